@@ -23,6 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     report = commands.add_parser("report", help="write the HTML page and the Markdown report")
     report.add_argument("results", type=Path, nargs="?", default=RESULTS, help="folder with the JSON files")
     report.add_argument("--html", type=Path, default=RESULTS / "report.html")
+    report.add_argument("--old", type=Path, help="older results to compare with (default: RESULTS/old if it exists)")
     report.add_argument("--markdown", type=Path, help="folder of the Markdown report")
 
     compare = commands.add_parser("compare", help="what changed beyond noise; exits 1 on a regression")
@@ -59,7 +60,7 @@ def _run(given: argparse.Namespace) -> int:
         if given.command == "report":
             from bench import report
 
-            for path in report.write(given.results, given.html, given.markdown):
+            for path in report.write(given.results, given.html, given.markdown, given.old):
                 print(path)
             return 0
         if given.command == "compare":

@@ -86,11 +86,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _senseless(item: pytest.Item) -> bool:
-    """Drop pairs of a case and a library of the other codec, and further passes of what repeats by itself."""
+    """Drop pairs of a case and a library that has no part in it, and further passes of what repeats by itself."""
     callspec = getattr(item, "callspec", None)
     params = callspec.params if callspec is not None else {}
     if _pass(item) and getattr(getattr(item, "function", None), "first_pass_only", False):
         return True
+    if "opener" in params:
+        return params["opener"] not in params["case"].openers
     return "way" in params and params["way"] not in params["case"].ways
 
 

@@ -39,6 +39,10 @@ class Settings:
     slow: bool
 
 
+# Cells (with their operation and library) whose call took longer than that.
+_too_long: set[tuple[str, ...]] = set()
+
+
 class NotRun(Exception):
     """The cell has no figure; the text is shown in its place (the library cannot do it, or it would take hours)."""
 
@@ -112,13 +116,16 @@ def measure(
     if not settings.enabled:
         check(benchmark.pedantic(function, (argument,)))
         return
+    cell = (info["group"], info["case"], info["operation"], info["library"])
+    if cell in _too_long:
+        pytest.skip("a call of seconds of somebody else's is measured in one pass")
     start = time.perf_counter()
     result = function(argument)
     call_seconds = time.perf_counter() - start
     check(result)
     del result
-    if call_seconds > ONCE and info["pass"] and not info["ours"]:
-        pytest.skip("a call of seconds of somebody else's is measured in one pass")
+    if call_seconds > ONCE and not info["ours"]:
+        _too_long.add(cell)
     gc.collect()
     before = control.measure()
     if call_seconds < SLOW_CALL or PYPY:

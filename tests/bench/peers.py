@@ -334,14 +334,25 @@ def _why(output: str) -> str:
     return (preferred or telling or lines[-1:])[0][:200]
 
 
+def _installed(requirement: str) -> bool:
+    try:
+        _version(requirement)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
 def install(timeout: float = 300) -> dict[str, str]:
     """Try to install every peer into the running environment, each on its own, and keep the errors.
 
-    An error is kept beside the environment, not raised: a peer that a given interpreter cannot have is a result.
+    An error is kept beside the environment, not raised: a peer that a given interpreter cannot have is a result. What
+    the environment has, or could not have, is not tried again, so that its next run measures the same libraries.
     """
-    errors: dict[str, str] = {}
+    errors = dict(install_errors())
     wanted = sorted({peer.requirement for peer in PEERS if peer.requirement} | {*EXTRAS, *DATA_ONLY})
     for requirement in wanted:
+        if requirement in errors or _installed(requirement):
+            continue
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--prefer-binary", requirement]
         if requirement in DATA_ONLY:
             command.append("--no-deps")

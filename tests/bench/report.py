@@ -5,18 +5,21 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
-from bench import model, plots
+from bench import compare, goals, model, plots
 from bench.results import BUSY_LIMIT, NOISE_LIMIT, Row, read_folder
 
 INTRO = (
     "Every library gets the same bytes or objects and the same options, in the same process or the same kind of fresh "
     "process; each result is checked. Interpreters are compared on one machine, libraries within one run."
 )
+NOTHING_OLDER = "There were no older results of these rows to compare with."
 NOISE = (
     "Each cell is measured in several passes over the whole matrix; a pass counts with the lower quartile "
     "of its rounds, the cell with the best of its passes. It "
@@ -26,13 +29,16 @@ NOISE = (
 )
 
 
-def _content(rows: list[Row]) -> dict[str, Any]:
+def _content(rows: list[Row], old: list[Row]) -> dict[str, Any]:
     groups = list(dict.fromkeys(group for row in rows for group in row.groups()))
     return {
         "intro": INTRO,
         "noise": NOISE,
+        "nothing_older": NOTHING_OLDER,
         "overview": model.overview(rows),
         "advice": model.advice(rows),
+        "goals": goals.table(rows),
+        "changed": list(changed(rows, old)),
         "behind": list(model.behind(rows)),
         "plots": list(plots.draw(rows)),
         "summary": model.summary,
@@ -42,6 +48,25 @@ def _content(rows: list[Row]) -> dict[str, Any]:
         "peers": model.peers_table(rows),
         "machine": model.machine_table(rows),
     }
+
+
+def changed(rows: list[Row], old: list[Row]) -> Iterator[str]:
+    """Say for each row what got slower since older results, worst first; other interpreters' rows do not count."""
+    earlier = {row.name: row for row in old}
+    for row in rows:
+        if row.name not in earlier:
+            continue
+        before = earlier[row.name]
+        found = [c for c in compare.changes([before], [row]) if c.verdict != compare.MISSING]
+        counts = Counter(change.verdict for change in found)
+        date = before.matrix["machine"].get("date") or "the older results"
+        yield (
+            f"{row.name}: of {len(found)} figures that {date} has as well, {counts[compare.REGRESSION]} slower, "
+            f"{counts[compare.FASTER]} faster, {counts[compare.OK]} as they were, "
+            f"{counts[compare.NOISY]} changed but too noisy to judge, {counts[compare.OTHER]} of other bytes"
+        )
+        slower = [change for change in found if change.verdict == compare.REGRESSION]
+        yield from map(str, sorted(slower, key=lambda change: -(change.ratio or 0)))
 
 
 def html(content: dict[str, Any]) -> str:
@@ -89,6 +114,9 @@ def markdown(content: dict[str, Any]) -> dict[str, str]:
         f"{content['intro']} How to measure and read them: [benchmarking](../benchmarking.md).\n",
         f"## {content['overview'].title}\n\n{markdown_table(content['overview'])}",
         f"## {content['advice'].title}\n\n{markdown_table(content['advice'])}",
+        f"## {content['goals'].title}\n\n{markdown_table(content['goals'])}",
+        "## What got slower\n",
+        "\n".join(f"- {line}" for line in content["changed"] or [NOTHING_OLDER]) + "\n",
         "## Every row\n\n"
         + "\n".join(f"- [{row.name}]({row.name}.md): {model.summary(row)}" for row, _ in content["details"]),
         "\n## Where something else is faster\n",
@@ -118,12 +146,15 @@ def _write(path: Path, text: str) -> None:
     os.replace(file.name, path)
 
 
-def write(results: Path, page: Path | None, folder: Path | None) -> list[Path]:
+def write(results: Path, page: Path | None, folder: Path | None, old: Path | None = None) -> list[Path]:
     """Write the page and the Markdown folder from all results; return what was written.
 
-    The folder's own pages and plots of rows that are no longer there are removed.
+    `old` are results to compare with; by default those in the folder `old` beside the results, where there is one. The
+    folder's own pages and plots of rows that are no longer there are removed.
     """
-    content = _content(read_folder(results))
+    if old is None and (results / "old").is_dir():
+        old = results / "old"
+    content = _content(read_folder(results), read_folder(old) if old is not None else [])
     written = []
     if page is not None:
         _write(page, html(content))

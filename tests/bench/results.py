@@ -23,6 +23,7 @@ BUSY_LIMIT = 1.3
 NOISE_LIMITS = {"Whole process": 0.25, "Warm-up": 0.25, "Peak memory": 0.25, "File input and output": 0.15}
 GROUPS = (
     "MessagePack",
+    "MessagePack streaming",
     "Zstandard one-shot",
     "File input and output",
     "Signer: serializers",

@@ -24,13 +24,21 @@ from bench.cases import Case
 GROUP = "File input and output"
 PEP784 = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 OPENERS = {"cpkg.zstd": ".zst", PEP784: ".zst", "gzip": ".gz", "plain": ""}
+# No file object at all: what reading lines could cost at best. Measured where lines of text are read.
+SPLIT = "decompress, then split"
 
 TEXT_SIZE = 2_935_401
 BINARY_SIZE = 13_168_640
 WRITTEN_SIZE = 100_000 * 50
 
+SMALL_SIZE = 65_536
+
+SIZES = {"large.txt": TEXT_SIZE, "large.bin": BINARY_SIZE, "testIO.out": WRITTEN_SIZE, "small.txt": SMALL_SIZE}
 SHAPES = ("byLines", "byBlocks", "allAtOnce")
 MODES = ("textMode", "binaryMode")
+WORKS = ("read", "write")
+# How long one process goes on with its rounds, as a multiple of the seconds per cell.
+PATIENCE = 2.5
 
 
 @dataclass(frozen=True)
@@ -42,9 +50,14 @@ class FileCase(Case):
     scale: int = 1
 
     @property
+    def openers(self) -> list[str]:
+        """What reads or writes the file."""
+        return [*OPENERS, SPLIT] if self.work == "read_byLines_textMode" else list(OPENERS)
+
+    @property
     def size(self) -> int:
         """Uncompressed bytes."""
-        return {"large.txt": TEXT_SIZE, "large.bin": BINARY_SIZE, "testIO.out": WRITTEN_SIZE}[self.file] * self.scale
+        return SIZES[self.file] * self.scale
 
 
 def _case(work: str, file: str, scale: int = 1) -> FileCase:
@@ -60,6 +73,9 @@ CASES = [
     *(_case(f"read_{shape}_textMode", "large.txt", 4) for shape in SHAPES),
     *(_case(f"read_{shape}_binaryMode", "large.bin", 4) for shape in ("byBlocks", "allAtOnce")),
     *(_case(f"write_{shape}_{mode}", "testIO.out") for shape in SHAPES for mode in MODES),
+    *(_case(f"write_{shape}_binaryMode", "testIO.out", 4) for shape in SHAPES),
+    # a byte (in text mode a character) per call: what buffers least shows most
+    *(_case(f"{work}_byBytes_{mode}", "small.txt", scale) for scale in (1, 4) for work in WORKS for mode in MODES),
 ]
 
 
@@ -68,7 +84,7 @@ def _content(file: str, scale: int) -> bytes:
     """The bytes of a file: ASCII text with the lines of real sources, or the mixed corpus."""
     if file == "large.bin":
         return payloads.corpus(BINARY_SIZE * scale)
-    size = {"large.txt": TEXT_SIZE, "testIO.out": WRITTEN_SIZE}[file] * scale
+    size = SIZES[file] * scale
     # sources alone, and a byte above 127 becomes a question mark: text mode then counts characters as bytes
     table = bytes(byte if byte < 128 else ord("?") for byte in range(256))
     text = payloads.corpus(min(2 * size, 24 * payloads.MIB))[: min(size, 12 * payloads.MIB)].translate(table)
@@ -129,7 +145,7 @@ def _decoded(path: Path, suffix: str) -> bytes:
 
 
 @pytest.mark.benchmark(timer=harness.reported_time)
-@pytest.mark.parametrize("opener", OPENERS)
+@pytest.mark.parametrize("opener", [*OPENERS, SPLIT])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_file(
     benchmark: Any,
@@ -151,8 +167,11 @@ def test_file(
         "size": case.size,
         "scale": case.scale,
     }
-    suffix = OPENERS[opener]
+    if opener == SPLIT:
+        info["limit"] = True
+    suffix = OPENERS.get(opener, ".zst")
     request: dict[str, Any] = {"opener": opener, "case": case.work, "length": case.size}
+    request["patience"] = PATIENCE * settings.seconds
     if case.work.startswith("read"):
         request["path"] = str(_prepared(folder, case, suffix))
     else:

@@ -49,7 +49,18 @@ def _cases() -> list[ZstdCase]:
         for level in (3, 10, 17)
         if size != "1GiB" or level == 3
     ]
-    cases += [ZstdCase(f"1MiB {data} level 3", data=data) for data in payloads.BYTES if data != "corpus"]
+    for data in (name for name in payloads.BYTES if name != "corpus"):
+        cases += [
+            ZstdCase(f"{size} {data} level {level}", data=data, size=size, level=level, slow=slow)
+            for size, level, slow in (
+                ("1KiB", 3, False),
+                ("1MiB", 3, False),
+                # what does not compress, or always does, hardly depends on the level
+                ("1MiB", 10, data != "json"),
+                ("1MiB", 17, data != "json"),
+                ("128MiB", 3, True),
+            )
+        ]
     return cases
 
 

@@ -77,6 +77,8 @@ def test_the_tables_are_there(page: Any) -> None:
     for title in (
         "At a glance",
         "What to use",
+        "How far from the goals and the limits",
+        "What got slower",
         "Where something else is faster",
         "Plots",
         "Versions and builds",
@@ -162,6 +164,22 @@ def test_the_same_results_give_the_same_files(written: Path, tmp_path: Path) -> 
     again = report.write(written / "results", tmp_path / "report.html", tmp_path / "markdown")
     for path in again:
         assert path.read_bytes() == (written / path.relative_to(tmp_path)).read_bytes()
+
+
+def test_what_got_slower_is_told(written: Path, tmp_path: Path) -> None:
+    from bench import report
+
+    results = tmp_path / "results"
+    synthetic.write(results, "3.11-native", "CPython 3.11.7", synthetic.rich_row(1.5))
+    report.write(results, None, tmp_path / "alone")
+    assert report.NOTHING_OLDER in (tmp_path / "alone" / "README.md").read_text()
+    # rows that only the older results have are no news, and what lies beside the results is found by itself
+    shutil.copytree(written / "results", results / "old")
+    report.write(results, None, tmp_path / "beside")
+    text = (tmp_path / "beside" / "README.md").read_text()
+    assert "MessagePack, small, pack (cpkg) => 1.500 times slower" in text
+    assert re.search(r"3\.11-native: of \d+ figures that 2024-02-29 has as well, [1-9]\d* slower, 0 faster", text)
+    assert "pypy3.9" not in text.split("## What got slower")[1].split("##")[0]
 
 
 def test_pages_of_rows_that_are_gone_are_removed(written: Path, tmp_path: Path) -> None:

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from bench import compare, control, harness, model, payloads, results, synthetic, verdicts
+from bench import compare, control, goals, harness, model, payloads, peers, results, synthetic, verdicts
 from bench.results import Key, NotResults
 
 KEY = Key("MessagePack", "small", "pack", "cpkg")
@@ -243,3 +244,90 @@ def test_bytes_have_the_size_that_was_asked_for(kind: str, size: int) -> None:
 def test_json_sizes_of_the_signer_comparison() -> None:
     sizes = [len(json.dumps(make())) for make in (payloads.small, payloads.regular, payloads.large)]
     assert sizes == [22, 178, 18013]
+
+
+# --- goals and installing ----------------------------------------------------------------------------------------
+
+
+def goal_line(rows: list[results.Row], label: str) -> list[model.Shown]:
+    return next(line for line in goals.table(rows).lines if line[0].text.startswith(label))
+
+
+def test_goals_are_judged_per_row(rows: list[results.Row]) -> None:
+    line = goal_line(rows, "MessagePack on CPython, against the fastest")
+    assert [(shown.text, shown.tone) for shown in line[1:]] == [
+        ("at least 1.25", "none"),
+        ("2.00", "good"),
+        ("", "none"),
+    ]
+    line = goal_line(rows, "the same, unpack 30 MB")
+    assert [(shown.text, shown.tone) for shown in line[2:]] == [("2.00", "bad"), ("", "none")]
+
+
+def test_a_limit_is_a_multiple(rows: list[results.Row]) -> None:
+    line = goal_line(rows, "Zstandard, decompress 1 MiB and up")
+    assert [(shown.text, shown.tone) for shown in line[1:]] == [
+        ("at most 1.05", "none"), ("1.05", "good"), ("3.15", "bad"),
+    ]  # fmt: skip
+
+
+def test_pypy_is_held_against_the_extension_on_cpython(rows: list[results.Row]) -> None:
+    line = goal_line(rows, "MessagePack on PyPy, pack 30 MB")
+    assert [(shown.text, shown.tone) for shown in line[2:]] == [("", "none"), ("0.67", "bad")]
+
+
+def test_streaming_is_held_against_the_whole(tmp_path: Path) -> None:
+    entries = [
+        *synthetic.benchmark("MessagePack streaming", "40 MB object", "unpack whole", "cpkg", [1.0, 1.0]),
+        *synthetic.benchmark("MessagePack streaming", "40 MB object", "feed in 4 KiB", "cpkg", [1.4, 1.4]),
+    ]
+    row = results.read_row(synthetic.write(tmp_path, "3.11-pure", "CPython 3.11.7", entries))
+    assert [(shown.text, shown.tone) for shown in goal_line([row], "MessagePack fed")[1:]] == [
+        ("at most 1.5", "none"), ("1.40", "good"),
+    ]  # fmt: skip
+
+
+def test_what_is_there_or_failed_is_not_installed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "bench-peers.json"
+    log.write_text(json.dumps({"msgpack": "no compiler"}))
+    asked: list[str] = []
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        asked.append(command[-1] if command[-1] != "--no-deps" else command[-2])
+        return subprocess.CompletedProcess(command, 1, "", "error: no wheel")
+
+    monkeypatch.setattr(peers, "_install_log", lambda: log)
+    monkeypatch.setattr(peers, "_installed", lambda requirement: requirement == "orjson")
+    monkeypatch.setattr(subprocess, "run", run)
+    peers.install_errors.cache_clear()
+    try:
+        errors = peers.install()
+    finally:
+        peers.install_errors.cache_clear()
+    assert errors["msgpack"] == "no compiler"
+    assert errors["ormsgpack"] == "no wheel"
+    assert "ormsgpack" in asked
+    assert not {"msgpack", "orjson"} & {*asked}
+
+
+def test_a_slow_call_of_somebody_else_is_made_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[object] = []
+
+    class Benchmark:
+        def __init__(self) -> None:
+            self.extra_info: dict[str, object] = {}
+
+        def pedantic(self, function: object, arguments: tuple[object, ...], rounds: int) -> object:
+            assert callable(function)
+            return function(*arguments)
+
+    monkeypatch.setattr(harness, "ONCE", -1.0)
+    monkeypatch.setattr(harness, "_too_long", set())
+    settings = harness.Settings(enabled=True, passes=2, seconds=0.001, quick=False, slow=False)
+    info = {"group": "g", "case": "c", "operation": "o", "library": "theirs", "ours": False, "pass": 0}
+    harness.measure(Benchmark(), settings, calls.append, 1, lambda result: None, dict(info))
+    made = len(calls)
+    assert made > 1
+    with pytest.raises(pytest.skip.Exception, match="one pass"):
+        harness.measure(Benchmark(), settings, calls.append, 1, lambda result: None, {**info, "pass": 1})
+    assert len(calls) == made

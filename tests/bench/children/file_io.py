@@ -2,7 +2,8 @@
 """One file case, in a process of its own: read or write one file one way, several rounds, and tell the seconds.
 
 Reads from standard input a JSON object: opener, case (as read_byLines_textMode), path, and for reading the expected
-length, for writing the path of the bytes to write. The answer: {"seconds": [...], "length": ...}.
+length, for writing the path of the bytes to write, and for how many seconds to go on (patience). The answer:
+{"seconds": [...], "length": ...}.
 """
 
 import gzip
@@ -14,8 +15,8 @@ import time
 
 BLOCK = 32 * 1024
 LINE = 50
+SPLIT = "decompress, then split"
 MAX_ROUNDS = 7
-PATIENCE = 0.5
 
 
 def opener(name):
@@ -39,6 +40,13 @@ def read_by_lines(file):
     return total
 
 
+def read_by_bytes(file):
+    total = 0
+    while file.read(1):
+        total += 1
+    return total
+
+
 def read_by_blocks(file):
     total = 0
     while True:
@@ -57,7 +65,7 @@ def write_by_lines(file, lines):
         file.write(line)
 
 
-write_by_blocks = write_by_lines
+write_by_blocks = write_by_bytes = write_by_lines
 
 
 def write_all_at_once(file, whole):
@@ -67,23 +75,43 @@ def write_all_at_once(file, whole):
 def pieces(data, shape):
     if shape == "byLines":
         return [data[at : at + LINE] for at in range(0, len(data), LINE)]
+    if shape == "byBytes":
+        return [data[at : at + 1] for at in range(len(data))]
     if shape == "byBlocks":
         return [data[at : at + BLOCK] for at in range(0, len(data), BLOCK)]
     return [data]
 
 
-READERS = {"byLines": read_by_lines, "byBlocks": read_by_blocks, "allAtOnce": read_all_at_once}
-WRITERS = {"byLines": write_by_lines, "byBlocks": write_by_blocks, "allAtOnce": write_all_at_once}
+READERS = {
+    "byBytes": read_by_bytes,
+    "byLines": read_by_lines,
+    "byBlocks": read_by_blocks,
+    "allAtOnce": read_all_at_once,
+}
+WRITERS = {
+    "byBytes": write_by_bytes,
+    "byLines": write_by_lines,
+    "byBlocks": write_by_blocks,
+    "allAtOnce": write_all_at_once,
+}
 
 
 def main():
     request = json.load(sys.stdin)
     direction, shape, mode = request["case"].split("_")
     flag = "t" if mode == "textMode" else "b"
-    open_ = opener(request["opener"])
     path = request["path"]
-    if direction == "read":
+    if request["opener"] == SPLIT:
+        from cpkg import zstd
+
+        def once():
+            with open(path, "rb") as file:
+                whole = zstd.decompress(file.read()).decode("utf-8")
+            return read_by_lines(whole.splitlines(True))
+
+    elif direction == "read":
         mode = "r" + flag
+        open_ = opener(request["opener"])
 
         def once(work=READERS[shape]):
             with open_(path, mode) as file:
@@ -91,6 +119,7 @@ def main():
 
     else:
         mode = "w" + flag
+        open_ = opener(request["opener"])
         with open(request["source"], "rb") as file:
             data = file.read()
         given = pieces(data.decode("ascii") if flag == "t" else data, shape)
@@ -102,7 +131,7 @@ def main():
 
     seconds = []
     begun = time.perf_counter()
-    while len(seconds) < MAX_ROUNDS and (len(seconds) < 2 or time.perf_counter() - begun < PATIENCE):
+    while len(seconds) < MAX_ROUNDS and (len(seconds) < 2 or time.perf_counter() - begun < request["patience"]):
         if direction == "write" and os.path.exists(path):
             os.unlink(path)
         start = time.perf_counter()

@@ -3,7 +3,8 @@
 
 Reads from standard input a JSON object: setup and work (statements; setup also runs it once on a tiny input so that
 what a library loads at first use is not counted). The answer: by how many bytes the resident set rose above where it
-was before the work, at its highest, and the seconds that the work took.
+was before the work, at its highest (peak), by how many the address space had grown afterwards, and the seconds that the
+work took.
 """
 
 import ctypes
@@ -33,10 +34,11 @@ except AttributeError:
     pass  # not glibc
 with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
     file.write("5")  # the peak starts again from here
-before = resident("VmRSS")
+before, claimed = resident("VmRSS"), resident("VmSize")
 start = time.perf_counter()
 exec(work, names)
 seconds = time.perf_counter() - start
 peak = resident("VmHWM")
+claimed = resident("VmSize") - claimed
 exec(request["check"], names)
-json.dump({"peak": max(peak - before, 0), "seconds": seconds}, sys.stdout)
+json.dump({"peak": max(peak - before, 0), "address space": max(claimed, 0), "seconds": seconds}, sys.stdout)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MessagePack streaming: one object fed in small pieces to an Unpacker, against unpacking it whole.
+
+What a socket delivers is 4 KiB at a time, and the loop is the one of every README: feed, then take what is complete.
+A parser that starts over with each piece needs time that grows with the square of the object; two sizes show that.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Callable
+
+import pytest
+
+from bench import harness, payloads, peers
+from bench.cases import Case
+from bench.peers import Peer
+
+GROUP = "MessagePack streaming"
+WHOLE, PIECES = "unpack whole", "feed in 4 KiB"
+PIECE = 4 * payloads.KIB
+# A call that would take longer is told, not measured.
+PATIENCE = 20.0
+# The estimate comes from objects of half and of all of that many records.
+SAMPLE = 500
+
+# Where each library has its streaming unpacker; the others have none.
+UNPACKERS = {"cpkg": "cpkg.msgpack", "msgpack": "msgpack", "msgpack fallback": "msgpack.fallback"}
+PEERS = [peer for peer in peers.of("msgpack") if peer.name in UNPACKERS]
+
+
+@dataclass(frozen=True)
+class StreamCase(Case):
+    """One list of `count` records."""
+
+    count: int = 0
+
+
+CASES = [
+    StreamCase("0.25 MB object", quick=True, small=True, count=750),
+    StreamCase("40 MB object", count=121_000),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _release() -> Iterator[None]:
+    """Let the last object go: a live graph of that size makes every garbage collection of what follows slower."""
+    yield
+    _object.cache_clear()
+
+
+@functools.lru_cache(maxsize=1)
+def _object(count: int) -> tuple[list[object], bytes]:
+    value = payloads.records(count)
+    for name in ("msgpack", "msgpack fallback", "cpkg"):
+        library = peers.load(next(peer for peer in PEERS if peer.name == name)).library
+        if library is not None and library.pack is not None:
+            return value, bytes(library.pack(value))
+    raise harness.NotRun("no MessagePack library at all")
+
+
+def _split(packed: bytes) -> list[bytes]:
+    return [packed[at : at + PIECE] for at in range(0, len(packed), PIECE)]
+
+
+def _feeding(peer: Peer) -> Callable[[list[bytes]], Any]:
+    """Give the function that feeds every piece and returns the one object that comes out."""
+    unpacker_type = importlib.import_module(UNPACKERS[peer.name]).Unpacker
+
+    def feed(pieces: list[bytes]) -> Any:
+        unpacker = unpacker_type()
+        found = []
+        for piece in pieces:
+            unpacker.feed(piece)
+            found.extend(unpacker)
+        assert len(found) == 1, f"{len(found)} objects came out"
+        return found[0]
+
+    return feed
+
+
+@functools.cache
+def _grows_with_the_square(peer: Peer) -> tuple[bool, float]:
+    """Feed two small objects: whether twice the bytes take far more than twice the time, and seconds per byte²."""
+    feed = _feeding(peer)
+    seconds, sizes = [], []
+    for count in (SAMPLE // 2, SAMPLE):
+        packed = _object(count)[1]
+        pieces = _split(packed)
+        best = float("inf")
+        for _ in range(3):
+            start = time.perf_counter()
+            feed(pieces)
+            best = min(best, time.perf_counter() - start)
+        seconds.append(best)
+        sizes.append(len(packed))
+    return seconds[1] > 3 * seconds[0], seconds[1] / sizes[1] ** 2
+
+
+def _too_slow(peer: Peer, size: int) -> str | None:
+    square, rate = _grows_with_the_square(peer)
+    expected = rate * size**2
+    if not square or expected < PATIENCE:
+        return None
+    return f"4 KiB at a time would take about {expected:,.0f} s: its time grows with the square of the object"
+
+
+@pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.name)
+@pytest.mark.parametrize("operation", [WHOLE, PIECES])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_streaming(
+    benchmark: Any,
+    settings: harness.Settings,
+    not_run: Any,
+    case: StreamCase,
+    operation: str,
+    peer: Peer,
+    bench_pass: int,
+) -> None:
+    """Unpack the case's object from one bytes, or from pieces as they arrive."""
+    info: dict[str, Any] = {
+        "group": GROUP,
+        "case": case.name,
+        "operation": operation,
+        "library": peer.name,
+        "ours": peer.ours,
+        "format": peer.format,
+        "pass": bench_pass,
+    }
+    loaded = peers.load(peer)
+    library = loaded.library
+    if library is None:
+        if peer.ours:
+            pytest.fail(f"{peer.name}: {loaded.error}")
+        not_run(info, loaded.error)
+    if settings.enabled and not peer.ours:
+        # without its pieces the whole says nothing here that the group of the one-shot calls does not
+        reason = _too_slow(peer, len(_object(case.count)[1]))
+        if reason:
+            not_run(info, reason)
+    value, packed = _object(case.count)
+    info["size"] = len(packed)
+
+    def check(result: Any) -> None:
+        assert result == value, f"{peer.name} gave another object back"
+
+    if operation == WHOLE:
+        harness.measure(benchmark, settings, library.unpack, packed, check, info)
+    else:
+        harness.measure(benchmark, settings, _feeding(peer), _split(packed), check, info)
