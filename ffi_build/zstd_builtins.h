@@ -10,7 +10,9 @@
 
 #include <Python.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <structmember.h>
 
 enum {
     BLOCK_MAX = 128 << 10,
@@ -812,6 +814,8 @@ done:
     return result;
 }
 
+#include "zstd_write_buffer.h"
+
 static PyMethodDef builtins[] = {
     {"compress", (PyCFunction)(void (*)(void))builtin_compress, METH_FASTCALL | METH_KEYWORDS, builtin_compress_doc},
     {"decompress", (PyCFunction)(void (*)(void))builtin_decompress, METH_FASTCALL | METH_KEYWORDS,
@@ -844,6 +848,11 @@ static int cpkg_add_builtins(void *target)
             Py_XDECREF(function);
         }
         Py_DECREF(name);
+        PyObject *type = result == 0 ? PyType_FromSpec(&write_buffer_spec) : NULL;
+        if (type == NULL || PyObject_SetAttrString(module, "_WriteBuffer", type) < 0) {
+            result = -1;
+        }
+        Py_XDECREF(type);
     }
     if (PyErr_Occurred()) {
         PyErr_Clear();

@@ -22,7 +22,7 @@ from purepy.zstd.parameters import (
 )
 from purepy.zstd.zdict import ZstdDict
 
-from . import zstd_core, zstd_streams
+from . import zstd_core, zstd_streams, zstd_writer
 from ._zstd_ffi import ffi, lib
 from .zstd_library import Library
 
@@ -74,6 +74,12 @@ class ZstdFile(file.ZstdFile):
     __doc__ = file.ZstdFile.__doc__
     _compressor_type = ZstdCompressor
     _decompressor_type = ZstdDecompressor
+    if _has_builtins:
+        _writer_type = type(
+            "GatheringWriter",
+            (zstd_writer.GatheringWriter, globals()["_WriteBuffer"]),
+            {"__module__": __name__, "__slots__": ("_lock", "_memory", "raw")},
+        )
 
 
 open = file.make_open(ZstdFile)

@@ -22,6 +22,7 @@ from purepy.zstd.parameters import CompressionParameter, invalid_level, invalid_
 from purepy.zstd.zdict import DIGESTED, PREFIX, ZstdDict
 
 from .buffers import Bytes
+from .pins import pin
 
 OLDEST = (1, 4, 8)
 
@@ -160,18 +161,20 @@ class Library:
             made = self.lib.ZSTD_createCDict(self.dict_memory(zstd_dict), len(zstd_dict), level)
             if not made:
                 raise ZstdError("Failed to create a ZSTD_CDict instance from Zstandard dictionary content.")
-            return self.ffi.gc(made, self.lib.ZSTD_freeCDict, self.lib.ZSTD_sizeof_CDict(made))
+            cdict = self.ffi.gc(made, self.lib.ZSTD_freeCDict, self.lib.ZSTD_sizeof_CDict(made))
+            return cdict, pin(cdict)
 
-        return zstd_dict.digest((self.name, "compress", level), make)
+        return zstd_dict.digest((self.name, "compress", level), make)[0]
 
     def _ddict(self, zstd_dict: ZstdDict) -> Any:
         def make() -> Any:
             made = self.lib.ZSTD_createDDict(self.dict_memory(zstd_dict), len(zstd_dict))
             if not made:
                 raise ZstdError("Failed to create a ZSTD_DDict instance from Zstandard dictionary content.")
-            return self.ffi.gc(made, self.lib.ZSTD_freeDDict, self.lib.ZSTD_sizeof_DDict(made))
+            ddict = self.ffi.gc(made, self.lib.ZSTD_freeDDict, self.lib.ZSTD_sizeof_DDict(made))
+            return ddict, pin(ddict)
 
-        return zstd_dict.digest((self.name, "decompress"), make)
+        return zstd_dict.digest((self.name, "decompress"), make)[0]
 
     # contexts
 

@@ -18,6 +18,7 @@ from purepy.zstd.zdict import PREFIX
 
 from . import buffers
 from .buffers import Bytes
+from .pins import pin
 from .zstd_core import CANNOT_COMPRESS, CANNOT_DECOMPRESS, CompressionSettings, DecompressionSettings
 from .zstd_library import CONTINUE, FLUSH_BLOCK, FLUSH_FRAME, RESET_SESSION, Library
 
@@ -49,7 +50,7 @@ class Compressor(_Stream):
     Takes the arguments of `compress`. Methods may be called from several threads.
     """
 
-    __slots__ = ("_cctx", "_handle", "_last_mode", "_left", "_made_in", "_settings")
+    __slots__ = ("_cctx", "_handle", "_last_mode", "_left", "_made_in", "_pin", "_settings")
 
     CONTINUE = CONTINUE
     """Mode: collect data; output comes when enough is there."""
@@ -67,6 +68,7 @@ class Compressor(_Stream):
         self._settings = settings
         self._cctx = cctx
         self._handle = library.handle(cctx)
+        self._pin = pin(cctx)
         self._last_mode = FLUSH_FRAME
         self._left: int | None = None
         self._made_in = os.getpid() if settings.workers else 0
@@ -127,7 +129,7 @@ class Compressor(_Stream):
         """Give the context back to this thread; the object must not be used again."""
         if not self._settings.workers and self._cctx is not None:
             self._library.give_cctx(self._cctx)
-            self._cctx = self._handle = None
+            self._cctx = self._handle = self._pin = None
 
     def _compress(self, data: Bytes, mode: int) -> bytes:
         self._refuse_reentry()
@@ -182,6 +184,7 @@ class Decompressor(_Stream):
         "_needs_input",
         "_offset",
         "_pending",
+        "_pin",
         "_position",
         "_settings",
     )
@@ -208,6 +211,7 @@ class Decompressor(_Stream):
         self._settings.apply(library, dctx)
         self._dctx = dctx
         self._handle = library.handle(dctx)
+        self._pin = pin(dctx)
 
     @property
     def eof(self) -> bool:
@@ -340,7 +344,7 @@ class Decompressor(_Stream):
         """Give the context back to this thread; the object must not be used again."""
         if self._dctx is not None:
             self._library.give_dctx(self._dctx)
-            self._dctx = self._handle = None
+            self._dctx = self._handle = self._pin = None
 
     def _settings_error_reset(self) -> None:
         """After an error: a new session in the same settings."""

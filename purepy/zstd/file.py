@@ -3,9 +3,9 @@
 ZstdFile and open(): file objects over any backend's stream types.
 
 Three things make it faster than the file object of `compression.zstd`, which it replaces. Small writes are gathered
-before they are compressed. The methods of the C-coded io.BufferedReader or io.BufferedWriter underneath are put on
-the object itself, so that no Python function stands between a line and its reader or writer. And one decompressor
-reads the whole file, frame after frame, with its context.
+before they are compressed. The methods of what is underneath, an io.BufferedReader, an io.BufferedWriter or the
+backend's own writer in C, are put on the object itself, so that no Python function stands between a line and its
+reader or writer. And one decompressor reads the whole file, frame after frame, with its context.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class DecompressReader(io.RawIOBase):
 
 
 class CompressWriter(io.RawIOBase):
-    """What is written to a file, compressed on the way, as a raw stream for an io.BufferedWriter."""
+    """What is written to a file, compressed on the way, as a raw stream for what gathers small writes."""
 
     def __init__(self, compressor: Any) -> None:
         self.compressor = compressor
@@ -161,7 +161,7 @@ class CompressWriter(io.RawIOBase):
         self._close_fp = close_fp
 
     def __del__(self) -> None:
-        # The BufferedWriter on top closes this, after what it holds; were this closed by itself in a cycle of
+        # The writer on top closes this, after what it holds; were this closed by itself in a cycle of
         # garbage, the frame would end without that and be taken for whole.
         pass
 
@@ -255,6 +255,7 @@ class ZstdFile(io.BufferedIOBase):
 
     _compressor_type: ClassVar[Any]
     _decompressor_type: ClassVar[Any]
+    _writer_type: ClassVar[Any] = io.BufferedWriter
 
     def __init__(
         self, file: Any, /, mode: str = "r", *, level: Any = None, options: Any = None, zstd_dict: Any = None
@@ -303,7 +304,7 @@ class ZstdFile(io.BufferedIOBase):
                         setattr(self, name, getattr(self._buffer, name))
         else:
             writer.attach(self._fp, self._close_fp)
-            self._buffer = io.BufferedWriter(writer, BUFFER_SIZE)
+            self._buffer = self._writer_type(writer, BUFFER_SIZE)
             self._mode = _WRITE
         self.closed = False  # type: ignore[misc]
 

@@ -212,6 +212,40 @@ def test_finalizer_compresses(zstd: ModuleType) -> None:
     assert all(done)
 
 
+def test_finalizer_in_a_cycle_uses_what_it_holds(zstd: ModuleType) -> None:
+    """The collector runs finalizers in any order; a context or a dictionary must not be freed by one of its own."""
+    data = b"to be or not to be " * 3000
+    content = zstd.train_dict([data[start : start + 500] for start in range(0, 50_000, 100)], 1000)
+    plain, frame = zstd.compress(data), zstd.compress(data, zstd_dict=content)
+    found: list[bytes] = []
+
+    class User:
+        def __init__(self) -> None:
+            self.dict = zstd.ZstdDict(content.dict_content)
+            zstd.compress(data, zstd_dict=self.dict.as_digested_dict)
+            zstd.decompress(frame, zstd_dict=self.dict)
+            self.compressor, self.decompressor = zstd.ZstdCompressor(), zstd.ZstdDecompressor()
+            self.digested = zstd.ZstdCompressor(zstd_dict=self.dict.as_digested_dict)
+            self.compressor.compress(data)
+            self.decompressor.decompress(plain[:-5])
+            self.itself = self
+
+        def __del__(self) -> None:
+            found.append(zstd.decompress(self.digested.compress(data) + self.digested.flush(), zstd_dict=self.dict))
+            again = zstd.compress(data, zstd_dict=self.dict.as_digested_dict)
+            found.append(zstd.decompress(again, zstd_dict=self.dict))
+            self.compressor.compress(data)
+            self.compressor.flush()
+            self.decompressor.decompress(plain[-5:])
+            found.append(data if self.decompressor.eof else b"")
+
+    for _ in range(3):
+        User()
+    for _ in range(4):  # the finalizers of PyPy run one after the other
+        gc.collect()
+    assert found == [data] * 9
+
+
 def test_buffer_changes_size_while_it_is_read(zstd: ModuleType) -> None:
     """The export locks it, or a copy was made: C never reads memory that has moved."""
     data = bytearray(TEXT * 20)

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands between a ZstdFile's write() and the compressor: failing files, coming back, threads, the collector."""
+
+from __future__ import annotations
+
+import gc
+import io
+import random
+import sys
+import threading
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+SIZE = 1000
+
+
+class Sink(io.RawIOBase):
+    """A raw stream that keeps what it gets, fails when told to and may do anything while it writes."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.failures = 0
+        self.closes = 0
+        self.meanwhile: Any = None
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        if self.failures:
+            self.failures -= 1
+            raise OSError("no room")
+        if self.meanwhile is not None:
+            self.meanwhile()
+        self.pieces.append(bytes(data))
+        return len(data)
+
+    def tell(self) -> int:
+        return sum(map(len, self.pieces))
+
+    def close(self) -> None:
+        self.closes += not self.closed
+        super().close()
+
+    @property
+    def content(self) -> bytes:
+        return b"".join(self.pieces)
+
+
+@pytest.fixture
+def sink() -> Sink:
+    return Sink()
+
+
+@pytest.fixture
+def writer(zstd: ModuleType, sink: Sink) -> Any:
+    """The backend's writer over a sink, with room for SIZE bytes: an io.BufferedWriter, or what replaces it."""
+    return zstd.ZstdFile._writer_type(sink, SIZE)
+
+
+def test_gathers_and_writes_in_order(writer: Any, sink: Sink) -> None:
+    chance = random.Random(5)
+    expected = b""
+    for size in [0, 1, SIZE - 1, SIZE, SIZE + 1, 3 * SIZE, *(chance.randrange(SIZE) for _ in range(200))]:
+        data = chance.randbytes(size)
+        expected += data
+        assert writer.write(data) == size
+        assert writer.tell() == len(expected)
+        assert expected.startswith(sink.content)
+        assert len(expected) - len(sink.content) <= SIZE
+    writer.flush()
+    assert sink.content == expected
+    writer.flush()
+    writer.close()
+    writer.close()
+    assert sink.content == expected
+    assert sink.closes == 1
+
+
+def test_takes_buffers_and_locks_none(writer: Any, sink: Sink) -> None:
+    expected = b""
+    for size in (10, SIZE - 10, 5 * SIZE):
+        for fail in (0, 1):
+            writer.write(b"x" * 7)
+            data = bytearray(range(256)) * (size // 256 + 1)
+            before = writer.tell()
+            sink.failures = fail
+            try:
+                assert writer.write(data) == len(data)
+            except OSError as exc:
+                failure = exc
+                assert writer.tell() == before
+                data.append(1)  # not locked, not even by the traceback
+                del data[-1:]
+                sink.failures = 0
+                assert writer.write(data) == len(data)
+                del failure
+            sink.failures = 0
+            expected += b"x" * 7 + data
+            data[:] = b"changed"  # neither is what was taken still the caller's
+    writer.flush()
+    assert sink.content == expected
+    assert writer.write(memoryview(b"abcdef")[2:4]) == 2
+    assert writer.write(memoryview(b"\1\0\0\0\2\0\0\0").cast("I")) == 8
+    wrong: list[tuple[Any, Any]] = [("text", TypeError), (None, TypeError), (5, TypeError)]
+    if sys.implementation.name == "cpython":  # PyPy's io.BufferedWriter takes it
+        wrong.append((memoryview(b"abcdef")[::2], BufferError))
+    for bad, error in wrong:
+        with pytest.raises(error):
+            writer.write(bad)
+    writer.close()
+    assert sink.content == expected + b"cd\1\0\0\0\2\0\0\0"
+
+
+def test_failure_takes_nothing_and_loses_nothing(writer: Any, sink: Sink) -> None:
+    writer.write(b"a" * (SIZE - 5))
+    for data in (b"b" * 10, b"b" * (2 * SIZE)):
+        sink.failures = 1
+        with pytest.raises(OSError, match="no room"):
+            writer.write(data)
+        assert writer.tell() == SIZE - 5
+    sink.failures = 1
+    with pytest.raises(OSError, match="no room"):
+        writer.flush()
+    assert writer.write(b"c" * 3) == 3
+    assert writer.write(b"d" * 10) == 10
+    writer.flush()
+    assert sink.content == b"a" * (SIZE - 5) + b"ccc" + b"d" * 10
+
+
+def test_failing_close_closes(writer: Any, sink: Sink) -> None:
+    writer.write(b"abc")
+    sink.failures = 1
+    with pytest.raises(OSError, match="no room"):
+        writer.close()
+    assert sink.closed
+    writer.close()
+    for call in (lambda: writer.write(b""), lambda: writer.write(b"abc"), lambda: writer.write(b"a" * 2 * SIZE)):
+        with pytest.raises(ValueError, match="closed"):
+            call()
+    with pytest.raises(ValueError, match="closed"):
+        writer.flush()
+    assert sink.closes == 1
+
+
+@pytest.mark.parametrize("size", [2, 2 * SIZE])
+def test_coming_back_is_refused(writer: Any, sink: Sink, size: int) -> None:
+    writer.write(b"a" * (SIZE - 1))
+    for back in (
+        lambda: writer.write(b"x"),
+        lambda: writer.write(b"x" * 2 * SIZE),
+        writer.flush,
+        writer.close,
+    ):
+        sink.meanwhile = back
+        with pytest.raises(RuntimeError, match="reentrant"):
+            writer.write(b"b" * size)
+    sink.meanwhile = None
+    assert writer.write(b"b" * size) == size
+    writer.flush()
+    assert sink.content == b"a" * (SIZE - 1) + b"b" * size
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="__buffer__ came with 3.12")
+def test_exporter_that_comes_back(writer: Any, sink: Sink) -> None:
+    class Exporter:
+        def __buffer__(self, flags: int) -> memoryview:
+            writer.write(b"first")
+            return memoryview(b"second")
+
+        def __release_buffer__(self, view: memoryview) -> None:
+            writer.write(b"third")
+
+    assert writer.write(Exporter()) == 6
+    writer.write(b"-" * (SIZE - 20))
+    assert writer.write(Exporter()) == 6
+    writer.flush()
+    assert sink.content.startswith(b"firstsecondthird" + b"-" * (SIZE - 20))
+    assert sink.content.count(b"second") == 2
+    writer.close()
+    with pytest.raises(ValueError, match="closed"):
+        writer.write(Exporter())
+
+
+def test_threads_write_whole_pieces(writer: Any, sink: Sink) -> None:
+    count, each = 6, 400
+    failures: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for index in range(each):
+                piece = b"<%d:%d>" % (number, index)
+                writer.write(piece * (200 if index % 50 == 7 else 1))
+                if index % 90 == 0:
+                    writer.flush()
+        except BaseException as exc:
+            failures.append(exc)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    writer.flush()
+    assert not failures
+    content = sink.content
+    for number in range(count):
+        indices = [
+            int(part.partition(b":")[2]) for part in content[1:-1].split(b"><") if part.startswith(b"%d:" % number)
+        ]
+        assert indices == [index for index in range(each) for _ in range(200 if index % 50 == 7 else 1)]
+
+
+def test_unreferenced_writer_writes(zstd: ModuleType, sink: Sink) -> None:
+    writer = zstd.ZstdFile._writer_type(sink, SIZE)
+    write = writer.write
+    write(b"abc")
+    del writer
+    gc.collect()
+    write(b"def")  # the method keeps it
+    del write
+    gc.collect()
+    assert sink.content == b"abcdef"
+    assert sink.closed
+
+
+def test_writer_in_a_cycle_writes(zstd: ModuleType) -> None:
+    class Patient(Sink):
+        def __del__(self) -> None:
+            pass  # it is closed from above, as a CompressWriter is
+
+    sink = Patient()
+    writer = zstd.ZstdFile._writer_type(sink, SIZE)
+    sink.meanwhile = lambda held=[writer]: None
+    writer.write(b"abc")
+    pieces = sink.pieces
+    del writer, sink
+    gc.collect()
+    gc.collect()
+    assert pieces == [b"abc"]
+
+
+def test_file_in_a_cycle_is_whole(zstd: ModuleType) -> None:
+    target = io.BytesIO()
+    file = zstd.ZstdFile(target, "w")
+    file.write(b"abc")
+    file.write(b"def")
+    file.itself = file
+    del file
+    gc.collect()
+    gc.collect()
+    assert zstd.decompress(target.getvalue()) == b"abcdef"
+
+
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="counts references")
+def test_references_stay_even(zstd: ModuleType, sink: Sink) -> None:
+    data, large = bytearray(b"abc"), bytes(3 * SIZE)
+    kind = zstd.ZstdFile._writer_type
+
+    def use() -> None:
+        writer = kind(sink_of_use := Sink(), SIZE)
+        for _ in range(50):
+            writer.write(data)
+            writer.write(large)
+            sink_of_use.failures = 1
+            with pytest.raises(OSError):
+                writer.write(large)
+            with pytest.raises(TypeError):
+                writer.write(None)
+        sink_of_use.failures = 0
+        writer.close()
+
+    use()
+    gc.collect()
+    before = [sys.getrefcount(thing) for thing in (data, large, kind)]
+    use()
+    gc.collect()
+    assert [sys.getrefcount(thing) for thing in (data, large, kind)] == before
+
+
+def test_misuse_of_the_type_in_c(zstd: ModuleType) -> None:
+    base = getattr(sys.modules[zstd.ZstdFile.__module__], "_WriteBuffer", None)
+    if base is None:
+        pytest.skip("this backend has no writer in C")
+    for arguments in ((), (b"abc",), (None,), (bytearray(), 5)):
+        with pytest.raises(TypeError):
+            base(*arguments)
+    raw = base.__new__(base)
+    with pytest.raises(AttributeError):
+        raw.write(b"abc")  # it has no memory, and a class without the rest of the methods
+    memory = bytearray(10)
+    buffer = base(memory)
+    with pytest.raises(RuntimeError):
+        buffer.__init__(bytearray(5))
+    with pytest.raises(BufferError):
+        memory.append(1)
+    assert buffer.write(b"abc") == 3
+    assert (buffer.held, buffer._hold()) == (3, 3)
+    with pytest.raises(AttributeError):
+        buffer.write(b"d")
+    for bad in (-1, 11):
+        with pytest.raises(ValueError):
+            buffer._resume(bad)
+    with pytest.raises(OverflowError):
+        buffer._resume(1 << 80)
+    with pytest.raises(TypeError):
+        buffer._resume("3")
+    buffer._resume(10)
+    assert buffer.write(b"") == 0
+    with pytest.raises(AttributeError):
+        buffer.write(b"d")
+    del buffer
+    memory.append(1)
