@@ -16,7 +16,7 @@ _not_run: list[dict[str, Any]] = []
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("bench", "the benchmark matrix")
-    group.addoption("--bench-passes", type=int, default=3, help="passes over all cells (default 3)")
+    group.addoption("--bench-passes", type=int, help="passes over all cells (default 3, of the quick tenth 2)")
     group.addoption("--bench-seconds", type=float, default=0.2, help="seconds per cell and pass (default 0.2)")
     group.addoption("--bench-quick", action="store_true", help="a representative tenth of the cells")
     group.addoption("--bench-slow", action="store_true", help="also the cells that take minutes or gigabytes")
@@ -25,11 +25,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def _settings(config: pytest.Config) -> harness.Settings:
     session = getattr(config, "_benchmarksession", None)
     enabled = session is not None and not session.disabled
+    quick = config.getoption("--bench-quick", default=False)
+    passes = config.getoption("--bench-passes", default=None) or (2 if quick else 3)
     return harness.Settings(
         enabled=enabled,
-        passes=config.getoption("--bench-passes", default=3) if enabled else 1,
+        passes=passes if enabled else 1,
         seconds=config.getoption("--bench-seconds", default=0.2),
-        quick=config.getoption("--bench-quick", default=False),
+        quick=quick,
         slow=config.getoption("--bench-slow", default=False),
     )
 
