@@ -5,7 +5,7 @@
  * A thread keeps its last compression and decompression context and a buffer, because making a context costs
  * several times what compressing a short message does. A context is out of its slot while it is in use: Python
  * code that runs meanwhile on the same thread (a signal handler, a finalizer) finds the slot empty and works with a
- * new one. Kept contexts never have workers, dictionaries or parameters other than the level.
+ * new one. Kept contexts never have workers or dictionaries, and what parameters they have is reset before use.
  */
 
 #include <Python.h>
@@ -22,10 +22,16 @@ enum {
     BIG_PIECE = 8 << 20, /* up to this a limit is taken for the size to come */
 };
 
-#define WINDOW_MAX (((uint64_t)1 << 27) + 1) /* what ZSTD_decompressStream() accepts unless told otherwise */
+#define WINDOW_LOG_MAX_DEFAULT 27 /* what ZSTD_decompressStream() accepts unless told otherwise */
 /* How much is allocated at once without asking what the input's size is. */
 #define DECLARED_SIZE_TRUST ((uint64_t)1 << 30)
 #define UNKNOWN_SIZE_TRUST ((uint64_t)64 << 20)
+
+/* Without the GIL an object's own lock guards its fields; with it nothing gives it up in such a section. */
+#ifndef Py_BEGIN_CRITICAL_SECTION
+#define Py_BEGIN_CRITICAL_SECTION(object) {
+#define Py_END_CRITICAL_SECTION() }
+#endif
 
 typedef struct {
     ZSTD_CCtx *cctx;
@@ -284,9 +290,9 @@ typedef struct {
  * Walk over the headers of a frame and its blocks (RFC 8878, 3.1.1) without decoding anything.
  *
  * A declared size is believed only as far as the blocks behind it can reach. Return -1 for input that the careful
- * way has to look at: truncated, malformed, with a dictionary, or with a window above the default limit.
+ * way has to look at: truncated, malformed, with a dictionary, or with a window above the limit.
  */
-static int measure_frame(const unsigned char *src, const unsigned char *end, Frame *frame)
+static int measure_frame(const unsigned char *src, const unsigned char *end, int window_log_max, Frame *frame)
 {
     static const unsigned char size_bytes[4] = {0, 2, 4, 8};
     const unsigned char *start = src;
@@ -326,7 +332,7 @@ static int measure_frame(const unsigned char *src, const unsigned char *end, Fra
         uint64_t base = (uint64_t)1 << (10 + (src[5] >> 3));
         window = base + (base >> 3) * (src[5] & 7);
     }
-    if (window > WINDOW_MAX) {
+    if (window > ((uint64_t)1 << window_log_max) + 1) {
         return -1;
     }
     uint64_t block_max = window < BLOCK_MAX ? window : BLOCK_MAX;
@@ -377,7 +383,7 @@ static int is_trusted(uint64_t content, int is_declared, size_t input)
 }
 
 /* Measure all frames of an input; return 0 if they can be decompressed at once. */
-static int measure_frames(const unsigned char *src, size_t size, uint64_t *total, int *exact)
+static int measure_frames(const unsigned char *src, size_t size, int window_log_max, uint64_t *total, int *exact)
 {
     const unsigned char *end = src + size;
     *total = 0;
@@ -387,7 +393,7 @@ static int measure_frames(const unsigned char *src, size_t size, uint64_t *total
     }
     while (src < end) {
         Frame frame;
-        if (measure_frame(src, end, &frame) < 0) {
+        if (measure_frame(src, end, window_log_max, &frame) < 0) {
             return -1;
         }
         *total += frame.content;
@@ -455,6 +461,71 @@ static int take_size(PyObject *argument, size_t *size)
     return 0;
 }
 
+typedef struct {
+    int key;
+    int value;
+} Parameter;
+
+enum { PARAMETERS_MAX = 32 };
+
+/* Say whether an object is an int, or an enum's member, whose value is what __index__() would give. */
+static int is_plain_int(PyObject *object)
+{
+    return PyLong_Check(object) && Py_TYPE(object)->tp_as_number->nb_index == PyLong_Type.tp_as_number->nb_index;
+}
+
+/*
+ * Read an `options` dict; keys are ints or members of the module's enum `key_type`. Return the number of parameters,
+ * or -1, with no error set, for anything that the careful way has to look at.
+ */
+static int take_options(PyObject *module, const char *key_type, PyObject *options, Parameter *parameters)
+{
+    if (!is_given(options)) {
+        return 0;
+    }
+    if (!PyDict_CheckExact(options)) {
+        return -1;
+    }
+    PyObject *type = PyObject_GetAttrString(module, key_type);
+    if (type == NULL) {
+        PyErr_Clear();
+        return -1;
+    }
+    int count = 0;
+    Py_BEGIN_CRITICAL_SECTION(options);
+    PyObject *key, *value;
+    Py_ssize_t position = 0;
+    while (count >= 0 && PyDict_Next(options, &position, &key, &value)) {
+        int key_overflow = 0, value_overflow = 0;
+        if (count == PARAMETERS_MAX || !(PyLong_CheckExact(key) || (PyObject *)Py_TYPE(key) == type)
+            || !is_plain_int(key) || !is_plain_int(value)) {
+            count = -1;
+            break;
+        }
+        long id = PyLong_AsLongAndOverflow(key, &key_overflow);
+        long number = PyLong_AsLongAndOverflow(value, &value_overflow);
+        if (key_overflow != 0 || value_overflow != 0 || id != (int)id || number != (int)number) {
+            count = -1;
+            break;
+        }
+        parameters[count].key = (int)id;
+        parameters[count].value = (int)number;
+        count++;
+    }
+    Py_END_CRITICAL_SECTION();
+    Py_DECREF(type);
+    return count;
+}
+
+/* Say whether a compression parameter may be set in a kept context; the rest is for the careful way. */
+static int is_ordinary(Parameter parameter)
+{
+    if (parameter.key == ZSTD_c_compressionLevel) {
+        return parameter.value >= ZSTD_minCLevel() && parameter.value <= ZSTD_maxCLevel();
+    }
+    return parameter.key != ZSTD_c_nbWorkers;
+}
+
 PyDoc_STRVAR(builtin_compress_doc,
              "compress(data, level=None, options=None, zstd_dict=None)\n--\n\n"
              "Compress a buffer into one frame and return it as bytes.\n\n"
@@ -467,20 +538,30 @@ static PyObject *builtin_compress(PyObject *module, PyObject *const *args, Py_ss
 {
     static const char *const names[] = {"data", "level", "options", "zstd_dict"};
     PyObject *values[4];
-    int level = 0;
-    if (sort_arguments(names, 4, 4, args, nargs, kwnames, values) < 0 || is_given(values[2]) || is_given(values[3])) {
+    Parameter parameters[PARAMETERS_MAX];
+    if (sort_arguments(names, 4, 4, args, nargs, kwnames, values) < 0 || is_given(values[3])) {
         goto slow;
     }
+    int count = take_options(module, "CompressionParameter", values[2], parameters);
     if (is_given(values[1])) {
         int overflow = 0;
-        if (!PyLong_CheckExact(values[1])) {
+        if (!PyLong_CheckExact(values[1]) || is_given(values[2])) {
             goto slow;
         }
-        long number = PyLong_AsLongAndOverflow(values[1], &overflow);
-        if (overflow != 0 || number < ZSTD_minCLevel() || number > ZSTD_maxCLevel()) {
+        long level = PyLong_AsLongAndOverflow(values[1], &overflow);
+        if (overflow != 0 || level < ZSTD_minCLevel() || level > ZSTD_maxCLevel()) {
             goto slow;
         }
-        level = (int)number;
+        parameters[0] = (Parameter){ZSTD_c_compressionLevel, (int)level};
+        count = 1;
+    }
+    if (count < 0) {
+        goto slow;
+    }
+    for (int i = 0; i < count; i++) {
+        if (!is_ordinary(parameters[i])) {
+            goto slow;
+        }
     }
 
     Input in;
@@ -504,8 +585,10 @@ static PyObject *builtin_compress(PyObject *module, PyObject *const *args, Py_ss
     }
     size_t written;
     Py_BEGIN_ALLOW_THREADS
-    ZSTD_CCtx_reset(cctx, ZSTD_reset_session_and_parameters);
-    written = ZSTD_CCtx_setParameter(cctx, ZSTD_c_compressionLevel, level);
+    written = ZSTD_CCtx_reset(cctx, ZSTD_reset_session_and_parameters);
+    for (int i = 0; i < count && !ZSTD_isError(written); i++) {
+        written = ZSTD_CCtx_setParameter(cctx, (ZSTD_cParameter)parameters[i].key, parameters[i].value);
+    }
     if (!ZSTD_isError(written)) {
         written = ZSTD_compress2(cctx, out.buffer.dst, out.buffer.size, in.start, in.size);
     }
@@ -540,9 +623,24 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
     PyObject *values[5];
     size_t limit = PY_SSIZE_T_MAX;
     size_t hint = 0; /* the frames' headers tell more, where this function can go by them */
-    if (sort_arguments(names, 5, 3, args, nargs, kwnames, values) < 0 || is_given(values[1]) || is_given(values[2])
+    Parameter parameters[PARAMETERS_MAX];
+    int window_log_max = WINDOW_LOG_MAX_DEFAULT;
+    if (sort_arguments(names, 5, 3, args, nargs, kwnames, values) < 0 || is_given(values[1])
         || take_size(values[3], &limit) < 0 || take_size(values[4], &hint) < 0) {
         goto slow;
+    }
+    int count = take_options(module, "DecompressionParameter", values[2], parameters);
+    if (count < 0) {
+        goto slow;
+    }
+    for (int i = 0; i < count; i++) {
+        /* decompressing at once needs no window: it is measure_frame() that holds the limit */
+        window_log_max = parameters[i].value != 0 ? parameters[i].value : WINDOW_LOG_MAX_DEFAULT;
+        ZSTD_bounds bounds = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax);
+        if (parameters[i].key != ZSTD_d_windowLogMax || window_log_max < bounds.lowerBound
+            || window_log_max > bounds.upperBound) {
+            goto slow;
+        }
     }
 
     Input in;
@@ -551,7 +649,8 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
     }
     uint64_t total;
     int exact;
-    if (measure_frames((const unsigned char *)in.start, in.size, &total, &exact) < 0 || (exact && total > limit)) {
+    if (measure_frames((const unsigned char *)in.start, in.size, window_log_max, &total, &exact) < 0
+        || (exact && total > limit)) {
         input_close(&in);
         goto slow;
     }
@@ -666,7 +765,7 @@ static PyObject *decompress_whole_frame(ZSTD_DCtx *dctx, const Input *data, size
 {
     const unsigned char *src = (const unsigned char *)data->start;
     Frame frame;
-    if (measure_frame(src + start, src + data->size, &frame) < 0
+    if (measure_frame(src + start, src + data->size, WINDOW_LOG_MAX_DEFAULT, &frame) < 0
         || !is_trusted(frame.content, frame.is_declared, frame.size)) {
         Py_RETURN_NONE;
     }

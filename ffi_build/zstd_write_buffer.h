@@ -8,12 +8,6 @@
  * which is the subclass: it stops write() from taking anything while it works on the memory.
  */
 
-/* Without the GIL the object's own lock guards its fields; with it nothing here gives it up between two of them. */
-#ifndef Py_BEGIN_CRITICAL_SECTION
-#define Py_BEGIN_CRITICAL_SECTION(object) {
-#define Py_END_CRITICAL_SECTION() }
-#endif
-
 typedef struct {
     PyObject_HEAD
     Py_buffer memory; /* exported by a bytearray, which cannot be resized meanwhile */
@@ -75,7 +69,8 @@ static PyObject *write_buffer_write(PyObject *self, PyObject *data)
     return is_taken ? PyLong_FromSize_t(in.size) : PyObject_CallMethod(self, "_write_through", "(O)", data);
 }
 
-PyDoc_STRVAR(write_buffer_hold_doc, "_hold()\n--\n\nLet write() take nothing from here on, and return the size held.");
+PyDoc_STRVAR(write_buffer_hold_doc,
+             "_hold()\n--\n\nLet write() take nothing from here on, and return the size held.");
 
 static PyObject *write_buffer_hold(PyObject *self, PyObject *unused)
 {
@@ -89,7 +84,8 @@ static PyObject *write_buffer_hold(PyObject *self, PyObject *unused)
     return PyLong_FromSsize_t(held);
 }
 
-PyDoc_STRVAR(write_buffer_resume_doc, "_resume(held, /)\n--\n\nLet write() go on behind that many bytes of the memory.");
+PyDoc_STRVAR(write_buffer_resume_doc,
+             "_resume(held, /)\n--\n\nLet write() go on behind that many bytes of the memory.");
 
 static PyObject *write_buffer_resume(PyObject *self, PyObject *number)
 {

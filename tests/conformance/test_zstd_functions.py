@@ -140,6 +140,46 @@ def test_option_range(zstd: ModuleType) -> None:
         zstd.decompress(FRAME_ABC, options={zstd.DecompressionParameter.window_log_max: 99})
 
 
+@pytest.mark.parametrize("data", PAYLOADS.values(), ids=PAYLOADS)
+def test_options_hold_for_one_call(zstd: ModuleType, data: bytes) -> None:
+    """Bytes as from a compressor of its own, whatever the calls before asked for."""
+    parameter = zstd.CompressionParameter
+    for options in (
+        {},
+        {parameter.compression_level: 1},
+        {parameter.compression_level: 5, parameter.checksum_flag: True, parameter.content_size_flag: 0},
+        {201: 1, 100: 1},
+        {parameter.strategy: zstd.Strategy.btopt, parameter.window_log: 15, parameter.enable_long_distance_matching: 1},
+        {parameter.nb_workers: 0, parameter.compression_level: -5},
+    ):
+        fresh = zstd.ZstdCompressor(options=options)
+        frame = zstd.compress(data, options=options)
+        assert frame == fresh.compress(data, fresh.FLUSH_FRAME)
+        assert zstd.decompress(frame, options={zstd.DecompressionParameter.window_log_max: 0}) == data
+        plain = zstd.ZstdCompressor()
+        assert zstd.compress(data) == plain.compress(data, plain.FLUSH_FRAME)
+    with pytest.raises(ValueError):
+        zstd.compress(data, options={parameter.compression_level: 1, parameter.min_match: 99})
+    assert zstd.compress(data) == zstd.compress(data, options={}) == zstd.compress(data, None, None)
+
+
+def test_option_ints_of_other_classes(zstd: ModuleType) -> None:
+    class Other(int):
+        def __index__(self) -> int:
+            return 1
+
+    parameter = zstd.CompressionParameter
+    expected = zstd.compress(TEXT, options={parameter.compression_level: 1})
+    assert zstd.compress(TEXT, options={parameter.compression_level: Other(7)}) == expected
+    for bounds in ((9, False), (10, True), (31, True), (32, False), (-1, False)):
+        options = {zstd.DecompressionParameter.window_log_max: bounds[0]}
+        if bounds[1]:
+            assert zstd.decompress(FRAME_ABC, options=options) == b"abc"
+        else:
+            with pytest.raises(ValueError, match="window_log_max"):
+                zstd.decompress(FRAME_ABC, options=options)
+
+
 def test_unknown_option(zstd: ModuleType) -> None:
     with pytest.raises(ValueError, match=r"invalid compression parameter 'unknown parameter \(key 9999\)'"):
         zstd.compress(b"", options={9999: 1})
