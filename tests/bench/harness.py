@@ -43,6 +43,16 @@ class Settings:
 _too_long: set[tuple[str, ...]] = set()
 
 
+# What the pure backend needs at the least, so that a row does not hang for an hour: measured bytes per second.
+PURE_SLOWEST = {"compress": 0.1e6, "decompress": 1e6}
+
+
+def too_slow_pure(size: int, operation: str, patience: float) -> str | None:
+    """Say how long the pure Zstandard backend would take for `size` bytes, if that is more than `patience` seconds."""
+    seconds = size / (PURE_SLOWEST[operation] * (20 if PYPY else 1))
+    return f"would take about {seconds:.0f} s a call on this backend" if seconds > patience else None
+
+
 class NotRun(Exception):
     """The cell has no figure; the text is shown in its place (the library cannot do it, or it would take hours)."""
 

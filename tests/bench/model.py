@@ -71,6 +71,11 @@ def tone(ratio: float) -> str:
     return BAD if ratio <= 1 - LEVEL else EVEN
 
 
+def _ratio(value: float) -> str:
+    """Show a ratio with two digits behind the point, and a small one with two that count."""
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
+
+
 def _note(cell: Cell) -> str:
     parts = [figure(cell), f"spread {cell.noise:.0%} over {cell.passes} passes"]
     if cell.busy:
@@ -96,7 +101,7 @@ def _shown(comparison: Comparison, library: str) -> Shown:
         return Shown(figure(cell) + flag, OWN if cell.ours else NONE, best, cell.noisy, _note(cell))
     ratio = cell.value / ours.value
     colour = LIMIT if cell.limit or cell.key.library == "plain" else tone(ratio)
-    return Shown(f"{ratio:.2f}{flag}", colour, best, cell.noisy, _note(cell))
+    return Shown(f"{_ratio(ratio)}{flag}", colour, best, cell.noisy, _note(cell))
 
 
 def group_table(row: Row, group: str) -> Table:
@@ -145,7 +150,7 @@ def overview(rows: list[Row]) -> Table:
             noisy = sum(1 for c in compared if c.noisy)
             note = f"{noisy} of {len(compared)} cases noisy" if noisy else ""
             line.append(
-                Shown(f"{mean:.2f} ({won}/{len(compared)})", tone(mean), noisy=noisy * 2 > len(compared), note=note)
+                Shown(f"{_ratio(mean)} ({won}/{len(compared)})", tone(mean), noisy=noisy * 2 > len(compared), note=note)
             )
         if any(shown.text for shown in line[2:]):
             table.lines.append(line)
@@ -179,9 +184,9 @@ def _advice(rows: list[Row], group: str, operation: str) -> Shown:
     if mean >= 1 - LEVEL:
         return Shown(f"cpkg {name.rsplit('-', 1)[-1]} ({mean:.2f})", tone(mean))
     row = next(row for row in rows if row.name == name)
-    winners = Counter(c.fastest.key.library for c in gains(row, group, operation) if c.fastest is not None)
-    winners.pop("cpkg", None)
-    return Shown(f"{winners.most_common(1)[0][0]} ({mean:.2f})" if winners else f"({mean:.2f})", BAD)
+    behind = (c.best_alternative for c in gains(row, group, operation) if c.gain is not None and c.gain < 1)
+    winners = Counter(cell.key.library for cell in behind if cell is not None)
+    return Shown(f"{winners.most_common(1)[0][0]} ({_ratio(mean)})" if winners else f"({_ratio(mean)})", BAD)
 
 
 def behind(rows: list[Row]) -> Iterator[str]:
