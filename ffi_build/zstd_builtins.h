@@ -566,7 +566,11 @@ static PyObject *builtin_compress(PyObject *module, PyObject *const *args, Py_ss
 
     Input in;
     if (input_open(&in, values[0]) < 0) {
-        return NULL;
+        if (count == 0) {
+            return NULL;
+        }
+        PyErr_Clear(); /* of two bad arguments the parameter is reported */
+        goto slow;
     }
     PyObject *result = NULL;
     size_t bound = ZSTD_compressBound(in.size);

@@ -158,8 +158,11 @@ def test_options_hold_for_one_call(zstd: ModuleType, data: bytes) -> None:
         assert zstd.decompress(frame, options={zstd.DecompressionParameter.window_log_max: 0}) == data
         plain = zstd.ZstdCompressor()
         assert zstd.compress(data) == plain.compress(data, plain.FLUSH_FRAME)
-    with pytest.raises(ValueError):
-        zstd.compress(data, options={parameter.compression_level: 1, parameter.min_match: 99})
+    for bad in (data, "text"):  # of two bad arguments the parameter is reported
+        with pytest.raises(ValueError):
+            zstd.compress(bad, options={parameter.compression_level: 1, parameter.min_match: 99})
+    with pytest.raises(TypeError):
+        zstd.compress("text", options={parameter.compression_level: 1})
     assert zstd.compress(data) == zstd.compress(data, options={}) == zstd.compress(data, None, None)
 
 
