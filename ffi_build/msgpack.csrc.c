@@ -24,6 +24,7 @@ static const char *cpkg_msgpack_version(void)
 
 #ifndef PYPY_VERSION
 #include "msgpack_compat.h"    /* what differs between CPython versions */
+#include "msgpack_memory.h"    /* huge pages */
 #include "msgpack_state.h"     /* what import sets up: shared types, tables */
 #include "msgpack_options.h"   /* keyword arguments */
 #include "msgpack_writer.h"    /* the growing output, and msgpack-c's packing templates over it */

@@ -118,6 +118,7 @@ static int install(PyObject *ns)
         S.Unpacker = S.Packer ? PyType_FromSpec(&unpacker_spec) : NULL;
         if (!S.Unpacker)
             return -1;
+        arenas_setup();
         default_unpack_options.ext_hook = S.ExtType;
         S.ready = true;
     }

@@ -29,12 +29,15 @@ static ALWAYS_INLINE PyObject *unpack_data(const unpack_options *options, const 
                                            Py_ssize_t offset, PyObject *source, Py_ssize_t *end)
 {
     parser ps;
+    arenas_ahead ahead;
     PyObject *o = NULL;
     parser_init(&ps, options, size - offset);
     ps.source = source;
-    bool held = !parser_has_hooks(options) && gc_hold(size - offset);
-    ps.gc_held = held;
+    const bool hooks = parser_has_hooks(options);
+    ps.gc_held = !hooks && gc_hold(size - offset);
+    arenas_hold(&ahead, hooks ? 0 : size - offset);
     enum parse_result outcome = parser_run(&ps, data, size, &offset, &o);
+    arenas_release(&ahead);
     parser_free(&ps);
     if (ps.gc_held)
         gc_resume(true);

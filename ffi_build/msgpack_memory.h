@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Huge pages for the objects of a large message.
+ *
+ * Half of the time of unpacking tens of megabytes goes into page faults: the interpreter maps memory for small objects
+ * in arenas of 1 MiB, and each fault brings 4 KiB of them. So arenas for such a message are taken from the
+ * interpreter's own allocator some ahead of their use. The kernel puts mappings that follow each other side by side, so
+ * that together they can be advised to consist of huge pages, which each arena by itself is too small for. What is left
+ * over at the end of the call goes back to that allocator, which frees the others whenever they become empty, as ever.
+ */
+#if defined(__linux__) && defined(WITH_PYMALLOC) && !defined(Py_GIL_DISABLED)
+#include <sys/mman.h>
+#include <sys/resource.h>
+#endif
+
+#ifdef MADV_HUGEPAGE
+#define HUGE_PAGE ((size_t)2 << 20)
+#define ARENAS_AHEAD_MIN 8
+#define ARENAS_AHEAD_MAX 32
+#define ARENAS_AHEAD_MESSAGE ((Py_ssize_t)1 << 20)
+
+typedef struct {
+    bool held;
+    int next, count; /* arenas[next:count] are left */
+    size_t size;     /* of each */
+    void *arenas[ARENAS_AHEAD_MAX];
+} arenas_ahead;
+
+static PyObjectArenaAllocator arena_allocator; /* as found at import */
+static _Thread_local arenas_ahead *arenas_in_use; /* of the call that this thread is in */
+
+static void arenas_fill(arenas_ahead *ahead, size_t size)
+{
+    int wanted = ahead->count ? 2 * ahead->count : ARENAS_AHEAD_MIN;
+    ahead->next = ahead->count = 0;
+    ahead->size = size;
+    while (ahead->count < wanted && ahead->count < ARENAS_AHEAD_MAX) {
+        void *arena = arena_allocator.alloc(arena_allocator.ctx, size);
+        if (!arena)
+            break;
+        ahead->arenas[ahead->count++] = arena;
+    }
+    for (int i = 0; i < ahead->count; i++) {
+        /* mappings grow downwards */
+        uintptr_t low = (uintptr_t)ahead->arenas[i], high = low + size;
+        for (; i + 1 < ahead->count && (uintptr_t)ahead->arenas[i + 1] + size == low; i++)
+            low -= size;
+        /* advice only: without huge pages in the kernel nothing is lost */
+        (void)madvise((void *)low, (size_t)(high - low), MADV_HUGEPAGE);
+    }
+}
+
+/* In place of the interpreter's allocator during a call. Other threads may get here, when the call runs Python code
+   or in interpreters with a GIL of their own; for them it is what it replaces. */
+static void *arena_alloc(void *ctx, size_t size)
+{
+    arenas_ahead *ahead = arenas_in_use;
+    /* where the interpreter itself uses huge pages (an option of 3.15), its arenas have their size */
+    if (!ahead || size >= HUGE_PAGE || (ahead->count && ahead->size != size))
+        return arena_allocator.alloc(ctx, size);
+    if (ahead->next == ahead->count)
+        arenas_fill(ahead, size);
+    return ahead->next < ahead->count ? ahead->arenas[ahead->next++] : NULL;
+}
+
+static void arenas_setup(void)
+{
+    PyObject_GetArenaAllocator(&arena_allocator);
+}
+
+/* Not if somebody else has put an allocator in (a profiler, or a call that this one is made from), and not where
+   address space is limited: what is ahead could be missed elsewhere. */
+static NEVER_INLINE bool arenas_begin(arenas_ahead *ahead)
+{
+    PyObjectArenaAllocator now;
+    struct rlimit space, data;
+    PyObject_GetArenaAllocator(&now);
+    if (now.alloc != arena_allocator.alloc || now.free != arena_allocator.free || now.ctx != arena_allocator.ctx ||
+        getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY || getrlimit(RLIMIT_DATA, &data) != 0 ||
+        data.rlim_cur != RLIM_INFINITY)
+        return false;
+    ahead->next = ahead->count = 0;
+    arenas_in_use = ahead;
+    /* The one pointer that changes is valid at any time for any thread, whatever it reads beside it. */
+    now.alloc = arena_alloc;
+    PyObject_SetArenaAllocator(&now);
+    return true;
+}
+
+static NEVER_INLINE void arenas_end(arenas_ahead *ahead)
+{
+    PyObjectArenaAllocator now;
+    PyObject_GetArenaAllocator(&now);
+    if (now.alloc == arena_alloc) /* or a profiler was started meanwhile */
+        PyObject_SetArenaAllocator(&arena_allocator);
+    arenas_in_use = NULL;
+    while (ahead->next < ahead->count)
+        arena_allocator.free(arena_allocator.ctx, ahead->arenas[ahead->next++], ahead->size);
+}
+
+/* Take arenas ahead until arenas_release(), which every way out of the call goes through. */
+static ALWAYS_INLINE void arenas_hold(arenas_ahead *ahead, Py_ssize_t message_size)
+{
+    ahead->held = UNLIKELY(message_size >= ARENAS_AHEAD_MESSAGE) && arenas_begin(ahead);
+}
+
+static ALWAYS_INLINE void arenas_release(arenas_ahead *ahead)
+{
+    if (UNLIKELY(ahead->held))
+        arenas_end(ahead);
+}
+#else
+typedef char arenas_ahead;
+
+static void arenas_setup(void)
+{
+}
+
+static ALWAYS_INLINE void arenas_hold(arenas_ahead *ahead, Py_ssize_t message_size)
+{
+    (void)ahead;
+    (void)message_size;
+}
+
+static ALWAYS_INLINE void arenas_release(arenas_ahead *ahead)
+{
+    (void)ahead;
+}
+#endif
