@@ -32,9 +32,6 @@ ITEM: Final = 0
 KEY: Final = 1
 VALUE: Final = 2
 
-# Added to these where `read_plain` begins.
-_ENTERING: Final = 4
-
 # A container that is open around the current one: (what it reads next, itself, items or pairs left, its key).
 # What is left counts the item or pair that is being read.
 Frame = tuple[int, Any, int, Any]
@@ -127,12 +124,9 @@ def read_plain(
     key: Any = ""
     packed: Any
     reader: Any
-    next_ += _ENTERING
     try:
         while True:
-            if next_ >= _ENTERING:
-                next_ -= _ENTERING  # one empty turn: a JIT enters compiled loops from their end only
-            elif next_ == ITEM:
+            if next_ == ITEM:
                 while left:
                     start = pos
                     byte = data[pos]
