@@ -119,7 +119,8 @@ def _extension_elsewhere(operation: str) -> Find:
 
 def _streaming(row: Row) -> Iterator[tuple[Key, Key]]:
     for key in row.cells:
-        if key.group == STREAMING and key.library == "cpkg" and key.operation.startswith("feed"):
+        wanted = (key.group, key.case, key.library) == (STREAMING, "40 MB object", "cpkg")
+        if wanted and key.operation.startswith("feed"):
             yield key, key._replace(operation="unpack whole")
 
 
@@ -195,8 +196,8 @@ GOALS = [
          _extension_elsewhere("unpack")),
     Goal("MessagePack on CPython, pure, against msgpack's fallback, mean", 1.5,
          _ahead(MSGPACK, _BOTH, _FALLBACK, _pure)),
-    Goal("MessagePack fed in 4 KiB, as a multiple of unpacking whole, the worst case", 1.5, _same_row(_streaming),
-         least=False, worst=True),
+    Goal("MessagePack, 40 MB fed in 4 KiB, as a multiple of unpacking it whole", 1.5, _same_row(_streaming),
+         least=False),
     Goal("Zstandard, compress 1 KiB against the fastest that makes a context per call", 2.0,
          _ahead(ZSTD, ("compress",), CONTEXT_PER_CALL, _every, _small)),
     Goal("Zstandard, decompress 1 KiB against the same", 4.0,

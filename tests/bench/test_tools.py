@@ -282,7 +282,7 @@ def test_streaming_is_held_against_the_whole(tmp_path: Path) -> None:
         *synthetic.benchmark("MessagePack streaming", "40 MB object", "feed in 4 KiB", "cpkg", [1.4, 1.4]),
     ]
     row = results.read_row(synthetic.write(tmp_path, "3.11-pure", "CPython 3.11.7", entries))
-    assert [(shown.text, shown.tone) for shown in goal_line([row], "MessagePack fed")[1:]] == [
+    assert [(shown.text, shown.tone) for shown in goal_line([row], "MessagePack, 40 MB fed")[1:]] == [
         ("at most 1.5", "none"), ("1.40", "good"),
     ]  # fmt: skip
 
