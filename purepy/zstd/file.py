@@ -3,8 +3,8 @@
 ZstdFile and open(): file objects over any backend's stream types.
 
 Three things make it faster than the file object of `compression.zstd`, which it replaces. Small writes are gathered
-before they are compressed. The methods of what is underneath, an io.BufferedReader, an io.BufferedWriter or the
-backend's own writer in C, are put on the object itself, so that no Python function stands between a line and its
+before they are compressed. The methods of what is underneath, an io.BufferedReader, an io.BufferedWriter or what
+replaces that, are put on the object itself, so that no Python function stands between a line and its
 reader or writer. And one decompressor reads the whole file, frame after frame, with its context.
 """
 
@@ -15,6 +15,9 @@ import os
 import sys
 from collections.abc import Iterator
 from typing import Any, Callable, ClassVar
+
+from purepy._jit import JIT
+from purepy.zstd.gathering import BuilderWriter
 
 BUFFER_SIZE = 128 << 10
 """How much is decompressed ahead while reading, and gathered before compressing while writing."""
@@ -255,7 +258,7 @@ class ZstdFile(io.BufferedIOBase):
 
     _compressor_type: ClassVar[Any]
     _decompressor_type: ClassVar[Any]
-    _writer_type: ClassVar[Any] = io.BufferedWriter
+    _writer_type: ClassVar[Any] = BuilderWriter if JIT else io.BufferedWriter
 
     def __init__(
         self, file: Any, /, mode: str = "r", *, level: Any = None, options: Any = None, zstd_dict: Any = None

@@ -104,10 +104,8 @@ def test_takes_buffers_and_locks_none(writer: Any, sink: Sink) -> None:
     assert sink.content == expected
     assert writer.write(memoryview(b"abcdef")[2:4]) == 2
     assert writer.write(memoryview(b"\1\0\0\0\2\0\0\0").cast("I")) == 8
-    wrong: list[tuple[Any, Any]] = [("text", TypeError), (None, TypeError), (5, TypeError)]
-    if sys.implementation.name == "cpython":  # PyPy's io.BufferedWriter takes it
-        wrong.append((memoryview(b"abcdef")[::2], BufferError))
-    for bad, error in wrong:
+    scattered = memoryview(b"abcdef")[::2]
+    for bad, error in (("text", TypeError), (None, TypeError), (5, TypeError), (scattered, BufferError)):
         with pytest.raises(error):
             writer.write(bad)
     writer.close()
@@ -115,7 +113,9 @@ def test_takes_buffers_and_locks_none(writer: Any, sink: Sink) -> None:
 
 
 def test_failure_takes_nothing_and_loses_nothing(writer: Any, sink: Sink) -> None:
-    writer.write(b"a" * (SIZE - 5))
+    for _ in range(SIZE // 5 - 1):
+        writer.write(b"a" * 5)
+    assert not sink.content
     for data in (b"b" * 10, b"b" * (2 * SIZE)):
         sink.failures = 1
         with pytest.raises(OSError, match="no room"):
@@ -147,7 +147,8 @@ def test_failing_close_closes(writer: Any, sink: Sink) -> None:
 
 @pytest.mark.parametrize("size", [2, 2 * SIZE])
 def test_coming_back_is_refused(writer: Any, sink: Sink, size: int) -> None:
-    writer.write(b"a" * (SIZE - 1))
+    for _ in range(SIZE - 1):
+        writer.write(b"a")
     for back in (
         lambda: writer.write(b"x"),
         lambda: writer.write(b"x" * 2 * SIZE),

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What gathers small writes for the compressor, in place of an io.BufferedWriter.
+
+An io.BufferedWriter takes a lock and parses arguments in C for each line on CPython, and copies byte by byte on PyPy.
+`Gatherer` is what replaces one, but for where the bytes wait: in memory that C code fills (the compiled backend on
+CPython has that), or in a builder, which a JIT appends to in one step (BuilderWriter).
+"""
+
+from __future__ import annotations
+
+import sys
+from _thread import RLock
+from typing import TYPE_CHECKING, Any
+
+from purepy._jit import finish, new_builder
+
+# From 3.13 on io objects tell what goes wrong when they are closed by the collector, before only when developing.
+_TELLS_OF_CLOSING = sys.version_info >= (3, 13) or sys.flags.dev_mode
+
+LONG_PART = 8
+"""What fills this part of a BuilderWriter by itself goes to `raw` at once: two copies would cost more than a call."""
+
+
+class Gatherer:
+    """
+    What an io.BufferedWriter is over `raw`, as far as a ZstdFile uses one.
+
+    It behaves as an io.BufferedWriter does: a failed write takes nothing of its data and loses nothing that was
+    taken before, threads wait for each other, and coming back from inside `raw` is a RuntimeError.
+
+    A subclass has `write`, the size `held`, and `_drain`, which is called under the lock: it writes what is held to
+    `raw` and holds nothing then, or still all if that fails; `last`: `raw` is closed next.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        raw: Any
+        held: int
+        _lock: Any
+
+        def _drain(self, *, last: bool = False) -> None: ...
+
+    def __init__(self, raw: Any, *memory: Any) -> None:
+        self.raw = raw
+        self._lock = RLock()
+        super().__init__(*memory)  # the type that holds the bytes, where it is another base
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except Exception:
+            if _TELLS_OF_CLOSING:
+                raise
+
+    def _refuse_reentry(self) -> None:
+        if self._lock._is_owned():
+            raise RuntimeError(f"reentrant call inside {self!r}")
+
+    def tell(self) -> int:
+        """Return the position behind what was written."""
+        self._refuse_reentry()
+        with self._lock:
+            position: int = self.raw.tell() + self.held
+            return position
+
+    def flush(self) -> None:
+        """Hand what was gathered to `raw`."""
+        self._refuse_reentry()
+        with self._lock:
+            if self.raw.closed:
+                raise ValueError("flush of closed file")
+            self._drain()
+
+    def close(self) -> None:
+        """Flush, and close `raw` whether that worked or not; write() takes nothing after that."""
+        self._refuse_reentry()
+        with self._lock:
+            if self.raw.closed:
+                return
+            try:
+                self._drain(last=True)
+            finally:
+                self.raw.close()
+
+
+class BuilderWriter(Gatherer):
+    """A Gatherer of `size` bytes in a builder, for interpreters with a JIT."""
+
+    __slots__ = ("_builder", "_lock", "_size", "held", "raw")
+
+    def __init__(self, raw: Any, size: int) -> None:
+        self._builder = new_builder(size)
+        self._size = size
+        self.held = 0
+        super().__init__(raw)
+
+    def write(self, data: Any, /) -> int:
+        """Take the bytes of a buffer and return how many they are."""
+        if type(data) is not bytes:
+            with memoryview(data) as view:  # PyPy 8 would keep the buffer locked until its collector comes by
+                if not view.c_contiguous:
+                    raise BufferError("memoryview: underlying buffer is not C-contiguous")
+                data = view.tobytes()
+        size = len(data)
+        self._refuse_reentry()
+        with self._lock:
+            if self.raw.closed:
+                raise ValueError("write to closed file")
+            is_long = size >= self._size // LONG_PART
+            if is_long or self.held + size > self._size:
+                self._drain()
+            if not is_long:
+                self._builder.append(data)
+                self.held += size
+            else:
+                self.raw.write(data)
+        return size
+
+    def _drain(self, *, last: bool = False) -> None:
+        if self.held:
+            self.raw.write(finish(self._builder))
+            self._builder = new_builder(self._size)
+            self.held = 0
