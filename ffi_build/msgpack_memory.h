@@ -68,18 +68,21 @@ static void arenas_setup(void)
     PyObject_GetArenaAllocator(&arena_allocator);
 }
 
-/* Not if somebody else has put an allocator in (a profiler, or a call that this one is made from), and not where
-   address space is limited: what is ahead could be missed elsewhere. */
-static NEVER_INLINE bool arenas_begin(arenas_ahead *ahead)
+/* Not where address space is limited: what is ahead could be missed elsewhere. */
+static bool arenas_are_plenty(void)
+{
+    struct rlimit space, data;
+    return getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur == RLIM_INFINITY &&
+           getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur == RLIM_INFINITY;
+}
+
+/* Not if somebody else has put an allocator in: a profiler, or a call that this one is made from. */
+static bool arenas_install(arenas_ahead *ahead)
 {
     PyObjectArenaAllocator now;
-    struct rlimit space, data;
     PyObject_GetArenaAllocator(&now);
-    if (now.alloc != arena_allocator.alloc || now.free != arena_allocator.free || now.ctx != arena_allocator.ctx ||
-        getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY || getrlimit(RLIMIT_DATA, &data) != 0 ||
-        data.rlim_cur != RLIM_INFINITY)
+    if (now.alloc != arena_allocator.alloc || now.free != arena_allocator.free || now.ctx != arena_allocator.ctx)
         return false;
-    ahead->next = ahead->count = 0;
     arenas_in_use = ahead;
     /* The one pointer that changes is valid at any time for any thread, whatever it reads beside it. */
     now.alloc = arena_alloc;
@@ -87,15 +90,31 @@ static NEVER_INLINE bool arenas_begin(arenas_ahead *ahead)
     return true;
 }
 
-static NEVER_INLINE void arenas_end(arenas_ahead *ahead)
+static void arenas_uninstall(void)
 {
     PyObjectArenaAllocator now;
     PyObject_GetArenaAllocator(&now);
     if (now.alloc == arena_alloc) /* or a profiler was started meanwhile */
         PyObject_SetArenaAllocator(&arena_allocator);
     arenas_in_use = NULL;
+}
+
+static void arenas_give_back(arenas_ahead *ahead)
+{
     while (ahead->next < ahead->count)
         arena_allocator.free(arena_allocator.ctx, ahead->arenas[ahead->next++], ahead->size);
+}
+
+static NEVER_INLINE bool arenas_begin(arenas_ahead *ahead)
+{
+    ahead->next = ahead->count = 0;
+    return arenas_are_plenty() && arenas_install(ahead);
+}
+
+static NEVER_INLINE void arenas_end(arenas_ahead *ahead)
+{
+    arenas_uninstall();
+    arenas_give_back(ahead);
 }
 
 /* Take arenas ahead until arenas_release(), which every way out of the call goes through. */
@@ -108,6 +127,35 @@ static ALWAYS_INLINE void arenas_release(arenas_ahead *ahead)
 {
     if (UNLIKELY(ahead->held))
         arenas_end(ahead);
+}
+
+/* For an object that comes in pieces: what is ahead is kept from one call to the next, *kept being NULL at first. */
+static ALWAYS_INLINE void arenas_hold_kept(arenas_ahead **kept, uint64_t taken)
+{
+    if (LIKELY(taken < (uint64_t)ARENAS_AHEAD_MESSAGE))
+        return;
+    if (!*kept && arenas_are_plenty())
+        *kept = PyMem_Calloc(1, sizeof **kept); /* without it the object is built as a small one */
+    if (*kept)
+        (*kept)->held = arenas_install(*kept);
+}
+
+static ALWAYS_INLINE void arenas_release_kept(arenas_ahead *kept)
+{
+    if (UNLIKELY(kept != NULL) && kept->held) {
+        arenas_uninstall();
+        kept->held = false;
+    }
+}
+
+/* The object is complete, or will not be. */
+static ALWAYS_INLINE void arenas_drop_kept(arenas_ahead **kept)
+{
+    if (UNLIKELY(*kept != NULL)) {
+        arenas_give_back(*kept);
+        PyMem_Free(*kept);
+        *kept = NULL;
+    }
 }
 #else
 typedef char arenas_ahead;
@@ -125,5 +173,21 @@ static ALWAYS_INLINE void arenas_hold(arenas_ahead *ahead, Py_ssize_t message_si
 static ALWAYS_INLINE void arenas_release(arenas_ahead *ahead)
 {
     (void)ahead;
+}
+
+static ALWAYS_INLINE void arenas_hold_kept(arenas_ahead **kept, uint64_t taken)
+{
+    (void)kept;
+    (void)taken;
+}
+
+static ALWAYS_INLINE void arenas_release_kept(arenas_ahead *kept)
+{
+    (void)kept;
+}
+
+static ALWAYS_INLINE void arenas_drop_kept(arenas_ahead **kept)
+{
+    (void)kept;
 }
 #endif

@@ -14,6 +14,8 @@ typedef struct {
     Py_ssize_t head, tail, capacity; /* buffer[head:tail] is not consumed */
     uint64_t base;                   /* offset of buffer[0] in the stream */
     uint64_t floor;                  /* offset that was reached when data last came in */
+    uint64_t start;                  /* offset of the object that is unpacked or was last */
+    arenas_ahead *ahead;             /* for an object that is large and not complete yet, else NULL */
     enum unpack_mode mode;           /* the operation that an incomplete object has to be continued with */
     busy_flag busy;
 } Unpacker;
@@ -55,6 +57,7 @@ static int unpacker_clear(PyObject *object)
 {
     Unpacker *self = (Unpacker *)object;
     parser_clear(&self->ps);
+    arenas_drop_kept(&self->ahead);
     UNPACKER_OBJECTS(Py_CLEAR);
     return 0;
 }
@@ -303,9 +306,14 @@ static enum parse_result unpacker_step(Unpacker *self, PyObject **result)
     ps->discard = self->mode == MODE_SKIP;
     ps->counts = self->mode == MODE_UNPACK;
     ps->raw_top = self->mode == MODE_UNPACK ? self->options.raw_depth : 0;
-    bool held = !parser_has_hooks(&self->options) && gc_hold(self->tail - self->head);
-    ps->gc_held = held;
+    const bool hooks = parser_has_hooks(&self->options);
+    ps->gc_held = !hooks && gc_hold(self->tail - self->head);
+    /* what has taken so much already is likely to take more */
+    arenas_hold_kept(&self->ahead, hooks ? 0 : self->base + (uint64_t)self->tail - self->start);
     enum parse_result outcome = parser_run(ps, self->buffer, self->tail, &self->head, result);
+    arenas_release_kept(self->ahead);
+    if (outcome != PARSE_MORE)
+        arenas_drop_kept(&self->ahead);
     if (ps->gc_held)
         gc_resume(true);
     ps->gc_held = false;
@@ -330,6 +338,8 @@ static PyObject *unpacker_next(Unpacker *self, enum unpack_mode mode, const char
     for (;;) {
         enum parse_result outcome = PARSE_MORE;
         if (self->head < self->tail) {
+            if (self->mode == MODE_NONE)
+                self->start = self->base + (uint64_t)self->head;
             self->mode = mode;
             outcome = unpacker_step(self, &result);
         }

@@ -30,6 +30,14 @@ def mapped():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[0]) * os.sysconf("SC_PAGESIZE")
 
+def feed(unpacker, data):
+    "Feed in pieces of 4 KiB; return the objects that came out."
+    found = []
+    for at in range(0, len(data), 4096):
+        unpacker.feed(data[at : at + 4096])
+        found.extend(unpacker)
+    return found
+
 # beyond 1 MiB, where taking memory ahead begins
 records = msgpack.packb([{{"id": i, "name": "name %d" % i, "at": [i / 3, i / 7]}} for i in range(30_000)])
 assert len(records) > 1.2 * MIB
@@ -68,6 +76,61 @@ print(mapped() - before)
 """
     # 16 results of 12 MiB, and what was taken ahead for each; the C library may keep the space of a message
     assert int(run(msgpack, code)) < 16 << 20
+
+
+def test_memory_of_pieces_goes_back(msgpack: ModuleType) -> None:
+    """Whether the object that comes in pieces is complete, wrong, begun anew, or never ended."""
+    code = """
+def round_of_objects():
+    unpacker = msgpack.Unpacker()
+    for _ in range(2):
+        (objects,) = feed(unpacker, records)
+        assert objects[-1]["id"] == 29_999
+        del objects
+    assert feed(unpacker, records[:-1]) == []
+    unpacker.__init__()
+    try:
+        feed(unpacker, records[:-9] + b"\\xc1")
+    except ValueError:
+        pass
+    else:
+        raise AssertionError("no error")
+    unpacker = msgpack.Unpacker()
+    assert feed(unpacker, records[:-1]) == []  # and is dropped
+
+round_of_objects()
+before = mapped()
+for _ in range(4):
+    round_of_objects()
+print(mapped() - before)
+"""
+    # 20 results of 12 MiB, and what was taken ahead for each
+    assert int(run(msgpack, code)) < 16 << 20
+
+
+def test_calls_within_pieces(msgpack: ModuleType) -> None:
+    """An error handler, called while a large object comes in pieces, unpacks another one in pieces."""
+    code = """
+inner = []
+
+def handler(error):
+    inner.extend(map(len, feed(msgpack.Unpacker(), records)))
+    return "?", error.end
+
+codecs.register_error("unpacking", handler)
+outer = b"\\xdc\\x00\\x04" + records + b"\\xa1\\xff" + records + b"\\xa1\\xff"
+def work():
+    ((first, question, second, other),) = feed(msgpack.Unpacker(unicode_errors="unpacking"), outer)
+    assert (len(first), question, len(second), other) == (30_000, "?", 30_000, "?")
+
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(inner == [30_000] * 6)
+"""
+    assert run(msgpack, code) == "True"
 
 
 def test_little_room_is_enough(msgpack: ModuleType) -> None:
@@ -134,9 +197,13 @@ if limits != (resource.RLIM_INFINITY,) * 2:
     print("limited")
     sys.exit()
 objects = [msgpack.unpackb(records) for _ in range(2)]
-print(advised() // MIB)
+whole = advised()
+objects += feed(msgpack.Unpacker(), b"\\x93" + records * 3)
+print(whole // MIB, (advised() - whole) // MIB)
 """
     found = run(msgpack, code)
     if found == "limited":
         pytest.skip("address space is limited")
-    assert int(found) >= 16
+    whole, pieces = map(int, found.split())
+    assert whole >= 16
+    assert pieces >= 16
