@@ -41,7 +41,9 @@ def table(rows: list[Row]) -> model.Table:
     heads = [f"{name}, few cases" if name in quick - whole else name for name in interpreters]
     shown = model.Table("", ["", *heads])
     for label, group, operation, cases in LINES:
-        of = {name: [row for row in rows if row.interpreter == name] for name in interpreters}
+        # the mean of a few cases is no match for that of all of them
+        kept = [row for row in rows if row.interpreter not in whole or not row.matrix["settings"]["quick"]]
+        of = {name: [row for row in kept if row.interpreter == name] for name in interpreters}
         line = [model.Shown(label), *(_best(of[name], group, operation, cases) for name in interpreters)]
         if any(cell.text for cell in line[1:]):
             shown.lines.append(line)
