@@ -188,7 +188,12 @@ def test_a_terminal_is_not_read_from(environment: dict[str, str]) -> None:
 def test_a_signal_while_reading(environment: dict[str, str], tmp_path: Path, number: int, status: int) -> None:
     out = tmp_path / "x"
     process: Any = subprocess.Popen(
-        [*COMMAND, "pack", "-", "-o", str(out)], stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+        [*COMMAND, "pack", "-", "-o", str(out)],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        # what nohup or a shell's background job ignores is ignored in its children too
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     with process:
         process.stdin.write(b"[1,")
