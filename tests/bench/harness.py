@@ -17,7 +17,7 @@ from typing import Any, Callable
 
 import pytest
 
-from bench import control
+from bench import control, peers
 
 PYPY = sys.implementation.name == "pypy"
 ROUND_SECONDS = 200e-6
@@ -109,6 +109,32 @@ def plan(call_seconds: float, seconds: float) -> tuple[int, int]:
     rounds = int(seconds / max(call_seconds * inner, 1e-9))
     least = 3 if call_seconds < SLOW_CALL else 1
     return min(max(rounds, least), MAX_ROUNDS), inner
+
+
+def begin(
+    group: str,
+    case: str,
+    operation: str,
+    peer: peers.Peer,
+    bench_pass: int,
+    not_run: Callable[[dict[str, Any], Any], Any],
+) -> tuple[peers.Library, dict[str, Any]]:
+    """Load the peer of a cell and name the cell: a peer that cannot be had is a result, ours a failure."""
+    info: dict[str, Any] = {
+        "group": group,
+        "case": case,
+        "operation": operation,
+        "library": peer.name,
+        "ours": peer.ours,
+        "format": peer.format,
+        "pass": bench_pass,
+    }
+    loaded = peers.load(peer)
+    if loaded.library is None:
+        if peer.ours:
+            pytest.fail(f"{peer.name}: {loaded.error}")
+        not_run(info, loaded.error)
+    return loaded.library, info
 
 
 def measure(

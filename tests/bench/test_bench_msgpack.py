@@ -78,21 +78,7 @@ def test_one_shot(
     bench_pass: int,
 ) -> None:
     """Pack or unpack the case's object in one call, garbage collector on, as a program would."""
-    info: dict[str, Any] = {
-        "group": GROUP,
-        "case": case.name,
-        "operation": operation,
-        "library": peer.name,
-        "ours": peer.ours,
-        "format": peer.format,
-        "pass": bench_pass,
-    }
-    loaded = peers.load(peer)
-    library = loaded.library
-    if library is None:
-        if peer.ours:
-            pytest.fail(f"{peer.name}: {loaded.error}")
-        not_run(info, loaded.error)
+    library, info = harness.begin(GROUP, case.name, operation, peer, bench_pass, not_run)
     try:
         value = case.payload
     except payloads.PayloadMissing as missing:

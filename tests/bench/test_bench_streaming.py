@@ -110,21 +110,7 @@ def test_streaming(
     bench_pass: int,
 ) -> None:
     """Unpack the case's object from one bytes, or from pieces as they arrive."""
-    info: dict[str, Any] = {
-        "group": GROUP,
-        "case": case.name,
-        "operation": operation,
-        "library": peer.name,
-        "ours": peer.ours,
-        "format": peer.format,
-        "pass": bench_pass,
-    }
-    loaded = peers.load(peer)
-    library = loaded.library
-    if library is None:
-        if peer.ours:
-            pytest.fail(f"{peer.name}: {loaded.error}")
-        not_run(info, loaded.error)
+    library, info = harness.begin(GROUP, case.name, operation, peer, bench_pass, not_run)
     if settings.enabled and not peer.ours:
         # without its pieces the whole says nothing here that the group of the one-shot calls does not
         reason = _too_slow(peer, case)

@@ -14,7 +14,7 @@ import pytest
 
 from bench import harness, machine, payloads, peers
 from bench.cases import Case
-from bench.peers import Loaded, Peer
+from bench.peers import Library, Peer
 
 GROUP = "Zstandard one-shot"
 LIMIT = "libzstd (zstd -b)"
@@ -91,8 +91,7 @@ def independent_decompress(peer: Peer, data: bytes) -> bytes:
     raise harness.NotRun("no library decompresses here")
 
 
-def _too_slow(loaded: Loaded, case: ZstdCase, operation: str) -> str | None:
-    library = loaded.library
+def _too_slow(library: Library, case: ZstdCase, operation: str) -> str | None:
     if library is None or library.backend != "pure":
         return None
     size = payloads.SIZES[case.size] * (3 if case.level > 9 and operation == "compress" else 1)
@@ -112,23 +111,9 @@ def test_one_shot(
     bench_pass: int,
 ) -> None:
     """Compress or decompress the case's bytes in one call."""
-    info: dict[str, Any] = {
-        "group": GROUP,
-        "case": case.name,
-        "operation": operation,
-        "library": peer.name,
-        "ours": peer.ours,
-        "format": peer.format,
-        "pass": bench_pass,
-        "size": payloads.SIZES[case.size],
-    }
-    loaded = peers.load(peer)
-    library = loaded.library
-    if library is None:
-        if peer.ours:
-            pytest.fail(f"{peer.name}: {loaded.error}")
-        not_run(info, loaded.error)
-    reason = _too_slow(loaded, case, operation)
+    library, info = harness.begin(GROUP, case.name, operation, peer, bench_pass, not_run)
+    info["size"] = payloads.SIZES[case.size]
+    reason = _too_slow(library, case, operation)
     if reason:
         not_run(info, reason)
     data = case.payload

@@ -30,6 +30,14 @@ def mapped():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[0]) * os.sysconf("SC_PAGESIZE")
 
+def grown(work):
+    "How much more is mapped after four more times of the same work."
+    work()
+    before = mapped()
+    for _ in range(4):
+        work()
+    return mapped() - before
+
 def feed(unpacker, data):
     "Feed in pieces of 4 KiB; return the objects that came out."
     found = []
@@ -68,11 +76,7 @@ def round_of_calls():
         else:
             raise AssertionError("no error")
 
-round_of_calls()
-before = mapped()
-for _ in range(4):
-    round_of_calls()
-print(mapped() - before)
+print(grown(round_of_calls))
 """
     # 16 results of 12 MiB, and what was taken ahead for each; the C library may keep the space of a message
     assert int(run(msgpack, code)) < 16 << 20
@@ -98,39 +102,10 @@ def round_of_objects():
     unpacker = msgpack.Unpacker()
     assert feed(unpacker, records[:-1]) == []  # and is dropped
 
-round_of_objects()
-before = mapped()
-for _ in range(4):
-    round_of_objects()
-print(mapped() - before)
+print(grown(round_of_objects))
 """
     # 20 results of 12 MiB, and what was taken ahead for each
     assert int(run(msgpack, code)) < 16 << 20
-
-
-def test_calls_within_pieces(msgpack: ModuleType) -> None:
-    """An error handler, called while a large object comes in pieces, unpacks another one in pieces."""
-    code = """
-inner = []
-
-def handler(error):
-    inner.extend(map(len, feed(msgpack.Unpacker(), records)))
-    return "?", error.end
-
-codecs.register_error("unpacking", handler)
-outer = b"\\xdc\\x00\\x04" + records + b"\\xa1\\xff" + records + b"\\xa1\\xff"
-def work():
-    ((first, question, second, other),) = feed(msgpack.Unpacker(unicode_errors="unpacking"), outer)
-    assert (len(first), question, len(second), other) == (30_000, "?", 30_000, "?")
-
-threads = [threading.Thread(target=work) for _ in range(3)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-print(inner == [30_000] * 6)
-"""
-    assert run(msgpack, code) == "True"
 
 
 def test_little_room_is_enough(msgpack: ModuleType) -> None:
@@ -147,19 +122,22 @@ print(len(msgpack.unpackb(records)))
     assert run(msgpack, code) == "30000"
 
 
-def test_calls_within_calls_and_threads(msgpack: ModuleType) -> None:
-    """An error handler, called in the middle of a large message, unpacks another one."""
-    code = """
+@pytest.mark.parametrize("unpack", ["msgpack.unpackb(data, **options)", "feed(msgpack.Unpacker(**options), data)[0]"])
+def test_calls_within_calls_and_threads(msgpack: ModuleType, unpack: str) -> None:
+    """An error handler, called in the middle of a large message, unpacks another one; whole, and in pieces."""
+    code = (
+        f"unpack = lambda data, **options: {unpack}"
+        + """
 inner = []
 
 def handler(error):
-    inner.append(len(msgpack.unpackb(records)))
+    inner.append(len(unpack(records)))
     return "?", error.end
 
 codecs.register_error("unpacking", handler)
 outer = b"\\xdc\\x00\\x04" + records + b"\\xa1\\xff" + records + b"\\xa1\\xff"
 def work():
-    first, question, second, other = msgpack.unpackb(outer, unicode_errors="unpacking")
+    first, question, second, other = unpack(outer, unicode_errors="unpacking")
     assert (len(first), question, len(second), other) == (30_000, "?", 30_000, "?")
 
 threads = [threading.Thread(target=work) for _ in range(3)]
@@ -169,6 +147,7 @@ for thread in threads:
     thread.join()
 print(inner == [30_000] * 6)
 """
+    )
     assert run(msgpack, code) == "True"
 
 
