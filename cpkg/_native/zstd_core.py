@@ -18,7 +18,7 @@ from purepy.zstd.zdict import DIGESTED, PREFIX, UNDIGESTED, ZstdDict, parse_dict
 
 from . import buffers
 from .buffers import Bytes
-from .zstd_library import BLOCK_MAX, FLUSH_FRAME, LEVEL_KEY, WORKERS_KEY, Library
+from .zstd_library import BLOCK_MAX, LEVEL_KEY, WORKERS_KEY, Library
 
 TRUNCATED = "Compressed data ended before the end-of-stream marker was reached"
 CANNOT_COMPRESS = "Unable to compress Zstandard data"
@@ -160,7 +160,7 @@ class Codec:
         cctx = library.new_cctx(True, settings.dict) if settings.workers else library.take_cctx()
         settings.apply(library, cctx)
         source = buffers.readable(data)
-        result = library.stream_compress(library.handle(cctx), source, FLUSH_FRAME)
+        result = library.compress_frame(cctx, source)
         if isinstance(result, int):
             raise library.error(result, CANNOT_COMPRESS)
         if not settings.workers:

@@ -251,6 +251,21 @@ class Library:
         """Compress one frame into memory; return libzstd's result."""
         return self.lib.ZSTD_compress2(cctx, memory, room, self.ffi.from_buffer(data), len(data))
 
+    def compress_frame(self, cctx: Any, data: Bytes) -> bytes | int:
+        """Compress one frame; return it, or libzstd's result if that is an error."""
+        work = self._take_work()
+        room = self.lib.ZSTD_compressBound(len(data))
+        is_large = room > SCRATCH_SIZE
+        memory = self.new_nonzero("char[]", room) if is_large else work.memory
+        try:
+            # with all of the frame at hand libzstd needs no buffers of its own
+            written = self.compress_at_once(cctx, data, memory, room)
+            return written if self.lib.ZSTD_isError(written) else self.ffi.buffer(memory, written)[:]
+        finally:
+            self._kept.work = work
+            if is_large:
+                self.ffi.release(memory)
+
     def decompress_at_once(self, dctx: Any, data: Bytes, size: int) -> bytes | None:
         """Decompress whole frames that declare `size` bytes in all; None if that is not what comes out."""
         work = self._take_work()
