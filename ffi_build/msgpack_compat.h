@@ -24,7 +24,7 @@ static ALWAYS_INLINE PyObject *new_ref(PyObject *o)
 /* Free-threaded builds: a container is locked while it is walked, and its items are owned meanwhile. With the GIL
    nothing else runs until Python code is called, so that borrowing does. */
 #ifdef Py_GIL_DISABLED
-#define WITH_LOCKED(o) Py_BEGIN_CRITICAL_SECTION(o)
+#define WITH_LOCKED(o) Py_BEGIN_CRITICAL_SECTION(o);
 #define END_LOCKED() Py_END_CRITICAL_SECTION()
 #define OWN_ITEMS 1
 #else
