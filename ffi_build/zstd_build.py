@@ -37,7 +37,7 @@ ffibuilder.set_source(
     # the builtins use the whole C API, which the limited one (cffi's default) does not have
     define_macros=[("_CFFI_NO_LIMITED_API", None)],
     py_limited_api=False,
-    depends=[str(HERE / "zstd_builtins.h"), str(HERE / "zstd_write_buffer.h")],
+    depends=[str(HERE / name) for name in ("zstd_builtins.h", "zstd_lines.h", "zstd_write_buffer.h")],
     **_arguments,
 )
 

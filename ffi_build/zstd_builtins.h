@@ -918,6 +918,10 @@ done:
 }
 
 #include "zstd_write_buffer.h"
+/* Nothing would hold io.TextIOWrapper's own lock while next() takes a line. */
+#ifndef Py_GIL_DISABLED
+#include "zstd_lines.h"
+#endif
 
 static PyMethodDef builtins[] = {
     {"compress", (PyCFunction)(void (*)(void))builtin_compress, METH_FASTCALL | METH_KEYWORDS, builtin_compress_doc},
@@ -926,8 +930,20 @@ static PyMethodDef builtins[] = {
     {"_stream_compress", (PyCFunction)(void (*)(void))stream_compress, METH_FASTCALL, NULL},
     {"_stream_decompress", (PyCFunction)(void (*)(void))stream_decompress, METH_FASTCALL, NULL},
     {"_stream_decompress_into", (PyCFunction)(void (*)(void))stream_decompress_into, METH_FASTCALL, NULL},
+#ifndef Py_GIL_DISABLED
+    {"_make_text_reader", make_text_reader, METH_VARARGS, NULL},
+#endif
     {NULL, NULL, 0, NULL},
 };
+
+/* Add a type to a module; return 0, or -1 with an exception set. */
+static int add_type(PyObject *module, const char *name, PyType_Spec *spec)
+{
+    PyObject *type = PyType_FromSpec(spec);
+    int result = type == NULL ? -1 : PyObject_SetAttrString(module, name, type);
+    Py_XDECREF(type);
+    return result;
+}
 
 /*
  * Add the builtins to a module, which must have `_slow_compress` and `_slow_decompress`; return 0, or -1 on failure.
@@ -951,11 +967,14 @@ static int cpkg_add_builtins(void *target)
             Py_XDECREF(function);
         }
         Py_DECREF(name);
-        PyObject *type = result == 0 ? PyType_FromSpec(&write_buffer_spec) : NULL;
-        if (type == NULL || PyObject_SetAttrString(module, "_WriteBuffer", type) < 0) {
-            result = -1;
+        if (result == 0) {
+            result = add_type(module, "_WriteBuffer", &write_buffer_spec);
         }
-        Py_XDECREF(type);
+#ifndef Py_GIL_DISABLED
+        if (result == 0) {
+            result = add_type(module, "_LineBuffer", &line_buffer_spec);
+        }
+#endif
     }
     if (PyErr_Occurred()) {
         PyErr_Clear();

@@ -22,7 +22,7 @@ from purepy.zstd.parameters import (
 )
 from purepy.zstd.zdict import ZstdDict
 
-from . import zstd_core, zstd_streams, zstd_writer
+from . import zstd_core, zstd_reader, zstd_streams, zstd_writer
 from ._zstd_ffi import ffi, lib
 from .zstd_library import Library
 
@@ -80,6 +80,13 @@ class ZstdFile(file.ZstdFile):
             (zstd_writer.GatheringWriter, globals()["_WriteBuffer"]),
             {"__module__": __name__, "__slots__": ("_lock", "_memory", "raw")},
         )
+        if "_LineBuffer" in globals():  # not where there is no GIL
+            _line_reader_type = type(
+                "LineReader",
+                (zstd_reader.LineReader, globals()["_LineBuffer"]),
+                {"__module__": __name__, "__slots__": ("_lock", "_memory", "raw")},
+            )
+            _text_reader_type = globals()["_make_text_reader"](zstd_reader.TextReader, _line_reader_type)
 
 
 open = file.make_open(ZstdFile)

@@ -258,6 +258,9 @@ class ZstdFile(io.BufferedIOBase):
 
     _compressor_type: ClassVar[Any]
     _decompressor_type: ClassVar[Any]
+    _reader_type: Any = io.BufferedReader
+    _line_reader_type: ClassVar[Any] = io.BufferedReader  # the same under a text file, which is open for reading
+    _text_reader_type: ClassVar[Any] = io.TextIOWrapper
     _writer_type: ClassVar[Any] = BuilderWriter if JIT else io.BufferedWriter
 
     def __init__(
@@ -299,7 +302,7 @@ class ZstdFile(io.BufferedIOBase):
             raise TypeError("file must be a file-like object or a str, bytes, or PathLike object")
         if kind == "r":
             raw = DecompressReader(self._fp, self._close_fp, first, make_decompressor)
-            self._buffer = io.BufferedReader(raw, BUFFER_SIZE)
+            self._buffer = self._reader_type(raw, BUFFER_SIZE)
             self._mode = _READ
             if _PUTS_METHODS_ON_OBJECTS:
                 for name in _READ_METHODS:
@@ -502,10 +505,14 @@ def make_open(file_type: type[ZstdFile]) -> Any:
             for name, value in (("encoding", encoding), ("errors", errors), ("newline", newline)):
                 if value is not None:
                     raise ValueError(f'Argument "{name}" not supported in binary mode')
-        binary_file = file_type(file, binary_mode, level=level, options=options, zstd_dict=zstd_dict)
+        binary_file = file_type.__new__(file_type)
+        if is_text:
+            binary_file._reader_type = file_type._line_reader_type
+        file_type.__init__(binary_file, file, binary_mode, level=level, options=options, zstd_dict=zstd_dict)
         if not is_text:
             return binary_file
-        text_file = io.TextIOWrapper(binary_file, encoding, errors, newline)
+        text_type = file_type._text_reader_type if binary_file.readable() else io.TextIOWrapper
+        text_file = text_type(binary_file, encoding, errors, newline)
         text_file._CHUNK_SIZE = TEXT_CHUNK_SIZE  # type: ignore[attr-defined]
         return text_file
 

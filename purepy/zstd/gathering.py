@@ -22,7 +22,26 @@ LONG_PART = 8
 """What fills this part of a BuilderWriter by itself goes to `raw` at once: two copies would cost more than a call."""
 
 
-class Gatherer:
+class Serial:
+    """What buffers for `raw` and does one thing at a time: threads wait, coming back from inside is an error."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        raw: Any
+        _lock: Any
+
+    def __init__(self, raw: Any, *memory: Any) -> None:
+        self.raw = raw
+        self._lock = RLock()
+        super().__init__(*memory)  # the type that holds the bytes, where it is another base
+
+    def _refuse_reentry(self) -> None:
+        if self._lock._is_owned():
+            raise RuntimeError(f"reentrant call inside {self!r}")
+
+
+class Gatherer(Serial):
     """
     What an io.BufferedWriter is over `raw`, as far as a ZstdFile uses one.
 
@@ -36,16 +55,9 @@ class Gatherer:
     __slots__ = ()
 
     if TYPE_CHECKING:
-        raw: Any
         held: int
-        _lock: Any
 
         def _drain(self, *, last: bool = False) -> None: ...
-
-    def __init__(self, raw: Any, *memory: Any) -> None:
-        self.raw = raw
-        self._lock = RLock()
-        super().__init__(*memory)  # the type that holds the bytes, where it is another base
 
     def __del__(self) -> None:
         try:
@@ -53,10 +65,6 @@ class Gatherer:
         except Exception:
             if _TELLS_OF_CLOSING:
                 raise
-
-    def _refuse_reentry(self) -> None:
-        if self._lock._is_owned():
-            raise RuntimeError(f"reentrant call inside {self!r}")
 
     def tell(self) -> int:
         """Return the position behind what was written."""

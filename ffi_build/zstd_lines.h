@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lines of text straight from the decompressed bytes; part of zstd_builtins.h.
+ *
+ * An io.TextIOWrapper decodes a chunk, then finds and copies the lines in that, and looks whether its file is closed
+ * for each of them: most of the time that reading lines takes. Here next() and readline() find a line's end in the
+ * memory that was decompressed into (LineBuffer), and copy the line into its str: nothing is decoded ahead, so there
+ * is no second position. What is out of the ordinary (other newlines, bytes that do not decode, a line longer than
+ * the memory, the end of the file) is left to io.TextIOWrapper's own methods, which read on from the same position.
+ * Once anything else has taken bytes they may lie in io.TextIOWrapper, so lines come from there too from then on; a
+ * seek() ends that. The rest, and the lock for it, is in Python (cpkg/_native/zstd_reader.py).
+ */
+
+#if defined(__SSE2__) && defined(__GNUC__)
+#include <emmintrin.h>
+#define HAVE_LINE_SIMD
+#endif
+
+typedef struct {
+    PyObject_HEAD
+    Py_buffer memory; /* exported by a bytearray, which cannot be resized meanwhile */
+    Py_ssize_t position;
+    Py_ssize_t end;
+    char is_utf8;      /* what the text is in; else ASCII */
+    char has_returns;  /* whether "\r" ends a line as well */
+    char has_given;    /* whether bytes may have been taken that were not given as a line */
+    char has_lines;    /* whether lines were given */
+    char is_iterating; /* whether the last of them were given by next() */
+} LineBuffer;
+
+/* LineBuffer(memory): take the bytearray that is decompressed into. */
+static int line_buffer_init(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    LineBuffer *buffer = (LineBuffer *)self;
+    PyObject *memory;
+    Py_buffer view;
+    (void)kwargs;
+    if (!PyArg_ParseTuple(args, "O!:LineBuffer", &PyByteArray_Type, &memory)) {
+        return -1;
+    }
+    if (buffer->memory.obj != NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "LineBuffer has its memory");
+        return -1;
+    }
+    if (PyObject_GetBuffer(memory, &view, PyBUF_WRITABLE) < 0) {
+        return -1;
+    }
+    buffer->memory = view;
+    return 0;
+}
+
+static void line_buffer_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyBuffer_Release(&((LineBuffer *)self)->memory);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+/* Give `size` of the bytes held. */
+static PyObject *line_buffer_give(LineBuffer *buffer, Py_ssize_t size)
+{
+    const char *start = (const char *)buffer->memory.buf + buffer->position;
+    PyObject *bytes = PyBytes_FromStringAndSize(size > 0 ? start : NULL, size);
+    if (bytes != NULL) {
+        buffer->position += size;
+        buffer->has_given = 1;
+    }
+    return bytes;
+}
+
+/* Return how many of the bytes held a caller asks for at most, or -1 with an exception set. */
+static Py_ssize_t line_buffer_limit(LineBuffer *buffer, PyObject *number)
+{
+    Py_ssize_t limit = PyNumber_AsSsize_t(number, NULL);
+    if (limit == -1 && PyErr_Occurred()) {
+        return -1;
+    }
+    Py_ssize_t held = buffer->end - buffer->position;
+    return limit < 0 ? 0 : limit < held ? limit : held;
+}
+
+PyDoc_STRVAR(line_buffer_take_doc, "_take(size, /)\n--\n\nReturn up to that many of the bytes held, and move on.");
+
+static PyObject *line_buffer_take(PyObject *self, PyObject *number)
+{
+    Py_ssize_t size = line_buffer_limit((LineBuffer *)self, number);
+    return size < 0 ? NULL : line_buffer_give((LineBuffer *)self, size);
+}
+
+PyDoc_STRVAR(line_buffer_take_line_doc,
+             "_take_line(size, /)\n--\n\nDo the same as far as the end of the line, if that is among them.");
+
+static PyObject *line_buffer_take_line(PyObject *self, PyObject *number)
+{
+    LineBuffer *buffer = (LineBuffer *)self;
+    Py_ssize_t size = line_buffer_limit(buffer, number);
+    if (size > 0) {
+        const char *start = (const char *)buffer->memory.buf + buffer->position;
+        const char *newline = memchr(start, '\n', (size_t)size);
+        size = newline != NULL ? newline + 1 - start : size;
+    }
+    return size < 0 ? NULL : line_buffer_give(buffer, size);
+}
+
+PyDoc_STRVAR(line_buffer_look_doc, "_look()\n--\n\nReturn the bytes held.");
+
+static PyObject *line_buffer_look(PyObject *self, PyObject *unused)
+{
+    LineBuffer *buffer = (LineBuffer *)self;
+    Py_ssize_t held = buffer->end - buffer->position;
+    (void)unused;
+    return PyBytes_FromStringAndSize(held > 0 ? (const char *)buffer->memory.buf + buffer->position : NULL, held);
+}
+
+PyDoc_STRVAR(line_buffer_make_room_doc,
+             "_make_room()\n--\n\nMove the bytes held to the memory's start and return how many they are.");
+
+static PyObject *line_buffer_make_room(PyObject *self, PyObject *unused)
+{
+    LineBuffer *buffer = (LineBuffer *)self;
+    Py_ssize_t held = buffer->end - buffer->position;
+    (void)unused;
+    if (buffer->position > 0) {
+        memmove(buffer->memory.buf, (const char *)buffer->memory.buf + buffer->position, (size_t)held);
+        buffer->position = 0;
+        buffer->end = held;
+    }
+    return PyLong_FromSsize_t(held);
+}
+
+PyDoc_STRVAR(line_buffer_add_doc, "_add(size, /)\n--\n\nHold that many more, which lie behind the others.");
+
+static PyObject *line_buffer_add(PyObject *self, PyObject *number)
+{
+    LineBuffer *buffer = (LineBuffer *)self;
+    Py_ssize_t size = PyLong_AsSsize_t(number);
+    if (size == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    if (size < 0 || size > buffer->memory.len - buffer->end) {
+        PyErr_SetString(PyExc_ValueError, "size lies outside of the memory");
+        return NULL;
+    }
+    buffer->end += size;
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(line_buffer_move_doc,
+             "_move(distance, /)\n--\n\nMove to other bytes in the memory, and return whether they lie there.");
+
+static PyObject *line_buffer_move(PyObject *self, PyObject *number)
+{
+    LineBuffer *buffer = (LineBuffer *)self;
+    Py_ssize_t distance = PyNumber_AsSsize_t(number, NULL);
+    if (distance == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    int is_there = distance >= -buffer->position && distance <= buffer->end - buffer->position;
+    if (is_there) {
+        buffer->position += distance;
+    }
+    return PyBool_FromLong(is_there);
+}
+
+PyDoc_STRVAR(line_buffer_drop_doc, "_drop()\n--\n\nHold nothing.");
+
+static PyObject *line_buffer_drop(PyObject *self, PyObject *unused)
+{
+    LineBuffer *buffer = (LineBuffer *)self;
+    (void)unused;
+    buffer->position = buffer->end = 0;
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(line_buffer_release_doc, "_release()\n--\n\nHold nothing, and let go of the memory.");
+
+static PyObject *line_buffer_release(PyObject *self, PyObject *unused)
+{
+    LineBuffer *buffer = (LineBuffer *)self;
+    (void)unused;
+    buffer->position = buffer->end = 0;
+    PyBuffer_Release(&buffer->memory); /* leaves a size of what it was */
+    buffer->memory.len = 0;
+    Py_RETURN_NONE;
+}
+
+/* What a line has in it. */
+enum { LINE_IS_ASCII = 1, LINE_HAS_RETURN = 2 };
+
+/* Find a line's end (NULL: there is none) and tell what is in front of it, or in all. */
+static inline const char *line_end(const char *start, const char *end, int *what)
+{
+#ifdef HAVE_LINE_SIMD
+    const __m128i newlines = _mm_set1_epi8('\n');
+    const __m128i returns = _mm_set1_epi8('\r');
+    unsigned high = 0;
+    unsigned has_return = 0;
+    for (; end - start >= 16; start += 16) {
+        __m128i some = _mm_loadu_si128((const __m128i *)(const void *)start);
+        unsigned found = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(some, newlines));
+        unsigned before = (found - 1) & ~found; /* the bits below the first one set; all of them if there is none */
+        high |= (unsigned)_mm_movemask_epi8(some) & before;
+        has_return |= (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(some, returns)) & before;
+        if (found != 0) {
+            *what = (high == 0 ? LINE_IS_ASCII : 0) | (has_return != 0 ? LINE_HAS_RETURN : 0);
+            return start + __builtin_ctz(found);
+        }
+    }
+    for (; start < end && *start != '\n'; start++) {
+        high |= (unsigned char)*start & 0x80u;
+        has_return |= *start == '\r';
+    }
+    *what = (high == 0 ? LINE_IS_ASCII : 0) | (has_return != 0 ? LINE_HAS_RETURN : 0);
+    return start < end ? start : NULL;
+#else
+    const char *newline = memchr(start, '\n', (size_t)(end - start));
+    end = newline != NULL ? newline : end;
+    *what = memchr(start, '\r', (size_t)(end - start)) != NULL ? LINE_HAS_RETURN : 0;
+    while (start < end && (unsigned char)*start < 0x80) {
+        start++;
+    }
+    *what |= start == end ? LINE_IS_ASCII : 0;
+    return newline;
+#endif
+}
+
+/* Make the str of a line that is not ASCII; NULL without an exception if it is not UTF-8. */
+static PyObject *line_decoded(LineBuffer *buffer, const char *start, Py_ssize_t size)
+{
+    PyObject *memory = buffer->memory.obj; /* making an exception may run a finalizer, and that close the file */
+    Py_INCREF(memory);
+    PyObject *line = PyUnicode_DecodeUTF8(start, size, NULL);
+    Py_DECREF(memory);
+    if (line == NULL && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) {
+        PyErr_Clear();
+    }
+    return line;
+}
+
+/* Return the next line; NULL without an exception if io.TextIOWrapper is to make it. */
+static PyObject *line_buffer_next(LineBuffer *buffer)
+{
+    while (!buffer->has_given && buffer->memory.len > 0) {
+        const char *memory = buffer->memory.buf;
+        const char *start = memory + buffer->position;
+        int what;
+        const char *newline = line_end(start, memory + buffer->end, &what);
+        if ((what & LINE_HAS_RETURN) != 0 && buffer->has_returns) {
+            return NULL;
+        }
+        if (newline != NULL) {
+            Py_ssize_t size = newline + 1 - start;
+            PyObject *line;
+            if ((what & LINE_IS_ASCII) == 0) {
+                line = buffer->is_utf8 ? line_decoded(buffer, start, size) : NULL;
+            }
+            else if (size == 1) {
+                line = PyUnicode_FromStringAndSize(start, size); /* which there is one of */
+            }
+            else {
+                line = PyUnicode_New(size, 127);
+                if (line != NULL) {
+                    memcpy(PyUnicode_1BYTE_DATA(line), start, (size_t)size);
+                }
+            }
+            if (line != NULL) {
+                buffer->position += size;
+                buffer->has_lines = 1;
+            }
+            return line;
+        }
+        if (buffer->end - buffer->position == buffer->memory.len) {
+            return NULL;
+        }
+        PyObject *is_more = PyObject_CallMethod((PyObject *)buffer, "_fill", NULL);
+        if (is_more == NULL) {
+            return NULL;
+        }
+        Py_DECREF(is_more);
+        if (is_more != Py_True) {
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+static PyMethodDef line_buffer_methods[] = {
+    {"_take", line_buffer_take, METH_O, line_buffer_take_doc},
+    {"_take_line", line_buffer_take_line, METH_O, line_buffer_take_line_doc},
+    {"_look", line_buffer_look, METH_NOARGS, line_buffer_look_doc},
+    {"_make_room", line_buffer_make_room, METH_NOARGS, line_buffer_make_room_doc},
+    {"_add", line_buffer_add, METH_O, line_buffer_add_doc},
+    {"_move", line_buffer_move, METH_O, line_buffer_move_doc},
+    {"_drop", line_buffer_drop, METH_NOARGS, line_buffer_drop_doc},
+    {"_release", line_buffer_release, METH_NOARGS, line_buffer_release_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef line_buffer_members[] = {
+    {"position", T_PYSSIZET, offsetof(LineBuffer, position), READONLY, "Where the bytes held begin in the memory."},
+    {"end", T_PYSSIZET, offsetof(LineBuffer, end), READONLY, "Where they end."},
+    {"is_utf8", T_BOOL, offsetof(LineBuffer, is_utf8), 0, "Whether text is in UTF-8; else it is in ASCII."},
+    {"has_returns", T_BOOL, offsetof(LineBuffer, has_returns), 0, "Whether a carriage return ends a line as well."},
+    {"has_given", T_BOOL, offsetof(LineBuffer, has_given), 0, "Whether bytes were taken that are not in a line."},
+    {"has_lines", T_BOOL, offsetof(LineBuffer, has_lines), 0, "Whether lines were given."},
+    {"is_iterating", T_BOOL, offsetof(LineBuffer, is_iterating), 0, "Whether the last of them was given by next()."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot line_buffer_slots[] = {
+    {Py_tp_doc, "A buffer of decompressed bytes; for the class in zstd_reader.py."},
+    {Py_tp_init, line_buffer_init},
+    {Py_tp_dealloc, line_buffer_dealloc},
+    {Py_tp_methods, line_buffer_methods},
+    {Py_tp_members, line_buffer_members},
+    {0, NULL},
+};
+
+static PyType_Spec line_buffer_spec = {
+    .name = "cpkg._native.zstd._LineBuffer",
+    .basicsize = sizeof(LineBuffer),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = line_buffer_slots,
+};
+
+/* What make_text_reader() found in the classes that it was given. */
+static struct {
+    PyObject *buffer_type;
+    Py_ssize_t buffer_offset; /* of the slot `_lines` */
+    iternextfunc next;
+    PyObject *readline;
+} text_base;
+
+/* Return what a text file takes its lines from, or NULL if that is io.TextIOWrapper. */
+static LineBuffer *text_lines(PyObject *self)
+{
+    PyObject *lines = *(PyObject **)((char *)self + text_base.buffer_offset);
+    if (lines == NULL || (PyObject *)Py_TYPE(lines) != text_base.buffer_type) {
+        return NULL;
+    }
+    Py_INCREF(lines);
+    return (LineBuffer *)lines;
+}
+
+static PyObject *text_next(PyObject *self)
+{
+    LineBuffer *lines = text_lines(self);
+    if (lines == NULL) {
+        return text_base.next(self);
+    }
+    PyObject *line = line_buffer_next(lines);
+    if (line != NULL) {
+        lines->is_iterating = 1;
+    }
+    else if (!PyErr_Occurred()) {
+        line = text_base.next(self);
+        if (line == NULL && !PyErr_Occurred()) {
+            lines->is_iterating = 0;
+        }
+    }
+    Py_DECREF(lines);
+    return line;
+}
+
+PyDoc_STRVAR(text_readline_doc,
+             "readline(size=-1, /)\n--\n\n"
+             "Read one line, at most `size` characters of it; an empty string at the end.");
+
+static PyObject *text_readline(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    if (nargs == 0) {
+        LineBuffer *lines = text_lines(self);
+        PyObject *line = lines != NULL ? line_buffer_next(lines) : NULL;
+        Py_XDECREF(lines);
+        return line != NULL || PyErr_Occurred() ? line : PyObject_CallOneArg(text_base.readline, self);
+    }
+    if (nargs > 1) {
+        PyErr_Format(PyExc_TypeError, "readline expected at most 1 argument, got %zd", nargs);
+        return NULL;
+    }
+    return PyObject_CallFunctionObjArgs(text_base.readline, self, args[0], NULL);
+}
+
+static PyMethodDef text_methods[] = {
+    {"readline", (PyCFunction)(void (*)(void))text_readline, METH_FASTCALL, text_readline_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot text_slots[] = {
+    {Py_tp_iternext, text_next},
+    {Py_tp_methods, text_methods},
+    {0, NULL},
+};
+
+/*
+ * make_text_reader(text_class, buffer_class) -> a subclass of text_class, which is an io.TextIOWrapper with a slot
+ * `_lines`, that takes lines from a buffer_class in that slot, which is a _LineBuffer.
+ *
+ * Python makes and frees the slot: a type in C cannot know at compile time where io.TextIOWrapper's structure ends.
+ */
+static PyObject *make_text_reader(PyObject *module, PyObject *args)
+{
+    PyTypeObject *text_class;
+    PyTypeObject *buffer_class;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!:make_text_reader", &PyType_Type, &text_class, &PyType_Type, &buffer_class)) {
+        return NULL;
+    }
+    PyType_Spec spec = {
+        .name = "cpkg._native.zstd.TextReader",
+        .basicsize = (int)text_class->tp_basicsize,
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+        .slots = text_slots,
+    };
+    PyObject *type = NULL;
+    PyObject *bases = PyTuple_Pack(1, text_class);
+    PyObject *slot = PyObject_GetAttrString((PyObject *)text_class, "_lines");
+    PyObject *readline = PyObject_GetAttrString((PyObject *)text_class, "readline");
+    if (bases != NULL && slot != NULL && readline != NULL && Py_IS_TYPE(slot, &PyMemberDescr_Type)) {
+        type = PyType_FromSpecWithBases(&spec, bases);
+    }
+    if (type != NULL) {
+        Py_INCREF(buffer_class);
+        text_base.buffer_type = (PyObject *)buffer_class;
+        text_base.buffer_offset = ((PyMemberDescrObject *)slot)->d_member->offset;
+        text_base.next = text_class->tp_iternext;
+        text_base.readline = readline;
+        readline = NULL;
+    }
+    Py_XDECREF(readline);
+    Py_XDECREF(slot);
+    Py_XDECREF(bases);
+    return type;
+}
