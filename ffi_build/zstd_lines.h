@@ -414,10 +414,19 @@ static PyObject *make_text_reader(PyObject *module, PyObject *args)
         .slots = text_slots,
     };
     PyObject *type = NULL;
-    PyObject *bases = PyTuple_Pack(1, text_class);
+    PyObject *readline = NULL;
     PyObject *slot = PyObject_GetAttrString((PyObject *)text_class, "_lines");
-    PyObject *readline = PyObject_GetAttrString((PyObject *)text_class, "readline");
-    if (bases != NULL && slot != NULL && readline != NULL && Py_IS_TYPE(slot, &PyMemberDescr_Type)) {
+    if (slot == NULL) {
+        return NULL;
+    }
+    if (Py_TYPE(slot) != &PyMemberDescr_Type) {
+        PyErr_SetString(PyExc_TypeError, "_lines is not a slot");
+    }
+    else {
+        readline = PyObject_GetAttrString((PyObject *)text_class, "readline");
+    }
+    PyObject *bases = readline != NULL ? PyTuple_Pack(1, text_class) : NULL;
+    if (bases != NULL) {
         type = PyType_FromSpecWithBases(&spec, bases);
     }
     if (type != NULL) {
@@ -428,8 +437,8 @@ static PyObject *make_text_reader(PyObject *module, PyObject *args)
         text_base.readline = readline;
         readline = NULL;
     }
-    Py_XDECREF(readline);
-    Py_XDECREF(slot);
     Py_XDECREF(bases);
+    Py_XDECREF(readline);
+    Py_DECREF(slot);
     return type;
 }

@@ -227,7 +227,7 @@ class TextReader(io.TextIOWrapper):
         return position
 
     @property
-    def newlines(self) -> Any:
+    def newlines(self) -> Any:  # type: ignore[override]
         seen = super().newlines
         lines = self._lines
         if lines is None or not (lines.has_lines and lines.has_returns):

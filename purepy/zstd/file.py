@@ -511,9 +511,9 @@ def make_open(file_type: type[ZstdFile]) -> Any:
         file_type.__init__(binary_file, file, binary_mode, level=level, options=options, zstd_dict=zstd_dict)
         if not is_text:
             return binary_file
-        text_type = file_type._text_reader_type if binary_file.readable() else io.TextIOWrapper
+        text_type: Any = file_type._text_reader_type if binary_file.readable() else io.TextIOWrapper
         text_file = text_type(binary_file, encoding, errors, newline)
-        text_file._CHUNK_SIZE = TEXT_CHUNK_SIZE  # type: ignore[attr-defined]
+        text_file._CHUNK_SIZE = TEXT_CHUNK_SIZE
         return text_file
 
     open.__module__ = file_type.__module__
