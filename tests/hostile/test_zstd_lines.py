@@ -43,7 +43,7 @@ def test_coming_back_while_reading(zstd: ModuleType) -> None:
         pytest.skip("the lock of PyPy's io.BufferedReader lets its owner in")
     source = Source(zstd.compress(CONTENT))
     with zstd.open(source, "rt", encoding="utf-8") as text:
-        for call in (text.__next__, text.readline, text.read, text.buffer.tell, text.buffer.peek):
+        for call in (text.__next__, text.readline, text.read, text.buffer.read1):
             source.meanwhile = call
             with pytest.raises(RuntimeError):
                 next(text)
@@ -169,7 +169,7 @@ def test_other_errors(zstd: ModuleType) -> None:
         with pytest.raises(TypeError):
             text.readline(size=1)
         assert isinstance(text, io.TextIOWrapper)
-        assert "TextIOWrapper" in repr(text)
+        assert "encoding='utf-8'" in repr(text)
         for copying in (pickle.dumps, copy.copy):
             with pytest.raises(TypeError):
                 copying(text)
