@@ -261,7 +261,8 @@ static PyObject *line_buffer_next(LineBuffer *buffer)
             else {
                 line = PyUnicode_New(size, 127);
                 if (line != NULL) {
-                    memcpy(PyUnicode_1BYTE_DATA(line), start, (size_t)size);
+                    /* where PyUnicode_DATA() finds it after looking what kind it is */
+                    memcpy((PyASCIIObject *)line + 1, start, (size_t)size);
                 }
             }
             if (line != NULL) {

@@ -218,6 +218,11 @@ class TextReader(io.TextIOWrapper):
             raise OSError("telling position disabled by next() call")
         return super().tell()
 
+    def flush(self) -> None:
+        super().flush()  # seek() calls this too
+        if self._lines is not None:
+            self._lines.is_iterating = False
+
     def seek(self, cookie: int, whence: int = io.SEEK_SET, /) -> int:
         position = super().seek(cookie, whence)
         lines = self._lines

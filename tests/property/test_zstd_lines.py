@@ -32,7 +32,7 @@ buffer_sizes = st.sampled_from([16, 37, 100, zstd_file.BUFFER_SIZE])
 operations = st.lists(
     st.one_of(
         st.sampled_from(
-            ["next", "next", "next", "readline", "readline", "tell", "start", "here", "end", "rest", "lines"]
+            ["next", "next", "next", "readline", "readline", "tell", "start", "here", "end", "rest", "lines", "flush"]
         ),
         st.tuples(st.sampled_from(["readline", "read", "back"]), st.integers(-1, 30)),
     ),
@@ -59,6 +59,8 @@ def apply(text: Any, operation: Any, cookies: list[int]) -> Any:
         return text.readlines(50)
     if operation == "tell":
         cookies.append(text.tell())
+    elif operation == "flush":
+        text.flush()
     elif operation == "start":
         text.seek(0)
     elif operation == "here":
