@@ -331,6 +331,7 @@ static struct {
     Py_ssize_t buffer_offset; /* of the slot `_lines` */
     iternextfunc next;
     PyObject *readline;
+    PyObject *closed;
 } text_base;
 
 /* Return what a text file takes its lines from, or NULL if that is io.TextIOWrapper. */
@@ -383,6 +384,27 @@ static PyObject *text_readline(PyObject *self, PyObject *const *args, Py_ssize_t
     return PyObject_CallFunctionObjArgs(text_base.readline, self, args[0], NULL);
 }
 
+/*
+ * io.TextIOWrapper looks this up in each call, if it finds itself subclassed: one more look-up than without, which its
+ * own would pass on to the file.
+ */
+static PyObject *text_closed(PyObject *self, void *unused)
+{
+    LineBuffer *lines = text_lines(self);
+    int is_open = lines != NULL && lines->memory.len > 0;
+    (void)unused;
+    Py_XDECREF(lines);
+    if (is_open) {
+        Py_RETURN_FALSE;
+    }
+    return PyObject_CallMethod(text_base.closed, "__get__", "O", self);
+}
+
+static PyGetSetDef text_getset[] = {
+    {"closed", text_closed, NULL, "Whether the file is closed.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
 static PyMethodDef text_methods[] = {
     {"readline", (PyCFunction)(void (*)(void))text_readline, METH_FASTCALL, text_readline_doc},
     {NULL, NULL, 0, NULL},
@@ -391,6 +413,7 @@ static PyMethodDef text_methods[] = {
 static PyType_Slot text_slots[] = {
     {Py_tp_iternext, text_next},
     {Py_tp_methods, text_methods},
+    {Py_tp_getset, text_getset},
     {0, NULL},
 };
 
@@ -415,31 +438,29 @@ static PyObject *make_text_reader(PyObject *module, PyObject *args)
         .slots = text_slots,
     };
     PyObject *type = NULL;
-    PyObject *readline = NULL;
     PyObject *slot = PyObject_GetAttrString((PyObject *)text_class, "_lines");
-    if (slot == NULL) {
-        return NULL;
-    }
-    if (Py_TYPE(slot) != &PyMemberDescr_Type) {
+    PyObject *readline = slot != NULL ? PyObject_GetAttrString((PyObject *)text_class, "readline") : NULL;
+    PyObject *closed = readline != NULL ? PyObject_GetAttrString((PyObject *)text_class, "closed") : NULL;
+    PyObject *bases = closed != NULL ? PyTuple_Pack(1, text_class) : NULL;
+    if (bases != NULL && Py_TYPE(slot) != &PyMemberDescr_Type) {
         PyErr_SetString(PyExc_TypeError, "_lines is not a slot");
     }
-    else {
-        readline = PyObject_GetAttrString((PyObject *)text_class, "readline");
-    }
-    PyObject *bases = readline != NULL ? PyTuple_Pack(1, text_class) : NULL;
-    if (bases != NULL) {
+    else if (bases != NULL) {
         type = PyType_FromSpecWithBases(&spec, bases);
     }
     if (type != NULL) {
         Py_INCREF(buffer_class);
+        Py_INCREF(readline);
+        Py_INCREF(closed);
         text_base.buffer_type = (PyObject *)buffer_class;
         text_base.buffer_offset = ((PyMemberDescrObject *)slot)->d_member->offset;
         text_base.next = text_class->tp_iternext;
         text_base.readline = readline;
-        readline = NULL;
+        text_base.closed = closed;
     }
     Py_XDECREF(bases);
+    Py_XDECREF(closed);
     Py_XDECREF(readline);
-    Py_DECREF(slot);
+    Py_XDECREF(slot);
     return type;
 }

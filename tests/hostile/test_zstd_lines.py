@@ -94,7 +94,9 @@ def test_closing_between_lines(zstd: ModuleType) -> None:
     for close in ("text", "binary"):
         text = opened(zstd)
         assert next(text) == LINES[0]
+        assert text.closed is False
         (text if close == "text" else text.buffer).close()
+        assert text.closed is True
         for call in (text.__next__, text.readline, text.read, text.tell, text.seekable, text.buffer.tell):
             with pytest.raises(ValueError, match="closed file"):
                 call()
@@ -142,7 +144,7 @@ def test_the_file_under_the_text(zstd: ModuleType) -> None:
     binary = text.buffer
     assert isinstance(binary, zstd.ZstdFile)
     assert text.detach() is binary
-    for call in (text.__next__, text.readline):
+    for call in (text.__next__, text.readline, lambda: text.closed):
         with pytest.raises(ValueError, match="detached"):
             call()
     binary.seek(len(LINES[0]))
