@@ -23,8 +23,10 @@ typedef struct {
     Py_ssize_t end;
     char is_utf8;      /* what the text is in; else ASCII */
     char has_returns;  /* whether "\r" ends a line as well */
+    char translates;   /* whether "\r\n" becomes "\n" */
     char has_given;    /* whether bytes may have been taken that were not given as a line */
-    char has_lines;    /* whether lines were given */
+    char has_lines;    /* whether lines that end with "\n" were given */
+    char has_pairs;    /* whether lines that end with "\r\n" were */
     char is_iterating; /* whether the last of them were given by next() */
 } LineBuffer;
 
@@ -225,15 +227,40 @@ static inline const char *line_end(const char *start, const char *end, int *what
 #endif
 }
 
-/* Make the str of a line that is not ASCII; NULL without an exception if it is not UTF-8. */
-static PyObject *line_decoded(LineBuffer *buffer, const char *start, Py_ssize_t size)
+/* Do what line_made() does for a line that is not ASCII; NULL without an exception if it is not UTF-8. */
+static PyObject *line_decoded(LineBuffer *buffer, const char *start, Py_ssize_t size, int is_pair)
 {
     PyObject *memory = buffer->memory.obj; /* making an exception may run a finalizer, and that close the file */
+    char *end = (char *)buffer->memory.buf + buffer->position + size;
     Py_INCREF(memory);
-    PyObject *line = PyUnicode_DecodeUTF8(start, size, NULL);
+    if (is_pair) {
+        end[-2] = '\n'; /* for as long as it is read */
+    }
+    PyObject *line = PyUnicode_DecodeUTF8(start, size - is_pair, NULL);
+    if (is_pair) {
+        end[-2] = '\r';
+    }
     Py_DECREF(memory);
     if (line == NULL && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) {
         PyErr_Clear();
+    }
+    return line;
+}
+
+/* Make the str of a line of `size` bytes, of which "\r\n" is the end if it has two to be made one. */
+static PyObject *line_made(LineBuffer *buffer, const char *start, Py_ssize_t size, int is_ascii, int is_pair)
+{
+    if (!is_ascii) {
+        return buffer->is_utf8 ? line_decoded(buffer, start, size, is_pair) : NULL;
+    }
+    if (size - is_pair == 1) {
+        return PyUnicode_FromStringAndSize("\n", 1); /* which there is one of */
+    }
+    PyObject *line = PyUnicode_New(size - is_pair, 127);
+    if (line != NULL) {
+        char *text = (char *)((PyASCIIObject *)line + 1); /* as PyUnicode_DATA() finds after looking what kind it is */
+        memcpy(text, start, (size_t)(size - is_pair));
+        text[size - is_pair - 1] = '\n';
     }
     return line;
 }
@@ -244,30 +271,29 @@ static PyObject *line_buffer_next(LineBuffer *buffer)
     while (!buffer->has_given && buffer->memory.len > 0) {
         const char *memory = buffer->memory.buf;
         const char *start = memory + buffer->position;
+        const char *end = memory + buffer->end;
         int what;
-        const char *newline = line_end(start, memory + buffer->end, &what);
-        if ((what & LINE_HAS_RETURN) != 0 && buffer->has_returns) {
-            return NULL;
+        const char *newline = line_end(start, end, &what);
+        int is_pair = (what & LINE_HAS_RETURN) != 0 && buffer->has_returns;
+        if (is_pair) {
+            /* at the very end of what is there it may be the first half of a pair */
+            const char *last = (newline != NULL ? newline : end) - 1;
+            if (memchr(start, '\r', (size_t)(end - start)) != last) {
+                return NULL;
+            }
         }
         if (newline != NULL) {
             Py_ssize_t size = newline + 1 - start;
-            PyObject *line;
-            if ((what & LINE_IS_ASCII) == 0) {
-                line = buffer->is_utf8 ? line_decoded(buffer, start, size) : NULL;
-            }
-            else if (size == 1) {
-                line = PyUnicode_FromStringAndSize(start, size); /* which there is one of */
-            }
-            else {
-                line = PyUnicode_New(size, 127);
-                if (line != NULL) {
-                    /* where PyUnicode_DATA() finds it after looking what kind it is */
-                    memcpy((PyASCIIObject *)line + 1, start, (size_t)size);
-                }
-            }
+            PyObject *line =
+                line_made(buffer, start, size, (what & LINE_IS_ASCII) != 0, is_pair && buffer->translates);
             if (line != NULL) {
                 buffer->position += size;
-                buffer->has_lines = 1;
+                if (is_pair) {
+                    buffer->has_pairs = 1;
+                }
+                else {
+                    buffer->has_lines = 1;
+                }
             }
             return line;
         }
@@ -303,8 +329,10 @@ static PyMemberDef line_buffer_members[] = {
     {"end", T_PYSSIZET, offsetof(LineBuffer, end), READONLY, "Where they end."},
     {"is_utf8", T_BOOL, offsetof(LineBuffer, is_utf8), 0, "Whether text is in UTF-8; else it is in ASCII."},
     {"has_returns", T_BOOL, offsetof(LineBuffer, has_returns), 0, "Whether a carriage return ends a line as well."},
+    {"translates", T_BOOL, offsetof(LineBuffer, translates), 0, "Whether both together become a newline."},
     {"has_given", T_BOOL, offsetof(LineBuffer, has_given), 0, "Whether bytes were taken that are not in a line."},
-    {"has_lines", T_BOOL, offsetof(LineBuffer, has_lines), 0, "Whether lines were given."},
+    {"has_lines", T_BOOL, offsetof(LineBuffer, has_lines), 0, "Whether lines without a carriage return were given."},
+    {"has_pairs", T_BOOL, offsetof(LineBuffer, has_pairs), 0, "Whether lines with one at their end were."},
     {"is_iterating", T_BOOL, offsetof(LineBuffer, is_iterating), 0, "Whether the last of them was given by next()."},
     {NULL, 0, 0, 0, NULL},
 };

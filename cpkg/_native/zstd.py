@@ -80,13 +80,19 @@ class ZstdFile(file.ZstdFile):
             (zstd_writer.GatheringWriter, globals()["_WriteBuffer"]),
             {"__module__": __name__, "__slots__": ("_lock", "_memory", "raw")},
         )
-        if "_LineBuffer" in globals():  # not where there is no GIL
-            _line_reader_type = type(
-                "LineReader",
-                (zstd_reader.LineReader, globals()["_LineBuffer"]),
-                {"__module__": __name__, "__slots__": ("_lock", "_memory", "raw")},
-            )
-            _text_reader_type = globals()["_make_text_reader"](zstd_reader.TextReader, _line_reader_type)
+    if "_LineBuffer" in globals():  # not where there is no GIL
+        _line_reader_type = type(
+            "LineReader",
+            (zstd_reader.LineReader, globals()["_LineBuffer"]),
+            {"__module__": __name__, "__slots__": ("_lock", "_memory", "raw")},
+        )
+        _text_reader_type = globals()["_make_text_reader"](zstd_reader.TextReader, _line_reader_type)
+
+        @classmethod
+        def _text_types(cls, encoding: str | None, newline: str | None) -> tuple[Any, Any]:
+            if zstd_reader.takes_lines(encoding, newline):
+                return cls._text_reader_type, cls._line_reader_type
+            return super()._text_types(encoding, newline)
 
 
 open = file.make_open(ZstdFile)

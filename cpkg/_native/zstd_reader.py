@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import locale
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,16 @@ from purepy.zstd.gathering import Serial
 
 PLAIN_COOKIES = 1 << 64
 """From here on what io.TextIOWrapper.tell() returns is more than a position in the file."""
+
+
+def takes_lines(encoding: Any, newline: Any) -> bool:
+    """Return whether lines of such text can be told apart byte by byte; False for wrong arguments too."""
+    try:
+        name = codecs.lookup(locale.getpreferredencoding(False) if encoding is None else encoding).name
+    except (LookupError, TypeError, ValueError):
+        return False
+    return name in ("utf-8", "ascii") and newline in (None, "", "\n")
+
 
 if TYPE_CHECKING:
 
@@ -28,8 +39,10 @@ if TYPE_CHECKING:
         end: int
         is_utf8: bool
         has_returns: bool
+        translates: bool
         has_given: bool
         has_lines: bool
+        has_pairs: bool
         is_iterating: bool
 
         def _take(self, size: int, /) -> bytes: ...
@@ -204,13 +217,12 @@ class TextReader(io.TextIOWrapper):
         self._lines = None
         super().__init__(buffer, encoding, errors, newline, *others, **named)
         lines = getattr(buffer, "_buffer", None)
-        if isinstance(lines, LineReader) and newline in (None, "", "\n"):
-            name = codecs.lookup(self.encoding).name
-            if name in ("utf-8", "ascii"):
-                lines.is_utf8 = name == "utf-8"
-                lines.has_returns = newline != "\n"
-                lines.has_given = lines.has_lines = lines.is_iterating = False
-                self._lines = lines
+        if isinstance(lines, LineReader) and takes_lines(self.encoding, newline):
+            lines.is_utf8 = codecs.lookup(self.encoding).name == "utf-8"
+            lines.has_returns = newline != "\n"
+            lines.translates = newline is None
+            lines.has_given = lines.has_lines = lines.has_pairs = lines.is_iterating = False
+            self._lines = lines
 
     def tell(self) -> int:
         lines = self._lines
@@ -228,17 +240,23 @@ class TextReader(io.TextIOWrapper):
         lines = self._lines
         if lines is not None:
             lines.has_given = position >= PLAIN_COOKIES
-            lines.has_lines = lines.has_lines and position > 0
+            if position == 0:
+                lines.has_lines = lines.has_pairs = False
         return position
 
     @property
     def newlines(self) -> Any:  # type: ignore[override]
         seen = super().newlines
         lines = self._lines
-        if lines is None or not (lines.has_lines and lines.has_returns):
+        if lines is None or not lines.has_returns:
             return seen
-        kinds = {"\n", *((seen,) if isinstance(seen, str) else seen or ())}
-        return "\n" if len(kinds) == 1 else tuple(kind for kind in ("\r", "\n", "\r\n") if kind in kinds)
+        kinds = {seen} if isinstance(seen, str) else set(seen or ())
+        if lines.has_lines:
+            kinds.add("\n")
+        if lines.has_pairs:
+            kinds.add("\r\n")
+        found = tuple(kind for kind in ("\r", "\n", "\r\n") if kind in kinds)
+        return found if len(found) > 1 else found[0] if found else None
 
     def reconfigure(self, **options: Any) -> None:
         super().reconfigure(**options)

@@ -259,8 +259,6 @@ class ZstdFile(io.BufferedIOBase):
     _compressor_type: ClassVar[Any]
     _decompressor_type: ClassVar[Any]
     _reader_type: Any = io.BufferedReader
-    _line_reader_type: ClassVar[Any] = io.BufferedReader  # the same under a text file, which is open for reading
-    _text_reader_type: ClassVar[Any] = io.TextIOWrapper
     _writer_type: ClassVar[Any] = BuilderWriter if JIT else io.BufferedWriter
 
     def __init__(
@@ -313,6 +311,11 @@ class ZstdFile(io.BufferedIOBase):
             self._buffer = self._writer_type(writer, BUFFER_SIZE)
             self._mode = _WRITE
         self.closed = False  # type: ignore[misc]
+
+    @classmethod
+    def _text_types(cls, encoding: str | None, newline: str | None) -> tuple[Any, Any]:
+        """Return the types of the text file that is best for reading, and of the reader under it."""
+        return io.TextIOWrapper, io.BufferedReader
 
     def close(self) -> None:
         """
@@ -506,12 +509,12 @@ def make_open(file_type: type[ZstdFile]) -> Any:
                 if value is not None:
                     raise ValueError(f'Argument "{name}" not supported in binary mode')
         binary_file = file_type.__new__(file_type)
-        if is_text:
-            binary_file._reader_type = file_type._line_reader_type
+        text_type: Any = io.TextIOWrapper
+        if is_text and "r" in mode:
+            text_type, binary_file._reader_type = file_type._text_types(encoding, newline)
         file_type.__init__(binary_file, file, binary_mode, level=level, options=options, zstd_dict=zstd_dict)
         if not is_text:
             return binary_file
-        text_type: Any = file_type._text_reader_type if binary_file.readable() else io.TextIOWrapper
         text_file = text_type(binary_file, encoding, errors, newline)
         text_file._CHUNK_SIZE = TEXT_CHUNK_SIZE
         return text_file

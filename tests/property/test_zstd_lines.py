@@ -18,6 +18,7 @@ from purepy.zstd import file as zstd_file
 SLOW_SETUP = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 TEXT = [b"a", b"some words of text", b"\n", b"\n", b"\n", "ü".encode(), "\u2028".encode(), "\U0001f600".encode(), b"\0"]
 RETURNS = [b"\r", b"\r\n", b"\n\r"]
+PAIRS = [b"\r\n", b"\r\n", b"words", "ü".encode()]
 LONG = [b"long" * 20, ("lö" * 50).encode()]
 BAD = [b"\xff", b"\xe2\x80", b"\xed\xa0\x80", b"\xef\xbb\xbf"]
 
@@ -84,7 +85,7 @@ def opened(zstd: ModuleType, content: bytes, buffer_size: int, **options: Any) -
 
 @SLOW_SETUP
 @given(
-    content=contents(TEXT, RETURNS, LONG) | contents(TEXT, LONG),
+    content=contents(TEXT, RETURNS, LONG) | contents(TEXT, LONG) | contents(PAIRS, LONG),
     newline=newlines,
     encoding=st.sampled_from(["utf-8", "UTF8", "utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16-le"]),
     buffer_size=buffer_sizes,
@@ -105,7 +106,7 @@ def test_calls(
 
 @SLOW_SETUP
 @given(
-    content=contents(TEXT, RETURNS, LONG, BAD),
+    content=contents(TEXT, RETURNS, LONG, BAD) | contents(PAIRS, LONG),
     newline=newlines,
     encoding=st.sampled_from(["utf-8", "ascii"]),
     errors=st.sampled_from(["strict", "ignore", "replace", "surrogateescape", "backslashreplace"]),
