@@ -6,7 +6,7 @@
  * for each of them: most of the time that reading lines takes. Here next() and readline() find a line's end in the
  * memory that was decompressed into (LineBuffer), and copy the line into its str: nothing is decoded ahead, so there
  * is no second position. What is out of the ordinary (other newlines, bytes that do not decode, a line longer than
- * the memory, the end of the file) is left to io.TextIOWrapper's own methods, which read on from the same position.
+ * the memory, a last one without an end) is left to io.TextIOWrapper's own methods, which read on from the same position.
  * Once anything else has taken bytes they may lie in io.TextIOWrapper, so lines come from there too from then on; a
  * seek() ends that. The rest, and the lock for it, is in Python (cpkg/_native/zstd_reader.py).
  */
@@ -265,9 +265,10 @@ static PyObject *line_made(LineBuffer *buffer, const char *start, Py_ssize_t siz
     return line;
 }
 
-/* Return the next line; NULL without an exception if io.TextIOWrapper is to make it. */
-static PyObject *line_buffer_next(LineBuffer *buffer)
+/* Return the next line; NULL without an exception if there is none, or io.TextIOWrapper is to make it. */
+static PyObject *line_buffer_next(LineBuffer *buffer, int *is_end)
 {
+    *is_end = 0;
     while (!buffer->has_given && buffer->memory.len > 0) {
         const char *memory = buffer->memory.buf;
         const char *start = memory + buffer->position;
@@ -306,6 +307,7 @@ static PyObject *line_buffer_next(LineBuffer *buffer)
         }
         Py_DECREF(is_more);
         if (is_more != Py_True) {
+            *is_end = !buffer->has_given && buffer->memory.len > 0 && buffer->position == buffer->end;
             return NULL;
         }
     }
@@ -379,12 +381,13 @@ static PyObject *text_next(PyObject *self)
     if (lines == NULL) {
         return text_base.next(self);
     }
-    PyObject *line = line_buffer_next(lines);
+    int is_end;
+    PyObject *line = line_buffer_next(lines, &is_end);
     if (line != NULL) {
         lines->is_iterating = 1;
     }
     else if (!PyErr_Occurred()) {
-        line = text_base.next(self);
+        line = is_end ? NULL : text_base.next(self);
         if (line == NULL && !PyErr_Occurred()) {
             lines->is_iterating = 0;
         }
@@ -401,8 +404,12 @@ static PyObject *text_readline(PyObject *self, PyObject *const *args, Py_ssize_t
 {
     if (nargs == 0) {
         LineBuffer *lines = text_lines(self);
-        PyObject *line = lines != NULL ? line_buffer_next(lines) : NULL;
+        int is_end = 0;
+        PyObject *line = lines != NULL ? line_buffer_next(lines, &is_end) : NULL;
         Py_XDECREF(lines);
+        if (is_end) {
+            return PyUnicode_New(0, 0);
+        }
         return line != NULL || PyErr_Occurred() ? line : PyObject_CallOneArg(text_base.readline, self);
     }
     if (nargs > 1) {
