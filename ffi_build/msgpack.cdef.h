@@ -25,4 +25,5 @@ void cpkg_tape_configure(cpkg_tape *tape, int strict_keys, int64_t max_depth, in
 int64_t cpkg_tape_next(cpkg_tape *tape, const char *data, size_t size, int64_t start);
 int64_t cpkg_tape_write_ints(const int64_t *values, int64_t n, unsigned char *output);
 int64_t cpkg_tape_write_doubles(const double *values, int64_t n, unsigned char *output);
+int64_t cpkg_tape_find_surrogate(const unsigned char *data, int64_t size, int64_t *length);
 size_t cpkg_tape_size(void);

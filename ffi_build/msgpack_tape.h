@@ -669,3 +669,48 @@ static int64_t cpkg_tape_write_doubles(const double *values, int64_t n, unsigned
         tape_write_double(&o, values[i]);
     return o.end - output;
 }
+
+/* Where UTF-8 that may hold surrogates, which are not allowed in text, has the first one; NULL if there is none.
+   They are ED A0 80 to ED BF BF; other characters that begin with ED go on with a byte below A0. */
+static const unsigned char *tape_surrogate(const unsigned char *at, const unsigned char *end)
+{
+    while (at < end && (at = memchr(at, 0xed, (size_t)(end - at))) && ++at < end)
+        if ((*at & 0xe0) == 0xa0)
+            return at - 1;
+    return NULL;
+}
+
+/* Find the first str that has a surrogate in `size` bytes of whole values as cpkg/_native/msgpack_room.py packs them
+   (no extensions, nothing longer than 64 KiB). Returns the offset of its bytes and sets their number, or returns -1. */
+static int64_t cpkg_tape_find_surrogate(const unsigned char *data, int64_t size, int64_t *length)
+{
+    const unsigned char *at = data, *end = data + size;
+    if (!tape_surrogate(at, end))
+        return -1;
+    while (at < end) {
+        unsigned char head = *at++;
+        int64_t n = 0;
+        bool text = false;
+        if (head >= 0xa0 && head <= 0xbf) {
+            n = head & 0x1f;
+            text = true;
+        } else if (head == 0xd9 || head == 0xc4) {
+            n = *at++;
+            text = head == 0xd9;
+        } else if (head == 0xda || head == 0xc5) {
+            n = at[0] << 8 | at[1];
+            at += 2;
+            text = head == 0xda;
+        } else if (head >= 0xca && head <= 0xd3) { /* float 32 and 64, uint and int of 1, 2, 4, 8 bytes */
+            n = head < 0xcc ? 4 << (head - 0xca) : 1 << (head & 3);
+        } else if (head == 0xdc || head == 0xde) {
+            n = 2;
+        }
+        if (text && tape_surrogate(at, at + n)) {
+            *length = n;
+            return at - data;
+        }
+        at += n;
+    }
+    return -1;
+}

@@ -149,7 +149,9 @@ else:
     write_f64 = struct.Struct(">d").pack
 
 if JIT and not TYPE_CHECKING:
-    from __pypy__ import newlist_hint, utf8content
+    from __pypy__ import newlist_hint
+    from __pypy__ import strategy as list_kind
+    from __pypy__ import utf8content as content
     from __pypy__.builders import BytesBuilder
 
     new_builder = BytesBuilder
@@ -159,15 +161,23 @@ if JIT and not TYPE_CHECKING:
 
     def utf8(text):
         # PyPy keeps text as UTF-8, surrogates included: only text that has some (they start with ED) is looked at twice
-        content = utf8content(text)
-        if len(content) != len(text) and b"\xed" in content:
+        packed = content(text)
+        if len(packed) != len(text) and b"\xed" in packed:
             return text.encode()
-        return content
+        return packed
 else:
 
     def newlist_hint(size: int) -> list[Any]:
         """Return an empty list; PyPy makes room for `size` items."""
         return []
+
+    def list_kind(items: list[Any]) -> str:
+        """Return how the items are stored; PyPy keeps plain ints ("IntegerListStrategy") and floats without objects."""
+        return "ObjectListStrategy"
+
+    def content(text: str) -> bytes:
+        """Return text as UTF-8, surrogates included."""
+        return text.encode("utf-8", "surrogatepass")
 
     def new_builder(size: int) -> Any:
         """Return what gathers bytes with `append`; PyPy's makes room for `size` bytes."""

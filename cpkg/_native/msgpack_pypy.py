@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, ClassVar, Final
 
-from __pypy__ import strategy
-
-from cpkg._native import msgpack_tape
+from cpkg._native import msgpack_room, msgpack_tape
 from cpkg._native._msgpack_ffi import ffi, lib
 from purepy import msgpack as pure
 from purepy.errors import (
@@ -37,7 +35,7 @@ from purepy.msgpack import (
     unpack_async,
     version,
 )
-from purepy.msgpack.encoder import Encoder
+from purepy.msgpack.encoder import LARGEST_HINT, Encoder
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 from purepy.msgpack.packer import DEFAULT_DEPTH
 
@@ -50,22 +48,19 @@ _SHORT: Final = 256
 _LARGEST_LIMIT: Final = 2**62
 
 
-def _write_numbers(out: Any, items: list[Any]) -> bool:
-    """Append the packed items of a list that PyPy stores as bare ints or floats; return whether it does."""
-    kind = strategy(items)
-    if kind == "IntegerListStrategy":
-        msgpack_tape.write_ints(out, items)
-        return True
-    if kind == "FloatListStrategy":
-        msgpack_tape.write_floats(out, items)
-        return True
-    return False
-
-
 class _Encoder(Encoder):
     __slots__ = ()
 
-    write_numbers = staticmethod(_write_numbers)
+    def encode(self, obj: Any) -> bytes:
+        """Return the packed form of one object."""
+        if msgpack_room.USABLE and self.any_plain and type(obj) is not bytes:
+            packed = msgpack_room.pack(
+                obj, self.max_depth, list if self.strict else tuple, self.write, self.size_hint
+            )
+            if packed is not None:
+                self.size_hint = min(len(packed), LARGEST_HINT)
+                return packed
+        return super().encode(obj)
 
 
 _PLAIN_ENCODER: Final = _Encoder(
