@@ -652,13 +652,22 @@ typedef struct {
 #include <msgpack/pack_template.h>
 #undef msgpack_pack_ext
 
-/* Write n ints to `output`, which has room for 9 bytes each; returns the number of bytes. */
+/* Write n ints to `output`, which has room for 9 bytes each; returns the number of bytes. Without branches: the widths
+   of ints that differ cannot be predicted, and a wrong guess costs more than the int. */
 static int64_t cpkg_tape_write_ints(const int64_t *values, int64_t n, unsigned char *output)
 {
-    tape_output o = {output};
-    for (int64_t i = 0; i < n; i++)
-        tape_write_int64(&o, values[i]);
-    return o.end - output;
+    unsigned char *end = output;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t value = values[i];
+        uint64_t bits = value < 0 ? (uint64_t)~value << 1 : (uint64_t)value; /* a sign takes one */
+        int width = (bits > 0xff) + (bits > 0xffff) + (bits > 0xffffffff);
+        bool fixint = (uint64_t)value + 0x20 < 0xa0;
+        int size = fixint ? 0 : 1 << width;
+        end[0] = (unsigned char)(fixint ? value : (value < 0 ? 0xd0 : 0xcc) + width);
+        _msgpack_store64(end + 1, (uint64_t)value << (-8 * size & 63));
+        end += 1 + size;
+    }
+    return end - output;
 }
 
 /* The same for doubles. */

@@ -35,7 +35,7 @@ from purepy.msgpack import (
     unpack_async,
     version,
 )
-from purepy.msgpack.encoder import LARGEST_HINT, Encoder
+from purepy.msgpack.encoder import Encoder
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 from purepy.msgpack.packer import DEFAULT_DEPTH
 
@@ -49,16 +49,27 @@ _LARGEST_LIMIT: Final = 2**62
 
 
 class _Encoder(Encoder):
-    __slots__ = ()
+    """The pure encoder, with the room for what its fast loop would pack."""
+
+    __slots__ = ("last_size", "smaller_size")
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        # of the last message that did not fit into the room, and the smaller one of the last two: a builder of just the
+        # right size is neither extended nor copied, and after one large message among small ones it is not large
+        self.last_size = self.smaller_size = 0
 
     def encode(self, obj: Any) -> bytes:
         """Return the packed form of one object."""
-        if msgpack_room.USABLE and self.any_plain and type(obj) is not bytes:
+        if self.any_plain and msgpack_room.USABLE and type(obj) is not bytes:
             packed = msgpack_room.pack(
-                obj, self.max_depth, list if self.strict else tuple, self.write, self.size_hint
+                obj, self.max_depth, list if self.strict else tuple, self.write, self.smaller_size
             )
             if packed is not None:
-                self.size_hint = min(len(packed), LARGEST_HINT)
+                size = len(packed)
+                if size > msgpack_room.ROOM:
+                    self.smaller_size = min(size, self.last_size)
+                    self.last_size = size
                 return packed
         return super().encode(obj)
 

@@ -37,7 +37,7 @@ if sys.version_info >= (3, 15):
 else:
     _DICTS: Final[tuple[type, ...]] = (dict,)
 
-LARGEST_HINT: Final = 1 << 20
+_LARGEST_HINT: Final = 1 << 20
 _LARGE: Final = 4096
 _END: Final = object()
 
@@ -244,7 +244,7 @@ class Encoder:
 
     def _finish(self, out: Builder) -> bytes:
         packed: bytes = finish(out)
-        self.size_hint = min(len(packed), LARGEST_HINT)
+        self.size_hint = min(len(packed), _LARGEST_HINT)
         return packed
 
     def write(self, out: Builder, obj: Any, depth: int, pairs: bool = False) -> None:
