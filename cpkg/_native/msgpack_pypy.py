@@ -2,9 +2,9 @@
 """
 The native MessagePack backend on PyPy.
 
-It is the pure codec with C where C is faster: the token tape unpacks messages (`cpkg._native.msgpack_tape`), and lists
-of plain numbers are packed by one call each. Whatever these do not serve (hooks, streams, seldom used options, and
-every error) is the pure codec's, so that the two backends cannot differ in it.
+It is the pure codec with C where C is faster: the token tape unpacks messages (`cpkg._native.msgpack_tape`), and
+objects are packed into C's memory (`cpkg._native.msgpack_room`). Whatever these do not serve (hooks, streams, seldom
+used options, and every error) is the pure codec's, so that the two backends cannot differ in it.
 """
 
 from __future__ import annotations

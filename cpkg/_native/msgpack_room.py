@@ -2,15 +2,17 @@
 """
 Packing into C's memory: the fast loop of the native backend on PyPy.
 
-A jitted store into memory that cffi owns takes a nanosecond, where appending bytes to PyPy's builder takes five: headers
-and numbers are stored directly, text and bins as a slice, and what was gathered (the room, 64 KiB) becomes the message,
-or goes to a builder when it is full. Lists of plain numbers are C's: one call packs them into the room.
+A jitted store into memory that cffi owns takes a nanosecond, where appending bytes to PyPy's builder takes five. So
+headers and numbers are stored directly, and text and bins as slices. What was gathered (the room) becomes the message,
+or goes to a builder when the room is full. Lists of plain numbers are C's: one call packs them into the room.
 
 There is one room. A call that finds it taken, by another thread or by a call that waits for a hook to return, packs
 with the pure codec's loop instead, so that the room, its position and its flags can be constants for the JIT.
 
 Text is not looked at while it is stored. C looks for surrogates in a room that has text beyond ASCII before its bytes
 leave it, and before anything else can happen that a caller sees: a hook, another error.
+
+All of this works on CPython too, where the tests use it, but is not fast there.
 """
 
 from __future__ import annotations
@@ -23,7 +25,6 @@ from typing import Any, Callable, Final
 from cpkg._native._msgpack_ffi import ffi, lib
 from purepy._jit import content, finish, list_kind, new_builder
 from purepy.msgpack.plain_writer import (
-    NUMBERS,
     RUN,
     Frame,
     array_header,
@@ -36,12 +37,20 @@ from purepy.msgpack.plain_writer import (
 USABLE: Final = sys.byteorder == "little"
 """Whether the loop can run here: it turns the bytes of numbers around."""
 
-ROOM: Final = 1 << 16
+ROOM: Final = 1 << 19
+"""Bytes. The memory becomes real as it is used; what a processor's cache holds beside the objects is no larger."""
+
+_CHUNK: Final = 1 << 16
+"""Bytes that a builder is given at once: PyPy makes larger objects outside of its nursery."""
+
 LONG: Final = 2048
 """Longer text and bins do not go through the room."""
 
 _FULL: Final = ROOM - 2 * (LONG + 16)
 """A pair of a map begins below this position."""
+
+_NUMBERS: Final = 8
+"""Shorter lists of numbers are packed item by item."""
 
 PIECE: Final = 4096
 """Numbers that one C call packs, in at most nine bytes each."""
@@ -79,13 +88,11 @@ class _Output:
 
     def append(self, data: bytes) -> None:
         if self.builder is None:
-            self.builder = new_builder(max(self.size_hint, ROOM))
+            self.builder = new_builder(max(self.size_hint, _CHUNK))
         self.builder.append(data)
 
 
-def pack(
-    obj: Any, max_depth: int, tuple_type: type, other: Callable[..., None], size_hint: int
-) -> bytes | None:
+def pack(obj: Any, max_depth: int, tuple_type: type, other: Callable[..., None], size_hint: int) -> bytes | None:
     """
     Return the packed form of an object under the default options, or None if the room is taken.
 
@@ -126,9 +133,10 @@ def _flush(out: _Output) -> None:
     """Give the room's bytes to the output."""
     if _state[_TEXT]:
         _check()
-    if _state[_AT]:
-        out.append(_window[: _state[_AT]])
-        _state[_AT] = 0
+    size = _state[_AT]
+    for begin in range(0, size, _CHUNK):
+        out.append(_window[begin : min(begin + _CHUNK, size)])
+    _state[_AT] = 0
 
 
 def _put_u16(at: int, value: int) -> None:
@@ -317,7 +325,9 @@ def _put_run(out: _Output, items: Iterator[Any], kind: type) -> Iterator[Any]:
     return items
 
 
-def _other(out: _Output, obj: Any, depth: int, node: Any, length: int, in_map: bool, other: Callable[..., None]) -> None:
+def _other(
+    out: _Output, obj: Any, depth: int, node: Any, length: int, in_map: bool, other: Callable[..., None]
+) -> None:
     """Have an object packed that this loop does not know, and see whether that changed the container it is in."""
     _flush(out)
     other(out, obj, depth)
@@ -375,7 +385,7 @@ def _write(out: _Output, obj: Any, max_depth: int, tuple_type: type, other: Call
                     if len(stack) >= max_depth:
                         raise ValueError("recursion limit exceeded.")
                     _put_array(out, len(value))
-                    if kind is list and len(value) >= NUMBERS and _put_numbers(out, value):
+                    if kind is list and len(value) >= _NUMBERS and _put_numbers(out, value):
                         continue
                     stack.append((True, items, node, length))
                     node = value
@@ -432,7 +442,7 @@ def _write(out: _Output, obj: Any, max_depth: int, tuple_type: type, other: Call
                     if len(stack) >= max_depth:
                         raise ValueError("recursion limit exceeded.")
                     _put_array(out, len(value))
-                    if kind is list and len(value) >= NUMBERS and _put_numbers(out, value):
+                    if kind is list and len(value) >= _NUMBERS and _put_numbers(out, value):
                         continue
                     stack.append((False, items, node, length))
                     node = value

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The two places where C helps a JIT with MessagePack: the token tape, and lists of plain numbers.
+Where C helps a JIT to unpack MessagePack: the token tape.
 
 `ffi_build/msgpack_tape.h` says what a tape is and why. The loop over it is what PyPy compiles: each turn takes a word,
 makes the value that it tells of and stores it in the container at hand. Containers are filled where they will stay, so
@@ -67,8 +67,6 @@ MAX_DEPTH: Final = 1024
 _unpack = ffi.unpack
 _buffer = ffi.buffer
 _next = lib.cpkg_tape_next
-_write_ints = lib.cpkg_tape_write_ints
-_write_doubles = lib.cpkg_tape_write_doubles
 
 
 class Tape:
@@ -381,56 +379,3 @@ def _read(tape: Tape, data: bytes, start: int, timestamp: int) -> tuple[Any, int
                         i += 1
         if last:
             return outermost[0], words[HEAD_END]
-
-
-_PIECE: Final = 4096
-_OUTPUT: Final = 9 * _PIECE
-
-
-class _Scratch:
-    """Room for a piece of a list of numbers, and for its packed form."""
-
-    __slots__ = ("doubles", "ints", "output", "owner")
-
-    def __init__(self) -> None:
-        self.owner = (ffi.new("int64_t[]", _PIECE), ffi.new("unsigned char[]", _OUTPUT))
-        self.ints = ffi.cast("int64_t *", self.owner[0])
-        self.doubles = ffi.cast("double *", self.owner[0])
-        self.output = ffi.cast("unsigned char *", self.owner[1])
-
-
-_scratches: list[_Scratch] = []
-
-
-def write_ints(out: Any, items: list[int]) -> None:
-    """Append the packed form of ints of 64 bits to a builder."""
-    try:
-        scratch = _scratches.pop()
-    except IndexError:
-        scratch = _Scratch()
-    ints, output = scratch.ints, scratch.output
-    for begin in range(0, len(items), _PIECE):
-        i = 0
-        for item in items[begin : begin + _PIECE]:
-            ints[i] = item
-            i += 1
-        out.append(_buffer(output, _write_ints(ints, i, output))[:])
-    if len(_scratches) < _IDLE_MAX:
-        _scratches.append(scratch)
-
-
-def write_floats(out: Any, items: list[float]) -> None:
-    """Append the packed form of floats to a builder."""
-    try:
-        scratch = _scratches.pop()
-    except IndexError:
-        scratch = _Scratch()
-    doubles, output = scratch.doubles, scratch.output
-    for begin in range(0, len(items), _PIECE):
-        i = 0
-        for item in items[begin : begin + _PIECE]:
-            doubles[i] = item
-            i += 1
-        out.append(_buffer(output, _write_doubles(doubles, i, output))[:])
-    if len(_scratches) < _IDLE_MAX:
-        _scratches.append(scratch)

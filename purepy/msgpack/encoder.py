@@ -12,7 +12,7 @@ from __future__ import annotations
 import datetime as _datetime
 import sys
 from _thread import get_ident
-from typing import Any, Callable, ClassVar, Final
+from typing import Any, Callable, Final
 
 from purepy._jit import finish, new_builder, utf8, write_f32, write_f64, write_u16, write_u32
 from purepy.errors import LimitError
@@ -151,9 +151,6 @@ def _parts(out: Builder) -> Any:
 class Encoder:
     """Pack objects under the options of a Packer; holds no state but them and a guess at the next message's size."""
 
-    write_numbers: ClassVar[Any] = None  # a WriteNumbers, which a type checker would take for a method
-    """How a backend packs a list of plain numbers, if it knows a faster way than `write_plain`."""
-
     __slots__ = (
         "any_plain",
         "bin_header",
@@ -224,7 +221,7 @@ class Encoder:
             return bin_header(len(obj)) + obj  # one copy instead of two
         out = new_builder(self.size_hint)
         if self.any_plain:
-            write_plain(out, obj, 0, self.max_depth, list if self.strict else tuple, self.write, self.write_numbers)
+            write_plain(out, obj, 0, self.max_depth, list if self.strict else tuple, self.write)
         else:
             self.write(self._metered(out), obj, 0)
         return self._finish(out)

@@ -37,10 +37,6 @@ RUN: Final = 16
 """Lists of fewer items are not worth a loop of their own."""
 
 Builder = Any  # has append(bytes)
-WriteNumbers = Callable[[Builder, "list[Any]"], bool]
-
-NUMBERS: Final = 8
-"""The shortest list that may be faster to pack in another way."""
 
 # A container that is open around the current one: (whether it is a map, its iterator, itself, its length).
 Frame = tuple[bool, Any, Any, int]
@@ -156,15 +152,13 @@ def write_plain(
     max_depth: int,
     tuple_type: type,
     other: Callable[..., None],
-    numbers: WriteNumbers | None = None,
 ) -> None:
     """
     Append the packed form of `obj`, which lies below `depth` containers.
 
     `tuple_type` is tuple, or list where tuples are not packed as arrays. `other(out, obj, depth)` packs the objects of
     all other types; it may run code that changes the container it came from, which is an error then.
-    `numbers(out, items)`, if given, is offered the lists of at least NUMBERS items; it returns whether it has appended
-    their items. Raises ValueError where containers are nested deeper than `max_depth`.
+    Raises ValueError where containers are nested deeper than `max_depth`.
     """
     stack: list[Frame] = []
     max_open = max_depth - depth
@@ -221,8 +215,6 @@ def write_plain(
                     if len(stack) >= max_open:
                         raise ValueError("recursion limit exceeded.")
                     out.append(array_header(len(value)))
-                    if numbers is not None and kind is list and len(value) >= NUMBERS and numbers(out, value):
-                        continue
                     stack.append((True, items, node, length))
                     node = value
                     length = len(value)
@@ -282,8 +274,6 @@ def write_plain(
                     if len(stack) >= max_open:
                         raise ValueError("recursion limit exceeded.")
                     out.append(array_header(len(value)))
-                    if numbers is not None and kind is list and len(value) >= NUMBERS and numbers(out, value):
-                        continue
                     stack.append((False, items, node, length))
                     node = value
                     length = len(value)

@@ -92,16 +92,29 @@ def test_the_pure_codec_serves_the_rest(options: dict[str, Any]) -> None:
 )
 def test_lists_of_plain_numbers(items: Any, served: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """C packs the lists that PyPy stores as bare numbers, wherever they are, to the bytes that the pure codec makes."""
-    from cpkg._native import msgpack_tape
+    from cpkg._native import msgpack_room
 
     calls = []
-    for name in ("write_ints", "write_floats"):
-        write = getattr(msgpack_tape, name)
-        monkeypatch.setattr(msgpack_tape, name, lambda out, items, write=write: calls.append(1) or write(out, items))
+    for name in ("_write_ints", "_write_doubles"):
+        write = getattr(msgpack_room, name)
+        monkeypatch.setattr(msgpack_room, name, lambda *args, write=write: calls.append(1) or write(*args))
     for obj in (items, [items, "x"], {"k": items, "l": 1}):
         del calls[:]
         assert pure.packb(obj) == NATIVE.packb(obj) == NATIVE.Packer().pack(obj)
         assert bool(calls) is served
+
+
+@pytest.mark.parametrize("options", [{}, {"strict_types": True}, {"datetime": True}, {"max_depth": 5}], ids=str)
+def test_the_room_serves(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Options that do not change what is written do not keep a call from the room; while it is taken, pure serves."""
+    from cpkg._native import msgpack_room
+
+    packed = pure.packb(MESSAGE)
+    monkeypatch.setattr("purepy.msgpack.encoder.write_plain", None)
+    assert NATIVE.packb(MESSAGE, **options) == NATIVE.Packer(**options).pack(MESSAGE) == packed
+    monkeypatch.undo()
+    monkeypatch.setattr(msgpack_room, "_free", [])
+    assert NATIVE.packb(MESSAGE, **options) == NATIVE.Packer(**options).pack(MESSAGE) == packed
 
 
 def test_depth_of_lists_of_numbers() -> None:

@@ -206,35 +206,6 @@ def test_nested_reads() -> None:
     assert results == [True] * 8
 
 
-@relaxed
-@given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-200, 70000), max_size=50))
-def test_ints_are_written_as_pure_writes_them(items: list[int]) -> None:
-    """The same bytes for each int."""
-    out: list[bytes] = []
-    tape.write_ints(out, items)
-    assert b"".join(map(pure.packb, items)) == b"".join(out)
-
-
-@relaxed
-@given(st.lists(st.floats(), max_size=50))
-def test_floats_are_written_as_pure_writes_them(items: list[float]) -> None:
-    """The same bytes for each float, NaNs included."""
-    out: list[bytes] = []
-    tape.write_floats(out, items)
-    assert b"".join(map(pure.packb, items)) == b"".join(out)
-
-
-@pytest.mark.parametrize("length", [0, 1, 4095, 4096, 4097, 20_000])
-def test_lists_longer_than_a_piece(length: int) -> None:
-    """Long lists go to C in pieces."""
-    out: list[bytes] = []
-    tape.write_ints(out, list(range(length)))
-    assert b"".join(map(pure.packb, range(length))) == b"".join(out)
-    out = []
-    tape.write_floats(out, [i / 7 for i in range(length)])
-    assert b"".join(pure.packb(i / 7) for i in range(length)) == b"".join(out)
-
-
 @pytest.mark.parametrize(
     "data",
     [
