@@ -27,3 +27,12 @@ int64_t cpkg_tape_write_ints(const int64_t *values, int64_t n, unsigned char *ou
 int64_t cpkg_tape_write_doubles(const double *values, int64_t n, unsigned char *output);
 int64_t cpkg_tape_find_surrogate(const unsigned char *data, int64_t size, int64_t *length);
 size_t cpkg_tape_size(void);
+
+/* The scanner (msgpack_scan.h), with which the PyPy backend finds the end of a message that comes in pieces. */
+typedef struct {
+    int64_t position, consumed, needed;
+    ...;
+} cpkg_scan;
+void cpkg_scan_configure(cpkg_scan *scan, int strict_keys, int64_t max_depth, int64_t max_str, int64_t max_bin,
+                         int64_t max_array, int64_t max_map, int64_t max_ext);
+int cpkg_scan_run(cpkg_scan *scan, const char *data, size_t size, size_t start, int fresh);

@@ -3,7 +3,7 @@
  * The native MessagePack codec: the C source of cpkg._native._msgpack_ffi.
  *
  * CPython gets an object packer and unpacker written against the C API (one crossing of cffi per object would cost
- * more than the packing). PyPy, where C cannot make objects, gets the token tape; CPython has it for the tests.
+ * more than the packing). PyPy, where C cannot make objects, gets the token tape and the scanner; CPython has them for the tests.
  * The parts are included in the order in which they build on each other.
  */
 #include <stdbool.h>
@@ -60,3 +60,4 @@ static const char *cpkg_msgpack_unpacker_signature(void)
 #endif
 
 #include "msgpack_tape.h" /* messages as flat arrays of words */
+#include "msgpack_scan.h" /* ... and where they end */

@@ -2,9 +2,10 @@
 """
 The native MessagePack backend on PyPy.
 
-It is the pure codec with C where C is faster: the token tape unpacks messages (`cpkg._native.msgpack_tape`), and
-objects are packed into C's memory (`cpkg._native.msgpack_room`). Whatever these do not serve (hooks, streams, seldom
-used options, and every error) is the pure codec's, so that the two backends cannot differ in it.
+It is the pure codec with C where C is faster: the token tape unpacks messages (`cpkg._native.msgpack_tape`), a scanner
+finds where those end that come in pieces (`cpkg._native.msgpack_stream`), and objects are packed into C's memory
+(`cpkg._native.msgpack_room`). Whatever these do not serve (hooks, seldom used options, and every error) is the pure
+codec's, so that the two backends cannot differ in it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, Callable, ClassVar, Final
 
 from cpkg._native import msgpack_room, msgpack_tape
 from cpkg._native._msgpack_ffi import ffi, lib
+from cpkg._native.msgpack_stream import Unpacker, unpack_async
 from purepy import msgpack as pure
 from purepy.errors import (
     BufferFull,
@@ -29,10 +31,8 @@ from purepy.msgpack import (
     PackException,
     PackOverflowError,
     PackValueError,
-    Unpacker,
     UnpackValueError,
     __version__,
-    unpack_async,
     version,
 )
 from purepy.msgpack.encoder import Encoder
@@ -44,8 +44,6 @@ LIBRARY_VERSION: str | None = "msgpack-c " + ffi.string(lib.cpkg_msgpack_version
 
 _SHORT: Final = 256
 """Shorter messages go to the pure codec at once: it needs less time for them than the call into C alone."""
-
-_LARGEST_LIMIT: Final = 2**62
 
 
 class _Encoder(Encoder):
@@ -246,25 +244,6 @@ def pack_into(
     return pure.pack_into(Raw(packed), buffer, offset)
 
 
-def _options(strict_map_key: bool, *limits: int) -> msgpack_tape.Options | None:
-    """Return what the tape is to check, or None if it cannot check that: `limits` begin with `max_depth`."""
-    for limit in limits:
-        if type(limit) is not int or not -1 <= limit <= _LARGEST_LIMIT:
-            return None
-    max_depth, max_str_len, max_bin_len, max_array_len, max_map_len, max_ext_len = limits
-    if max_depth < 0:
-        return None
-    return (
-        bool(strict_map_key),
-        min(max_depth, msgpack_tape.MAX_DEPTH),
-        max_str_len,
-        max_bin_len,
-        max_array_len,
-        max_map_len,
-        max_ext_len,
-    )
-
-
 def _bytes(packed: Any) -> bytes | None:
     """Return the bytes of the buffers that nearly everyone uses, None for others."""
     if type(packed) is bytes:
@@ -321,7 +300,7 @@ def unpackb(
                 and max_depth == 1024
                 and max_str_len == max_bin_len == max_array_len == max_map_len == max_ext_len == -1
             ):
-                options = _options(
+                options = msgpack_tape.make_options(
                     strict_map_key, max_depth, max_str_len, max_bin_len, max_array_len, max_map_len, max_ext_len
                 )
             if options is not None:
@@ -399,7 +378,7 @@ def unpackb_from(
                 and max_depth == 1024
                 and max_str_len == max_bin_len == max_array_len == max_map_len == max_ext_len == -1
             ):
-                options = _options(
+                options = msgpack_tape.make_options(
                     strict_map_key, max_depth, max_str_len, max_bin_len, max_array_len, max_map_len, max_ext_len
                 )
             if options is not None:

@@ -64,6 +64,28 @@ DEFAULT: Final[Options] = (True, 1024, -1, -1, -1, -1, -1)
 MAX_DEPTH: Final = 1024
 """The C side's frames: the deepest message that a tape serves."""
 
+_LARGEST_LIMIT: Final = 2**62
+
+
+def make_options(strict_map_key: bool, *limits: int) -> Options | None:
+    """Return what C is to check, or None if it cannot check that: `limits` are those of `DEFAULT`, in order."""
+    for limit in limits:
+        if type(limit) is not int or not -1 <= limit <= _LARGEST_LIMIT:
+            return None
+    max_depth, max_str_len, max_bin_len, max_array_len, max_map_len, max_ext_len = limits
+    if max_depth < 0:
+        return None
+    return (
+        bool(strict_map_key),
+        min(max_depth, MAX_DEPTH),
+        max_str_len,
+        max_bin_len,
+        max_array_len,
+        max_map_len,
+        max_ext_len,
+    )
+
+
 _unpack = ffi.unpack
 _buffer = ffi.buffer
 _next = lib.cpkg_tape_next

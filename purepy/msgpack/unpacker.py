@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import operator
 from _thread import allocate_lock
-from typing import Any, Callable, Final
+from typing import Any, Callable, ClassVar, Final
 
 from purepy.errors import BufferFull, OutOfData
 from purepy.msgpack.decoder import Decoder, at
@@ -60,6 +60,8 @@ class Unpacker:
     two threads at once.
     """
 
+    _decoder_type: ClassVar[type[Decoder]] = Decoder
+
     def __init__(
         self,
         file_like: Readable | None = None,
@@ -95,7 +97,7 @@ class Unpacker:
         max_buffer_size = operator.index(max_buffer_size) or _INT_MAX
         if read_size > max_buffer_size:
             raise ValueError("read_size should be less or equal to max_buffer_size")
-        self._decoder = Decoder(
+        self._decoder = self._decoder_type(
             object_hook=object_hook,
             object_pairs_hook=object_pairs_hook,
             list_hook=list_hook,
