@@ -62,6 +62,8 @@ enum { OF_INT = 1, OF_FLOAT = 2, OF_OTHER = 4 };
 
 enum { TAPE_MORE = 0, TAPE_DONE = 1, TAPE_REFUSED = -1 };
 
+enum { TAPE_NEXT_PART = -2 };
+
 typedef struct {
     uint32_t left;  /* container: items or pairs that are still to come */
     uint32_t token; /* container: its word in the stretch `stretch` */
@@ -568,8 +570,10 @@ static tape_object *tape_open_array(tape_state *s)
 }
 
 /*
- * Parse the next stretch of data[0..size): from `start` if it is not negative, else from where the last call stopped.
- * Returns the number of words on the tape, negative if the message ends with them, or 0 if the message was refused.
+ * Parse the next stretch of data[0..size): a new message from `start` if it is not negative, else from where the last
+ * call stopped, or with TAPE_NEXT_PART from the beginning of data that follows after what the calls before had, which
+ * ended between two values. Returns the number of words on the tape, negative if the message ends with them, or 0 if
+ * the message was refused; it is when the data are at their end.
  *
  * The room: a byte gives at most two words (a container that opens and closes; longer values give no more words than
  * they have bytes), a step of bytes may close each frame that is open and end with one longer payload.
@@ -586,6 +590,9 @@ static int64_t cpkg_tape_next(cpkg_tape *t, const char *data, size_t size, int64
         t->depth = 0;
         t->key = KEY_ITEM;
         t->want_key = false;
+    }
+    else if (start == TAPE_NEXT_PART) {
+        t->offset = 0;
     }
     t->data = data;
     t->size = size;
@@ -612,7 +619,8 @@ static int64_t cpkg_tape_next(cpkg_tape *t, const char *data, size_t size, int64
         if (result != TAPE_MORE)
             break;
         if (left <= step) {
-            result = TAPE_REFUSED; /* the message is cut */
+            if (left == 0 || s->parser.cs != MSGPACK_CS_HEADER)
+                result = TAPE_REFUSED; /* the message is cut, and this is not the end of a part either */
             break;
         }
         if (TAPE_WORDS - t->used < TAPE_STEP_WORDS || TAPE_POOL - t->pool_used < TAPE_STEP + TAPE_POOL_STRING + 16)

@@ -22,6 +22,9 @@ from purepy.msgpack.streams import make_unpack_async
 _LARGE: Final = 4096
 """Messages of at least so many bytes go to the tape; shorter ones need no more time in the pure decoder."""
 
+_PART: Final = 32 * 1024
+"""Kept pieces are joined until they have so many bytes."""
+
 _ANY_SIZE: Final = 2**62
 
 # what the scanner answers, as in msgpack_scan.h (the third answer is 0: the message is cut)
@@ -39,11 +42,10 @@ class ScanningDecoder(Decoder):
     decoded as they come, so that short messages do not have to wait for C.
     """
 
-    __slots__ = ("eager", "expected", "kept", "limits", "scanner", "size", "timestamp_option")
+    __slots__ = ("eager", "expected", "kept", "limits", "recent", "recent_size", "scanner", "size", "timestamp_option")
 
     def __init__(self, **options: Any) -> None:
-        self.kept: list[bytes] = []  # what the scanner has passed of the message: whole values
-        self.size = 0  # of that, in bytes
+        self.forget()
         self.eager = False  # whether the message that has begun is the pure decoder's
         self.expected = _ANY_SIZE  # how long the next message may well be
         self.scanner: Any = None
@@ -66,8 +68,14 @@ class ScanningDecoder(Decoder):
         super().reset()
         self.eager = False
         if self.size:
-            self.kept = []
-            self.size = 0
+            self.forget()
+
+    def forget(self) -> None:
+        """Let go of what is kept."""
+        self.kept: list[bytes] = []  # what the scanner has passed of the message, in parts of whole values
+        self.recent: list[bytes] = []  # ... and behind it what is not one part yet
+        self.recent_size = 0  # in bytes
+        self.size = 0  # of all that, in bytes
 
     def run(self, data: bytes, view: memoryview | None = None) -> bool:
         """Decode or scan from `position` on; return whether the message is complete."""
@@ -93,8 +101,7 @@ class ScanningDecoder(Decoder):
         end = scanner.position
         if found != DONE:
             if end > begin:
-                self.kept.append(data[begin:end])
-                self.size += end - begin
+                self.keep(data[begin:end])
             return self.cut(end, scanner.consumed, scanner.needed)
         size = self.size + end - begin
         self.learn(size)
@@ -103,17 +110,26 @@ class ScanningDecoder(Decoder):
         if fresh:
             read = msgpack_tape.read(data, begin, limits, self.timestamp_option)
         else:
-            self.kept.append(data[begin:end])
-            self.size = size
+            self.keep(data[begin:end])
             self.position = end
-            whole = b"".join(self.kept)
-            self.kept = [whole]
-            read = msgpack_tape.read(whole, 0, limits, self.timestamp_option)
+            parts = [*self.kept, b"".join(self.recent)] if self.recent else self.kept
+            read = msgpack_tape.read(parts[0], 0, limits, self.timestamp_option, parts[1:])
         if read is None:
             return self.decode(data)
         self.result = read[0]
         self.position = end
         return True
+
+    def keep(self, passed: bytes) -> None:
+        """Keep whole values; small pieces are joined, so that the tape is not filled and emptied for each of them."""
+        recent = self.recent
+        recent.append(passed)
+        self.recent_size += len(passed)
+        self.size += len(passed)
+        if self.recent_size >= _PART:
+            self.kept.append(b"".join(recent))
+            self.recent = []
+            self.recent_size = 0
 
     def learn(self, size: int) -> None:
         """Note the size of a message in bytes: a long one is remembered for some time."""
@@ -126,9 +142,8 @@ class ScanningDecoder(Decoder):
         if size == 0:
             return super().run(data)
         rest = self.position
-        whole = b"".join((*self.kept, data[rest:]))
-        self.kept = []
-        self.size = 0
+        whole = b"".join((*self.kept, *self.recent, data[rest:]))
+        self.forget()
         # while it decodes, positions count from the beginning of the message
         ahead = size - rest
         self.base -= ahead

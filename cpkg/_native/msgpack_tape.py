@@ -12,6 +12,7 @@ turns to the pure codec. All of this works on CPython too, where the tests use i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from cpkg._native._msgpack_ffi import ffi, lib
@@ -53,6 +54,9 @@ KEY_IS_KEY: Final = 0xFFFE
 KEY_PENDING: Final = 0xFFFF
 
 HEAD_POOL, HEAD_NEW_NAMES, HEAD_FORGET, HEAD_END, HEAD_WORDS = range(5)
+
+_CONTINUE: Final = -1
+_NEXT_PART: Final = -2
 
 # No room for more items than this is made before they are there, whatever a header declares: a thousand may be open.
 _HINT_MAX: Final = 128
@@ -130,11 +134,14 @@ _idle: list[Tape] = []
 _IDLE_MAX: Final = 4
 
 
-def read(data: bytes, start: int, options: Options, timestamp: int) -> tuple[Any, int] | None:
+def read(
+    data: bytes, start: int, options: Options, timestamp: int, more: Sequence[bytes] = ()
+) -> tuple[Any, int] | None:
     """
     Return the object that begins at `start` and the offset of its end, or None if the pure codec has to look at it.
 
-    `options` are like `DEFAULT`; `timestamp` is that of `unpackb`. Arrays become lists, and extensions ExtType.
+    `options` are like `DEFAULT`; `timestamp` is that of `unpackb`. Arrays become lists, and extensions ExtType. A message
+    may come in parts, each of whole values: it goes on in those of `more`, and the end is an offset in the last of them.
     """
     try:
         tape = _idle.pop()
@@ -143,7 +150,7 @@ def read(data: bytes, start: int, options: Options, timestamp: int) -> tuple[Any
     if tape.options is not options and tape.options != options:
         tape.configure(options)
     try:
-        result = _read(tape, data, start, timestamp)
+        result = _read(tape, data, start, timestamp, more)
     except _Unnamed:
         return None  # the tape's names no longer match its numbers: it is dropped
     except (ValueError, OverflowError):
@@ -202,12 +209,13 @@ def _scalar(tape: Tape, data: bytes, pool: str, begin: int, i: int, timestamp: i
     return _ext(data, begin, end, timestamp)
 
 
-def _read(tape: Tape, data: bytes, start: int, timestamp: int) -> tuple[Any, int] | None:
+def _read(tape: Tape, data: bytes, start: int, timestamp: int, more: Sequence[bytes]) -> tuple[Any, int] | None:
     handle = tape.handle
     words = tape.words
     doubles = tape.doubles
     names = tape.names
     size = len(data)
+    following = 0  # the index of the next part
     outermost: list[Any] = []
     node: Any = outermost  # the container that is being filled
     in_map = False  # whether it is a dict
@@ -216,7 +224,7 @@ def _read(tape: Tape, data: bytes, start: int, timestamp: int) -> tuple[Any, int
     key: Any = None
     while True:
         used = _next(handle, data, size, start)
-        start = -1
+        start = _CONTINUE
         if words[HEAD_NEW_NAMES] or words[HEAD_FORGET]:
             try:
                 tape.learn(data)
@@ -401,3 +409,8 @@ def _read(tape: Tape, data: bytes, start: int, timestamp: int) -> tuple[Any, int
                         i += 1
         if last:
             return outermost[0], words[HEAD_END]
+        if words[HEAD_END] == size and following < len(more):
+            data = more[following]
+            size = len(data)
+            following += 1
+            start = _NEXT_PART
