@@ -31,6 +31,7 @@ size_t cpkg_tape_size(void);
 /* The scanner (msgpack_scan.h), with which the PyPy backend finds the end of a message that comes in pieces. */
 typedef struct {
     int64_t position, consumed, needed;
+    uint64_t frames[...];
     ...;
 } cpkg_scan;
 void cpkg_scan_configure(cpkg_scan *scan, int strict_keys, int64_t max_depth, int64_t max_str, int64_t max_bin,

@@ -4,8 +4,8 @@
  * PyPy's Unpacker (cpkg/_native/msgpack_stream.py) can wait with the objects until the message is whole and the tape
  * makes them.
  *
- * The answer is one of three. SCAN_DOUBT is never wrong, only slow: the caller then gives all the bytes to the pure
- * decoder. SCAN_CUT and SCAN_DONE are sure: whatever the pure decoder refuses in the bytes so far is a doubt. That is
+ * The answer is one of three. SCAN_DOUBT is never wrong, only slow: the caller then lets the pure decoder go on from
+ * there. SCAN_CUT and SCAN_DONE are sure: whatever the pure decoder refuses in the bytes so far is a doubt. That is
  * a wrong byte, a length or a depth beyond its limit, text that is not UTF-8, a key of a type that may not be one, and an
  * extension that its type may refuse. Some valid messages are doubts too, for simplicity: more than SCAN_FRAMES
  * containers open, a container or an extension as key, a timestamp of 96 bits.
@@ -18,8 +18,8 @@ enum { SCAN_FRAMES = 64 };
 enum { SCAN_CUT = 0, SCAN_DONE = 1, SCAN_DOUBT = -1 };
 
 typedef struct {
-    /* As in the pure decoder: where the value that is cut begins (after SCAN_DONE: what follows the message), how much
-       of it counts as read, and how many bytes from there on it takes at least to go on. */
+    /* Where the value begins that is cut or in doubt (after SCAN_DONE: what follows the message). As in the pure decoder,
+       how much of a cut value counts as read, and how many bytes from its beginning on it takes at least to go on. */
     int64_t position, consumed, needed;
     size_t max_str, max_bin, max_array, max_map, max_ext;
     uint32_t max_depth;
@@ -102,7 +102,7 @@ static void cpkg_scan_configure(cpkg_scan *s, int strict_keys, int64_t max_depth
 
 /*
  * Walk on over data[start..size): from the beginning of a message if `fresh`, else from the value that was cut, which must
- * be at `start` now. After SCAN_DOUBT the scanner has nothing to say until the next message.
+ * be at `start` now.
  */
 static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t start, int fresh)
 {
@@ -114,6 +114,7 @@ static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t sta
     uint32_t depth = s->depth;
     uint64_t frame = s->frames[depth];
     size_t consumed, needed;
+    int found = SCAN_CUT;
     for (;;) {
         consumed = 0;
         needed = 1;
@@ -153,25 +154,25 @@ static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t sta
         switch (kind) {
         case SCAN_NUMBER:
             if (is_key && s->strict_keys)
-                return SCAN_DOUBT;
+                goto doubt;
             break;
         case SCAN_STR:
             if (length > s->max_str)
-                return SCAN_DOUBT;
+                goto doubt;
             break;
         case SCAN_BIN:
             if (length > s->max_bin)
-                return SCAN_DOUBT;
+                goto doubt;
             break;
         case SCAN_EXT:
             if (is_key || length > s->max_ext)
-                return SCAN_DOUBT;
+                goto doubt;
             header++; /* the type */
             break;
         case SCAN_ARRAY:
         case SCAN_MAP:
             if (is_key || depth >= s->max_depth || length > (kind == SCAN_MAP ? s->max_map : s->max_array))
-                return SCAN_DOUBT;
+                goto doubt;
             p += header;
             if (length) {
                 s->frames[depth++] = frame;
@@ -180,22 +181,21 @@ static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t sta
             }
             goto passed;
         default:
-            return SCAN_DOUBT;
+            goto doubt;
         }
         if (left < header || left - header < length) {
             consumed = 1 + field;
             needed = header + length;
             goto cut;
         }
-        p += header;
         if (kind == SCAN_STR) {
-            if (!tape_is_ascii((const char *)p, length, (size_t)(end - p)) && !scan_is_utf8(p, length))
-                return SCAN_DOUBT;
+            if (!tape_is_ascii((const char *)p + header, length, left - header) && !scan_is_utf8(p + header, length))
+                goto doubt;
         }
-        else if (kind == SCAN_EXT && !scan_is_ext(p, length)) {
-            return SCAN_DOUBT;
+        else if (kind == SCAN_EXT && !scan_is_ext(p + header, length)) {
+            goto doubt;
         }
-        p += length;
+        p += header + length;
     passed:
         for (frame -= 2; frame < 2; frame = s->frames[--depth] - 2) {
             if (depth == 0) {
@@ -204,11 +204,13 @@ static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t sta
             }
         }
     }
+doubt:
+    found = SCAN_DOUBT;
 cut:
     s->depth = depth;
     s->frames[depth] = frame;
     s->position = p - base;
     s->consumed = (int64_t)consumed;
     s->needed = (int64_t)needed;
-    return SCAN_CUT;
+    return found;
 }

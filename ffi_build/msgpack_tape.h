@@ -40,7 +40,7 @@ enum {
 };
 
 /* The first words of a tape tell about the rest. */
-enum { HEAD_POOL, HEAD_NEW_NAMES, HEAD_FORGET, HEAD_END, HEAD_WORDS };
+enum { HEAD_POOL, HEAD_NEW_NAMES, HEAD_FORGET, HEAD_END, HEAD_KEY, HEAD_WORDS };
 
 enum {
     KIND_END, KIND_NIL, KIND_FALSE, KIND_TRUE,
@@ -62,7 +62,7 @@ enum { OF_INT = 1, OF_FLOAT = 2, OF_OTHER = 4 };
 
 enum { TAPE_MORE = 0, TAPE_DONE = 1, TAPE_REFUSED = -1 };
 
-enum { TAPE_NEXT_PART = -2 };
+enum { TAPE_CONTINUE = -1, TAPE_NEXT_PART = -2 };
 
 typedef struct {
     uint32_t left;  /* container: items or pairs that are still to come */
@@ -570,10 +570,10 @@ static tape_object *tape_open_array(tape_state *s)
 }
 
 /*
- * Parse the next stretch of data[0..size): a new message from `start` if it is not negative, else from where the last
- * call stopped, or with TAPE_NEXT_PART from the beginning of data that follows after what the calls before had, which
- * ended between two values. Returns the number of words on the tape, negative if the message ends with them, or 0 if
- * the message was refused; it is when the data are at their end.
+ * Parse the next stretch of data[0..size): a new message from `start` if it is not negative, with TAPE_CONTINUE from where
+ * the last call stopped. Returns the number of words on the tape, negative if the message ends with them, or 0 if the
+ * message was refused. It is when it goes on behind the data; but where the data end between two values, that is told by
+ * the next call only, which may instead bring the data that follow, with TAPE_NEXT_PART minus the offset in them.
  *
  * The room: a byte gives at most two words (a container that opens and closes; longer values give no more words than
  * they have bytes), a step of bytes may close each frame that is open and end with one longer payload.
@@ -591,8 +591,8 @@ static int64_t cpkg_tape_next(cpkg_tape *t, const char *data, size_t size, int64
         t->key = KEY_ITEM;
         t->want_key = false;
     }
-    else if (start == TAPE_NEXT_PART) {
-        t->offset = 0;
+    else if (start <= TAPE_NEXT_PART) {
+        t->offset = (size_t)(TAPE_NEXT_PART - start);
     }
     t->data = data;
     t->size = size;
@@ -633,6 +633,7 @@ static int64_t cpkg_tape_next(cpkg_tape *t, const char *data, size_t size, int64
     t->words[HEAD_NEW_NAMES] = t->new_used;
     t->words[HEAD_FORGET] = forget;
     t->words[HEAD_END] = (int64_t)t->offset;
+    t->words[HEAD_KEY] = t->key; /* that of the next value, if it has one */
     if (result < 0)
         return 0;
     return result == TAPE_DONE ? -(int64_t)t->used : (int64_t)t->used;

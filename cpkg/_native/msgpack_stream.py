@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Unpacking streams on PyPy: messages that come in pieces are kept until they are whole, and then go to the token tape.
+Unpacking streams on PyPy: what has come of a message that is not whole yet waits, and goes to the token tape in large parts.
 
 The pure decoder makes the objects of each piece as it comes, which costs it most at the pieces' ends. Here C walks over
-the pieces (`ffi_build/msgpack_scan.h` says what it finds), and one pass makes all objects when the last one is there.
-What C does not vouch for goes to the pure decoder, with all bytes of the message kept so far and in the same call: so
-it raises what it would have raised, and how much of the stream was read is the same at each moment.
+the pieces (`ffi_build/msgpack_scan.h` says what it finds), and the tape makes the objects of many of them together.
+What C does not vouch for is the pure decoder's, which goes on from there in the same call: so it raises what it would
+have raised, and how much of the stream was read is the same at each moment.
 """
 
 from __future__ import annotations
@@ -17,37 +17,49 @@ from cpkg._native._msgpack_ffi import ffi, lib
 from purepy import msgpack as pure
 from purepy.msgpack.decoder import Decoder
 from purepy.msgpack.ext import ExtType
+from purepy.msgpack.plain_reader import ITEM, KEY, VALUE, Frame
 from purepy.msgpack.streams import make_unpack_async
 
 _LARGE: Final = 4096
-"""Messages of at least so many bytes go to the tape; shorter ones need no more time in the pure decoder."""
+"""Messages in one piece of so many bytes go to the tape; shorter ones need no more time in the pure decoder."""
 
-_PART: Final = 32 * 1024
-"""Kept pieces are joined until they have so many bytes."""
+_FIRST: Final = 64 * 1024
+"""So many bytes of a message wait for a tape, which takes 400 KiB: an Unpacker with less of one has none."""
+
+_PART: Final = 2048
+"""What follows waits until it has so many bytes: a tape is quicker at more than at less, but not by much."""
 
 _ANY_SIZE: Final = 2**62
 
-# what the scanner answers, as in msgpack_scan.h (the third answer is 0: the message is cut)
+# what the scanner answers, as in msgpack_scan.h
+CUT: Final = 0
 DONE: Final = 1
-DOUBT: Final = -1
 
 _scan = lib.cpkg_scan_run
 
 
 class ScanningDecoder(Decoder):
     """
-    The pure decoder, except that it keeps the pieces of messages that are probably not whole yet.
+    The pure decoder, except for messages that are probably not whole yet.
 
     Those are the messages that the data at hand would not hold if they were twice as long as those before. Others are
     decoded as they come, so that short messages do not have to wait for C.
     """
 
-    __slots__ = ("eager", "expected", "kept", "limits", "recent", "recent_size", "scanner", "size", "timestamp_option")
+    __slots__ = (
+        "eager",
+        "expected",
+        "limits",
+        "reading",
+        "scanner",
+        "seen",
+        "timestamp_option",
+        "waiting",
+        "waiting_size",
+    )
 
     def __init__(self, **options: Any) -> None:
-        self.forget()
-        self.eager = False  # whether the message that has begun is the pure decoder's
-        self.expected = _ANY_SIZE  # how long the next message may well be
+        self.expected = _ANY_SIZE  # how long the next message may well be, in bytes
         self.scanner: Any = None
         super().__init__(**options)
         self.timestamp_option: int = options["timestamp"]
@@ -66,16 +78,11 @@ class ScanningDecoder(Decoder):
     def reset(self) -> None:
         """Forget the message that is being read, if any."""
         super().reset()
-        self.eager = False
-        if self.size:
-            self.forget()
-
-    def forget(self) -> None:
-        """Let go of what is kept."""
-        self.kept: list[bytes] = []  # what the scanner has passed of the message, in parts of whole values
-        self.recent: list[bytes] = []  # ... and behind it what is not one part yet
-        self.recent_size = 0  # in bytes
-        self.size = 0  # of all that, in bytes
+        self.eager = False  # whether the message that has begun is the pure decoder's
+        self.seen = 0  # how much of it the scanner has passed, in bytes; otherwise ...
+        self.reading: msgpack_tape.Reading | None = None  # ... the tape that has the beginning, once it is long
+        self.waiting: list[bytes] = []  # ... and what waits for the tape: whole values
+        self.waiting_size = 0  # of that, in bytes
 
     def run(self, data: bytes, view: memoryview | None = None) -> bool:
         """Decode or scan from `position` on; return whether the message is complete."""
@@ -83,7 +90,7 @@ class ScanningDecoder(Decoder):
         if self.eager or limits is None:
             return super().run(data, view)
         begin = self.position
-        fresh = self.size == 0
+        fresh = self.seen == 0
         if fresh and len(data) - begin >= self.expected:
             if super().run(data):
                 self.learn(self.position - begin)
@@ -96,63 +103,93 @@ class ScanningDecoder(Decoder):
             self.scanner = scanner = ffi.new("cpkg_scan *")
             lib.cpkg_scan_configure(scanner, *limits)
         found = _scan(scanner, data, len(data), begin, fresh)
-        if found == DOUBT:
-            return self.decode(data)
         end = scanner.position
-        if found != DONE:
+        if found == CUT:
             if end > begin:
-                self.keep(data[begin:end])
+                self.wait(data, begin, end)
             return self.cut(end, scanner.consumed, scanner.needed)
-        size = self.size + end - begin
-        self.learn(size)
-        if size < _LARGE:
-            return self.decode(data)
-        if fresh:
-            read = msgpack_tape.read(data, begin, limits, self.timestamp_option)
-        else:
-            self.keep(data[begin:end])
+        if found == DONE:
+            size = self.seen + end - begin
+            self.learn(size)
+            if fresh:
+                if size >= _LARGE:
+                    read = msgpack_tape.read(data, begin, limits, self.timestamp_option)
+                    if read is not None:
+                        self.result, self.position = read
+                        return True
+                return super().run(data)
+            self.wait(data, begin, end)
+            reading = self.flush()
+            self.result = reading.containers[0][0]
             self.position = end
-            parts = [*self.kept, b"".join(self.recent)] if self.recent else self.kept
-            read = msgpack_tape.read(parts[0], 0, limits, self.timestamp_option, parts[1:])
-        if read is None:
-            return self.decode(data)
-        self.result = read[0]
-        self.position = end
-        return True
-
-    def keep(self, passed: bytes) -> None:
-        """Keep whole values; small pieces are joined, so that the tape is not filled and emptied for each of them."""
-        recent = self.recent
-        recent.append(passed)
-        self.recent_size += len(passed)
-        self.size += len(passed)
-        if self.recent_size >= _PART:
-            self.kept.append(b"".join(recent))
-            self.recent = []
-            self.recent_size = 0
+            reading.release()
+            return True
+        self.eager = True
+        if not fresh:
+            self.wait(data, begin, end)
+            self.take_over(self.flush())
+            self.position = end
+        return super().run(data)
 
     def learn(self, size: int) -> None:
         """Note the size of a message in bytes: a long one is remembered for some time."""
         self.expected = 2 * size if self.expected == _ANY_SIZE else max(2 * size, self.expected >> 1)
 
-    def decode(self, data: bytes) -> bool:
-        """Let the pure decoder have the message, with what was kept of it, and `data` from `position` on."""
-        self.eager = True
-        size = self.size
-        if size == 0:
-            return super().run(data)
-        rest = self.position
-        whole = b"".join((*self.kept, *self.recent, data[rest:]))
-        self.forget()
-        # while it decodes, positions count from the beginning of the message
-        ahead = size - rest
-        self.base -= ahead
-        self.position = 0
-        try:
-            return super().run(whole)
-        finally:
-            self.base += ahead
-            self.position = max(0, self.position - ahead)
+    def wait(self, data: bytes, begin: int, end: int) -> None:
+        """Let the whole values in data[begin:end] wait for the tape, or give it those that do if they are enough."""
+        size = end - begin
+        self.seen += size
+        enough = _FIRST if self.reading is None else _PART
+        if size >= enough and not self.waiting:
+            self.give(data, begin, end)
+            return
+        self.waiting.append(data[begin:end])
+        self.waiting_size += size
+        if self.waiting_size >= enough:
+            self.flush()
+
+    def flush(self) -> msgpack_tape.Reading:
+        """Give the tape what waits for it."""
+        part = b"".join(self.waiting)
+        self.waiting = []
+        self.waiting_size = 0
+        return self.give(part, 0, len(part))
+
+    def give(self, data: bytes, begin: int, end: int) -> msgpack_tape.Reading:
+        """Let the tape make the objects of data[begin:end]."""
+        reading = self.reading
+        if reading is None:
+            assert self.limits is not None
+            self.reading = reading = msgpack_tape.Reading(self.limits, self.timestamp_option)
+        if end > begin and reading.read(data, begin, end) == msgpack_tape.REFUSED:
+            raise AssertionError("the tape refused what the scanner passed")
+        return reading
+
+    def take_over(self, reading: msgpack_tape.Reading) -> None:
+        """Let the pure decoder go on with what the tape has made, from where the scanner stopped."""
+        containers = reading.containers
+        node = containers[-1]
+        stack: list[Frame] = []
+        for level, (outer, inner) in enumerate(zip(containers, containers[1:])):
+            outer_next, left = self.lacking(level, outer)
+            if outer_next == ITEM:
+                outer.pop()  # the pure decoder stores a container when it is complete
+                stack.append((ITEM, outer, left, None))
+            else:
+                stack.append((VALUE, outer, left, next(key for key in reversed(outer) if outer[key] is inner)))
+        next_, left = self.lacking(len(stack), node)
+        self.resume(self.position, next_, node, left, stack)
+        if next_ == VALUE:
+            self.key = reading.key()
+        self.reading = None
+        reading.release()
+
+    def lacking(self, level: int, node: Any) -> tuple[int, int]:
+        """Return what the container that `level` others are around reads next, and how many items or pairs it lacks."""
+        values = self.scanner.frames[level] >> 1
+        if type(node) is list:
+            return ITEM, values
+        return (VALUE if values & 1 else KEY), (values + 1) >> 1
 
 
 class Unpacker(pure.Unpacker):

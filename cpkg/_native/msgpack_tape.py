@@ -12,7 +12,6 @@ turns to the pure codec. All of this works on CPython too, where the tests use i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 from cpkg._native._msgpack_ffi import ffi, lib
@@ -53,7 +52,7 @@ KEY_ITEM: Final = 0
 KEY_IS_KEY: Final = 0xFFFE
 KEY_PENDING: Final = 0xFFFF
 
-HEAD_POOL, HEAD_NEW_NAMES, HEAD_FORGET, HEAD_END, HEAD_WORDS = range(5)
+HEAD_POOL, HEAD_NEW_NAMES, HEAD_FORGET, HEAD_END, HEAD_KEY, HEAD_WORDS = range(6)
 
 _CONTINUE: Final = -1
 _NEXT_PART: Final = -2
@@ -134,30 +133,66 @@ _idle: list[Tape] = []
 _IDLE_MAX: Final = 4
 
 
-def read(
-    data: bytes, start: int, options: Options, timestamp: int, more: Sequence[bytes] = ()
-) -> tuple[Any, int] | None:
+def read(data: bytes, start: int, options: Options, timestamp: int) -> tuple[Any, int] | None:
     """
     Return the object that begins at `start` and the offset of its end, or None if the pure codec has to look at it.
 
-    `options` are like `DEFAULT`; `timestamp` is that of `unpackb`. Arrays become lists, and extensions ExtType. A message
-    may come in parts, each of whole values: it goes on in those of `more`, and the end is an offset in the last of them.
+    `options` are like `DEFAULT`; `timestamp` is that of `unpackb`. Arrays become lists, and extensions ExtType.
     """
+    reading = Reading(options, timestamp)
     try:
-        tape = _idle.pop()
-    except IndexError:
-        tape = Tape()
-    if tape.options is not options and tape.options != options:
-        tape.configure(options)
-    try:
-        result = _read(tape, data, start, timestamp, more)
+        found = _read(reading, data, start, len(data))
     except _Unnamed:
         return None  # the tape's names no longer match its numbers: it is dropped
     except (ValueError, OverflowError):
-        result = None  # no UTF-8, or an extension that its type refuses: the pure codec knows at which offset
-    if len(_idle) < _IDLE_MAX:
-        _idle.append(tape)
-    return result
+        found = REFUSED  # no UTF-8, or an extension that its type refuses: the pure codec knows at which offset
+    reading.release()
+    return (reading.containers[0][0], reading.tape.words[HEAD_END]) if found == COMPLETE else None
+
+
+INCOMPLETE: Final = 0
+COMPLETE: Final = 1
+REFUSED: Final = -1
+
+
+class Reading:
+    """
+    A message that is being read: its tape, and where the reader stands between two parts of it.
+
+    `containers` are those that are open, from the outermost on: a list that stands for the message, whose item it is.
+    Each is stored in the one before.
+    """
+
+    __slots__ = ("containers", "fresh", "pending", "tape", "timestamp")
+
+    def __init__(self, options: Options, timestamp: int) -> None:
+        try:
+            tape = _idle.pop()
+        except IndexError:
+            tape = Tape()
+        if tape.options is not options and tape.options != options:
+            tape.configure(options)
+        self.tape = tape
+        self.timestamp = timestamp
+        self.containers: list[Any] = [[]]
+        self.pending: Any = None  # the last key that has no number
+        self.fresh = True
+
+    def read(self, data: bytes, begin: int, end: int) -> int:
+        """Read the part of the message in data[begin:end], which holds whole values; return how it stands with it."""
+        found = _read(self, data, begin if self.fresh else _NEXT_PART - begin, end)
+        self.fresh = False
+        return found
+
+    def key(self) -> Any:
+        """Return the key whose value comes next."""
+        number = self.tape.words[HEAD_KEY]
+        return self.pending if number == KEY_PENDING else self.tape.names[number]
+
+    def release(self) -> None:
+        """Let others have the tape."""
+        if len(_idle) < _IDLE_MAX:
+            _idle.append(self.tape)
 
 
 class _Unnamed(Exception):
@@ -209,18 +244,17 @@ def _scalar(tape: Tape, data: bytes, pool: str, begin: int, i: int, timestamp: i
     return _ext(data, begin, end, timestamp)
 
 
-def _read(tape: Tape, data: bytes, start: int, timestamp: int, more: Sequence[bytes]) -> tuple[Any, int] | None:
+def _read(reading: Reading, data: bytes, start: int, size: int) -> int:
+    tape = reading.tape
+    timestamp = reading.timestamp
     handle = tape.handle
     words = tape.words
     doubles = tape.doubles
     names = tape.names
-    size = len(data)
-    following = 0  # the index of the next part
-    outermost: list[Any] = []
-    node: Any = outermost  # the container that is being filled
-    in_map = False  # whether it is a dict
-    parents: list[Any] = []
-    pending: Any = None  # the last key that has no number
+    parents = reading.containers
+    node = parents.pop()  # the container that is being filled
+    in_map = type(node) is dict
+    pending = reading.pending
     key: Any = None
     while True:
         used = _next(handle, data, size, start)
@@ -231,7 +265,7 @@ def _read(tape: Tape, data: bytes, start: int, timestamp: int, more: Sequence[by
             except ValueError:
                 raise _Unnamed from None
         if used == 0:
-            return None
+            return REFUSED
         pooled = words[HEAD_POOL]
         pool = _unpack(tape.pool, pooled).decode("ascii") if pooled else ""
         last = used < 0
@@ -407,10 +441,7 @@ def _read(tape: Tape, data: bytes, start: int, timestamp: int, more: Sequence[by
                     elif kind != MORE:
                         node.append(_scalar(tape, data, pool, begin, i - 1, timestamp))
                         i += 1
-        if last:
-            return outermost[0], words[HEAD_END]
-        if words[HEAD_END] == size and following < len(more):
-            data = more[following]
-            size = len(data)
-            following += 1
-            start = _NEXT_PART
+        if last or words[HEAD_END] == size:
+            parents.append(node)
+            reading.pending = pending
+            return COMPLETE if last else INCOMPLETE

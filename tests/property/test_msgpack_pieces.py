@@ -26,16 +26,17 @@ relaxed = settings(deadline=None)
 SIZES = [1, 2, 3, 5, 9, 40, 300, 5000]
 
 
-@pytest.fixture(autouse=True, params=[(0, 0), (30, 16), (4096, 32 * 1024)], ids=["tape", "mixed", "as it is"])
+@pytest.fixture(autouse=True, params=[(0, 0, 0), (30, 16, 5), None], ids=["tape", "mixed", "as it is"])
 def _thresholds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let short messages take the ways of long ones too."""
-    large, part = request.param
-    monkeypatch.setattr(stream, "_LARGE", large)
-    monkeypatch.setattr(stream, "_PART", part)
+    for name, size in zip(("_LARGE", "_FIRST", "_PART"), request.param or ()):
+        monkeypatch.setattr(stream, name, size)
 
 
 ints = st.integers(-(2**63), 2**64 - 1) | st.integers(-40, 300)
-texts = st.text(max_size=40) | st.sampled_from(["", "id", "é" * 24, "x" * 300, "\ud7ff\ue000\uffff\U00010000\U0010ffff"])
+texts = st.text(max_size=40) | st.sampled_from(
+    ["", "id", "é" * 24, "x" * 300, "\ud7ff\ue000\uffff\U00010000\U0010ffff"]
+)
 exts = st.builds(ExtType, st.integers(0, 127), st.binary(max_size=20))
 stamps = st.builds(Timestamp, st.integers(-(2**40), 2**40), st.integers(0, 999_999_999))
 scalars = st.none() | st.booleans() | ints | st.floats() | texts | st.binary(max_size=40) | exts | stamps
@@ -210,7 +211,15 @@ def test_any_bytes(data: bytes, sizes: list[int], options: dict[str, Any]) -> No
 
 
 calls = st.sampled_from(
-    [("__next__",), ("__next__",), ("unpack",), ("skip",), ("unpack_raw",), ("read_array_header",), ("read_map_header",)]
+    [
+        ("__next__",),
+        ("__next__",),
+        ("unpack",),
+        ("skip",),
+        ("unpack_raw",),
+        ("read_array_header",),
+        ("read_map_header",),
+    ]
     + [("read_bytes", n) for n in (0, 1, 7)]
 )
 
@@ -302,30 +311,46 @@ def test_messages_of_changing_sizes() -> None:
 
 
 def test_the_scanner_is_used() -> None:
-    """A message in pieces is kept, not decoded, and the tape makes it: else all this would compare pure with pure."""
+    """A message in pieces goes by scanner and tape: else all this would compare the pure decoder with itself."""
     unpacker = stream.Unpacker()
-    unpacker.feed(b"\x93\x01\x02")
-    assert list(unpacker) == []
+    message = list(range(30_000))
+    *pieces, last = split(pure.packb(message), [4096])
     decoder = unpacker._decoder
-    assert decoder.size == 3
-    assert not decoder.eager
-    assert decoder.node == []
-    unpacker.feed(b"\x03")
-    assert list(unpacker) == [[1, 2, 3]]
-    assert decoder.size == 0
-    assert decoder.kept == []
+    for piece in pieces:
+        unpacker.feed(piece)
+        assert list(unpacker) == []
+        assert decoder.node == []
+        assert not decoder.eager
+    assert decoder.reading is not None
+    unpacker.feed(last)
+    assert list(unpacker) == [message]
+    assert decoder.reading is None
 
 
-@pytest.mark.parametrize("parts", [[0], [1, 1], [3, 4, 60], list(range(0, 100, 7))])
+def test_little_of_a_message_takes_no_tape() -> None:
+    """Many Unpackers with the beginning of a message, say of idle connections, do not each hold the memory of a tape."""
+    unpacker = stream.Unpacker()
+    for piece in split(b"\xdd\x00\xff\xff\xff" + b"\x01" * 65_000, [4096]):
+        unpacker.feed(piece)
+        assert list(unpacker) == []
+    assert unpacker._decoder.reading is None or stream._FIRST < 65_000
+
+
+@pytest.mark.parametrize("parts", [[0], [1], [3, 4, 60], list(range(0, 100, 7))])
 def test_tape_over_parts(parts: list[int]) -> None:
     """A message in parts of whole values, which keys, long strings and runs of numbers cross."""
     values = ([1] * 5, [2.5] * 5, "key", "é" * 30, b"b" * 300, {"key": {"key": 1}}, list(range(40)), None)
     obj = [values[i % len(values)] for i in range(100)]
     chunks = [b"\xdc\x00\x64"] + [pure.packb(item) for item in obj]
+    ends = [len(b"".join(chunks[: n + 1])) for n in parts]
     data = b"".join(chunks)
-    bounds = [0, *(len(b"".join(chunks[: n + 1])) for n in parts), len(data)]
-    pieces = [data[a:b] for a, b in zip(bounds, bounds[1:]) if b > a]
-    assert tape.read(pieces[0], 0, tape.DEFAULT, 0, pieces[1:]) == (obj, len(pieces[-1]))
-    assert tape.read(pieces[0], 0, tape.DEFAULT, 0, pieces[1:-1]) is None
-    cut = [*pieces[:-1], pieces[-1][:-1]]
-    assert tape.read(cut[0], 0, tape.DEFAULT, 0, cut[1:]) is None
+    short = data[: -len(chunks[-1])]
+    for whole, last in ((data, tape.COMPLETE), (short, tape.INCOMPLETE), (data[:-1], tape.REFUSED)):
+        reading = tape.Reading(tape.DEFAULT, 0)
+        begin = 0
+        for end in ends:
+            assert reading.read(whole, begin, end) == tape.INCOMPLETE
+            begin = end
+        assert reading.read(whole, begin, len(whole)) == last
+        if last == tape.COMPLETE:
+            assert reading.containers == [[obj]]
