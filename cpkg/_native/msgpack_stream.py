@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Unpacking streams on PyPy: what has come of a message that is not whole yet waits, and goes to the token tape in large parts.
+Unpacking streams on PyPy: the beginning of a message that is not whole yet goes to the token tape in large parts.
 
 The pure decoder makes the objects of each piece as it comes, which costs it most at the pieces' ends. Here C walks over
 the pieces (`ffi_build/msgpack_scan.h` says what it finds), and the tape makes the objects of many of them together.
