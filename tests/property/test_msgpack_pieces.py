@@ -114,7 +114,10 @@ def outcome(call: Callable[..., Any], *args: Any) -> Any:
         result = call(*args)
     except Exception as exc:
         return type(exc), str(exc), getattr(exc, "offset", None)
-    return re.sub("<memory at [^>]*>", "<memory>", repr(result))
+    try:
+        return re.sub("<memory at [^>]*>", "<memory>", repr(result))
+    except RecursionError:
+        return pure.packb(result)  # nested deeper than repr goes
 
 
 class Pair:
