@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import sys
 from types import ModuleType
 from typing import Any
 from unittest import mock
@@ -14,6 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from purepy.zstd import file as zstd_file
+
+pytestmark = pytest.mark.skipif(
+    sys.implementation.name != "cpython",
+    reason="text files are io.TextIOWrapper, whose lines on PyPy depend on where its chunks end",
+)
 
 SLOW_SETUP = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 TEXT = [b"a", b"some words of text", b"\n", b"\n", b"\n", "ü".encode(), "\u2028".encode(), "\U0001f600".encode(), b"\0"]
@@ -30,10 +36,11 @@ def contents(*kinds: list[bytes]) -> Any:
 newlines = st.sampled_from([None, "", "\n", "\r", "\r\n"])
 # from one that cuts every line to the real one
 buffer_sizes = st.sampled_from([16, 37, 100, zstd_file.BUFFER_SIZE])
+# without flush(), after which io.TextIOWrapper.tell() may be wrong if next() has read from the file
 operations = st.lists(
     st.one_of(
         st.sampled_from(
-            ["next", "next", "next", "readline", "readline", "tell", "start", "here", "end", "rest", "lines", "flush"]
+            ["next", "next", "next", "readline", "readline", "tell", "start", "here", "end", "rest", "lines"]
         ),
         st.tuples(st.sampled_from(["readline", "read", "back"]), st.integers(-1, 30)),
     ),
@@ -60,8 +67,6 @@ def apply(text: Any, operation: Any, cookies: list[int]) -> Any:
         return text.readlines(50)
     if operation == "tell":
         cookies.append(text.tell())
-    elif operation == "flush":
-        text.flush()
     elif operation == "start":
         text.seek(0)
     elif operation == "here":
