@@ -21,9 +21,7 @@ typedef struct {
     /* Where the value begins that is cut or in doubt (after SCAN_DONE: what follows the message). As in the pure decoder,
        how much of a cut value counts as read, and how many bytes from its beginning on it takes at least to go on. */
     int64_t position, consumed, needed;
-    size_t max_str, max_bin, max_array, max_map, max_ext;
-    uint32_t max_depth;
-    bool strict_keys;
+    tape_limits limits;
     uint32_t depth;
     /* What each open container still lacks: values (a map's keys are values too) << 1 | whether it is a map. The first
        frame is the message. */
@@ -91,13 +89,7 @@ static bool scan_is_ext(const unsigned char *p, size_t n)
 static void cpkg_scan_configure(cpkg_scan *s, int strict_keys, int64_t max_depth, int64_t max_str, int64_t max_bin,
                                 int64_t max_array, int64_t max_map, int64_t max_ext)
 {
-    s->strict_keys = strict_keys != 0;
-    s->max_depth = max_depth < SCAN_FRAMES ? (uint32_t)max_depth : SCAN_FRAMES;
-    s->max_str = tape_limit(max_str);
-    s->max_bin = tape_limit(max_bin);
-    s->max_array = tape_limit(max_array);
-    s->max_map = tape_limit(max_map);
-    s->max_ext = tape_limit(max_ext);
+    tape_limits_set(&s->limits, SCAN_FRAMES, strict_keys, max_depth, max_str, max_bin, max_array, max_map, max_ext);
 }
 
 /*
@@ -153,25 +145,26 @@ static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t sta
         }
         switch (kind) {
         case SCAN_NUMBER:
-            if (is_key && s->strict_keys)
+            if (is_key && s->limits.strict_keys)
                 goto doubt;
             break;
         case SCAN_STR:
-            if (length > s->max_str)
+            if (length > s->limits.max_str)
                 goto doubt;
             break;
         case SCAN_BIN:
-            if (length > s->max_bin)
+            if (length > s->limits.max_bin)
                 goto doubt;
             break;
         case SCAN_EXT:
-            if (is_key || length > s->max_ext)
+            if (is_key || length > s->limits.max_ext)
                 goto doubt;
             header++; /* the type */
             break;
         case SCAN_ARRAY:
         case SCAN_MAP:
-            if (is_key || depth >= s->max_depth || length > (kind == SCAN_MAP ? s->max_map : s->max_array))
+            if (is_key || depth >= s->limits.max_depth ||
+                length > (kind == SCAN_MAP ? s->limits.max_map : s->limits.max_array))
                 goto doubt;
             p += header;
             if (length) {

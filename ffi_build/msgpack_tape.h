@@ -92,18 +92,25 @@ static const uint64_t tape_masks[8] = {
 #endif
 };
 
+/* What a message is checked against. */
+typedef struct {
+    size_t max_str, max_bin, max_array, max_map, max_ext;
+    uint32_t max_depth;
+    bool strict_keys;
+} tape_limits;
+
 struct cpkg_tape {
     int64_t words[TAPE_WORDS];
     int64_t new_names[2 * TAPE_NAMES]; /* offset and length of each key that is new to the table in this stretch */
     char pool[TAPE_POOL];
     const char *data;
     size_t size, offset;
-    size_t max_str, max_bin, max_array, max_map, max_ext;
+    tape_limits limits;
     uint32_t used, pool_used, new_used, stretch;
-    uint32_t depth, max_depth;
+    uint32_t depth;
     uint32_t names_used, names_missed;
     uint16_t key, last_name;
-    bool want_key, strict_keys;
+    bool want_key;
     uint16_t following[TAPE_NAMES + 1]; /* the number that last came after each */
     uint16_t slots[TAPE_SLOTS];
     tape_name names[TAPE_NAMES + 1]; /* number 0 is no name, and its length that of none */
@@ -154,7 +161,7 @@ static inline tape_object tape_on_root(cpkg_tape **user)
 
 static inline int tape_int(cpkg_tape *t, int64_t value, tape_object *o)
 {
-    if (tape_place(t, !t->strict_keys) < 0)
+    if (tape_place(t, !t->limits.strict_keys) < 0)
         return TAPE_REFUSED;
     if (value >= -((int64_t)1 << 39) && value < (int64_t)1 << 39) {
         tape_put(t, KIND_INT, value);
@@ -186,7 +193,7 @@ static inline int tape_on_uint64(cpkg_tape **user, uint64_t value, tape_object *
     cpkg_tape *t = *user;
     if (value <= INT64_MAX)
         return tape_int(t, (int64_t)value, o);
-    if (tape_place(t, !t->strict_keys) < 0)
+    if (tape_place(t, !t->limits.strict_keys) < 0)
         return TAPE_REFUSED;
     tape_put(t, KIND_UINT, 0);
     tape_put_word(t, (int64_t)value);
@@ -198,7 +205,7 @@ static inline int tape_on_double(cpkg_tape **user, double value, tape_object *o)
 {
     cpkg_tape *t = *user;
     int64_t word;
-    if (tape_place(t, !t->strict_keys) < 0)
+    if (tape_place(t, !t->limits.strict_keys) < 0)
         return TAPE_REFUSED;
     memcpy(&word, &value, sizeof word);
     tape_put(t, KIND_FLOAT, 0);
@@ -214,7 +221,7 @@ static inline int tape_on_float(cpkg_tape **user, float value, tape_object *o)
 
 static inline int tape_constant(cpkg_tape *t, int kind, tape_object *o)
 {
-    if (tape_place(t, !t->strict_keys) < 0)
+    if (tape_place(t, !t->limits.strict_keys) < 0)
         return TAPE_REFUSED;
     tape_put(t, kind, 0);
     tape_placed(t, o, OF_OTHER);
@@ -238,7 +245,7 @@ static inline int tape_on_false(cpkg_tape **user, tape_object *o)
 
 static inline int tape_open(cpkg_tape *t, size_t count, size_t limit, bool map, tape_object *o)
 {
-    if (t->want_key || t->depth >= t->max_depth || count > limit)
+    if (t->want_key || t->depth >= t->limits.max_depth || count > limit)
         return TAPE_REFUSED;
     if (count == 0) {
         tape_put(t, map ? KIND_EMPTY_MAP : KIND_EMPTY_ARRAY, 0);
@@ -255,12 +262,12 @@ static inline int tape_open(cpkg_tape *t, size_t count, size_t limit, bool map, 
 
 static inline int tape_on_array(cpkg_tape **user, size_t count, tape_object *o)
 {
-    return tape_open(*user, count, (*user)->max_array, false, o);
+    return tape_open(*user, count, (*user)->limits.max_array, false, o);
 }
 
 static inline int tape_on_map(cpkg_tape **user, size_t count, tape_object *o)
 {
-    return tape_open(*user, count, (*user)->max_map, true, o);
+    return tape_open(*user, count, (*user)->limits.max_map, true, o);
 }
 
 /* Move the values of the array `c` together, if this stretch has enough of them and they are of one type; true if it
@@ -436,7 +443,7 @@ static inline int tape_on_str(cpkg_tape **user, const char *base, const char *p,
     cpkg_tape *t = *user;
     if (n == 0)
         p = base; /* the template has no position for an empty payload */
-    if (n > t->max_str)
+    if (n > t->limits.max_str)
         return TAPE_REFUSED;
     if (t->want_key && n <= TAPE_NAME_LENGTH) {
         uint16_t number = tape_name_number(t, p, n);
@@ -470,7 +477,7 @@ static inline int tape_on_bin(cpkg_tape **user, const char *base, const char *p,
     cpkg_tape *t = *user;
     if (n == 0)
         p = base;
-    if (n > t->max_bin)
+    if (n > t->limits.max_bin)
         return TAPE_REFUSED;
     tape_place(t, true);
     tape_put_span(t, KIND_BIN, p, n);
@@ -483,7 +490,7 @@ static inline int tape_on_ext(cpkg_tape **user, const char *base, const char *p,
 {
     cpkg_tape *t = *user;
     (void)base;
-    if (n == 0 || n - 1 > t->max_ext || tape_place(t, !t->strict_keys) < 0)
+    if (n == 0 || n - 1 > t->limits.max_ext || tape_place(t, !t->limits.strict_keys) < 0)
         return TAPE_REFUSED;
     tape_put_span(t, KIND_EXT, p, n);
     tape_placed(t, o, OF_OTHER);
@@ -536,16 +543,23 @@ static inline size_t tape_limit(int64_t limit)
     return limit < 0 ? SIZE_MAX : (size_t)limit;
 }
 
+/* Set them; -1 is no limit, and `frames` the deepest nesting that there is room for. */
+static void tape_limits_set(tape_limits *l, uint32_t frames, int strict_keys, int64_t max_depth, int64_t max_str,
+                            int64_t max_bin, int64_t max_array, int64_t max_map, int64_t max_ext)
+{
+    l->strict_keys = strict_keys != 0;
+    l->max_depth = max_depth < frames ? (uint32_t)max_depth : frames;
+    l->max_str = tape_limit(max_str);
+    l->max_bin = tape_limit(max_bin);
+    l->max_array = tape_limit(max_array);
+    l->max_map = tape_limit(max_map);
+    l->max_ext = tape_limit(max_ext);
+}
+
 static void cpkg_tape_configure(cpkg_tape *t, int strict_keys, int64_t max_depth, int64_t max_str, int64_t max_bin,
                                 int64_t max_array, int64_t max_map, int64_t max_ext)
 {
-    t->strict_keys = strict_keys != 0;
-    t->max_depth = max_depth < TAPE_FRAMES ? (uint32_t)max_depth : TAPE_FRAMES;
-    t->max_str = tape_limit(max_str);
-    t->max_bin = tape_limit(max_bin);
-    t->max_array = tape_limit(max_array);
-    t->max_map = tape_limit(max_map);
-    t->max_ext = tape_limit(max_ext);
+    tape_limits_set(&t->limits, TAPE_FRAMES, strict_keys, max_depth, max_str, max_bin, max_array, max_map, max_ext);
 }
 
 /* Forget a table of names that is full and no longer fits what comes: else one odd message would disable it forever. */

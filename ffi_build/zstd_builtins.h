@@ -917,6 +917,28 @@ done:
     return result;
 }
 
+/*
+ * Take the bytearray that a buffer's one argument is, for the initializer of its type; return 0, or -1 with an exception
+ * set. `format` is "O!:" and the type's name.
+ */
+static int take_memory(Py_buffer *held, PyObject *args, const char *format)
+{
+    PyObject *memory;
+    Py_buffer view;
+    if (!PyArg_ParseTuple(args, format, &PyByteArray_Type, &memory)) {
+        return -1;
+    }
+    if (held->obj != NULL) {
+        PyErr_Format(PyExc_RuntimeError, "%s has its memory", format + sizeof "O!:" - 1);
+        return -1;
+    }
+    if (PyObject_GetBuffer(memory, &view, PyBUF_WRITABLE) < 0) {
+        return -1;
+    }
+    *held = view;
+    return 0;
+}
+
 #include "zstd_write_buffer.h"
 /* Nothing would hold io.TextIOWrapper's own lock while next() takes a line. */
 #ifndef Py_GIL_DISABLED

@@ -41,22 +41,8 @@ typedef struct {
 /* LineBuffer(memory): take the bytearray that is decompressed into. */
 static int line_buffer_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    LineBuffer *buffer = (LineBuffer *)self;
-    PyObject *memory;
-    Py_buffer view;
     (void)kwargs;
-    if (!PyArg_ParseTuple(args, "O!:LineBuffer", &PyByteArray_Type, &memory)) {
-        return -1;
-    }
-    if (buffer->memory.obj != NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "LineBuffer has its memory");
-        return -1;
-    }
-    if (PyObject_GetBuffer(memory, &view, PyBUF_WRITABLE) < 0) {
-        return -1;
-    }
-    buffer->memory = view;
-    return 0;
+    return take_memory(&((LineBuffer *)self)->memory, args, "O!:LineBuffer");
 }
 
 /* Let go of the lines. */

@@ -19,20 +19,10 @@ typedef struct {
 static int write_buffer_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     WriteBuffer *buffer = (WriteBuffer *)self;
-    PyObject *memory;
-    Py_buffer view;
     (void)kwargs;
-    if (!PyArg_ParseTuple(args, "O!:WriteBuffer", &PyByteArray_Type, &memory)) {
+    if (take_memory(&buffer->memory, args, "O!:WriteBuffer") < 0) {
         return -1;
     }
-    if (buffer->memory.obj != NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "WriteBuffer has its memory");
-        return -1;
-    }
-    if (PyObject_GetBuffer(memory, &view, PyBUF_WRITABLE) < 0) {
-        return -1;
-    }
-    buffer->memory = view;
     buffer->is_taking = 1;
     return 0;
 }

@@ -90,7 +90,6 @@ def make_options(strict_map_key: bool, *limits: int) -> Options | None:
 
 
 _unpack = ffi.unpack
-_buffer = ffi.buffer
 _next = lib.cpkg_tape_next
 
 

@@ -90,7 +90,7 @@ class ZstdFile(file.ZstdFile):
 
         @classmethod
         def _text_types(cls, encoding: str | None, newline: str | None) -> tuple[Any, Any]:
-            if zstd_reader.takes_lines(encoding, newline):
+            if zstd_reader.line_codec(encoding, newline) is not None:
                 return cls._text_reader_type, cls._line_reader_type
             return super()._text_types(encoding, newline)
 

@@ -15,24 +15,24 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from purepy.zstd.gathering import Serial
+from purepy.zstd.gathering import SerialMemory
 
 PLAIN_COOKIES = 1 << 64
 """From here on what io.TextIOWrapper.tell() returns is more than a position in the file."""
 
 
-def takes_lines(encoding: Any, newline: Any) -> bool:
-    """Return whether lines of such text can be told apart byte by byte; False for wrong arguments too."""
+def line_codec(encoding: Any, newline: Any) -> str | None:
+    """Return the codec of text whose lines can be told apart byte by byte; None for others, and wrong arguments."""
     try:
         name = codecs.lookup(locale.getpreferredencoding(False) if encoding is None else encoding).name
     except (LookupError, TypeError, ValueError):
-        return False
-    return name in ("utf-8", "ascii") and newline in (None, "", "\n")
+        return None
+    return name if name in ("utf-8", "ascii") and newline in (None, "", "\n") else None
 
 
 if TYPE_CHECKING:
 
-    class _Base(Serial):
+    class _Base(SerialMemory):
         """The type in C, which is mixed in."""
 
         position: int
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
         def _release(self) -> None: ...
 
 else:
-    _Base = Serial
+    _Base = SerialMemory
 
 
 class LineReader(_Base):
@@ -67,14 +67,6 @@ class LineReader(_Base):
     """
 
     __slots__ = ()
-
-    if TYPE_CHECKING:
-        _memory: memoryview
-
-    def __init__(self, raw: Any, size: int) -> None:
-        memory = bytearray(size)
-        self._memory = memoryview(memory)
-        super().__init__(raw, memory)
 
     def _open(self) -> Any:
         """Return the lock, for a call that needs an open file."""
@@ -217,8 +209,9 @@ class TextReader(io.TextIOWrapper):
         self._lines = None
         super().__init__(buffer, encoding, errors, newline, *others, **named)
         lines = getattr(buffer, "_buffer", None)
-        if isinstance(lines, LineReader) and takes_lines(self.encoding, newline):
-            lines.is_utf8 = codecs.lookup(self.encoding).name == "utf-8"
+        codec = line_codec(self.encoding, newline)
+        if isinstance(lines, LineReader) and codec is not None:
+            lines.is_utf8 = codec == "utf-8"
             lines.has_returns = newline != "\n"
             lines.translates = newline is None
             lines.has_given = lines.has_lines = lines.has_pairs = lines.is_iterating = False

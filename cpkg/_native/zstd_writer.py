@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from purepy.zstd.gathering import Gatherer
+from purepy.zstd.gathering import Gatherer, SerialMemory
 
 from . import buffers
 
@@ -27,18 +27,10 @@ else:
     _Base = Gatherer
 
 
-class GatheringWriter(_Base):
+class GatheringWriter(SerialMemory, _Base):
     """A Gatherer of `size` bytes over the memory of the type in C, which comes after it among the bases."""
 
     __slots__ = ()
-
-    if TYPE_CHECKING:
-        _memory: memoryview
-
-    def __init__(self, raw: Any, size: int) -> None:
-        memory = bytearray(size)
-        self._memory = memoryview(memory)
-        super().__init__(raw, memory)
 
     def _write_through(self, data: Any) -> int:
         """Do what write() in C leaves: make room, or wait until another thread has."""

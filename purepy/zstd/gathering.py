@@ -41,6 +41,20 @@ class Serial:
             raise RuntimeError(f"reentrant call inside {self!r}")
 
 
+class SerialMemory(Serial):
+    """What does so over `size` bytes of memory for a type in C, which comes after it among the bases."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _memory: Any
+
+    def __init__(self, raw: Any, size: int) -> None:
+        memory = bytearray(size)
+        self._memory = memoryview(memory)
+        super().__init__(raw, memory)
+
+
 class Gatherer(Serial):
     """
     What an io.BufferedWriter is over `raw`, as far as a ZstdFile uses one.
