@@ -6,13 +6,13 @@ from __future__ import annotations
 import gc
 import io
 import sys
-import threading
 import weakref
 from types import ModuleType
 from typing import Any
 
 import pytest
 from conftest import available
+from threads import run_threads, switching
 
 CPYTHON = sys.implementation.name == "cpython"
 
@@ -292,28 +292,9 @@ def test_a_file_that_answers_wrongly(msgpack: ModuleType) -> None:
 # --- threads ------------------------------------------------------------------------------------------------------
 
 
-def run_threads(work: Any, count: int = 4) -> list[BaseException]:
-    errors: list[BaseException] = []
-
-    def guarded() -> None:
-        try:
-            work()
-        except BaseException as exc:
-            errors.append(exc)
-
-    threads = [threading.Thread(target=guarded) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return errors
-
-
 def test_threads_sharing_an_unpacker(msgpack: ModuleType) -> None:
     """Two threads in one Unpacker: one of them gets an error, and no object is mixed of two."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
+    with switching(1e-5):
         stream = msgpack.Unpacker(object_hook=lambda o: (sum(range(50)), o)[1])
         message = {"a": [1, 2, {"b": "c"}]}
         stream.feed(msgpack.packb(message) * 3000)
@@ -328,18 +309,14 @@ def test_threads_sharing_an_unpacker(msgpack: ModuleType) -> None:
                 except RuntimeError as exc:
                     assert "in progress" in str(exc)  # noqa: PT017
 
-        assert run_threads(work) == []
+        assert run_threads(*[work] * 4) == []
         assert len(results) == 3000
         assert all(result == message for result in results)
-    finally:
-        sys.setswitchinterval(interval)
 
 
 def test_threads_sharing_a_packer(msgpack: ModuleType) -> None:
     """A Packer may be shared: each call makes its own message."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
+    with switching(1e-5):
         packer = msgpack.Packer(default=lambda o: [sum(range(50)), "x" * 100])
         expected = packer.pack([Foreign(), Foreign()])
 
@@ -347,9 +324,7 @@ def test_threads_sharing_a_packer(msgpack: ModuleType) -> None:
             for _ in range(500):
                 assert packer.pack([Foreign(), Foreign()]) == expected
 
-        assert run_threads(work) == []
-    finally:
-        sys.setswitchinterval(interval)
+        assert run_threads(*[work] * 4) == []
 
 
 # --- references and the collector ---------------------------------------------------------------------------------

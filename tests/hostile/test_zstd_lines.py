@@ -10,12 +10,12 @@ import io
 import os
 import pickle
 import sys
-import threading
 import weakref
 from types import ModuleType
 from typing import Any, Callable
 
 import pytest
+from threads import run_threads, switching
 
 from purepy.zstd.file import BUFFER_SIZE
 
@@ -70,16 +70,8 @@ def test_threads_share_the_lines(zstd: ModuleType) -> None:
         if type(text) is io.TextIOWrapper:
             pytest.skip("io.TextIOWrapper is not for threads")
         parts: list[list[str]] = [[] for _ in range(4)]
-        threads = [threading.Thread(target=lambda part=part: part.extend(text)) for part in parts]
-        interval = sys.getswitchinterval()
-        sys.setswitchinterval(1e-6)
-        try:
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        finally:
-            sys.setswitchinterval(interval)
+        with switching(1e-6):
+            assert run_threads(*(lambda part=part: part.extend(text) for part in parts)) == []
     numbers = [[int(line.split()[0]) for line in part] for part in parts]
     assert all(part == sorted(part) for part in numbers)
     assert sorted(number for part in numbers for number in part) == list(range(len(LINES)))

@@ -7,11 +7,12 @@ import gc
 import io
 import random
 import sys
-import threading
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 import pytest
+from threads import run_threads, switching
 
 SIZE = 1000
 
@@ -187,28 +188,16 @@ def test_exporter_that_comes_back(writer: Any, sink: Sink) -> None:
 
 def test_threads_write_whole_pieces(writer: Any, sink: Sink) -> None:
     count, each = 6, 400
-    failures: list[BaseException] = []
 
     def work(number: int) -> None:
-        try:
-            for index in range(each):
-                piece = b"<%d:%d>" % (number, index)
-                writer.write(piece * (200 if index % 50 == 7 else 1))
-                if index % 90 == 0:
-                    writer.flush()
-        except BaseException as exc:
-            failures.append(exc)
+        for index in range(each):
+            piece = b"<%d:%d>" % (number, index)
+            writer.write(piece * (200 if index % 50 == 7 else 1))
+            if index % 90 == 0:
+                writer.flush()
 
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(interval)
+    with switching(1e-5):
+        failures = run_threads(*(partial(work, number) for number in range(count)))
     writer.flush()
     assert not failures
     content = sink.content
