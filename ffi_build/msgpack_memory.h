@@ -29,10 +29,13 @@ typedef struct {
 static PyObjectArenaAllocator arena_allocator; /* as found at import */
 static _Thread_local arenas_ahead *arenas_in_use; /* of the call that this thread is in */
 
+/* Take more. What is left stays, to be advised anew together with what follows it. */
 static void arenas_fill(arenas_ahead *ahead, size_t size)
 {
-    int wanted = ahead->count ? 2 * ahead->count : ARENAS_AHEAD_MIN;
-    ahead->next = ahead->count = 0;
+    int left = ahead->count - ahead->next, wanted = ahead->count ? 2 * ahead->count : ARENAS_AHEAD_MIN;
+    memmove(ahead->arenas, ahead->arenas + ahead->next, (size_t)left * sizeof *ahead->arenas);
+    ahead->next = 0;
+    ahead->count = left;
     ahead->size = size;
     while (ahead->count < wanted && ahead->count < ARENAS_AHEAD_MAX) {
         void *arena = arena_allocator.alloc(arena_allocator.ctx, size);
@@ -58,7 +61,8 @@ static void *arena_alloc(void *ctx, size_t size)
     /* where the interpreter itself uses huge pages (an option of 3.15), its arenas have their size */
     if (!ahead || size >= HUGE_PAGE || (ahead->count && ahead->size != size))
         return arena_allocator.alloc(ctx, size);
-    if (ahead->next == ahead->count)
+    /* The last ones end inside a huge page, which comes whole only if its other part is there when it is touched. */
+    if (ahead->count - ahead->next <= (int)(HUGE_PAGE / size))
         arenas_fill(ahead, size);
     return ahead->next < ahead->count ? ahead->arenas[ahead->next++] : NULL;
 }
