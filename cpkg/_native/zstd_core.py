@@ -18,7 +18,7 @@ from purepy.zstd.zdict import DIGESTED, PREFIX, UNDIGESTED, ZstdDict, parse_dict
 
 from . import buffers
 from .buffers import Bytes
-from .zstd_library import BLOCK_MAX, LEVEL_KEY, WORKERS_KEY, Library
+from .zstd_library import BLOCK_MAX, LEVEL_KEY, RESET_ALL, WORKERS_KEY, Library
 
 TRUNCATED = "Compressed data ended before the end-of-stream marker was reached"
 CANNOT_COMPRESS = "Unable to compress Zstandard data"
@@ -65,6 +65,10 @@ class CompressionSettings:
                 library.set_compression(library.new_cctx(), self.pairs)
                 raise
 
+    def cctx(self, library: Library) -> Any:
+        """Take a context for `apply` to set up."""
+        return library.new_cctx(True, self.dict) if self.workers else library.take_cctx()
+
     def apply(self, library: Library, cctx: Any) -> None:
         """Set up a context that has no parameters yet."""
         library.set_compression(cctx, self.pairs)
@@ -98,6 +102,11 @@ class DecompressionSettings:
         if self.dict is not None:
             library.load_for_decompression(dctx, self.dict, self.how)
         library.set_decompression(dctx, self.pairs)
+
+    def apply_again(self, library: Library, dctx: Any) -> None:
+        """Set up a context after an error, or for the frame that follows one with a prefix, which serves one frame."""
+        library.check(library.lib.ZSTD_DCtx_reset(dctx, RESET_ALL), "Unable to reset the decompression context")
+        self.apply(library, dctx)
 
 
 def limit_error(limit: int, offset: int) -> ZstdLimitError:
@@ -157,14 +166,14 @@ class Codec:
         """
         library = self.library
         settings = CompressionSettings(library, level, options, zstd_dict)
-        cctx = library.new_cctx(True, settings.dict) if settings.workers else library.take_cctx()
-        settings.apply(library, cctx)
-        source = buffers.readable(data)
-        result = library.compress_frame(cctx, source)
+        cctx = settings.cctx(library)
+        try:
+            settings.apply(library, cctx)
+            result = library.compress_frame(cctx, buffers.readable(data))
+        finally:
+            library.give_cctx(cctx, settings.workers)
         if isinstance(result, int):
             raise library.error(result, CANNOT_COMPRESS)
-        if not settings.workers:
-            library.give_cctx(cctx)
         return result
 
     def compress_into(
@@ -178,16 +187,17 @@ class Codec:
         """
         library = self.library
         settings = CompressionSettings(library, level, options, zstd_dict)
-        cctx = library.new_cctx(True, settings.dict) if settings.workers else library.take_cctx()
-        settings.apply(library, cctx)
-        source, target = buffers.readable(data), buffers.writable(buffer)
-        with buffers.Target(library, target, owned=True) as memory:
-            written = library.compress_at_once(cctx, source, memory.address, len(target))
-            if library.lib.ZSTD_isError(written):
-                raise library.error(written, f"{CANNOT_COMPRESS} into {len(target)} bytes")
-            memory.written = written
-        if not settings.workers:
-            library.give_cctx(cctx)
+        cctx = settings.cctx(library)
+        try:
+            settings.apply(library, cctx)
+            source, target = buffers.readable(data), buffers.writable(buffer)
+            with buffers.Target(library, target, owned=True) as memory:
+                written = library.compress_at_once(cctx, source, memory.address, len(target))
+                if library.lib.ZSTD_isError(written):
+                    raise library.error(written, f"{CANNOT_COMPRESS} into {len(target)} bytes")
+                memory.written = written
+        finally:
+            library.give_cctx(cctx, settings.workers)
         return written
 
     # decompressing
@@ -212,20 +222,22 @@ class Codec:
         limit = _size_argument(max_output_size, "max_output_size")
         hint = _size_argument(size_hint, "size_hint") or 0
         settings = DecompressionSettings(zstd_dict, options)
-        dctx = self._dctx(settings)
-        source = buffers.readable(data)
-        size = self._declared_size(source, settings)
-        if size is not None:
-            if limit is not None and size > limit:
-                raise limit_error(limit, 0)
-            result = self.library.decompress_at_once(dctx, source, size)
-            if result is not None:
-                self.library.give_dctx(dctx)
-                return result
-            dctx = self._dctx(settings)
-        result = b"".join(self._frames(dctx, source, settings, limit, hint))
-        self.library.give_dctx(dctx)
-        return result
+        library = self.library
+        dctx = library.take_dctx()
+        try:
+            settings.apply(library, dctx)
+            source = buffers.readable(data)
+            size = self._declared_size(source, settings)
+            if size is not None:
+                if limit is not None and size > limit:
+                    raise limit_error(limit, 0)
+                result = library.decompress_at_once(dctx, source, size)
+                if result is not None:
+                    return result
+                settings.apply_again(library, dctx)
+            return b"".join(self._frames(dctx, source, settings, limit, hint))
+        finally:
+            library.give_dctx(dctx)
 
     def decompress_into(self, data: Any, buffer: Any, zstd_dict: Any = None, options: Any = None) -> int:
         """
@@ -236,24 +248,31 @@ class Codec:
         """
         library = self.library
         settings = DecompressionSettings(zstd_dict, options)
-        dctx = self._dctx(settings)
-        source, target = buffers.readable(data), buffers.writable(buffer)
+        dctx = library.take_dctx()
+        try:
+            settings.apply(library, dctx)
+            source, target = buffers.readable(data), buffers.writable(buffer)
+            with buffers.Target(library, target, owned=True) as memory:
+                memory.written = self._fill(dctx, source, memory.view, settings)
+                return memory.written
+        finally:
+            library.give_dctx(dctx)
+
+    def _fill(self, dctx: Any, source: Bytes, target: memoryview, settings: DecompressionSettings) -> int:
+        library = self.library
         position = filled = 0
-        with buffers.Target(library, target, owned=True) as memory:
-            while position < len(source) or position == 0:
-                result = library.stream_decompress_into(library.handle(dctx), source, position, memory.view[filled:])
-                if isinstance(result, int):
-                    raise self._located(result, source, position, settings)
-                written, position, is_end = result
-                filled += written
-                if not is_end:
-                    if filled < len(target):
-                        raise truncated_error(len(source))
-                    self._check_complete(dctx, source, position, len(target))
-                if settings.how == PREFIX and position < len(source):
-                    dctx = self._dctx(settings)
-            memory.written = filled
-        library.give_dctx(dctx)
+        while position < len(source) or position == 0:
+            result = library.stream_decompress_into(library.handle(dctx), source, position, target[filled:])
+            if isinstance(result, int):
+                raise self._located(result, dctx, source, position, settings)
+            written, position, is_end = result
+            filled += written
+            if not is_end:
+                if filled < len(target):
+                    raise truncated_error(len(source))
+                self._check_complete(dctx, source, position, len(target))
+            if settings.how == PREFIX and position < len(source):
+                settings.apply_again(library, dctx)
         return filled
 
     def _check_complete(self, dctx: Any, source: Bytes, position: int, room: int) -> None:
@@ -267,11 +286,6 @@ class Codec:
             raise ZstdLimitError(f"decompressed data is larger than the buffer ({room} bytes)")
         if not is_end:
             raise truncated_error(len(source))
-
-    def _dctx(self, settings: DecompressionSettings) -> Any:
-        dctx = self.library.take_dctx()
-        settings.apply(self.library, dctx)
-        return dctx
 
     def _declared_size(self, source: Bytes, settings: DecompressionSettings) -> int | None:
         """
@@ -314,7 +328,7 @@ class Codec:
             result = library.stream_decompress(library.handle(dctx), source, position, room, hint)
             hint = 0
             if isinstance(result, int):
-                raise self._located(result, source, frame, settings)
+                raise self._located(result, dctx, source, frame, settings)
             content, position, is_end = result
             total += len(content)
             if limit is not None and total > limit:
@@ -323,16 +337,16 @@ class Codec:
                 raise truncated_error(len(source))
             yield content
             if settings.how == PREFIX and position < len(source):
-                dctx = self._dctx(settings)  # a prefix serves one frame
+                settings.apply_again(library, dctx)
 
-    def _located(self, result: int, source: Bytes, frame: int, settings: DecompressionSettings) -> ZstdError:
+    def _located(self, result: int, dctx: Any, source: Bytes, frame: int, settings: DecompressionSettings) -> ZstdError:
         """
         Build the error for a frame that does not decompress, with the offset of the block that is wrong.
 
         libzstd does not tell it, so the frame is decompressed once more, block by block.
         """
         library, lib = self.library, self.library.lib
-        dctx = self._dctx(settings)
+        settings.apply_again(library, dctx)
         ffi = library.ffi
         memory = ffi.from_buffer(source)
         feed, out = ffi.new("ZSTD_inBuffer *"), ffi.new("ZSTD_outBuffer *")

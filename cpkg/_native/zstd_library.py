@@ -206,11 +206,21 @@ class Library:
         self._kept.cctx = None
         return cctx
 
-    def give_cctx(self, cctx: Any) -> None:
-        """Keep a context without workers for this thread's next call, unless it has grown large."""
-        if self.lib.ZSTD_sizeof_CCtx(cctx) > KEPT_CCTX_MAX:
-            return
-        if not self.lib.ZSTD_isError(self.lib.ZSTD_CCtx_reset(cctx, RESET_ALL)):
+    def give_cctx(self, cctx: Any, workers: bool = False) -> None:
+        """
+        Keep a context for this thread's next call.
+
+        One with workers, one that has grown large and one too many are freed, and at once: PyPy's collector, which
+        knows nothing of their memory, would let them wait.
+        """
+        if (
+            workers
+            or self._kept.cctx is not None
+            or self.lib.ZSTD_sizeof_CCtx(cctx) > KEPT_CCTX_MAX
+            or self.lib.ZSTD_isError(self.lib.ZSTD_CCtx_reset(cctx, RESET_ALL))
+        ):
+            self.ffi.release(cctx)
+        else:
             self._kept.cctx = cctx
 
     def take_dctx(self) -> Any:
@@ -225,10 +235,14 @@ class Library:
         return self.ffi.gc(dctx, self.lib.ZSTD_freeDCtx, self.lib.ZSTD_sizeof_DCtx(dctx))
 
     def give_dctx(self, dctx: Any) -> None:
-        """Keep a context for this thread's next call, unless it has grown large."""
-        if self.lib.ZSTD_sizeof_DCtx(dctx) > KEPT_DCTX_MAX:
-            return
-        if not self.lib.ZSTD_isError(self.lib.ZSTD_DCtx_reset(dctx, RESET_ALL)):
+        """Keep a context for this thread's next call, or free it as `give_cctx` does."""
+        if (
+            self._kept.dctx is not None
+            or self.lib.ZSTD_sizeof_DCtx(dctx) > KEPT_DCTX_MAX
+            or self.lib.ZSTD_isError(self.lib.ZSTD_DCtx_reset(dctx, RESET_ALL))
+        ):
+            self.ffi.release(dctx)
+        else:
             self._kept.dctx = dctx
 
     def handle(self, context: Any) -> Any:

@@ -63,7 +63,7 @@ class Compressor(_Stream):
         super().__init__()
         library = self._library
         settings = CompressionSettings(library, level, options, zstd_dict)
-        cctx = library.new_cctx(True, settings.dict) if settings.workers else library.take_cctx()
+        cctx = settings.cctx(library)
         settings.apply(library, cctx)
         self._settings = settings
         self._cctx = cctx
@@ -127,8 +127,8 @@ class Compressor(_Stream):
 
     def _release(self) -> None:
         """Give the context back to this thread; the object must not be used again."""
-        if not self._settings.workers and self._cctx is not None:
-            self._library.give_cctx(self._cctx)
+        if self._cctx is not None:
+            self._library.give_cctx(self._cctx, self._settings.workers)
             self._cctx = self._handle = self._pin = None
 
     def _compress(self, data: Bytes, mode: int) -> bytes:
@@ -193,8 +193,12 @@ class Decompressor(_Stream):
         super().__init__()
         self._settings = DecompressionSettings(zstd_dict, options)
         self._multi_frame = bool(multi_frame)
-        self._dctx: Any = None
-        self._take_context()
+        library = self._library
+        dctx = library.take_dctx()
+        self._settings.apply(library, dctx)
+        self._dctx: Any = dctx
+        self._handle = library.handle(dctx)
+        self._pin = pin(dctx)
         self._forget()
 
     def _forget(self) -> None:
@@ -204,14 +208,6 @@ class Decompressor(_Stream):
         self._eof = False
         self._needs_input = True
         self._at_start = True
-
-    def _take_context(self) -> None:
-        library = self._library
-        dctx = library.take_dctx()
-        self._settings.apply(library, dctx)
-        self._dctx = dctx
-        self._handle = library.handle(dctx)
-        self._pin = pin(dctx)
 
     @property
     def eof(self) -> bool:
@@ -324,7 +320,7 @@ class Decompressor(_Stream):
             if not is_end or position == len(source) or total == limit:
                 return (pieces[0] if len(pieces) == 1 else b"".join(pieces)), position, is_end
             if self._settings.how == PREFIX:
-                self._take_context()  # a prefix serves one frame
+                self._settings.apply_again(library, self._dctx)
 
     def _fill(self, source: Bytes, start: int, target: memoryview) -> tuple[int, int, bool]:
         library = self._library
@@ -338,7 +334,7 @@ class Decompressor(_Stream):
             if not is_end or not self._multi_frame or position == len(source) or filled == len(target):
                 return filled, position, is_end
             if self._settings.how == PREFIX:
-                self._take_context()  # a prefix serves one frame
+                self._settings.apply_again(library, self._dctx)
 
     def _release(self) -> None:
         """Give the context back to this thread; the object must not be used again."""
