@@ -18,6 +18,7 @@ from typing import Any, Callable, ClassVar
 
 from purepy._jit import JIT
 from purepy.zstd.gathering import BuilderWriter
+from purepy.zstd.streams import release
 
 BUFFER_SIZE = 128 << 10
 """How much is decompressed ahead while reading, and gathered before compressing while writing."""
@@ -32,13 +33,6 @@ _CLOSED, _READ, _WRITE = 0, 1, 2
 _READ_METHODS = ("peek", "read", "read1", "readinto", "readinto1", "readline")
 # PyPy's JIT looks through Python methods by itself; and its finalizers could close a file under such a method.
 _PUTS_METHODS_ON_OBJECTS = sys.implementation.name == "cpython"
-
-
-def release(stream: Any) -> None:
-    """Let a stream object that is not used again give back what it keeps, if its backend has that."""
-    give_back = getattr(stream, "_release", None)
-    if give_back is not None:
-        give_back()
 
 
 class DecompressReader(io.RawIOBase):

@@ -51,6 +51,13 @@ def _write_all(write: Callable[[Any], Any], data: bytes) -> None:
         rest = memoryview(rest)[taken:]
 
 
+def release(stream: Any) -> None:
+    """Let a stream object that is not used again give back what it keeps, if its backend has that."""
+    give_back = getattr(stream, "_release", None)
+    if give_back is not None:
+        give_back()
+
+
 class Streams:
     """The stream functions of one backend, as methods of an object that knows its types."""
 
@@ -81,12 +88,15 @@ class Streams:
         return self._compressed(compressor, _chunks(chunks, _positive(read_size, "read_size")))
 
     def _compressed(self, compressor: Any, chunks: Iterator[Any]) -> Iterator[bytes]:
-        for chunk in chunks:
-            output = compressor.compress(chunk)
-            if output:
-                yield output
-        # with CONTINUE first even an empty stream keeps to a pledged size
-        yield compressor.compress(b"") + compressor.flush()
+        try:
+            for chunk in chunks:
+                output = compressor.compress(chunk)
+                if output:
+                    yield output
+            # with CONTINUE first even an empty stream keeps to a pledged size
+            yield compressor.compress(b"") + compressor.flush()
+        finally:
+            release(compressor)
 
     def decompress_iter(
         self,
@@ -114,22 +124,25 @@ class Streams:
         self, decompressor: Any, chunks: Iterable[Any], write_size: int, limit: int | None
     ) -> Iterator[bytes]:
         total = given = 0
-        for chunk in chunks:
-            given += _nbytes(chunk)
-            content = decompressor.decompress(chunk, write_size)
-            while True:
-                total += len(content)
-                if limit is not None and total > limit:
-                    raise ZstdLimitError(f"decompressed data is larger than max_output_size ({limit} bytes)")
-                if content:
-                    yield content
-                if decompressor.needs_input:
-                    break
-                content = decompressor.decompress(b"", write_size)
-        if not decompressor.eof:
-            exc = ZstdError(TRUNCATED)
-            exc.offset = given
-            raise exc
+        try:
+            for chunk in chunks:
+                given += _nbytes(chunk)
+                content = decompressor.decompress(chunk, write_size)
+                while True:
+                    total += len(content)
+                    if limit is not None and total > limit:
+                        raise ZstdLimitError(f"decompressed data is larger than max_output_size ({limit} bytes)")
+                    if content:
+                        yield content
+                    if decompressor.needs_input:
+                        break
+                    content = decompressor.decompress(b"", write_size)
+            if not decompressor.eof:
+                exc = ZstdError(TRUNCATED)
+                exc.offset = given
+                raise exc
+        finally:
+            release(decompressor)
 
     def copy_stream(
         self,
