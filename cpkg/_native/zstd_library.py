@@ -52,11 +52,17 @@ class _Work:
 
 
 class _Kept(threading.local):
-    """What a thread keeps for its next call."""
+    """
+    What a thread keeps for its next call.
 
-    cctx: Any = None
-    dctx: Any = None
+    Contexts are in lists: what a signal handler cannot come between is taking one out of a list.
+    """
+
     work: _Work | None = None
+
+    def __init__(self) -> None:
+        self.cctxs: list[Any] = []
+        self.dctxs: list[Any] = []
 
 
 class Library:
@@ -200,11 +206,10 @@ class Library:
 
     def take_cctx(self) -> Any:
         """Return this thread's kept compression context, without parameters, or a new one."""
-        cctx = self._kept.cctx
-        if cctx is None:
+        try:
+            return self._kept.cctxs.pop()
+        except IndexError:
             return self.new_cctx()
-        self._kept.cctx = None
-        return cctx
 
     def give_cctx(self, cctx: Any, workers: bool = False) -> None:
         """
@@ -215,20 +220,20 @@ class Library:
         """
         if (
             workers
-            or self._kept.cctx is not None
+            or self._kept.cctxs
             or self.lib.ZSTD_sizeof_CCtx(cctx) > KEPT_CCTX_MAX
             or self.lib.ZSTD_isError(self.lib.ZSTD_CCtx_reset(cctx, RESET_ALL))
         ):
             self.ffi.release(cctx)
         else:
-            self._kept.cctx = cctx
+            self._kept.cctxs.append(cctx)
 
     def take_dctx(self) -> Any:
         """Return this thread's kept decompression context, without parameters, or a new one."""
-        dctx = self._kept.dctx
-        if dctx is not None:
-            self._kept.dctx = None
-            return dctx
+        try:
+            return self._kept.dctxs.pop()
+        except IndexError:
+            pass
         dctx = self.lib.ZSTD_createDCtx()
         if not dctx:
             raise MemoryError("libzstd cannot make a decompression context")
@@ -237,13 +242,13 @@ class Library:
     def give_dctx(self, dctx: Any) -> None:
         """Keep a context for this thread's next call, or free it as `give_cctx` does."""
         if (
-            self._kept.dctx is not None
+            self._kept.dctxs
             or self.lib.ZSTD_sizeof_DCtx(dctx) > KEPT_DCTX_MAX
             or self.lib.ZSTD_isError(self.lib.ZSTD_DCtx_reset(dctx, RESET_ALL))
         ):
             self.ffi.release(dctx)
         else:
-            self._kept.dctx = dctx
+            self._kept.dctxs.append(dctx)
 
     def handle(self, context: Any) -> Any:
         """Return what the `stream_*` calls take for a context."""

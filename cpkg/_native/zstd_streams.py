@@ -39,6 +39,16 @@ class _Stream:
         if self._lock._is_owned():
             raise RuntimeError(f"{type(self).__name__} is used again from inside one of its own calls")
 
+    def _give_back(self) -> None:
+        """Give the context back to this thread; for the holder of the lock."""
+        raise NotImplementedError
+
+    def _release(self) -> None:
+        """Give the context back; the object must not be used again."""
+        if not self._lock._is_owned():  # else a signal handler asks inside of a call, which goes on using it
+            with self._lock:
+                self._give_back()
+
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(f"cannot pickle '{type(self).__name__}' object")
 
@@ -125,11 +135,11 @@ class Compressor(_Stream):
             library.check(result, "Unable to set pledged uncompressed content size")
             self._left = size
 
-    def _release(self) -> None:
-        """Give the context back to this thread; the object must not be used again."""
+    def _give_back(self) -> None:
         if self._cctx is not None:
-            self._library.give_cctx(self._cctx, self._settings.workers)
-            self._cctx = self._handle = self._pin = None
+            cctx, self._cctx = self._cctx, None
+            self._handle = self._pin = None
+            self._library.give_cctx(cctx, self._settings.workers)
 
     def _compress(self, data: Bytes, mode: int) -> bytes:
         self._refuse_reentry()
@@ -297,7 +307,7 @@ class Decompressor(_Stream):
         self._needs_input = is_used_up and (size != limit or (self._eof and self._multi_frame))
         if self._eof and not self._multi_frame:
             self._needs_input = False
-            self._release()
+            self._give_back()
         return content
 
     def _feed(self, source: Bytes, start: int, limit: int) -> tuple[bytes, int, bool]:
@@ -336,11 +346,11 @@ class Decompressor(_Stream):
             if self._settings.how == PREFIX:
                 self._settings.apply_again(library, self._dctx)
 
-    def _release(self) -> None:
-        """Give the context back to this thread; the object must not be used again."""
+    def _give_back(self) -> None:
         if self._dctx is not None:
-            self._library.give_dctx(self._dctx)
-            self._dctx = self._handle = self._pin = None
+            dctx, self._dctx = self._dctx, None
+            self._handle = self._pin = None
+            self._library.give_dctx(dctx)
 
     def _settings_error_reset(self) -> None:
         """After an error: a new session in the same settings."""

@@ -155,6 +155,54 @@ def test_signal_handler_compresses(zstd: ModuleType) -> None:
     assert runs
 
 
+@pytest.mark.parametrize("kind", ["cctx", "dctx"])
+def test_a_context_has_one_holder(zstd: ModuleType, kind: str) -> None:
+    """Whatever bytecode a signal handler interrupts: the context that it takes, and may free, is nobody else's."""
+    if not hasattr(zstd, "codec"):
+        pytest.skip("keeps no contexts")
+    library = zstd.codec.library
+    take, give = getattr(library, f"take_{kind}"), getattr(library, f"give_{kind}")
+    tracer = sys.gettrace()
+    for step in range(1000):
+        give(take())  # so that one is kept
+        taken: list[Any] = []
+        events = 0
+
+        def interrupt(frame: Any, event: str, _: Any, step: int = step, taken: list[Any] = taken) -> Any:
+            nonlocal events
+            frame.f_trace_opcodes = True
+            if events == step:
+                taken.append(take())
+            events += 1
+            return interrupt
+
+        sys.settrace(interrupt)
+        try:
+            mine = take()
+        finally:
+            sys.settrace(tracer)
+        assert all(other is not mine for other in taken), f"at step {step}"
+        for context in (mine, *taken):
+            give(context)
+        if not taken:
+            break
+    assert 3 < step < 999
+
+
+@pytest.mark.parametrize("kind", ["ZstdCompressor", "ZstdDecompressor"])
+def test_a_call_keeps_its_context(zstd: ModuleType, kind: str) -> None:
+    """A signal handler that closes a file does not take the context from the call that it interrupts."""
+    stream = getattr(zstd, kind)()
+    if not hasattr(stream, "_release"):
+        pytest.skip("keeps no contexts")
+    with stream._lock:  # as any of its calls
+        stream._release()
+    if kind == "ZstdCompressor":
+        assert zstd.decompress(stream.compress(TEXT) + stream.flush()) == TEXT
+    else:
+        assert stream.decompress(zstd.compress(TEXT)) == TEXT
+
+
 def test_coming_back_into_the_same_object(zstd: ModuleType) -> None:
     """A handler that interrupts an object's call and calls it again gets an error, or its turn: never a deadlock."""
     code = f"""
