@@ -22,8 +22,8 @@ from bench import control, peers
 PYPY = sys.implementation.name == "pypy"
 ROUND_SECONDS = 200e-6
 MAX_ROUNDS = 2000
-# A call that takes this long is measured once per pass. Shorter ones are repeated: the first calls that need hundreds of
-# megabytes wait for the system to find them.
+# A call that takes this long is measured once per pass. Shorter ones are repeated: the first calls that need hundreds
+# of megabytes wait for the system to find them.
 SLOW_CALL = 1.0
 # And one that takes this many seconds in the first pass alone, unless it is ours: its figure is then unconfirmed.
 ONCE = 2.0
