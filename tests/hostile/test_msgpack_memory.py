@@ -7,12 +7,12 @@ Each test runs in a process of its own, whose address space nothing else moves.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import sysconfig
 from types import ModuleType
 
 import pytest
+from processes import run_alone
 
 pytestmark = [
     pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux's /proc"),
@@ -20,9 +20,7 @@ pytestmark = [
 ]
 
 PRELUDE = """
-import codecs, gc, importlib, os, resource, sys, threading
-sys.path[:0] = {path!r}
-msgpack = importlib.import_module({name!r})
+import codecs, gc, os, resource, threading
 MIB = 1 << 20
 
 def mapped():
@@ -47,17 +45,14 @@ def feed(unpacker, data):
     return found
 
 # beyond 1 MiB, where taking memory ahead begins
-records = msgpack.packb([{{"id": i, "name": "name %d" % i, "at": [i / 3, i / 7]}} for i in range(30_000)])
+records = msgpack.packb([{"id": i, "name": "name %d" % i, "at": [i / 3, i / 7]} for i in range(30_000)])
 assert len(records) > 1.2 * MIB
 assert len(msgpack.unpackb(records)) == 30_000
 """
 
 
 def run(msgpack: ModuleType, code: str) -> str:
-    prelude = PRELUDE.format(path=sys.path, name=msgpack.__name__)
-    result = subprocess.run(
-        [sys.executable, "-I", "-c", prelude + code], capture_output=True, text=True, timeout=120, check=False
-    )
+    result = run_alone(msgpack, "msgpack", PRELUDE + code)
     assert result.returncode == 0, result.stderr
     return result.stdout.strip()
 

@@ -7,7 +7,6 @@ import gc
 import io
 import os
 import signal
-import subprocess
 import sys
 import threading
 import weakref
@@ -15,6 +14,7 @@ from types import ModuleType
 from typing import Any, Callable
 
 import pytest
+from processes import run_alone
 from zstd_data import FRAME_ABC, PAYLOADS, TEXT
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
@@ -205,11 +205,8 @@ def test_a_call_keeps_its_context(zstd: ModuleType, kind: str) -> None:
 
 def test_coming_back_into_the_same_object(zstd: ModuleType) -> None:
     """A handler that interrupts an object's call and calls it again gets an error, or its turn: never a deadlock."""
-    code = f"""
-import signal, sys
-sys.path[:0] = {sys.path!r}
-import importlib
-zstd = importlib.import_module({zstd.__name__!r})
+    code = """
+import signal
 compressor, frame = zstd.ZstdCompressor(), zstd.compress(b"abc" * 100)
 decompressor = zstd.ZstdDecompressor(multi_frame=True)
 seen = []
@@ -235,9 +232,7 @@ for _ in range(20000):
 signal.setitimer(signal.ITIMER_REAL, 0)
 print("done")
 """
-    result = subprocess.run(
-        [sys.executable, "-I", "-c", code], capture_output=True, text=True, timeout=120, check=False
-    )
+    result = run_alone(zstd, "zstd", code)
     assert result.stdout.startswith("done"), result.stderr
 
 
@@ -318,20 +313,36 @@ def test_buffer_changes_size_while_it_is_read(zstd: ModuleType) -> None:
         thread.join()
 
 
-def test_memory_of_short_lived_threads_returns(zstd: ModuleType) -> None:
-    """Each thread keeps contexts; they go with it. In a process of its own: a large one's memory moves by itself."""
+def grown(zstd: ModuleType, code: str, **environment: str) -> int:
+    """Run code that prints grown(work, times[, settle]), in bytes; alone, as a large process moves by itself."""
     if not os.path.exists("/proc/self/statm"):
         pytest.skip("needs /proc")
-    code = f"""
-import gc, os, sys, threading
-sys.path[:0] = {sys.path!r}
-import importlib
-zstd = importlib.import_module({zstd.__name__!r})
-text = bytes(range(256)) * 400
+    measure = """
+import os
 
 def resident():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+def grown(work, times, settle=lambda: None):
+    work()
+    before = resident()
+    for _ in range(times):
+        work()
+    settle()
+    return resident() - before
+"""
+    # glibc would keep freed contexts for itself: 70 to 120 MB of them under PyPy, which frees those of threads late
+    result = run_alone(zstd, "zstd", measure + code, MALLOC_TRIM_THRESHOLD_="131072", **environment)
+    assert result.returncode == 0, result.stderr
+    return int(result.stdout)
+
+
+def test_memory_of_short_lived_threads_returns(zstd: ModuleType) -> None:
+    """Each thread keeps contexts; they go with it."""
+    code = f"""
+import gc, threading
+text = bytes(range(256)) * 400
 
 def round_of_threads():
     threads = [threading.Thread(target=lambda: zstd.decompress(zstd.compress(text))) for _ in range(6)]
@@ -340,41 +351,16 @@ def round_of_threads():
     for thread in threads:
         thread.join()
 
-round_of_threads()
-before = resident()
-for _ in range({len(rounds(zstd, 40))}):
-    round_of_threads()
-gc.collect()
-print(resident() - before)
+print(grown(round_of_threads, {len(rounds(zstd, 40))}, gc.collect))
 """
-    result = subprocess.run(
-        [sys.executable, "-I", "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        # glibc would keep freed contexts for itself: 70 to 120 MB of them under PyPy, which frees them late
-        env={**os.environ, "MALLOC_TRIM_THRESHOLD_": "131072"},
-    )
-    assert result.returncode == 0, result.stderr
     # 240 threads that each kept what they made would hold over 200 MB
-    assert int(result.stdout) < 64 << 20
+    assert grown(zstd, code) < 64 << 20
 
 
 def test_large_contexts_are_freed_at_once(zstd: ModuleType) -> None:
     """Not when a collector comes by, which on PyPy sees nothing of a context's size: with and without an error."""
-    if not os.path.exists("/proc/self/statm"):
-        pytest.skip("needs /proc")
     code = f"""
-import os, sys
-sys.path[:0] = {sys.path!r}
-import importlib
-zstd = importlib.import_module({zstd.__name__!r})
 text = bytes(range(256)) * 4096
-
-def resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 def calls():
     zstd.compress(text, 19)
@@ -384,23 +370,10 @@ def calls():
         pass
     list(zstd.compress_iter([text], 19))
 
-calls()
-before = resident()
-for _ in range({len(rounds(zstd, 12))}):
-    calls()
-print(resident() - before)
+print(grown(calls, {len(rounds(zstd, 12))}))
 """
-    result = subprocess.run(
-        [sys.executable, "-I", "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, "MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"},
-    )
-    assert result.returncode == 0, result.stderr
     # 36 compression contexts would hold over 450 MB
-    assert int(result.stdout) < 80 << 20
+    assert grown(zstd, code, MALLOC_MMAP_THRESHOLD_="131072") < 80 << 20
 
 
 def test_weak_reference_to_dictionary(zstd: ModuleType) -> None:
@@ -517,17 +490,11 @@ late.cycle = late
 @pytest.mark.parametrize("ending", EXITS.values(), ids=EXITS)
 def test_interpreter_exit(zstd: ModuleType, ending: str) -> None:
     code = f"""
-import sys
-sys.path[:0] = {sys.path!r}
-import importlib
-zstd = importlib.import_module({zstd.__name__!r})
 data = b"some data " * 10000
 {ending}
 print("end")
 """
-    result = subprocess.run(
-        [sys.executable, "-I", "-c", code], capture_output=True, text=True, timeout=120, check=False
-    )
+    result = run_alone(zstd, "zstd", code)
     assert result.returncode == 0, result.stderr
     assert "end" in result.stdout
     assert "Traceback" not in result.stderr
