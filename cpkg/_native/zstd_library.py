@@ -212,21 +212,11 @@ class Library:
             return self.new_cctx()
 
     def give_cctx(self, cctx: Any, workers: bool = False) -> None:
-        """
-        Keep a context for this thread's next call.
-
-        One with workers, one that has grown large and one too many are freed, and at once: PyPy's collector, which
-        knows nothing of their memory, would let them wait.
-        """
-        if (
-            workers
-            or self._kept.cctxs
-            or self.lib.ZSTD_sizeof_CCtx(cctx) > KEPT_CCTX_MAX
-            or self.lib.ZSTD_isError(self.lib.ZSTD_CCtx_reset(cctx, RESET_ALL))
-        ):
+        """Keep a context for this thread's next call, or free it; one with workers is never kept."""
+        if workers:
             self.ffi.release(cctx)
         else:
-            self._kept.cctxs.append(cctx)
+            self._give(cctx, self._kept.cctxs, KEPT_CCTX_MAX, self.lib.ZSTD_sizeof_CCtx, self.lib.ZSTD_CCtx_reset)
 
     def take_dctx(self) -> Any:
         """Return this thread's kept decompression context, without parameters, or a new one."""
@@ -240,15 +230,16 @@ class Library:
         return self.ffi.gc(dctx, self.lib.ZSTD_freeDCtx, self.lib.ZSTD_sizeof_DCtx(dctx))
 
     def give_dctx(self, dctx: Any) -> None:
-        """Keep a context for this thread's next call, or free it as `give_cctx` does."""
-        if (
-            self._kept.dctxs
-            or self.lib.ZSTD_sizeof_DCtx(dctx) > KEPT_DCTX_MAX
-            or self.lib.ZSTD_isError(self.lib.ZSTD_DCtx_reset(dctx, RESET_ALL))
-        ):
-            self.ffi.release(dctx)
+        """Keep a context for this thread's next call, or free it."""
+        self._give(dctx, self._kept.dctxs, KEPT_DCTX_MAX, self.lib.ZSTD_sizeof_DCtx, self.lib.ZSTD_DCtx_reset)
+
+    def _give(self, context: Any, kept: list[Any], size_max: int, size_of: Any, reset: Any) -> None:
+        # What has grown large and what is one too many is freed at once: PyPy's collector, which knows nothing of its
+        # memory, would let it wait.
+        if kept or size_of(context) > size_max or self.lib.ZSTD_isError(reset(context, RESET_ALL)):
+            self.ffi.release(context)
         else:
-            self._kept.dctxs.append(dctx)
+            kept.append(context)
 
     def handle(self, context: Any) -> Any:
         """Return what the `stream_*` calls take for a context."""
