@@ -327,10 +327,10 @@ class Decompressor(_Stream):
                 return content, position, is_end
             pieces.append(content)
             total += len(content)
+            if is_end and self._settings.how == PREFIX:
+                self._settings.apply_again(library, self._dctx)
             if not is_end or position == len(source) or total == limit:
                 return (pieces[0] if len(pieces) == 1 else b"".join(pieces)), position, is_end
-            if self._settings.how == PREFIX:
-                self._settings.apply_again(library, self._dctx)
 
     def _fill(self, source: Bytes, start: int, target: memoryview) -> tuple[int, int, bool]:
         library = self._library
@@ -341,10 +341,10 @@ class Decompressor(_Stream):
                 raise library.error(result, CANNOT_DECOMPRESS, self._offset + position)
             size, position, is_end = result
             filled += size
+            if is_end and self._settings.how == PREFIX:
+                self._settings.apply_again(library, self._dctx)
             if not is_end or not self._multi_frame or position == len(source) or filled == len(target):
                 return filled, position, is_end
-            if self._settings.how == PREFIX:
-                self._settings.apply_again(library, self._dctx)
 
     def _give_back(self) -> None:
         if self._dctx is not None:
@@ -353,9 +353,12 @@ class Decompressor(_Stream):
             self._library.give_dctx(dctx)
 
     def _settings_error_reset(self) -> None:
-        """After an error: a new session in the same settings."""
+        """After an error: a new session in the same settings, a prefix that was used included."""
         self._forget()
-        self._library.lib.ZSTD_DCtx_reset(self._dctx, RESET_SESSION)
+        if self._settings.how == PREFIX:
+            self._settings.apply_again(self._library, self._dctx)
+        else:
+            self._library.lib.ZSTD_DCtx_reset(self._dctx, RESET_SESSION)
 
     def _decompress_into(self, data: Any, buffer: memoryview) -> int:
         """

@@ -84,9 +84,9 @@ class ZstdDict:
     @property
     def as_prefix(self) -> tuple[ZstdDict, int]:
         """
-        Pass this as `zstd_dict` to use the content as if it had gone before the data, for the first frame only.
+        Pass this as `zstd_dict` to use the content as if it had gone before the data, for a compressor's first frame.
 
-        Decompressing needs the same prefix.
+        Decompressing needs the same prefix, and takes it for every frame.
         """
         return self, PREFIX
 
