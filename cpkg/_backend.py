@@ -21,13 +21,13 @@ POLICIES = ("auto", "native", "dlopen", "pure")
 
 MODULES: dict[str, dict[str, str]] = {
     "msgpack": {
-        "native": "cpkg._native.msgpack_pypy" if sys.implementation.name == "pypy" else "cpkg._native.msgpack",
+        "native": "cpkg._native.msgpack.pypy" if sys.implementation.name == "pypy" else "cpkg._native.msgpack.cpython",
         "pure": "purepy.msgpack",
     },
     "zstd": {
-        "native": "cpkg._native.zstd",
+        "native": "cpkg._native.zstd.compiled",
         # No dlopen for msgpack: msgpack-c packs in inline functions, which no shared library exports.
-        "dlopen": "cpkg._native.zstd_dlopen",
+        "dlopen": "cpkg._native.zstd.dlopen",
         "pure": "purepy.zstd",
     },
 }

@@ -25,7 +25,7 @@ sys.path.insert(0, str(HERE.parent))  # setuptools executes this file by its pat
 
 from ffi_build import probe  # noqa: E402
 
-SOURCE = "msgpack.csrc.c"
+PARTS = HERE / "msgpack"
 
 
 def make(library: probe.Library) -> FFI:
@@ -35,14 +35,14 @@ def make(library: probe.Library) -> FFI:
     # The loops that measure and copy text are written for vector instructions, which gcc uses from -O3 on.
     arguments["extra_compile_args"] = [*arguments["extra_compile_args"], "-O3"]
     # Relative to the project's root, where setup.py runs: setuptools refuses absolute paths.
-    arguments["include_dirs"] = [HERE.name, *arguments["include_dirs"]]
+    arguments["include_dirs"] = [f"{HERE.name}/{PARTS.name}", *arguments["include_dirs"]]
     # Every part is a dependency, so that a change of one rebuilds the module.
-    arguments["depends"] = sorted(f"{HERE.name}/{path.name}" for path in HERE.glob("msgpack*.[ch]"))
+    arguments["depends"] = sorted(str(path.relative_to(HERE.parent)) for path in PARTS.rglob("*.[ch]"))
     builder = FFI()
-    builder.cdef((HERE / "msgpack.cdef.h").read_text(encoding="utf-8"))
+    builder.cdef((PARTS / "cdef.h").read_text(encoding="utf-8"))
     builder.set_source(
         "cpkg._native._msgpack_ffi",
-        (HERE / SOURCE).read_text(encoding="utf-8"),
+        (PARTS / "module.c").read_text(encoding="utf-8"),
         define_macros=[("_CFFI_NO_LIMITED_API", None)],
         py_limited_api=False,
         **arguments,

@@ -2,8 +2,8 @@
 """
 Describe the two modules that reach libzstd: compiled (API mode) and through dlopen (ABI mode).
 
-Both share one cdef, zstd.cdef.h. The compiled module has zstd.csrc.c besides, with the functions that
-zstd_api.cdef.h declares: on CPython they put builtin functions into a module, because crossing cffi costs more
+Both share one cdef, zstd/cdef.h. The compiled module has zstd/module.c besides, with the functions that
+zstd/compiled_cdef.h declares: on CPython they put builtin functions into a module, because crossing cffi costs more
 than compressing a short message. Importing this file must never fail: setuptools runs it for every command.
 """
 
@@ -20,29 +20,31 @@ if str(HERE.parent) not in sys.path:  # build isolation leaves the project's fol
 
 from ffi_build import probe  # noqa: E402
 
+PARTS = HERE / "zstd"
+
 
 def _text(name: str) -> str:
-    return (HERE / name).read_text(encoding="utf-8")
+    return (PARTS / name).read_text(encoding="utf-8")
 
 
 _arguments = probe.find("zstd").extension_arguments()
-_arguments["include_dirs"].insert(0, str(HERE))
+_arguments["include_dirs"].insert(0, f"{HERE.name}/{PARTS.name}")
 
 ffibuilder = FFI()
-ffibuilder.cdef(_text("zstd.cdef.h"))
-ffibuilder.cdef(_text("zstd_api.cdef.h"))
+ffibuilder.cdef(_text("cdef.h"))
+ffibuilder.cdef(_text("compiled_cdef.h"))
 ffibuilder.set_source(
     "cpkg._native._zstd_ffi",
-    _text("zstd.csrc.c"),
+    _text("module.c"),
     # the builtins use the whole C API, which the limited one (cffi's default) does not have
     define_macros=[("_CFFI_NO_LIMITED_API", None)],
     py_limited_api=False,
-    depends=[str(HERE / name) for name in ("zstd_builtins.h", "zstd_lines.h", "zstd_write_buffer.h")],
+    depends=sorted(str(path.relative_to(HERE.parent)) for path in PARTS.rglob("*.[ch]")),
     **_arguments,
 )
 
 abi_builder = FFI()
-abi_builder.cdef(_text("zstd.cdef.h"))
+abi_builder.cdef(_text("cdef.h"))
 abi_builder.set_source("cpkg._native._zstd_abi", None)
 
 

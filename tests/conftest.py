@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import os
 import sys
-from types import ModuleType
 
 import hypothesis
 import pytest
+from backends import available
 
 from cpkg import _backend
 
@@ -41,17 +41,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="BACKEND,...",
         help="test these backends alone (default: every one that loads)",
     )
-
-
-def available(codec: str) -> dict[str, ModuleType]:
-    """Return the backends of a codec that load here, by name."""
-    found = {}
-    for backend in _backend.MODULES[codec]:
-        try:
-            found[backend] = _backend.load(codec, backend)
-        except ImportError:
-            continue
-    return found
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -15,8 +15,8 @@ from cpkg import _backend
 from cpkg._job import FRAME_MAGIC, is_frame
 from purepy.errors import CodecError, ZstdError
 from purepy.msgpack.formats import ARRAY, BIN, EXT, FAMILY, IMMEDIATE, INVALID, LENGTH_BYTES, LENGTHS, MAP, NUMBER, STR
-from purepy.zstd import block
-from purepy.zstd.frame import CHECKSUM_SIZE, read_header
+from purepy.zstd.decoder import block
+from purepy.zstd.decoder.frame import CHECKSUM_SIZE, read_header
 
 SHOWN_FRAMES: Final = 8
 """So many frames are kept with their details; a file can have one per hundred bytes."""

@@ -9,7 +9,7 @@ Zstandard: a drop-in for `compression.zstd` of Python 3.14, on every Python from
 from __future__ import annotations
 
 from cpkg import _backend
-from purepy.zstd import parameters
+from purepy.zstd.common import parameters
 
 _module = _backend.choose("zstd").module
 parameters.answer_bounds_from(_module.parameter_bounds)

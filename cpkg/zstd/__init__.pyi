@@ -8,11 +8,11 @@ from typing_extensions import Buffer, Self, TypeAlias
 
 from purepy.errors import ZstdError as ZstdError
 from purepy.errors import ZstdLimitError as ZstdLimitError
-from purepy.zstd.parameters import CompressionParameter as CompressionParameter
-from purepy.zstd.parameters import DecompressionParameter as DecompressionParameter
-from purepy.zstd.parameters import FrameInfo as FrameInfo
-from purepy.zstd.parameters import Strategy as Strategy
-from purepy.zstd.zdict import ZstdDict as ZstdDict
+from purepy.zstd.common.parameters import CompressionParameter as CompressionParameter
+from purepy.zstd.common.parameters import DecompressionParameter as DecompressionParameter
+from purepy.zstd.common.parameters import FrameInfo as FrameInfo
+from purepy.zstd.common.parameters import Strategy as Strategy
+from purepy.zstd.common.zdict import ZstdDict as ZstdDict
 
 _DictArgument: TypeAlias = ZstdDict | tuple[ZstdDict, int] | None
 _CompressionOptions: TypeAlias = Mapping[int, int] | None

@@ -18,10 +18,10 @@ from purepy.errors import (
     TruncatedError,
     UnpackException,
 )
+from purepy.msgpack.async_reading import make_unpack_async
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 from purepy.msgpack.oneshot import unpack, unpackb, unpackb_from
 from purepy.msgpack.packer import Packer, pack, pack_into, packb
-from purepy.msgpack.streams import make_unpack_async
 from purepy.msgpack.unpacker import Unpacker
 
 BACKEND = "pure"

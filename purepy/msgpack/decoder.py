@@ -32,16 +32,7 @@ from purepy.msgpack.formats import (
     TIMESTAMP_CODE,
 )
 from purepy.msgpack.keys import KEYS, LONGEST
-from purepy.msgpack.plain_reader import (
-    ITEM,
-    KEY,
-    LENGTH_READERS,
-    NUMBERS,
-    PREALLOCATE,
-    VALUE,
-    Frame,
-    read_plain,
-)
+from purepy.msgpack.plain_reader import ITEM, KEY, LENGTH_READERS, NUMBERS, PREALLOCATE, VALUE, Frame, read_plain
 from purepy.msgpack.skimmer import Skimmer, too_deep
 
 UNLIMITED: Final = 2**63 - 1

@@ -16,9 +16,9 @@ from typing import Any, Callable, Final
 
 from purepy._jit import finish, new_builder, utf8, write_f32, write_f64, write_u16, write_u32
 from purepy.errors import LimitError
+from purepy.msgpack.conversions import NOT_CONVERTED, convert
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 from purepy.msgpack.formats import MAX_LENGTH, TIMESTAMP_CODE
-from purepy.msgpack.natives import NOT_CONVERTED, convert
 from purepy.msgpack.plain_writer import (
     Builder,
     array_header,

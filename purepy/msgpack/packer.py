@@ -8,9 +8,9 @@ from _thread import get_ident
 from typing import Any, Callable, ClassVar, Final, Protocol
 
 from purepy._jit import JIT
+from purepy.msgpack.conversions import conversion_flags
 from purepy.msgpack.encoder import Encoder, ext_header
 from purepy.msgpack.formats import MAX_LENGTH
-from purepy.msgpack.natives import conversion_flags
 from purepy.msgpack.plain_writer import array_header, map_header
 
 _Bytes = bytes  # within Packer, bytes is a method

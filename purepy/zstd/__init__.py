@@ -6,21 +6,21 @@ Zstandard (RFC 8878) in pure Python, written for a tracing JIT: a backend with t
 from __future__ import annotations
 
 from purepy.errors import ZstdError, ZstdLimitError
-from purepy.zstd import file as _file
-from purepy.zstd import streams as _streams
-from purepy.zstd.decompressor import ZstdDecompressor, decompress, decompress_into
-from purepy.zstd.encoder import ZstdCompressor, compress, compress_into
-from purepy.zstd.encoder.options import bounds as parameter_bounds
-from purepy.zstd.frame import get_frame_info, get_frame_size
-from purepy.zstd.parameters import (
+from purepy.zstd.common import file as _file
+from purepy.zstd.common import stream_functions as _streams
+from purepy.zstd.common.parameters import (
     COMPRESSION_LEVEL_DEFAULT,
     CompressionParameter,
     DecompressionParameter,
     FrameInfo,
     Strategy,
 )
-from purepy.zstd.training import finalize_dict, train_dict
-from purepy.zstd.zdict import ZstdDict
+from purepy.zstd.common.zdict import ZstdDict
+from purepy.zstd.decoder.decompressor import ZstdDecompressor, decompress, decompress_into
+from purepy.zstd.decoder.frame import get_frame_info, get_frame_size
+from purepy.zstd.encoder import ZstdCompressor, compress, compress_into
+from purepy.zstd.encoder.options import bounds as parameter_bounds
+from purepy.zstd.encoder.training import finalize_dict, train_dict
 
 BACKEND = "pure"
 LIBRARY_VERSION: str | None = None

@@ -7,8 +7,8 @@ import argparse
 import sys
 from pathlib import Path
 
-# run as a folder, Python puts the folder itself first; the package is what its parent has
-sys.path[0] = str(Path(__file__).resolve().parent.parent)
+# run as a folder, Python puts the folder itself first; support/bench.py makes a package of it
+sys.path[0] = str(Path(__file__).resolve().parent.parent / "support")
 
 RESULTS = Path(".benchmarks")
 

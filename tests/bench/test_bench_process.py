@@ -162,7 +162,7 @@ def test_process(
 _RECORDS = 10_000
 _FRAME = "4MiB"
 _BYTES = 4 * payloads.MIB
-_PATH = f"import sys; sys.path.insert(0, {str(fresh.FOLDER.parent)!r})\n"
+_PATH = f"import sys; sys.path.insert(0, {str(fresh.FOLDER.parent / 'support')!r})\n"
 
 
 @dataclass(frozen=True)

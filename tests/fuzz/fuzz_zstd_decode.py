@@ -20,8 +20,8 @@ from pathlib import Path
 from types import ModuleType
 
 if __name__ == "__main__":
-    here = Path(__file__).resolve().parents[1]
-    sys.path[:0] = [str(here), str(here.parent)]
+    root = Path(__file__).resolve().parents[2]
+    sys.path[:0] = [str(root / "tests" / "support"), str(root)]
 
 from purepy.errors import ZstdError
 

@@ -7,7 +7,7 @@ import os
 import time
 
 import pytest
-from fuzz.fuzz_zstd_decode import run
+from fuzz_zstd_decode import run
 from zstd_oracle import libzstd, other_form
 
 import purepy.zstd

@@ -3,6 +3,6 @@
 
 from __future__ import annotations
 
-from .compressor import ZstdCompressor, compress, compress_into
+from purepy.zstd.encoder.compressor import ZstdCompressor, compress, compress_into
 
 __all__ = ["ZstdCompressor", "compress", "compress_into"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .frame import COMPRESSED, RAW, RLE, block_header
-from .huffman import HuffmanTable
-from .literals import encode_literals
-from .matchfinders.common import MatchFinder
-from .sequences import INITIAL_REPEATS, Repeats, SequenceTables, encode_sequences, offset_values
+from purepy.zstd.encoder.frame import COMPRESSED, RAW, RLE, block_header
+from purepy.zstd.encoder.huffman import HuffmanTable
+from purepy.zstd.encoder.literals import encode_literals
+from purepy.zstd.encoder.matchfinders.common import MatchFinder
+from purepy.zstd.encoder.sequences import INITIAL_REPEATS, Repeats, SequenceTables, encode_sequences, offset_values
 
 # Below this no block is worth compressing: the headers of its sections alone take 3 bytes.
 MIN_COMPRESSIBLE = 8

@@ -6,14 +6,13 @@ from __future__ import annotations
 from operator import index
 from typing import Any, NoReturn
 
-from purepy.zstd.codes import DST_SIZE_TOO_SMALL, NAMES, SRC_SIZE_WRONG, coded_error
-from purepy.zstd.exclusive import Exclusive
-from purepy.zstd.zdict import PREFIX, UNDIGESTED, ZstdDict, as_bytes, parse_dict_argument
-
-from .dictionary import EncodingDictionary, prefix_only
-from .frame_encoder import FrameEncoder
-from .matchfinders import make_match_finder
-from .options import EncoderOptions
+from purepy.zstd.common.error_codes import DST_SIZE_TOO_SMALL, NAMES, SRC_SIZE_WRONG, coded_error
+from purepy.zstd.common.locks import Exclusive
+from purepy.zstd.common.zdict import PREFIX, UNDIGESTED, ZstdDict, as_bytes, parse_dict_argument
+from purepy.zstd.encoder.dictionary import EncodingDictionary, prefix_only
+from purepy.zstd.encoder.frame_encoder import FrameEncoder
+from purepy.zstd.encoder.matchfinders import make_match_finder
+from purepy.zstd.encoder.options import EncoderOptions
 
 _MAX_PLEDGE = 2**64 - 3
 

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from purepy.zstd.dictionary import load_dictionary
-from purepy.zstd.zdict import ZstdDict
-
-from .block import BlockState
-from .fse import EncodingTable
-from .huffman import HuffmanTable
-from .levels import MAX_HISTORY, MatchParameters
-from .matchfinders import MatchFinder, make_match_finder
-from .sequences import SequenceTables
+from purepy.zstd.common.zdict import ZstdDict
+from purepy.zstd.decoder.dictionary import load_dictionary
+from purepy.zstd.encoder.block import BlockState
+from purepy.zstd.encoder.fse import EncodingTable
+from purepy.zstd.encoder.huffman import HuffmanTable
+from purepy.zstd.encoder.levels import MAX_HISTORY, MatchParameters
+from purepy.zstd.encoder.matchfinders import MatchFinder, make_match_finder
+from purepy.zstd.encoder.sequences import SequenceTables
 
 # A match finder with the content indexed is kept if its tables are no larger than this, in positions.
 _KEPT_TABLES_LOG = 19

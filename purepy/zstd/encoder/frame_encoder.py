@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from purepy.zstd.xxh64 import XXH64
-
-from .block import BlockState, encode_block
-from .frame import MAX_BLOCK_SIZE, RAW, block_header, frame_header
-from .levels import MAX_HISTORY, MatchParameters
-from .matchfinders import MatchFinder
-from .options import EncoderOptions
+from purepy.zstd.common.xxh64 import XXH64
+from purepy.zstd.encoder.block import BlockState, encode_block
+from purepy.zstd.encoder.frame import MAX_BLOCK_SIZE, RAW, block_header, frame_header
+from purepy.zstd.encoder.levels import MAX_HISTORY, MatchParameters
+from purepy.zstd.encoder.matchfinders import MatchFinder
+from purepy.zstd.encoder.options import EncoderOptions
 
 # What the buffer holds on top of the window before its content moves down, at most.
 MAX_ROOM = 32 << 20

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from math import log2
 from typing import Union
 
-from purepy.zstd.fse import MIN_ACCURACY_LOG, spread_symbols
+from purepy.zstd.common.fse_tables import MIN_ACCURACY_LOG, spread_symbols
 
 INFINITE_COST = float("inf")
 

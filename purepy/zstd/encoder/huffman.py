@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from struct import pack_into
 
-from purepy.zstd.fse import MAX_WEIGHTS_LOG
-
-from . import fse
+from purepy.zstd.common.fse_tables import MAX_WEIGHTS_LOG
+from purepy.zstd.encoder import fse
 
 MAX_BITS = 11
 MAX_DIRECT_WEIGHTS = 128

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from . import huffman
-from .huffman import HuffmanTable
+from purepy.zstd.encoder import huffman
+from purepy.zstd.encoder.huffman import HuffmanTable
 
 RAW, RLE, COMPRESSED, TREELESS = range(4)
 

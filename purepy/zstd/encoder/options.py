@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from purepy.zstd.parameters import (
+from purepy.zstd.common.parameters import (
     COMPRESSION_BOUNDS,
     COMPRESSION_LEVEL_DEFAULT,
     DECOMPRESSION_BOUNDS,
@@ -14,8 +14,15 @@ from purepy.zstd.parameters import (
     invalid_level,
     invalid_parameter,
 )
-
-from .levels import LONG_WINDOW_LOG, MAX_LEVEL, MIN_LEVEL, MatchParameters, fit, long_distance, parameters_for
+from purepy.zstd.encoder.levels import (
+    LONG_WINDOW_LOG,
+    MAX_LEVEL,
+    MIN_LEVEL,
+    MatchParameters,
+    fit,
+    long_distance,
+    parameters_for,
+)
 
 LEVEL_BOUNDS = (MIN_LEVEL, MAX_LEVEL)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from struct import pack_into
 from typing import NamedTuple
 
-from purepy.zstd.fse import (
+from purepy.zstd.common.fse_tables import (
     LITERALS_LENGTH_BITS,
     MATCH_LENGTH_BITS,
     MAX_LITERALS_LENGTH_LOG,
@@ -19,9 +19,8 @@ from purepy.zstd.fse import (
     PREDEFINED_OFFSET,
     PREDEFINED_OFFSET_LOG,
 )
-
-from . import fse
-from .fse import EncodingTable
+from purepy.zstd.encoder import fse
+from purepy.zstd.encoder.fse import EncodingTable
 
 PREDEFINED, RLE, FSE, REPEAT = range(4)
 

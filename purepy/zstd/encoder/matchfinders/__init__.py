@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from ..levels import DFAST, FAST, MatchParameters
-from .chain import ChainMatchFinder
-from .common import MatchFinder
-from .dfast import DoubleFastMatchFinder
-from .fast import FastMatchFinder
-from .long_distance import LongDistanceMatchFinder
+from purepy.zstd.encoder.levels import DFAST, FAST, MatchParameters
+from purepy.zstd.encoder.matchfinders.chain import ChainMatchFinder
+from purepy.zstd.encoder.matchfinders.common import MatchFinder
+from purepy.zstd.encoder.matchfinders.dfast import DoubleFastMatchFinder
+from purepy.zstd.encoder.matchfinders.fast import FastMatchFinder
+from purepy.zstd.encoder.matchfinders.long_distance import LongDistanceMatchFinder
 
 __all__ = ["MatchFinder", "make_match_finder"]
 

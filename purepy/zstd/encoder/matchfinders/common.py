@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from array import array
 from struct import unpack_from
 
-from ..levels import MatchParameters
-from ..sequences import Repeats, Sequences
+from purepy.zstd.encoder.levels import MatchParameters
+from purepy.zstd.encoder.sequences import Repeats, Sequences
 
 # A hash table's slot that was never written: further away than any window reaches.
 NEVER = -(1 << 31)

@@ -6,9 +6,8 @@ from __future__ import annotations
 from array import array
 from struct import unpack_from
 
-from ..levels import MatchParameters
-from ..sequences import Repeats, Sequences
-from .common import (
+from purepy.zstd.encoder.levels import MatchParameters
+from purepy.zstd.encoder.matchfinders.common import (
     LOW32,
     PRIME,
     WORD,
@@ -21,6 +20,7 @@ from .common import (
     slide_table,
     usable_repeat,
 )
+from purepy.zstd.encoder.sequences import Repeats, Sequences
 
 # After 2**7 positions without a match the steps grow: what did not compress so far will hardly do so soon.
 SKIP_SHIFT = 7

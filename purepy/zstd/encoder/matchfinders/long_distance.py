@@ -12,9 +12,17 @@ from array import array
 from struct import unpack_from
 from zlib import crc32
 
-from ..levels import LongDistanceParameters
-from ..sequences import Repeats, Sequences, offset_values
-from .common import LOW32, PRIME, WORD, MatchFinder, match_length, new_table, slide_table
+from purepy.zstd.encoder.levels import LongDistanceParameters
+from purepy.zstd.encoder.matchfinders.common import (
+    LOW32,
+    PRIME,
+    WORD,
+    MatchFinder,
+    match_length,
+    new_table,
+    slide_table,
+)
+from purepy.zstd.encoder.sequences import Repeats, Sequences, offset_values
 
 
 class LongDistanceMatchFinder(MatchFinder):

@@ -1,0 +1,446 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Where C helps a JIT to unpack MessagePack: the token tape.
+
+`ffi_build/msgpack/pypy/tape.c` says what a tape is and why. The loop over it is what PyPy compiles: each turn takes a
+word, makes the value that it tells of and stores it in the container at hand. Containers are filled where they will
+stay, so that there is no recursion, and a message may be nested as deep as the C side has frames.
+
+`read()` serves what nearly every message is; for anything else, and for every error, it returns None, and the caller
+turns to the pure codec. All of this works on CPython too, where the tests use it, but is not fast there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from cpkg._native._msgpack_ffi import ffi, lib
+from purepy._jit import newlist_hint
+from purepy.msgpack.ext import ExtType, Timestamp
+
+# the kinds of words, in the order of the enum in msgpack/pypy/tape.c
+(
+    END,
+    NIL,
+    FALSE,
+    TRUE,
+    INT,
+    WIDE,
+    UINT,
+    FLOAT,
+    ASCII,
+    STR,
+    BIN,
+    EXT,
+    ARRAY,
+    MAP,
+    EMPTY_ARRAY,
+    EMPTY_MAP,
+    INTS,
+    FLOATS,
+    OPEN_INTS,
+    OPEN_FLOATS,
+    MORE,
+    MORE_INTS,
+    MORE_FLOATS,
+) = range(23)
+
+TWO_WORDS: Final = frozenset((WIDE, UINT, FLOAT, STR, BIN, EXT))
+"""The scalars that have a second word."""
+
+KEY_ITEM: Final = 0
+KEY_IS_KEY: Final = 0xFFFE
+KEY_PENDING: Final = 0xFFFF
+
+HEAD_POOL, HEAD_NEW_NAMES, HEAD_FORGET, HEAD_END, HEAD_KEY, HEAD_WORDS = range(6)
+
+_CONTINUE: Final = -1
+_NEXT_PART: Final = -2
+
+# No room for more items than this is made before they are there, whatever a header declares: a thousand may be open.
+_HINT_MAX: Final = 128
+
+Options = tuple[bool, int, int, int, int, int, int]
+DEFAULT: Final[Options] = (True, 1024, -1, -1, -1, -1, -1)
+"""strict_map_key, max_depth, max_str_len, max_bin_len, max_array_len, max_map_len, max_ext_len; -1 is no limit."""
+
+MAX_DEPTH: Final = 1024
+"""The C side's frames: the deepest message that a tape serves."""
+
+_LARGEST_LIMIT: Final = 2**62
+
+
+def make_options(strict_map_key: bool, *limits: int) -> Options | None:
+    """Return what C is to check, or None if it cannot check that: `limits` are those of `DEFAULT`, in order."""
+    for limit in limits:
+        if type(limit) is not int or not -1 <= limit <= _LARGEST_LIMIT:
+            return None
+    max_depth, max_str_len, max_bin_len, max_array_len, max_map_len, max_ext_len = limits
+    if max_depth < 0:
+        return None
+    return (
+        bool(strict_map_key),
+        min(max_depth, MAX_DEPTH),
+        max_str_len,
+        max_bin_len,
+        max_array_len,
+        max_map_len,
+        max_ext_len,
+    )
+
+
+_unpack = ffi.unpack
+_next = lib.cpkg_tape_next
+
+
+class Tape:
+    """The C side's memory (about 400 KiB), the pointers into it, and the keys that have numbers there."""
+
+    __slots__ = ("doubles", "handle", "names", "new_names", "options", "pool", "unsigned", "words")
+
+    def __init__(self) -> None:
+        handle = lib.cpkg_tape_new()
+        if handle == ffi.NULL:
+            raise MemoryError("no memory for a tape")
+        self.handle = ffi.gc(handle, lib.cpkg_tape_free, lib.cpkg_tape_size())
+        self.words = lib.cpkg_tape_words(handle)
+        self.doubles = ffi.cast("double *", self.words)
+        self.unsigned = ffi.cast("uint64_t *", self.words)
+        self.pool = lib.cpkg_tape_pool(handle)
+        self.new_names = lib.cpkg_tape_new_names(handle)
+        # number 0 is no name; None also keeps the list from storing bare strings, which it would wrap at each use
+        self.names: list[Any] = [None]
+        self.options: Options | None = None
+
+    def configure(self, options: Options) -> None:
+        """Set what the next messages are checked against."""
+        lib.cpkg_tape_configure(self.handle, *options)
+        self.options = options
+
+    def learn(self, data: bytes) -> None:
+        """Take over the keys that the last stretch numbered; UnicodeDecodeError if one is no UTF-8."""
+        names = self.names
+        if self.words[HEAD_FORGET]:
+            del names[1:]
+        for i in range(self.words[HEAD_NEW_NAMES]):
+            begin = self.new_names[2 * i]
+            names.append(str(data[begin : begin + self.new_names[2 * i + 1]], "utf-8"))
+
+
+# Tapes at rest. A call takes one and puts it back, so that threads and calls from within calls never share one.
+_idle: list[Tape] = []
+_IDLE_MAX: Final = 4
+
+
+def read(data: bytes, start: int, options: Options, timestamp: int) -> tuple[Any, int] | None:
+    """
+    Return the object that begins at `start` and the offset of its end, or None if the pure codec has to look at it.
+
+    `options` are like `DEFAULT`; `timestamp` is that of `unpackb`. Arrays become lists, and extensions ExtType.
+    """
+    reading = Reading(options, timestamp)
+    try:
+        found = _read(reading, data, start, len(data))
+    except _Unnamed:
+        return None  # the tape's names no longer match its numbers: it is dropped
+    except (ValueError, OverflowError):
+        found = REFUSED  # no UTF-8, or an extension that its type refuses: the pure codec knows at which offset
+    reading.release()
+    return (reading.containers[0][0], reading.tape.words[HEAD_END]) if found == COMPLETE else None
+
+
+INCOMPLETE: Final = 0
+COMPLETE: Final = 1
+REFUSED: Final = -1
+
+
+class Reading:
+    """
+    A message that is being read: its tape, and where the reader stands between two parts of it.
+
+    `containers` are those that are open, from the outermost on: a list that stands for the message, whose item it is.
+    Each is stored in the one before.
+    """
+
+    __slots__ = ("containers", "fresh", "pending", "tape", "timestamp")
+
+    def __init__(self, options: Options, timestamp: int) -> None:
+        try:
+            tape = _idle.pop()
+        except IndexError:
+            tape = Tape()
+        if tape.options is not options and tape.options != options:
+            tape.configure(options)
+        self.tape = tape
+        self.timestamp = timestamp
+        self.containers: list[Any] = [[]]
+        self.pending: Any = None  # the last key that has no number
+        self.fresh = True
+
+    def read(self, data: bytes, begin: int, end: int) -> int:
+        """Read the part of the message in data[begin:end], which holds whole values; return how it stands with it."""
+        found = _read(self, data, begin if self.fresh else _NEXT_PART - begin, end)
+        self.fresh = False
+        return found
+
+    def key(self) -> Any:
+        """Return the key whose value comes next."""
+        number = self.tape.words[HEAD_KEY]
+        return self.pending if number == KEY_PENDING else self.tape.names[number]
+
+    def release(self) -> None:
+        """Let others have the tape."""
+        if len(_idle) < _IDLE_MAX:
+            _idle.append(self.tape)
+
+
+class _Unnamed(Exception):
+    """A key that the C side has numbered is no UTF-8."""
+
+
+def _ext(data: bytes, begin: int, end: int, timestamp: int) -> Any:
+    code = data[begin]
+    payload = data[begin + 1 : end]
+    if code != 255:
+        return ExtType(code if code < 128 else code - 256, payload)
+    stamp = Timestamp.from_bytes(payload)
+    if timestamp == 0:
+        return stamp
+    if timestamp == 1:
+        return stamp.to_unix()
+    if timestamp == 2:
+        return stamp.to_unix_nano()
+    return stamp.to_datetime()
+
+
+def _scalar(tape: Tape, data: bytes, pool: str, begin: int, i: int, timestamp: int) -> Any:
+    """Return the scalar whose word is at `i`; `begin` is where it begins in the pool, if it is there."""
+    words = tape.words
+    word = words[i]
+    kind = word & 0xFF
+    if kind == INT:
+        return word >> 24
+    if kind == ASCII:
+        return pool[begin : word >> 24]
+    if kind == NIL:
+        return None
+    if kind == TRUE:
+        return True
+    if kind == FALSE:
+        return False
+    if kind == WIDE:
+        return words[i + 1]
+    if kind == UINT:
+        return tape.unsigned[i + 1]
+    if kind == FLOAT:
+        return tape.doubles[i + 1]
+    begin = words[i + 1]
+    end = begin + (word >> 24)
+    if kind == STR:
+        return str(data[begin:end], "utf-8")
+    if kind == BIN:
+        return data[begin:end]
+    return _ext(data, begin, end, timestamp)
+
+
+def _read(reading: Reading, data: bytes, start: int, size: int) -> int:
+    tape = reading.tape
+    timestamp = reading.timestamp
+    handle = tape.handle
+    words = tape.words
+    doubles = tape.doubles
+    names = tape.names
+    parents = reading.containers
+    node = parents.pop()  # the container that is being filled
+    in_map = type(node) is dict
+    pending = reading.pending
+    key: Any = None
+    while True:
+        used = _next(handle, data, size, start)
+        start = _CONTINUE
+        if words[HEAD_NEW_NAMES] or words[HEAD_FORGET]:
+            try:
+                tape.learn(data)
+            except ValueError:
+                raise _Unnamed from None
+        if used == 0:
+            return REFUSED
+        pooled = words[HEAD_POOL]
+        pool = _unpack(tape.pool, pooled).decode("ascii") if pooled else ""
+        last = used < 0
+        if last:
+            used = -used
+        begin = 0  # of the next string in the pool
+        i = HEAD_WORDS
+        while i < used:
+            if in_map:
+                while i < used:
+                    word = words[i]
+                    i += 1
+                    kind = word & 0xFF
+                    number = (word >> 8) & 0xFFFF
+                    if kind == END:
+                        node = parents.pop()
+                        if type(node) is list:
+                            in_map = False
+                            break
+                        continue
+                    if number < KEY_IS_KEY:
+                        key = names[number]
+                    elif number == KEY_PENDING:
+                        key = pending
+                    else:
+                        pending = _scalar(tape, data, pool, begin, i - 1, timestamp)
+                        if kind == ASCII:
+                            begin = word >> 24
+                        elif kind in TWO_WORDS:
+                            i += 1
+                        continue
+                    if kind == ASCII:
+                        end = word >> 24
+                        node[key] = pool[begin:end]
+                        begin = end
+                    elif kind == INT:
+                        node[key] = word >> 24
+                    elif kind == MAP:
+                        parents.append(node)
+                        outer = node
+                        node = {}
+                        outer[key] = node
+                        outer = None
+                    elif kind == ARRAY:
+                        count = word >> 24
+                        parents.append(node)
+                        outer = node
+                        node = newlist_hint(count if count < _HINT_MAX else _HINT_MAX)
+                        outer[key] = node
+                        outer = None
+                        in_map = False
+                        break
+                    elif kind == FLOAT:
+                        node[key] = doubles[i]
+                        i += 1
+                    elif kind == STR:
+                        offset = words[i]
+                        i += 1
+                        node[key] = str(data[offset : offset + (word >> 24)], "utf-8")
+                    elif kind == INTS:
+                        count = word >> 24
+                        node[key] = _unpack(words + i, count)
+                        i += count
+                    elif kind == FLOATS:
+                        count = word >> 24
+                        node[key] = _unpack(doubles + i, count)
+                        i += count
+                    elif kind == NIL:
+                        node[key] = None
+                    elif kind == TRUE:
+                        node[key] = True
+                    elif kind == FALSE:
+                        node[key] = False
+                    elif kind == BIN:
+                        offset = words[i]
+                        i += 1
+                        node[key] = data[offset : offset + (word >> 24)]
+                    elif kind == WIDE:
+                        node[key] = words[i]
+                        i += 1
+                    elif kind == EMPTY_ARRAY:
+                        node[key] = []
+                    elif kind == EMPTY_MAP:
+                        node[key] = {}
+                    elif kind in (OPEN_INTS, OPEN_FLOATS):
+                        count = word >> 24
+                        parents.append(node)
+                        outer = node
+                        node = _unpack((words if kind == OPEN_INTS else doubles) + i, count)
+                        outer[key] = node
+                        outer = None
+                        i += count
+                        in_map = False
+                        break
+                    else:
+                        node[key] = _scalar(tape, data, pool, begin, i - 1, timestamp)
+                        i += 1
+            else:
+                while i < used:
+                    word = words[i]
+                    i += 1
+                    kind = word & 0xFF
+                    if kind == ASCII:
+                        end = word >> 24
+                        node.append(pool[begin:end])
+                        begin = end
+                    elif kind == INT:
+                        node.append(word >> 24)
+                    elif kind == END:
+                        node = parents.pop()
+                        if type(node) is dict:
+                            in_map = True
+                            break
+                    elif kind == MAP:
+                        parents.append(node)
+                        outer = node
+                        node = {}
+                        outer.append(node)
+                        outer = None
+                        in_map = True
+                        break
+                    elif kind == ARRAY:
+                        count = word >> 24
+                        parents.append(node)
+                        outer = node
+                        node = newlist_hint(count if count < _HINT_MAX else _HINT_MAX)
+                        outer.append(node)
+                        outer = None
+                    elif kind == FLOAT:
+                        node.append(doubles[i])
+                        i += 1
+                    elif kind == STR:
+                        offset = words[i]
+                        i += 1
+                        node.append(str(data[offset : offset + (word >> 24)], "utf-8"))
+                    elif kind == INTS:
+                        count = word >> 24
+                        node.append(_unpack(words + i, count))
+                        i += count
+                    elif kind == FLOATS:
+                        count = word >> 24
+                        node.append(_unpack(doubles + i, count))
+                        i += count
+                    elif kind == NIL:
+                        node.append(None)
+                    elif kind == TRUE:
+                        node.append(True)
+                    elif kind == FALSE:
+                        node.append(False)
+                    elif kind == BIN:
+                        offset = words[i]
+                        i += 1
+                        node.append(data[offset : offset + (word >> 24)])
+                    elif kind == WIDE:
+                        node.append(words[i])
+                        i += 1
+                    elif kind == EMPTY_ARRAY:
+                        node.append([])
+                    elif kind == EMPTY_MAP:
+                        node.append({})
+                    elif kind in (MORE_INTS, MORE_FLOATS):
+                        count = word >> 24
+                        node.extend(_unpack((words if kind == MORE_INTS else doubles) + i, count))
+                        i += count
+                    elif kind in (OPEN_INTS, OPEN_FLOATS):
+                        count = word >> 24
+                        parents.append(node)
+                        outer = node
+                        node = _unpack((words if kind == OPEN_INTS else doubles) + i, count)
+                        outer.append(node)
+                        outer = None
+                        i += count
+                    elif kind != MORE:
+                        node.append(_scalar(tape, data, pool, begin, i - 1, timestamp))
+                        i += 1
+        if last or words[HEAD_END] == size:
+            parents.append(node)
+            reading.pending = pending
+            return COMPLETE if last else INCOMPLETE

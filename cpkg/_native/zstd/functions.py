@@ -1,0 +1,478 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The Zstandard codec over libzstd, for every way of reaching it.
+
+Each backend module (zstd.py, zstd/dlopen.py) makes one Codec from its Library and subclasses the two stream
+types with it; nothing else differs between them.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+from cpkg._native import buffers
+from cpkg._native.buffers import Bytes
+from cpkg._native.zstd.library import BLOCK_MAX, LEVEL_KEY, RESET_ALL, WORKERS_KEY, Library
+from purepy.errors import ZstdError, ZstdLimitError
+from purepy.zstd.common.parameters import COMPRESSION_LEVEL_DEFAULT, FrameInfo, checked_options
+from purepy.zstd.common.zdict import DIGESTED, PREFIX, UNDIGESTED, ZstdDict, parse_dict_argument
+
+TRUNCATED = "Compressed data ended before the end-of-stream marker was reached"
+CANNOT_COMPRESS = "Unable to compress Zstandard data"
+CANNOT_DECOMPRESS = "Unable to decompress Zstandard data"
+
+WINDOW_LOG_MAX_KEY = 100
+WINDOW_LOG_MAX_DEFAULT = 27  # ZSTD_WINDOWLOG_LIMIT_DEFAULT
+UNCONDITIONAL_MAX = 1 << 30
+# prefix_unknown, version_unsupported, frameParameter_unsupported, frameParameter_windowTooLarge, dictionary_wrong
+HEADER_ERRORS = (10, 12, 14, 16, 32)
+MAGIC = b"\x28\xb5\x2f\xfd"
+
+
+class CompressionSettings:
+    """The checked arguments `level`, `options` and `zstd_dict` of everything that compresses."""
+
+    __slots__ = ("dict", "how", "level", "pairs", "workers")
+
+    def __init__(self, library: Library, level: Any, options: Any, zstd_dict: Any) -> None:
+        self.level = COMPRESSION_LEVEL_DEFAULT
+        self.workers = False
+        self.pairs: list[tuple[int, int]] = []
+        if level is not None:
+            if options is not None:
+                raise TypeError("Only one of level or options should be used.")
+            if not isinstance(level, int):
+                raise TypeError("invalid type for level, expected int")
+            library.check_level(level)
+            self.pairs = [(LEVEL_KEY, int(level))]
+        elif options is not None:
+            self.pairs = checked_options(options, True)
+        for key, value in self.pairs:
+            if key == LEVEL_KEY:
+                self.level = value
+            elif key == WORKERS_KEY:
+                self.workers = value != 0
+        self.dict: ZstdDict | None = None
+        self.how = UNDIGESTED
+        if zstd_dict is not None:
+            try:
+                self.dict, self.how = parse_dict_argument(zstd_dict, UNDIGESTED)
+            except TypeError:
+                # of two bad arguments the original reports the parameters, which only a context can judge
+                library.set_compression(library.new_cctx(), self.pairs)
+                raise
+
+    def cctx(self, library: Library) -> Any:
+        """Take a context for `apply` to set up."""
+        return library.new_cctx(True, self.dict) if self.workers else library.take_cctx()
+
+    def apply(self, library: Library, cctx: Any) -> None:
+        """Set up a context that has no parameters yet."""
+        library.set_compression(cctx, self.pairs)
+        if self.dict is not None:
+            library.load_for_compression(cctx, self.dict, self.how, self.level)
+
+
+class DecompressionSettings:
+    """The checked arguments `zstd_dict` and `options` of everything that decompresses."""
+
+    __slots__ = ("dict", "how", "is_default", "is_plain", "pairs", "window_max")
+
+    def __init__(self, zstd_dict: Any, options: Any) -> None:
+        self.dict: ZstdDict | None = None
+        self.how = DIGESTED
+        if zstd_dict is not None:
+            self.dict, self.how = parse_dict_argument(zstd_dict, DIGESTED)
+        self.pairs = [] if options is None else checked_options(options, False)
+        window_log = WINDOW_LOG_MAX_DEFAULT
+        self.is_plain = True
+        for key, value in self.pairs:
+            if key == WINDOW_LOG_MAX_KEY:
+                window_log = value or WINDOW_LOG_MAX_DEFAULT
+            else:
+                self.is_plain = False  # an experimental parameter may change what a frame is
+        self.is_default = self.dict is None and not self.pairs
+        self.window_max = (1 << window_log) + 1 if 0 < window_log < 64 else 0
+
+    def apply(self, library: Library, dctx: Any) -> None:
+        """Set up a context that has no parameters yet."""
+        if self.dict is not None:
+            library.load_for_decompression(dctx, self.dict, self.how)
+        library.set_decompression(dctx, self.pairs)
+
+    def apply_again(self, library: Library, dctx: Any) -> None:
+        """Set up a context after an error, or for the frame that follows one with a prefix, which serves one frame."""
+        library.check(library.lib.ZSTD_DCtx_reset(dctx, RESET_ALL), "Unable to reset the decompression context")
+        self.apply(library, dctx)
+
+
+def limit_error(limit: int, offset: int) -> ZstdLimitError:
+    """Build the error for more output than `max_output_size` allows."""
+    exc = ZstdLimitError(f"decompressed data is larger than max_output_size ({limit} bytes)")
+    exc.offset = offset
+    return exc
+
+
+def truncated_error(offset: int) -> ZstdError:
+    """Build the error for input that ends inside a frame, or before one."""
+    exc = ZstdError(TRUNCATED)
+    exc.offset = offset
+    return exc
+
+
+def _size_argument(value: Any, name: str) -> int | None:
+    if value is None:
+        return None
+    number = operator.index(value)
+    if number < 0:
+        raise ValueError(f"{name} must be 0 or more, not {number}")
+    return number
+
+
+def window_size(data: Bytes, start: int, content_size: int) -> int:
+    """Return the window that a frame's header asks for (RFC 8878, 3.1.1.1.2), given that the header is complete."""
+    descriptor = data[start + 4]
+    if descriptor & 0x20:  # single segment: the content is the window
+        return content_size
+    exponent, mantissa = data[start + 5] >> 3, data[start + 5] & 7
+    base = 1 << (10 + exponent)
+    return base + (base >> 3) * mantissa
+
+
+class Codec:
+    """The functions of `compression.zstd` over one Library, bound methods of one object per backend module."""
+
+    def __init__(self, library: Library, module: str) -> None:
+        self.library = library
+        self._module = module
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # what pickles is a function of a module, as it would be without this class
+        return _codec_of, (self._module,)
+
+    # compressing
+
+    def compress(self, data: Any, level: Any = None, options: Any = None, zstd_dict: Any = None) -> bytes:
+        """
+        Compress a buffer into one frame and return it as bytes.
+
+        `level` is an int from -131072 to 22, None and 0 standing for 3; `options` a dict of CompressionParameter,
+        which excludes `level`; `zstd_dict` a ZstdDict or one of its `as_*` pairs. The frame has the content's size.
+        Raises TypeError and ValueError for wrong arguments, ZstdError if libzstd fails. Replaces
+        `compression.zstd.compress`.
+        """
+        library = self.library
+        settings = CompressionSettings(library, level, options, zstd_dict)
+        cctx = settings.cctx(library)
+        try:
+            settings.apply(library, cctx)
+            result = library.compress_frame(cctx, buffers.readable(data))
+        finally:
+            library.give_cctx(cctx, settings.workers)
+        if isinstance(result, int):
+            raise library.error(result, CANNOT_COMPRESS)
+        return result
+
+    def compress_into(
+        self, data: Any, buffer: Any, level: Any = None, options: Any = None, zstd_dict: Any = None
+    ) -> int:
+        """
+        Compress a buffer into one frame at the start of a writable buffer and return the frame's size in bytes.
+
+        Takes the arguments of `compress`. Raises ZstdError if the frame does not fit; what the buffer holds then is
+        undefined. len(data) + len(data) // 255 + 64 bytes are always enough from 128 KiB on.
+        """
+        library = self.library
+        settings = CompressionSettings(library, level, options, zstd_dict)
+        cctx = settings.cctx(library)
+        try:
+            settings.apply(library, cctx)
+            source, target = buffers.readable(data), buffers.writable(buffer)
+            with buffers.Target(library, target, owned=True) as memory:
+                written = library.compress_at_once(cctx, source, memory.address, len(target))
+                if library.lib.ZSTD_isError(written):
+                    raise library.error(written, f"{CANNOT_COMPRESS} into {len(target)} bytes")
+                memory.written = written
+        finally:
+            library.give_cctx(cctx, settings.workers)
+        return written
+
+    # decompressing
+
+    def decompress(
+        self,
+        data: Any,
+        zstd_dict: Any = None,
+        options: Any = None,
+        *,
+        max_output_size: Any = None,
+        size_hint: Any = None,
+    ) -> bytes:
+        """
+        Decompress all frames of a buffer and return their content as bytes.
+
+        `zstd_dict` is a ZstdDict or one of its `as_*` pairs, `options` a dict of DecompressionParameter.
+        `max_output_size` (bytes) holds whatever the frames declare: ZstdLimitError if there would be more.
+        `size_hint` (bytes) is how much to expect where the frames do not say. Raises ZstdError for data that is
+        truncated, corrupted or followed by anything but a frame. Replaces `compression.zstd.decompress`.
+        """
+        limit = _size_argument(max_output_size, "max_output_size")
+        hint = _size_argument(size_hint, "size_hint") or 0
+        settings = DecompressionSettings(zstd_dict, options)
+        library = self.library
+        dctx = library.take_dctx()
+        try:
+            settings.apply(library, dctx)
+            source = buffers.readable(data)
+            size = self._declared_size(source, settings)
+            if size is not None:
+                if limit is not None and size > limit:
+                    raise limit_error(limit, 0)
+                result = library.decompress_at_once(dctx, source, size)
+                if result is not None:
+                    return result
+                settings.apply_again(library, dctx)
+            return b"".join(self._frames(dctx, source, settings, limit, hint))
+        finally:
+            library.give_dctx(dctx)
+
+    def decompress_into(self, data: Any, buffer: Any, zstd_dict: Any = None, options: Any = None) -> int:
+        """
+        Decompress all frames of a buffer to the start of a writable buffer and return the content's size in bytes.
+
+        Raises ZstdError as `decompress` does, and ZstdLimitError if the content does not fit; what the buffer holds
+        then is undefined.
+        """
+        library = self.library
+        settings = DecompressionSettings(zstd_dict, options)
+        dctx = library.take_dctx()
+        try:
+            settings.apply(library, dctx)
+            source, target = buffers.readable(data), buffers.writable(buffer)
+            with buffers.Target(library, target, owned=True) as memory:
+                memory.written = self._fill(dctx, source, memory.view, settings)
+                return memory.written
+        finally:
+            library.give_dctx(dctx)
+
+    def _fill(self, dctx: Any, source: Bytes, target: memoryview, settings: DecompressionSettings) -> int:
+        library = self.library
+        position = filled = 0
+        while position < len(source) or position == 0:
+            result = library.stream_decompress_into(library.handle(dctx), source, position, target[filled:])
+            if isinstance(result, int):
+                raise self._located(result, dctx, source, position, settings)
+            written, position, is_end = result
+            filled += written
+            if not is_end:
+                if filled < len(target):
+                    raise truncated_error(len(source))
+                self._check_complete(dctx, source, position, len(target))
+            if settings.how == PREFIX and position < len(source):
+                settings.apply_again(library, dctx)
+        return filled
+
+    def _check_complete(self, dctx: Any, source: Bytes, position: int, room: int) -> None:
+        """Tell content that fills the buffer exactly from content that is larger, or truncated."""
+        library = self.library
+        result = library.stream_decompress(library.handle(dctx), source, position, 1, 0)
+        if isinstance(result, int):
+            raise library.error(result, CANNOT_DECOMPRESS, position)
+        more, _, is_end = result
+        if more:
+            raise ZstdLimitError(f"decompressed data is larger than the buffer ({room} bytes)")
+        if not is_end:
+            raise truncated_error(len(source))
+
+    def _declared_size(self, source: Bytes, settings: DecompressionSettings) -> int | None:
+        """
+        Return the sum of the sizes that all frames declare, or None if it takes a careful look.
+
+        That is if a frame does not say, is incomplete, malformed, wants too large a window, or declares more than
+        its bytes can decompress to: a block of 4 bytes makes 128 KiB at most.
+        """
+        if not settings.is_plain:
+            return None
+        lib, ffi = self.library.lib, self.library.ffi
+        memory = ffi.from_buffer(source)
+        end = len(source)
+        position = total = 0
+        while position < end or position == 0:
+            declared = lib.ZSTD_getFrameContentSize(memory + position, end - position)
+            if declared >= (1 << 64) - 2:
+                return None
+            size = lib.ZSTD_findFrameCompressedSize(memory + position, end - position)
+            if lib.ZSTD_isError(size) or declared > (size // 4 + 1) * BLOCK_MAX:
+                return None
+            if (
+                source[position : position + 4] == MAGIC
+                and window_size(source, position, declared) > settings.window_max
+            ):
+                return None
+            total += declared
+            position += size
+        return total if total <= max(UNCONDITIONAL_MAX, 64 * end) else None
+
+    def _frames(
+        self, dctx: Any, source: Bytes, settings: DecompressionSettings, limit: int | None, hint: int
+    ) -> Iterable[bytes]:
+        """Yield the content of one frame after the other, holding the limit and giving the documented errors."""
+        library = self.library
+        position = total = 0
+        while position < len(source) or position == 0:
+            frame = position
+            room = -1 if limit is None else limit - total + 1
+            result = library.stream_decompress(library.handle(dctx), source, position, room, hint)
+            hint = 0
+            if isinstance(result, int):
+                raise self._located(result, dctx, source, frame, settings)
+            content, position, is_end = result
+            total += len(content)
+            if limit is not None and total > limit:
+                raise limit_error(limit, frame)
+            if not is_end:
+                raise truncated_error(len(source))
+            yield content
+            if settings.how == PREFIX and position < len(source):
+                settings.apply_again(library, dctx)
+
+    def _located(self, result: int, dctx: Any, source: Bytes, frame: int, settings: DecompressionSettings) -> ZstdError:
+        """
+        Build the error for a frame that does not decompress, with the offset of the block that is wrong.
+
+        libzstd does not tell it, so the frame is decompressed once more, block by block.
+        """
+        library, lib = self.library, self.library.lib
+        settings.apply_again(library, dctx)
+        ffi = library.ffi
+        memory = ffi.from_buffer(source)
+        feed, out = ffi.new("ZSTD_inBuffer *"), ffi.new("ZSTD_outBuffer *")
+        block = library.new_nonzero("char[]", BLOCK_MAX)
+        position, wanted = frame, 1
+        while position < len(source):
+            feed.src, feed.size, feed.pos = memory + position, min(wanted, len(source) - position), 0
+            out.dst, out.size, out.pos = block, BLOCK_MAX, 0
+            left = lib.ZSTD_decompressStream(dctx, out, feed)
+            if lib.ZSTD_isError(left) or left == 0:
+                break
+            position += feed.pos
+            wanted = left
+        ffi.release(block)
+        exc = library.error(result, CANNOT_DECOMPRESS, position)
+        if exc.code in HEADER_ERRORS:
+            exc.offset = frame
+        return exc
+
+    # frames
+
+    def get_frame_info(self, frame_buffer: Any) -> FrameInfo:
+        """
+        Return what the header at the start of a buffer says, as a FrameInfo.
+
+        18 bytes are enough for every header. Raises ZstdError for anything but the start of a frame. Replaces
+        `compression.zstd.get_frame_info`.
+        """
+        source = buffers.readable(frame_buffer)
+        lib, memory = self.library.lib, self.library.ffi.from_buffer(source)
+        declared = lib.ZSTD_getFrameContentSize(memory, len(source))
+        if declared == (1 << 64) - 2:
+            raise self._no_frame(
+                "a Zstandard frame's header: the buffer has to begin with a frame, and its size be "
+                "not less than the frame header (6 to 18 bytes)"
+            )
+        dict_id = lib.ZSTD_getDictID_fromFrame(memory, len(source))
+        return FrameInfo(None if declared == (1 << 64) - 1 else declared, dict_id)
+
+    def get_frame_size(self, frame_buffer: Any) -> int:
+        """
+        Return the size in bytes of the frame at the start of a buffer, header and checksum included.
+
+        Takes skippable frames too. Raises ZstdError if the buffer has no complete frame there. Replaces
+        `compression.zstd.get_frame_size`.
+        """
+        source = buffers.readable(frame_buffer)
+        size = self.library.lib.ZSTD_findFrameCompressedSize(self.library.ffi.from_buffer(source), len(source))
+        if self.library.lib.ZSTD_isError(size):
+            raise self._no_frame(
+                "a Zstandard frame's size: the buffer has to begin with a frame, and its size be "
+                "not less than this complete frame"
+            )
+        return size
+
+    def _no_frame(self, what: str) -> ZstdError:
+        exc = ZstdError(f"Unable to find {what}")
+        exc.offset = 0
+        return exc
+
+    # dictionaries
+
+    def train_dict(self, samples: Iterable[Any], dict_size: int) -> ZstdDict:
+        """
+        Return a dictionary of at most `dict_size` bytes, trained on an iterable of buffers.
+
+        Raises TypeError and ValueError for wrong arguments or samples without data, ZstdError if libzstd finds too
+        little to learn from. Replaces `compression.zstd.train_dict`.
+        """
+        if not isinstance(dict_size, int):
+            raise TypeError(f"dict_size must be an int object, not {type(dict_size).__qualname__!r}.")
+        data, sizes = self._joined(samples)
+        if not data:
+            raise ValueError("samples contained no data; can't train dictionary.")
+        return self._dictionary(
+            dict_size,
+            "Unable to train the Zstandard dictionary",
+            lambda memory: self.library.lib.ZDICT_trainFromBuffer(memory, dict_size, data, sizes, len(sizes)),
+        )
+
+    def finalize_dict(self, zstd_dict: ZstdDict, /, samples: Iterable[Any], dict_size: int, level: int) -> ZstdDict:
+        """
+        Return a dictionary of at most `dict_size` bytes: the given content, with tables for the samples and `level`.
+
+        Raises TypeError and ValueError for wrong arguments, ZstdError if libzstd fails. Replaces
+        `compression.zstd.finalize_dict`.
+        """
+        if not isinstance(zstd_dict, ZstdDict):
+            raise TypeError("zstd_dict argument should be a ZstdDict object.")
+        if not isinstance(dict_size, int):
+            raise TypeError("dict_size argument should be an int object.")
+        if not isinstance(level, int):
+            raise TypeError("level argument should be an int object.")
+        data, sizes = self._joined(samples)
+        if not data:
+            raise ValueError("The samples are empty content, can't finalize the dictionary.")
+        content = zstd_dict.dict_content
+        parameters = self.library.ffi.new("ZDICT_params_t *", {"compressionLevel": level})
+        return self._dictionary(
+            dict_size,
+            "Unable to finalize the Zstandard dictionary",
+            lambda memory: self.library.lib.ZDICT_finalizeDictionary(
+                memory, dict_size, content, len(content), data, sizes, len(sizes), parameters[0]
+            ),
+        )
+
+    def _joined(self, samples: Iterable[Any]) -> tuple[bytes, Any]:
+        views = [buffers.readable(sample) for sample in samples]
+        return b"".join(views), self.library.ffi.new("size_t[]", [len(view) for view in views])
+
+    def _dictionary(self, dict_size: int, what: str, fill: Any) -> ZstdDict:
+        if dict_size <= 0:
+            raise ValueError("dict_size argument should be positive number.")
+        library = self.library
+        memory = library.new_nonzero("char[]", dict_size)
+        size = fill(memory)
+        if library.lib.ZDICT_isError(size):
+            raise library.error(size, what)
+        return ZstdDict(library.ffi.buffer(memory, size)[:])
+
+    def parameter_bounds(self, key: int, is_compress: bool) -> tuple[int, int]:
+        """Return the bounds of a parameter in this libzstd; ValueError if it does not know it."""
+        return self.library.bounds(key, is_compress)
+
+
+def _codec_of(module: str) -> Codec:
+    import importlib
+
+    codec: Codec = importlib.import_module(module).codec
+    return codec

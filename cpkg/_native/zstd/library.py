@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+One libzstd, reached through cffi: errors, parameters, contexts, and the calls that do the work.
+
+The codec in zstd/functions.py speaks to libzstd through this class alone. Its three `stream_*` calls take a whole chunk
+each; the compiled backend replaces them on CPython by builtins that do the same with one allocation less.
+
+A thread keeps its last compression and decompression context and a buffer, since making a context costs several
+times what a short message does. A context is out of its slot while in use, so that a finalizer or signal handler on
+the same thread finds none and makes its own. Before it goes back all parameters and dictionaries are reset, because
+they are raw pointers; one that has grown beyond a few MB, and one with worker threads, never goes back.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any, Union
+
+from cpkg._native.buffers import Bytes
+from cpkg._native.pins import pin
+from purepy.errors import ZstdError, ZstdLimitError
+from purepy.zstd.common.parameters import CompressionParameter, invalid_level, invalid_parameter
+from purepy.zstd.common.zdict import DIGESTED, PREFIX, ZstdDict
+
+OLDEST = (1, 4, 8)
+
+CONTINUE, FLUSH_BLOCK, FLUSH_FRAME = 0, 1, 2
+RESET_SESSION, RESET_ALL = 1, 3
+LEVEL_KEY = int(CompressionParameter.compression_level)
+WORKERS_KEY = int(CompressionParameter.nb_workers)
+WINDOW_TOO_LARGE = 16  # ZSTD_error_frameParameter_windowTooLarge
+
+BLOCK_MAX = 1 << 17
+SCRATCH_SIZE = BLOCK_MAX + (4 << 10)
+KEPT_CCTX_MAX = 4 << 20
+KEPT_DCTX_MAX = 1 << 20
+GROWTH_MAX = 16 << 20
+
+Decoded = Union["tuple[bytes, int, bool]", int]
+DecodedInto = Union["tuple[int, int, bool]", int]
+
+
+class _Work:
+    """A thread's scratch memory, and the two structs that libzstd's stream calls take."""
+
+    def __init__(self, ffi: Any, new_nonzero: Any) -> None:
+        self.memory = new_nonzero("char[]", SCRATCH_SIZE)
+        self.input = ffi.new("ZSTD_inBuffer *")
+        self.output = ffi.new("ZSTD_outBuffer *")
+
+
+class _Kept(threading.local):
+    """
+    What a thread keeps for its next call.
+
+    Contexts are in lists: what a signal handler cannot come between is taking one out of a list.
+    """
+
+    work: _Work | None = None
+
+    def __init__(self) -> None:
+        self.cctxs: list[Any] = []
+        self.dctxs: list[Any] = []
+
+
+class Library:
+    """libzstd behind one pair of `ffi` and `lib`; `name` tells its digested dictionaries from another library's."""
+
+    def __init__(self, ffi: Any, lib: Any, name: str) -> None:
+        number = lib.ZSTD_versionNumber()
+        self.version_info = (number // 10000, number // 100 % 100, number % 100)
+        self.version = ffi.string(lib.ZSTD_versionString()).decode("ascii")
+        if self.version_info < OLDEST:
+            raise ImportError(f"libzstd {self.version} is too old, {'.'.join(map(str, OLDEST))} or newer is needed")
+        self.ffi = ffi
+        self.lib = lib
+        self.name = name
+        self.new_nonzero = ffi.new_allocator(should_clear_after_alloc=False)
+        self.level_bounds = (lib.ZSTD_minCLevel(), lib.ZSTD_maxCLevel())
+        self._kept = _Kept()
+
+    # errors
+
+    def error(self, result: int, what: str, offset: int | None = None) -> ZstdError:
+        """Build the exception for a libzstd result that is an error; `what` says what could not be done."""
+        name = self.ffi.string(self.lib.ZSTD_getErrorName(result)).decode("ascii")
+        code = self.lib.ZSTD_getErrorCode(result)
+        if code == WINDOW_TOO_LARGE:
+            exc: ZstdError = ZstdLimitError(
+                f"{what}: {name}: its window is larger than allowed; if you trust the data, allow more with "
+                "options={DecompressionParameter.window_log_max: 31}"
+            )
+        else:
+            exc = ZstdError(f"{what}: {name}")
+        exc.code, exc.name, exc.offset = code, name, offset
+        return exc
+
+    def check(self, result: int, what: str) -> int:
+        """Return a libzstd result, or raise ZstdError if it is an error."""
+        if self.lib.ZSTD_isError(result):
+            raise self.error(result, what)
+        return result
+
+    # parameters
+
+    def bounds(self, key: int, is_compress: bool) -> tuple[int, int]:
+        """Return the bounds of a parameter; raises ValueError if this libzstd does not know it."""
+        found = self._bounds(key, is_compress)
+        if found is None:
+            raise invalid_parameter(key, 0, is_compress, None)
+        return found
+
+    def _bounds(self, key: int, is_compress: bool) -> tuple[int, int] | None:
+        found = self.lib.ZSTD_cParam_getBounds(key) if is_compress else self.lib.ZSTD_dParam_getBounds(key)
+        return None if self.lib.ZSTD_isError(found.error) else (found.lowerBound, found.upperBound)
+
+    def check_level(self, level: int) -> None:
+        """Raise ValueError for a level that this libzstd does not have."""
+        low, high = self.level_bounds
+        if not low <= level <= high:
+            raise invalid_level(level, self.level_bounds)
+
+    def set_compression(self, cctx: Any, pairs: list[tuple[int, int]]) -> None:
+        """Set compression parameters; raises ValueError, naming the parameter and its range, for a bad one."""
+        for key, value in pairs:
+            if key == LEVEL_KEY:
+                self.check_level(value)
+            if self.lib.ZSTD_isError(self.lib.ZSTD_CCtx_setParameter(cctx, key, value)):
+                raise invalid_parameter(key, value, True, self._bounds(key, True))
+
+    def set_decompression(self, dctx: Any, pairs: list[tuple[int, int]]) -> None:
+        """Set decompression parameters; raises ValueError, naming the parameter and its range, for a bad one."""
+        for key, value in pairs:
+            if self.lib.ZSTD_isError(self.lib.ZSTD_DCtx_setParameter(dctx, key, value)):
+                raise invalid_parameter(key, value, False, self._bounds(key, False))
+
+    # dictionaries
+
+    def load_for_compression(self, cctx: Any, zstd_dict: ZstdDict, how: int, level: int) -> None:
+        """Load a dictionary; the caller keeps it alive until the context is reset or freed."""
+        if how == DIGESTED:
+            result = self.lib.ZSTD_CCtx_refCDict(cctx, self._cdict(zstd_dict, level))
+        else:
+            content = self.dict_memory(zstd_dict)
+            load = self.lib.ZSTD_CCtx_refPrefix if how == PREFIX else self.lib.ZSTD_CCtx_loadDictionary
+            result = load(cctx, content, len(zstd_dict))
+        self.check(result, "Unable to load Zstandard dictionary or prefix for compression")
+
+    def load_for_decompression(self, dctx: Any, zstd_dict: ZstdDict, how: int) -> None:
+        """Load a dictionary; the caller keeps it alive until the context is reset or freed."""
+        if how == DIGESTED:
+            result = self.lib.ZSTD_DCtx_refDDict(dctx, self._ddict(zstd_dict))
+        else:
+            content = self.dict_memory(zstd_dict)
+            load = self.lib.ZSTD_DCtx_refPrefix if how == PREFIX else self.lib.ZSTD_DCtx_loadDictionary
+            result = load(dctx, content, len(zstd_dict))
+        self.check(result, "Unable to load Zstandard dictionary or prefix for decompression")
+
+    def dict_memory(self, zstd_dict: ZstdDict) -> Any:
+        """Return the content at an address that stays (on PyPy bytes move), held by the dictionary itself."""
+        return zstd_dict.digest((self.name, "content"), lambda: self.ffi.new("char[]", zstd_dict.dict_content))
+
+    def _cdict(self, zstd_dict: ZstdDict, level: int) -> Any:
+        def make() -> Any:
+            made = self.lib.ZSTD_createCDict(self.dict_memory(zstd_dict), len(zstd_dict), level)
+            if not made:
+                raise ZstdError("Failed to create a ZSTD_CDict instance from Zstandard dictionary content.")
+            cdict = self.ffi.gc(made, self.lib.ZSTD_freeCDict, self.lib.ZSTD_sizeof_CDict(made))
+            return cdict, pin(cdict)
+
+        return zstd_dict.digest((self.name, "compress", level), make)[0]
+
+    def _ddict(self, zstd_dict: ZstdDict) -> Any:
+        def make() -> Any:
+            made = self.lib.ZSTD_createDDict(self.dict_memory(zstd_dict), len(zstd_dict))
+            if not made:
+                raise ZstdError("Failed to create a ZSTD_DDict instance from Zstandard dictionary content.")
+            ddict = self.ffi.gc(made, self.lib.ZSTD_freeDDict, self.lib.ZSTD_sizeof_DDict(made))
+            return ddict, pin(ddict)
+
+        return zstd_dict.digest((self.name, "decompress"), make)[0]
+
+    # contexts
+
+    def new_cctx(self, workers: bool = False, keep: Any = None) -> Any:
+        """
+        Make a compression context.
+
+        One with workers is freed before `keep`, the dictionary that they may be reading, and is never freed in a
+        forked child: its threads are not there, and waiting for them would not end.
+        """
+        cctx = self.lib.ZSTD_createCCtx()
+        if not cctx:
+            raise MemoryError("libzstd cannot make a compression context")
+        if not workers:
+            return self.ffi.gc(cctx, self.lib.ZSTD_freeCCtx, self.lib.ZSTD_sizeof_CCtx(cctx))
+        free, getpid, made_in = self.lib.ZSTD_freeCCtx, os.getpid, os.getpid()
+
+        def free_here(pointer: Any, held: Any = keep) -> None:
+            if getpid() == made_in:
+                free(pointer)
+
+        return self.ffi.gc(cctx, free_here)
+
+    def take_cctx(self) -> Any:
+        """Return this thread's kept compression context, without parameters, or a new one."""
+        try:
+            return self._kept.cctxs.pop()
+        except IndexError:
+            return self.new_cctx()
+
+    def give_cctx(self, cctx: Any, workers: bool = False) -> None:
+        """Keep a context for this thread's next call, or free it; one with workers is never kept."""
+        if workers:
+            self.ffi.release(cctx)
+        else:
+            self._give(cctx, self._kept.cctxs, KEPT_CCTX_MAX, self.lib.ZSTD_sizeof_CCtx, self.lib.ZSTD_CCtx_reset)
+
+    def take_dctx(self) -> Any:
+        """Return this thread's kept decompression context, without parameters, or a new one."""
+        try:
+            return self._kept.dctxs.pop()
+        except IndexError:
+            pass
+        dctx = self.lib.ZSTD_createDCtx()
+        if not dctx:
+            raise MemoryError("libzstd cannot make a decompression context")
+        return self.ffi.gc(dctx, self.lib.ZSTD_freeDCtx, self.lib.ZSTD_sizeof_DCtx(dctx))
+
+    def give_dctx(self, dctx: Any) -> None:
+        """Keep a context for this thread's next call, or free it."""
+        self._give(dctx, self._kept.dctxs, KEPT_DCTX_MAX, self.lib.ZSTD_sizeof_DCtx, self.lib.ZSTD_DCtx_reset)
+
+    def _give(self, context: Any, kept: list[Any], size_max: int, size_of: Any, reset: Any) -> None:
+        # What has grown large and what is one too many is freed at once: PyPy's collector, which knows nothing of its
+        # memory, would let it wait.
+        if kept or size_of(context) > size_max or self.lib.ZSTD_isError(reset(context, RESET_ALL)):
+            self.ffi.release(context)
+        else:
+            kept.append(context)
+
+    def handle(self, context: Any) -> Any:
+        """Return what the `stream_*` calls take for a context."""
+        return context
+
+    def _take_work(self) -> _Work:
+        work = self._kept.work
+        if work is None:
+            return _Work(self.ffi, self.new_nonzero)
+        self._kept.work = None
+        return work
+
+    # the work
+
+    def advise_huge_pages(self, memory: Any, size: int) -> None:
+        """Ask for huge pages behind a large block; nothing to ask with in ABI mode."""
+
+    def compress_at_once(self, cctx: Any, data: Bytes, memory: Any, room: int) -> int:
+        """Compress one frame into memory; return libzstd's result."""
+        return self.lib.ZSTD_compress2(cctx, memory, room, self.ffi.from_buffer(data), len(data))
+
+    def compress_frame(self, cctx: Any, data: Bytes) -> bytes | int:
+        """Compress one frame; return it, or libzstd's result if that is an error."""
+        work = self._take_work()
+        room = self.lib.ZSTD_compressBound(len(data))
+        is_large = room > SCRATCH_SIZE
+        memory = self.new_nonzero("char[]", room) if is_large else work.memory
+        try:
+            # with all of the frame at hand libzstd needs no buffers of its own
+            written = self.compress_at_once(cctx, data, memory, room)
+            return written if self.lib.ZSTD_isError(written) else self.ffi.buffer(memory, written)[:]
+        finally:
+            self._kept.work = work
+            if is_large:
+                self.ffi.release(memory)
+
+    def decompress_at_once(self, dctx: Any, data: Bytes, size: int) -> bytes | None:
+        """Decompress whole frames that declare `size` bytes in all; None if that is not what comes out."""
+        work = self._take_work()
+        is_large = size > SCRATCH_SIZE
+        memory = self.new_nonzero("char[]", size) if is_large else work.memory
+        try:
+            if is_large:
+                self.advise_huge_pages(memory, size)
+            written = self.lib.ZSTD_decompressDCtx(dctx, memory, size, self.ffi.from_buffer(data), len(data))
+            return self.ffi.buffer(memory, size)[:] if written == size else None
+        finally:
+            self._kept.work = work
+            if is_large:
+                self.ffi.release(memory)
+
+    def stream_compress(self, handle: Any, data: Bytes, mode: int) -> bytes | int:
+        """Compress a chunk; return the output, or libzstd's result if that is an error."""
+        lib, ffi = self.lib, self.ffi
+        work = self._take_work()
+        try:
+            source = ffi.from_buffer(data)
+            feed, out = work.input, work.output
+            feed.src, feed.size, feed.pos = source, len(data), 0
+            bound = lib.ZSTD_compressBound(len(data))
+            # the end of a frame with room for all of it spares libzstd its own output buffer
+            room = bound if mode == FLUSH_FRAME and bound > SCRATCH_SIZE else 0
+            pieces = []
+            while True:
+                block = self.new_nonzero("char[]", room) if room else work.memory
+                out.dst, out.size, out.pos = block, room or SCRATCH_SIZE, 0
+                left = lib.ZSTD_compressStream2(handle, out, feed, mode)
+                if lib.ZSTD_isError(left):
+                    return left
+                is_full = out.pos == out.size
+                pieces.append(ffi.buffer(block, out.pos)[:])
+                if room:
+                    ffi.release(block)
+                if (feed.pos == feed.size and not is_full) if mode == CONTINUE else left == 0:
+                    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+                room = min(max(room, 1 << 19) * 2, GROWTH_MAX)
+        finally:
+            self._kept.work = work
+
+    def stream_decompress(self, handle: Any, data: Bytes, start: int, max_length: int, expected: int) -> Decoded:
+        """
+        Decompress from `data[start:]` as far as one frame and `max_length` (-1: no limit) go.
+
+        `expected` is a size to allocate at once, 0 if there is none, or -1 to say that the context has no parameters
+        or dictionary and is between frames: then a frame that lies ahead whole tells. Returns the output, where in
+        `data` it stopped and whether the frame is complete, or libzstd's result if that is an error.
+        """
+        lib, ffi = self.lib, self.ffi
+        if expected < 0:
+            expected = self._declared_by_whole_frame(data, start) if max_length < 0 else 0
+        work = self._take_work()
+        try:
+            source = ffi.from_buffer(data)
+            feed, out = work.input, work.output
+            feed.src, feed.size, feed.pos = source, len(data), start
+            room = expected if max_length < 0 else min(expected, max_length)
+            pieces = []
+            total = 0
+            while True:
+                block = self.new_nonzero("char[]", room) if room > SCRATCH_SIZE else work.memory
+                size = room if room > SCRATCH_SIZE else SCRATCH_SIZE
+                if max_length >= 0 and size > max_length - total:
+                    size = max_length - total
+                out.dst, out.size, out.pos = block, size, 0
+                left = lib.ZSTD_decompressStream(handle, out, feed)
+                if lib.ZSTD_isError(left):
+                    return left
+                total += out.pos
+                pieces.append(ffi.buffer(block, out.pos)[:])
+                if room > SCRATCH_SIZE:
+                    ffi.release(block)
+                if left == 0 or total == max_length or (out.pos < size and feed.pos == feed.size):
+                    return (pieces[0] if len(pieces) == 1 else b"".join(pieces)), feed.pos, left == 0
+                room = min(max(room, 1 << 18) * 2, GROWTH_MAX)
+        finally:
+            self._kept.work = work
+
+    def _declared_by_whole_frame(self, data: Bytes, start: int) -> int:
+        """Return the content's size, worth allocating at once, if a whole frame lies ahead that declares it; else 0."""
+        size = len(data) - start
+        if size < SCRATCH_SIZE >> 5:
+            return 0
+        memory = self.ffi.from_buffer(data) + start
+        declared = self.lib.ZSTD_getFrameContentSize(memory, size)
+        if not SCRATCH_SIZE < declared <= min(1 << 30, size << 15):
+            return 0
+        frame = self.lib.ZSTD_findFrameCompressedSize(memory, size)
+        return 0 if self.lib.ZSTD_isError(frame) or declared > frame << 15 else declared
+
+    def stream_decompress_into(self, handle: Any, data: Bytes, start: int, buffer: memoryview) -> DecodedInto:
+        """
+        Decompress from `data[start:]` into a writable buffer, as far as one frame goes.
+
+        Returns the number of bytes written, where in `data` it stopped and whether the frame is complete, or
+        libzstd's result if that is an error.
+        """
+        lib, ffi = self.lib, self.ffi
+        work = self._take_work()
+        try:
+            source, target = ffi.from_buffer(data), ffi.from_buffer(buffer, require_writable=True)
+            feed, out = work.input, work.output
+            feed.src, feed.size, feed.pos = source, len(data), start
+            out.dst, out.size, out.pos = target, len(buffer), 0
+            while True:
+                left = lib.ZSTD_decompressStream(handle, out, feed)
+                if lib.ZSTD_isError(left):
+                    return left
+                if left == 0 or out.pos == out.size or feed.pos == feed.size:
+                    return out.pos, feed.pos, left == 0
+        finally:
+            self._kept.work = work

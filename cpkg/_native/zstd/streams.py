@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+ZstdCompressor and ZstdDecompressor over libzstd; each backend subclasses them with its Library.
+
+An object may be shared by threads: a method holds the object's lock while it runs. Coming back into the same object
+from inside one of its own calls (a finalizer, a signal handler) is a RuntimeError, because waiting would not end.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from _thread import RLock
+from typing import Any, ClassVar, NoReturn
+
+from cpkg._native import buffers
+from cpkg._native.buffers import Bytes
+from cpkg._native.pins import pin
+from cpkg._native.zstd.functions import CANNOT_COMPRESS, CANNOT_DECOMPRESS, CompressionSettings, DecompressionSettings
+from cpkg._native.zstd.library import CONTINUE, FLUSH_BLOCK, FLUSH_FRAME, RESET_SESSION, Library
+from purepy.errors import ZstdError
+from purepy.zstd.common.zdict import PREFIX
+
+
+class _Stream:
+    """The lock of a stream object, and what it does not do."""
+
+    __slots__ = ("_lock",)
+
+    _library: ClassVar[Library]
+
+    def __init__(self) -> None:
+        # An RLock for what it knows, its owner; being asked twice by it is refused. Entered with `with` alone, as
+        # no signal handler can run between taking the lock and the block that gives it back.
+        self._lock: Any = RLock()
+
+    def _refuse_reentry(self) -> None:
+        if self._lock._is_owned():
+            raise RuntimeError(f"{type(self).__name__} is used again from inside one of its own calls")
+
+    def _give_back(self) -> None:
+        """Give the context back to this thread; for the holder of the lock."""
+        raise NotImplementedError
+
+    def _release(self) -> None:
+        """Give the context back; the object must not be used again."""
+        if not self._lock._is_owned():  # else a signal handler asks inside of a call, which goes on using it
+            with self._lock:
+                self._give_back()
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(f"cannot pickle '{type(self).__name__}' object")
+
+
+class Compressor(_Stream):
+    """
+    Compress in pieces, into any number of frames (replaces `compression.zstd.ZstdCompressor`).
+
+    Takes the arguments of `compress`. Methods may be called from several threads.
+    """
+
+    __slots__ = ("_cctx", "_handle", "_last_mode", "_left", "_made_in", "_pin", "_settings")
+
+    CONTINUE = CONTINUE
+    """Mode: collect data; output comes when enough is there."""
+    FLUSH_BLOCK = FLUSH_BLOCK
+    """Mode: end the block, so that a reader can have all data given so far."""
+    FLUSH_FRAME = FLUSH_FRAME
+    """Mode: end the frame; the next data begins a new one."""
+
+    def __init__(self, level: Any = None, options: Any = None, zstd_dict: Any = None) -> None:
+        super().__init__()
+        library = self._library
+        settings = CompressionSettings(library, level, options, zstd_dict)
+        cctx = settings.cctx(library)
+        settings.apply(library, cctx)
+        self._settings = settings
+        self._cctx = cctx
+        self._handle = library.handle(cctx)
+        self._pin = pin(cctx)
+        self._last_mode = FLUSH_FRAME
+        self._left: int | None = None
+        self._made_in = os.getpid() if settings.workers else 0
+
+    @property
+    def last_mode(self) -> int:
+        """The mode of the last call that succeeded; FLUSH_FRAME at first."""
+        return self._last_mode
+
+    def compress(self, data: Any, mode: int = CONTINUE) -> bytes:
+        """
+        Take the bytes of a buffer and return what output there is, perhaps b"".
+
+        `mode` is CONTINUE, FLUSH_BLOCK or FLUSH_FRAME; any other is a ValueError. Raises ZstdError if libzstd fails,
+        which ends the frame without its rest, or if the data goes against the pledged size, which changes nothing.
+        """
+        mode = operator.index(mode)
+        if not CONTINUE <= mode <= FLUSH_FRAME:
+            raise ValueError(
+                "mode argument wrong value, it should be one of ZstdCompressor.CONTINUE, "
+                "ZstdCompressor.FLUSH_BLOCK, ZstdCompressor.FLUSH_FRAME."
+            )
+        return self._compress(buffers.readable(data), mode)
+
+    def flush(self, mode: int = FLUSH_FRAME) -> bytes:
+        """
+        End the block or the frame and return the output that was held back.
+
+        `mode` is FLUSH_FRAME or FLUSH_BLOCK; any other is a ValueError. Raises ZstdError as `compress` does.
+        """
+        mode = operator.index(mode)
+        if not FLUSH_BLOCK <= mode <= FLUSH_FRAME:
+            raise ValueError(
+                "mode argument wrong value, it should be ZstdCompressor.FLUSH_FRAME or ZstdCompressor.FLUSH_BLOCK."
+            )
+        return self._compress(b"", mode)
+
+    def set_pledged_input_size(self, size: int | None, /) -> None:
+        """
+        Promise the size in bytes of the next frame's content, so that its header has it; None takes it back.
+
+        Only between frames, else ValueError; so is a size out of range.
+        """
+        if size is not None:
+            size = operator.index(size)
+            if not 0 <= size < 2**64 - 2:
+                raise ValueError(f"size argument should be a positive int less than {2**64 - 2}")
+        self._refuse_reentry()
+        with self._lock:
+            if self._last_mode != FLUSH_FRAME:
+                raise ValueError("set_pledged_input_size() method must be called when last_mode == FLUSH_FRAME")
+            library = self._library
+            result = library.lib.ZSTD_CCtx_setPledgedSrcSize(self._cctx, 2**64 - 1 if size is None else size)
+            library.check(result, "Unable to set pledged uncompressed content size")
+            self._left = size
+
+    def _give_back(self) -> None:
+        if self._cctx is not None:
+            cctx, self._cctx = self._cctx, None
+            self._handle = self._pin = None
+            self._library.give_cctx(cctx, self._settings.workers)
+
+    def _compress(self, data: Bytes, mode: int) -> bytes:
+        self._refuse_reentry()
+        with self._lock:
+            if self._made_in and self._made_in != os.getpid():
+                raise RuntimeError("a ZstdCompressor with nb_workers cannot be used in a forked child: make a new one")
+            left = self._left
+            if left is not None:
+                left = self._still_pledged(left, len(data), mode)
+            library = self._library
+            done = False
+            try:
+                result = library.stream_compress(self._handle, data, mode)
+                done = type(result) is not int
+            finally:
+                if not done:
+                    self._last_mode = FLUSH_FRAME
+                    self._left = None
+                    library.lib.ZSTD_CCtx_reset(self._cctx, RESET_SESSION)
+            if isinstance(result, int):
+                raise library.error(result, CANNOT_COMPRESS)
+            self._last_mode = mode
+            self._left = left
+            return result
+
+    def _still_pledged(self, left: int, size: int, mode: int) -> int | None:
+        """Return what is left of the pledged size, None at the end of the frame; asked first, so no data is lost."""
+        if mode == FLUSH_FRAME and self._last_mode == FLUSH_FRAME:
+            return None  # a frame in one call has the size of its data
+        left -= size
+        if left < 0 or (left > 0 and mode == FLUSH_FRAME):
+            what = f"{-left} bytes more" if left < 0 else f"{left} bytes less"
+            raise ZstdError(f"{CANNOT_COMPRESS}: Src size is incorrect: {what} than pledged")
+        return None if mode == FLUSH_FRAME else left
+
+
+class Decompressor(_Stream):
+    """
+    Decompress one frame in pieces (replaces `compression.zstd.ZstdDecompressor`).
+
+    `zstd_dict` and `options` are those of `decompress`. With `multi_frame=True` it reads one frame after the other:
+    `eof` is then true whenever the data given so far ends with a frame, and giving more is no error. Methods may be
+    called from several threads.
+    """
+
+    __slots__ = (
+        "_at_start",
+        "_dctx",
+        "_eof",
+        "_handle",
+        "_multi_frame",
+        "_needs_input",
+        "_offset",
+        "_pending",
+        "_pin",
+        "_position",
+        "_settings",
+    )
+
+    def __init__(self, zstd_dict: Any = None, options: Any = None, *, multi_frame: bool = False) -> None:
+        super().__init__()
+        self._settings = DecompressionSettings(zstd_dict, options)
+        self._multi_frame = bool(multi_frame)
+        library = self._library
+        dctx = library.take_dctx()
+        self._settings.apply(library, dctx)
+        self._dctx: Any = dctx
+        self._handle = library.handle(dctx)
+        self._pin = pin(dctx)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._pending: Bytes = b""
+        self._position = 0
+        self._offset = 0  # in the whole stream, of _pending[0]
+        self._eof = False
+        self._needs_input = True
+        self._at_start = True
+
+    @property
+    def eof(self) -> bool:
+        """Whether the end of the frame was reached (see `multi_frame`)."""
+        return self._eof
+
+    @property
+    def needs_input(self) -> bool:
+        """Whether decompress() needs more data before it can return more."""
+        return self._needs_input
+
+    @property
+    def unused_data(self) -> bytes:
+        """What was given behind the end of the frame; b"" before that."""
+        if not self._eof:
+            return b""
+        self._refuse_reentry()
+        with self._lock:
+            if self._position:
+                self._pending = self._pending[self._position :]
+                self._position = 0
+            if type(self._pending) is not bytes:
+                self._pending = bytes(self._pending)
+            return self._pending
+
+    def decompress(self, data: Any, max_length: int = -1) -> bytes:
+        """
+        Take the bytes of a buffer and return what they decompress to, at most `max_length` bytes (-1: no limit).
+
+        Data that was not used up is kept; call with b"" for more output while `needs_input` is false. Raises
+        EOFError after the end of the frame and ZstdError for data that is no frame; that forgets all data, and the
+        object can be used for another frame.
+        """
+        source = buffers.readable(data)
+        limit = operator.index(max_length)
+        self._refuse_reentry()
+        with self._lock:
+            content: bytes = self._decompress(source, limit, None)
+            return content
+
+    def _decompress(self, source: Bytes, limit: int, target: memoryview | None) -> Any:
+        """Return the content as bytes, or, if there is a target, how much of it was filled."""
+        if self._eof and not self._multi_frame:
+            raise EOFError("Already at the end of a Zstandard frame.")
+        start = self._position
+        if start < len(self._pending):
+            if source:
+                self._offset += start
+                source = b"".join((self._pending[start:], source))
+                start = 0
+            else:
+                source = self._pending
+            if limit == 0:  # nothing can come of it, and libzstd would take the 17th such call for an error
+                self._pending, self._position = source, start
+                return b"" if target is None else 0
+        else:
+            self._offset += start
+            start = 0
+            if not source and (self._needs_input or limit == 0):
+                self._needs_input = limit != 0
+                return b"" if target is None else 0
+        done = False
+        try:
+            content: Any
+            if target is None:
+                content, position, is_end = self._feed(source, start, limit)
+                size = len(content)
+            else:
+                size, position, is_end = self._fill(source, start, target)
+                content = size
+            done = True
+        finally:
+            if not done:
+                self._settings_error_reset()
+        self._at_start = is_end
+        is_used_up = position == len(source)
+        if is_used_up:
+            self._offset += position
+            self._pending, self._position = b"", 0
+        else:
+            if type(source) is not bytes:  # the caller may change its buffer now
+                source = bytes(source[position:])
+                self._offset += position
+                position = 0
+            self._pending, self._position = source, position
+        self._eof = is_end and (is_used_up or not self._multi_frame)
+        self._needs_input = is_used_up and (size != limit or (self._eof and self._multi_frame))
+        if self._eof and not self._multi_frame:
+            self._needs_input = False
+            self._give_back()
+        return content
+
+    def _feed(self, source: Bytes, start: int, limit: int) -> tuple[bytes, int, bool]:
+        library = self._library
+        pieces = []
+        total = 0
+        is_end = self._at_start
+        position = start
+        while True:
+            room = limit - total if limit >= 0 else -1
+            expected = -1 if is_end and self._settings.is_default else 0
+            result = library.stream_decompress(self._handle, source, position, room, expected)
+            if isinstance(result, int):
+                raise library.error(result, CANNOT_DECOMPRESS, self._offset + position)
+            content, position, is_end = result
+            if not self._multi_frame:
+                return content, position, is_end
+            pieces.append(content)
+            total += len(content)
+            if is_end and self._settings.how == PREFIX:
+                self._settings.apply_again(library, self._dctx)
+            if not is_end or position == len(source) or total == limit:
+                return (pieces[0] if len(pieces) == 1 else b"".join(pieces)), position, is_end
+
+    def _fill(self, source: Bytes, start: int, target: memoryview) -> tuple[int, int, bool]:
+        library = self._library
+        filled, position = 0, start
+        while True:
+            result = library.stream_decompress_into(self._handle, source, position, target[filled:])
+            if isinstance(result, int):
+                raise library.error(result, CANNOT_DECOMPRESS, self._offset + position)
+            size, position, is_end = result
+            filled += size
+            if is_end and self._settings.how == PREFIX:
+                self._settings.apply_again(library, self._dctx)
+            if not is_end or not self._multi_frame or position == len(source) or filled == len(target):
+                return filled, position, is_end
+
+    def _give_back(self) -> None:
+        if self._dctx is not None:
+            dctx, self._dctx = self._dctx, None
+            self._handle = self._pin = None
+            self._library.give_dctx(dctx)
+
+    def _settings_error_reset(self) -> None:
+        """After an error: a new session in the same settings, a prefix that was used included."""
+        self._forget()
+        if self._settings.how == PREFIX:
+            self._settings.apply_again(self._library, self._dctx)
+        else:
+            self._library.lib.ZSTD_DCtx_reset(self._dctx, RESET_SESSION)
+
+    def _decompress_into(self, data: Any, buffer: memoryview) -> int:
+        """
+        Decompress into a writable view of bytes and return how many it holds then; else like `decompress`.
+
+        This is what file objects read with; no part of the drop-in.
+        """
+        source = buffers.readable(data)
+        self._refuse_reentry()
+        with self._lock, buffers.Target(self._library, buffer) as target:
+            target.written = self._decompress(source, len(buffer), target.view)
+            return target.written

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What lines of text are read from in the compiled backend on CPython.
+
+Reading a line is one call into C there (ffi_build/zstd/lines.c): it is found in the memory that was decompressed into
+and copied into its str. This module is the rest, once per 128 KiB or for what else a file does.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import locale
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from purepy.zstd.common.buffering import SerialMemory
+
+PLAIN_COOKIES = 1 << 64
+"""From here on what io.TextIOWrapper.tell() returns is more than a position in the file."""
+
+
+def line_codec(encoding: Any, newline: Any) -> str | None:
+    """Return the codec of text whose lines can be told apart byte by byte; None for others, and wrong arguments."""
+    try:
+        name = codecs.lookup(locale.getpreferredencoding(False) if encoding is None else encoding).name
+    except (LookupError, TypeError, ValueError):
+        return None
+    return name if name in ("utf-8", "ascii") and newline in (None, "", "\n") else None
+
+
+if TYPE_CHECKING:
+
+    class _Base(SerialMemory):
+        """The type in C, which is mixed in."""
+
+        position: int
+        end: int
+        is_utf8: bool
+        has_returns: bool
+        translates: bool
+        has_given: bool
+        has_lines: bool
+        has_pairs: bool
+        is_iterating: bool
+
+        def _take(self, size: int, /) -> bytes: ...
+        def _take_line(self, size: int, /) -> bytes: ...
+        def _look(self) -> bytes: ...
+        def _make_room(self) -> int: ...
+        def _add(self, size: int, /) -> None: ...
+        def _move(self, distance: int, /) -> bool: ...
+        def _drop(self) -> None: ...
+        def _release(self) -> None: ...
+
+else:
+    _Base = SerialMemory
+
+
+class LineReader(_Base):
+    """
+    What an io.BufferedReader is over `raw`, as far as a ZstdFile under a text file uses one.
+
+    Each method of the type in C, which comes after it among the bases, is one step for all threads; the lock is for
+    what takes several, and for `raw`.
+    """
+
+    __slots__ = ()
+
+    def _open(self) -> Any:
+        """Return the lock, for a call that needs an open file."""
+        self._refuse_reentry()
+        if self.raw.closed:
+            raise ValueError("I/O operation on closed file.")
+        return self._lock
+
+    def _fill(self) -> bool:
+        """Let C go on to look for a line: read once from `raw`; False at the end, or if the file is closed."""
+        self._refuse_reentry()
+        if not self._lock.acquire(blocking=False):
+            with self._lock:
+                return True  # another thread has read
+        try:
+            return not self.raw.closed and self._read_on()
+        finally:
+            self._lock.release()
+
+    def _read_on(self) -> bool:
+        held = self._make_room()
+        size: int = self.raw.readinto(self._memory[held:])
+        self._add(size)
+        return size > 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size < -1:
+            raise ValueError("read length must be non-negative or -1")
+        with self._open():
+            if size is None or size < 0:
+                held = self._take(len(self._memory))
+                rest: bytes = self.raw.readall()
+                return held + rest if held else rest
+            pieces = [self._take(size)]
+            size -= len(pieces[0])
+            while size and self._read_on():
+                pieces.append(self._take(size))
+                size -= len(pieces[-1])
+            return b"".join(pieces)
+
+    def read1(self, size: int = -1, /) -> bytes:
+        with self._open():
+            if size and self.position == self.end:
+                self._read_on()
+            return self._take(len(self._memory) if size < 0 else size)
+
+    def readinto(self, buffer: Any, /) -> int:
+        return self._into(buffer, self.read)
+
+    def readinto1(self, buffer: Any, /) -> int:
+        return self._into(buffer, self.read1)
+
+    def _into(self, buffer: Any, read: Any) -> int:
+        with memoryview(buffer) as view, view.cast("B") as target:
+            if target.readonly:
+                raise TypeError("a writable buffer is needed")
+            content = read(len(target))
+            target[: len(content)] = content
+            return len(content)
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        left = sys.maxsize if size is None or size < 0 else size
+        pieces = []
+        with self._open():
+            while left:
+                piece = self._take_line(left)
+                if piece:
+                    pieces.append(piece)
+                    left -= len(piece)
+                    if piece.endswith(b"\n"):
+                        break
+                elif not self._read_on():
+                    break
+        return b"".join(pieces)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.readline, b"")
+
+    def peek(self, size: int = 0, /) -> bytes:
+        with self._open():
+            if self.position == self.end:
+                self._read_on()
+            return self._look()
+
+    def seekable(self) -> bool:
+        with self._open():
+            return bool(self.raw.seekable())
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        with self._open():
+            if not self.raw.seekable():
+                raise io.UnsupportedOperation("File or stream is not seekable.")
+            here = self._tell()
+            if whence == io.SEEK_CUR:
+                offset, whence = offset + here, io.SEEK_SET
+            if whence == io.SEEK_SET and self._move(offset - here):
+                return offset
+            self._drop()
+            position: int = self.raw.seek(offset, whence)
+            return position
+
+    def tell(self) -> int:
+        with self._open():
+            return self._tell()
+
+    def _tell(self) -> int:
+        position: int = self.raw.tell() - (self.end - self.position)
+        return position
+
+    def close(self) -> None:
+        self._refuse_reentry()
+        with self._lock:
+            if not self.raw.closed:
+                self._memory.release()
+                self._release()
+                self.raw.close()
+
+
+class TextReader(io.TextIOWrapper):
+    """
+    A text file open for reading that takes its lines from a LineReader.
+
+    The subclass that C makes of it does that as long as `_lines` is set and nothing else has taken bytes.
+    """
+
+    __slots__ = ("_lines",)
+
+    if TYPE_CHECKING:
+        _lines: LineReader | None
+
+    def __init__(
+        self,
+        buffer: Any,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        *others: Any,
+        **named: Any,
+    ) -> None:
+        self._lines = None
+        super().__init__(buffer, encoding, errors, newline, *others, **named)
+        lines = getattr(buffer, "_buffer", None)
+        codec = line_codec(self.encoding, newline)
+        if isinstance(lines, LineReader) and codec is not None:
+            lines.is_utf8 = codec == "utf-8"
+            lines.has_returns = newline != "\n"
+            lines.translates = newline is None
+            lines.has_given = lines.has_lines = lines.has_pairs = lines.is_iterating = False
+            self._lines = lines
+
+    def tell(self) -> int:
+        lines = self._lines
+        if lines is not None and lines.is_iterating and self.seekable():
+            raise OSError("telling position disabled by next() call")
+        return super().tell()
+
+    def flush(self) -> None:
+        super().flush()  # seek() calls this too
+        if self._lines is not None:
+            self._lines.is_iterating = False
+
+    def seek(self, cookie: int, whence: int = io.SEEK_SET, /) -> int:
+        position = super().seek(cookie, whence)
+        lines = self._lines
+        if lines is not None:
+            lines.has_given = position >= PLAIN_COOKIES
+            if position == 0:
+                lines.has_lines = lines.has_pairs = False
+        return position
+
+    @property
+    def newlines(self) -> Any:  # type: ignore[override]
+        seen = super().newlines
+        lines = self._lines
+        if lines is None or not lines.has_returns:
+            return seen
+        kinds = {seen} if isinstance(seen, str) else set(seen or ())
+        if lines.has_lines:
+            kinds.add("\n")
+        if lines.has_pairs:
+            kinds.add("\r\n")
+        found = tuple(kind for kind in ("\r", "\n", "\r\n") if kind in kinds)
+        return found if len(found) > 1 else found[0] if found else None
+
+    def reconfigure(self, **options: Any) -> None:
+        super().reconfigure(**options)
+        self._lines = None
+
+    def detach(self) -> Any:
+        buffer = super().detach()
+        self._lines = None
+        return buffer

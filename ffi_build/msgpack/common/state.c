@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What import sets up once: the types shared with the pure backend, interned names, small tables. */
+#include <datetime.h>
+#include <stddef.h>
+#include <structmember.h>
+
+#define SMALL_INT_MIN (-32)
+#define SMALL_INT_MAX 255
+
+static struct {
+    bool ready;
+    PyObject *module_name;  /* __module__ of what is installed */
+    PyObject *signature_of; /* Python: text to inspect.Signature */
+
+    /* purepy.errors */
+    PyObject *LimitError, *BufferFull, *OutOfData, *FormatError, *StackError, *TruncatedError, *ExtraData;
+    /* purepy.msgpack.ext; the offsets are those of their slots */
+    PyObject *ExtType, *Timestamp, *Raw;
+    Py_ssize_t timestamp_seconds, timestamp_nanoseconds, raw_data;
+    /* purepy.msgpack.conversions */
+    PyObject *convert, *NOT_CONVERTED;
+    PyObject *utc, *epoch, *one_second_in_ns;
+    PyObject *frozendict; /* the builtin type, or NULL before 3.15 */
+    PyObject *Packer, *Unpacker;
+
+    PyObject *str_read, *str_write, *str_offset, *str_toreadonly;
+    PyObject *empty_tuple;
+    PyObject *small_ints[SMALL_INT_MAX - SMALL_INT_MIN + 1];
+    PyObject *ascii_chars[128];
+} S;
+
+static ALWAYS_INLINE PyObject *small_int(long value)
+{
+    return new_ref(S.small_ints[value - SMALL_INT_MIN]);
+}
+
+/* The value of a slot (a member of type T_OBJECT_EX) of an object of the exact type; borrowed, NULL if deleted. */
+static inline PyObject *slot_get(PyObject *o, Py_ssize_t offset)
+{
+    return *(PyObject **)((char *)o + offset);
+}
+
+static inline void slot_init(PyObject *o, Py_ssize_t offset, PyObject *stolen)
+{
+    *(PyObject **)((char *)o + offset) = stolen;
+}
+
+static PyObject *type_alloc(PyObject *type)
+{
+    return ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
+}
+
+/* A Raw over `data`, which is stolen. */
+static PyObject *raw_new(PyObject *data)
+{
+    PyObject *raw = data ? type_alloc(S.Raw) : NULL;
+    if (raw)
+        slot_init(raw, S.raw_data, data);
+    else
+        Py_XDECREF(data);
+    return raw;
+}
+
+/* Write `offset` on the exception that is set: the byte at which the input is wrong. */
+static void error_set_offset(uint64_t offset)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject *number = PyLong_FromUnsignedLongLong(offset);
+    if (!value || !number || PyObject_SetAttr(value, S.str_offset, number) < 0)
+        PyErr_Clear();
+    Py_XDECREF(number);
+    PyErr_Restore(type, value, traceback);
+}

@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* packb, pack, pack_into and the type Packer. */
+
+/* Pack one object; NULL with an exception set, or new bytes. */
+static ALWAYS_INLINE PyObject *pack_to_bytes(const pack_options *options, PyObject *o)
+{
+    pack_context c;
+    unsigned char *p = pack_start(&c, options);
+    if (LIKELY(pack_count(&c, 1) == 0) &&
+        LIKELY((p = pack_value(&c, p, o, options->max_depth, MAY_CONVERT | MAY_DEFAULT)) != NULL))
+        return writer_finish(&c.w, p);
+    writer_drop(&c.w);
+    return NULL;
+}
+
+static PyObject *packb(PyObject *module, PyObject *const *args, Py_ssize_t n_args, PyObject *keyword_names)
+{
+    (void)module;
+    if (LIKELY(n_args == 1 && !keyword_names))
+        return pack_to_bytes(&default_pack_options, args[0]);
+    pack_options options = default_pack_options;
+    PyObject *positional[1] = {NULL};
+    if (arguments_read(&packb_signature, args, n_args, keyword_names, positional, &options) < 0 ||
+        pack_options_check(&options) < 0)
+        return NULL;
+    return pack_to_bytes(&options, positional[0]);
+}
+
+static PyObject *pack(PyObject *module, PyObject *const *args, Py_ssize_t n_args, PyObject *keyword_names)
+{
+    (void)module;
+    pack_options options = default_pack_options;
+    PyObject *positional[2] = {NULL};
+    if (arguments_read(&pack_signature, args, n_args, keyword_names, positional, &options) < 0 ||
+        pack_options_check(&options) < 0)
+        return NULL;
+    PyObject *packed = pack_to_bytes(&options, positional[0]);
+    if (!packed)
+        return NULL;
+    PyObject *written = PyObject_CallMethodObjArgs(positional[1], S.str_write, packed, NULL);
+    Py_DECREF(packed);
+    if (!written)
+        return NULL;
+    Py_DECREF(written);
+    Py_RETURN_NONE;
+}
+
+static PyObject *pack_into(PyObject *module, PyObject *const *args, Py_ssize_t n_args, PyObject *keyword_names)
+{
+    (void)module;
+    pack_options options = default_pack_options;
+    PyObject *positional[3] = {NULL};
+    Py_ssize_t offset = 0;
+    Py_buffer target;
+    PyObject *result = NULL;
+
+    if (arguments_read(&pack_into_signature, args, n_args, keyword_names, positional, &options) < 0 ||
+        pack_options_check(&options) < 0)
+        return NULL;
+    if (positional[2]) {
+        offset = PyNumber_AsSsize_t(positional[2], PyExc_OverflowError);
+        if (offset == -1 && PyErr_Occurred())
+            return NULL;
+    }
+    if (PyObject_GetBuffer(positional[1], &target, PyBUF_FULL_RO) < 0)
+        return NULL;
+    if (target.readonly || !PyBuffer_IsContiguous(&target, 'C')) {
+        PyErr_SetString(target.readonly ? PyExc_TypeError : PyExc_BufferError,
+                        target.readonly ? "pack_into needs a writable buffer" : "pack_into needs a contiguous buffer");
+        PyBuffer_Release(&target);
+        return NULL;
+    }
+    if (offset < 0 || offset > target.len) {
+        PyErr_Format(PyExc_ValueError, "offset %zd is outside of the buffer of %zd bytes", offset, target.len);
+        PyBuffer_Release(&target);
+        return NULL;
+    }
+    pack_context c;
+    unsigned char *p = pack_start(&c, &options);
+    if (pack_count(&c, 1) == 0 &&
+        (p = pack_value(&c, p, positional[0], options.max_depth, MAY_CONVERT | MAY_DEFAULT)) != NULL &&
+        writer_check_limit(&c.w, (size_t)(p - c.w.start)) == 0) {
+        Py_ssize_t size = p - c.w.start;
+        if (size > target.len - offset)
+            PyErr_Format(PyExc_ValueError, "the packed object needs %zd bytes, the buffer has %zd from offset %zd", size,
+                         target.len - offset, offset);
+        else {
+            if (size)
+                memcpy((char *)target.buf + offset, c.w.start, (size_t)size);
+            result = PyLong_FromSsize_t(offset + size);
+        }
+    }
+    writer_drop(&c.w);
+    PyBuffer_Release(&target);
+    return result;
+}
+
+/* ---- Packer ---- */
+
+/* A packing call under way: it works on its own output and touches the Packer at its end alone, so that threads can
+   share a Packer. Only a call from within (`default`, a conversion) is refused. Lives on the C stack. */
+typedef struct packing {
+    struct packing *outer;
+    unsigned long thread;
+} packing;
+
+typedef struct {
+    PyObject_HEAD
+    pack_options options; /* owns its objects */
+    unsigned char *data;  /* what autoreset=False keeps */
+    Py_ssize_t size, capacity;
+    Py_ssize_t exports; /* buffers that refer to `data` */
+    packing *under_way;
+} Packer;
+
+static PyObject *packer_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    (void)args;
+    (void)keywords;
+    Packer *self = (Packer *)type->tp_alloc(type, 0);
+    if (self)
+        self->options = default_pack_options;
+    return (PyObject *)self;
+}
+
+static int packer_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Packer *self = (Packer *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->options.default_);
+    Py_VISIT(self->options.buffer);
+    return 0;
+}
+
+static int packer_clear(PyObject *object)
+{
+    Packer *self = (Packer *)object;
+    Py_CLEAR(self->options.default_);
+    Py_CLEAR(self->options.unicode_errors);
+    Py_CLEAR(self->options.buffer);
+    return 0;
+}
+
+static void packer_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    packer_clear(object);
+    PyMem_Free(((Packer *)object)->data);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static NEVER_INLINE bool packer_called_from_within(Packer *self, const char *method)
+{
+    const unsigned long thread = PyThread_get_thread_ident();
+    for (packing *p = self->under_way; p; p = p->outer)
+        if (p->thread == thread) {
+            PyErr_Format(PyExc_RuntimeError, "Packer.%s() cannot be called while packing is in progress", method);
+            return true;
+        }
+    return false;
+}
+
+static bool packer_can_change(Packer *self)
+{
+    if (LIKELY(self->exports == 0))
+        return true;
+    PyErr_SetString(PyExc_BufferError, "Existing exports of data: Packer cannot be changed");
+    return false;
+}
+
+/* What each method that changes something begins with. The caller holds the lock of a free-threaded build. */
+static ALWAYS_INLINE bool packer_check(Packer *self, const char *method)
+{
+    return (LIKELY(!self->under_way) || !packer_called_from_within(self, method)) && packer_can_change(self);
+}
+
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#define LEFT_BEFORE_RETURN _Pragma("GCC diagnostic ignored \"-Wdangling-pointer\"")
+#else
+#define LEFT_BEFORE_RETURN
+#endif
+
+LEFT_BEFORE_RETURN /* gcc does not see that packer_leave() undoes it */
+static bool packer_enter(Packer *self, packing *call, const char *method)
+{
+    bool entered;
+    WITH_LOCKED(self)
+    entered = packer_check(self, method);
+    if (LIKELY(entered)) {
+        call->thread = PyThread_get_thread_ident();
+        call->outer = self->under_way;
+        self->under_way = call;
+    }
+    END_LOCKED()
+    return entered;
+}
+
+/* Calls of several threads end in any order. */
+static void packer_leave(Packer *self, packing *call)
+{
+    packing **link = &self->under_way;
+    while (*link != call)
+        link = &(*link)->outer;
+    *link = call->outer;
+}
+
+static int packer_init(PyObject *object, PyObject *args, PyObject *keywords)
+{
+    Packer *self = (Packer *)object;
+    pack_options options = default_pack_options;
+    if (arguments_read_init(&packer_signature, args, keywords, NULL, &options) < 0 || pack_options_check(&options) < 0)
+        return -1;
+    if (self->under_way) {
+        PyErr_SetString(PyExc_RuntimeError, "Packer.__init__() cannot be called while packing is in progress");
+        return -1;
+    }
+    if (!packer_can_change(self))
+        return -1;
+    pack_options old = self->options;
+    Py_XINCREF(options.default_);
+    Py_XINCREF(options.unicode_errors);
+    Py_XINCREF(options.buffer);
+    self->options = options;
+    PyMem_Free(self->data);
+    self->data = NULL;
+    self->size = self->capacity = 0;
+    Py_XDECREF(old.default_);
+    Py_XDECREF(old.unicode_errors);
+    Py_XDECREF(old.buffer);
+    return 0;
+}
+
+static int packer_append(Packer *self, const unsigned char *data, Py_ssize_t size)
+{
+    if (self->options.buffer) {
+        PyObject *buffer = self->options.buffer;
+        Py_ssize_t end = PyByteArray_GET_SIZE(buffer);
+        if (PyByteArray_Resize(buffer, end + size) < 0)
+            return -1;
+        memcpy(PyByteArray_AS_STRING(buffer) + end, data, (size_t)size);
+        return 0;
+    }
+    if (size > self->capacity - self->size) {
+        Py_ssize_t capacity = self->size + size;
+        if (capacity < PY_SSIZE_T_MAX / 2)
+            capacity += capacity / 2;
+        unsigned char *grown = PyMem_Realloc(self->data, (size_t)capacity);
+        if (!grown) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        self->data = grown;
+        self->capacity = capacity;
+    }
+    memcpy(self->data + self->size, data, (size_t)size);
+    self->size += size;
+    return 0;
+}
+
+/* Make the result of a finished writer: bytes, or None after appending them. Drops the writer. */
+static PyObject *packer_result(Packer *self, writer *w, unsigned char *p)
+{
+    PyObject *result = NULL;
+    if (LIKELY(self->options.autoreset && !self->options.buffer))
+        return writer_finish(w, p);
+    if (writer_check_limit(w, (size_t)(p - w->start)) == 0 && packer_can_change(self) &&
+        packer_append(self, w->start, p - w->start) == 0)
+        result = new_ref(Py_None);
+    writer_drop(w);
+    return result;
+}
+
+/* The end of a call that entered; `p` is NULL after an error. A failure empties the Packer's own buffer, as msgpack
+   does; a caller's bytearray has not been touched. */
+static PyObject *packer_deliver(Packer *self, packing *call, pack_context *c, unsigned char *p)
+{
+    PyObject *result = NULL;
+    WITH_LOCKED(self)
+    packer_leave(self, call);
+    if (LIKELY(p != NULL))
+        result = packer_result(self, &c->w, p);
+    else
+        writer_drop(&c->w);
+    if (UNLIKELY(!result) && self->exports == 0)
+        self->size = 0;
+    END_LOCKED()
+    return result;
+}
+
+static PyObject *packer_pack(PyObject *object, PyObject *o)
+{
+    Packer *self = (Packer *)object;
+    pack_context c;
+    packing call;
+    if (!packer_enter(self, &call, "pack"))
+        return NULL;
+    unsigned char *p = pack_start(&c, &self->options);
+    p = pack_count(&c, 1) < 0 ? NULL
+                              : pack_value(&c, p, o, self->options.max_depth, MAY_CONVERT | MAY_DEFAULT);
+    return packer_deliver(self, &call, &c, p);
+}
+
+static PyObject *packer_pack_map_pairs(PyObject *object, PyObject *pairs)
+{
+    Packer *self = (Packer *)object;
+    pack_context c;
+    packing call;
+    if (!packer_enter(self, &call, "pack_map_pairs"))
+        return NULL;
+    unsigned char *p = pack_start(&c, &self->options);
+    if (pack_count(&c, 1) < 0)
+        p = NULL;
+    else if (!may_nest(&c, self->options.max_depth))
+        p = NULL;
+    else {
+        /* a sequence is promised; anything with a length that can be iterated has been accepted */
+        Py_ssize_t n = PyObject_Size(pairs);
+        PyObject *listed = n < 0 ? NULL : PySequence_List(pairs);
+        if (listed && PyList_GET_SIZE(listed) != n)
+            p = size_changed("list");
+        else
+            p = listed ? pack_pairs(&c, p, listed, n, self->options.max_depth - 1) : NULL;
+        if (p) {
+            Py_ssize_t now = PyObject_Size(pairs);
+            if (now != n)
+                p = now < 0 ? NULL : size_changed("list");
+        }
+        Py_XDECREF(listed);
+    }
+    return packer_deliver(self, &call, &c, p);
+}
+
+/* A header alone; `what` is "array" or "map". */
+static PyObject *packer_pack_header(PyObject *object, PyObject *size, const char *method, const char *what, bool is_map)
+{
+    Packer *self = (Packer *)object;
+    pack_context c;
+    int overflow = 0;
+    long long n = 0;
+    PyObject *index = PyNumber_Index(size);
+    if (!index)
+        return NULL;
+    n = PyLong_AsLongLongAndOverflow(index, &overflow);
+    Py_DECREF(index);
+    if (overflow < 0 || n < 0) {
+        PyErr_Format(PyExc_ValueError, "%s size must be non-negative", what);
+        return NULL;
+    }
+    if (overflow > 0 || n > (long long)PACK_LENGTH_MAX) {
+        PyErr_Format(PyExc_ValueError, "%s too large", what);
+        return NULL;
+    }
+    PyObject *result = NULL;
+    WITH_LOCKED(self)
+    if (packer_check(self, method)) {
+        unsigned char *p = pack_start(&c, &self->options);
+        if (c.w.end - p < HEADER_MAX)
+            p = writer_grow(&c.w, p, HEADER_MAX);
+        if (p)
+            result = packer_result(self, &c.w, is_map ? write_map(p, (size_t)n) : write_array(p, (size_t)n));
+        else
+            writer_drop(&c.w);
+    }
+    END_LOCKED()
+    return result;
+}
+
+static PyObject *packer_pack_array_header(PyObject *self, PyObject *size)
+{
+    return packer_pack_header(self, size, "pack_array_header", "array", false);
+}
+
+static PyObject *packer_pack_map_header(PyObject *self, PyObject *size)
+{
+    return packer_pack_header(self, size, "pack_map_header", "map", true);
+}
+
+static PyObject *packer_pack_ext_type(PyObject *object, PyObject *const *args, Py_ssize_t n_args, PyObject *names)
+{
+    Packer *self = (Packer *)object;
+    PyObject *positional[2] = {NULL};
+    pack_context c;
+    if (arguments_read(&pack_ext_type_signature, args, n_args, names, positional, NULL) < 0)
+        return NULL;
+    long code = PyLong_AsLong(positional[0]);
+    if (code == -1 && PyErr_Occurred())
+        return NULL;
+    if (code < -128 || code > 127) {
+        PyErr_Format(PyExc_OverflowError, "typecode must be -128..127, not %ld", code);
+        return NULL;
+    }
+    PyObject *data = positional[1], *result = NULL;
+    if (!PyBytes_Check(data) && !PyByteArray_Check(data)) {
+        PyErr_Format(PyExc_TypeError, "data must be bytes, not %.100s", Py_TYPE(data)->tp_name);
+        return NULL;
+    }
+    WITH_LOCKED(self)
+    if (packer_check(self, "pack_ext_type")) {
+        unsigned char *p = pack_start(&c, &self->options);
+        p = PyBytes_Check(data)
+                ? pack_ext(&c, p, (int)code, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+                : pack_ext(&c, p, (int)code, PyByteArray_AS_STRING(data), PyByteArray_GET_SIZE(data));
+        if (p)
+            result = packer_result(self, &c.w, p);
+        else
+            writer_drop(&c.w);
+    }
+    END_LOCKED()
+    return result;
+}
+
+static PyObject *packer_reset(PyObject *object, PyObject *unused)
+{
+    Packer *self = (Packer *)object;
+    bool done = false;
+    (void)unused;
+    WITH_LOCKED(self)
+    if (packer_check(self, "reset")) {
+        self->size = 0;
+        done = !self->options.buffer || PyByteArray_Resize(self->options.buffer, 0) == 0;
+    }
+    END_LOCKED()
+    return done ? new_ref(Py_None) : NULL;
+}
+
+static PyObject *packer_bytes(PyObject *object, PyObject *unused)
+{
+    Packer *self = (Packer *)object;
+    PyObject *result = NULL, *buffer = self->options.buffer;
+    (void)unused;
+    WITH_LOCKED(self)
+    if (!self->under_way || !packer_called_from_within(self, "bytes"))
+        result = buffer ? PyBytes_FromStringAndSize(PyByteArray_AS_STRING(buffer), PyByteArray_GET_SIZE(buffer))
+                        : PyBytes_FromStringAndSize((char *)self->data, self->size);
+    END_LOCKED()
+    return result;
+}
+
+static int packer_get_buffer(PyObject *object, Py_buffer *view, int flags)
+{
+    Packer *self = (Packer *)object;
+    int result = -1;
+    view->obj = NULL;
+    if (self->under_way && packer_called_from_within(self, "getbuffer"))
+        return -1;
+    if (self->options.buffer) {
+        if (flags & PyBUF_WRITABLE) {
+            PyErr_SetString(PyExc_BufferError, "Object is not writable.");
+            return -1;
+        }
+        result = PyObject_GetBuffer(self->options.buffer, view, flags);
+        view->readonly = 1;
+        return result;
+    }
+    WITH_LOCKED(self)
+    result = PyBuffer_FillInfo(view, object, self->data ? self->data : bytes_of_nothing, self->size, 1, flags);
+    if (result == 0)
+        self->exports++;
+    END_LOCKED()
+    return result;
+}
+
+static void packer_release_buffer(PyObject *object, Py_buffer *view)
+{
+    Packer *self = (Packer *)object;
+    (void)view;
+    WITH_LOCKED(self)
+    self->exports--;
+    END_LOCKED()
+}
+
+static PyObject *packer_getbuffer(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return PyMemoryView_FromObject(object);
+}
+
+#define FASTCALL (METH_FASTCALL | METH_KEYWORDS)
+#define AS_METHOD(function) ((PyCFunction)(void (*)(void))(function))
+
+#define PACKER_SIGNATURE \
+    "default=None, use_single_float=False, autoreset=True, use_bin_type=True, strict_types=False, " \
+    "datetime=False, unicode_errors=None, buf_size=262144, max_depth=1024, max_total_bytes=-1, " \
+    "max_total_items=-1, sort_keys=False, dataclass=False, date=False, uuid=False, enum=False, " \
+    "decimal=False, numpy=False"
+
+static const char *cpkg_msgpack_packer_signature(void)
+{
+    return "(*, " PACKER_SIGNATURE ", buffer=None)";
+}
+
+static PyMethodDef packer_methods[] = {
+    {"pack", packer_pack, METH_O,
+     "pack($self, obj, /)\n--\n\nPack one object; return its bytes, or None where they are kept (autoreset=False, "
+     "buffer)."},
+    {"pack_map_pairs", packer_pack_map_pairs, METH_O,
+     "pack_map_pairs($self, pairs, /)\n--\n\nPack a sequence of (key, value) pairs as a map."},
+    {"pack_array_header", packer_pack_array_header, METH_O,
+     "pack_array_header($self, size, /)\n--\n\nPack the header of an array; its `size` items have to follow."},
+    {"pack_map_header", packer_pack_map_header, METH_O,
+     "pack_map_header($self, size, /)\n--\n\nPack the header of a map; its `size` pairs have to follow."},
+    {"pack_ext_type", AS_METHOD(packer_pack_ext_type), FASTCALL,
+     "pack_ext_type($self, typecode, data)\n--\n\nPack bytes as an extension of type -128..127."},
+    {"reset", packer_reset, METH_NOARGS, "reset($self)\n--\n\nEmpty the buffer."},
+    {"bytes", packer_bytes, METH_NOARGS, "bytes($self)\n--\n\nReturn a copy of the buffer."},
+    {"getbuffer", packer_getbuffer, METH_NOARGS,
+     "getbuffer($self)\n--\n\nReturn a read-only memoryview of the buffer; while it lives the Packer cannot pack."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot packer_slots[] = {
+    {Py_tp_doc, "Pack objects one after another (replaces `msgpack.Packer`).\n\n"
+                "The options are described with `cpkg.msgpack.Packer`."},
+    {Py_tp_new, packer_new},
+    {Py_tp_init, packer_init},
+    {Py_tp_dealloc, packer_dealloc},
+    {Py_tp_traverse, packer_traverse},
+    {Py_tp_clear, packer_clear},
+    {Py_tp_methods, packer_methods},
+    {Py_bf_getbuffer, packer_get_buffer},
+    {Py_bf_releasebuffer, packer_release_buffer},
+    {0, NULL},
+};
+
+static PyType_Spec packer_spec = {
+    .name = "cpkg._native.msgpack.cpython.Packer",
+    .basicsize = sizeof(Packer),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .slots = packer_slots,
+};

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unpackb, unpackb_from and unpack: whole messages. */
+
+/* The bytes of a buffer; `view` must be released. Any contiguous buffer of single bytes serves, others are copied or
+   refused, as msgpack does. */
+static int input_get(PyObject *o, Py_buffer *view)
+{
+    if (PyObject_GetBuffer(o, view, PyBUF_FULL_RO) < 0)
+        return -1;
+    if (view->itemsize != 1) {
+        PyBuffer_Release(view);
+        PyErr_SetString(PyExc_BufferError, "cannot unpack from multi-byte object");
+        return -1;
+    }
+    if (PyBuffer_IsContiguous(view, 'C'))
+        return 0;
+    PyBuffer_Release(view);
+    PyObject *contiguous = PyMemoryView_GetContiguous(o, PyBUF_READ, 'C');
+    if (!contiguous)
+        return -1;
+    int result = PyObject_GetBuffer(contiguous, view, PyBUF_SIMPLE);
+    Py_DECREF(contiguous);
+    return result;
+}
+
+/* Unpack the object at `offset`; *end is where it ends, or NULL if the input must end there. `source` is what the
+   data belongs to. */
+static ALWAYS_INLINE PyObject *unpack_data(const unpack_options *options, const unsigned char *data, Py_ssize_t size,
+                                           Py_ssize_t offset, PyObject *source, Py_ssize_t *end)
+{
+    parser ps;
+    arenas_ahead ahead;
+    PyObject *o = NULL;
+    parser_init(&ps, options, size - offset);
+    ps.source = source;
+    const bool hooks = parser_has_hooks(options);
+    ps.gc_held = !hooks && gc_hold(size - offset);
+    arenas_hold(&ahead, hooks ? 0 : size - offset);
+    enum parse_result outcome = parser_run(&ps, data, size, &offset, &o);
+    arenas_release(&ahead);
+    parser_free(&ps);
+    if (ps.gc_held)
+        gc_resume(true);
+
+    if (UNLIKELY(outcome == PARSE_MORE)) {
+        PyErr_SetString(S.TruncatedError, "Unpack failed: incomplete input");
+        error_set_offset((uint64_t)offset);
+    }
+    else if (outcome == PARSE_DONE && end)
+        *end = offset;
+    else if (UNLIKELY(outcome == PARSE_DONE && offset < size)) {
+        PyObject *extra = PyBytes_FromStringAndSize((const char *)data + offset, size - offset);
+        PyObject *error = extra ? PyObject_CallFunctionObjArgs(S.ExtraData, o, extra, NULL) : NULL;
+        if (error) {
+            PyErr_SetObject(S.ExtraData, error);
+            error_set_offset((uint64_t)offset);
+        }
+        Py_XDECREF(error);
+        Py_XDECREF(extra);
+        Py_CLEAR(o);
+    }
+    return o;
+}
+
+static PyObject *unpack_object(unpack_options *options, PyObject *packed, Py_ssize_t offset, Py_ssize_t *end)
+{
+    Py_buffer view;
+    PyObject *o = NULL;
+    if (unpack_options_check(options) < 0 || input_get(packed, &view) < 0)
+        return NULL;
+    if (offset < 0 || offset > view.len)
+        PyErr_Format(PyExc_ValueError, "offset %zd is outside of the buffer of %zd bytes", offset, view.len);
+    else
+        o = unpack_data(options, view.buf, view.len, offset, view.obj ? view.obj : packed, end);
+    PyBuffer_Release(&view);
+    return o;
+}
+
+/*
+ * These three have a default that a text signature cannot spell (ext_hook=ExtType), and a builtin function has no
+ * other. So they are objects of a type of their own, called by vectorcall as builtins are, whose __signature__ is
+ * made from its text when somebody asks.
+ */
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    const char *name, *signature, *doc;
+} unpack_function;
+
+static PyObject *unpackb(PyObject *callable, PyObject *const *args, size_t n, PyObject *keyword_names)
+{
+    const Py_ssize_t n_args = PyVectorcall_NARGS(n);
+    (void)callable;
+    if (LIKELY(n_args == 1 && !keyword_names) && LIKELY(PyBytes_CheckExact(args[0])))
+        return unpack_data(&default_unpack_options, (const unsigned char *)PyBytes_AS_STRING(args[0]),
+                           PyBytes_GET_SIZE(args[0]), 0, args[0], NULL);
+    unpack_options options = default_unpack_options;
+    PyObject *positional[1] = {NULL};
+    if (arguments_read(&unpackb_signature, args, n_args, keyword_names, positional, &options) < 0)
+        return NULL;
+    return unpack_object(&options, positional[0], 0, NULL);
+}
+
+static PyObject *unpackb_from(PyObject *callable, PyObject *const *args, size_t n, PyObject *keyword_names)
+{
+    unpack_options options = default_unpack_options;
+    PyObject *positional[2] = {NULL};
+    Py_ssize_t offset = 0, end;
+    (void)callable;
+    if (arguments_read(&unpackb_from_signature, args, PyVectorcall_NARGS(n), keyword_names, positional, &options) < 0)
+        return NULL;
+    if (positional[1]) {
+        offset = PyNumber_AsSsize_t(positional[1], PyExc_OverflowError);
+        if (offset == -1 && PyErr_Occurred())
+            return NULL;
+    }
+    PyObject *o = unpack_object(&options, positional[0], offset, &end);
+    return o ? Py_BuildValue("Nn", o, end) : NULL;
+}
+
+static PyObject *unpack(PyObject *callable, PyObject *const *args, size_t n, PyObject *keyword_names)
+{
+    unpack_options options = default_unpack_options;
+    PyObject *positional[1] = {NULL};
+    (void)callable;
+    if (arguments_read(&unpack_signature, args, PyVectorcall_NARGS(n), keyword_names, positional, &options) < 0)
+        return NULL;
+    PyObject *packed = PyObject_CallMethodObjArgs(positional[0], S.str_read, NULL);
+    if (!packed)
+        return NULL;
+    PyObject *o = unpack_object(&options, packed, 0, NULL);
+    Py_DECREF(packed);
+    return o;
+}
+
+#define UNPACK_SIGNATURE \
+    "object_hook=None, list_hook=None, use_list=True, raw=False, timestamp=0, strict_map_key=True, " \
+    "unicode_errors=None, object_pairs_hook=None, ext_hook=ExtType, max_str_len=-1, max_bin_len=-1, " \
+    "max_array_len=-1, max_map_len=-1, max_ext_len=-1, max_depth=1024, max_total_items=-1, max_total_bytes=-1, " \
+    "tuple_keys=False, bin_view=False, raw_depth=-1)"
+
+static const unpack_function unpack_functions[] = {
+    {PyObject_HEAD_INIT(NULL) unpackb, "unpackb", "(packed, *, " UNPACK_SIGNATURE,
+     "Unpack the one object that a buffer holds (replaces `msgpack.unpackb`).\n\n"
+     "The options are described with `cpkg.msgpack.unpackb`."},
+    {PyObject_HEAD_INIT(NULL) unpackb_from, "unpackb_from", "(buffer, offset=0, *, " UNPACK_SIGNATURE,
+     "Unpack the object at an offset of a buffer; return it and where it ends.\n\n"
+     "The options are described with `cpkg.msgpack.unpackb`."},
+    {PyObject_HEAD_INIT(NULL) unpack, "unpack", "(stream, *, " UNPACK_SIGNATURE,
+     "Unpack the one object that `stream.read()` gives (replaces `msgpack.unpack`).\n\n"
+     "The options are described with `cpkg.msgpack.unpackb`."},
+};
+
+static PyObject *unpack_function_name(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyUnicode_FromString(((unpack_function *)self)->name);
+}
+
+static PyObject *unpack_function_doc(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyUnicode_FromString(((unpack_function *)self)->doc);
+}
+
+static PyObject *unpack_function_module(PyObject *self, void *unused)
+{
+    (void)self;
+    (void)unused;
+    return new_ref(S.module_name);
+}
+
+static PyObject *unpack_function_signature(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyObject_CallFunction(S.signature_of, "s", ((unpack_function *)self)->signature);
+}
+
+static PyObject *unpack_function_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("<built-in function %s>", ((unpack_function *)self)->name);
+}
+
+/* Pickled and copied by name, as functions are. */
+static PyObject *unpack_function_reduce(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyUnicode_FromString(((unpack_function *)self)->name);
+}
+
+static void unpack_function_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyGetSetDef unpack_function_attributes[] = {
+    {"__name__", unpack_function_name, NULL, NULL, NULL},
+    {"__qualname__", unpack_function_name, NULL, NULL, NULL},
+    {"__doc__", unpack_function_doc, NULL, NULL, NULL},
+    {"__module__", unpack_function_module, NULL, NULL, NULL},
+    {"__signature__", unpack_function_signature, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef unpack_function_methods[] = {
+    {"__reduce__", unpack_function_reduce, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef unpack_function_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(unpack_function, vectorcall), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot unpack_function_slots[] = {
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_repr, unpack_function_repr},
+    {Py_tp_dealloc, unpack_function_dealloc},
+    {Py_tp_getset, unpack_function_attributes},
+    {Py_tp_methods, unpack_function_methods},
+    {Py_tp_members, unpack_function_members},
+    {0, NULL},
+};
+
+#ifdef Py_TPFLAGS_HAVE_VECTORCALL
+#define VECTORCALL_FLAG Py_TPFLAGS_HAVE_VECTORCALL
+#else
+#define VECTORCALL_FLAG _Py_TPFLAGS_HAVE_VECTORCALL
+#endif
+
+static PyType_Spec unpack_function_spec = {
+    .name = "cpkg._native.msgpack.cpython.unpack_function",
+    .basicsize = sizeof(unpack_function),
+    .flags = Py_TPFLAGS_DEFAULT | VECTORCALL_FLAG,
+    .slots = unpack_function_slots,
+};
+
+static PyObject *unpack_function_new(PyObject *type, const unpack_function *from)
+{
+    unpack_function *self = (unpack_function *)type_alloc(type);
+    if (self) {
+        self->vectorcall = from->vectorcall;
+        self->name = from->name;
+        self->signature = from->signature;
+        self->doc = from->doc;
+    }
+    return (PyObject *)self;
+}

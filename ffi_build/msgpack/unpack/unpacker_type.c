@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The type Unpacker: a stream of messages, from feed() or from a file. */
+
+/* An idle Unpacker gives back a buffer above this. */
+#define IDLE_CAPACITY (16 * 1024)
+
+enum unpack_mode { MODE_NONE, MODE_UNPACK, MODE_SKIP, MODE_RAW, MODE_ARRAY_HEADER, MODE_MAP_HEADER };
+
+typedef struct {
+    PyObject_HEAD
+    unpack_options options; /* owns its objects */
+    parser ps;
+    unsigned char *buffer;
+    Py_ssize_t head, tail, capacity; /* buffer[head:tail] is not consumed */
+    uint64_t base;                   /* offset of buffer[0] in the stream */
+    uint64_t floor;                  /* offset that was reached when data last came in */
+    uint64_t start;                  /* offset of the object that is unpacked or was last */
+    arenas_ahead *ahead;             /* for an object that is large and not complete yet, else NULL */
+    enum unpack_mode mode;           /* the operation that an incomplete object has to be continued with */
+    busy_flag busy;
+} Unpacker;
+
+static PyObject *unpacker_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    (void)args;
+    (void)keywords;
+    Unpacker *self = (Unpacker *)type->tp_alloc(type, 0);
+    if (self) {
+        self->options = default_unpack_options;
+        self->options.ext_hook = NULL; /* owns nothing until __init__ */
+        parser_init(&self->ps, &self->options, self->options.max_buffer_size);
+    }
+    return (PyObject *)self;
+}
+
+#define UNPACKER_OBJECTS(visit) \
+    visit(self->options.file_like); \
+    visit(self->options.object_hook); \
+    visit(self->options.object_pairs_hook); \
+    visit(self->options.list_hook); \
+    visit(self->options.ext_hook); \
+    visit(self->options.unicode_errors)
+
+static int unpacker_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Unpacker *self = (Unpacker *)object;
+    Py_VISIT(Py_TYPE(object));
+    UNPACKER_OBJECTS(Py_VISIT);
+    for (Py_ssize_t i = 0; i < self->ps.top; i++) {
+        Py_VISIT(self->ps.frames[i].obj);
+        Py_VISIT(self->ps.frames[i].key);
+    }
+    return 0;
+}
+
+static int unpacker_clear(PyObject *object)
+{
+    Unpacker *self = (Unpacker *)object;
+    parser_clear(&self->ps);
+    arenas_drop_kept(&self->ahead);
+    UNPACKER_OBJECTS(Py_CLEAR);
+    return 0;
+}
+
+static void unpacker_dealloc(PyObject *object)
+{
+    Unpacker *self = (Unpacker *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    unpacker_clear(object);
+    parser_free(&self->ps);
+    PyMem_Free(self->buffer);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static NEVER_INLINE bool unpacker_refuse(const char *method)
+{
+    PyErr_Format(PyExc_RuntimeError, "Unpacker.%s() cannot be called while unpacking is in progress", method);
+    return false;
+}
+
+static ALWAYS_INLINE bool unpacker_enter(Unpacker *self, const char *method)
+{
+    return LIKELY(busy_take(&self->busy)) || unpacker_refuse(method);
+}
+
+static int unpacker_init(PyObject *object, PyObject *args, PyObject *keywords)
+{
+    Unpacker *self = (Unpacker *)object;
+    unpack_options options = default_unpack_options;
+    PyObject *positional[1] = {NULL};
+    if (arguments_read_init(&unpacker_signature, args, keywords, positional, &options) < 0)
+        return -1;
+    if (options.max_buffer_size == 0)
+        options.max_buffer_size = INT32_MAX;
+    if (options.max_buffer_size < 0 || options.read_size < 0) {
+        PyErr_SetString(PyExc_ValueError, "max_buffer_size and read_size must be 0 or more");
+        return -1;
+    }
+    if (options.read_size > options.max_buffer_size) {
+        PyErr_SetString(PyExc_ValueError, "read_size should be less or equal to max_buffer_size");
+        return -1;
+    }
+    if (options.read_size == 0)
+        options.read_size = options.max_buffer_size < 1024 * 1024 ? options.max_buffer_size : 1024 * 1024;
+    /* no str, bin or ext longer than the buffer ever comes to be complete in it */
+    Py_ssize_t *const lengths[] = {&options.max_str_len, &options.max_bin_len, &options.max_ext_len};
+    for (size_t i = 0; i < COUNT_OF(lengths); i++)
+        if (*lengths[i] == -1)
+            *lengths[i] = options.max_buffer_size;
+    if (unpack_options_check(&options) < 0)
+        return -1;
+    if (positional[0] && positional[0] != Py_None) {
+        PyObject *read = PyObject_GetAttr(positional[0], S.str_read);
+        if (!read)
+            return -1;
+        int callable = PyCallable_Check(read);
+        Py_DECREF(read);
+        if (!callable) {
+            PyErr_SetString(PyExc_TypeError, "`file_like.read` must be a callable.");
+            return -1;
+        }
+        options.file_like = positional[0];
+    }
+    if (!unpacker_enter(self, "__init__"))
+        return -1;
+    Py_XINCREF(options.file_like);
+    Py_XINCREF(options.object_hook);
+    Py_XINCREF(options.object_pairs_hook);
+    Py_XINCREF(options.list_hook);
+    Py_XINCREF(options.ext_hook);
+    Py_XINCREF(options.unicode_errors);
+    unpacker_clear(object);
+    parser_free(&self->ps);
+    self->options = options;
+    parser_init(&self->ps, &self->options, options.max_buffer_size);
+    PyMem_Free(self->buffer);
+    self->buffer = NULL;
+    self->head = self->tail = self->capacity = 0;
+    self->base = self->floor = 0;
+    self->mode = MODE_NONE;
+    busy_drop(&self->busy);
+    return 0;
+}
+
+/* How far into the value that is cut the header has been read: as msgpack counts, its leading byte and its length
+   field once that is complete. */
+static Py_ssize_t unpacker_header_read(const Unpacker *self)
+{
+    if (self->mode != MODE_UNPACK && self->mode != MODE_SKIP && self->mode != MODE_RAW)
+        return 0;
+    if (self->head == self->tail)
+        return 0;
+    unsigned char lead = self->buffer[self->head];
+    if (lead < 0xc0 || lead >= 0xe0)
+        return 1;
+    Py_ssize_t length_size = header_shapes[lead - 0xc0].length_size;
+    return self->tail - self->head > length_size ? 1 + length_size : 1;
+}
+
+/* The first byte that is still needed: an unfinished Raw is cut out of the buffer when it is complete. */
+static Py_ssize_t unpacker_keep(const Unpacker *self)
+{
+    if (self->ps.skipping && !self->ps.discard)
+        return (Py_ssize_t)(self->ps.skip_start - self->base);
+    return self->head;
+}
+
+static int unpacker_append(Unpacker *self, const unsigned char *data, Py_ssize_t size)
+{
+    Py_ssize_t waiting = self->tail - self->head - unpacker_header_read(self);
+    if (size > self->options.max_buffer_size - waiting) {
+        PyErr_Format(S.BufferFull, "more than max_buffer_size(%zd) bytes wait to be unpacked",
+                     self->options.max_buffer_size);
+        return -1;
+    }
+    self->floor = self->base + (uint64_t)self->head;
+    if (size > self->capacity - self->tail) {
+        Py_ssize_t keep = unpacker_keep(self), kept = self->tail - keep;
+        /* Moving what is kept costs its size: worth it when as much was consumed, else grow. */
+        if (keep > 0 && kept <= keep) {
+            memmove(self->buffer, self->buffer + keep, (size_t)kept);
+            self->base += (uint64_t)keep;
+            self->head -= keep;
+            self->tail = kept;
+        }
+        if (size > self->capacity - self->tail) {
+            Py_ssize_t capacity = self->tail + size;
+            if (capacity < PY_SSIZE_T_MAX / 2 && self->tail > 0)
+                capacity += capacity;
+            unsigned char *grown = PyMem_Realloc(self->buffer, (size_t)capacity);
+            if (!grown) {
+                PyErr_NoMemory();
+                return -1;
+            }
+            self->buffer = grown;
+            self->capacity = capacity;
+        }
+    }
+    memcpy(self->buffer + self->tail, data, (size_t)size);
+    self->tail += size;
+    return 0;
+}
+
+/* After an operation: everything consumed means that the buffer can start over, or go. */
+static ALWAYS_INLINE void unpacker_settle(Unpacker *self)
+{
+    if (self->head == self->tail && unpacker_keep(self) == self->head) {
+        self->base += (uint64_t)self->head;
+        self->head = self->tail = 0;
+        if (UNLIKELY(self->capacity > IDLE_CAPACITY)) {
+            PyMem_Free(self->buffer);
+            self->buffer = NULL;
+            self->capacity = 0;
+        }
+    }
+}
+
+static PyObject *unpacker_feed(PyObject *object, PyObject *data)
+{
+    Unpacker *self = (Unpacker *)object;
+    Py_buffer view;
+    if (!unpacker_enter(self, "feed"))
+        return NULL;
+    int result = -1;
+    if (self->options.file_like)
+        PyErr_SetString(PyExc_AssertionError, "unpacker.feed() is not be able to use with `file_like`.");
+    else if (input_get(data, &view) == 0) {
+        result = unpacker_append(self, view.buf, view.len);
+        PyBuffer_Release(&view);
+    }
+    busy_drop(&self->busy);
+    if (result < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* Read more from the file; at its end it is dropped. */
+static int unpacker_read_file(Unpacker *self)
+{
+    Py_ssize_t room =
+        self->options.max_buffer_size - (self->tail - self->head - unpacker_header_read(self));
+    if (room <= 0) {
+        PyErr_Format(S.BufferFull, "more than max_buffer_size(%zd) bytes wait to be unpacked",
+                     self->options.max_buffer_size);
+        return -1;
+    }
+    PyObject *count = PyLong_FromSsize_t(room < self->options.read_size ? room : self->options.read_size);
+    PyObject *data =
+        count ? PyObject_CallMethodObjArgs(self->options.file_like, S.str_read, count, NULL) : NULL;
+    Py_XDECREF(count);
+    if (!data)
+        return -1;
+    int some = PyObject_IsTrue(data), result = some < 0 ? -1 : 0;
+    if (some > 0) {
+        Py_buffer view;
+        result = input_get(data, &view);
+        if (result == 0) {
+            result = unpacker_append(self, view.buf, view.len);
+            PyBuffer_Release(&view);
+        }
+    }
+    else if (some == 0)
+        Py_CLEAR(self->options.file_like);
+    Py_DECREF(data);
+    return result;
+}
+
+/* The header of an array or a map alone. */
+static enum parse_result unpacker_header(Unpacker *self, PyObject **result)
+{
+    const unsigned char *p = self->buffer + self->head;
+    const bool map = self->mode == MODE_MAP_HEADER;
+    const unsigned char fix = map ? 0x80 : 0x90, wide = map ? 0xde : 0xdc;
+    Py_ssize_t available = self->tail - self->head, size;
+    uint32_t n;
+    if ((*p & 0xf0) == fix) {
+        n = *p & 0x0f;
+        size = 1;
+    }
+    else if (*p == wide || *p == wide + 1) {
+        size = *p == wide ? 3 : 5;
+        if (available < size)
+            return PARSE_MORE;
+        n = size == 3 ? read16(p + 1) : read32(p + 1);
+    }
+    else {
+        PyErr_SetString(PyExc_ValueError, "Unexpected type header on stream");
+        error_set_offset(self->base + (uint64_t)self->head);
+        return PARSE_ERROR;
+    }
+    *result = PyLong_FromUnsignedLong(n);
+    if (!*result)
+        return PARSE_ERROR;
+    self->head += size;
+    return PARSE_DONE;
+}
+
+static enum parse_result unpacker_step(Unpacker *self, PyObject **result)
+{
+    if (self->mode == MODE_ARRAY_HEADER || self->mode == MODE_MAP_HEADER)
+        return unpacker_header(self, result);
+    parser *ps = &self->ps;
+    ps->base = self->base;
+    ps->discard = self->mode == MODE_SKIP;
+    ps->counts = self->mode == MODE_UNPACK;
+    ps->raw_top = self->mode == MODE_UNPACK ? self->options.raw_depth : 0;
+    const bool hooks = parser_has_hooks(&self->options);
+    ps->gc_held = !hooks && gc_hold(self->tail - self->head);
+    /* what has taken so much already is likely to take more */
+    arenas_hold_kept(&self->ahead, hooks ? 0 : self->base + (uint64_t)self->tail - self->start);
+    enum parse_result outcome = parser_run(ps, self->buffer, self->tail, &self->head, result);
+    arenas_release_kept(self->ahead);
+    if (outcome != PARSE_MORE)
+        arenas_drop_kept(&self->ahead);
+    if (ps->gc_held)
+        gc_resume(true);
+    ps->gc_held = false;
+    /* A value that came in pieces cannot be stepped back over: how much of it is still here is no business of the
+       caller's. */
+    if (outcome == PARSE_ERROR && self->base + (uint64_t)self->head < self->floor)
+        self->head = (Py_ssize_t)(self->floor - self->base);
+    return outcome;
+}
+
+/* One object in the given mode. NULL without an exception: the data is at its end and `iterating`. */
+static PyObject *unpacker_next(Unpacker *self, enum unpack_mode mode, const char *method, bool iterating)
+{
+    PyObject *result = NULL;
+    if (!unpacker_enter(self, method))
+        return NULL;
+    if (UNLIKELY(self->mode != MODE_NONE && self->mode != mode)) {
+        PyErr_SetString(PyExc_ValueError, "Cannot switch unpacking methods while an object is incomplete");
+        busy_drop(&self->busy);
+        return NULL;
+    }
+    for (;;) {
+        enum parse_result outcome = PARSE_MORE;
+        if (self->head < self->tail) {
+            if (self->mode == MODE_NONE)
+                self->start = self->base + (uint64_t)self->head;
+            self->mode = mode;
+            outcome = unpacker_step(self, &result);
+        }
+        if (LIKELY(outcome != PARSE_MORE)) {
+            self->mode = MODE_NONE;
+            break;
+        }
+        if (self->options.file_like) {
+            if (unpacker_read_file(self) < 0)
+                break;
+            continue;
+        }
+        if (!iterating) {
+            PyErr_SetString(S.OutOfData, "No more data to unpack.");
+            error_set_offset(self->base + (uint64_t)self->head);
+        }
+        break;
+    }
+    unpacker_settle(self);
+    busy_drop(&self->busy);
+    return result;
+}
+
+static PyObject *unpacker_unpack(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return unpacker_next((Unpacker *)self, MODE_UNPACK, "unpack", false);
+}
+
+static PyObject *unpacker_skip(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return unpacker_next((Unpacker *)self, MODE_SKIP, "skip", false);
+}
+
+static PyObject *unpacker_unpack_raw(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return unpacker_next((Unpacker *)self, MODE_RAW, "unpack_raw", false);
+}
+
+static PyObject *unpacker_read_array_header(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return unpacker_next((Unpacker *)self, MODE_ARRAY_HEADER, "read_array_header", false);
+}
+
+static PyObject *unpacker_read_map_header(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return unpacker_next((Unpacker *)self, MODE_MAP_HEADER, "read_map_header", false);
+}
+
+static PyObject *unpacker_iternext(PyObject *self)
+{
+    return unpacker_next((Unpacker *)self, MODE_UNPACK, "unpack", true);
+}
+
+static PyObject *unpacker_read_bytes(PyObject *object, PyObject *argument)
+{
+    Unpacker *self = (Unpacker *)object;
+    Py_ssize_t wanted = PyNumber_AsSsize_t(argument, PyExc_OverflowError);
+    if (wanted == -1 && PyErr_Occurred())
+        return NULL;
+    if (wanted < 0) {
+        PyErr_SetString(PyExc_ValueError, "the number of bytes to read must be 0 or more");
+        return NULL;
+    }
+    if (!unpacker_enter(self, "read_bytes"))
+        return NULL;
+    PyObject *result = NULL;
+    if (self->mode != MODE_NONE)
+        PyErr_SetString(PyExc_ValueError, "Cannot switch unpacking methods while an object is incomplete");
+    else {
+        Py_ssize_t available = self->tail - self->head, taken = wanted < available ? wanted : available;
+        result = PyBytes_FromStringAndSize((char *)self->buffer + self->head, taken);
+        if (result) {
+            self->head += taken;
+            unpacker_settle(self);
+        }
+        if (result && taken < wanted && self->options.file_like) {
+            PyObject *rest = PyObject_CallMethod(self->options.file_like, "read", "n", wanted - taken);
+            if (rest && !PyBytes_Check(rest)) {
+                PyErr_Format(PyExc_TypeError, "file_like.read() must return bytes, not %.100s", Py_TYPE(rest)->tp_name);
+                Py_CLEAR(rest);
+            }
+            if (rest) {
+                self->base += (uint64_t)PyBytes_GET_SIZE(rest);
+                PyBytes_ConcatAndDel(&result, rest);
+            }
+            else
+                Py_CLEAR(result);
+        }
+    }
+    busy_drop(&self->busy);
+    return result;
+}
+
+static PyObject *unpacker_tell(PyObject *object, PyObject *unused)
+{
+    Unpacker *self = (Unpacker *)object;
+    (void)unused;
+    return PyLong_FromUnsignedLongLong(self->base + (uint64_t)(self->head + unpacker_header_read(self)));
+}
+
+static const char *cpkg_msgpack_unpacker_signature(void)
+{
+    return "(file_like=None, *, read_size=0, use_list=True, raw=False, timestamp=0, strict_map_key=True, "
+           "object_hook=None, object_pairs_hook=None, list_hook=None, unicode_errors=None, "
+           "max_buffer_size=104857600, ext_hook=ExtType, max_str_len=-1, max_bin_len=-1, max_array_len=-1, "
+           "max_map_len=-1, max_ext_len=-1, max_depth=1024, max_total_items=-1, max_total_bytes=-1, "
+           "tuple_keys=False, bin_view=False, raw_depth=-1)";
+}
+
+static PyMethodDef unpacker_methods[] = {
+    {"feed", unpacker_feed, METH_O, "feed($self, next_bytes, /)\n--\n\nAppend bytes to the input."},
+    {"unpack", unpacker_unpack, METH_NOARGS,
+     "unpack($self)\n--\n\nUnpack one object; OutOfData if the input ends before it does."},
+    {"skip", unpacker_skip, METH_NOARGS, "skip($self)\n--\n\nPass over one object."},
+    {"unpack_raw", unpacker_unpack_raw, METH_NOARGS,
+     "unpack_raw($self)\n--\n\nReturn the next object undecoded, as a Raw."},
+    {"read_array_header", unpacker_read_array_header, METH_NOARGS,
+     "read_array_header($self)\n--\n\nReturn the size of the array that comes next; unpack its items one by one."},
+    {"read_map_header", unpacker_read_map_header, METH_NOARGS,
+     "read_map_header($self)\n--\n\nReturn the size of the map that comes next; unpack its keys and values one by one."},
+    {"read_bytes", unpacker_read_bytes, METH_O,
+     "read_bytes($self, nbytes, /)\n--\n\nReturn up to `nbytes` raw bytes of the input."},
+    {"tell", unpacker_tell, METH_NOARGS, "tell($self)\n--\n\nReturn how many bytes of the input were consumed."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot unpacker_slots[] = {
+    {Py_tp_doc, "Unpack objects from a stream (replaces `msgpack.Unpacker`).\n\n"
+                "The options are described with `cpkg.msgpack.Unpacker`."},
+    {Py_tp_new, unpacker_new},
+    {Py_tp_init, unpacker_init},
+    {Py_tp_dealloc, unpacker_dealloc},
+    {Py_tp_traverse, unpacker_traverse},
+    {Py_tp_clear, unpacker_clear},
+    {Py_tp_methods, unpacker_methods},
+    {Py_tp_iter, PyObject_SelfIter},
+    {Py_tp_iternext, unpacker_iternext},
+    {0, NULL},
+};
+
+static PyType_Spec unpacker_spec = {
+    .name = "cpkg._native.msgpack.cpython.Unpacker",
+    .basicsize = sizeof(Unpacker),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .slots = unpacker_slots,
+};

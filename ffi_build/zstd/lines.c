@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lines of text straight from the decompressed bytes; part of zstd/builtins.c.
+ *
+ * An io.TextIOWrapper decodes a chunk, then finds and copies the lines in that, and looks whether its file is closed
+ * for each of them: most of the time that reading lines takes. Here next() and readline() find a line's end in the
+ * memory that was decompressed into (LineBuffer), and copy the line into its str: nothing is decoded ahead, so there
+ * is no second position. What is out of the ordinary (other newlines, bytes that do not decode, a line longer than
+ * the memory, a last one without an end) is left to io.TextIOWrapper's own methods, which read on from the same position.
+ * Once anything else has taken bytes they may lie in io.TextIOWrapper, so lines come from there too from then on; a
+ * seek() ends that. The rest, and the lock for it, is in Python (cpkg/_native/zstd/text_reader.py).
+ */
+
+#if defined(__SSE2__) && defined(__GNUC__)
+#include <emmintrin.h>
+#define HAVE_LINE_SIMD
+#endif
+
+/*
+ * Lines that were given are kept for a while, to be made into others when nobody else has them any longer: a loop over
+ * the lines drops each before it asks for the next but one, and allocating and freeing them took a tenth of its time.
+ * There are two for each size of block that Python's allocator has, so that a str that lives on takes no more memory.
+ */
+enum { LINE_ALIGNMENT = 16, LINE_BLOCKS = 512 / LINE_ALIGNMENT };
+
+typedef struct {
+    PyObject_HEAD
+    Py_buffer memory; /* exported by a bytearray, which cannot be resized meanwhile */
+    Py_ssize_t position;
+    Py_ssize_t end;
+    char is_utf8;      /* what the text is in; else ASCII */
+    char has_returns;  /* whether "\r" ends a line as well */
+    char translates;   /* whether "\r\n" becomes "\n" */
+    char has_given;    /* whether bytes may have been taken that were not given as a line */
+    char has_lines;    /* whether lines that end with "\n" were given */
+    char has_pairs;    /* whether lines that end with "\r\n" were */
+    char is_iterating; /* whether the last of them were given by next() */
+    PyObject *made[LINE_BLOCKS][2]; /* by (size of the object - 1) / LINE_ALIGNMENT */
+} LineBuffer;
+
+/* LineBuffer(memory): take the bytearray that is decompressed into. */
+static int line_buffer_init(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    (void)kwargs;
+    return take_memory(&((LineBuffer *)self)->memory, args, "O!:LineBuffer");
+}
+
+/* Let go of the lines. */
+static void line_buffer_forget(LineBuffer *buffer)
+{
+    for (int block = 0; block < LINE_BLOCKS; block++) {
+        Py_CLEAR(buffer->made[block][0]);
+        Py_CLEAR(buffer->made[block][1]);
+    }
+}
+
+static void line_buffer_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    line_buffer_forget((LineBuffer *)self);
+    PyBuffer_Release(&((LineBuffer *)self)->memory);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+/* Give `size` of the bytes held. */
+static PyObject *line_buffer_give(LineBuffer *buffer, Py_ssize_t size)
+{
+    const char *start = (const char *)buffer->memory.buf + buffer->position;
+    PyObject *bytes = PyBytes_FromStringAndSize(size > 0 ? start : NULL, size);
+    if (bytes != NULL) {
+        buffer->position += size;
+        buffer->has_given = 1;
+    }
+    return bytes;
+}
+
+/* Return how many of the bytes held a caller asks for at most, or -1 with an exception set. */
+static Py_ssize_t line_buffer_limit(LineBuffer *buffer, PyObject *number)
+{
+    Py_ssize_t limit = PyNumber_AsSsize_t(number, NULL);
+    if (limit == -1 && PyErr_Occurred()) {
+        return -1;
+    }
+    Py_ssize_t held = buffer->end - buffer->position;
+    return limit < 0 ? 0 : limit < held ? limit : held;
+}
+
+PyDoc_STRVAR(line_buffer_take_doc, "_take(size, /)\n--\n\nReturn up to that many of the bytes held, and move on.");
+
+static PyObject *line_buffer_take(PyObject *self, PyObject *number)
+{
+    Py_ssize_t size = line_buffer_limit((LineBuffer *)self, number);
+    return size < 0 ? NULL : line_buffer_give((LineBuffer *)self, size);
+}
+
+PyDoc_STRVAR(line_buffer_take_line_doc,
+             "_take_line(size, /)\n--\n\nDo the same as far as the end of the line, if that is among them.");
+
+static PyObject *line_buffer_take_line(PyObject *self, PyObject *number)
+{
+    LineBuffer *buffer = (LineBuffer *)self;
+    Py_ssize_t size = line_buffer_limit(buffer, number);
+    if (size > 0) {
+        const char *start = (const char *)buffer->memory.buf + buffer->position;
+        const char *newline = memchr(start, '\n', (size_t)size);
+        size = newline != NULL ? newline + 1 - start : size;
+    }
+    return size < 0 ? NULL : line_buffer_give(buffer, size);
+}
+
+PyDoc_STRVAR(line_buffer_look_doc, "_look()\n--\n\nReturn the bytes held.");
+
+static PyObject *line_buffer_look(PyObject *self, PyObject *unused)
+{
+    LineBuffer *buffer = (LineBuffer *)self;
+    Py_ssize_t held = buffer->end - buffer->position;
+    (void)unused;
+    return PyBytes_FromStringAndSize(held > 0 ? (const char *)buffer->memory.buf + buffer->position : NULL, held);
+}
+
+PyDoc_STRVAR(line_buffer_make_room_doc,
+             "_make_room()\n--\n\nMove the bytes held to the memory's start and return how many they are.");
+
+static PyObject *line_buffer_make_room(PyObject *self, PyObject *unused)
+{
+    LineBuffer *buffer = (LineBuffer *)self;
+    Py_ssize_t held = buffer->end - buffer->position;
+    (void)unused;
+    if (buffer->position > 0) {
+        memmove(buffer->memory.buf, (const char *)buffer->memory.buf + buffer->position, (size_t)held);
+        buffer->position = 0;
+        buffer->end = held;
+    }
+    return PyLong_FromSsize_t(held);
+}
+
+PyDoc_STRVAR(line_buffer_add_doc, "_add(size, /)\n--\n\nHold that many more, which lie behind the others.");
+
+static PyObject *line_buffer_add(PyObject *self, PyObject *number)
+{
+    LineBuffer *buffer = (LineBuffer *)self;
+    Py_ssize_t size = PyLong_AsSsize_t(number);
+    if (size == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    if (size < 0 || size > buffer->memory.len - buffer->end) {
+        PyErr_SetString(PyExc_ValueError, "size lies outside of the memory");
+        return NULL;
+    }
+    buffer->end += size;
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(line_buffer_move_doc,
+             "_move(distance, /)\n--\n\nMove to other bytes in the memory, and return whether they lie there.");
+
+static PyObject *line_buffer_move(PyObject *self, PyObject *number)
+{
+    LineBuffer *buffer = (LineBuffer *)self;
+    Py_ssize_t distance = PyNumber_AsSsize_t(number, NULL);
+    if (distance == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    int is_there = distance >= -buffer->position && distance <= buffer->end - buffer->position;
+    if (is_there) {
+        buffer->position += distance;
+    }
+    return PyBool_FromLong(is_there);
+}
+
+PyDoc_STRVAR(line_buffer_drop_doc, "_drop()\n--\n\nHold nothing.");
+
+static PyObject *line_buffer_drop(PyObject *self, PyObject *unused)
+{
+    LineBuffer *buffer = (LineBuffer *)self;
+    (void)unused;
+    buffer->position = buffer->end = 0;
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(line_buffer_release_doc, "_release()\n--\n\nHold nothing, and let go of the memory and of lines.");
+
+static PyObject *line_buffer_release(PyObject *self, PyObject *unused)
+{
+    LineBuffer *buffer = (LineBuffer *)self;
+    (void)unused;
+    buffer->position = buffer->end = 0;
+    PyBuffer_Release(&buffer->memory); /* leaves a size of what it was */
+    buffer->memory.len = 0;
+    line_buffer_forget(buffer);
+    Py_RETURN_NONE;
+}
+
+/* What a line has in it. */
+enum { LINE_IS_ASCII = 1, LINE_HAS_RETURN = 2 };
+
+#ifdef HAVE_LINE_SIMD
+/* A bit for each of 64 bytes: the sign bits of four vectors. */
+static inline uint64_t line_signs(__m128i a, __m128i b, __m128i c, __m128i d)
+{
+    return (uint64_t)(unsigned)_mm_movemask_epi8(a) | (uint64_t)(unsigned)_mm_movemask_epi8(b) << 16 |
+           (uint64_t)(unsigned)_mm_movemask_epi8(c) << 32 | (uint64_t)(unsigned)_mm_movemask_epi8(d) << 48;
+}
+#endif
+
+/* Find a line's end (NULL: there is none) and tell what is in front of it, or in all. */
+static inline const char *line_end(const char *start, const char *end, int *what)
+{
+#ifdef HAVE_LINE_SIMD
+    const __m128i newline = _mm_set1_epi8('\n');
+    const __m128i returned = _mm_set1_epi8('\r');
+    uint64_t high = 0;
+    uint64_t has_return = 0;
+    /* 64 bytes at once: that most lines end in them can be predicted, unlike in which 16 */
+    for (; end - start >= 64; start += 64) {
+        const __m128i *at = (const __m128i *)(const void *)start;
+        __m128i a = _mm_loadu_si128(at);
+        __m128i b = _mm_loadu_si128(at + 1);
+        __m128i c = _mm_loadu_si128(at + 2);
+        __m128i d = _mm_loadu_si128(at + 3);
+        uint64_t found = line_signs(_mm_cmpeq_epi8(a, newline), _mm_cmpeq_epi8(b, newline),
+                                    _mm_cmpeq_epi8(c, newline), _mm_cmpeq_epi8(d, newline));
+        uint64_t before = (found - 1) & ~found; /* the bits below the first one set; all of them if there is none */
+        __m128i ra = _mm_cmpeq_epi8(a, returned);
+        __m128i rb = _mm_cmpeq_epi8(b, returned);
+        __m128i rc = _mm_cmpeq_epi8(c, returned);
+        __m128i rd = _mm_cmpeq_epi8(d, returned);
+        /* both at once first, since neither is what most lines have */
+        if ((line_signs(_mm_or_si128(a, ra), _mm_or_si128(b, rb), _mm_or_si128(c, rc), _mm_or_si128(d, rd)) & before) !=
+            0) {
+            high |= line_signs(a, b, c, d) & before;
+            has_return |= line_signs(ra, rb, rc, rd) & before;
+        }
+        if (found != 0) {
+            *what = (high == 0 ? LINE_IS_ASCII : 0) | (has_return != 0 ? LINE_HAS_RETURN : 0);
+            return start + __builtin_ctzll(found);
+        }
+    }
+    for (; start < end && *start != '\n'; start++) {
+        high |= (unsigned char)*start & 0x80u;
+        has_return |= *start == '\r';
+    }
+    *what = (high == 0 ? LINE_IS_ASCII : 0) | (has_return != 0 ? LINE_HAS_RETURN : 0);
+    return start < end ? start : NULL;
+#else
+    const char *newline = memchr(start, '\n', (size_t)(end - start));
+    end = newline != NULL ? newline : end;
+    *what = memchr(start, '\r', (size_t)(end - start)) != NULL ? LINE_HAS_RETURN : 0;
+    while (start < end && (unsigned char)*start < 0x80) {
+        start++;
+    }
+    *what |= start == end ? LINE_IS_ASCII : 0;
+    return newline;
+#endif
+}
+
+/* Do what line_made() does for a line that is not ASCII; NULL without an exception if it is not UTF-8. */
+static PyObject *line_decoded(LineBuffer *buffer, const char *start, Py_ssize_t size, int is_pair)
+{
+    PyObject *memory = buffer->memory.obj; /* making an exception may run a finalizer, and that close the file */
+    char *end = (char *)buffer->memory.buf + buffer->position + size;
+    Py_INCREF(memory);
+    if (is_pair) {
+        end[-2] = '\n'; /* for as long as it is read */
+    }
+    PyObject *line = PyUnicode_DecodeUTF8(start, size - is_pair, NULL);
+    if (is_pair) {
+        end[-2] = '\r';
+    }
+    Py_DECREF(memory);
+    if (line == NULL && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) {
+        PyErr_Clear();
+    }
+    return line;
+}
+
+/* Return whether nobody else has a line, and nothing but its text is to be written anew. */
+static inline int line_is_free(PyObject *line)
+{
+    /* the table of interned text has it without counting */
+    int is_free = line != NULL && Py_REFCNT(line) == 1 && !PyUnicode_CHECK_INTERNED(line);
+#if PY_VERSION_HEX < 0x030C0000
+    is_free = is_free && ((PyASCIIObject *)line)->wstr == NULL;
+#endif
+    return is_free;
+}
+
+/* Return an ASCII str of `length` characters to be written; NULL with an exception set if there is no memory. */
+static inline PyObject *line_new(LineBuffer *buffer, Py_ssize_t length)
+{
+    size_t block = (sizeof(PyASCIIObject) + (size_t)length) / LINE_ALIGNMENT;
+    if (block >= LINE_BLOCKS) {
+        return PyUnicode_New(length, 127);
+    }
+    PyObject **made = buffer->made[block];
+    PyObject *line = made[0];
+    if (!line_is_free(line)) {
+        PyObject *other = PyUnicode_New((Py_ssize_t)((block + 1) * LINE_ALIGNMENT - sizeof(PyASCIIObject) - 1), 127);
+        if (other == NULL) {
+            return NULL;
+        }
+        Py_XDECREF(line);
+        line = other;
+    }
+    made[0] = made[1];
+    made[1] = line;
+    ((PyASCIIObject *)line)->hash = -1;
+    ((PyASCIIObject *)line)->length = length;
+    ((char *)((PyASCIIObject *)line + 1))[length] = 0;
+    Py_INCREF(line);
+    return line;
+}
+
+/* Copy a line. Without branches for most of them: which size comes next cannot be predicted. */
+static inline void line_copy(char *to, const char *from, Py_ssize_t size)
+{
+#ifdef HAVE_LINE_SIMD
+    if (size >= 16 && size <= 64) {
+        Py_ssize_t last = size - 16;
+        Py_ssize_t second = last < 16 ? last : 16;
+        Py_ssize_t third = last > 16 ? last - 16 : 0;
+        __m128i a = _mm_loadu_si128((const __m128i *)(const void *)from);
+        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(from + second));
+        __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(from + third));
+        __m128i d = _mm_loadu_si128((const __m128i *)(const void *)(from + last));
+        _mm_storeu_si128((__m128i *)(void *)to, a);
+        _mm_storeu_si128((__m128i *)(void *)(to + second), b);
+        _mm_storeu_si128((__m128i *)(void *)(to + third), c);
+        _mm_storeu_si128((__m128i *)(void *)(to + last), d);
+        return;
+    }
+#endif
+    memcpy(to, from, (size_t)size);
+}
+
+/* Make the str of a line of `size` bytes, of which "\r\n" is the end if it has two to be made one. */
+static PyObject *line_made(LineBuffer *buffer, const char *start, Py_ssize_t size, int is_ascii, int is_pair)
+{
+    if (!is_ascii) {
+        return buffer->is_utf8 ? line_decoded(buffer, start, size, is_pair) : NULL;
+    }
+    if (size - is_pair == 1) {
+        return PyUnicode_FromStringAndSize("\n", 1); /* which there is one of */
+    }
+    PyObject *line = line_new(buffer, size - is_pair);
+    if (line != NULL) {
+        char *text = (char *)((PyASCIIObject *)line + 1); /* as PyUnicode_DATA() finds after looking what kind it is */
+        line_copy(text, start, size - is_pair);
+        text[size - is_pair - 1] = '\n';
+    }
+    return line;
+}
+
+/* Return the next line; NULL without an exception if there is none, or io.TextIOWrapper is to make it. */
+static PyObject *line_buffer_next(LineBuffer *buffer, int *is_end)
+{
+    *is_end = 0;
+    while (!buffer->has_given && buffer->memory.len > 0) {
+        const char *memory = buffer->memory.buf;
+        const char *start = memory + buffer->position;
+        const char *end = memory + buffer->end;
+        int what;
+        const char *newline = line_end(start, end, &what);
+        int is_pair = (what & LINE_HAS_RETURN) != 0 && buffer->has_returns;
+        if (is_pair) {
+            /* at the very end of what is there it may be the first half of a pair */
+            const char *last = (newline != NULL ? newline : end) - 1;
+            if (memchr(start, '\r', (size_t)(end - start)) != last) {
+                return NULL;
+            }
+        }
+        if (newline != NULL) {
+            Py_ssize_t size = newline + 1 - start;
+            PyObject *line =
+                line_made(buffer, start, size, (what & LINE_IS_ASCII) != 0, is_pair && buffer->translates);
+            if (line != NULL) {
+                buffer->position += size;
+                if (is_pair) {
+                    buffer->has_pairs = 1;
+                }
+                else {
+                    buffer->has_lines = 1;
+                }
+            }
+            return line;
+        }
+        if (buffer->end - buffer->position == buffer->memory.len) {
+            return NULL;
+        }
+        PyObject *is_more = PyObject_CallMethod((PyObject *)buffer, "_fill", NULL);
+        if (is_more == NULL) {
+            return NULL;
+        }
+        Py_DECREF(is_more);
+        if (is_more != Py_True) {
+            *is_end = !buffer->has_given && buffer->memory.len > 0 && buffer->position == buffer->end;
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+static PyMethodDef line_buffer_methods[] = {
+    {"_take", line_buffer_take, METH_O, line_buffer_take_doc},
+    {"_take_line", line_buffer_take_line, METH_O, line_buffer_take_line_doc},
+    {"_look", line_buffer_look, METH_NOARGS, line_buffer_look_doc},
+    {"_make_room", line_buffer_make_room, METH_NOARGS, line_buffer_make_room_doc},
+    {"_add", line_buffer_add, METH_O, line_buffer_add_doc},
+    {"_move", line_buffer_move, METH_O, line_buffer_move_doc},
+    {"_drop", line_buffer_drop, METH_NOARGS, line_buffer_drop_doc},
+    {"_release", line_buffer_release, METH_NOARGS, line_buffer_release_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef line_buffer_members[] = {
+    {"position", T_PYSSIZET, offsetof(LineBuffer, position), READONLY, "Where the bytes held begin in the memory."},
+    {"end", T_PYSSIZET, offsetof(LineBuffer, end), READONLY, "Where they end."},
+    {"is_utf8", T_BOOL, offsetof(LineBuffer, is_utf8), 0, "Whether text is in UTF-8; else it is in ASCII."},
+    {"has_returns", T_BOOL, offsetof(LineBuffer, has_returns), 0, "Whether a carriage return ends a line as well."},
+    {"translates", T_BOOL, offsetof(LineBuffer, translates), 0, "Whether both together become a newline."},
+    {"has_given", T_BOOL, offsetof(LineBuffer, has_given), 0, "Whether bytes were taken that are not in a line."},
+    {"has_lines", T_BOOL, offsetof(LineBuffer, has_lines), 0, "Whether lines without a carriage return were given."},
+    {"has_pairs", T_BOOL, offsetof(LineBuffer, has_pairs), 0, "Whether lines with one at their end were."},
+    {"is_iterating", T_BOOL, offsetof(LineBuffer, is_iterating), 0, "Whether the last of them was given by next()."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot line_buffer_slots[] = {
+    {Py_tp_doc, "A buffer of decompressed bytes; for the class in zstd/text_reader.py."},
+    {Py_tp_init, line_buffer_init},
+    {Py_tp_dealloc, line_buffer_dealloc},
+    {Py_tp_methods, line_buffer_methods},
+    {Py_tp_members, line_buffer_members},
+    {0, NULL},
+};
+
+static PyType_Spec line_buffer_spec = {
+    .name = "cpkg._native.zstd.compiled._LineBuffer",
+    .basicsize = sizeof(LineBuffer),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = line_buffer_slots,
+};
+
+/* What make_text_reader() found in the classes that it was given. */
+static struct {
+    PyObject *buffer_type;
+    Py_ssize_t buffer_offset; /* of the slot `_lines` */
+    iternextfunc next;
+    PyObject *readline;
+    PyObject *closed;
+} text_base;
+
+/* Return what a text file takes its lines from, or NULL if that is io.TextIOWrapper. */
+static LineBuffer *text_lines(PyObject *self)
+{
+    PyObject *lines = *(PyObject **)((char *)self + text_base.buffer_offset);
+    if (lines == NULL || (PyObject *)Py_TYPE(lines) != text_base.buffer_type) {
+        return NULL;
+    }
+    Py_INCREF(lines);
+    return (LineBuffer *)lines;
+}
+
+static PyObject *text_next(PyObject *self)
+{
+    LineBuffer *lines = text_lines(self);
+    if (lines == NULL) {
+        return text_base.next(self);
+    }
+    int is_end;
+    PyObject *line = line_buffer_next(lines, &is_end);
+    if (line != NULL) {
+        lines->is_iterating = 1;
+    }
+    else if (!PyErr_Occurred()) {
+        line = is_end ? NULL : text_base.next(self);
+        if (line == NULL && !PyErr_Occurred()) {
+            lines->is_iterating = 0;
+        }
+    }
+    Py_DECREF(lines);
+    return line;
+}
+
+PyDoc_STRVAR(text_readline_doc,
+             "readline(size=-1, /)\n--\n\n"
+             "Read one line, at most `size` characters of it; an empty string at the end.");
+
+static PyObject *text_readline(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    if (nargs == 0) {
+        LineBuffer *lines = text_lines(self);
+        int is_end = 0;
+        PyObject *line = lines != NULL ? line_buffer_next(lines, &is_end) : NULL;
+        Py_XDECREF(lines);
+        if (is_end) {
+            return PyUnicode_New(0, 0);
+        }
+        return line != NULL || PyErr_Occurred() ? line : PyObject_CallOneArg(text_base.readline, self);
+    }
+    if (nargs > 1) {
+        PyErr_Format(PyExc_TypeError, "readline expected at most 1 argument, got %zd", nargs);
+        return NULL;
+    }
+    return PyObject_CallFunctionObjArgs(text_base.readline, self, args[0], NULL);
+}
+
+/*
+ * io.TextIOWrapper looks this up in each call, if it finds itself subclassed: one more look-up than without, which its
+ * own would pass on to the file.
+ */
+static PyObject *text_closed(PyObject *self, void *unused)
+{
+    LineBuffer *lines = text_lines(self);
+    int is_open = lines != NULL && lines->memory.len > 0;
+    (void)unused;
+    Py_XDECREF(lines);
+    if (is_open) {
+        Py_RETURN_FALSE;
+    }
+    return PyObject_CallMethod(text_base.closed, "__get__", "O", self);
+}
+
+static PyGetSetDef text_getset[] = {
+    {"closed", text_closed, NULL, "Whether the file is closed.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef text_methods[] = {
+    {"readline", (PyCFunction)(void (*)(void))text_readline, METH_FASTCALL, text_readline_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot text_slots[] = {
+    {Py_tp_iternext, text_next},
+    {Py_tp_methods, text_methods},
+    {Py_tp_getset, text_getset},
+    {0, NULL},
+};
+
+/*
+ * make_text_reader(text_class, buffer_class) -> a subclass of text_class, which is an io.TextIOWrapper with a slot
+ * `_lines`, that takes lines from a buffer_class in that slot, which is a _LineBuffer.
+ *
+ * Python makes and frees the slot: a type in C cannot know at compile time where io.TextIOWrapper's structure ends.
+ */
+static PyObject *make_text_reader(PyObject *module, PyObject *args)
+{
+    PyTypeObject *text_class;
+    PyTypeObject *buffer_class;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!:make_text_reader", &PyType_Type, &text_class, &PyType_Type, &buffer_class)) {
+        return NULL;
+    }
+    PyType_Spec spec = {
+        .name = "cpkg._native.zstd.compiled.TextReader",
+        .basicsize = (int)text_class->tp_basicsize,
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+        .slots = text_slots,
+    };
+    PyObject *type = NULL;
+    PyObject *slot = PyObject_GetAttrString((PyObject *)text_class, "_lines");
+    PyObject *readline = slot != NULL ? PyObject_GetAttrString((PyObject *)text_class, "readline") : NULL;
+    PyObject *closed = readline != NULL ? PyObject_GetAttrString((PyObject *)text_class, "closed") : NULL;
+    PyObject *bases = closed != NULL ? PyTuple_Pack(1, text_class) : NULL;
+    if (bases != NULL && Py_TYPE(slot) != &PyMemberDescr_Type) {
+        PyErr_SetString(PyExc_TypeError, "_lines is not a slot");
+    }
+    else if (bases != NULL) {
+        type = PyType_FromSpecWithBases(&spec, bases);
+    }
+    if (type != NULL) {
+        Py_INCREF(buffer_class);
+        Py_INCREF(readline);
+        Py_INCREF(closed);
+        text_base.buffer_type = (PyObject *)buffer_class;
+        text_base.buffer_offset = ((PyMemberDescrObject *)slot)->d_member->offset;
+        text_base.next = text_class->tp_iternext;
+        text_base.readline = readline;
+        text_base.closed = closed;
+    }
+    Py_XDECREF(bases);
+    Py_XDECREF(closed);
+    Py_XDECREF(readline);
+    Py_XDECREF(slot);
+    return type;
+}

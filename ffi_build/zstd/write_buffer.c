@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * WriteBuffer: the write() that stands between a line and the compressor; part of zstd/builtins.c.
+ *
+ * Lines are far shorter than what compressing them in one call is worth, so they are gathered. An io.BufferedWriter
+ * does that too, but takes a lock and parses arguments for each of them, which costs more than copying a line. Here
+ * write() is one copy; whatever else there is to do, and the lock for it, is in Python (cpkg/_native/zstd/buffered_writer.py),
+ * which is the subclass: it stops write() from taking anything while it works on the memory.
+ */
+
+typedef struct {
+    PyObject_HEAD
+    Py_buffer memory; /* exported by a bytearray, which cannot be resized meanwhile */
+    Py_ssize_t held;
+    int is_taking;
+} WriteBuffer;
+
+/* WriteBuffer(memory): take the bytearray that the data is gathered in. */
+static int write_buffer_init(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    WriteBuffer *buffer = (WriteBuffer *)self;
+    (void)kwargs;
+    if (take_memory(&buffer->memory, args, "O!:WriteBuffer") < 0) {
+        return -1;
+    }
+    buffer->is_taking = 1;
+    return 0;
+}
+
+static void write_buffer_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyBuffer_Release(&((WriteBuffer *)self)->memory);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+PyDoc_STRVAR(write_buffer_write_doc, "write(data, /)\n--\n\nTake the bytes of a buffer and return how many they are.");
+
+static PyObject *write_buffer_write(PyObject *self, PyObject *data)
+{
+    WriteBuffer *buffer = (WriteBuffer *)self;
+    Input in;
+    /* an exporter written in Python may come back to this object, so what is free is looked at after that */
+    if (input_open(&in, data) < 0) {
+        return NULL;
+    }
+    int is_taken = 0;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    if (buffer->is_taking && in.size <= (size_t)(buffer->memory.len - buffer->held)) {
+        if (in.size > 0) {
+            memcpy((char *)buffer->memory.buf + buffer->held, in.start, in.size);
+            buffer->held += (Py_ssize_t)in.size;
+        }
+        is_taken = 1;
+    }
+    Py_END_CRITICAL_SECTION();
+    input_close(&in);
+    return is_taken ? PyLong_FromSize_t(in.size) : PyObject_CallMethod(self, "_write_through", "(O)", data);
+}
+
+PyDoc_STRVAR(write_buffer_hold_doc,
+             "_hold()\n--\n\nLet write() take nothing from here on, and return the size held.");
+
+static PyObject *write_buffer_hold(PyObject *self, PyObject *unused)
+{
+    WriteBuffer *buffer = (WriteBuffer *)self;
+    Py_ssize_t held;
+    (void)unused;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    buffer->is_taking = 0;
+    held = buffer->held;
+    Py_END_CRITICAL_SECTION();
+    return PyLong_FromSsize_t(held);
+}
+
+PyDoc_STRVAR(write_buffer_resume_doc,
+             "_resume(held, /)\n--\n\nLet write() go on behind that many bytes of the memory.");
+
+static PyObject *write_buffer_resume(PyObject *self, PyObject *number)
+{
+    WriteBuffer *buffer = (WriteBuffer *)self;
+    Py_ssize_t held = PyLong_AsSsize_t(number);
+    if (held == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    if (held < 0 || held > buffer->memory.len) {
+        PyErr_SetString(PyExc_ValueError, "held lies outside of the memory");
+        return NULL;
+    }
+    Py_BEGIN_CRITICAL_SECTION(self);
+    buffer->held = held;
+    buffer->is_taking = 1;
+    Py_END_CRITICAL_SECTION();
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef write_buffer_methods[] = {
+    {"write", write_buffer_write, METH_O, write_buffer_write_doc},
+    {"_hold", write_buffer_hold, METH_NOARGS, write_buffer_hold_doc},
+    {"_resume", write_buffer_resume, METH_O, write_buffer_resume_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef write_buffer_members[] = {
+    {"held", T_PYSSIZET, offsetof(WriteBuffer, held), READONLY, "How many bytes of the memory are held."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot write_buffer_slots[] = {
+    {Py_tp_doc, "A buffer with a write() that costs one copy; for the class in zstd/buffered_writer.py."},
+    {Py_tp_init, write_buffer_init},
+    {Py_tp_dealloc, write_buffer_dealloc},
+    {Py_tp_methods, write_buffer_methods},
+    {Py_tp_members, write_buffer_members},
+    {0, NULL},
+};
+
+static PyType_Spec write_buffer_spec = {
+    .name = "cpkg._native.zstd.compiled._WriteBuffer",
+    .basicsize = sizeof(WriteBuffer),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = write_buffer_slots,
+};

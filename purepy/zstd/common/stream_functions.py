@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Whole streams in bounded memory, over any backend's stream types: extensions that `compression.zstd` does not have.
+
+A source is an iterable of buffers or a file object open for reading; what comes out never needs more memory than a
+chunk, the compressor's window and `write_size`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Callable
+
+from purepy.errors import ZstdError, ZstdLimitError
+
+READ_SIZE = 128 << 10
+WRITE_SIZE = 128 << 10
+
+TRUNCATED = "Compressed data ended before the end-of-stream marker was reached"
+
+
+def _chunks(source: Any, read_size: int) -> Iterator[Any]:
+    """Yield the chunks of a source; of a file object, what read(read_size) gives until it gives nothing."""
+    read = getattr(source, "read", None)
+    if read is None:
+        yield from source
+        return
+    while True:
+        chunk = read(read_size)
+        if not chunk:
+            if chunk is None:
+                raise BlockingIOError("the source has no data at the moment; a non-blocking file cannot be a source")
+            return
+        yield chunk
+
+
+def _nbytes(chunk: Any) -> int:
+    if isinstance(chunk, (bytes, bytearray)):
+        return len(chunk)
+    with memoryview(chunk) as view:
+        return view.nbytes
+
+
+def _write_all(write: Callable[[Any], Any], data: bytes) -> None:
+    """Write all of it, whatever a raw file takes at a time."""
+    rest: Any = data
+    while rest:
+        taken = write(rest)
+        if taken is None or taken >= len(rest):
+            return
+        rest = memoryview(rest)[taken:]
+
+
+def release(stream: Any) -> None:
+    """Let a stream object that is not used again give back what it keeps, if its backend has that."""
+    give_back = getattr(stream, "_release", None)
+    if give_back is not None:
+        give_back()
+
+
+class Streams:
+    """The stream functions of one backend, as methods of an object that knows its types."""
+
+    def __init__(self, compressor_type: Any, decompressor_type: Any) -> None:
+        self._compressor_type = compressor_type
+        self._decompressor_type = decompressor_type
+
+    def compress_iter(
+        self,
+        chunks: Any,
+        level: Any = None,
+        options: Any = None,
+        zstd_dict: Any = None,
+        *,
+        size: int | None = None,
+        read_size: int = READ_SIZE,
+    ) -> Iterator[bytes]:
+        """
+        Compress an iterable of buffers, or a file object, into one frame; yield its bytes piece by piece.
+
+        `level`, `options` and `zstd_dict` are those of `compress`. `size` is the content's size in bytes, if known:
+        it is written into the header, and content of another size is a ZstdError. `read_size` is how much is read
+        from a file object at a time. Wrong arguments raise at the call, not at the first piece.
+        """
+        compressor = self._compressor_type(level, options, zstd_dict)
+        if size is not None:
+            compressor.set_pledged_input_size(size)
+        return self._compressed(compressor, _chunks(chunks, _positive(read_size, "read_size")))
+
+    def _compressed(self, compressor: Any, chunks: Iterator[Any]) -> Iterator[bytes]:
+        try:
+            for chunk in chunks:
+                output = compressor.compress(chunk)
+                if output:
+                    yield output
+            # with CONTINUE first even an empty stream keeps to a pledged size
+            yield compressor.compress(b"") + compressor.flush()
+        finally:
+            release(compressor)
+
+    def decompress_iter(
+        self,
+        chunks: Any,
+        zstd_dict: Any = None,
+        options: Any = None,
+        *,
+        max_output_size: int | None = None,
+        read_size: int = READ_SIZE,
+        write_size: int = WRITE_SIZE,
+    ) -> Iterator[bytes]:
+        """
+        Decompress an iterable of buffers, or a file object; yield the content in pieces of at most `write_size`.
+
+        Goes over all frames. `zstd_dict` and `options` are those of `decompress`. Raises ZstdLimitError once there is
+        more than `max_output_size` bytes, and ZstdError for data that is truncated, corrupted or no frame; pieces
+        yielded before that are not to be taken for the whole. `read_size` is how much is read from a file object at
+        a time.
+        """
+        decompressor = self._decompressor_type(zstd_dict, options, multi_frame=True)
+        source = _chunks(chunks, _positive(read_size, "read_size"))
+        return self._decompressed(decompressor, source, _positive(write_size, "write_size"), max_output_size)
+
+    def _decompressed(
+        self, decompressor: Any, chunks: Iterable[Any], write_size: int, limit: int | None
+    ) -> Iterator[bytes]:
+        total = given = 0
+        try:
+            for chunk in chunks:
+                given += _nbytes(chunk)
+                content = decompressor.decompress(chunk, write_size)
+                while True:
+                    total += len(content)
+                    if limit is not None and total > limit:
+                        raise ZstdLimitError(f"decompressed data is larger than max_output_size ({limit} bytes)")
+                    if content:
+                        yield content
+                    if decompressor.needs_input:
+                        break
+                    content = decompressor.decompress(b"", write_size)
+            if not decompressor.eof:
+                exc = ZstdError(TRUNCATED)
+                exc.offset = given
+                raise exc
+        finally:
+            release(decompressor)
+
+    def copy_stream(
+        self,
+        source: Any,
+        destination: Any,
+        *,
+        mode: str = "compress",
+        level: Any = None,
+        options: Any = None,
+        zstd_dict: Any = None,
+        size: int | None = None,
+        max_output_size: int | None = None,
+        read_size: int = READ_SIZE,
+        write_size: int = WRITE_SIZE,
+        progress: Callable[[int, int], Any] | None = None,
+    ) -> tuple[int, int]:
+        """
+        Compress or decompress a source into a file object; return the bytes read and the bytes written.
+
+        `source` is a file object or an iterable of buffers, `destination` an object with write(); `mode` is
+        "compress" or "decompress". `level` and `size` are for compressing, `max_output_size` and `write_size` for
+        decompressing, as in `compress_iter` and `decompress_iter`. `progress(read, written)` is called after each
+        piece; an exception that it raises ends the copy. Neither file is closed. If it fails, what the destination
+        holds is not whole: the frame has no end, so that a reader finds out.
+        """
+        read = written = 0
+
+        def counted() -> Iterator[Any]:
+            nonlocal read
+            for chunk in _chunks(source, _positive(read_size, "read_size")):
+                read += _nbytes(chunk)
+                yield chunk
+
+        if mode == "compress":
+            if max_output_size is not None:
+                raise ValueError("max_output_size is for mode='decompress'")
+            pieces = self.compress_iter(counted(), level, options, zstd_dict, size=size)
+        elif mode == "decompress":
+            if level is not None or size is not None:
+                raise ValueError("level and size are for mode='compress'")
+            pieces = self.decompress_iter(
+                counted(), zstd_dict, options, max_output_size=max_output_size, write_size=write_size
+            )
+        else:
+            raise ValueError(f"mode must be 'compress' or 'decompress', not {mode!r}")
+        write = destination.write
+        for piece in pieces:
+            _write_all(write, piece)
+            written += len(piece)
+            if progress is not None:
+                progress(read, written)
+        return read, written
+
+
+def _positive(value: int, name: str) -> int:
+    if value <= 0:
+        raise ValueError(f"{name} must be positive, not {value}")
+    return value

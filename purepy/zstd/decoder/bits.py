@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Reading bits: a bitstream is read backwards, from its last bit to its first (RFC 8878 section 4.1, "Bitstream").
+
+A position is the number of a bit in the whole buffer, counted from its first byte; the bits between the stream's
+first bit and the position are still to be read. To read n bits is to move the position down by n and take the n bits
+above it: with `lo = position - n`, `load(data, lo >> 3)[0] >> (lo & 7) & MASKS[n]`, for n up to 56. No container has to
+be refilled and nothing grows beyond 64 bits. The loops do this in place; a call per read would cost more than the read.
+
+`load` reads eight bytes wherever it is told to, so every buffer that holds bitstreams has PADDING on both sides.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from purepy.zstd.common.error_codes import CORRUPTION_DETECTED, decoding_error
+
+_WORD = Struct("<q")
+load = _WORD.unpack_from
+"""Read 8 bytes as a signed little-endian integer: signed, because PyPy then needs no big integer."""
+store = _WORD.pack_into
+"""Write 8 bytes as a signed little-endian integer."""
+
+PADDING = bytes(8)
+PADDING_SIZE = len(PADDING)
+
+MASKS: list[int] = [(1 << width) - 1 for width in range(57)]
+
+
+def padded(data: bytes | bytearray | memoryview) -> bytes:
+    """Return a copy of `data` with PADDING on both sides."""
+    return b"".join((PADDING, data, PADDING))
+
+
+def stream_end(data: bytes, start: int, end: int, origin: int, what: str) -> int:
+    """
+    Return the position at which reading of the bitstream `data[start:end]` begins.
+
+    The highest set bit of the last byte marks the end and is no content. Raises ZstdError if there is none.
+    """
+    if start >= end:
+        raise decoding_error(CORRUPTION_DETECTED, origin + start, f"bitstream of {what} is empty")
+    last = data[end - 1]
+    if not last:
+        raise decoding_error(CORRUPTION_DETECTED, origin + end - 1, f"bitstream of {what} has no end mark")
+    return (end - 1) * 8 + last.bit_length() - 1
+
+
+def not_at_end(position: int, start: int, origin: int, what: str) -> Exception:
+    """Make the error of a bitstream that began at byte `start` and was left at a position other than its first bit."""
+    left = position - start * 8
+    found = f"{left} bits are left over" if left > 0 else f"{-left} bits are missing"
+    return decoding_error(CORRUPTION_DETECTED, origin + start, f"bitstream of {what} does not end exactly: {found}")

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks (RFC 8878 sections 3.1.1.2 and 3.1.1.3): headers, the three types, and what one block leaves to the next."""
+
+from __future__ import annotations
+
+from purepy.zstd.common.error_codes import CORRUPTION_DETECTED, decoding_error
+from purepy.zstd.decoder.dictionary import DecodingDictionary
+from purepy.zstd.decoder.huffman import HuffmanTable
+from purepy.zstd.decoder.literals import read_literals
+from purepy.zstd.decoder.sequences import Table, read_count, read_tables, run_sequences
+from purepy.zstd.decoder.window import Window
+
+RAW, RLE, COMPRESSED, RESERVED = range(4)
+HEADER_SIZE = 3
+MAX_BLOCK_SIZE = 128 * 1024
+
+_START_REPEATS = (1, 4, 8)
+
+
+def read_block_header(data: bytes, start: int, offset: int) -> tuple[bool, int, int]:
+    """
+    Read the 3 bytes at `data[start]` (section 3.1.1.2): return whether it is the last block, its type and its size.
+
+    `offset` is the header's place in the input. Raises ZstdError for the reserved type.
+    """
+    header = data[start] | data[start + 1] << 8 | data[start + 2] << 16
+    kind = header >> 1 & 3
+    if kind == RESERVED:
+        raise decoding_error(CORRUPTION_DETECTED, offset, "block has the reserved type")
+    return bool(header & 1), kind, header >> 3
+
+
+class BlockDecoder:
+    """Decodes the compressed blocks of one frame; tables and repeat offsets go from one to the next."""
+
+    __slots__ = ("_huffman", "_repeats", "_tables")
+
+    def __init__(self, dictionary: DecodingDictionary | None) -> None:
+        self._huffman: HuffmanTable | None = None
+        self._tables: tuple[Table, ...] | None = None
+        self._repeats = list(_START_REPEATS)
+        if dictionary is not None and dictionary.tables is not None:
+            # Section 5: a dictionary's tables and repeat offsets stand for those of a block before the first.
+            self._huffman = dictionary.huffman
+            self._tables = dictionary.tables
+            self._repeats = list(dictionary.repeats)
+
+    def decode(self, data: bytes, start: int, end: int, origin: int, window: Window, max_size: int) -> None:
+        """
+        Decode the block `data[start:end]`, which has padding on both sides, to the end of the window.
+
+        `origin` is the input offset of `data[0]`, `max_size` the most that a block of this frame may hold, and that
+        the window has reserved. Raises ZstdError.
+        """
+        if end - start < 2:
+            raise decoding_error(
+                CORRUPTION_DETECTED, origin + start, f"compressed block of {end - start} bytes, 2 are the least"
+            )
+        literals = read_literals(data, start, end, origin, max_size, self._huffman)
+        self._huffman = literals.table
+        count, at = read_count(data, literals.after, end, origin)
+        if not count:
+            if at != end:
+                raise decoding_error(
+                    CORRUPTION_DETECTED, origin + at, f"{end - at} bytes follow in a block without sequences"
+                )
+            window.append(literals.data[literals.start : literals.start + literals.size])
+            return
+        self._tables, at = read_tables(data, at, end, origin, self._tables)
+        run_sequences(data, at, end, origin, count, self._tables, self._repeats, literals, window, max_size)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dictionaries as a decoder uses them (RFC 8878 section 5)."""
+
+from __future__ import annotations
+
+from purepy.errors import ZstdError
+from purepy.zstd.common import fse_tables
+from purepy.zstd.common.error_codes import DICTIONARY_CORRUPTED, decoding_error
+from purepy.zstd.common.zdict import MAGIC, ZstdDict
+from purepy.zstd.decoder.bits import PADDING_SIZE, padded
+from purepy.zstd.decoder.huffman import HuffmanTable, read_tree
+from purepy.zstd.decoder.sequences import FIELDS, LITERALS_LENGTHS, MATCH_LENGTHS, OFFSETS, Field, Table, make_table
+
+
+class DecodingDictionary:
+    """
+    `content` goes before the output of a frame; `huffman`, `tables` and `repeats` stand for what a block before the
+    first would have left. A raw dictionary has content alone (`tables` is None) and the id 0. `distributions` are
+    what the tables were made from, each as probabilities and accuracy log: what an encoder needs.
+    """
+
+    __slots__ = ("content", "dict_id", "distributions", "huffman", "repeats", "tables")
+
+    def __init__(
+        self,
+        content: bytes,
+        dict_id: int = 0,
+        huffman: HuffmanTable | None = None,
+        tables: tuple[Table, ...] | None = None,
+        repeats: tuple[int, ...] = (),
+        distributions: tuple[tuple[list[int], int], ...] = (),
+    ) -> None:
+        self.content = content
+        self.dict_id = dict_id
+        self.huffman = huffman
+        self.tables = tables
+        self.repeats = repeats
+        self.distributions = distributions
+
+
+def load_dictionary(content: bytes) -> DecodingDictionary:
+    """
+    Read a dictionary: with tables if it begins with their magic number, otherwise raw.
+
+    Raises ZstdError if it begins so and is not well formed; offsets count from the dictionary's first byte.
+    """
+    if content[:4] != MAGIC:
+        return DecodingDictionary(content)
+    try:
+        return _load_formatted(content)
+    except ZstdError as exc:
+        if exc.code == DICTIONARY_CORRUPTED:
+            raise
+        # What is wrong with a table is told; where the fault lies, in the dictionary and not in a frame, is the code.
+        detail = str(exc).partition(": ")[2].partition(": ")[2].rpartition(" (")[0]
+        raise decoding_error(DICTIONARY_CORRUPTED, exc.offset or 0, detail) from exc
+
+
+def _load_formatted(content: bytes) -> DecodingDictionary:
+    # Section 5, in order: magic number, id, Huffman tree, offset, match length and literals length tables, three
+    # repeat offsets, content.
+    dict_id = int.from_bytes(content[4:8], "little")
+    data = padded(content)
+    end = len(data) - PADDING_SIZE
+    origin = -PADDING_SIZE
+    huffman, at = read_tree(data, PADDING_SIZE + 8, end, origin)
+
+    def read(field: Field) -> tuple[list[int], int]:
+        nonlocal at
+        counts, log, at = fse_tables.read_distribution(data, at, end, field.max_symbol, field.max_log, origin)
+        return counts, log
+
+    offsets = read(OFFSETS)
+    match_lengths = read(MATCH_LENGTHS)
+    literals_lengths = read(LITERALS_LENGTHS)
+    if at + 12 > end:
+        raise decoding_error(DICTIONARY_CORRUPTED, origin + at, "repeat offsets are cut")
+    text = data[at + 12 : end]
+    repeats = []
+    for _ in range(3):
+        repeat = int.from_bytes(data[at : at + 4], "little")
+        if not 0 < repeat <= len(text):
+            raise decoding_error(
+                DICTIONARY_CORRUPTED, origin + at, f"repeat offset {repeat} for a content of {len(text)} bytes"
+            )
+        repeats.append(repeat)
+        at += 4
+    distributions = (literals_lengths, offsets, match_lengths)
+    tables = tuple(make_table(field, *distribution) for field, distribution in zip(FIELDS, distributions))
+    return DecodingDictionary(text, dict_id, huffman, tables, tuple(repeats), distributions)
+
+
+def digested(zstd_dict: ZstdDict) -> DecodingDictionary:
+    """Return the dictionary's decoding form, which is made once and kept in it."""
+    loaded: DecodingDictionary = zstd_dict.digest(
+        ("pure", "decompress"), lambda: load_dictionary(zstd_dict.dict_content)
+    )
+    return loaded

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Huffman coding of literals: tree descriptions, decoding tables and bitstreams (RFC 8878 section 4.2)."""
+
+from __future__ import annotations
+
+from purepy._jit import JIT
+from purepy.zstd.common.error_codes import CORRUPTION_DETECTED, decoding_error
+from purepy.zstd.common.fse_tables import MAX_WEIGHTS_LOG, build_decoding_table, read_distribution
+from purepy.zstd.decoder.bits import load, not_at_end, store, stream_end
+
+MAX_CODE_LENGTH = 11
+"""Longest code of a literal (section 4.2.1). libzstd's decoder takes 12, its encoder never writes it."""
+
+_MAX_SYMBOLS = 256
+
+_WORTH_A_WIDE_TABLE = 4096
+"""Bits of a stream from which on building the wide table costs less than it saves."""
+
+
+class HuffmanTable:
+    """
+    Decodes the literals that one tree codes.
+
+    `log` is the length of the longest code; `entries[next log bits]` is the symbol | code length << 8.
+    """
+
+    __slots__ = ("_wide", "entries", "log")
+
+    def __init__(self, log: int, entries: list[int]) -> None:
+        self.log = log
+        self.entries = entries
+        self._wide: tuple[list[bytes], list[int]] | None = None
+
+    def wide(self) -> tuple[list[bytes], list[int]]:
+        """
+        Return the table that decodes several symbols at once: for the next MAX_CODE_LENGTH bits, the symbols whose
+        codes are complete in them, and the length of those codes.
+        """
+        if self._wide is None:
+            self._wide = _build_wide(self.entries, self.log)
+        return self._wide
+
+
+def _build_wide(entries: list[int], log: int) -> tuple[list[bytes], list[int]]:
+    # By the number of bits seen: what they decode to. A code of n bits, followed by any w - n bits, decodes to its
+    # symbol and whatever those decode to; codes are in the table in their order, so tables are joined, not filled.
+    codes: list[tuple[bytes, int, int]] = []
+    at = 0
+    while at < len(entries):
+        length = entries[at] >> 8
+        codes.append((bytes((entries[at] & 255,)), length, at))
+        at += 1 << (log - length)
+    shortest = min(length for _, length, _ in codes)
+    tables: list[tuple[list[bytes], list[int]]] = []
+    for width in range(MAX_CODE_LENGTH + 1):
+        symbols: list[bytes] = []
+        lengths: list[int] = []
+        tables.append((symbols, lengths))
+        if MAX_CODE_LENGTH - shortest < width < MAX_CODE_LENGTH:
+            continue  # never what is left behind a code
+        for symbol, length, at in codes:
+            left = width - length
+            if left < 0:
+                # Not complete: one entry for all codes that begin so, added by the first of them.
+                if not at & (1 << (log - width)) - 1:
+                    symbols.append(b"")
+                    lengths.append(0)
+            elif left < shortest:
+                symbols += [symbol] * (1 << left)
+                lengths += [length] * (1 << left)
+            else:
+                symbols += [symbol + more for more in tables[left][0]]
+                lengths += [length + used for used in tables[left][1]]
+    return tables[MAX_CODE_LENGTH]
+
+
+def read_tree(data: bytes, start: int, end: int, origin: int) -> tuple[HuffmanTable, int]:
+    """
+    Read the tree description at `data[start:end]` (RFC 8878 section 4.2.1).
+
+    Return its table and the position of the byte after the description. `origin` is the input offset of `data[0]`.
+    """
+    if start >= end:
+        raise decoding_error(CORRUPTION_DETECTED, origin + start, "Huffman tree description is missing")
+    header = data[start]
+    at = start + 1
+    if header >= 128:
+        # Section 4.2.1.1: weights of 4 bits, the first in the high half.
+        count = header - 127
+        after = at + (count + 1 >> 1)
+        if after > end:
+            raise decoding_error(
+                CORRUPTION_DETECTED, origin + start, f"Huffman tree description of {count} weights is cut"
+            )
+        weights = []
+        for byte in data[at:after]:
+            weights.append(byte >> 4)
+            weights.append(byte & 15)
+        del weights[count:]
+    else:
+        after = at + header
+        if after > end:
+            raise decoding_error(
+                CORRUPTION_DETECTED, origin + start, f"Huffman tree description of {header} bytes is cut"
+            )
+        weights = _read_coded_weights(data, at, after, origin)
+    return _build_table(weights, origin + start), after
+
+
+def _read_coded_weights(data: bytes, start: int, end: int, origin: int) -> list[int]:
+    """Read weights that are coded by FSE, in one bitstream with two states in turn (section 4.2.1.2)."""
+    counts, log, at = read_distribution(data, start, end, _MAX_SYMBOLS - 1, MAX_WEIGHTS_LOG, origin)
+    symbols, widths, baselines = build_decoding_table(counts, log)
+    what = "Huffman weights"
+    position = stream_end(data, at, end, origin, what)
+    first = at * 8
+    position -= 2 * log
+    if position < first:
+        raise not_at_end(position, at, origin, what)
+    both = load(data, position >> 3)[0] >> (position & 7)
+    state, other = both >> log & (1 << log) - 1, both & (1 << log) - 1
+    weights: list[int] = []
+    while len(weights) < _MAX_SYMBOLS - 2:
+        weights.append(symbols[state])
+        width = widths[state]
+        position -= width
+        if position < first:
+            # The stream ends where an update would need more bits than there are; the other state's symbol is last.
+            weights.append(symbols[other])
+            return weights
+        bits = load(data, position >> 3)[0] >> (position & 7) & (1 << width) - 1
+        state, other = other, baselines[state] + bits
+    raise decoding_error(CORRUPTION_DETECTED, origin + start, "Huffman tree has more than 255 weights")
+
+
+def _build_table(weights: list[int], offset: int) -> HuffmanTable:
+    """Make the table from all weights but the last, which the others imply (sections 4.2.1 and 4.2.1.3)."""
+    total = 0
+    for symbol, weight in enumerate(weights):
+        if weight > MAX_CODE_LENGTH:
+            raise decoding_error(
+                CORRUPTION_DETECTED,
+                offset,
+                f"Huffman weight {weight} of symbol {symbol} exceeds the maximum of {MAX_CODE_LENGTH}",
+            )
+        total += 1 << weight >> 1
+    if not total:
+        raise decoding_error(CORRUPTION_DETECTED, offset, "Huffman tree has no weights")
+    log = total.bit_length()
+    if log > MAX_CODE_LENGTH:
+        raise decoding_error(
+            CORRUPTION_DETECTED, offset, f"Huffman code length {log} exceeds the maximum of {MAX_CODE_LENGTH}"
+        )
+    rest = (1 << log) - total
+    if rest & rest - 1:
+        raise decoding_error(
+            CORRUPTION_DETECTED, offset, f"Huffman weights leave {rest} for the last symbol, which is no power of two"
+        )
+    weights.append(rest.bit_length())
+    by_weight: list[list[int]] = [[] for _ in range(log + 1)]
+    for symbol, weight in enumerate(weights):
+        by_weight[weight].append(symbol)
+    if len(by_weight[1]) < 2:
+        # As many codes have the greatest length as make pairs of them; by the sum it is an even number.
+        raise decoding_error(CORRUPTION_DETECTED, offset, "Huffman tree has no pair of longest codes")
+    entries: list[int] = []
+    for weight in range(1, log + 1):
+        length = log + 1 - weight
+        for symbol in by_weight[weight]:
+            entries += [symbol | length << 8] * (1 << weight >> 1)
+    return HuffmanTable(log, entries)
+
+
+def decode_stream(data: bytes, start: int, end: int, table: HuffmanTable, count: int, origin: int, what: str) -> bytes:
+    """
+    Decode the `count` symbols of the bitstream `data[start:end]` (section 4.2.2).
+
+    Raises ZstdError unless the stream ends exactly where its last symbol does.
+    """
+    if JIT:
+        return _decode_words(data, start, end, table, count, origin, what)
+    return _decode_wide(data, start, end, table, count, origin, what)
+
+
+def _decode_words(data: bytes, start: int, end: int, table: HuffmanTable, count: int, origin: int, what: str) -> bytes:
+    """Decode five symbols per word that is read and written: the form for a JIT."""
+    position = stream_end(data, start, end, origin, what)
+    first = start * 8
+    entries = table.entries
+    log = table.log
+    mask = (1 << log) - 1
+    top = 56 - log
+    out = bytearray(count + 8)
+    at = 0
+    limit = count - 5
+    while at <= limit:
+        lo = position - 56
+        word = load(data, lo >> 3)[0] >> (lo & 7)
+        entry = entries[word >> top & mask]
+        shift = top - (entry >> 8)
+        symbols = entry & 255
+        entry = entries[word >> shift & mask]
+        shift -= entry >> 8
+        symbols |= (entry & 255) << 8
+        entry = entries[word >> shift & mask]
+        shift -= entry >> 8
+        symbols |= (entry & 255) << 16
+        entry = entries[word >> shift & mask]
+        shift -= entry >> 8
+        symbols |= (entry & 255) << 24
+        entry = entries[word >> shift & mask]
+        shift -= entry >> 8
+        symbols |= (entry & 255) << 32
+        position = lo + shift + log
+        if position < first:
+            raise not_at_end(position, start, origin, what)
+        store(out, at, symbols)
+        at += 5
+    while at < count:
+        lo = position - 56
+        entry = entries[load(data, lo >> 3)[0] >> (lo & 7) >> top & mask]
+        position -= entry >> 8
+        if position < first:
+            break
+        out[at] = entry & 255
+        at += 1
+    if position != first:
+        raise not_at_end(position, start, origin, what)
+    return bytes(out[:count])
+
+
+def _decode_wide(data: bytes, start: int, end: int, table: HuffmanTable, count: int, origin: int, what: str) -> bytes:
+    """Decode all symbols that 11 bits hold per lookup: the form for an interpreter that pays for each operation."""
+    position = stream_end(data, start, end, origin, what)
+    first = start * 8
+    pieces: list[bytes] = []
+    push = pieces.append
+    if position - first > _WORTH_A_WIDE_TABLE:
+        symbols, lengths = table.wide()
+        from_bytes = int.from_bytes
+        enough = first + 56
+        while position >= enough:
+            lo = position - 56
+            at = lo >> 3
+            word = from_bytes(data[at : at + 8], "little") >> (lo & 7)
+            index = word >> 45 & 2047
+            push(symbols[index])
+            shift = 45 - lengths[index]
+            index = word >> shift & 2047
+            push(symbols[index])
+            shift -= lengths[index]
+            index = word >> shift & 2047
+            push(symbols[index])
+            shift -= lengths[index]
+            index = word >> shift & 2047
+            push(symbols[index])
+            shift -= lengths[index]
+            index = word >> shift & 2047
+            push(symbols[index])
+            position = lo + shift - lengths[index] + 11
+    out = bytearray().join(pieces)
+    entries = table.entries
+    top = 56 - table.log
+    mask = (1 << table.log) - 1
+    emit = out.append
+    for _ in range(count - len(out)):
+        lo = position - 56
+        entry = entries[load(data, lo >> 3)[0] >> (lo & 7) >> top & mask]
+        position -= entry >> 8
+        if position < first:
+            break
+        emit(entry & 255)
+    if position != first or len(out) != count:
+        raise not_at_end(position, start, origin, what)
+    return bytes(out)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The literals section of a compressed block (RFC 8878 section 3.1.1.3.1)."""
+
+from __future__ import annotations
+
+from purepy.zstd.common.error_codes import (
+    CORRUPTION_DETECTED,
+    DICTIONARY_CORRUPTED,
+    LITERALS_HEADER_WRONG,
+    decoding_error,
+)
+from purepy.zstd.decoder.bits import PADDING, load
+from purepy.zstd.decoder.huffman import HuffmanTable, decode_stream, read_tree
+
+RAW, RLE, COMPRESSED, TREELESS = range(4)
+
+_KINDS = ("raw", "RLE", "compressed", "treeless")
+
+
+class Literals:
+    """
+    The literals of a block: `size` bytes of `data` from `start` on.
+
+    Eight bytes beyond them can be read. `after` is the position in the block of the byte after the section, `table`
+    the Huffman table in force.
+    """
+
+    __slots__ = ("after", "data", "size", "start", "table")
+
+    def __init__(self, data: bytes, start: int, size: int, after: int, table: HuffmanTable | None) -> None:
+        self.data = data
+        self.start = start
+        self.size = size
+        self.after = after
+        self.table = table
+
+
+def read_literals(
+    data: bytes, start: int, end: int, origin: int, max_size: int, table: HuffmanTable | None
+) -> Literals:
+    """
+    Decode the section at the start of the block `data[start:end]`.
+
+    `table` is that of the block before or of the dictionary, for treeless literals; `max_size` the most that a
+    block of this frame may hold; `origin` the input offset of `data[0]`.
+    """
+    # Section 3.1.1.3.1.1: a header of 1 to 5 bytes: type, size format, size, for the coded types also their own size.
+    kind = data[start] & 3
+    size_format = data[start] >> 2 & 3
+    header = load(data, start)[0]
+    coded = kind >= COMPRESSED
+    if coded:
+        header_size = 3 if size_format < 2 else 2 + size_format
+        width = (10, 10, 14, 18)[size_format]
+        size = header >> 4 & (1 << width) - 1
+        coded_size = header >> 4 + width & (1 << width) - 1
+    else:
+        header_size = (1, 2, 1, 3)[size_format]
+        size = header >> (4 if size_format & 1 else 3) & (31, 0xFFF, 31, 0xFFFFF)[size_format]
+        coded_size = size if kind == RAW else 1
+    at = start + header_size
+    after = at + coded_size
+    if size > max_size:
+        raise decoding_error(
+            CORRUPTION_DETECTED, origin + start, f"{size} literals exceed the block's maximum of {max_size}"
+        )
+    if after > end:
+        raise decoding_error(
+            CORRUPTION_DETECTED,
+            origin + start,
+            f"{_KINDS[kind]} literals section of {header_size + coded_size} bytes exceeds its block of {end - start}",
+        )
+    if kind == RAW:
+        return Literals(data, at, size, after, table)
+    if kind == RLE:
+        return Literals(data[at:after] * size + PADDING, 0, size, after, table)
+    if kind == COMPRESSED:
+        table, at = read_tree(data, at, after, origin)
+    elif table is None:
+        raise decoding_error(
+            DICTIONARY_CORRUPTED, origin + start, "treeless literals without an earlier Huffman tree in the frame"
+        )
+    if size_format == 0:
+        content = decode_stream(data, at, after, table, size, origin, "literals")
+        return Literals(content + PADDING, 0, size, after, table)
+    return Literals(_four_streams(data, at, after, origin, table, size), 0, size, after, table)
+
+
+def _four_streams(data: bytes, start: int, end: int, origin: int, table: HuffmanTable, size: int) -> bytes:
+    """Decode four bitstreams behind a jump table (section 3.1.1.3.1.6); return their content and PADDING."""
+    if size < 6:
+        raise decoding_error(
+            LITERALS_HEADER_WRONG, origin + start, f"{size} literals in four streams, which takes 6 or more"
+        )
+    if end - start < 10:
+        raise decoding_error(
+            CORRUPTION_DETECTED, origin + start, f"four streams in {end - start} bytes, which takes 10 or more"
+        )
+    part = size + 3 >> 2
+    at = start + 6
+    pieces = []
+    for number in range(4):
+        if number < 3:
+            jump = start + 2 * number
+            after = at + (data[jump] | data[jump + 1] << 8)
+            if after > end:
+                raise decoding_error(
+                    CORRUPTION_DETECTED, origin + jump, f"literals stream {number + 1} exceeds its section"
+                )
+        else:
+            after = end
+            part = size - 3 * part
+        pieces.append(decode_stream(data, at, after, table, part, origin, f"literals stream {number + 1}"))
+        at = after
+    pieces.append(PADDING)
+    return b"".join(pieces)

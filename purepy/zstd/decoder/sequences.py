@@ -1,0 +1,521 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The sequences section of a compressed block (RFC 8878 section 3.1.1.3.2) and its execution (sections 3.1.1.4 and
+3.1.1.5).
+
+A sequence is: copy some literals, then a match from `offset` bytes back.
+
+There are two forms of the hot loops. For a JIT one loop decodes all sequences of a block to lists and a second one
+executes them, both with plain integers and word-wide copies: one loop with every branch of both would compile to
+many more and longer traces. An interpreter does both in one loop, with appends of slices.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from purepy._jit import JIT
+from purepy.errors import ZstdError
+from purepy.zstd.common import fse_tables
+from purepy.zstd.common.error_codes import CORRUPTION_DETECTED, SRC_SIZE_WRONG, decoding_error
+from purepy.zstd.decoder.bits import MASKS, load, not_at_end, store, stream_end
+from purepy.zstd.decoder.literals import Literals
+from purepy.zstd.decoder.window import Window
+
+PREDEFINED, RLE, FSE, REPEAT = range(4)
+
+
+class Field:
+    """What the format fixes for one of the three fields of a sequence."""
+
+    __slots__ = ("codes", "max_log", "max_symbol", "name", "predefined")
+
+    def __init__(
+        self,
+        name: str,
+        bases: tuple[int, ...],
+        extra_bits: tuple[int, ...],
+        max_log: int,
+        predefined: tuple[int, ...],
+        predefined_log: int,
+    ) -> None:
+        self.name = name
+        # What is the same in every entry of a code: an entry without its state, or (first value, extra bits).
+        pairs = list(zip(bases, extra_bits))
+        self.codes: list[Any] = [bits << 4 | base << 18 for base, bits in pairs] if JIT else pairs
+        self.max_symbol = len(bases) - 1
+        self.max_log = max_log
+        self.predefined = make_table(self, predefined, predefined_log)
+
+
+class Table:
+    """
+    A decoding table of one field: per state the first value and the extra bits of its code, the width of the next
+    state's bits and its baseline.
+
+    `entries` holds them as one integer (width | extra bits << 4 | baseline << 9 | first value << 18) for a JIT, as a
+    tuple otherwise: (first value, extra bits, their mask, width, its mask, baseline, extra bits + width).
+    """
+
+    __slots__ = ("entries", "log")
+
+    def __init__(self, log: int, entries: list[Any]) -> None:
+        self.log = log
+        self.entries = entries
+
+
+def make_table(field: Field, counts: list[int] | tuple[int, ...], log: int) -> Table:
+    """Make the decoding table for a distribution of the field's codes."""
+    rows = zip(*fse_tables.build_decoding_table(counts, log))
+    codes = field.codes
+    if JIT:
+        return Table(log, [codes[symbol] | width | baseline << 9 for symbol, width, baseline in rows])
+    return Table(log, [_entry(codes[symbol], width, baseline) for symbol, width, baseline in rows])
+
+
+def _entry(code: tuple[int, int], width: int, baseline: int) -> tuple[int, ...]:
+    base, extra_bits = code
+    return base, extra_bits, MASKS[extra_bits], width, MASKS[width], baseline, extra_bits + width
+
+
+def _make_rle_table(field: Field, symbol: int) -> Table:
+    """Make the table of a field that has one code throughout: one state that takes no bits."""
+    code = field.codes[symbol]
+    return Table(0, [code if JIT else _entry(code, 0, 0)])
+
+
+LITERALS_LENGTHS = Field(
+    "literals lengths",
+    fse_tables.LITERALS_LENGTH_BASES,
+    fse_tables.LITERALS_LENGTH_BITS,
+    fse_tables.MAX_LITERALS_LENGTH_LOG,
+    fse_tables.PREDEFINED_LITERALS_LENGTH,
+    fse_tables.PREDEFINED_LITERALS_LENGTH_LOG,
+)
+OFFSETS = Field(
+    "offsets",
+    fse_tables.OFFSET_CODE_BASES,
+    fse_tables.OFFSET_CODE_BITS,
+    fse_tables.MAX_OFFSET_LOG,
+    fse_tables.PREDEFINED_OFFSET,
+    fse_tables.PREDEFINED_OFFSET_LOG,
+)
+MATCH_LENGTHS = Field(
+    "match lengths",
+    fse_tables.MATCH_LENGTH_BASES,
+    fse_tables.MATCH_LENGTH_BITS,
+    fse_tables.MAX_MATCH_LENGTH_LOG,
+    fse_tables.PREDEFINED_MATCH_LENGTH,
+    fse_tables.PREDEFINED_MATCH_LENGTH_LOG,
+)
+FIELDS = (LITERALS_LENGTHS, OFFSETS, MATCH_LENGTHS)
+
+
+def read_count(data: bytes, start: int, end: int, origin: int) -> tuple[int, int]:
+    """Read the number of sequences (section 3.1.1.3.2.1); return it and the position of the byte after it."""
+    if start >= end:
+        raise decoding_error(SRC_SIZE_WRONG, origin + start, "block ends before its sequences section")
+    first = data[start]
+    size = 1 if first < 128 else 2 if first < 255 else 3
+    after = start + size
+    if after > end:
+        raise decoding_error(SRC_SIZE_WRONG, origin + start, "number of sequences is cut")
+    if size == 1:
+        return first, after
+    if size == 2:
+        return (first - 128 << 8) + data[start + 1], after
+    return data[start + 1] + (data[start + 2] << 8) + 0x7F00, after
+
+
+def read_tables(
+    data: bytes, start: int, end: int, origin: int, previous: tuple[Table, ...] | None
+) -> tuple[tuple[Table, ...], int]:
+    """
+    Read the compression modes and the tables they announce (sections 3.1.1.3.2.1 and 3.1.1.3.2.1.1).
+
+    `previous` are the tables of the last block with sequences or of the dictionary. Return the tables of literals
+    lengths, offsets and match lengths, and the position of the byte after them.
+    """
+    if start >= end:
+        raise decoding_error(SRC_SIZE_WRONG, origin + start, "block ends before its symbol compression modes")
+    modes = data[start]
+    if modes & 3:
+        raise decoding_error(CORRUPTION_DETECTED, origin + start, "reserved bits of the compression modes are not 0")
+    at = start + 1
+    tables = []
+    for index, field in enumerate(FIELDS):
+        mode = modes >> 6 - 2 * index & 3
+        if mode == PREDEFINED:
+            table = field.predefined
+        elif mode == RLE:
+            if at >= end:
+                raise decoding_error(SRC_SIZE_WRONG, origin + at, f"RLE code of {field.name} is missing")
+            symbol = data[at]
+            if symbol > field.max_symbol:
+                raise decoding_error(
+                    CORRUPTION_DETECTED,
+                    origin + at,
+                    f"code {symbol} of {field.name} exceeds the maximum of {field.max_symbol}",
+                )
+            table = _make_rle_table(field, symbol)
+            at += 1
+        elif mode == FSE:
+            counts, log, at = fse_tables.read_distribution(data, at, end, field.max_symbol, field.max_log, origin)
+            table = make_table(field, counts, log)
+        elif previous is None:
+            raise decoding_error(
+                CORRUPTION_DETECTED, origin + start, f"no earlier table of {field.name} in the frame to repeat"
+            )
+        else:
+            table = previous[index]
+        tables.append(table)
+    return tuple(tables), at
+
+
+def _initial_states(
+    data: bytes, start: int, end: int, origin: int, tables: tuple[Table, ...]
+) -> tuple[int, int, int, int]:
+    """Read the first state of each field (section 3.1.1.3.2.2); return the position and the states."""
+    position = stream_end(data, start, end, origin, "sequences")
+    states = []
+    for table in tables:
+        position -= table.log
+        if position < start * 8:
+            raise not_at_end(position, start, origin, "sequences")
+        states.append(load(data, position >> 3)[0] >> (position & 7) & MASKS[table.log])
+    return position, states[0], states[1], states[2]
+
+
+def _zero_offset(origin: int, start: int, index: int) -> Exception:
+    return decoding_error(CORRUPTION_DETECTED, origin + start, f"offset of sequence {index} is 0")
+
+
+def _bad_offset(origin: int, start: int, index: int, offset: int, reach: int) -> Exception:
+    return decoding_error(
+        CORRUPTION_DETECTED,
+        origin + start,
+        f"offset {offset} of sequence {index} lies beyond the {reach} bytes of history that it may refer to",
+    )
+
+
+def check_offset(window: Window, at: int, offset: int, origin: int, start: int, index: int) -> None:
+    """
+    Raise ZstdError unless a match at position `at` of the window's data may lie `offset` bytes back.
+
+    That is: in the window, or in the dictionary as long as the output is no longer than the window
+    (section 3.1.1.1.2 and 5).
+    """
+    output = at - window.start
+    reach = output + window.dictionary_size if output <= window.size else window.size
+    if offset > reach:
+        raise _bad_offset(origin, start, index, offset, reach)
+
+
+def _too_long(origin: int, start: int, literals: int, size: int, max_size: int) -> Exception:
+    if literals > size:
+        detail = f"sequences take {literals} literals of {size}"
+    else:
+        detail = f"block decodes to more than its maximum of {max_size} bytes"
+    return decoding_error(CORRUPTION_DETECTED, origin + start, detail)
+
+
+def run_sequences(
+    data: bytes,
+    start: int,
+    end: int,
+    origin: int,
+    count: int,
+    tables: tuple[Table, ...],
+    repeats: list[int],
+    literals: Literals,
+    window: Window,
+    max_size: int,
+) -> None:
+    """
+    Decode the `count` sequences of the bitstream `data[start:end]` and append what they and the literals say.
+
+    `repeats` are the three repeat offsets, replaced when all went well; `max_size` is the most that the block may add
+    to the window. Raises ZstdError.
+    """
+    if JIT:
+        lists = _decode(data, start, end, origin, count, tables, repeats, literals.size, max_size)
+        _execute(*lists, literals, window, origin, start)
+    else:
+        _interpret(data, start, end, origin, count, tables, repeats, literals, window, max_size)
+
+
+def _decode(
+    data: bytes,
+    start: int,
+    end: int,
+    origin: int,
+    count: int,
+    tables: tuple[Table, ...],
+    repeats: list[int],
+    literals_size: int,
+    max_size: int,
+) -> tuple[list[int], list[int], list[int]]:
+    """Decode all sequences: return their literals lengths, offsets and match lengths (section 3.1.1.3.2.2)."""
+    position, ll_state, of_state, ml_state = _initial_states(data, start, end, origin, tables)
+    first = start * 8
+    ll_entries, of_entries, ml_entries = (table.entries for table in tables)
+    masks = MASKS
+    repeat1, repeat2, repeat3 = repeats
+    ll_list = [0] * count
+    of_list = [0] * count
+    ml_list = [0] * count
+    ll_total = ml_total = 0
+    last = count - 1
+    index = 0
+    while True:
+        ll_entry = ll_entries[ll_state]
+        of_entry = of_entries[of_state]
+        ml_entry = ml_entries[ml_state]
+        # The extra bits: of the offset, above those of the match length, above those of the literals length.
+        ll_bits = ll_entry >> 4 & 31
+        of_bits = of_entry >> 4 & 31
+        ml_bits = ml_entry >> 4 & 31
+        lo = position - ll_bits - of_bits - ml_bits
+        if lo < first:
+            raise not_at_end(lo, start, origin, "sequences")
+        word = load(data, lo >> 3)[0] >> (lo & 7)
+        if position - lo > 56:
+            # Only the offset may lie beyond the word; the other two are at most 32 bits.
+            of_at = position - of_bits
+            value = load(data, of_at >> 3)[0] >> (of_at & 7)
+        else:
+            value = word >> (ll_bits + ml_bits)
+        ll = (ll_entry >> 18) + (word & masks[ll_bits])
+        ml = (ml_entry >> 18) + (word >> ll_bits & masks[ml_bits])
+        value = (of_entry >> 18) + (value & masks[of_bits])
+        position = lo
+        # Section 3.1.1.5: values above 3 are offsets, lower ones refer to the last three.
+        if value > 3:
+            offset = value - 3
+            repeat3 = repeat2
+            repeat2 = repeat1
+            repeat1 = offset
+        else:
+            if not ll:
+                value += 1
+            if value == 1:
+                offset = repeat1
+            elif value == 2:
+                offset = repeat2
+                repeat2 = repeat1
+                repeat1 = offset
+            else:
+                offset = repeat3 if value == 3 else repeat1 - 1
+                if not offset:
+                    raise _zero_offset(origin, start, index)
+                repeat3 = repeat2
+                repeat2 = repeat1
+                repeat1 = offset
+        ll_list[index] = ll
+        of_list[index] = offset
+        ml_list[index] = ml
+        ll_total += ll
+        ml_total += ml
+        if index == last:
+            break
+        index += 1
+        # The next states, in the order literals length, match length, offset from above.
+        ll_bits = ll_entry & 15
+        of_bits = of_entry & 15
+        ml_bits = ml_entry & 15
+        position -= ll_bits + of_bits + ml_bits
+        if position < first:
+            raise not_at_end(position, start, origin, "sequences")
+        word = load(data, position >> 3)[0] >> (position & 7)
+        of_state = (of_entry >> 9 & 511) + (word & masks[of_bits])
+        word >>= of_bits
+        ml_state = (ml_entry >> 9 & 511) + (word & masks[ml_bits])
+        ll_state = (ll_entry >> 9 & 511) + (word >> ml_bits & masks[ll_bits])
+    if position != first:
+        raise not_at_end(position, start, origin, "sequences")
+    if ll_total > literals_size or literals_size + ml_total > max_size:
+        raise _too_long(origin, start, ll_total, literals_size, max_size)
+    repeats[:] = (repeat1, repeat2, repeat3)
+    return ll_list, of_list, ml_list
+
+
+def _execute(
+    ll_list: list[int],
+    of_list: list[int],
+    ml_list: list[int],
+    literals: Literals,
+    window: Window,
+    origin: int,
+    start: int,
+) -> None:
+    """Execute sequences whose lengths have been checked, and append the literals that are left (section 3.1.1.4)."""
+    out = window.data
+    at = window.end
+    text = literals.data
+    text_at = literals.start
+    size = window.size
+    for index in range(len(ll_list)):
+        length = ll_list[index]
+        # Words of 8 bytes: what they write too much, the next copy overwrites. Most copies are short, and one word or
+        # two, needed or not, cost less than a branch that is taken half of the time.
+        store(out, at, load(text, text_at)[0])
+        if length > 8:
+            if length > 32:
+                out[at : at + length] = text[text_at : text_at + length]
+            else:
+                done = 8
+                while done < length:
+                    store(out, at + done, load(text, text_at + done)[0])
+                    done += 8
+        at += length
+        text_at += length
+        offset = of_list[index]
+        length = ml_list[index]
+        source = at - offset
+        if source < 0 or offset > size:
+            check_offset(window, at, offset, origin, start, index)
+        if offset >= 8:
+            store(out, at, load(out, source)[0])
+            store(out, at + 8, load(out, source + 8)[0])
+            if length > 16:
+                if length > 64 and offset >= length:
+                    out[at : at + length] = out[source : source + length]
+                else:
+                    done = 16
+                    while done < length:
+                        store(out, at + done, load(out, source + done)[0])
+                        done += 8
+        else:
+            _copy_period(out, at, offset, length)
+        at += length
+    rest = literals.start + literals.size - text_at
+    if rest:
+        out[at : at + rest] = text[text_at : text_at + rest]
+        at += rest
+    window.end = at
+
+
+def _copy_period(out: bytearray, at: int, offset: int, length: int) -> None:
+    """Copy a match that overlaps itself: the last `offset` bytes again and again."""
+    period = bytes(out[at - offset : at])
+    out[at : at + length] = (period * (length // offset + 1))[:length]
+
+
+def _interpret(
+    data: bytes,
+    start: int,
+    end: int,
+    origin: int,
+    count: int,
+    tables: tuple[Table, ...],
+    repeats: list[int],
+    literals: Literals,
+    window: Window,
+    max_size: int,
+) -> None:
+    """Decode and execute in one loop: the form for an interpreter that pays for each operation."""
+    position, ll_state, of_state, ml_state = _initial_states(data, start, end, origin, tables)
+    first = start * 8
+    ll_entries, of_entries, ml_entries = (table.entries for table in tables)
+    from_bytes = int.from_bytes
+    repeat1, repeat2, repeat3 = repeats
+    out = window.data
+    at = window.end
+    limit = at + max_size
+    text = literals.data
+    text_at = literals.start
+    text_end = text_at + literals.size
+    size = window.size
+    # All sequences are read as if states followed, the last one too: up to 26 bits from before the stream, which the
+    # padding makes readable. Where the stream should have ended is known at the end.
+    lowest = first - 26
+    try:
+        for index in range(count):
+            ll, ll_extra, ll_extra_mask, ll_width, ll_mask, ll_state, ll_bits = ll_entries[ll_state]
+            value, _, of_extra_mask, of_width, of_mask, of_state, of_bits = of_entries[of_state]
+            ml, ml_extra, ml_extra_mask, ml_width, ml_mask, ml_state, ml_bits = ml_entries[ml_state]
+            lo = position - ll_bits - of_bits - ml_bits
+            if lo < lowest:
+                position = lo
+                break
+            # From above: the extra bits of offset, match length, literals length, then the bits of the next states of
+            # literals length, match length, offset.
+            word = from_bytes(data[lo >> 3 : position + 7 >> 3], "little") >> (lo & 7)
+            position = lo
+            of_state += word & of_mask
+            word >>= of_width
+            ml_state += word & ml_mask
+            word >>= ml_width
+            ll_state += word & ll_mask
+            word >>= ll_width
+            if ll_extra:
+                ll += word & ll_extra_mask
+                word >>= ll_extra
+            if ml_extra:
+                ml += word & ml_extra_mask
+                word >>= ml_extra
+                # Only lengths with extra bits can make a block much too long: the rest is looked at in the end.
+                if at > limit:
+                    break
+            value += word & of_extra_mask
+            if value > 3:
+                offset = value - 3
+                repeat3 = repeat2
+                repeat2 = repeat1
+                repeat1 = offset
+            else:
+                if not ll:
+                    value += 1
+                if value == 1:
+                    offset = repeat1
+                elif value == 2:
+                    offset = repeat2
+                    repeat2 = repeat1
+                    repeat1 = offset
+                else:
+                    offset = repeat3 if value == 3 else repeat1 - 1
+                    if not offset:
+                        raise _zero_offset(origin, start, index)
+                    repeat3 = repeat2
+                    repeat2 = repeat1
+                    repeat1 = offset
+            if ll:
+                text_after = text_at + ll
+                out += text[text_at:text_after]
+                text_at = text_after
+                at += ll
+            source = at - offset
+            if source < 0 or offset > size:
+                check_offset(window, at, offset, origin, start, index)
+            if offset >= ml:
+                out += out[source : source + ml]
+            else:
+                out += (out[source:] * (ml // offset + 1))[:ml]
+            at += ml
+    except ZstdError:
+        # It may come of bits that the stream does not have.
+        _check_bits(position, ll_width + of_width + ml_width, index == count - 1, first, start, origin)
+        raise
+    left = _check_bits(position, ll_width + of_width + ml_width, index == count - 1, first, start, origin)
+    if text_at > text_end or at + text_end - text_at > limit:
+        raise _too_long(origin, start, text_at - literals.start, literals.size, max_size)
+    if left:
+        raise not_at_end(first + left, start, origin, "sequences")
+    out += text[text_at:text_end]
+    window.end = at + text_end - text_at
+    repeats[:] = (repeat1, repeat2, repeat3)
+
+
+def _check_bits(position: int, widths: int, is_last: bool, first: int, start: int, origin: int) -> int:
+    """
+    Raise ZstdError if a sequence has taken more bits than there are, which end at position `first`.
+
+    `position` is where the bits of the next states ended, `widths` how many they were; the last sequence has none.
+    Return how many bits are left.
+    """
+    position += widths
+    if position >= first and not is_last:
+        position -= widths
+    if position < first:
+        raise not_at_end(position, start, origin, "sequences")
+    return position - first

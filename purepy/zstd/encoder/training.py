@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Making dictionaries: `train_dict` chooses content with the fast cover algorithm, `finalize_dict` adds the tables.
+
+Fast cover (as in libzstd's `ZDICT_optimizeTrainFromBuffer_fastCover`, after "Effective construction of relative
+Lempel-Ziv dictionaries", Liao and others, 2016) counts in how many places each group of 8 bytes occurs, then takes
+the segments that cover the most occurrences that no segment taken before covers.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from struct import unpack_from
+from typing import Any
+
+from purepy.zstd.common.error_codes import DST_SIZE_TOO_SMALL, NAMES, SRC_SIZE_WRONG, coded_error
+from purepy.zstd.common.fse_tables import (
+    MAX_LITERALS_LENGTH_CODE,
+    MAX_LITERALS_LENGTH_LOG,
+    MAX_MATCH_LENGTH_CODE,
+    MAX_MATCH_LENGTH_LOG,
+    MAX_OFFSET_LOG,
+)
+from purepy.zstd.common.parameters import COMPRESSION_LEVEL_DEFAULT
+from purepy.zstd.common.xxh64 import xxh64
+from purepy.zstd.common.zdict import MAGIC, ZstdDict, as_bytes
+from purepy.zstd.encoder import fse, huffman
+from purepy.zstd.encoder.compressor import ZstdCompressor
+from purepy.zstd.encoder.frame import MAX_BLOCK_SIZE
+from purepy.zstd.encoder.levels import MAX_LEVEL, MIN_LEVEL, parameters_for
+from purepy.zstd.encoder.literals import histogram
+from purepy.zstd.encoder.matchfinders import make_match_finder
+from purepy.zstd.encoder.matchfinders.common import LOW32, PRIME
+from purepy.zstd.encoder.sequences import INITIAL_REPEATS, offset_values, sequence_codes
+
+MIN_DICT_SIZE = 256
+MIN_SAMPLES = 7
+# The three repeat offsets of a dictionary lie inside its content, and the largest is 8.
+MIN_CONTENT_SIZE = max(INITIAL_REPEATS)
+
+# Bytes whose occurrences are counted, read as one word.
+GROUP = 8
+# Groups are told apart by a hash of at most so many bits.
+MAX_FREQUENCY_LOG = 20
+# Lengths of the segments that a dictionary is made of. Which is best depends on the samples: each is tried.
+SEGMENT_SIZES = (48, 200, 800)
+# How often the samples are walked through, at least: segments come from everywhere, the best first.
+PASSES = 4
+# So much of the samples is compressed to compare dictionaries, or to learn tables from.
+TRIAL_BYTES = 256 << 10
+TABLE_BYTES = 4 << 20
+
+
+def train_dict(samples: Iterable[Any], dict_size: int) -> ZstdDict:
+    """
+    Return a dictionary of at most `dict_size` bytes, trained on an iterable of buffers.
+
+    Raises ValueError for samples without data and for a size that is not positive, TypeError for a size that is no
+    int, ZstdError for fewer than 7 samples or 8 bytes and for a size below 256. Replaces
+    `compression.zstd.train_dict`.
+    """
+    if not isinstance(dict_size, int):
+        raise TypeError(f"dict_size must be an int object, not {type(dict_size).__qualname__!r}.")
+    pieces = _collect(samples)
+    if not any(pieces):
+        raise ValueError("samples contained no data; can't train dictionary.")
+    what = "Unable to train the Zstandard dictionary"
+    _check_size(dict_size, what)
+    if len(pieces) < MIN_SAMPLES or sum(map(len, pieces)) < GROUP:
+        raise coded_error(
+            SRC_SIZE_WRONG,
+            f"{what}: {NAMES[SRC_SIZE_WRONG]}: it takes {MIN_SAMPLES} samples and {GROUP} bytes or more",
+        )
+    groups = _Groups(pieces)
+    best: tuple[int, bytes] | None = None
+    trial = _spread_selection(pieces, TRIAL_BYTES)
+    for segment_size in SEGMENT_SIZES:
+        if best is not None and segment_size > dict_size:
+            break
+        content = groups.cover(dict_size, segment_size)
+        made = _finalize(content, trial, dict_size, COMPRESSION_LEVEL_DEFAULT)
+        compressor = ZstdCompressor(zstd_dict=ZstdDict(made))
+        size = len(made) + sum(len(compressor.compress(sample, ZstdCompressor.FLUSH_FRAME)) for sample in trial)
+        if best is None or size < best[0]:
+            best = size, content
+    assert best is not None
+    return ZstdDict(_finalize(best[1], pieces, dict_size, COMPRESSION_LEVEL_DEFAULT))
+
+
+def finalize_dict(zstd_dict: ZstdDict, /, samples: Iterable[Any], dict_size: int, level: int) -> ZstdDict:
+    """
+    Return a dictionary of at most `dict_size` bytes: the given content, with tables for the samples and `level`.
+
+    The content is cut at its start if it does not fit. Raises TypeError and ValueError for wrong arguments,
+    ZstdError for a size below 256. Replaces `compression.zstd.finalize_dict`.
+    """
+    if not isinstance(zstd_dict, ZstdDict):
+        raise TypeError("zstd_dict argument should be a ZstdDict object.")
+    if not isinstance(dict_size, int):
+        raise TypeError("dict_size argument should be an int object.")
+    if not isinstance(level, int):
+        raise TypeError("level argument should be an int object.")
+    if not -(2**31) <= level < 2**31:
+        raise OverflowError("Python int too large to convert to C int")
+    pieces = _collect(samples)
+    if not any(pieces):
+        raise ValueError("The samples are empty content, can't finalize the dictionary.")
+    _check_size(dict_size, "Unable to finalize the Zstandard dictionary")
+    level = max(MIN_LEVEL, min(level or COMPRESSION_LEVEL_DEFAULT, MAX_LEVEL))
+    return ZstdDict(_finalize(zstd_dict.dict_content, pieces, dict_size, level))
+
+
+def _collect(samples: Iterable[Any]) -> list[bytes]:
+    return [as_bytes(sample) for sample in samples]
+
+
+def _check_size(dict_size: int, what: str) -> None:
+    if dict_size <= 0:
+        raise ValueError("dict_size argument should be positive number.")
+    if dict_size >= 2**63:
+        raise OverflowError("Python int too large to convert to C ssize_t")
+    if dict_size < MIN_DICT_SIZE:
+        raise coded_error(
+            DST_SIZE_TOO_SMALL,
+            f"{what}: {NAMES[DST_SIZE_TOO_SMALL]}: a dictionary takes {MIN_DICT_SIZE} bytes or more, not {dict_size}",
+        )
+
+
+def _spread_selection(pieces: list[bytes], limit: int) -> list[bytes]:
+    """Return samples of about `limit` bytes, taken at equal distances."""
+    step = max(1, sum(map(len, pieces)) // limit)
+    return pieces[::step]
+
+
+class _Groups:
+    """The samples' groups of 8 bytes, each as a slot of a table that counts them."""
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        self._data = data = b"".join(pieces)
+        count = len(data) - GROUP + 1
+        log = max(8, min(MAX_FREQUENCY_LOG, count.bit_length() + 1))
+        shift = 32 - log
+        self._slots = slots = array("i", [0]) * count
+        for at in range(count):
+            word = unpack_from("<q", data, at)[0]
+            slots[at] = ((((word ^ (word >> 29)) & LOW32) * PRIME) & LOW32) >> shift
+        self._frequencies = frequencies = array("i", [0]) * (1 << log)
+        start = 0
+        for piece in pieces:
+            # A group that reaches into the next sample was never seen as such.
+            for slot in slots[start : max(start, start + len(piece) - GROUP + 1)]:
+                frequencies[slot] += 1
+            start += len(piece)
+
+    def cover(self, dict_size: int, segment_size: int) -> bytes:
+        """
+        Return content of at most `dict_size` bytes, the most useful segments last: offsets to them are the shortest.
+
+        The samples are walked through in epochs, of which each gives the best of its segments, until the dictionary
+        is full or ten epochs in a row have nothing left to give.
+        """
+        slots, data = self._slots, self._data
+        count = len(slots)
+        segment_size = max(GROUP, min(segment_size, dict_size, len(data)))
+        epochs = max(1, dict_size // segment_size // PASSES)
+        epoch_size = max(min(10 * segment_size, count), count // epochs)
+        epochs = max(1, count // epoch_size)
+        frequencies = self._frequencies[:]
+        active = array("i", [0]) * len(frequencies)
+        taken: list[bytes] = []
+        left = dict_size
+        fruitless = 0
+        epoch = 0
+        while left and fruitless < max(10, epochs >> 3):
+            start = epoch * epoch_size
+            end = count if epoch == epochs - 1 else start + epoch_size
+            first, last, score = _best_segment(slots, frequencies, active, start, end, segment_size - GROUP + 1)
+            epoch = (epoch + 1) % epochs
+            if not score:
+                fruitless += 1
+                continue
+            fruitless = 0
+            for at in range(first, last):
+                frequencies[slots[at]] = 0
+            segment = data[first : last + GROUP - 1][:left]
+            if left < GROUP:
+                break
+            taken.append(segment)
+            left -= len(segment)
+        taken.reverse()
+        return b"".join(taken)
+
+
+def _best_segment(
+    slots: array[int], frequencies: array[int], active: array[int], start: int, end: int, width: int
+) -> tuple[int, int, int]:
+    """
+    Return the first and the end position, and the score, of the best run of at most `width` groups in slots[start:end].
+
+    The score is the sum of the frequencies of different groups. Groups without a frequency are trimmed off the ends.
+    """
+    best_first, best_end, best_score = start, start, 0
+    score = 0
+    first = start
+    for at in range(start, end):
+        slot = slots[at]
+        if not active[slot]:
+            score += frequencies[slot]
+        active[slot] += 1
+        if at - first == width:
+            slot = slots[first]
+            active[slot] -= 1
+            if not active[slot]:
+                score -= frequencies[slot]
+            first += 1
+        if score > best_score:
+            best_first, best_end, best_score = first, at + 1, score
+    for at in range(first, end):
+        active[slots[at]] = 0
+    while best_first < best_end and not frequencies[slots[best_first]]:
+        best_first += 1
+    while best_end > best_first and not frequencies[slots[best_end - 1]]:
+        best_end -= 1
+    return best_first, best_end, best_score
+
+
+def _finalize(content: bytes, samples: Sequence[bytes], dict_size: int, level: int) -> bytes:
+    """Put the header of RFC 8878, section 5, before the content: magic number, id, tables, repeat offsets."""
+    # The id is libzstd's for this content, out of the range that is free for private use.
+    dict_id = xxh64(content) % ((1 << 31) - (1 << 15)) + (1 << 15)
+    tables = _tables(content, samples, level)
+    header = b"".join(
+        (MAGIC, dict_id.to_bytes(4, "little"), tables, *(repeat.to_bytes(4, "little") for repeat in INITIAL_REPEATS))
+    )
+    # The end of the content is what is closest to the data.
+    room = dict_size - len(header)
+    content = content[max(0, len(content) - room) :]
+    return header + content.rjust(MIN_CONTENT_SIZE, b"\0")
+
+
+def _tables(content: bytes, samples: Sequence[bytes], level: int) -> bytes:
+    """
+    Describe the four tables that compressing the samples after the content asks for.
+
+    Every code is counted once to begin with, so that the tables can code whatever other data bring.
+    """
+    literals = [1] * 256
+    # Offsets reach from the end of a block back to the content's start.
+    offset_codes = [1] * ((len(content) + MAX_BLOCK_SIZE).bit_length())
+    match_codes = [1] * (MAX_MATCH_LENGTH_CODE + 1)
+    literal_length_codes = [1] * (MAX_LITERALS_LENGTH_CODE + 1)
+    selection = _spread_selection(list(samples), TABLE_BYTES)
+    typical = sum(map(len, selection)) // len(selection)
+    parameters = parameters_for(level, typical, len(content))
+    indexed = make_match_finder(parameters)
+    indexed.index(bytearray(content), 0, len(content))
+    for sample in selection:
+        sample = sample[:MAX_BLOCK_SIZE]
+        window = bytearray(content)
+        window += sample
+        sequences = indexed.copy().find(window, len(content), len(window), len(window), INITIAL_REPEATS)
+        for byte, count in enumerate(histogram(sequences.literals)):
+            literals[byte] += count
+        values, _ = offset_values(sequences, INITIAL_REPEATS)
+        counted = zip((literal_length_codes, offset_codes, match_codes), sequence_codes(sequences, values))
+        for counts, codes in counted:
+            for code in codes:
+                counts[code] += 1
+    described = [_describe_literals(literals)]
+    for counts, log in (
+        (offset_codes, MAX_OFFSET_LOG),
+        (match_codes, MAX_MATCH_LENGTH_LOG),
+        (literal_length_codes, MAX_LITERALS_LENGTH_LOG),
+    ):
+        table_log = fse.table_log_for(sum(counts), len(counts), log)
+        described.append(fse.describe(fse.normalise(counts, table_log), table_log))
+    return b"".join(described)
+
+
+def _describe_literals(counts: list[int]) -> bytes:
+    description = huffman.describe(huffman.code_lengths(counts))
+    if description is None:
+        # All codes have the same length, which the format has no words for: prefer one byte a little.
+        counts = [1] * 256
+        counts[0] = 4
+        description = huffman.describe(huffman.code_lengths(counts))
+    assert description is not None
+    return description

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands and examples in the documents, run as they are written."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cpkg
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def sessions() -> list[tuple[str, str]]:
+    """Return the commands in the console blocks of docs/cli.md, in order, each with what it prints."""
+    found: list[tuple[str, str]] = []
+    for block in re.findall(r"^```console\n(.*?)^```", (DOCS / "cli.md").read_text(), re.MULTILINE | re.DOTALL):
+        for line in block.splitlines(keepends=True):
+            if line.startswith("$ "):
+                found.append((line[2:].strip(), ""))
+            else:
+                found[-1] = (found[-1][0], found[-1][1] + line)
+    return found
+
+
+def test_the_command_lines(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "cpkg"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -m cpkg "$@"\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    work = tmp_path / "work"
+    work.mkdir()
+    root = str(Path(cpkg.__file__).parent.parent)
+    environment = {
+        **os.environ,
+        "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")])),
+    }
+    commands = sessions()
+    assert len(commands) > 10
+    for command, expected in commands:
+        done = subprocess.run(
+            ["sh", "-c", command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=work,
+            env=environment,
+            text=True,
+        )
+        assert rough(done.stdout, command) == rough(expected, command), command
+
+
+def rough(text: str, command: str) -> str:
+    """Return the text without the numbers that each version of each compressor makes differ."""
+    return re.sub(r"\d[\d.,]*", "#", text) if "text.mpz" in command else text
+
+
+def test_the_python_examples() -> None:
+    failed, tried = doctest.testfile(str(DOCS / "objects.md"), module_relative=False)
+    assert failed == 0
+    assert tried > 5
+
+
+@pytest.mark.parametrize("name", ["cli.md", "objects.md"])
+def test_nobody_is_told_to_install_somebody_elses_package(name: str) -> None:
+    """`cpkg` on PyPI belongs to an unrelated project."""
+    assert not re.search(r"pip install '?cpkg(?!-codecs)", (DOCS / name).read_text())

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The backends of a codec have one surface: names, signatures, defaults, exception types, shared classes."""
+
+from __future__ import annotations
+
+import inspect
+from types import ModuleType
+
+import pytest
+from backends import available
+
+PAIRS = [
+    pytest.param(codec, backend, id=f"{codec}-{backend}")
+    for codec in ("msgpack", "zstd")
+    for backend in available(codec)
+    if backend != "pure"
+]
+# Classes that hold a backend's own state differ per backend; everything else that is public is one object.
+OWN = {
+    "msgpack": {"Packer", "Unpacker"},
+    "zstd": {"ZstdCompressor", "ZstdDecompressor", "ZstdFile"},
+}
+
+
+def public(module: ModuleType) -> dict[str, object]:
+    return {name: getattr(module, name) for name in module.__all__}
+
+
+def parameters(function: object) -> list[tuple[str, object, object]]:
+    signature = inspect.signature(function)  # type: ignore[arg-type]
+    return [(p.name, p.kind, p.default) for p in signature.parameters.values() if p.name != "self"]
+
+
+@pytest.mark.parametrize(("codec", "backend"), PAIRS)
+def test_same_names(codec: str, backend: str) -> None:
+    """A name that one backend has, the other has."""
+    assert sorted(available(codec)[backend].__all__) == sorted(available(codec)["pure"].__all__)
+
+
+@pytest.mark.parametrize(("codec", "backend"), PAIRS)
+def test_same_functions(codec: str, backend: str) -> None:
+    """Functions take the same arguments, in the same order, with the same defaults."""
+    native, pure = public(available(codec)[backend]), public(available(codec)["pure"])
+    compared = 0
+    for name, value in pure.items():
+        if callable(value) and not inspect.isclass(value):
+            assert parameters(native[name]) == parameters(value), name
+            compared += 1
+    assert compared >= 5
+
+
+@pytest.mark.parametrize(("codec", "backend"), PAIRS)
+def test_same_classes(codec: str, backend: str) -> None:
+    """Shared types are one object in every backend; a backend's own classes have the same methods."""
+    native, pure = public(available(codec)[backend]), public(available(codec)["pure"])
+    for name, value in pure.items():
+        if not inspect.isclass(value):
+            continue
+        if name not in OWN[codec]:
+            assert native[name] is value, name
+            continue
+        other = native[name]
+        assert parameters(other) == parameters(value), name
+        methods = {n for n in dir(value) if not n.startswith("_")}
+        assert {n for n in dir(other) if not n.startswith("_")} == methods, name
+        for method in methods:
+            mine, theirs = getattr(value, method), getattr(other, method)
+            # what both inherit from io is one object, and its C methods have no signature on older interpreters
+            if inspect.isroutine(mine) and theirs is not mine:
+                assert parameters(theirs) == parameters(mine), f"{name}.{method}"
+
+
+@pytest.mark.parametrize(("codec", "backend"), PAIRS)
+def test_each_says_who_it_is(codec: str, backend: str) -> None:
+    """BACKEND and LIBRARY_VERSION are what the report shows."""
+    module = available(codec)[backend]
+    assert backend == module.BACKEND
+    assert module.LIBRARY_VERSION
+    assert available(codec)["pure"].LIBRARY_VERSION is None
+
+
+def test_two_sides_are_compared() -> None:
+    """Where no second backend loads, the tests above compare nothing: that is said, not hidden."""
+    if not PAIRS:
+        pytest.skip("only the pure backends load here")

@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packing beyond msgpack: conversions, fragments, canonical order, limits, the caller's buffers."""
+
+from __future__ import annotations
+
+import array
+import dataclasses
+import datetime
+import decimal
+import enum
+import random
+import sys
+import uuid
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from purepy.msgpack.conversions import NOT_CONVERTED, conversion_flags, convert
+from purepy.msgpack.ext import ExtType, Raw
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: Any
+    secret: dataclasses.InitVar[int] = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Slim:
+    __slots__ = ("a",)
+    a: int
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    ID = uuid.UUID(int=5)
+    PAIR = (1, 2)
+
+
+ROWS = [
+    ("dataclass", Point(1, [Point(2, None)]), {"x": 1, "y": [{"x": 2, "y": None}]}),
+    ("dataclass", Slim(5), {"a": 5}),
+    ("date", datetime.date(2024, 2, 29), "2024-02-29"),
+    ("uuid", uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+    ("enum", Colour.RED, "red"),
+    ("enum", Colour.PAIR, [1, 2]),
+    ("decimal", decimal.Decimal("1.10"), "1.10"),
+]
+
+
+@pytest.mark.parametrize(("option", "obj", "plain"), ROWS, ids=lambda value: repr(value)[:20])
+def test_conversions(msgpack: ModuleType, option: str, obj: Any, plain: Any) -> None:
+    """Each option packs its type, anywhere; without it the type goes to default, or is an error."""
+    expected = msgpack.packb(plain)
+    assert msgpack.packb(obj, **{option: True}) == expected
+    assert msgpack.packb([{"k": obj}], **{option: True}) == b"\x91\x81\xa1k" + expected
+    assert msgpack.packb(obj, strict_types=True, default=list, **{option: True}) == expected
+    assert msgpack.Packer(**{option: True}).pack(obj) == expected
+    others = {name: True for name in ("dataclass", "date", "uuid", "enum", "decimal", "numpy") if name != option}
+    with pytest.raises(TypeError):
+        msgpack.packb(obj)
+    with pytest.raises(TypeError):
+        msgpack.packb(obj, **others)
+    assert msgpack.packb([obj], default=lambda o: 7, **others) == b"\x91\x07"
+
+
+def test_conversion_order(msgpack: ModuleType) -> None:
+    """Own types first, then conversions, then default with what a conversion left, whose result may be converted."""
+
+    class Number(enum.IntEnum):
+        ONE = 1
+
+    asked = []
+
+    def default(obj: Any) -> Any:
+        asked.append(obj)
+        return Colour.ID
+
+    options = {"enum": True, "uuid": True}
+    assert msgpack.packb(Number.ONE, enum=True) == b"\x01"
+    assert msgpack.packb(Colour.ID, **options) == msgpack.packb(str(uuid.UUID(int=5)))
+    with pytest.raises(TypeError):
+        msgpack.packb(Colour.ID, enum=True)
+    assert msgpack.packb(Colour.ID, enum=True, default=str) == msgpack.packb(str(uuid.UUID(int=5)))
+    assert msgpack.packb(1j, default=default, **options) == msgpack.packb(str(uuid.UUID(int=5)))
+    assert asked == [1j]
+    # a datetime is no date to pack
+    with pytest.raises(TypeError):
+        msgpack.packb(datetime.datetime(2020, 1, 1), date=True)
+    with pytest.raises(TypeError):
+        msgpack.packb(Point, dataclass=True)  # the class, not an instance
+
+
+def test_conversion_errors_pass(msgpack: ModuleType) -> None:
+    """What the object's own code raises passes."""
+    broken = Point(1, 2)
+    del broken.x
+    with pytest.raises(AttributeError):
+        msgpack.packb(broken, dataclass=True)
+
+
+def test_numpy(msgpack: ModuleType) -> None:
+    """Scalars as bool, int, float; arrays as nested arrays; complex numbers, times and records are refused."""
+    np = pytest.importorskip("numpy")
+    for obj, plain in (
+        (np.bool_(True), True),
+        (np.int8(-5), -5),
+        (np.uint64(2**64 - 1), 2**64 - 1),
+        (np.float32(0.5), 0.5),
+        (np.float64(0.25), 0.25),
+        (np.array([[1, 2], [3, 4]], dtype="i2"), [[1, 2], [3, 4]]),
+        (np.array([True]), [True]),
+        (np.array(5.5), 5.5),
+        (np.array(["a", "b"]), ["a", "b"]),
+        (np.array([], dtype="f8"), []),
+        (np.array([1, None, np.int32(3)], dtype=object), [1, None, 3]),
+        (np.arange(6, dtype="u1")[::2], [0, 2, 4]),
+    ):
+        assert msgpack.packb([obj], numpy=True) == msgpack.packb([plain])
+        assert msgpack.packb([obj], numpy=True, strict_types=True) == msgpack.packb([plain])
+    for obj in (
+        np.complex128(1j),
+        np.array([1j]),
+        np.datetime64("2020-01-01"),
+        np.timedelta64(1, "s"),
+        np.array([(1, 2)], dtype="i1,i1"),
+    ):
+        with pytest.raises(TypeError):
+            msgpack.packb(obj, numpy=True)
+        assert msgpack.packb(obj, numpy=True, default=str)
+    with pytest.raises(TypeError):
+        msgpack.packb(np.int32(5))
+
+
+def test_convert_without_flags() -> None:
+    """The shared function converts what it is asked to, and tells otherwise."""
+    assert convert(conversion_flags(), uuid.UUID(int=1)) is NOT_CONVERTED
+    assert convert(conversion_flags(uuid=True), 5) is NOT_CONVERTED
+    assert convert(conversion_flags(enum=True, uuid=True), Colour.ID) == str(uuid.UUID(int=5))
+
+
+# --- Raw ---------------------------------------------------------------------------------------------------------
+
+
+def test_raw(msgpack: ModuleType) -> None:
+    """A fragment goes in as it is: in a list, as key, as value, alone."""
+    raw = Raw(msgpack.packb({"a": [1, 2]}))
+    assert msgpack.packb(raw) == raw.data
+    assert msgpack.unpackb(msgpack.packb([raw, {"k": raw, Raw(b"\x05"): 1}]), strict_map_key=False) == [
+        {"a": [1, 2]},
+        {"k": {"a": [1, 2]}, 5: 1},
+    ]
+    assert msgpack.packb(raw, strict_types=True, sort_keys=True) == raw.data
+    raw.data = "text"  # type: ignore[assignment]
+    with pytest.raises(TypeError):
+        msgpack.packb(raw)
+
+
+# --- canonical order ---------------------------------------------------------------------------------------------
+
+
+def test_sort_keys(msgpack: ModuleType) -> None:
+    """Pairs are ordered by the bytes of their keys, at every level; equal objects give equal bytes."""
+    assert msgpack.packb({"b": 1, "a": {"d": 1, "c": 2}}, sort_keys=True) == b"\x82\xa1a\x82\xa1c\x02\xa1d\x01\xa1b\x01"
+    # by packed bytes: 1 before -1, short strings before long ones, ints before strings
+    mixed = {"aa": 0, "b": 0, -1: 0, 1: 0, 300: 0, b"a": 0, None: 0, (2,): 0, 1.5: 0, "é" * 40: 0}
+    packed = msgpack.packb(mixed, sort_keys=True)
+    keys = [msgpack.packb(key) for key in msgpack.unpackb(packed, strict_map_key=False, tuple_keys=True)]
+    assert keys == sorted(msgpack.packb(key) for key in mixed)
+    rnd = random.Random(3)
+    items = [(f"key {number}", {str(n): n for n in range(number % 7)}) for number in range(200)]
+    first = msgpack.packb(dict(items), sort_keys=True)
+    for _ in range(5):
+        rnd.shuffle(items)
+        assert msgpack.packb(dict(items), sort_keys=True) == first
+    assert msgpack.unpackb(first) == dict(items)
+    assert msgpack.packb({}, sort_keys=True) == b"\x80"
+    assert msgpack.packb([{2: 1, 1: {}}], sort_keys=True) == b"\x91\x82\x01\x80\x02\x01"
+
+
+def test_sort_keys_in_keys(msgpack: ModuleType) -> None:
+    """A key that holds a map is itself in order."""
+    packed = msgpack.packb({(Point(1, {"b": 1, "a": 2}).x, "z"): 1, "a": 2}, sort_keys=True)
+    assert packed == b"\x82\x92\x01\xa1z\x01\xa1a\x02"[:1] + b"\x92\x01\xa1z\x01\xa1a\x02"
+
+
+def test_sort_keys_ties(msgpack: ModuleType) -> None:
+    """Keys with equal bytes are ordered by their values."""
+    for obj in ({b"a": 2, "a": 1}, {"a": 1, b"a": 2}, {"a": 2, b"a": 1}):
+        assert msgpack.packb(obj, sort_keys=True, use_bin_type=False) == b"\x82\xa1a\x01\xa1a\x02"
+    packer = msgpack.Packer(sort_keys=True)
+    assert packer.pack_map_pairs([("b", 1), ("a", [2]), ("a", 1)]) == b"\x83\xa1a\x01\xa1a\x91\x02\xa1b\x01"
+
+
+def test_sort_keys_deep(msgpack: ModuleType) -> None:
+    """The depth limit is the same."""
+    obj: Any = None
+    for _ in range(1024):
+        obj = {"b": 1, "a": obj}
+    packed = msgpack.packb(obj, sort_keys=True)
+    assert packed.count(b"\xa1b\x01") == 1024
+    with pytest.raises(ValueError, match="recursion limit"):
+        msgpack.packb({"a": obj}, sort_keys=True)
+
+
+# --- limits ------------------------------------------------------------------------------------------------------
+
+
+def test_max_total_items(msgpack: ModuleType) -> None:
+    """Every key, value and container counts 1."""
+    obj = [1, {"a": 1, "b": [Raw(b"\x01")]}]  # 1 + 2 + 4 + 1
+    assert msgpack.packb(obj, max_total_items=8) == msgpack.packb(obj)
+    for limit, count in ((7, 8), (6, 7), (2, 3)):
+        with pytest.raises(msgpack.LimitError, match=rf"^{count} exceeds max_total_items\({limit}\)$"):
+            msgpack.packb(obj, max_total_items=limit)
+    with pytest.raises(msgpack.LimitError):
+        msgpack.packb([[]] * 10, max_total_items=10, sort_keys=True)
+    packer = msgpack.Packer(max_total_items=3)
+    for _ in range(3):
+        assert packer.pack([1, 2])
+    assert packer.pack_map_pairs([(1, 2)])
+    with pytest.raises(msgpack.LimitError):
+        packer.pack_map_pairs([(1, 2), (3, 4)])
+
+
+@pytest.mark.parametrize(
+    "obj", ["a" * 97, b"a" * 97, [1] * 96, {"k": ["v" * 94]}, ExtType(1, b"a" * 96), Raw(b"a" * 99)]
+)
+@pytest.mark.parametrize("options", [{}, {"sort_keys": True}], ids=["plain", "sorted"])
+def test_max_total_bytes(msgpack: ModuleType, obj: Any, options: dict[str, Any]) -> None:
+    """The size of the message; nothing is kept of one that is too large."""
+    size = len(msgpack.packb(obj))
+    assert msgpack.packb(obj, max_total_bytes=size, **options) == msgpack.packb(obj)
+    with pytest.raises(msgpack.LimitError, match=rf"exceeds max_total_bytes\({size - 1}\)$"):
+        msgpack.packb(obj, max_total_bytes=size - 1, **options)
+    packer = msgpack.Packer(max_total_bytes=size, autoreset=False, **options)
+    for _ in range(3):
+        packer.pack(obj)  # the limit is that of each message
+    assert packer.bytes() == msgpack.packb(obj) * 3
+
+
+def test_limit_errors(msgpack: ModuleType) -> None:
+    """A LimitError is a ValueError; packing has no offset."""
+    with pytest.raises(ValueError, match="exceeds") as info:
+        msgpack.packb([1, 2], max_total_items=1)
+    assert info.value.offset is None  # type: ignore[attr-defined]
+
+
+# --- buffers of the caller ---------------------------------------------------------------------------------------
+
+
+def test_packer_buffer(msgpack: ModuleType) -> None:
+    """A Packer appends to the caller's bytearray; a call that fails leaves it as it was."""
+    buffer = bytearray(b"head")
+    packer = msgpack.Packer(buffer=buffer)
+    assert packer.pack([1, "a"]) is None
+    assert packer.pack_array_header(1) is None
+    assert buffer == b"head\x92\x01\xa1a\x91"
+    for wrong in ([1, object()], {"k": {1}}, "\ud800", 2**64):
+        with pytest.raises((TypeError, ValueError, OverflowError)):
+            packer.pack(wrong)
+        assert buffer == b"head\x92\x01\xa1a\x91"
+    with pytest.raises(TypeError):
+        packer.pack_map_pairs([(1, 2), (3, object())])
+    assert packer.bytes() == b"head\x92\x01\xa1a\x91"
+    assert bytes(packer.getbuffer()) == buffer
+    packer.reset()
+    assert buffer == b""
+    packer.pack(5)
+    assert buffer == b"\x05"
+    for wrong in (b"bytes", "text", array.array("B"), memoryview(bytearray(5)), 5):
+        with pytest.raises(TypeError):
+            msgpack.Packer(buffer=wrong)
+
+
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="PyPy does not lock a bytearray that is viewed")
+def test_packer_buffer_is_viewed(msgpack: ModuleType) -> None:
+    """While a view of the bytearray lives, it cannot grow: an error, and nothing is written."""
+    buffer = bytearray(b"head")
+    packer = msgpack.Packer(buffer=buffer)
+    with memoryview(buffer), pytest.raises(BufferError):
+        packer.pack([1] * 1000)
+    assert buffer == b"head"
+    packer.pack(1)
+    assert buffer == b"head\x01"
+
+
+def test_pack_into(msgpack: ModuleType) -> None:
+    """Into any writable buffer, whole or not at all."""
+    buffer = bytearray(8)
+    assert msgpack.pack_into([1, "a"], buffer, 2) == 6
+    assert buffer == b"\0\0\x92\x01\xa1a\0\0"
+    assert msgpack.pack_into(b"x", memoryview(buffer)[5:], use_bin_type=False) == 2
+    assert buffer == b"\0\0\x92\x01\xa1\xa1x\0"
+    assert msgpack.pack_into(1, buffer, offset=7) == 8
+    words = array.array("I", [0, 0])
+    assert msgpack.pack_into([1, 2, 3, 4], words) == 5
+    assert words.tobytes()[:5] == b"\x94\x01\x02\x03\x04"
+    before = bytes(buffer)
+    with pytest.raises(ValueError, match=r"^the packed object needs 4 bytes, the buffer has 3 from offset 5$"):
+        msgpack.pack_into([1, "a"], buffer, 5)
+    with pytest.raises(ValueError, match=r"^the packed object needs 1 bytes, the buffer has 0 from offset 8$"):
+        msgpack.pack_into(1, buffer, 8)
+    for offset in (-1, 9):
+        with pytest.raises(ValueError, match=f"^offset {offset} is outside of the buffer of 8 bytes$"):
+            msgpack.pack_into(1, buffer, offset)
+    with pytest.raises(TypeError):
+        msgpack.pack_into([1, object()], buffer)
+    with pytest.raises((TypeError, BufferError)):
+        msgpack.pack_into(1, b"read only")
+    with pytest.raises((TypeError, BufferError)):
+        msgpack.pack_into(1, memoryview(bytearray(8))[::2])
+    assert bytes(buffer) == before

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Packing into the room against the pure codec: the same bytes, and the same error where there is one. It is PyPy's, but
+its loop and its C side run on CPython too.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from purepy import msgpack as pure
+from purepy.msgpack.ext import ExtType, Timestamp
+from purepy.msgpack.packer import PLAIN_ENCODER, Packer
+
+room = pytest.importorskip("cpkg._native.msgpack.pypy_pack", reason="the native module is not built")
+native = pytest.importorskip("cpkg._native._msgpack_ffi")
+
+EDGES = [
+    sign * (2**bits) + step for bits in (0, 5, 7, 8, 15, 16, 31, 32, 62) for step in (-1, 0, 1) for sign in (1, -1)
+] + [-(2**63), 2**63 - 1]
+CHARACTERS = "aé한\ud7ff\ud800\udfff\ue000😀"  # with the neighbours of the surrogates
+
+relaxed = settings(deadline=None)
+words = st.integers(-(2**63), 2**63 - 1) | st.integers(-200, 70_000) | st.sampled_from(EDGES)
+texts = st.text(max_size=40) | st.text(CHARACTERS, max_size=40) | st.sampled_from(["x" * 31, "é" * 16, "y" * 255])
+scalars = (
+    st.none()
+    | st.booleans()
+    | words
+    | st.integers(2**63 - 2, 2**64 + 2)
+    | st.floats()
+    | texts
+    | st.binary(max_size=40)
+    | st.sampled_from([b"\xed\xa0\x80", 0xEDA0, 0xEDA0EDA0, "é", "z" * 2048, "é" * 1025, b"b" * 2049])
+    | st.builds(ExtType, st.integers(0, 127), st.binary(max_size=20))
+    | st.builds(Timestamp, st.integers(-(2**40), 2**40), st.integers(0, 999_999_999))
+    | st.just(object())
+)
+objects = st.recursive(
+    scalars | st.lists(words, max_size=20) | st.lists(st.floats(), max_size=20) | st.lists(texts, max_size=30),
+    lambda inner: st.lists(inner, max_size=20)
+    | st.tuples(inner, inner)
+    | st.dictionaries(texts | words | st.binary(max_size=5), inner, max_size=20),
+    max_leaves=40,
+)
+
+
+def pack(obj: Any, max_depth: int = 1024, encoder: Any = PLAIN_ENCODER) -> Any:
+    return room.pack(obj, max_depth, tuple, encoder.write, 0)
+
+
+def outcome(function: Any, *args: Any) -> Any:
+    """Return the result of a call, or the type and the text of its error."""
+    try:
+        return function(*args)
+    except (TypeError, ValueError, OverflowError) as error:
+        return type(error), str(error)
+
+
+def written(function: Any, kind: str, items: list[Any]) -> bytes:
+    output = native.ffi.new("unsigned char[]", 9 * len(items))
+    size = function(native.ffi.new(kind, items), len(items), output)
+    return bytes(native.ffi.buffer(output, size))
+
+
+@relaxed
+@given(objects)
+def test_the_room_packs_as_pure_does(obj: Any) -> None:
+    """The same bytes or the same error."""
+    assert outcome(pack, obj) == outcome(pure.packb, obj)
+
+
+@relaxed
+@given(st.lists(words, max_size=50))
+def test_ints_are_written_as_pure_writes_them(items: list[int]) -> None:
+    """The same bytes for each int of 64 bits."""
+    assert written(native.lib.cpkg_tape_write_ints, "int64_t[]", items) == b"".join(map(pure.packb, items))
+
+
+@pytest.mark.parametrize("value", [*EDGES, -33, -32, -31, 126, 129])
+def test_ints_at_the_edges(value: int) -> None:
+    """Each format from its first to its last int."""
+    for count in (1, 20):
+        assert written(native.lib.cpkg_tape_write_ints, "int64_t[]", [value] * count) == pure.packb(value) * count
+        assert pack([value] * count) == pure.packb([value] * count)
+
+
+@relaxed
+@given(st.lists(st.floats(), max_size=50))
+def test_floats_are_written_as_pure_writes_them(items: list[float]) -> None:
+    """The same bytes for each float, NaNs included."""
+    assert written(native.lib.cpkg_tape_write_doubles, "double[]", items) == b"".join(map(pure.packb, items))
+
+
+@pytest.mark.parametrize("length", [0, 7, 8, 4095, 4096, 4097, 60_000, 200_000])
+def test_long_lists(length: int) -> None:
+    """Lists of numbers longer than a piece and than the room."""
+    for items in (list(range(2**31, 2**31 + length)), [i / 7 for i in range(length)], ["é"] * length):
+        assert pack({"k": items, "l": [items, 1]}) == pure.packb({"k": items, "l": [items, 1]})
+
+
+@pytest.mark.parametrize("size", [31, 32, 255, 256, 2047, 2048, 2049, 65_535, 65_536, room.ROOM - 3, room.ROOM])
+def test_text_and_bins_of_any_length(size: int) -> None:
+    """Each header's limits, and what does not go through the room."""
+    for item in ("a" * size, "é" * (size // 2), b"b" * size):
+        for obj in (item, [item] * 3, {"k": item, item: 1}, [1, item, 2.5, {"x": [item]}]):
+            assert pack(obj) == pure.packb(obj)
+
+
+@pytest.mark.parametrize("step", range(0, 4200, 311))
+def test_the_end_of_the_room(step: int) -> None:
+    """The largest pairs and items that go through the room, wherever the room ends."""
+    filler = b"\x00" * 2048
+    pairs = {str(i) + "k" * (room.LONG - len(str(i))): "v" * room.LONG for i in range(300)}
+    obj = [[filler] * 100, b"s" * (step // 2), b"t" * (step // 2), pairs, [filler] * 300, [1.5, "é"] * 20]
+    assert pack(obj) == pure.packb(obj)
+
+
+@pytest.mark.parametrize("before", [0, 1, 1000, 300_000])
+@pytest.mark.parametrize(
+    "bad", ["\ud800", "한\udfff", "é" * 30 + "\udabc", "x" * 300 + "\udabc", "é" * 2000 + "\udabc"]
+)
+def test_surrogates(bad: str, before: int) -> None:
+    """Text that is no UTF-8 is the error that encoding it is, wherever it stands."""
+    fill = ["é", b"\xed\xa0\x80" * 5, 0xEDA0, float.fromhex("0x1.da0p+1")] * (before // 4 + (before > 0))
+    for obj in ([fill, bad], [fill, [bad, 1]], {"k": fill, "b": bad}, {"k": fill, bad: 1}, [[fill, bad], object()]):
+        with pytest.raises(UnicodeEncodeError) as raised:
+            pack(obj)
+        with pytest.raises(UnicodeEncodeError) as expected:
+            bad.encode()
+        assert raised.value.args == expected.value.args
+    assert pack([fill, "é"]) == pure.packb([fill, "é"])  # and nothing of it stays
+
+
+def test_the_first_error_is_raised() -> None:
+    """No hook is called for what comes after text that is no UTF-8."""
+    called: list[Any] = []
+    encoder = Packer(default=lambda obj: called.append(obj))._encoder
+    for obj in (["\ud800", object()], {"k": "\ud800", "l": object()}, {"k": "\ud800", "l": 2**70}):
+        with pytest.raises(UnicodeEncodeError):
+            pack(obj, encoder=encoder)
+    assert called == []
+    for obj in ([2**70, "\ud800"], [object(), "\ud800"], [["\ud800"]]):
+        assert outcome(pack, obj, 1) == outcome(lambda obj: pure.packb(obj, max_depth=1), obj)
+
+
+def test_one_call_has_the_room() -> None:
+    """A call within a call is told that there is no room, and the outer one is not disturbed."""
+    inner: list[Any] = []
+
+    def default(obj: Any) -> str:
+        inner.append(pack(["é"]))
+        return "é"
+
+    assert pack(["a", object(), 2.5], encoder=Packer(default=default)._encoder) == pure.packb(["a", "é", 2.5])
+    assert inner == [None]
+    assert pack(1) == b"\x01"
+
+
+def test_threads() -> None:
+    """Threads that pack at the same time do not mix."""
+    results: list[bool] = []
+
+    def work(number: int) -> None:
+        obj = [{"k": number, "é": [number / 7] * 20, "t": "x" * number}] * 200
+        expected = pure.packb(obj)
+        results.append(all(pack(obj) in (None, expected) for _ in range(20)))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [True] * 8
+    assert pack("é") == pure.packb("é")

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams: pieces of any size, limits, several frames, the window's memory."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+
+import pytest
+from zstd_frames import COMPRESSED, RAW, RLE, block, compressed, header, raw_literals, rle_sequences
+
+import purepy.zstd
+from purepy.errors import ZstdError, ZstdLimitError
+from purepy.zstd.common.xxh64 import xxh64
+
+TEN = compressed(raw_literals(b"0123456789") + b"\0")
+SKIPPABLE = b"\x5a\x2a\x4d\x18\x05\0\0\0abcde"
+
+
+@contextmanager
+def memory_limit(size: int) -> Iterator[None]:
+    """Fail if the body has more than `size` bytes allocated at any time; PyPy does not tell, and passes."""
+    if sys.implementation.name != "cpython":
+        yield
+        return
+    import tracemalloc
+
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] <= size
+    finally:
+        tracemalloc.stop()
+
+
+def long_frame(window_log: int, size: int) -> tuple[bytes, int]:
+    """Return a frame of about `size` bytes, all of it copied from one window back, and its true size."""
+    window = 1 << window_log
+    most = min(window, 1 << 17)
+    rng = random.Random(window_log)
+    seed = bytes(rng.randrange(256) for _ in range(1024))
+    parts = [header(window_log), block(seed, RAW, last=False)]
+    total = 1024
+    while total < window:
+        parts.append(block(raw_literals(b"") + rle_sequences(1, (0, 10, 45), (3, 10), (508, 9)), last=False))
+        total += 1023
+    while total < size:
+        count = most // 1024
+        # Offset: the whole window back.
+        value = window + 3
+        code = value.bit_length() - 1
+        extra = [(value - (1 << code), code)]
+        fields = [*extra, (508, 9)] * count
+        parts.append(block(raw_literals(b"") + rle_sequences(count, (0, code, 45), *fields), last=False))
+        total += 1023 * count
+    parts.append(block(b"", RAW))
+    return b"".join(parts), total
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
+def test_pieces(codec: ModuleType, size: int) -> None:
+    """Input in pieces of any size: the output, `eof` and `needs_input` follow it."""
+    expected = b"abccc"
+    checksum = (xxh64(expected) & 0xFFFFFFFF).to_bytes(4, "little")
+    frame = header(descriptor=4) + block(b"ab", RAW, last=False) + block(b"c", RLE, 3) + checksum
+    decompressor = codec.ZstdDecompressor()
+    output = b""
+    for at in range(0, len(frame), size):
+        assert decompressor.needs_input
+        assert not decompressor.eof
+        assert decompressor.unused_data == b""
+        output += decompressor.decompress(frame[at : at + size])
+    assert output == expected
+    assert decompressor.eof
+    assert not decompressor.needs_input
+
+
+@pytest.mark.parametrize("limit", [1, 3, 10, 11])
+def test_max_length(codec: ModuleType, limit: int) -> None:
+    """`max_length` bounds each call, and nothing is lost."""
+    decompressor = codec.ZstdDecompressor()
+    output = [decompressor.decompress(TEN + b"rest", limit)]
+    assert len(output[0]) == min(limit, 10)
+    while not decompressor.eof:
+        assert not decompressor.needs_input
+        assert decompressor.unused_data == b""
+        output.append(decompressor.decompress(b"", limit))
+        assert len(output[-1]) <= limit
+    assert b"".join(output) == b"0123456789"
+    assert decompressor.unused_data == b"rest"
+    assert not decompressor.needs_input
+
+
+def test_max_length_zero(codec: ModuleType) -> None:
+    """No output is asked for: none comes, and all of it later."""
+    decompressor = codec.ZstdDecompressor()
+    assert decompressor.decompress(TEN, 0) == b""
+    assert not decompressor.needs_input
+    assert not decompressor.eof
+    assert decompressor.decompress(b"") == b"0123456789"
+    assert decompressor.eof
+
+
+def test_large_output_is_held_back_block_by_block(codec: ModuleType) -> None:
+    """A small frame of much content is decoded as far as it is asked for, not to its end."""
+    frame = header(17) + block(b"x", RLE, 1 << 17, last=False) * 400 + block(b"", RAW)
+    decompressor = codec.ZstdDecompressor()
+    with memory_limit(6 << 17):
+        total = len(decompressor.decompress(frame, 1000))
+        while not decompressor.eof:
+            total += len(decompressor.decompress(b"", 100_000))
+    assert total == 400 << 17
+
+
+def test_after_the_end(codec: ModuleType) -> None:
+    """One frame only: what follows is unused, and another call is an EOFError."""
+    decompressor = codec.ZstdDecompressor()
+    assert decompressor.decompress(TEN + TEN) == b"0123456789"
+    assert decompressor.unused_data == TEN
+    with pytest.raises(EOFError, match="Already at the end of a Zstandard frame"):
+        decompressor.decompress(b"")
+    assert decompressor.unused_data == TEN
+
+
+def test_skippable_frame(codec: ModuleType) -> None:
+    """A skippable frame is a frame without content."""
+    decompressor = codec.ZstdDecompressor()
+    for byte in SKIPPABLE:
+        assert not decompressor.eof
+        assert decompressor.decompress(bytes((byte,))) == b""
+    assert decompressor.eof
+    empty = codec.ZstdDecompressor()
+    assert empty.decompress(b"\x50\x2a\x4d\x18\0\0\0\0x") == b""
+    assert empty.eof
+    assert empty.unused_data == b"x"
+
+
+def test_multi_frame(codec: ModuleType) -> None:
+    """With `multi_frame` frames follow each other; `eof` tells that the input ends with one."""
+    decompressor = codec.ZstdDecompressor(multi_frame=True)
+    data = TEN + SKIPPABLE + TEN
+    ends = {len(TEN), len(TEN + SKIPPABLE), len(data)}
+    output = b""
+    for at in range(len(data)):
+        output += decompressor.decompress(data[at : at + 1])
+        assert decompressor.eof == (at + 1 in ends)
+        assert decompressor.needs_input
+        assert decompressor.unused_data == b""
+    assert output == b"0123456789" * 2
+    assert decompressor.decompress(b"") == b""
+    assert decompressor.decompress(data) == output
+    assert decompressor.eof
+    # Within a limit it goes from frame to frame too.
+    output = decompressor.decompress(TEN * 3, 25)
+    assert len(output) == 25
+    assert not decompressor.needs_input
+    assert output + decompressor.decompress(b"", 25) == b"0123456789" * 3
+    assert decompressor.eof
+
+
+def test_an_error_resets(codec: ModuleType) -> None:
+    """After an error the object is as new; errors count their offset from where it began."""
+    decompressor = codec.ZstdDecompressor()
+    with pytest.raises(ZstdError):
+        decompressor.decompress(TEN[:10] + b"\xff" * 20)
+    assert decompressor.needs_input
+    assert not decompressor.eof
+    assert decompressor.decompress(TEN) == b"0123456789"
+
+
+def test_window_limit(codec: ModuleType) -> None:
+    """`window_log_max` bounds the window, 27 unless told; a small one that is asked for is kept to."""
+    key = purepy.zstd.DecompressionParameter.window_log_max
+    for log, options in ((28, None), (28, {key: 27}), (11, {key: 10}), (28, {key: 0})):
+        with pytest.raises(ZstdLimitError, match="Frame requires too much memory") as caught:
+            codec.decompress(header(log) + block(b"", RAW), options=options)
+        assert caught.value.code == 16
+    for log, options in ((27, None), (28, {key: 28}), (31, {key: 31}), (10, {key: 10})):
+        assert codec.decompress(header(log) + block(b"a", RAW), options=options) == b"a"
+
+
+def test_magicless(codec: ModuleType) -> None:
+    """Frames without magic number, by libzstd's experimental parameter; skippable frames do not exist among them."""
+    frame = TEN[4:]
+    assert codec.decompress(frame + frame, options={1000: 1}) == b"0123456789" * 2
+    with pytest.raises(ZstdError):
+        codec.decompress(frame)
+    with pytest.raises(ZstdError):
+        codec.decompress(SKIPPABLE, options={1000: 1})
+    decompressor = codec.ZstdDecompressor(options={1000: 1})
+    assert decompressor.decompress(frame) == b"0123456789"
+
+
+@pytest.mark.parametrize("window_log", [10, 11, 14, 17, 18])
+def test_window_moves(codec: ModuleType, window_log: int) -> None:
+    """Matches reach a whole window back after any number of moves, and the window stays within its memory."""
+    frame, total = long_frame(window_log, 6 << window_log)
+    decompressor = codec.ZstdDecompressor()
+    output = b""
+    limit = (7 << window_log - 2) + min(1 << window_log, 1 << 17) + 1024
+    for at in range(0, len(frame), 100):
+        output += decompressor.decompress(frame[at : at + 100])
+        if decompressor._decoder is not None:
+            assert len(decompressor._decoder._window.data) <= limit
+    assert decompressor.eof
+    assert len(output) == total
+    window = 1 << window_log
+    start = -(-(window - 1024) // 1023) * 1023 + 1024
+    assert output[start:] == output[start - window : -window]
+
+
+@pytest.mark.parametrize("window_log", [17, 20, 22])
+def test_memory(codec: ModuleType, window_log: int) -> None:
+    """A stream holds no more than two windows, four blocks and its tables."""
+    rle = block(b"q", RLE, 1 << 17, last=False)
+    with memory_limit((2 << window_log) + 4 * (1 << 17) + 100_000):
+        decompressor = codec.ZstdDecompressor()
+        total = len(decompressor.decompress(header(window_log)))
+        for _ in range(5 << window_log >> 17):
+            total += len(decompressor.decompress(rle))
+    assert total == 5 << window_log
+
+
+def test_a_claim_costs_nothing(codec: ModuleType) -> None:
+    """A header's window and content size are not believed before there is content."""
+    with memory_limit(1 << 18):
+        decompressor = codec.ZstdDecompressor()
+        decompressor.decompress(header(27, descriptor=0xC0, more=b"\xff" * 7 + b"\0") + block(b"ab", COMPRESSED, 2)[:4])
+    assert not decompressor.eof
+
+
+def test_one_shot_limits(codec: ModuleType) -> None:
+    """`max_output_size` holds across frames; `decompress_into` writes all or nothing."""
+    assert codec.decompress(TEN + TEN, max_output_size=20) == b"0123456789" * 2
+    with pytest.raises(ZstdLimitError, match="larger than max_output_size \\(19 bytes\\)"):
+        codec.decompress(TEN + TEN, max_output_size=19)
+    with pytest.raises(ValueError, match="max_output_size must be 0 or more"):
+        codec.decompress(TEN, max_output_size=-1)
+    with pytest.raises(TypeError):
+        codec.decompress(TEN, max_output_size="1")
+    buffer = bytearray(b"-" * 12)
+    assert codec.decompress_into(TEN, buffer) == 10
+    assert buffer == b"0123456789--"
+    with pytest.raises(ZstdLimitError, match="larger than the buffer"):
+        codec.decompress_into(TEN + TEN, buffer)
+    with pytest.raises(ZstdError):
+        codec.decompress_into(TEN + b"x", buffer)
+    assert buffer == b"0123456789--"
+    with pytest.raises(TypeError, match="writable"):
+        codec.decompress_into(TEN, b"0123456789")
+
+
+@pytest.mark.parametrize("kind", [bytearray, memoryview, lambda data: memoryview(data).cast("B")])
+def test_buffers(codec: ModuleType, kind: type) -> None:
+    """Any contiguous buffer is input; a text is not."""
+    assert codec.decompress(kind(TEN)) == b"0123456789"
+    assert codec.ZstdDecompressor().decompress(kind(TEN)) == b"0123456789"
+    with pytest.raises(TypeError):
+        codec.decompress("text")
+
+
+def test_input_may_change_after_the_call(codec: ModuleType) -> None:
+    """What is kept for the next call is a copy."""
+    decompressor = codec.ZstdDecompressor()
+    data = bytearray(TEN[:12])
+    decompressor.decompress(data)
+    data[:] = bytes(12)
+    assert decompressor.decompress(TEN[12:]) == b"0123456789"
+
+
+def test_no_copies_but_subclasses(codec: ModuleType) -> None:
+    """As with the original, TypeError for copies and pickles; subclasses are fine."""
+    decompressor = codec.ZstdDecompressor()
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="cannot pickle"):
+            duplicate(decompressor)
+    sub = type("Sub", (codec.ZstdDecompressor,), {})
+    assert sub().decompress(TEN) == b"0123456789"
+    with pytest.raises(AttributeError):
+        decompressor.eof = True

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each form that the format has for a block, its literals and its sequences is written where it is the smallest."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from zstd_dissect import Block, dissect
+
+from purepy.zstd import CompressionParameter, ZstdCompressor, ZstdDict, compress, decompress, finalize_dict
+
+_random = random.Random(5)
+BLOCK = 128 << 10
+
+
+@pytest.fixture(autouse=True)
+def _same_numbers_for_each_test() -> None:
+    _random.seed(5)
+
+
+def blocks_of(data: bytes, level: int = 3) -> list[Block]:
+    frame = compress(data, level)
+    assert decompress(frame) == data
+    taken_apart = dissect(frame)
+    assert taken_apart.end == len(frame)
+    return taken_apart.blocks
+
+
+def noise(size: int) -> bytes:
+    return _random.randbytes(size)
+
+
+def text(size: int, letters: bytes = b"etaoinshrdlucmfwypvbgkjqxz") -> bytes:
+    """Letters of very different frequencies in no order: literals that Huffman coding shortens, few matches."""
+    weights = [1 / (rank + 1) for rank in range(len(letters))]
+    return bytes(_random.choices(letters, weights, k=size))
+
+
+def test_raw_block() -> None:
+    assert [block.kind for block in blocks_of(noise(BLOCK + 10))] == ["raw", "raw"]
+
+
+def test_rle_block_except_for_the_first() -> None:
+    # zstd 1.4.3 and older refuse a frame that begins with an RLE block.
+    kinds = [block.kind for block in blocks_of(b"r" * (3 * BLOCK))]
+    assert kinds == ["compressed", "rle", "rle"]
+
+
+def test_empty_frame_is_one_empty_raw_block() -> None:
+    assert blocks_of(b"") == [Block("raw", 0, True)]
+
+
+def test_raw_literals() -> None:
+    (block,) = blocks_of(b"0123456789" * 100)
+    assert (block.literals, block.literals_size, block.sequences) == ("raw", 10, 1)
+
+
+@pytest.mark.parametrize("size", [20, 400, 5000])
+def test_raw_literals_with_each_header(size: int) -> None:
+    start = noise(size)
+    (block,) = blocks_of(start + start)
+    assert (block.literals, block.literals_size) == ("raw", size)
+
+
+def test_rle_literals() -> None:
+    filler = noise(3000)
+    data = b"".join(filler[at : at + 100] + b"-" for at in range(0, 3000, 100))
+    zstd_dict = ZstdDict(filler, is_raw=True)
+    frame = compress(data, zstd_dict=zstd_dict)
+    assert decompress(frame, zstd_dict) == data
+    (block,) = dissect(frame).blocks
+    assert (block.literals, block.literals_size) == ("rle", 30)
+
+
+def test_huffman_literals_in_one_stream() -> None:
+    (block,) = blocks_of(text(200), 1)
+    assert (block.literals, block.streams) == ("compressed", 1)
+
+
+@pytest.mark.parametrize("size", [600, 4000, 60_000])
+def test_huffman_literals_in_four_streams(size: int) -> None:
+    (block,) = blocks_of(text(size), 1)
+    assert (block.literals, block.streams) == ("compressed", 4)
+
+
+def test_treeless_literals() -> None:
+    compressor = ZstdCompressor(1)
+    first, second = text(5000), text(1000)
+    frame = compressor.compress(first, ZstdCompressor.FLUSH_BLOCK) + compressor.compress(
+        second, ZstdCompressor.FLUSH_FRAME
+    )
+    assert decompress(frame) == first + second
+    assert [block.literals for block in dissect(frame).blocks] == ["compressed", "treeless"]
+
+
+def test_treeless_literals_without_four_streams() -> None:
+    compressor = ZstdCompressor(1)
+    first, second = text(5000), text(40)
+    frame = compressor.compress(first, ZstdCompressor.FLUSH_BLOCK) + compressor.compress(
+        second, ZstdCompressor.FLUSH_FRAME
+    )
+    assert decompress(frame) == first + second
+    assert [(block.literals, block.streams) for block in dissect(frame).blocks] == [("compressed", 4), ("treeless", 1)]
+
+
+def test_predefined_tables() -> None:
+    # Few sequences, all different: no description would pay.
+    first, second, third = noise(9), noise(50), noise(23)
+    (block,) = blocks_of(first + noise(900) + second + third + first + noise(2) + third + noise(30) + second)
+    assert block.sequences == 3
+    assert block.tables == ("predefined", "predefined", "predefined")
+
+
+def test_described_tables() -> None:
+    words = [noise(_random.randrange(4, 20)) for _ in range(200)]
+    (block,) = blocks_of(b"".join(_random.choices(words, k=6000)))
+    assert block.tables == ("fse", "fse", "fse")
+
+
+def test_rle_tables() -> None:
+    # 4 bytes of noise and 24 of history in turn: all lengths are the same.
+    history = bytes(byte & 127 for byte in noise(4096))
+    data = b"".join(bytes(byte | 128 for byte in noise(4)) + history[at : at + 24] for at in range(0, 4000, 40))
+    zstd_dict = ZstdDict(history, is_raw=True)
+    frame = compress(data, zstd_dict=zstd_dict)
+    assert decompress(frame, zstd_dict) == data
+    (block,) = dissect(frame).blocks
+    assert block.sequences == 100
+    assert (block.tables[0], block.tables[2]) == ("rle", "rle")
+
+
+def test_repeated_tables() -> None:
+    words = [noise(_random.randrange(4, 20)) for _ in range(200)]
+    compressor = ZstdCompressor(3)
+    pieces = [b"".join(_random.choices(words, k=count)) for count in (4000, 4000, 100)]
+    frame = b"".join(compressor.compress(piece, ZstdCompressor.FLUSH_BLOCK) for piece in pieces) + compressor.flush()
+    assert decompress(frame) == b"".join(pieces)
+    assert dissect(frame).blocks[2].tables == ("repeat", "repeat", "repeat")
+
+
+def test_tables_of_a_dictionary_are_repeated() -> None:
+    words = [noise(_random.randrange(4, 20)) for _ in range(200)]
+    samples = [b"".join(_random.choices(words, k=40)) for _ in range(50)]
+    zstd_dict = finalize_dict(ZstdDict(b"".join(words), is_raw=True), samples, 4000, 3)
+    frame = compress(samples[0], zstd_dict=zstd_dict)
+    assert decompress(frame, zstd_dict) == samples[0]
+    taken_apart = dissect(frame)
+    assert taken_apart.dict_id == zstd_dict.dict_id
+    assert "repeat" in taken_apart.blocks[0].tables
+
+
+@pytest.mark.parametrize(("count", "low", "high"), [(50, 1, 127), (8000, 128, 0x7EFF), (32_768, 0x7F00, 32_768)])
+def test_number_of_sequences_in_each_form(count: int, low: int, high: int) -> None:
+    # Units of the shortest match, in an order in which hardly two follow each other twice. A large table, which a
+    # frame of unknown size has, keeps them all.
+    units = [noise(4) for _ in range(1500)]
+    data = b"".join(_random.choices(units, k=count))
+    zstd_dict = ZstdDict(b"".join(units), is_raw=True)
+    parameter = CompressionParameter
+    options = {parameter.strategy: 1, parameter.min_match: 4, parameter.hash_log: 20, parameter.window_log: 20}
+    compressor = ZstdCompressor(options=options, zstd_dict=zstd_dict)
+    frame = compressor.compress(data) + compressor.flush()
+    assert decompress(frame, zstd_dict) == data
+    (block,) = dissect(frame).blocks
+    assert low <= block.sequences <= high
+
+
+@pytest.mark.parametrize(("size", "field"), [(0, 1), (255, 1), (256, 2), (65_791, 2), (65_792, 4), (3_000_000, 4)])
+def test_content_size_field(size: int, field: int) -> None:
+    frame = compress(bytes(size))
+    taken_apart = dissect(frame)
+    assert taken_apart.content_size == size
+    assert taken_apart.single_segment == (size <= 1 << 21)
+    assert (1, 2, 4, 8)[frame[4] >> 6] == field
+
+
+def test_content_size_of_eight_bytes() -> None:
+    compressor = ZstdCompressor()
+    compressor.set_pledged_input_size(1 << 40)
+    start = compressor.compress(b"x", ZstdCompressor.FLUSH_BLOCK)
+    assert start[4] >> 6 == 3
+    assert int.from_bytes(start[6:14], "little") == 1 << 40
+
+
+def test_unknown_size_has_a_window() -> None:
+    compressor = ZstdCompressor(3)
+    frame = dissect(compressor.compress(b"abc") + compressor.flush())
+    assert (frame.single_segment, frame.content_size, frame.window_size) == (False, None, 1 << 21)
+
+
+def test_options_of_the_frame() -> None:
+    parameter = CompressionParameter
+    data = text(5000)
+    options = {parameter.checksum_flag: 1, parameter.content_size_flag: 0, parameter.window_log: 11}
+    frame = compress(data, options=options)
+    assert decompress(frame) == data
+    taken_apart = dissect(frame)
+    assert (taken_apart.checksum, taken_apart.content_size, taken_apart.window_size) == (True, None, 1 << 11)
+    assert all(block.size <= 1 << 11 for block in taken_apart.blocks)
+    magicless = compress(data, options={10: 1})
+    assert decompress(b"\x28\xb5\x2f\xfd" + magicless) == data
+
+
+def test_dict_id_flag() -> None:
+    words = [noise(10) for _ in range(100)]
+    samples = [b"".join(_random.choices(words, k=20)) for _ in range(50)]
+    zstd_dict = finalize_dict(ZstdDict(b"".join(words), is_raw=True), samples, 2000, 3)
+    frame = compress(samples[0], options={CompressionParameter.dict_id_flag: 0}, zstd_dict=zstd_dict)
+    assert dissect(frame).dict_id == 0
+    assert decompress(frame, zstd_dict) == samples[0]

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The encoder's parts by themselves: FSE and Huffman tables, match finders."""
+
+from __future__ import annotations
+
+import random
+from math import log2
+
+import pytest
+
+from purepy.zstd import CompressionParameter, ZstdCompressor, ZstdDict, compress, decompress
+from purepy.zstd.common.fse_tables import read_distribution
+from purepy.zstd.encoder import fse, huffman
+from purepy.zstd.encoder.levels import MatchParameters, parameters_for
+from purepy.zstd.encoder.matchfinders import make_match_finder
+from purepy.zstd.encoder.matchfinders.common import equal_bytes, match_length
+from purepy.zstd.encoder.sequences import INITIAL_REPEATS, offset_values
+from purepy.zstd.encoder.sequences import Sequences as EncoderSequences
+
+_random = random.Random(41)
+
+
+@pytest.fixture(autouse=True)
+def _same_numbers_for_each_test() -> None:
+    _random.seed(41)
+
+
+def random_counts(symbols: int) -> list[int]:
+    counts = [int(_random.expovariate(1) ** 4 * 10) if _random.random() < 0.7 else 0 for _ in range(symbols)]
+    counts[-1] = counts[-1] or 1
+    counts[0] = counts[0] or 3
+    return counts
+
+
+@pytest.mark.parametrize("table_log", [6, 7, 8, 9])
+def test_distribution_is_normalised_and_read_back(table_log: int) -> None:
+    for _ in range(200):
+        counts = random_counts(_random.randrange(2, 53))
+        norm = fse.normalise(counts, table_log)
+        assert sum(abs(n) for n in norm) == 1 << table_log
+        assert [bool(n) for n in norm] == [bool(count) for count in counts]
+        described = fse.describe(norm, table_log)
+        read, log, end = read_distribution(described + bytes(8), 0, len(described), 255, 9, 0)
+        assert (list(read), log, end) == (norm, table_log, len(described))
+
+
+def test_normalising_costs_little() -> None:
+    counts = [500, 250, 125, 60, 30, 20, 10, 5]
+    total = sum(counts)
+    entropy = -sum(count * log2(count / total) for count in counts)
+    table = fse.EncodingTable(fse.normalise(counts, 6), 6)
+    assert entropy <= table.cost(counts) < entropy * 1.02
+
+
+def test_cost_of_a_code_without_a_cell_is_infinite() -> None:
+    table = fse.EncodingTable((3, 0, 29), 5)
+    assert table.cost([1, 1, 1]) == fse.INFINITE_COST
+    assert table.cost([1, 0, 1, 1]) == fse.INFINITE_COST
+    assert table.cost([1, 0, 1, 0]) < fse.INFINITE_COST
+
+
+@pytest.mark.parametrize("symbols", [2, 3, 17, 100, 256])
+def test_huffman_lengths_fill_the_code_space_within_the_limit(symbols: int) -> None:
+    for _ in range(30):
+        counts = random_counts(symbols)
+        lengths = huffman.code_lengths(counts)
+        assert max(lengths) <= huffman.MAX_BITS
+        assert sum(2.0**-length for length in lengths if length) == 1
+        assert [bool(length) for length in lengths] == [bool(count) for count in counts]
+
+
+def test_huffman_lengths_are_the_best_there_are() -> None:
+    # Fibonacci counts make the deepest tree: the limit has to be worked around.
+    counts = [1, 1]
+    while len(counts) < 20:
+        counts.append(counts[-1] + counts[-2])
+    free = huffman.code_lengths(counts, 19)
+    assert sorted(free) == [1, *range(2, 19), 19, 19]
+    limited = huffman.code_lengths(counts)
+    assert max(limited) == 11
+    assert sum(2.0**-length for length in limited) == 1
+    assert sum(c * n for c, n in zip(counts, limited)) < sum(c * n for c, n in zip(counts, free)) * 1.01
+
+
+@pytest.mark.parametrize(("symbols", "described"), [(2, True), (128, True), (256, False)])
+def test_equal_weights_are_described_where_the_format_can(symbols: int, described: bool) -> None:
+    lengths = huffman.code_lengths([1] * symbols)
+    assert (huffman.describe(lengths) is not None) == described
+
+
+def test_matches_are_counted_to_the_byte() -> None:
+    for length in (0, 1, 4, 7, 8, 9, 15, 16, 17, 40):
+        window = bytearray(b"m" * length + b"x" + b"-" * 60 + b"m" * length + b"y" + b"-" * 60)
+        assert match_length(window, length + 61, 0, len(window)) == length
+        assert match_length(window, length + 61, 0, length + 61 + length // 2) == length // 2
+    for byte in range(8):
+        assert equal_bytes(1 << (8 * byte)) == byte
+        assert equal_bytes(-1 << (8 * byte)) == byte
+
+
+def replay(window: bytes, start: int, sequences: EncoderSequences) -> bytes:
+    """Execute sequences after window[:start]."""
+    out = bytearray(window[:start])
+    at = 0
+    for literals, length, offset in zip(sequences.literal_lengths, sequences.match_lengths, sequences.offsets):
+        out += sequences.literals[at : at + literals]
+        at += literals
+        for _ in range(length):
+            out.append(out[-offset])
+    out += sequences.literals[at:]
+    return bytes(out)
+
+
+@pytest.mark.parametrize("level", [-7, 1, 2, 3, 4, 5, 7, 9, 12, 13, 16, 18, 19])
+@pytest.mark.parametrize("distance", [100, 5000, 1 << 20])
+def test_match_finders_keep_their_limits(level: int, distance: int) -> None:
+    words = [_random.randbytes(_random.randrange(3, 30)) for _ in range(50)]
+    window = bytearray(b"".join(_random.choices(words, k=2000)))
+    finder = make_match_finder(parameters_for(level, len(window)))
+    start = 0
+    repeats = INITIAL_REPEATS
+    for end in (1, 10, 3000, 20_000, len(window)):
+        sequences = finder.find(window, start, end, distance, repeats)
+        assert replay(window, start, sequences) == window[:end]
+        assert all(3 <= length for length in sequences.match_lengths)
+        assert all(1 <= offset <= distance for offset in sequences.offsets)
+        _, repeats = offset_values(sequences, repeats)
+        start = end
+
+
+@pytest.mark.parametrize("strategy", [1, 2, 3, 5])
+def test_long_distance_matching_finds_what_small_tables_forget(strategy: int) -> None:
+    parts = [_random.randbytes(3000) for _ in range(60)]
+    data = b"".join(parts + [part[50:2900] + b"between" for part in _random.sample(parts, 20)])
+    parameter = CompressionParameter
+    options = {parameter.strategy: strategy, parameter.hash_log: 8, parameter.chain_log: 8}
+    short = compress(data, options=options)
+    options[parameter.enable_long_distance_matching] = 1
+    long = compress(data, options=options)
+    assert decompress(long) == data
+    assert len(long) < len(data) - 50_000 < len(short)
+    for more in ({parameter.ldm_hash_log: 6, parameter.ldm_bucket_size_log: 8}, {parameter.ldm_hash_rate_log: 25}):
+        assert decompress(compress(data, options={**options, **more})) == data
+    every = {parameter.ldm_min_match: 4, parameter.ldm_hash_rate_log: 1, parameter.ldm_bucket_size_log: 1}
+    assert decompress(compress(data, options={**options, **every})) == data
+    off = {**options, parameter.enable_long_distance_matching: 2}
+    assert compress(data, options=off) == short
+    compressor = ZstdCompressor(options=options)
+    assert int.from_bytes((compressor.compress(data) + compressor.flush())[5:6], "little") >> 3 == 27 - 10
+
+
+def test_long_distance_matching_reaches_into_a_dictionary() -> None:
+    zstd_dict = ZstdDict(_random.randbytes(5000), is_raw=True)
+    data = zstd_dict.dict_content[100:4000] * 2
+    frame = compress(data, options={CompressionParameter.enable_long_distance_matching: 1}, zstd_dict=zstd_dict)
+    assert decompress(frame, zstd_dict) == data
+    assert len(frame) < 50
+
+
+def test_repeat_offsets_are_those_of_the_decoder() -> None:
+    sequences = EncoderSequences()
+    history = [1, 4, 8]
+    expected = []
+    for _ in range(3000):
+        literals = _random.choice((0, 0, 1, 5))
+        value = _random.choice((1, 2, 3, 3, _random.randrange(4, 60)))
+        # RFC 8878, section 3.1.1.5
+        place = value - (literals > 0) if value <= 3 else 4
+        if value <= 3 and not literals and value == 3 and history[0] == 1:
+            continue
+        if place == 4:
+            offset = value - 3
+            if offset in history or offset == history[0] - 1:
+                continue
+            history = [offset, *history[:2]]
+        elif place == 3:
+            offset = history[0] - 1
+            if offset in history[1:]:
+                continue
+            history = [offset, *history[:2]]
+        else:
+            offset = history[place]
+            if offset in history[:place]:
+                continue
+            history.insert(0, history.pop(place))
+        sequences.literal_lengths.append(literals)
+        sequences.match_lengths.append(3)
+        sequences.offsets.append(offset)
+        expected.append(value)
+    values, repeats = offset_values(sequences, INITIAL_REPEATS)
+    assert values == expected
+    assert repeats == tuple(history)
+    assert {1, 2, 3} < set(values)
+
+
+def test_parameters_fit_the_input() -> None:
+    assert parameters_for(3, None) == MatchParameters(21, 16, 17, 1, 5, 0, 2)
+    assert parameters_for(3, 100_000).window_log == 17
+    assert parameters_for(3, 1).window_log == 10
+    assert parameters_for(22, 1000).hash_log <= 11
+    assert parameters_for(-9, None).target_length == 9
+    assert parameters_for(3, 1000, 100_000).hash_log >= 17

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the pure encoder writes is read back whole, at every level, however it was given and flushed."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from purepy.zstd import CompressionParameter, ZstdCompressor, compress, compress_into, decompress, get_frame_info
+from purepy.zstd.common.zdict import ZstdDict
+
+LEVELS = [-100, -5, -1, 1, 2, 3, 4, 5, 6, 7, 9, 13, 16, 19, 22]
+
+_random = random.Random(8878)
+_WORDS = [_random.randbytes(_random.randrange(2, 12)) for _ in range(300)]
+
+PAYLOADS = {
+    "empty": b"",
+    "one byte": b"x",
+    "short": b"Zstandard",
+    "run": b"\0" * 400_000,
+    "two runs": b"a" * 70_000 + b"b" * 150_000,
+    "period 3": b"abc" * 60_000,
+    "all bytes": bytes(range(256)) * 40,
+    "noise": _random.randbytes(150_000),
+    "three symbols": bytes(_random.choices(b"abc", k=30_000)),
+    "words": b"".join(_random.choices(_WORDS, k=25_000)),
+    "noise and words": _random.randbytes(140_000) + b"".join(_random.choices(_WORDS, k=20_000)),
+}
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_level(level: int, name: str) -> None:
+    data = PAYLOADS[name]
+    frame = compress(data, level)
+    assert decompress(frame) == data
+    assert get_frame_info(frame).decompressed_size == len(data)
+    assert len(frame) <= len(data) + 3 * (len(data) // (1 << 17) + 1) + 14
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1000, 131_071, 131_072, 131_073])
+@pytest.mark.parametrize("level", [1, 3, 5, 9])
+def test_pieces(level: int, piece: int) -> None:
+    data = PAYLOADS["noise and words"][100_000:] if piece == 1 else PAYLOADS["noise and words"]
+    compressor = ZstdCompressor(level)
+    out = [compressor.compress(data[at : at + piece]) for at in range(0, len(data), piece)]
+    out.append(compressor.flush())
+    assert decompress(b"".join(out)) == data
+
+
+@pytest.mark.parametrize("level", [1, 3, 5, 9])
+@pytest.mark.parametrize("window_log", [10, 12, 17])
+def test_history_moves_down_with_the_window(level: int, window_log: int) -> None:
+    data = PAYLOADS["words"] * 4
+    parameter = CompressionParameter
+    compressor = ZstdCompressor(options={parameter.compression_level: level, parameter.window_log: window_log})
+    out = [compressor.compress(data[at : at + 5000]) for at in range(0, len(data), 5000)]
+    out.append(compressor.flush())
+    frame = b"".join(out)
+    assert decompress(frame) == data
+    assert len(frame) < len(data)
+
+
+def test_flush_block_makes_everything_readable() -> None:
+    from purepy.zstd import ZstdDecompressor
+
+    compressor, decompressor = ZstdCompressor(), ZstdDecompressor()
+    for line in (b"first line\n", b"second line\n", b"second line\n"):
+        assert decompressor.decompress(compressor.compress(line, ZstdCompressor.FLUSH_BLOCK)) == line
+    decompressor.decompress(compressor.flush())
+    assert decompressor.eof
+
+
+def test_dictionary_makes_small_data_smaller() -> None:
+    data = b'{"name": "value", "number": 12345}'
+    zstd_dict = ZstdDict(data * 3, is_raw=True)
+    for argument in (zstd_dict, zstd_dict.as_digested_dict, zstd_dict.as_undigested_dict):
+        frame = compress(data, zstd_dict=argument)
+        assert len(frame) < len(data) // 2
+        assert decompress(frame, zstd_dict) == data
+
+
+def test_prefix_holds_for_the_first_frame_alone() -> None:
+    data = random.Random(1).randbytes(1000)
+    zstd_dict = ZstdDict(data, is_raw=True)
+    compressor = ZstdCompressor(zstd_dict=zstd_dict.as_prefix)
+    first = compressor.compress(data, ZstdCompressor.FLUSH_FRAME)
+    second = compressor.compress(data, ZstdCompressor.FLUSH_FRAME)
+    assert len(first) < 100
+    assert decompress(first, zstd_dict.as_prefix) == data
+    assert decompress(second) == data
+
+
+def test_compress_into() -> None:
+    buffer = bytearray(100)
+    size = compress_into(b"a" * 1000, buffer)
+    assert decompress(buffer[:size]) == b"a" * 1000

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the pure Zstandard codec is tested against: libzstd, and the codec's other form of its hot loops."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from types import ModuleType
+
+import pytest
+from backends import available
+
+from purepy import _jit
+
+
+def find_libzstd() -> ModuleType | None:
+    """Return the newest libzstd: behind a backend of ours, or another package with the same interface."""
+    found = [module for name, module in available("zstd").items() if name != "pure"]
+    for name in ("compression.zstd", "backports.zstd"):
+        try:
+            found.append(importlib.import_module(name))
+        except ImportError:
+            continue
+    return max(found, key=lambda module: module.zstd_version_info, default=None)
+
+
+def libzstd() -> ModuleType:
+    """Return libzstd, or skip the test where there is none."""
+    found = find_libzstd()
+    if found is None:
+        pytest.skip("no libzstd to compare with: build the native backend, or install backports.zstd")
+    return found
+
+
+@functools.lru_cache(maxsize=1)
+def other_form() -> ModuleType:
+    """
+    Import purepy.zstd once more with the hot loops of the other kind of interpreter.
+
+    What a JIT runs on PyPy then runs on CPython too, and the other way round: slowly, but all tests reach both.
+    """
+    saved = {name: module for name, module in sys.modules.items() if _is_codec(name)}
+    shared = {
+        "purepy.zstd",
+        "purepy.zstd.common.parameters",
+        "purepy.zstd.common.zdict",
+        "purepy.zstd.common.error_codes",
+    }
+    for name in saved:
+        if name not in shared or name == "purepy.zstd":
+            del sys.modules[name]
+    parent = sys.modules["purepy"]
+    before, usual = parent.zstd, _jit.JIT
+    _jit.JIT = not usual
+    try:
+        return importlib.import_module("purepy.zstd")
+    finally:
+        _jit.JIT = usual
+        parent.zstd = before
+        for name in [name for name in sys.modules if _is_codec(name)]:
+            del sys.modules[name]
+        sys.modules.update(saved)
+
+
+def _is_codec(name: str) -> bool:
+    return name == "purepy.zstd" or name.startswith("purepy.zstd.")

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Random data, pieces and limits: each backend against compression.zstd or backports.zstd, and against the others.
+
+Where neither reference can be imported, the backends check each other alone.
+"""
+
+from __future__ import annotations
+
+import io
+from types import ModuleType
+from typing import Any, Callable
+
+import pytest
+from backends import available
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+try:
+    from compression import zstd as reference
+except ImportError:
+    try:
+        from backports import zstd as reference
+    except ImportError:
+        reference = None
+
+BACKENDS = available("zstd")
+OTHERS = {name: module for name, module in BACKENDS.items() if name != next(iter(BACKENDS))}
+FIRST: ModuleType = next(iter(BACKENDS.values()))
+needs_reference = pytest.mark.skipif(reference is None, reason="no compression.zstd and no backports.zstd here")
+
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+
+words = st.sampled_from([b"alpha ", b"beta ", b"\0" * 40, b"gamma-delta ", b"0123456789", b"\xff\xfe"])
+contents = st.one_of(
+    st.binary(max_size=3000),
+    st.lists(words, max_size=600).map(b"".join),
+    st.builds(lambda data, times: data * times, st.binary(max_size=60), st.integers(0, 900)),
+)
+levels = st.sampled_from([None, -7, 1, 3, 5])
+cuts = st.lists(st.integers(1, 5000), min_size=1, max_size=6)
+
+
+def pieces(data: bytes, sizes: list[int]) -> list[bytes]:
+    found, start, turn = [], 0, 0
+    while start < len(data):
+        found.append(data[start : start + sizes[turn % len(sizes)]])
+        start += len(found[-1])
+        turn += 1
+    return found
+
+
+# our exceptions' names for those of the references
+NAMES = {"ZstdLimitError": "ZstdError"}
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """Return what a call returns, or the name of the exception that it raises."""
+    try:
+        return call()
+    except Exception as exc:
+        return NAMES.get(type(exc).__name__, type(exc).__name__)
+
+
+def stream_outcome(module: Any, data: list[bytes], limits: list[int]) -> list[Any]:
+    """Feed a decompressor piece by piece and note everything that it says."""
+    decompressor = module.ZstdDecompressor()
+    said: list[Any] = []
+    for turn, piece in enumerate(data):
+        said.append(outcome(lambda piece=piece, turn=turn: decompressor.decompress(piece, limits[turn % len(limits)])))
+        said.append((decompressor.eof, decompressor.needs_input, decompressor.unused_data))
+        if type(said[-2]) is str:
+            return said
+    said.append(outcome(lambda: decompressor.decompress(b"")))
+    said.append((decompressor.eof, decompressor.needs_input, decompressor.unused_data))
+    return said
+
+
+def in_all(said: list[Any]) -> Any:
+    """
+    Reduce that to what does not depend on when a codec hands out what: content, errors, the state at the end.
+
+    Not how much of the tail is unused: a codec that hands a byte out one call later was fed one piece more by then.
+    """
+    eof, needs_input, _ = said[-1]
+    content = b"".join(item for item in said if type(item) is bytes)
+    return content, [item for item in said if type(item) is str], eof, needs_input
+
+
+@needs_reference
+@relaxed
+@given(data=contents, level=levels, sizes=cuts)
+def test_reference_reads_ours(zstd: ModuleType, data: bytes, level: int | None, sizes: list[int]) -> None:
+    assert reference.decompress(zstd.compress(data, level)) == data
+    compressor = zstd.ZstdCompressor(level)
+    stream = b"".join([compressor.compress(piece) for piece in pieces(data, sizes)]) + compressor.flush()
+    assert reference.decompress(stream) == data
+    target = io.BytesIO()
+    with zstd.open(target, "wb", level=level) as file:
+        for piece in pieces(data, sizes):
+            file.write(piece)
+    if data:
+        assert reference.decompress(target.getvalue()) == data
+
+
+@needs_reference
+@relaxed
+@given(data=contents, level=levels, sizes=cuts)
+def test_ours_reads_reference(zstd: ModuleType, data: bytes, level: int | None, sizes: list[int]) -> None:
+    frame = reference.compress(data, level)
+    compressor = reference.ZstdCompressor(level)
+    stream = b"".join([compressor.compress(piece, 1) for piece in pieces(data, sizes)]) + compressor.flush()
+    assert zstd.decompress(frame + stream) == data * 2
+    assert zstd.get_frame_info(frame).decompressed_size == reference.get_frame_info(frame).decompressed_size
+    assert zstd.get_frame_size(stream) == reference.get_frame_size(stream)
+    with zstd.open(io.BytesIO(stream + frame)) as file:
+        assert b"".join(iter(lambda: file.read(sizes[0]), b"")) == data * 2
+    assert b"".join(zstd.decompress_iter(pieces(stream, sizes), write_size=sizes[-1])) == data
+
+
+@needs_reference
+@relaxed
+@given(
+    data=contents,
+    sizes=cuts,
+    limits=st.lists(st.one_of(st.just(-1), st.integers(1, 3000)), min_size=1, max_size=4),
+    tail=st.sampled_from([b"", b"tail", b"\0"]),
+)
+def test_decompressor_says_the_same(
+    zstd: ModuleType, data: bytes, sizes: list[int], limits: list[int], tail: bytes
+) -> None:
+    frame = reference.compress(data) + tail
+    fed = pieces(frame, sizes) + [b""] * 3
+    ours, theirs = stream_outcome(zstd, fed, limits), stream_outcome(reference, fed, limits)
+    assert in_all(ours) == in_all(theirs)
+    if zstd.LIBRARY_VERSION:  # the same library answers call by call
+        assert ours == theirs
+
+
+@needs_reference
+@relaxed
+@given(data=contents, where=st.floats(0, 1), flip=st.integers(0, 255), cut=st.floats(0, 1))
+def test_damage_has_the_same_outcome(zstd: ModuleType, data: bytes, where: float, flip: int, cut: float) -> None:
+    frame = bytearray(reference.compress(data, options={201: 1}))
+    frame[int(where * (len(frame) - 1))] ^= flip
+    damaged = bytes(frame[: len(frame) - int(cut * 10)])
+    assert outcome(lambda: zstd.decompress(damaged)) == outcome(lambda: reference.decompress(damaged))
+    assert outcome(lambda: zstd.get_frame_size(damaged)) == outcome(lambda: reference.get_frame_size(damaged))
+    assert outcome(lambda: zstd.open(io.BytesIO(damaged)).read()) == outcome(
+        lambda: reference.open(io.BytesIO(damaged)).read()
+    )
+
+
+@needs_reference
+@relaxed
+@given(
+    keywords=st.fixed_dictionaries(
+        {},
+        optional={
+            "level": st.sampled_from([None, 0, 3, 22, 23, -131072, -131073, 2**40, 1.5, "3", True]),
+            "options": st.sampled_from([None, {}, {201: 1}, {201: 7}, {101: 9}, {100: 99}, {9999: 1}, {"a": 1}, 5, []]),
+            "zstd_dict": st.sampled_from([None, 5, b"12345678", (None, 1)]),
+        },
+    ),
+    data=st.sampled_from([b"", b"abc", "abc", None, 5]),
+)
+def test_arguments_have_the_same_outcome(zstd: ModuleType, keywords: dict[str, Any], data: Any) -> None:
+    ours = outcome(lambda: zstd.decompress(zstd.compress(data, **keywords)))
+    assert ours == outcome(lambda: reference.decompress(reference.compress(data, **keywords)))
+    ours = outcome(lambda: type(zstd.ZstdCompressor(**keywords)).__name__)
+    assert ours == outcome(lambda: type(reference.ZstdCompressor(**keywords)).__name__)
+
+
+@needs_reference
+@relaxed
+@given(
+    data=st.lists(words, min_size=50, max_size=400).map(b"".join),
+    script=st.lists(
+        st.one_of(
+            st.tuples(st.sampled_from(["read", "read1", "readline", "peek_read"]), st.integers(0, 4000)),
+            st.tuples(st.just("seek"), st.integers(0, 6000)),
+        ),
+        max_size=12,
+    ),
+)
+def test_files_read_the_same(zstd: ModuleType, data: bytes, script: list[tuple[str, int]]) -> None:
+    """Where each call leaves the file, and what it reads; read1() may return less, so only its data counts."""
+    compressor = reference.ZstdCompressor()
+    source = compressor.compress(data) + compressor.flush() + reference.compress(data)
+    content = io.BytesIO(data * 2)
+    with zstd.open(io.BytesIO(source)) as file:
+        for name, number in script:
+            if name == "seek":
+                assert file.seek(number) == min(content.seek(number), len(data) * 2) or number > len(data) * 2
+                content.seek(file.tell())
+            elif name == "read1":
+                piece = file.read1(number)
+                assert len(piece) <= number
+                assert piece == content.read(len(piece))
+            elif name == "peek_read":
+                ahead = file.peek(number)
+                assert file.read(len(ahead)) == ahead == content.read(len(ahead))
+            else:
+                assert getattr(file, name)(number) == getattr(content, name)(number)
+            assert file.tell() == content.tell()
+
+
+@pytest.mark.skipif(not OTHERS, reason="one backend alone")
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+@relaxed
+@given(data=contents, level=levels, sizes=cuts, limits=st.lists(st.integers(-1, 3000), min_size=1, max_size=4))
+def test_backends_agree(other: ModuleType, data: bytes, level: int | None, sizes: list[int], limits: list[int]) -> None:
+    ours, theirs = FIRST.compress(data, level), other.compress(data, level)
+    assert FIRST.decompress(theirs) == other.decompress(ours) == data
+    # enough calls for both to reach the end and the error behind it, at a byte every fourth call
+    more = 4 * (len(data) + 3) if any(limits) else 3
+    fed = pieces(ours + b"tail", sizes) + [b""] * more
+    assert in_all(stream_outcome(FIRST, fed, limits)) == in_all(stream_outcome(other, fed, limits))
+    limit = sizes[0]
+    assert outcome(lambda: FIRST.decompress(ours, max_output_size=limit)) == outcome(
+        lambda: other.decompress(ours, max_output_size=limit)
+    )
+
+
+@pytest.mark.skipif(not OTHERS, reason="one backend alone")
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+@relaxed
+@given(data=contents, where=st.floats(0, 1), flip=st.integers(0, 255))
+def test_backends_agree_on_damage(other: ModuleType, data: bytes, where: float, flip: int) -> None:
+    frame = bytearray(FIRST.compress(data, options={201: 1}))
+    frame[int(where * (len(frame) - 1))] ^= flip
+    damaged = bytes(frame)
+    for call in (
+        lambda module: module.decompress(damaged),
+        lambda module: module.decompress(damaged, max_output_size=10_000),
+        lambda module: module.decompress_into(damaged, bytearray(100_000)),
+        lambda module: module.open(io.BytesIO(damaged)).read(),
+        lambda module: b"".join(module.decompress_iter([damaged])),
+    ):
+        assert outcome(lambda call=call: call(FIRST)) == outcome(lambda call=call: call(other))

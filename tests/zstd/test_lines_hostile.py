@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text files open for reading: coming back, threads, pipes, closing, the collector, everything else than a loop."""
+
+from __future__ import annotations
+
+import codecs
+import copy
+import gc
+import io
+import os
+import pickle
+import sys
+import weakref
+from types import ModuleType
+from typing import Any, Callable
+
+import pytest
+from threads import run_threads, switching
+
+from purepy.zstd.common.file import BUFFER_SIZE
+
+LINES = [f"{number} {'x' * (number % 90)}\n" for number in range(20_000)]
+CONTENT = "".join(LINES).encode()
+
+
+class Source(io.BytesIO):
+    """A file that does something before each read."""
+
+    meanwhile: Callable[[], Any] | None = None
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if self.meanwhile is not None:
+            self.meanwhile()
+        return super().read(size)
+
+
+def opened(zstd: ModuleType, content: bytes = CONTENT, **options: Any) -> Any:
+    return zstd.open(Source(zstd.compress(content)), "rt", **{"encoding": "utf-8", **options})
+
+
+def test_coming_back_while_reading(zstd: ModuleType) -> None:
+    if sys.implementation.name != "cpython":
+        pytest.skip("the lock of PyPy's io.BufferedReader lets its owner in")
+    source = Source(zstd.compress(CONTENT))
+    with zstd.open(source, "rt", encoding="utf-8") as text:
+        for call in (text.__next__, text.readline, text.read, text.buffer.read1):
+            source.meanwhile = call
+            with pytest.raises(RuntimeError):
+                next(text)
+        source.meanwhile = None
+        assert list(text) == LINES
+
+
+def test_lines_that_are_kept_stay_as_they_are(zstd: ModuleType) -> None:
+    # a reader may make a line into another one once nobody has it
+    kept = {}
+    with opened(zstd) as text:
+        for number, line in enumerate(text):
+            assert (line, hash(line)) == (LINES[number], hash(LINES[number]))
+            if number % 3 == 0:
+                kept[line] = number
+            if number % 7 == 0:
+                sys.intern(line)  # the table of interned text does not count as one who has it
+    assert kept == {line: number for number, line in enumerate(LINES) if number % 3 == 0}
+    assert [sys.intern(line) for line in LINES] == LINES
+
+
+def test_threads_share_the_lines(zstd: ModuleType) -> None:
+    with opened(zstd) as text:
+        if type(text) is io.TextIOWrapper:
+            pytest.skip("io.TextIOWrapper is not for threads")
+        parts: list[list[str]] = [[] for _ in range(4)]
+        with switching(1e-6):
+            assert run_threads(*(lambda part=part: part.extend(text) for part in parts)) == []
+    numbers = [[int(line.split()[0]) for line in part] for part in parts]
+    assert all(part == sorted(part) for part in numbers)
+    assert sorted(number for part in numbers for number in part) == list(range(len(LINES)))
+
+
+def test_lines_come_as_soon_as_their_bytes_are_there(zstd: ModuleType) -> None:
+    readable, writable = os.pipe()
+    with os.fdopen(readable, "rb", buffering=0) as source, os.fdopen(writable, "wb", buffering=0) as target:
+        compressor = zstd.ZstdCompressor()
+
+        def send(data: bytes, mode: int = compressor.FLUSH_BLOCK) -> None:
+            target.write(compressor.compress(data) + compressor.flush(mode))
+
+        send(b"one\ntwo\nthr")
+        with zstd.open(source, "rt", encoding="utf-8", newline="\n") as text:
+            assert next(text) == "one\n"
+            assert text.readline() == "two\n"
+            send(b"ee\n")
+            assert text.readline() == "three\n"
+            send(b"four", compressor.FLUSH_FRAME)
+            target.close()
+            assert list(text) == ["four"]
+
+
+def test_closing_between_lines(zstd: ModuleType) -> None:
+    for close in ("text", "binary"):
+        text = opened(zstd)
+        assert next(text) == LINES[0]
+        assert text.closed is False
+        (text if close == "text" else text.buffer).close()
+        assert text.closed is True
+        for call in (text.__next__, text.readline, text.read, text.tell, text.seekable, text.buffer.tell):
+            with pytest.raises(ValueError, match="closed file"):
+                call()
+        text.close()
+
+
+def test_position_after_next(zstd: ModuleType) -> None:
+    with opened(zstd) as text:
+        assert text.tell() == 0
+        assert text.readline() == LINES[0]
+        assert text.tell() == len(LINES[0])
+        next(text)
+        for call in (text.tell, lambda: text.seek(0, io.SEEK_CUR)):
+            with pytest.raises(OSError, match="next"):
+                call()
+        text.flush()
+        assert text.tell() == len(LINES[0]) + len(LINES[1])
+        assert list(text) == LINES[2:]
+        assert text.tell() == len(CONTENT)
+        text.seek(0)
+        assert text.buffer.tell() == 0
+        assert text.readline() == LINES[0]
+
+
+def test_long_lines(zstd: ModuleType) -> None:
+    lines = ["short\n", "x" * (BUFFER_SIZE - 1) + "\n", "y" * BUFFER_SIZE + "\n", "short\n", "z" * (3 * BUFFER_SIZE)]
+    with opened(zstd, "".join(lines).encode()) as text:
+        assert list(text) == lines
+        text.seek(len("".join(lines[:3])))
+        assert list(text) == lines[3:]
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_bad_file(zstd: ModuleType, cut: bool) -> None:
+    frame = zstd.compress(os.urandom(3 * BUFFER_SIZE).replace(b"\n", b" ").replace(b" ", b"\n"))
+    frame = frame[:-100] if cut else frame + b"no frame"
+    lines: list[str] = []
+    with zstd.open(io.BytesIO(frame), "rt", encoding="utf-8", errors="replace", newline="\n") as text:
+        with pytest.raises(EOFError if cut else zstd.ZstdError):
+            lines.extend(text)
+        assert lines
+
+
+def test_the_file_under_the_text(zstd: ModuleType) -> None:
+    text = opened(zstd)
+    next(text)
+    binary = text.buffer
+    assert isinstance(binary, zstd.ZstdFile)
+    assert text.detach() is binary
+    for call in (text.__next__, text.readline, lambda: text.closed):
+        with pytest.raises(ValueError, match="detached"):
+            call()
+    binary.seek(len(LINES[0]))
+    with type(text)(binary, "utf-8") as again:
+        assert list(again) == LINES[1:]
+
+
+def test_reconfigure(zstd: ModuleType) -> None:
+    with opened(zstd, "ünï\nünï\n".encode()) as text:
+        text.reconfigure(encoding="latin-1")
+        assert text.readline() == "ünï\n".encode().decode("latin-1")
+    with opened(zstd) as text:
+        text.reconfigure(line_buffering=True)
+        assert list(text) == LINES
+
+
+def test_other_errors(zstd: ModuleType) -> None:
+    codecs.register_error("cpkg.test", lambda error: ("!", error.end))
+    with opened(zstd, b"one\nt\xffwo\nthree\n", errors="cpkg.test") as text:
+        assert list(text) == ["one\n", "t!wo\n", "three\n"]
+        for bad in ((None, None), ("x",), (1.5,)):
+            with pytest.raises(TypeError):
+                text.readline(*bad)
+        with pytest.raises(TypeError):
+            text.readline(size=1)
+        assert isinstance(text, io.TextIOWrapper)
+        assert "encoding='utf-8'" in repr(text)
+        for copying in (pickle.dumps, copy.copy):
+            with pytest.raises(TypeError):
+                copying(text)
+
+
+def test_collector(zstd: ModuleType) -> None:
+    class Probe:
+        pass
+
+    source = Source(zstd.compress(CONTENT))
+    text = zstd.open(source, "rt", encoding="utf-8")
+    next(text)
+    text.me = text
+    text.probe = Probe()
+    probe = weakref.ref(text.probe)
+    del text
+    for _ in range(3):
+        gc.collect()
+    assert probe() is None
+    assert not source.closed
+
+
+@pytest.mark.skipif(not hasattr(sys, "getrefcount"), reason="counts are CPython's")
+def test_reference_counts(zstd: ModuleType) -> None:
+    if not hasattr(sys.modules[zstd.ZstdFile.__module__], "_LineBuffer"):
+        pytest.skip("this backend has no reader in C")
+    kind = type(opened(zstd))
+
+    def use() -> None:
+        for content in (CONTENT, b"\n", b"", "ü\n".encode() * 50, b"a\r\nb\n", b"\xff\n"):
+            with opened(zstd, content, errors="replace") as text:
+                binary = text.buffer
+                for _ in text:
+                    pass
+                text.seek(0)
+                while text.readline():
+                    pass
+                with pytest.raises(TypeError):
+                    text.readline(None, None)
+            things.append(sys.getrefcount(binary._buffer))
+            with pytest.raises(ValueError):
+                next(text)
+
+    things: list[int] = []
+    use()
+    gc.collect()
+    before = [sys.getrefcount(thing) for thing in (kind, "\n", None, True)]
+    growth = []
+    for _ in range(8):
+        blocks = sys.getallocatedblocks()
+        for _ in range(20):
+            use()
+        gc.collect()
+        growth.append(sys.getallocatedblocks() - blocks)
+    after = [sys.getrefcount(thing) for thing in (kind, "\n", None, True)]
+    assert all(abs(count - earlier) < 20 for count, earlier in zip(after, before))
+    assert min(growth) < 20, growth  # the interpreter's free lists grow for some time; a leak does all the time
+    assert len(set(things)) == 1
+
+
+def test_misuse_of_the_types_in_c(zstd: ModuleType) -> None:
+    module = sys.modules[zstd.ZstdFile.__module__]
+    base: Any = getattr(module, "_LineBuffer", None)
+    if base is None:
+        pytest.skip("this backend has no reader in C")
+    for arguments in ((), (b"abc",), (None,), (bytearray(), 5)):
+        with pytest.raises(TypeError):
+            base(*arguments)
+    assert base.__new__(base)._take(5) == b""
+    memory = bytearray(b"one\ntwo\nthree")
+    buffer = base(memory)
+    with pytest.raises(RuntimeError):
+        buffer.__init__(bytearray(5))
+    with pytest.raises(BufferError):
+        memory.append(1)
+    for bad in (-1, len(memory) + 1):
+        with pytest.raises(ValueError):
+            buffer._add(bad)
+    buffer._add(len(memory))
+    with pytest.raises(ValueError):
+        buffer._add(1)
+    for method in (buffer._add, buffer._take, buffer._take_line, buffer._move):
+        with pytest.raises(TypeError):
+            method("1")
+    assert (buffer._take_line(2), buffer._take_line(10), buffer._take(1 << 80)) == (b"on", b"e\n", b"two\nthree")
+    assert [buffer._move(by) for by in (1, -14, 1 << 80, -(1 << 80), -5)] == [False, False, False, False, True]
+    assert (buffer._look(), buffer._make_room(), buffer.position, buffer.end) == (b"three", 5, 0, 5)
+    buffer._release()
+    buffer._release()
+    assert (buffer._look(), buffer._take(5), buffer._make_room()) == (b"", b"", 0)
+    memory.append(1)
+    for wrong in ((), (io.TextIOWrapper,), (io.TextIOWrapper, 5), (5, base)):
+        with pytest.raises(TypeError):
+            module._make_text_reader(*wrong)  # type: ignore[attr-defined]
+    with pytest.raises((AttributeError, TypeError)):
+        module._make_text_reader(io.TextIOWrapper, base)  # type: ignore[attr-defined]
+    with opened(zstd) as text:
+        for lines in (None, 5, base(bytearray())):
+            text._lines = lines
+            assert text.readline() in LINES

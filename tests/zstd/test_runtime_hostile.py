@@ -1,0 +1,511 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads, forks, re-entrant calls, objects dropped in the middle, interpreter exit: right, or a clear error."""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import signal
+import sys
+import threading
+import weakref
+from types import ModuleType
+from typing import Any, Callable
+
+import pytest
+from processes import run_alone
+from zstd_data import FRAME_ABC, PAYLOADS, TEXT
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+
+
+def in_threads(work: Callable[[int], Any], count: int = 6) -> list[Any]:
+    """Run work(0), work(1)... at once; return the results, raise the first error."""
+    results: list[Any] = [None] * count
+    errors = []
+    barrier = threading.Barrier(count)
+
+    def run(index: int) -> None:
+        try:
+            barrier.wait(30)
+            results[index] = work(index)
+        except BaseException as exc:
+            errors.append(exc)
+
+    threads = [threading.Thread(target=run, args=(index,)) for index in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    if errors:
+        raise errors[0]
+    return results
+
+
+def rounds(zstd: ModuleType, count: int) -> range:
+    return range(count if zstd.BACKEND != "pure" else 2)
+
+
+def test_functions_in_threads(zstd: ModuleType) -> None:
+    expected = {payload: zstd.compress(payload) for payload in PAYLOADS.values()}
+    shared = zstd.ZstdDict(TEXT[:4000], is_raw=True)
+
+    def work(index: int) -> None:
+        for _ in rounds(zstd, 20):
+            for payload, compressed in expected.items():
+                assert zstd.compress(payload) == compressed
+                assert zstd.decompress(compressed) == payload
+                with_dict = zstd.compress(payload, zstd_dict=shared.as_digested_dict)
+                assert zstd.decompress(with_dict, shared) == payload
+            with pytest.raises(zstd.ZstdError):
+                zstd.decompress(b"garbage, no frame")
+
+    in_threads(work)
+
+
+def test_threads_share_a_compressor(zstd: ModuleType) -> None:
+    """Methods exclude each other, so that the frames that they make are whole."""
+    compressor = zstd.ZstdCompressor(1)
+
+    def work(index: int) -> list[bytes]:
+        payload = bytes([index]) * 50_000
+        return [compressor.compress(payload, compressor.FLUSH_FRAME) for _ in rounds(zstd, 30)]
+
+    for index, made in enumerate(in_threads(work)):
+        for frame in made:
+            assert zstd.decompress(frame) == bytes([index]) * 50_000
+
+
+def test_threads_share_a_decompressor(zstd: ModuleType) -> None:
+    frame = zstd.compress(TEXT)
+    decompressor = zstd.ZstdDecompressor(multi_frame=True)
+
+    def work(index: int) -> int:
+        return sum(len(decompressor.decompress(frame)) for _ in rounds(zstd, 50))
+
+    assert sum(in_threads(work)) == 6 * len(rounds(zstd, 50)) * len(TEXT)
+    assert decompressor.eof
+
+
+def test_dropped_in_the_middle(zstd: ModuleType) -> None:
+    raw = zstd.ZstdDict(TEXT[:4000], is_raw=True)
+    for _ in rounds(zstd, 50):
+        compressor = zstd.ZstdCompressor(zstd_dict=raw.as_prefix)
+        compressor.compress(TEXT[:1000])
+        decompressor = zstd.ZstdDecompressor()
+        decompressor.decompress(zstd.compress(TEXT)[:500])
+        file = zstd.open(io.BytesIO(zstd.compress(TEXT)))
+        file.readline()
+        del compressor, decompressor, file
+    gc.collect()
+    assert zstd.decompress(zstd.compress(TEXT)) == TEXT
+
+
+def test_dictionary_outlives_its_name(zstd: ModuleType) -> None:
+    """libzstd keeps raw pointers into a prefix and a digested dictionary."""
+
+    def make(how: str) -> Any:
+        return zstd.ZstdCompressor(zstd_dict=getattr(zstd.ZstdDict(bytes(TEXT), is_raw=True), how))
+
+    for how in ("as_prefix", "as_digested_dict", "as_undigested_dict"):
+        compressors = [make(how) for _ in rounds(zstd, 10)]
+        gc.collect()
+        again = zstd.ZstdDict(TEXT, is_raw=True)
+        for compressor in compressors:
+            frame = compressor.compress(TEXT, compressor.FLUSH_FRAME)
+            assert zstd.decompress(frame, (again, 2 if how == "as_prefix" else 0)) == TEXT
+
+
+def test_drop_with_workers_running(zstd: ModuleType) -> None:
+    """Freeing a compressor whose workers still read the dictionary was a use after free (gh-160549)."""
+    if zstd.parameter_bounds(zstd.CompressionParameter.nb_workers, True)[1] == 0:
+        pytest.skip("compresses in the calling thread only")
+    options = {zstd.CompressionParameter.nb_workers: 2, zstd.CompressionParameter.job_size: 1 << 20}
+    for _ in range(5):
+        compressor = zstd.ZstdCompressor(options=options, zstd_dict=zstd.ZstdDict(bytes(TEXT), is_raw=True))
+        compressor.compress(TEXT * 30)
+        del compressor
+        gc.collect()
+
+
+def test_signal_handler_compresses(zstd: ModuleType) -> None:
+    """A handler runs between two bytecodes of a call and finds its thread's context taken, or not."""
+    expected = zstd.compress(TEXT)
+    runs = []
+
+    def handler(*_: Any) -> None:
+        assert zstd.compress(TEXT) == expected
+        assert zstd.decompress(expected) == TEXT
+        runs.append(1)
+        # the next one only now: a backend that takes longer than the interval would never get out of its handlers
+        signal.setitimer(signal.ITIMER_REAL, 0.002)
+
+    previous = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.001)
+    try:
+        for _ in range(5000):
+            assert zstd.compress(TEXT) == expected
+            assert zstd.decompress(expected) == TEXT
+            if len(runs) > 10:
+                break
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert runs
+
+
+@pytest.mark.parametrize("kind", ["cctx", "dctx"])
+def test_a_context_has_one_holder(zstd: ModuleType, kind: str) -> None:
+    """Whatever bytecode a signal handler interrupts: the context that it takes, and may free, is nobody else's."""
+    if not hasattr(zstd, "codec"):
+        pytest.skip("keeps no contexts")
+    library = zstd.codec.library
+    take, give = getattr(library, f"take_{kind}"), getattr(library, f"give_{kind}")
+    tracer = sys.gettrace()
+    for step in range(1000):
+        give(take())  # so that one is kept
+        taken: list[Any] = []
+        events = 0
+
+        def interrupt(frame: Any, event: str, _: Any, step: int = step, taken: list[Any] = taken) -> Any:
+            nonlocal events
+            frame.f_trace_opcodes = True
+            if events == step:
+                taken.append(take())
+            events += 1
+            return interrupt
+
+        sys.settrace(interrupt)
+        try:
+            mine = take()
+        finally:
+            sys.settrace(tracer)
+        assert all(other is not mine for other in taken), f"at step {step}"
+        for context in (mine, *taken):
+            give(context)
+        if not taken:
+            break
+    assert 3 < step < 999
+
+
+@pytest.mark.parametrize("kind", ["ZstdCompressor", "ZstdDecompressor"])
+def test_a_call_keeps_its_context(zstd: ModuleType, kind: str) -> None:
+    """A signal handler that closes a file does not take the context from the call that it interrupts."""
+    stream = getattr(zstd, kind)()
+    if not hasattr(stream, "_release"):
+        pytest.skip("keeps no contexts")
+    with stream._lock:  # as any of its calls
+        stream._release()
+    if kind == "ZstdCompressor":
+        assert zstd.decompress(stream.compress(TEXT) + stream.flush()) == TEXT
+    else:
+        assert stream.decompress(zstd.compress(TEXT)) == TEXT
+
+
+def test_coming_back_into_the_same_object(zstd: ModuleType) -> None:
+    """A handler that interrupts an object's call and calls it again gets an error, or its turn: never a deadlock."""
+    code = """
+import signal
+compressor, frame = zstd.ZstdCompressor(), zstd.compress(b"abc" * 100)
+decompressor = zstd.ZstdDecompressor(multi_frame=True)
+seen = []
+def handler(*_):
+    if seen and seen[-1] != "outside":
+        return
+    seen.append("inside")
+    for call in (lambda: compressor.compress(b"x", 2), lambda: decompressor.decompress(frame)):
+        try:
+            call()
+            seen.append("turn")
+        except RuntimeError as exc:
+            assert "inside one of its own calls" in str(exc), exc
+            seen.append("error")
+    seen.append("outside")
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+for _ in range(20000):
+    compressor.compress(b"y" * 500, 2)
+    assert decompressor.decompress(frame) == b"abc" * 100
+    if len(seen) > 200:
+        break
+signal.setitimer(signal.ITIMER_REAL, 0)
+print("done")
+"""
+    result = run_alone(zstd, "zstd", code)
+    assert result.stdout.startswith("done"), result.stderr
+
+
+def test_finalizer_compresses(zstd: ModuleType) -> None:
+    class Finalized:
+        def __init__(self) -> None:
+            self.cycle = self
+
+        def __del__(self) -> None:
+            done.append(zstd.decompress(zstd.compress(TEXT)) == TEXT)
+
+    done: list[bool] = []
+    for _ in range(20):
+        Finalized()
+        zstd.compress(TEXT, options={zstd.CompressionParameter.checksum_flag: 1})
+        gc.collect()
+    for _ in range(3):
+        gc.collect()
+    assert len(done) >= 19
+    assert all(done)
+
+
+def test_finalizer_in_a_cycle_uses_what_it_holds(zstd: ModuleType) -> None:
+    """The collector runs finalizers in any order; a context or a dictionary must not be freed by one of its own."""
+    data = b"to be or not to be " * 3000
+    content = zstd.train_dict([data[start : start + 500] for start in range(0, 50_000, 100)], 1000)
+    plain, frame = zstd.compress(data), zstd.compress(data, zstd_dict=content)
+    found: list[bytes] = []
+
+    class User:
+        def __init__(self) -> None:
+            self.dict = zstd.ZstdDict(content.dict_content)
+            zstd.compress(data, zstd_dict=self.dict.as_digested_dict)
+            zstd.decompress(frame, zstd_dict=self.dict)
+            self.compressor, self.decompressor = zstd.ZstdCompressor(), zstd.ZstdDecompressor()
+            self.digested = zstd.ZstdCompressor(zstd_dict=self.dict.as_digested_dict)
+            self.compressor.compress(data)
+            self.decompressor.decompress(plain[:-5])
+            self.itself = self
+
+        def __del__(self) -> None:
+            found.append(zstd.decompress(self.digested.compress(data) + self.digested.flush(), zstd_dict=self.dict))
+            again = zstd.compress(data, zstd_dict=self.dict.as_digested_dict)
+            found.append(zstd.decompress(again, zstd_dict=self.dict))
+            self.compressor.compress(data)
+            self.compressor.flush()
+            self.decompressor.decompress(plain[-5:])
+            found.append(data if self.decompressor.eof else b"")
+
+    for _ in range(3):
+        User()
+    for _ in range(4):  # the finalizers of PyPy run one after the other
+        gc.collect()
+    assert found == [data] * 9
+
+
+def test_buffer_changes_size_while_it_is_read(zstd: ModuleType) -> None:
+    """The export locks it, or a copy was made: C never reads memory that has moved."""
+    data = bytearray(TEXT * 20)
+    stop = threading.Event()
+
+    def resize() -> None:
+        while not stop.is_set():
+            try:
+                data.append(0)
+                del data[-1]
+            except BufferError:
+                pass
+
+    thread = threading.Thread(target=resize)
+    thread.start()
+    try:
+        for _ in rounds(zstd, 20):
+            content = zstd.decompress(zstd.compress(data, 1))
+            assert content.rstrip(b"\0") == TEXT * 20
+    finally:
+        stop.set()
+        thread.join()
+
+
+def grown(zstd: ModuleType, code: str, **environment: str) -> int:
+    """Run code that prints grown(work, times[, settle]), in bytes; alone, as a large process moves by itself."""
+    if not os.path.exists("/proc/self/statm"):
+        pytest.skip("needs /proc")
+    measure = """
+import os
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+def grown(work, times, settle=lambda: None):
+    work()
+    before = resident()
+    for _ in range(times):
+        work()
+    settle()
+    return resident() - before
+"""
+    # glibc would keep freed contexts for itself: 70 to 120 MB of them under PyPy, which frees those of threads late
+    result = run_alone(zstd, "zstd", measure + code, MALLOC_TRIM_THRESHOLD_="131072", **environment)
+    assert result.returncode == 0, result.stderr
+    return int(result.stdout)
+
+
+def test_memory_of_short_lived_threads_returns(zstd: ModuleType) -> None:
+    """Each thread keeps contexts; they go with it."""
+    code = f"""
+import gc, threading
+text = bytes(range(256)) * 400
+
+def round_of_threads():
+    threads = [threading.Thread(target=lambda: zstd.decompress(zstd.compress(text))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+print(grown(round_of_threads, {len(rounds(zstd, 40))}, gc.collect))
+"""
+    # 240 threads that each kept what they made would hold over 200 MB
+    assert grown(zstd, code) < 64 << 20
+
+
+def test_large_contexts_are_freed_at_once(zstd: ModuleType) -> None:
+    """Not when a collector comes by, which on PyPy sees nothing of a context's size: with and without an error."""
+    code = f"""
+text = bytes(range(256)) * 4096
+
+def calls():
+    zstd.compress(text, 19)
+    try:
+        zstd.compress_into(text, bytearray(16), 19)
+    except zstd.ZstdError:
+        pass
+    list(zstd.compress_iter([text], 19))
+
+print(grown(calls, {len(rounds(zstd, 12))}))
+"""
+    # 36 compression contexts would hold over 450 MB
+    assert grown(zstd, code, MALLOC_MMAP_THRESHOLD_="131072") < 80 << 20
+
+
+def test_weak_reference_to_dictionary(zstd: ModuleType) -> None:
+    raw = zstd.ZstdDict(TEXT, is_raw=True)
+    zstd.compress(TEXT, zstd_dict=raw)
+    zstd.decompress(zstd.compress(TEXT, zstd_dict=raw.as_prefix), raw.as_prefix)
+    gone = weakref.ref(raw)
+    del raw
+    gc.collect()
+    gc.collect()
+    assert gone() is None
+
+
+def child_says(work: Callable[[], None]) -> int:
+    """Fork, run work() in the child, and return its exit code; a child that hangs is killed."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        code = 1
+        try:
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_fork_with_warm_contexts(zstd: ModuleType) -> None:
+    expected = zstd.compress(TEXT)
+    compressor, decompressor = zstd.ZstdCompressor(), zstd.ZstdDecompressor()
+    start = compressor.compress(TEXT[:5000])
+    half = decompressor.decompress(expected[:2000])
+
+    def work() -> None:
+        assert zstd.compress(TEXT) == expected
+        assert zstd.decompress(expected) == TEXT
+        assert zstd.decompress(start + compressor.compress(TEXT[5000:]) + compressor.flush()) == TEXT
+        assert half + decompressor.decompress(expected[2000:]) == TEXT
+
+    assert child_says(work) == 0
+    work()
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_fork_while_threads_are_inside(zstd: ModuleType) -> None:
+    stop = threading.Event()
+    threads = [
+        threading.Thread(target=lambda: [zstd.compress(TEXT * 5) for _ in iter(stop.is_set, True)]) for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(3):
+            assert child_says(lambda: None if zstd.decompress(zstd.compress(TEXT)) == TEXT else os._exit(2)) == 0
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_fork_with_workers(zstd: ModuleType) -> None:
+    """The workers are not in the child: libzstd would wait for them for ever, on use and on free."""
+    if zstd.parameter_bounds(zstd.CompressionParameter.nb_workers, True)[1] == 0:
+        pytest.skip("compresses in the calling thread only")
+    held = [zstd.ZstdCompressor(options={zstd.CompressionParameter.nb_workers: 2})]
+    held[0].compress(TEXT)
+
+    def work() -> None:
+        with pytest.raises(RuntimeError, match="forked child"):
+            held[0].compress(TEXT)
+        held.clear()
+        gc.collect()
+        assert zstd.decompress(zstd.compress(TEXT)) == TEXT
+
+    assert child_says(work) == 0
+
+
+EXITS = {
+    "daemon thread inside": """
+import threading
+def work():
+    while True:
+        zstd.decompress(zstd.compress(data))
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+import time
+time.sleep(0.05)
+""",
+    "open objects": """
+import io
+held = [zstd.ZstdCompressor(), zstd.ZstdDecompressor(), zstd.open(io.BytesIO(zstd.compress(data)))]
+held[0].compress(data)
+held[1].decompress(zstd.compress(data)[:100])
+held[2].readline()
+held.append(held)
+""",
+    "use at exit": """
+import atexit
+atexit.register(lambda: print(zstd.decompress(zstd.compress(data)) == data))
+class Late:
+    def __del__(self):
+        zstd.decompress(zstd.compress(data))
+late = Late()
+late.cycle = late
+""",
+}
+
+
+@pytest.mark.parametrize("ending", EXITS.values(), ids=EXITS)
+def test_interpreter_exit(zstd: ModuleType, ending: str) -> None:
+    code = f"""
+data = b"some data " * 10000
+{ending}
+print("end")
+"""
+    result = run_alone(zstd, "zstd", code)
+    assert result.returncode == 0, result.stderr
+    assert "end" in result.stdout
+    assert "Traceback" not in result.stderr
+
+
+def test_frame_of_another_backend_object(zstd: ModuleType) -> None:
+    """What is shared between backends is: a dictionary digested by one serves the other."""
+    from backends import available
+
+    raw = zstd.ZstdDict(TEXT[:3000], is_raw=True)
+    for other in available("zstd").values():
+        frame = other.compress(TEXT, zstd_dict=raw.as_digested_dict)
+        assert zstd.decompress(frame, raw) == TEXT
+    assert zstd.decompress(FRAME_ABC) == b"abc"
