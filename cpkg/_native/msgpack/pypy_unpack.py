@@ -124,7 +124,7 @@ class Tape:
             del names[1:]
         for i in range(self.words[HEAD_NEW_NAMES]):
             begin = self.new_names[2 * i]
-            names.append(str(data[begin : begin + self.new_names[2 * i + 1]], "utf-8"))
+            names.append(data[begin : begin + self.new_names[2 * i + 1]].decode())
 
 
 # Tapes at rest. A call takes one and puts it back, so that threads and calls from within calls never share one.
@@ -237,7 +237,7 @@ def _scalar(tape: Tape, data: bytes, pool: str, begin: int, i: int, timestamp: i
     begin = words[i + 1]
     end = begin + (word >> 24)
     if kind == STR:
-        return str(data[begin:end], "utf-8")
+        return data[begin:end].decode()
     if kind == BIN:
         return data[begin:end]
     return _ext(data, begin, end, timestamp)
@@ -323,7 +323,7 @@ def _read(reading: Reading, data: bytes, start: int, size: int) -> int:
                     elif kind == STR:
                         offset = words[i]
                         i += 1
-                        node[key] = str(data[offset : offset + (word >> 24)], "utf-8")
+                        node[key] = data[offset : offset + (word >> 24)].decode()
                     elif kind == INTS:
                         count = word >> 24
                         node[key] = _unpack(words + i, count)
@@ -399,7 +399,7 @@ def _read(reading: Reading, data: bytes, start: int, size: int) -> int:
                     elif kind == STR:
                         offset = words[i]
                         i += 1
-                        node.append(str(data[offset : offset + (word >> 24)], "utf-8"))
+                        node.append(data[offset : offset + (word >> 24)].decode())
                     elif kind == INTS:
                         count = word >> 24
                         node.append(_unpack(words + i, count))

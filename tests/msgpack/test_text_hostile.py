@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text that is not UTF-8: refused wherever it stands, in short messages and long, at once and in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+BAD = {
+    "a surrogate": b"\xed\xa0\x80",
+    "the last surrogate": b"\xed\xbf\xbf",
+    "a pair of surrogates": b"\xed\xa0\x80\xed\xb0\x80",
+    "a surrogate behind text": "é한".encode() + b"\xed\xa0\x80",
+    "a longer form": b"\xc0\x80",
+    "a longer form of three": b"\xe0\x80\x80",
+    "a longer form of four": b"\xf0\x80\x80\x80",
+    "beyond the last character": b"\xf4\x90\x80\x80",
+    "cut": b"a\xc3",
+    "cut after three": b"\xf0\x9f\x98",
+    "a continuation": b"\x80",
+    "no byte of UTF-8": b"\xff",
+}
+PADDING = [0, 5, 300, 40_000]
+
+
+def text(content: bytes) -> bytes:
+    return bytes([0xD9, len(content)]) + content
+
+
+def messages(bad: bytes, padding: int) -> dict[str, bytes]:
+    """Return messages with that text, `padding` items in front of it and some behind, by where it stands."""
+    count = (padding + 1).to_bytes(4, "big")
+    array = b"\xdd" + (padding + 2).to_bytes(4, "big") + b"\x01" * padding
+    keys = b"".join(b"\xce" + i.to_bytes(4, "big") + b"\x00" for i in range(padding))
+    return {
+        "item": array + text(bad) + b"\x02",
+        "long item": array + b"\xda\x01\x2c" + b"x" * (300 - len(bad)) + bad + b"\x02",
+        "key": array + b"\x81" + text(bad) + b"\x01" + b"\x02",
+        "key of many": b"\xdf" + count + keys + text(bad) + b"\x01",
+        "long key": array + b"\x81" + text(b"k" * 200 + bad) + b"\x01" + b"\x02",
+        "value": array + b"\x81\xa1k" + text(bad) + b"\x02",
+        "value of a known key": b"\xdd" + count + b"\x81\xa1k\xa1v" * padding + b"\x81\xa1k" + text(bad),
+    }
+
+
+def pieces(msgpack: ModuleType, data: bytes, size: int, **options: Any) -> Any:
+    unpacker = msgpack.Unpacker(**options)
+    for begin in range(0, len(data), size):
+        unpacker.feed(data[begin : begin + size])
+        for obj in unpacker:
+            return obj
+    raise AssertionError("no object")
+
+
+# large messages take their time: a few of the texts will do
+CASES = [
+    pytest.param(BAD[name], size, id=f"{name}-{size}")
+    for size in PADDING
+    for name in list(BAD)[: 3 if size > 1000 else None]
+]
+
+
+@pytest.mark.parametrize(("bad", "padding"), CASES)
+def test_refused(msgpack: ModuleType, bad: bytes, padding: int) -> None:
+    """UnicodeDecodeError at the offset of the text, by every function that unpacks."""
+    options = {"strict_map_key": False}
+    for name, message in messages(bad, padding).items():
+        calls: list[Callable[[], Any]] = [
+            partial(msgpack.unpackb, message, **options),
+            partial(msgpack.unpackb_from, message, **options),
+            partial(pieces, msgpack, message, len(message), **options),
+            partial(pieces, msgpack, message, max(1, len(message) // 3), **options),
+        ]
+        offsets = set()
+        for call in calls:
+            with pytest.raises(UnicodeDecodeError) as caught:
+                call()
+            offsets.add(caught.value.offset)  # type: ignore[attr-defined]
+        assert len(offsets) == 1, name
+
+
+@pytest.mark.parametrize("padding", PADDING)
+@pytest.mark.parametrize("good", ["\ud7ff", "\ue000", "\U0010ffff", "\x00", "é" * 40, "\u0800\U00010000"])
+def test_the_neighbours_are_text(msgpack: ModuleType, good: str, padding: int) -> None:
+    """What is next to the forbidden is allowed, and comes back."""
+    obj = [*([1] * padding), good, {good: good, good * 30: good * 30}]
+    packed = msgpack.packb(obj)
+    assert msgpack.unpackb(packed) == obj
+    assert msgpack.unpackb_from(packed) == (obj, len(packed))
+    assert pieces(msgpack, packed, max(1, len(packed) // 3)) == obj
