@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cpkg.msgpack import exceptions, ext
 from purepy.errors import (
     BufferFull,
     CodecError,
@@ -103,6 +104,8 @@ __all__ = [
     "__version__",
     "dump",
     "dumps",
+    "exceptions",
+    "ext",
     "load",
     "loads",
     "pack",

@@ -11,6 +11,7 @@ import pickle
 from types import ModuleType
 
 import pytest
+from processes import run_alone
 
 import cpkg.msgpack
 import purepy.errors
@@ -151,11 +152,18 @@ def test_facade_is_the_chosen_backend() -> None:
     choice = _backend.choose("msgpack")
     assert cpkg.msgpack.packb is choice.pack.packb
     assert cpkg.msgpack.unpackb is choice.unpack.unpackb
-    assert set(cpkg.msgpack.__all__) == set(choice.pack.__all__)
+    assert set(cpkg.msgpack.__all__) == {*choice.pack.__all__, "exceptions", "ext"}
 
 
-def test_submodules() -> None:
-    """`exceptions` and `ext` import, and hold the objects of the package."""
+def test_submodules(msgpack: ModuleType) -> None:
+    """`exceptions` and `ext` are there once the package is imported, and hold the objects of the package."""
+    code = """
+import cpkg.msgpack as msgpack
+assert msgpack.exceptions.ExtraData is msgpack.ExtraData
+assert msgpack.ext.Timestamp is msgpack.Timestamp
+"""
+    done = run_alone(msgpack, "backend", code)  # elsewhere in this process somebody may have imported them
+    assert done.returncode == 0, done.stderr
     exceptions = importlib.import_module("cpkg.msgpack.exceptions")
     ext = importlib.import_module("cpkg.msgpack.ext")
     for name in exceptions.__all__:
