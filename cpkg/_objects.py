@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final
 
+from cpkg._set_order import in_order
 from purepy.errors import FormatError
 from purepy.msgpack.ext import ExtType, Timestamp
 from purepy.msgpack.formats import ARRAY, EXT, FAMILY, LENGTH_BYTES, LENGTHS, MAP, TIMESTAMP_CODE
@@ -34,9 +35,12 @@ MAX_DECIMAL_LENGTH: Final = 4096
 """The longest Decimal in characters: pure Python's Decimal takes quadratic time, and interpreters limit int(str)."""
 
 # What isoformat() writes. fromisoformat() reads more than that since Python 3.11, and not the same in each version.
+# Of an hour 24 and of minutes and seconds beyond 59 in an offset, some versions make another time.
+_CLOCK = r"([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{6})?"
+_OFFSET = r"[+-]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{6})?)?"
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_TIME = re.compile(r"\d\d:\d\d:\d\d(\.\d{6})?([+-]\d\d:\d\d(:\d\d(\.\d{6})?)?)?", re.ASCII)
-_LOCAL_DATETIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?", re.ASCII)
+_TIME = re.compile(f"{_CLOCK}({_OFFSET})?", re.ASCII)
+_LOCAL_DATETIME = re.compile(rf"\d{{4}}-\d\d-\d\dT{_CLOCK}", re.ASCII)
 # Decimal() also takes spaces, underscores and every alphabet's digits. What exponents it takes depends on how Python
 # was built; 17 digits fit everywhere but on 32-bit machines.
 _DECIMAL = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d{1,17})?|Infinity|s?NaN\d*)", re.ASCII)
@@ -93,11 +97,7 @@ def _convert(obj: Any) -> Any:
     if isinstance(obj, datetime.time):
         return ExtType(TIME, obj.isoformat().encode())
     if isinstance(obj, (set, frozenset)):
-        try:
-            # equal sets should give equal bytes, and the order of strings in a set changes from run to run
-            return sorted(obj)
-        except TypeError:
-            return list(obj)
+        return in_order(obj)
     if isinstance(obj, int):
         raise OverflowError(
             f"an integer of {obj.bit_length()} bits: MessagePack has -2**63 to 2**64-1; pack it as a str or a Decimal"

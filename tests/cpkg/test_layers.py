@@ -18,7 +18,7 @@ LAYERS = [
     ("cpkg._native",),
     ("cpkg._backend",),
     ("cpkg.msgpack", "cpkg.zstd"),
-    ("cpkg._objects",),
+    ("cpkg._objects", "cpkg._set_order"),
     ("cpkg._job",),
     ("cpkg",),
     ("cpkg.integrations",),

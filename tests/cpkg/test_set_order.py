@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Equal sets pack to equal bytes, whatever is in them, however they came to be, and in every process."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import decimal
+import enum
+import itertools
+import subprocess
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from cpkg import _job
+
+
+@pytest.fixture
+def codecs(msgpack: ModuleType, zstd: ModuleType) -> _job.Codecs:
+    """Every combination of the backends that load."""
+    return _job.Codecs(msgpack, msgpack, lambda: zstd)
+
+
+@dataclasses.dataclass(frozen=True)
+class Tagged:
+    tags: frozenset[str]
+
+
+class Kind(enum.Enum):
+    A = "a"
+    B = "b"
+
+
+WORDS = ["oslo", "bergen", "troms", "hamar", "bod", "vads", "moss"]
+SETS: dict[str, list[Any]] = {
+    "sets": [frozenset(pair) for pair in itertools.combinations(WORDS, 2)],
+    "sets of sets": [frozenset({frozenset({word}), frozenset({word, "x"})}) for word in WORDS],
+    "sets in tuples": [(frozenset(pair), 1) for pair in itertools.combinations(WORDS, 2)],
+    "NaN": [float(i) for i in range(8)] + [float("nan")],
+    "Decimal NaN": [decimal.Decimal(i) for i in range(8)] + [decimal.Decimal("NaN")],
+    "several types": [*WORDS, *range(8), None, 1.5, b"x", (1, "a"), ("a", 1), frozenset({1})],
+    "dataclasses": [Tagged(frozenset(pair)) for pair in itertools.combinations(WORDS, 2)],
+    "members of an Enum": list(Kind),
+    "dates and datetimes": [datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1)],
+}
+
+
+@pytest.mark.parametrize("members", SETS.values(), ids=SETS)
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_equal_sets_give_equal_bytes(codecs: _job.Codecs, members: list[Any], kind: type) -> None:
+    """The order in which the members came in is not to be seen."""
+    expected = _job.encode(codecs, kind(members))
+    for turn in range(len(members)):
+        turned = members[turn:] + members[:turn]
+        assert _job.encode(codecs, kind(turned)) == expected
+        assert _job.encode(codecs, kind(reversed(turned))) == expected
+        # a set that was larger has its members in other places
+        grown = set(turned) | {f"{i}" for i in range(1000)}
+        assert _job.encode(codecs, kind(grown & set(members))) == expected
+
+
+def test_members_that_have_an_order_are_sorted(codecs: _job.Codecs) -> None:
+    """Whatever is sorted as a list is sorted as a set."""
+    for members in (
+        [10, 9, -1, 300],
+        ["b", "a"],
+        [1.5, -2, True],
+        [(10, "b"), (9, "a"), (10, "a")],
+        [(1.0, 2), (0.5, 3)],
+        [b"b", b"a"],
+    ):
+        assert _job.encode(codecs, set(members)) == _job.encode(codecs, sorted(members))
+
+
+def test_the_same_bytes_in_every_process() -> None:
+    """The seed of the hashes of text is not to be seen either."""
+    code = f"""
+import sys
+sys.path[:0] = {sys.path!r}
+import cpkg
+words = {WORDS!r}
+pairs = {{frozenset((a, b)) for a in words for b in words}}
+print(cpkg.dumps([pairs, {{(pair, 1) for pair in pairs}}, {{*words, 1, None}}]).hex())
+"""
+    found = set()
+    for seed in "123":
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+            env={"PYTHONHASHSEED": seed},
+        )
+        found.add(done.stdout)
+    assert len(found) == 1
+
+
+def test_sets_in_sets_very_deep(codecs: _job.Codecs) -> None:
+    """However deep they are, they pack up to the limit of depth."""
+    deep: Any = 0
+    for level in range(900):
+        deep = frozenset({deep, level})
+    assert _job.encode(codecs, deep)
+    with pytest.raises(ValueError, match="recursion limit"):
+        _job.encode(codecs, deep, max_depth=100)
