@@ -45,7 +45,7 @@ class FormatError(ValueError, UnpackException):
 
 
 class StackError(ValueError, UnpackException):
-    """Containers are nested deeper than `max_depth` (replaces `msgpack.StackError`)."""
+    """Containers are nested deeper than `max_depth`, in a map key than 32 (replaces `msgpack.StackError`)."""
 
 
 class TruncatedError(ValueError, UnpackException):

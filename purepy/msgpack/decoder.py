@@ -35,8 +35,14 @@ from purepy.msgpack.keys import KEYS, LONGEST
 from purepy.msgpack.plain_reader import ITEM, KEY, LENGTH_READERS, NUMBERS, PREALLOCATE, VALUE, Frame, read_plain
 from purepy.msgpack.skimmer import Skimmer, too_deep
 
+KEY_DEPTH: Final = 32
+"""Containers in a map key may nest so deep: hashing and comparing them recurses, on stacks as small as 64 KiB."""
+
 UNLIMITED: Final = 2**63 - 1
 """Longer than anything: what a limit of -1 means where the input's size does not bound it."""
+
+_HASHABLE: Final = (int, float, bool, type(None))
+"""Types of keys, beside str and bytes, whose hash never fails."""
 
 _CONVERT_TIMESTAMP: Final[tuple[Callable[[Timestamp], Any] | None, ...]] = (
     None,
@@ -384,10 +390,13 @@ class Decoder:
         self.items += items
         if 0 <= self.max_total_items < self.items:
             raise self.fail(LimitError(f"{self.items} exceeds max_total_items({self.max_total_items})"), start)
-        if self.next_ == KEY:
-            self.key_starts.append(self.base + start)
+        if self.next_ == KEY or self.key_level >= 0:
             if self.key_level < 0:
                 self.key_level = level
+            if level - self.key_level >= KEY_DEPTH:
+                raise self.fail(StackError(f"a map key nested deeper than {KEY_DEPTH} containers"), start)
+            if self.next_ == KEY:
+                self.key_starts.append(self.base + start)
         self.stack.append((self.next_, self.node, self.left, self.key))
         self.left = length
         if family == MAP:
@@ -448,7 +457,7 @@ class Decoder:
         if self.strict_map_key:
             message = f"{kind.__name__:.100} is not allowed for map key when strict_map_key=True"
             raise self.fail(ValueError(message), start)
-        if not self.pairs and (kind is list or kind is dict or kind is tuple):
+        if not self.pairs and kind not in _HASHABLE:
             try:
                 hash(key)
             except TypeError as exc:

@@ -330,8 +330,11 @@ ext: {
 }
 
 array: {
-    const bool in_key = IN_KEY(f), tuple = !options->use_list || (in_key && options->tuple_keys);
+    const int in_key = key_depth(f);
+    const bool tuple = !options->use_list || (in_key && options->tuple_keys);
     if (UNLIKELY(parser_count_children(ps, n, options->max_array_len, ps->size, "max_array_len", 1) < 0))
+        goto fail;
+    if (UNLIKELY(in_key > KEY_DEPTH_MAX) && raise_key_too_deep() < 0)
         goto fail;
     if (n == 0) {
         obj = tuple ? new_ref(S.empty_tuple) : PyList_New(0);
@@ -364,7 +367,7 @@ array: {
     f->key = NULL;
     f->left = n;
     f->start = OFFSET_OF(start);
-    f->in_key = in_key;
+    f->in_key = (unsigned char)in_key;
     if (UNLIKELY(!f->obj))
         goto fail;
     ps->top++;
@@ -372,8 +375,11 @@ array: {
 }
 
 map: {
-    const bool in_key = IN_KEY(f), pairs = options->object_pairs_hook != NULL;
+    const int in_key = key_depth(f);
+    const bool pairs = options->object_pairs_hook != NULL;
     if (UNLIKELY(parser_count_children(ps, n, options->max_map_len, ps->size / 2, "max_map_len", 2) < 0))
+        goto fail;
+    if (UNLIKELY(in_key > KEY_DEPTH_MAX) && raise_key_too_deep() < 0)
         goto fail;
     if (UNLIKELY(ps->top == ps->capacity) && !parser_more_frames(ps))
         goto fail;
@@ -397,7 +403,7 @@ map: {
     f->key = NULL;
     f->left = n;
     f->start = OFFSET_OF(start);
-    f->in_key = in_key;
+    f->in_key = (unsigned char)in_key;
     if (UNLIKELY(!f->obj))
         goto fail;
     ps->top++;
@@ -430,14 +436,18 @@ deliver:
             goto value;
         goto close;
     case FRAME_MAP_KEY:
-    case FRAME_PAIRS_KEY:
-        if (UNLIKELY(!key_check(ps, obj, f->kind == FRAME_PAIRS_KEY))) {
+    case FRAME_PAIRS_KEY: {
+        int allowed = key_check(ps, obj, f->kind == FRAME_PAIRS_KEY);
+        if (UNLIKELY(allowed <= 0)) {
             Py_DECREF(obj);
+            if (allowed < 0)
+                goto fail_by_hook;
             goto fail_at;
         }
         f->key = obj;
         f->kind++;
         goto value;
+    }
     case FRAME_MAP_VALUE: {
         int failed = PyDict_SetItem(f->obj, f->key, obj);
         Py_DECREF(obj);

@@ -9,6 +9,9 @@
 
 #define INLINE_FRAMES 24
 
+/* Containers in a map key may nest so deep: hashing and comparing them recurses, on stacks as small as 64 KiB. */
+#define KEY_DEPTH_MAX 32
+
 enum frame_kind {
     FRAME_LIST,
     FRAME_TUPLE,
@@ -28,7 +31,7 @@ typedef struct {
     uint64_t start;  /* offset of the header */
     Py_ssize_t reserved; /* what this frame took of the budget for allocation in advance */
     unsigned char kind;
-    bool in_key;   /* this container is a map key, or part of one */
+    unsigned char in_key; /* how many containers of a map key are open here, this one included; 0 outside of keys */
     bool to_tuple; /* a list that becomes a tuple when it is complete */
 } frame;
 
@@ -359,20 +362,37 @@ static ALWAYS_INLINE PyObject *value_int(int64_t value)
     return value >= SMALL_INT_MIN && value <= SMALL_INT_MAX ? small_int((long)value) : PyLong_FromLongLong(value);
 }
 
-/* Whether an object can be a key, found before its value is read; false with an exception set. */
-static NEVER_INLINE bool key_check(parser *ps, PyObject *key, bool is_pair)
+/* Whether an object can be a key, found before its value is read. 0 with an exception set if the input is to blame,
+   -1 if somebody's own code failed. */
+static NEVER_INLINE int key_check(parser *ps, PyObject *key, bool is_pair)
 {
     if (ps->options->strict_map_key) {
         if (PyUnicode_CheckExact(key) || PyBytes_CheckExact(key))
-            return true;
+            return 1;
         PyErr_Format(PyExc_ValueError, "%.100s is not allowed for map key when strict_map_key=True",
                      Py_TYPE(key)->tp_name);
-        return false;
+        return 0;
     }
     if (is_pair || PyUnicode_CheckExact(key) || PyBytes_CheckExact(key) || PyLong_CheckExact(key) ||
         PyFloat_CheckExact(key) || PyBool_Check(key) || key == Py_None)
-        return true;
+        return 1;
     /* its hash, and comparisons with other keys later on, may be Python code */
     parser_gc_resume(ps);
-    return !(PyList_CheckExact(key) || PyDict_CheckExact(key) || PyTuple_CheckExact(key)) || PyObject_Hash(key) != -1;
+    if (PyObject_Hash(key) != -1)
+        return 1;
+    return PyErr_ExceptionMatches(PyExc_TypeError) ? 0 : -1;
+}
+
+/* For a container that begins in f: how many containers of a map key are open with it, 0 outside of keys. */
+static ALWAYS_INLINE int key_depth(const frame *f)
+{
+    if (LIKELY(!f))
+        return 0;
+    return f->in_key ? f->in_key + 1 : f->kind == FRAME_MAP_KEY || f->kind == FRAME_PAIRS_KEY;
+}
+
+static NEVER_INLINE int raise_key_too_deep(void)
+{
+    PyErr_Format(S.StackError, "a map key nested deeper than %d containers", KEY_DEPTH_MAX);
+    return -1;
 }

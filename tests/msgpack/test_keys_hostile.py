@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Map keys that nest deep or have no hash: an error, on the smallest stack, and the same one on every backend."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, NoReturn
+
+import pytest
+from processes import run_alone
+
+from purepy.errors import StackError
+
+DEEPEST = 32
+
+
+def nested_key(depth: int) -> bytes:
+    """Return a map whose key is an int in so many arrays."""
+    return b"\x81" + b"\x91" * depth + b"\x01\x02"
+
+
+def nested_tuple(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = (value,)
+    return value
+
+
+def feed_slowly(unpacker: Any, data: bytes) -> None:
+    for i in range(len(data)):
+        unpacker.feed(data[i : i + 1])
+        list(unpacker)
+
+
+@pytest.mark.parametrize("options", [{"tuple_keys": True}, {"use_list": False}], ids=["tuple_keys", "use_list"])
+def test_a_key_nests_to_its_limit(msgpack: ModuleType, options: dict[str, bool]) -> None:
+    options = {**options, "strict_map_key": False}
+    deepest, deeper = nested_key(DEEPEST), nested_key(DEEPEST + 1)
+    assert msgpack.unpackb(deepest, **options) == {nested_tuple(DEEPEST): 2}
+    around = b"\x91" * 500
+    assert msgpack.unpackb_from(around + deepest, 500, **options)[0] == {nested_tuple(DEEPEST): 2}
+    for data, offset in ((deeper, DEEPEST + 1), (around + deeper, 500 + DEEPEST + 1)):
+        with pytest.raises(StackError, match="key nested deeper than 32") as caught:
+            msgpack.unpackb(data, **options)
+        assert caught.value.offset == offset
+        unpacker = msgpack.Unpacker(**options)
+        with pytest.raises(StackError, match="key nested deeper than 32") as caught:
+            feed_slowly(unpacker, data)
+        assert caught.value.offset == unpacker.tell() == offset
+
+
+def test_the_limit_is_that_of_each_key(msgpack: ModuleType) -> None:
+    """What is behind a key, or in another key, does not count."""
+    key = b"\x91" * DEEPEST + b"\x01"
+    twice = b"\x82" + key + b"\x91" * 100 + b"\x02" + b"\x91" + key + b"\x02"
+    with pytest.raises(StackError):
+        msgpack.unpackb(twice, strict_map_key=False, tuple_keys=True)
+    shallow = b"\x82" + key + b"\x91" * 100 + b"\x02" + b"\x91\x03" + b"\x81" + key + b"\x02"
+    back = msgpack.unpackb(shallow, strict_map_key=False, tuple_keys=True)
+    assert list(back) == [nested_tuple(DEEPEST), (3,)]
+    assert back[(3,)] == {nested_tuple(DEEPEST): 2}
+
+
+def test_maps_in_a_key_count_too(msgpack: ModuleType) -> None:
+    with pytest.raises(StackError, match="key nested deeper than 32") as caught:
+        msgpack.unpackb(b"\x81" * 40 + b"\x01" * 50, strict_map_key=False)
+    assert caught.value.offset == 33
+    pairs = msgpack.unpackb(b"\x81\x81\x91\x01\x02\x03", strict_map_key=False, object_pairs_hook=list)
+    assert pairs == [([([1], 2)], 3)]
+
+
+@pytest.mark.parametrize("size", [64, 96, 256])
+def test_deep_keys_on_a_small_stack(msgpack: ModuleType, size: int) -> None:
+    """Hashing and comparing keys recurses: here equal keys, below the limit and above it."""
+    code = f"""
+import threading
+found = []
+def unpack(depth, **options):
+    key = b"\\x91" * depth + b"\\x01"
+    try:
+        found.append(len(codec.unpackb(b"\\x82" + key + b"\\x01" + key + b"\\x02", strict_map_key=False, **options)))
+    except codec.StackError:
+        found.append("too deep")
+def work():
+    for depth in {DEEPEST}, {DEEPEST + 1}, 1023:
+        unpack(depth, tuple_keys=True)
+        unpack(depth, use_list=False)
+threading.stack_size({size} * 1024)
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+unpack(10**6, tuple_keys=True, max_depth=10**6)
+print(found)
+"""
+    done = run_alone(msgpack, "codec", code)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.strip() == str([1, 1, *["too deep"] * 5])
+
+
+class Unhashable:
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Failing:
+    def __hash__(self) -> NoReturn:
+        raise ZeroDivisionError("mine")
+
+
+@pytest.mark.parametrize("key", [b"\x90", b"\x80", b"\x91\x80", b"\xd4\x05a", b"\x91\xd4\x05a"], ids=bytes.hex)
+def test_a_key_without_a_hash_is_the_inputs_fault(msgpack: ModuleType, key: bytes) -> None:
+    """Whatever made the key, before its value is read."""
+    with pytest.raises(TypeError, match="unhashable") as caught:
+        msgpack.unpackb(b"\x92\x01\x81" + key + b"\xc1", strict_map_key=False, ext_hook=lambda code, data: Unhashable())
+    assert caught.value.offset == 3  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("key", [b"\xd4\x05a", b"\x91\xd4\x05a"], ids=bytes.hex)
+def test_a_hash_that_fails_by_itself_passes(msgpack: ModuleType, key: bytes) -> None:
+    with pytest.raises(ZeroDivisionError, match="mine") as caught:
+        msgpack.unpackb(
+            b"\x92\x01\x81" + key + b"\x01",
+            strict_map_key=False,
+            tuple_keys=True,
+            ext_hook=lambda code, data: Failing(),
+        )
+    assert not hasattr(caught.value, "offset")
