@@ -11,6 +11,7 @@ more can begin like a frame, and nothing needs to be written in front to mark th
 from __future__ import annotations
 
 import io
+import operator
 import os
 from collections.abc import Callable
 from typing import Any, Final, Literal, Union
@@ -23,6 +24,10 @@ Compress = Union[bool, Literal["auto"]]
 
 MIN_SIZE: Final = 128
 """Messages shorter than this are not worth trying: a frame costs 13 to 18 bytes before it saves one."""
+
+LEVEL: Final = 3
+LOWEST_LEVEL: Final = -(2**17)
+HIGHEST_LEVEL: Final = 22
 
 OUTPUT_FLOOR: Final = 64 * 2**20
 ITEMS_FLOOR: Final = 16 * 2**20
@@ -68,7 +73,7 @@ def dumps(
     obj: Any,
     *,
     compress: Compress = "auto",
-    level: int = 3,
+    level: int = LEVEL,
     min_size: int = MIN_SIZE,
     checksum: bool = True,
     default: Callable[[Any], Any] | None = None,
@@ -109,7 +114,7 @@ def encode(
     obj: Any,
     *,
     compress: Compress = "auto",
-    level: int = 3,
+    level: int = LEVEL,
     min_size: int = MIN_SIZE,
     checksum: bool = True,
     default: Callable[[Any], Any] | None = None,
@@ -119,6 +124,8 @@ def encode(
     """Do what `dumps` does, with the given codecs."""
     if compress not in (True, False, "auto"):
         raise ValueError(f"compress must be True, False or 'auto', not {compress!r}")
+    if level is not LEVEL:
+        _check_level(level)  # here, since a short message never meets the compressor
     message: bytes = codecs.packb(
         obj,
         default=_objects.pack_default if default is None else _objects.with_default(default),
@@ -138,6 +145,11 @@ def encode(
     else:
         frame = zstd.compress(message, level)
     return frame if compress is True or len(frame) < len(message) else message
+
+
+def _check_level(level: Any) -> None:
+    if not LOWEST_LEVEL <= operator.index(level) <= HIGHEST_LEVEL:
+        raise ValueError(f"level must be {LOWEST_LEVEL} to {HIGHEST_LEVEL}, not {level}")
 
 
 def loads(
@@ -226,7 +238,7 @@ def decode(
         raise
     except CodecError:
         raise
-    except (ValueError, OverflowError) as exc:
+    except (ValueError, OverflowError, TypeError) as exc:
         # Bad UTF-8, bad keys and times beyond year 9999 are no CodecErrors in the module that cpkg.msgpack replaces.
         # The backends mark theirs with an offset; without one it comes from the caller's hook and is his.
         offset = getattr(exc, "offset", None)
@@ -286,7 +298,7 @@ def dump(
     path_or_file: Any,
     *,
     compress: Compress = "auto",
-    level: int = 3,
+    level: int = LEVEL,
     min_size: int = MIN_SIZE,
     checksum: bool = True,
     default: Callable[[Any], Any] | None = None,

@@ -69,8 +69,13 @@ def with_default(default: Callable[[Any], Any]) -> Callable[[Any], Any]:
         try:
             replacement = _convert(obj)
         except OverflowError:
-            return default(obj)
-        return default(obj) if replacement is None else replacement
+            replacement = None
+        if replacement is not None:
+            return replacement
+        replacement = default(obj)
+        # a packer asks once for each object: it would refuse a set or a date in place of one
+        converted = _convert(replacement)
+        return replacement if converted is None else converted
 
     return pack_with_default
 

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dumps and loads: damaged input is a CodecError whatever is damaged, and wrong arguments are noticed."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import enum
+import uuid
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import cpkg
+from cpkg import _job
+from purepy.errors import CodecError, FormatError
+
+UTC = dt.timezone.utc
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+@pytest.fixture
+def codecs(msgpack: ModuleType) -> _job.Codecs:
+    """Every MessagePack backend that loads."""
+    return _job.Codecs(msgpack, msgpack, lambda: cpkg.zstd)
+
+
+# keys that have no hash
+
+
+@pytest.mark.parametrize(
+    ("data", "offset"),
+    [
+        (b"\x81\x80\x01", 1),
+        (b"\x92\x05\x81\x81\x01\x02\x03", 3),
+        (b"\x81\x92\x01\x80\x02", 1),
+        (b"\x81\xd6NsNaN\x01", 1),
+        (b"\x81\x91\xc7\x05N-sNaN\x01", 1),
+    ],
+    ids=lambda value: value.hex() if isinstance(value, bytes) else "",
+)
+def test_a_key_without_a_hash_is_a_format_error(codecs: _job.Codecs, data: bytes, offset: int) -> None:
+    with pytest.raises(FormatError) as caught:
+        _job.decode(codecs, data)
+    assert caught.value.offset == offset
+
+
+def test_a_hook_that_makes_such_a_key(codecs: _job.Codecs) -> None:
+    with pytest.raises(FormatError, match="unhashable"):
+        _job.decode(codecs, b"\x81\xd4\x05a\x01", ext_hook=lambda code, data: [code])
+
+
+def test_type_errors_of_hooks_pass(codecs: _job.Codecs) -> None:
+    def fail(*arguments: Any) -> Any:
+        raise TypeError("mine")
+
+    for options, data in (({"object_hook": fail}, b"\x80"), ({"ext_hook": fail}, b"\xd4\x05a")):
+        with pytest.raises(TypeError, match="mine"):
+            _job.decode(codecs, data, **options)
+
+
+def test_one_changed_byte_is_a_codec_error_or_an_object(codecs: _job.Codecs) -> None:
+    value = {
+        "a": [1, 2.5, "text", b"bytes", None, True, -3, 300, 70000, 2**40],
+        "when": [dt.datetime(2024, 1, 1, tzinfo=UTC), dt.datetime(2024, 1, 1, 1, 1), dt.date(2024, 1, 1)],
+        "rest": [dt.time(1, 2, 3, 4), dt.timedelta(1, 2, 3), uuid.UUID(int=5), decimal.Decimal("1.50")],
+        (1, (2, "x")): {"k": {1: []}},
+        5: {dt.date(2024, 1, 2): 1, decimal.Decimal("2.5"): 2},
+        uuid.UUID(int=1): 3,
+        None: 0,
+        2.5: {},
+    }
+    message = bytearray(_job.encode(codecs, value, compress=False))
+    outcomes = {"object": 0, "error": 0}
+    for position, byte in enumerate(bytes(message)):
+        # every type's headers, with the low bits that change a length
+        for changed in (*range(0x7F, 0xE1), *range(0, 256, 37), byte ^ 1, byte ^ 2):
+            message[position] = changed
+            try:
+                _job.decode(codecs, message)
+                outcomes["object"] += 1
+            except CodecError:
+                outcomes["error"] += 1
+        message[position] = byte
+    assert min(outcomes.values()) > 1000, outcomes
+
+
+# what default returns
+
+
+@pytest.mark.parametrize(
+    ("replacement", "back"),
+    [
+        ({2, 1}, [1, 2]),
+        (frozenset({1}), [1]),
+        (dt.date(2024, 2, 29), dt.date(2024, 2, 29)),
+        (dt.time(1, 2), dt.time(1, 2)),
+        (dt.datetime(2024, 2, 29, 1), dt.datetime(2024, 2, 29, 1)),
+        (dt.datetime(2024, 2, 29, 1, tzinfo=UTC), dt.datetime(2024, 2, 29, 1, tzinfo=UTC)),
+        (dt.timedelta(days=1), dt.timedelta(days=1)),
+        (uuid.UUID(int=9), uuid.UUID(int=9)),
+        (decimal.Decimal("1.50"), decimal.Decimal("1.50")),
+        (Colour.RED, "red"),
+        ((1, {2}), [1, [2]]),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_default_may_return_what_dumps_takes(codecs: _job.Codecs, replacement: Any, back: Any) -> None:
+    def dumps(value: Any) -> Any:
+        return _job.decode(codecs, _job.encode(codecs, value, default=lambda obj: replacement))
+
+    assert dumps(1j) == back
+    assert dumps([1j]) == [back]
+    assert dumps({"a": 1j}) == {"a": back}
+    assert dumps(2**64) == back
+
+
+def test_default_that_returns_what_nothing_packs(codecs: _job.Codecs) -> None:
+    with pytest.raises(TypeError, match="can not serialize 'complex'"):
+        _job.encode(codecs, 1j, default=lambda obj: obj)
+    with pytest.raises(OverflowError, match="71 bits"):
+        _job.encode(codecs, 1j, default=lambda obj: 2**70)
+
+
+# arguments
+
+
+@pytest.mark.parametrize("compress", [True, False, "auto"])
+@pytest.mark.parametrize("value", [None, "text" * 1000], ids=["short", "long"])
+def test_a_wrong_level_is_noticed(codecs: _job.Codecs, compress: Any, value: Any) -> None:
+    """Whether or not anything is compressed."""
+    for level in (23, 99, -(2**17) - 1, 2**40):
+        with pytest.raises(ValueError, match=f"level must be -131072 to 22, not {level}"):
+            _job.encode(codecs, value, compress=compress, level=level)
+    for wrong in ("3", 3.0, None):
+        with pytest.raises(TypeError):
+            _job.encode(codecs, value, compress=compress, level=wrong)
+    for level in (22 if value is None else 9, 1, 0, -(2**17)):
+        assert _job.decode(codecs, _job.encode(codecs, value, compress=compress, level=level)) == value
