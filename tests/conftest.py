@@ -20,6 +20,7 @@ from cpkg import _backend
 # HYPOTHESIS_PROFILE=thorough is for a long run by hand; no deadline, since a busy machine is not a failure
 # and fewer examples where most of them run before the JIT has warmed up
 EXAMPLES = 12 if sys.implementation.name == "pypy" else 40
+OPERATIONS = 1000 if sys.implementation.name == "pypy" else 10_000
 # CI tries the same examples each time, so that it judges the change; developers' runs go on looking for new ones
 hypothesis.settings.register_profile(
     "default", max_examples=EXAMPLES, deadline=None, derandomize=bool(os.environ.get("CI"))
@@ -41,6 +42,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="BACKEND,...",
         help="test these backends alone (default: every one that loads)",
     )
+    parser.addoption(
+        "--operations",
+        type=int,
+        default=OPERATIONS,
+        metavar="N",
+        help="how many random calls each test of files against a model makes per backend (default: %(default)s)",
+    )
+
+
+@pytest.fixture
+def operations(request: pytest.FixtureRequest) -> int:
+    """How many random calls a test against a model makes."""
+    return request.config.getoption("--operations")
 
 
 def pytest_configure(config: pytest.Config) -> None:

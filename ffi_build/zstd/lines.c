@@ -32,6 +32,7 @@ typedef struct {
     char has_returns;  /* whether "\r" ends a line as well */
     char translates;   /* whether "\r\n" becomes "\n" */
     char has_given;    /* whether bytes may have been taken that were not given as a line */
+    char has_made;     /* whether a line was given last, and not at the end yet: what to io.TextIOWrapper is text held */
     char has_lines;    /* whether lines that end with "\n" were given */
     char has_pairs;    /* whether lines that end with "\r\n" were */
     char is_iterating; /* whether the last of them were given by next() */
@@ -71,6 +72,7 @@ static PyObject *line_buffer_give(LineBuffer *buffer, Py_ssize_t size)
     if (bytes != NULL) {
         buffer->position += size;
         buffer->has_given = 1;
+        buffer->has_made = 0;
     }
     return bytes;
 }
@@ -376,6 +378,7 @@ static PyObject *line_buffer_next(LineBuffer *buffer, int *is_end)
                 line_made(buffer, start, size, (what & LINE_IS_ASCII) != 0, is_pair && buffer->translates);
             if (line != NULL) {
                 buffer->position += size;
+                buffer->has_made = 1;
                 if (is_pair) {
                     buffer->has_pairs = 1;
                 }
@@ -395,6 +398,7 @@ static PyObject *line_buffer_next(LineBuffer *buffer, int *is_end)
         Py_DECREF(is_more);
         if (is_more != Py_True) {
             *is_end = !buffer->has_given && buffer->memory.len > 0 && buffer->position == buffer->end;
+            buffer->has_made = 0;
             return NULL;
         }
     }
@@ -420,6 +424,7 @@ static PyMemberDef line_buffer_members[] = {
     {"has_returns", T_BOOL, offsetof(LineBuffer, has_returns), 0, "Whether a carriage return ends a line as well."},
     {"translates", T_BOOL, offsetof(LineBuffer, translates), 0, "Whether both together become a newline."},
     {"has_given", T_BOOL, offsetof(LineBuffer, has_given), 0, "Whether bytes were taken that are not in a line."},
+    {"has_made", T_BOOL, offsetof(LineBuffer, has_made), 0, "Whether a line was given last, and not at the end yet."},
     {"has_lines", T_BOOL, offsetof(LineBuffer, has_lines), 0, "Whether lines without a carriage return were given."},
     {"has_pairs", T_BOOL, offsetof(LineBuffer, has_pairs), 0, "Whether lines with one at their end were."},
     {"is_iterating", T_BOOL, offsetof(LineBuffer, is_iterating), 0, "Whether the last of them was given by next()."},

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         has_returns: bool
         translates: bool
         has_given: bool
+        has_made: bool
         has_lines: bool
         has_pairs: bool
         is_iterating: bool
@@ -98,6 +99,7 @@ class LineReader(_Base):
         with self._open():
             if size is None or size < 0:
                 held = self._take(len(self._memory))
+                self._drop()  # what is there no longer lies in front of where `raw` is
                 rest: bytes = self.raw.readall()
                 return held + rest if held else rest
             pieces = [self._take(size)]
@@ -214,7 +216,7 @@ class TextReader(io.TextIOWrapper):
             lines.is_utf8 = codec == "utf-8"
             lines.has_returns = newline != "\n"
             lines.translates = newline is None
-            lines.has_given = lines.has_lines = lines.has_pairs = lines.is_iterating = False
+            lines.has_given = lines.has_made = lines.has_lines = lines.has_pairs = lines.is_iterating = False
             self._lines = lines
 
     def tell(self) -> int:
@@ -233,6 +235,7 @@ class TextReader(io.TextIOWrapper):
         lines = self._lines
         if lines is not None:
             lines.has_given = position >= PLAIN_COOKIES
+            lines.has_made = False
             if position == 0:
                 lines.has_lines = lines.has_pairs = False
         return position
@@ -252,8 +255,16 @@ class TextReader(io.TextIOWrapper):
         return found if len(found) > 1 else found[0] if found else None
 
     def reconfigure(self, **options: Any) -> None:
+        lines = self._lines
+        changes = "newline" in options or any(options.get(name) is not None for name in ("encoding", "errors"))
+        if changes and lines is not None and lines.has_made:
+            # as io.TextIOWrapper does while it holds text
+            raise io.UnsupportedOperation(
+                "It is not possible to set the encoding or newline of stream after the first read"
+            )
         super().reconfigure(**options)
-        self._lines = None
+        if changes:
+            self._lines = None
 
     def detach(self) -> Any:
         buffer = super().detach()

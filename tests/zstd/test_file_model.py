@@ -1,0 +1,461 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Files in random sequences of every call: text against io.TextIOWrapper over a plain file, bytes against a position.
+
+`--operations N` says how many calls each test makes (tox's row `thorough`: half a million). What fails is cut down to
+a small case, whose text can be put into CASES as it stands.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+import sys
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+import pytest
+from support.shrinking import Case, check
+
+from purepy.zstd import file as zstd_file
+
+PARTS = [b"a", b"some words of text", b"\n", b"\n", b"\n", "ü".encode(), "\u2028".encode(), "\U0001f600".encode(), b"\0"]
+RETURNS = [b"\r", b"\r\n", b"\n\r", b"\r\r\n"]
+PAIRS = [b"\r\n", b"\r\n", b"words", "ü".encode()]
+LONG = [b"long" * 20, ("lö" * 50).encode(), b"l" * 300]
+BAD = [b"\xff", b"\xe2\x80", b"\xed\xa0\x80", b"\xef\xbb\xbf"]
+KINDS = [PARTS, PARTS + LONG, PARTS + RETURNS, PARTS + RETURNS + LONG, PAIRS + LONG, PARTS + RETURNS + LONG + BAD]
+
+NEWLINES = [None, "", "\n", "\r", "\r\n"]
+ENCODINGS = ["utf-8", "utf-8", "utf-8", "UTF8", "ascii", "ascii", "utf-8-sig", "latin-1", "cp1252", "utf-16", "gb18030"]
+ERRORS = ["strict", "ignore", "replace", "surrogateescape", "backslashreplace"]
+# from one that cuts every line to the real ones
+BUFFER_SIZES = [16, 37, 100, zstd_file.BUFFER_SIZE]
+READ_SIZES = [7, 50, zstd_file.READ_SIZE]
+FRAMES = [1, 2, 1000]
+
+TEXT_CALLS = {
+    "next": 30,
+    "readline": 20,
+    "readline of": 10,
+    "read of": 10,
+    "rest": 8,
+    "lines": 3,
+    "lines of": 4,
+    "all": 1,
+    "tell": 15,
+    "back": 15,
+    "seek": 20,
+    "start": 3,
+    "here": 2,
+    "end": 1,
+    "flush": 2,
+    "state": 2,
+    "line_buffering": 1,
+    "reconfigure": 2,
+    "detach": 2,
+    "bytes": 3,
+}
+BINARY_CALLS = {
+    "read": 20,
+    "rest": 8,
+    "readline": 15,
+    "next": 15,
+    "lines": 3,
+    "read1": 8,
+    "readinto": 8,
+    "readinto1": 4,
+    "peek": 8,
+    "seek": 25,
+    "state": 2,
+    "line of text": 10,
+}
+WRITER_CALLS = {"write": 60, "lines": 5, "flush": 10, "flush of": 15, "tell": 5, "state": 2}
+
+
+def calls(chance: random.Random, weights: dict[str, int], count: int) -> tuple[Any, ...]:
+    names = chance.choices(list(weights), list(weights.values()), k=count)
+    return tuple((name, chance.choice([-1, 0, 1, 2, 5, 17, 40, 200, chance.randrange(1000)])) for name in names)
+
+
+def make_content(chance: random.Random) -> tuple[bytes, ...]:
+    kind = chance.choice(KINDS)
+    return tuple(chance.choice(kind) for _ in range(chance.choice([0, 3, 10, 40, 150])))
+
+
+def text_case(chance: random.Random) -> Case:
+    options = {
+        "encoding": chance.choice(ENCODINGS),
+        "errors": chance.choice(ERRORS),
+        "newline": chance.choice(NEWLINES),
+        "buffer": chance.choice(BUFFER_SIZES),
+        "read": chance.choice(READ_SIZES),
+        "frames": chance.choice(FRAMES),
+    }
+    return Case(make_content(chance), options, calls(chance, TEXT_CALLS, chance.choice([3, 10, 30, 60])))
+
+
+def binary_case(chance: random.Random) -> Case:
+    options = {
+        "buffer": chance.choice(BUFFER_SIZES),
+        "read": chance.choice(READ_SIZES),
+        "frames": chance.choice(FRAMES),
+        "is_text": chance.random() < 0.5,
+    }
+    return Case(make_content(chance), options, calls(chance, BINARY_CALLS, chance.choice([3, 10, 30, 60])))
+
+
+def writer_case(chance: random.Random) -> Case:
+    options = {"buffer": chance.choice(BUFFER_SIZES), "level": chance.choice([1, 3])}
+    return Case(make_content(chance), options, calls(chance, WRITER_CALLS, chance.choice([3, 10, 30, 60])))
+
+
+def compressed(zstd: ModuleType, case: Case) -> bytes:
+    """Return the content in up to so many frames."""
+    parts = case.content
+    size = max(1, -(-len(parts) // case.options["frames"]))
+    pieces = [b"".join(parts[at : at + size]) for at in range(0, len(parts), size)]
+    return b"".join(zstd.compress(piece) for piece in pieces or [b""])
+
+
+def sizes(case: Case) -> Any:
+    return mock.patch.multiple(
+        zstd_file, BUFFER_SIZE=case.options["buffer"], READ_SIZE=case.options.get("read", zstd_file.READ_SIZE)
+    )
+
+
+def position(content: bytes, number: int) -> int:
+    """Return one near the start or the end, more often than others."""
+    at = number % (len(content) + 1)
+    return at if number % 2 else len(content) - at
+
+
+class ReadOnly(io.BytesIO):
+    def writable(self) -> bool:
+        return False
+
+
+class Texts:
+    """A text file and the plain one that it is to be like, with what a caller knows of both."""
+
+    def __init__(self, zstd: ModuleType, case: Case) -> None:
+        self.content = b"".join(case.content)
+        self.options = {name: case.options[name] for name in ("encoding", "errors", "newline")}
+        self.file = zstd.open(io.BytesIO(compressed(zstd, case)), "rt", **self.options)
+        self.plain = io.TextIOWrapper(ReadOnly(self.content), **self.options)
+        # so that it fails where the bad bytes are and not with what is in front of them
+        self.plain._CHUNK_SIZE = 1 if case.options["errors"] == "strict" else 8192
+        self.cookies: list[tuple[int, int]] = []
+        self.is_exact = True  # whether both are where their bytes are: nothing was decoded ahead
+        # io.TextIOWrapper.tell() may be wrong between a flush() that follows next(), and seek()
+        self.iterated = self.tells = False
+        self.rewound()
+
+    def rewound(self) -> None:
+        self.iterated = False
+        self.tells = True
+        self.is_exact = True
+
+    def both(self, name: str, *arguments: Any) -> None:
+        """Make the same call to both and compare what comes of it; other calls return nothing to compare."""
+        found = self.outcome(self.file, name, arguments)
+        expected = self.outcome(self.plain, name, arguments)
+        if found != expected and (found is UnicodeError or expected is UnicodeError):
+            self.seek(0)  # the one may decode farther ahead than the other
+        else:
+            assert found == expected, (name, arguments, found, expected)
+            if found is UnicodeError:
+                self.seek(0)
+
+    def outcome(self, text: Any, name: str, arguments: Any) -> Any:
+        try:
+            return list(text) if name == "list" else getattr(text, name)(*arguments)
+        except StopIteration:
+            return StopIteration
+        except UnicodeError:
+            return UnicodeError
+        except (OSError, ValueError) as exc:
+            return type(exc), str(exc)
+
+    def seek(self, offset: int, whence: int = 0) -> None:
+        self.both("seek", offset, whence)
+        self.rewound()
+
+    def call(self, name: str, number: int) -> None:
+        method = getattr(self, "do_" + name.replace(" ", "_"), None)
+        if method is not None:
+            method(number)
+            return
+        self.is_exact = False
+        self.iterated = self.iterated or name in ("next", "lines", "lines of")
+        if name == "next":
+            self.both("__next__")
+        elif name == "readline":
+            self.both("readline")
+        elif name == "readline of":
+            self.both("readline", number)
+        elif name == "read of":
+            self.both("read", number)
+        elif name == "rest":
+            self.both("read")
+        elif name == "lines":
+            self.both("readlines")
+        elif name == "lines of":
+            self.both("readlines", number)
+
+    def do_tell(self, number: int) -> None:
+        if not self.tells:
+            return
+        if self.iterated:
+            found, expected = self.outcome(self.file, "tell", ()), self.outcome(self.plain, "tell", ())
+            if isinstance(found, tuple) or isinstance(expected, tuple):
+                assert found == expected
+                return
+        self.cookies.append((self.file.tell(), self.plain.tell()))
+
+    def do_back(self, number: int) -> None:
+        if self.cookies:
+            mine, other = self.cookies[number % len(self.cookies)]
+            self.file.seek(mine)
+            self.plain.seek(other)
+            self.rewound()
+            self.is_exact = mine < 1 << 64 and other < 1 << 64
+
+    def do_seek(self, number: int) -> None:
+        self.seek(position(self.content, number))
+
+    def do_start(self, number: int) -> None:
+        self.seek(0)
+
+    def do_end(self, number: int) -> None:
+        self.seek(0, io.SEEK_END)
+
+    def do_here(self, number: int) -> None:
+        if self.tells and not self.iterated:
+            self.file.seek(0, io.SEEK_CUR)
+            self.plain.seek(0, io.SEEK_CUR)
+            self.is_exact = False
+
+    def do_all(self, number: int) -> None:
+        self.seek(0)
+        if number % 2:
+            self.both("list")
+        else:
+            self.both("readlines")
+        self.iterated = True
+        self.is_exact = False
+        assert self.file.newlines == self.plain.newlines
+
+    def do_flush(self, number: int) -> None:
+        self.both("flush")
+        self.tells = self.tells and not self.iterated
+
+    def do_state(self, number: int) -> None:
+        for name in ("closed", "encoding", "errors", "line_buffering", "write_through"):
+            assert getattr(self.file, name) == getattr(self.plain, name), name
+        for name in ("readable", "writable", "seekable", "isatty"):
+            self.both(name)
+        self.both("write", "x")
+
+    def do_line_buffering(self, number: int) -> None:
+        # flushes, as do_flush() says
+        self.file.reconfigure(line_buffering=bool(number % 2))
+        self.plain.reconfigure(line_buffering=bool(number % 2))
+        self.tells = self.tells and not self.iterated
+
+    def do_reconfigure(self, number: int) -> None:
+        options: Any = {"newline": NEWLINES[number % 5]}
+        if number % 3 == 0:
+            options = {"errors": "replace" if self.options["errors"] != "strict" else "strict"}
+        elif number % 3 == 1:
+            options = {"encoding": ENCODINGS[number % len(ENCODINGS)], "errors": self.options["errors"]}
+        outcomes = []
+        for text in (self.file, self.plain):
+            try:
+                text.reconfigure(**options)
+                outcomes.append(None)
+            except io.UnsupportedOperation as exc:
+                outcomes.append(str(exc))
+        assert outcomes[0] == outcomes[1], (options, outcomes)
+        self.tells = self.tells and not self.iterated
+
+    def do_detach(self, number: int) -> None:
+        if self.is_exact:
+            chunk = self.plain._CHUNK_SIZE
+            self.file = type(self.file)(self.file.detach(), **self.options)
+            self.plain = io.TextIOWrapper(self.plain.detach(), **self.options)
+            self.plain._CHUNK_SIZE = chunk
+
+    def do_bytes(self, number: int) -> None:
+        if not self.is_exact:
+            return
+        file, plain = self.file.buffer, self.plain.buffer
+        assert file.tell() == plain.tell()
+        if number % 4 == 0:
+            assert file.read(number) == plain.read(number)
+        elif number % 4 == 1:
+            assert file.readline() == plain.readline()
+        elif number % 4 == 2:
+            at = position(self.content, number)
+            assert file.seek(at) == plain.seek(at) == at
+        else:
+            assert file.read() == plain.read()
+        assert file.tell() == plain.tell()
+
+
+def run_text(zstd: ModuleType, case: Case) -> None:
+    with sizes(case):
+        texts = Texts(zstd, case)
+        for name, number in case.operations:
+            texts.call(name, number)
+        texts.file.close()
+
+
+class Bytes:
+    """A binary file and what is to come of its calls: slices of the content."""
+
+    def __init__(self, zstd: ModuleType, case: Case) -> None:
+        self.content = b"".join(case.content)
+        source = io.BytesIO(compressed(zstd, case))
+        if case.options["is_text"]:
+            self.text = zstd.open(source, "rt", encoding="utf-8", errors="replace")
+            self.file = self.text.buffer
+        else:
+            self.text = None
+            self.file = zstd.open(source)
+        self.at = 0
+
+    def took(self, found: bytes, size: int, *, may_be_short: bool = False, moves: bool = True) -> None:
+        rest = self.content[self.at :]
+        expected = rest if size < 0 else rest[:size]
+        if may_be_short:
+            assert expected.startswith(found)
+            assert bool(found) == bool(expected)
+        else:
+            assert found == expected
+        if moves:
+            self.at += len(found)
+
+    def line_size(self, limit: int = -1) -> int:
+        end = self.content.find(b"\n", self.at)
+        size = (len(self.content) if end < 0 else end + 1) - self.at
+        return size if limit < 0 else min(size, limit)
+
+    def call(self, name: str, number: int) -> None:
+        file = self.file
+        if name == "read":
+            self.took(file.read(number), number)
+        elif name == "rest":
+            self.took(file.read(None) if number % 2 else file.read(), -1)
+        elif name == "readline":
+            self.took(file.readline(number), self.line_size(number))
+        elif name == "next":
+            size = self.line_size()
+            self.took(next(file, b""), size)
+        elif name == "lines":
+            lines = file.readlines(number)
+            assert lines == b"".join(lines).splitlines(True) or b"\r" in self.content
+            self.took(b"".join(lines), -1, may_be_short=number > 0)
+            assert not lines or lines[-1].endswith(b"\n") or self.at == len(self.content)
+        elif name == "read1":
+            self.took(file.read1(number), number, may_be_short=True)
+        elif name in ("readinto", "readinto1"):
+            target = bytearray(b"?" * abs(number))
+            size = getattr(file, name)(target)
+            self.took(bytes(target[:size]), abs(number), may_be_short=name == "readinto1")
+        elif name == "peek":
+            self.took(file.peek(number), -1, may_be_short=True, moves=False)
+        elif name == "seek":
+            self.seek(number)
+        elif name == "state":
+            assert (file.readable(), file.writable(), file.seekable(), file.closed) == (True, False, True, False)
+        elif self.text is not None:  # a line of text: it may read ahead, but what follows comes from where it is then
+            self.text.readline()
+            self.at = file.tell()
+        assert file.tell() == self.at
+
+    def seek(self, number: int) -> None:
+        # what lies beyond the end is the end
+        target, whence = position(self.content, number) + number % 5 // 4, number % 3
+        base = (0, self.at, len(self.content))[whence]
+        self.at = min(target, len(self.content))
+        assert self.file.seek(target - base, whence) == self.at
+
+
+def run_binary(zstd: ModuleType, case: Case) -> None:
+    with sizes(case):
+        files = Bytes(zstd, case)
+        for name, number in case.operations:
+            files.call(name, number)
+        files.file.close()
+
+
+def run_writer(zstd: ModuleType, case: Case) -> None:
+    """Write the parts of the content in order, over and over; what was flushed can be read at once."""
+    target = io.BytesIO()
+    parts = case.content or (b"",)
+    written = b""
+    frames = 0
+    is_open = False  # a frame
+    with sizes(case), zstd.open(target, "wb", level=case.options["level"]) as file:
+        for at, (name, number) in enumerate(case.operations):
+            data = parts[at % len(parts)] * (1 + number % 3)
+            if name == "write":
+                buffer = (data, bytearray(data), memoryview(data))[number % 3]
+                assert file.write(buffer) == len(data)
+            elif name == "lines":
+                file.writelines([data, b"", data])
+                data *= 2
+            else:
+                data = b""
+            written += data
+            is_open = is_open or name in ("write", "lines")
+            if name.startswith("flush"):
+                mode = file.FLUSH_FRAME if name == "flush of" and number % 2 else file.FLUSH_BLOCK
+                file.flush(*([mode] if name == "flush of" else []))
+                decompressor = zstd.ZstdDecompressor(multi_frame=True)
+                assert decompressor.decompress(target.getvalue()) == written
+                if mode == file.FLUSH_BLOCK:
+                    is_open = True  # even one without a block
+                elif is_open:
+                    frames += 1
+                    is_open = False
+                    assert decompressor.eof
+            elif name == "state":
+                assert (file.readable(), file.writable(), file.seekable(), file.closed) == (False, True, False, False)
+            assert file.tell() == len(written)
+    data = target.getvalue()
+    found = at = 0
+    while at < len(data):
+        at += zstd.get_frame_size(data[at:])
+        found += 1
+    assert found == frames + is_open
+    assert not found or zstd.decompress(data) == written
+
+
+TEXT_DEFAULTS = {
+    "encoding": "utf-8",
+    "errors": "replace",
+    "newline": "\n",
+    "buffer": zstd_file.BUFFER_SIZE,
+    "read": zstd_file.READ_SIZE,
+    "frames": 1,
+}
+DEFAULTS = {"buffer": zstd_file.BUFFER_SIZE, "read": zstd_file.READ_SIZE, "frames": 1, "is_text": False}
+
+
+@pytest.mark.skipif(
+    sys.implementation.name != "cpython",
+    reason="text files are io.TextIOWrapper, whose lines on PyPy depend on where its chunks end",
+)
+def test_text_reader(zstd: ModuleType, operations: int) -> None:
+    check(lambda case: run_text(zstd, case), text_case, operations, TEXT_DEFAULTS)
+
+
+def test_binary_reader(zstd: ModuleType, operations: int) -> None:
+    check(lambda case: run_binary(zstd, case), binary_case, operations, DEFAULTS)
+
+
+def test_binary_writer(zstd: ModuleType, operations: int) -> None:
+    check(lambda case: run_writer(zstd, case), writer_case, operations, DEFAULTS | {"level": 3})
