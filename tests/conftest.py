@@ -20,7 +20,7 @@ from cpkg import _backend
 # HYPOTHESIS_PROFILE=thorough is for a long run by hand; no deadline, since a busy machine is not a failure
 # and fewer examples where most of them run before the JIT has warmed up
 EXAMPLES = 12 if sys.implementation.name == "pypy" else 40
-OPERATIONS = 1000 if sys.implementation.name == "pypy" else 10_000
+OPERATIONS = 1000 if sys.implementation.name == "pypy" else 5000
 # CI tries the same examples each time, so that it judges the change; developers' runs go on looking for new ones
 hypothesis.settings.register_profile(
     "default", max_examples=EXAMPLES, deadline=None, derandomize=bool(os.environ.get("CI"))

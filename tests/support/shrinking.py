@@ -56,11 +56,14 @@ def shrink(run: Callable[[Case], Any], case: Case, defaults: dict[str, Any]) -> 
     def fails(candidate: Case) -> bool:
         return failure(run, candidate) is not None
 
+    def with_less(case: Case, part: str) -> Case:
+        left = shorter(getattr(case, part), lambda left: fails(case._replace(**{part: left})))
+        return case._replace(**{part: left})
+
     before = None
     while case != before:
         before = case
-        case = case._replace(operations=shorter(case.operations, lambda left: fails(case._replace(operations=left))))
-        case = case._replace(content=shorter(case.content, lambda left: fails(case._replace(content=left))))
+        case = with_less(with_less(case, "operations"), "content")
         for name, value in defaults.items():
             plainer = case._replace(options={**case.options, name: value})
             if plainer != case and fails(plainer):

@@ -16,11 +16,21 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from support.shrinking import Case, check
+from shrinking import Case, check
 
-from purepy.zstd import file as zstd_file
+from purepy.zstd.common import file as zstd_file
 
-PARTS = [b"a", b"some words of text", b"\n", b"\n", b"\n", "ü".encode(), "\u2028".encode(), "\U0001f600".encode(), b"\0"]
+PARTS = [
+    b"a",
+    b"some words of text",
+    b"\n",
+    b"\n",
+    b"\n",
+    "ü".encode(),
+    "\u2028".encode(),
+    "\U0001f600".encode(),
+    b"\0",
+]
 RETURNS = [b"\r", b"\r\n", b"\n\r", b"\r\r\n"]
 PAIRS = [b"\r\n", b"\r\n", b"words", "ü".encode()]
 LONG = [b"long" * 20, ("lö" * 50).encode(), b"l" * 300]

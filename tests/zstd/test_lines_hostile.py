@@ -13,10 +13,12 @@ import sys
 import weakref
 from types import ModuleType
 from typing import Any, Callable
+from unittest import mock
 
 import pytest
 from threads import run_threads, switching
 
+from purepy.zstd.common import file as zstd_file
 from purepy.zstd.common.file import BUFFER_SIZE
 
 LINES = [f"{number} {'x' * (number % 90)}\n" for number in range(20_000)]
@@ -127,6 +129,40 @@ def test_position_after_next(zstd: ModuleType) -> None:
         assert text.readline() == LINES[0]
 
 
+@pytest.mark.parametrize("rest", ["read", "readlines", "bytes", "bytes into memory"])
+def test_position_after_the_rest(zstd: ModuleType, rest: str) -> None:
+    # what was in memory before does not lie in front of the end
+    with opened(zstd) as text:
+        for at in (len(CONTENT) // 2, len(CONTENT) - 100, 5, len(CONTENT), 0):
+            text.seek(0)
+            text.readline()
+            if rest.startswith("bytes"):
+                text.buffer.read(10)
+                if rest == "bytes":
+                    text.buffer.read()
+                else:
+                    text.buffer.readinto(bytearray(len(CONTENT)))
+                assert text.buffer.tell() == len(CONTENT)
+                assert text.buffer.seek(at) == at
+                assert text.buffer.read(10) == CONTENT[at : at + 10]
+            else:
+                getattr(text, rest)()
+                text.seek(at)
+                assert text.read(10) == CONTENT[at : at + 10].decode()
+
+
+@pytest.mark.parametrize("newline", [None, "", "\n"])
+def test_position_in_small_memory_after_the_rest(zstd: ModuleType, newline: str | None) -> None:
+    with mock.patch.object(zstd_file, "BUFFER_SIZE", 16):
+        text = opened(zstd, b"\rlast without end", newline=newline)
+    with text:
+        text.read(5)
+        cookie = text.tell()
+        text.read()
+        text.seek(cookie)
+        assert next(text) == " without end"
+
+
 def test_long_lines(zstd: ModuleType) -> None:
     lines = ["short\n", "x" * (BUFFER_SIZE - 1) + "\n", "y" * BUFFER_SIZE + "\n", "short\n", "z" * (3 * BUFFER_SIZE)]
     with opened(zstd, "".join(lines).encode()) as text:
@@ -166,6 +202,14 @@ def test_reconfigure(zstd: ModuleType) -> None:
         assert text.readline() == "ünï\n".encode().decode("latin-1")
     with opened(zstd) as text:
         text.reconfigure(line_buffering=True)
+        assert next(text) == LINES[0]
+        text.reconfigure(line_buffering=False, encoding=None)
+        for options in ({"encoding": "latin-1"}, {"errors": "ignore"}, {"newline": None}):
+            with pytest.raises(io.UnsupportedOperation, match="after the first read"):
+                text.reconfigure(**options)
+        assert list(text) == LINES[1:]
+        text.reconfigure(newline="")
+        text.seek(0)
         assert list(text) == LINES
 
 
