@@ -8,7 +8,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from typing import Any, BinaryIO, Union
+from typing import BinaryIO, Union
 
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 
@@ -88,13 +88,3 @@ def _sync_directory(directory: str) -> None:
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def write_all(file: Any, data: bytes) -> None:
-    """Write all of `data` to a binary file object, also to a raw one that takes it in pieces."""
-    view = memoryview(data)
-    written = file.write(data)
-    # Many objects with a write() return None, or whatever; only a number that is too small means there is more to do.
-    while isinstance(written, int) and 0 < written < len(view):
-        view = view[written:]
-        written = file.write(view)

@@ -17,7 +17,8 @@ from collections.abc import Callable
 from typing import Any, Final, Literal, Union
 
 from cpkg import _backend, _objects
-from cpkg._files import Path, replacing, write_all
+from cpkg._files import Path, replacing
+from purepy._writing import write_all
 from purepy.errors import CodecError, FormatError, LimitError, TruncatedError
 
 Compress = Union[bool, Literal["auto"]]

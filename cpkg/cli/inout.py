@@ -14,9 +14,10 @@ from typing import IO, BinaryIO, Final
 
 import click
 
-from cpkg._files import replacing, write_all
+from cpkg._files import replacing
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import Failure
+from purepy._writing import write_all
 
 _CHUNK: Final = 1 << 20
 

@@ -80,7 +80,7 @@ static int setup_shared(PyObject *ns)
         take(ns, "FormatError", &S.FormatError) < 0 || take(ns, "StackError", &S.StackError) < 0 ||
         take(ns, "TruncatedError", &S.TruncatedError) < 0 || take(ns, "ExtraData", &S.ExtraData) < 0 ||
         take(ns, "ExtType", &S.ExtType) < 0 || take(ns, "Timestamp", &S.Timestamp) < 0 ||
-        take(ns, "Raw", &S.Raw) < 0 || take(ns, "convert", &S.convert) < 0 ||
+        take(ns, "Raw", &S.Raw) < 0 || take(ns, "write_rest", &S.write_rest) < 0 || take(ns, "convert", &S.convert) < 0 ||
         take(ns, "NOT_CONVERTED", &S.NOT_CONVERTED) < 0)
         return -1;
     if (take_slot(S.Timestamp, "seconds", &S.timestamp_seconds) < 0 ||

@@ -8,6 +8,7 @@ from _thread import get_ident
 from typing import Any, Callable, ClassVar, Final, Protocol
 
 from purepy._jit import JIT
+from purepy._writing import write_all
 from purepy.msgpack.conversions import conversion_flags
 from purepy.msgpack.encoder import Encoder, ext_header
 from purepy.msgpack.formats import MAX_LENGTH
@@ -305,9 +306,10 @@ def pack(
     numpy: bool = False,
 ) -> None:
     """
-    Pack an object and write it to a stream in one call of its `write` (replaces `msgpack.pack`).
+    Pack an object and write it to a stream (replaces `msgpack.pack`).
 
-    Options and errors are those of Packer; nothing is written if packing fails.
+    Options and errors are those of Packer; nothing is written if packing fails. A raw file that takes a part of the
+    bytes is given the rest again; one that would block is a BlockingIOError.
     """
     packed = packb(
         o,
@@ -330,7 +332,7 @@ def pack(
         decimal=decimal,
         numpy=numpy,
     )
-    stream.write(packed)
+    write_all(stream, packed)
 
 
 def pack_into(

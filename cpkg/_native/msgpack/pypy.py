@@ -15,6 +15,7 @@ from cpkg._native._msgpack_ffi import ffi, lib
 from cpkg._native.msgpack import pypy_pack, pypy_unpack
 from cpkg._native.msgpack.pypy_stream import Unpacker, unpack_async
 from purepy import msgpack as pure
+from purepy._writing import write_all
 from purepy.errors import (
     BufferFull,
     CodecError,
@@ -192,7 +193,7 @@ def pack(
         decimal=decimal,
         numpy=numpy,
     )
-    stream.write(packed)
+    write_all(stream, packed)
 
 
 def pack_into(

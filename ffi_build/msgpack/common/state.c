@@ -19,6 +19,8 @@ static struct {
     Py_ssize_t timestamp_seconds, timestamp_nanoseconds, raw_data;
     /* purepy.msgpack.conversions */
     PyObject *convert, *NOT_CONVERTED;
+    /* purepy._writing */
+    PyObject *write_rest;
     PyObject *utc, *epoch, *one_second_in_ns;
     PyObject *frozendict; /* the builtin type, or NULL before 3.15 */
     PyObject *Packer, *Unpacker;

@@ -38,6 +38,12 @@ static PyObject *pack(PyObject *module, PyObject *const *args, Py_ssize_t n_args
     if (!packed)
         return NULL;
     PyObject *written = PyObject_CallMethodObjArgs(positional[1], S.str_write, packed, NULL);
+    if (written && !(PyLong_CheckExact(written) && PyLong_AsSsize_t(written) == PyBytes_GET_SIZE(packed))) {
+        PyErr_Clear(); /* a number beyond Py_ssize_t */
+        PyObject *result = PyObject_CallFunctionObjArgs(S.write_rest, positional[1], packed, written, NULL);
+        Py_DECREF(written);
+        written = result;
+    }
     Py_DECREF(packed);
     if (!written)
         return NULL;

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import Any, Callable, ClassVar
 
 from purepy._jit import JIT
+from purepy._writing import write_some
 from purepy.zstd.common.buffering import BuilderWriter
 from purepy.zstd.common.stream_functions import release
 
@@ -149,7 +150,8 @@ class CompressWriter(io.RawIOBase):
         self._fp: Any = None
         self._close_fp = False
         self._pos = 0
-        self._unwritten = b""
+        self._unwritten: bytes | memoryview = b""
+        self._unflushed = False  # whether the file is to be flushed once it has all
         self._failure: BaseException | None = None
 
     def attach(self, fp: Any, close_fp: bool) -> None:
@@ -191,14 +193,11 @@ class CompressWriter(io.RawIOBase):
         if failure is not None and not isinstance(failure, Exception):
             raise failure
 
-    def _put(self, output: bytes) -> None:
-        output = self._unwritten = self._unwritten + output if self._unwritten else output
+    def _put(self, output: bytes | memoryview) -> None:
+        output = self._unwritten = b"".join((self._unwritten, output)) if self._unwritten else output
         while output:
-            taken = self._fp.write(output)
-            if taken is None or taken >= len(output):
-                break
-            output = self._unwritten = output[taken:]
-        self._unwritten = b""
+            taken = write_some(self._fp, output)
+            output = self._unwritten = memoryview(output)[taken:] if taken < len(output) else b""
 
     def begin(self) -> None:
         """Begin a frame, unless one has begun, so that even a write of nothing makes one."""
@@ -209,11 +208,12 @@ class CompressWriter(io.RawIOBase):
     def end(self, mode: int) -> None:
         """End a block or a frame, unless that was the last thing done."""
         self._settle()
-        if self.compressor.last_mode == mode:
-            return
-        self._put(self.compressor.flush(mode))
-        if hasattr(self._fp, "flush"):
+        if self.compressor.last_mode != mode:
+            self._unflushed = True
+            self._put(self.compressor.flush(mode))
+        if self._unflushed and hasattr(self._fp, "flush"):
             self._fp.flush()
+        self._unflushed = False
 
     def close(self) -> None:
         if self.closed:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Callable
 
+from purepy._writing import write_all
 from purepy.errors import ZstdError, ZstdLimitError
 
 READ_SIZE = 128 << 10
@@ -39,16 +40,6 @@ def _nbytes(chunk: Any) -> int:
         return len(chunk)
     with memoryview(chunk) as view:
         return view.nbytes
-
-
-def _write_all(write: Callable[[Any], Any], data: bytes) -> None:
-    """Write all of it, whatever a raw file takes at a time."""
-    rest: Any = data
-    while rest:
-        taken = write(rest)
-        if taken is None or taken >= len(rest):
-            return
-        rest = memoryview(rest)[taken:]
 
 
 def release(stream: Any) -> None:
@@ -166,7 +157,8 @@ class Streams:
         "compress" or "decompress". `level` and `size` are for compressing, `max_output_size` and `write_size` for
         decompressing, as in `compress_iter` and `decompress_iter`. `progress(read, written)` is called after each
         piece; an exception that it raises ends the copy. Neither file is closed. If it fails, what the destination
-        holds is not whole: the frame has no end, so that a reader finds out.
+        holds is not whole: the frame has no end, so that a reader finds out. Raises BlockingIOError, whose
+        `characters_written` counts the bytes written, if the destination would block, and OSError if it takes none.
         """
         read = written = 0
 
@@ -188,9 +180,12 @@ class Streams:
             )
         else:
             raise ValueError(f"mode must be 'compress' or 'decompress', not {mode!r}")
-        write = destination.write
         for piece in pieces:
-            _write_all(write, piece)
+            try:
+                write_all(destination, piece)
+            except BlockingIOError as exc:
+                exc.characters_written = written + getattr(exc, "characters_written", 0)
+                raise
             written += len(piece)
             if progress is not None:
                 progress(read, written)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+How much a write() took: one rule for everything here that writes to the caller's files.
+
+A number says how many bytes were taken, so that a raw file is given the rest again. None says from a raw file
+(io.RawIOBase) that it would block, so that nothing was taken; from any other object, many of which return nothing,
+that all was, and so does a result that is no number. BlockingIOError tells with its `characters_written` what was
+taken before. A write() that takes nothing ends in an error: a loop would go on for ever.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+from typing import Any
+
+
+def write_some(file: Any, data: Any) -> int:
+    """
+    Write `data`, bytes or a view of bytes and not empty, to a file; return how many were taken, at least one.
+
+    Raises what io.BufferedWriter does, BlockingIOError with `characters_written` 0, if the file would block.
+    """
+    try:
+        returned = file.write(data)
+    except BlockingIOError as exc:
+        taken: int = getattr(exc, "characters_written", 0)  # not there unless it was set
+        if taken <= 0:
+            exc.characters_written = 0
+            raise
+        return taken
+    return _taken(file, returned, len(data))
+
+
+def _taken(file: Any, returned: Any, size: int) -> int:
+    if returned is None:
+        if isinstance(file, io.RawIOBase):
+            raise BlockingIOError(errno.EAGAIN, "write could not complete without blocking", 0)
+        return size
+    if type(returned) is bool or not isinstance(returned, int) or returned >= size:
+        return size
+    if returned <= 0:
+        raise OSError(errno.EIO, f"write() took {returned} of {size} bytes")
+    return returned
+
+
+def write_all(file: Any, data: Any) -> None:
+    """
+    Write all of `data`, bytes or a view of bytes, to a file.
+
+    Raises BlockingIOError with the `characters_written` before the file would have blocked, and OSError if write()
+    takes nothing.
+    """
+    write_rest(file, data, file.write(data))
+
+
+def write_rest(file: Any, data: Any, returned: Any) -> None:
+    """Do what is left of `write_all` after a first call of write(), which returned `returned`."""
+    size = len(data)
+    if not size:
+        return
+    done = _taken(file, returned, size)
+    if done == size:
+        return
+    view = memoryview(data)
+    while done < size:
+        try:
+            done += write_some(file, view[done:])
+        except BlockingIOError as exc:
+            exc.characters_written += done
+            raise

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that writes to a caller's file: what counts as taken when write() returns less, nothing, or an error."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import random
+import select
+import threading
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, Callable
+from unittest import mock
+
+import pytest
+
+import cpkg
+from purepy._writing import write_all, write_some
+
+NOISE = random.Random(5).randbytes(1_000_000)
+Writer = Callable[[bytes, Any], Any]
+
+
+class Pipe:
+    """A pipe whose writing end does not block."""
+
+    def __init__(self, buffering: int = 0) -> None:
+        self.source, target = os.pipe()
+        os.set_blocking(target, False)
+        self.file: Any = open(target, "wb", buffering=buffering)  # noqa: SIM115
+        self.content = b""
+
+    def read(self) -> None:
+        with open(self.source, "rb") as source:
+            self.content = source.read()
+
+    def close(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            self.file.close()
+        with contextlib.suppress(OSError):
+            self.file.close()
+        with contextlib.suppress(OSError):
+            os.close(self.source)
+
+
+@pytest.fixture(params=[0, 8192], ids=["raw", "buffered"])
+def pipe(request: pytest.FixtureRequest) -> Iterator[Pipe]:
+    made = Pipe(request.param)
+    yield made
+    made.close()
+
+
+def whole(msgpack: ModuleType) -> list[Writer]:
+    """Return the functions that write one object in one call, each as function(bytes, file)."""
+
+    def dump(data: bytes, file: Any) -> None:
+        cpkg.dump(data, file, compress=False)
+
+    def pack(data: bytes, file: Any) -> None:
+        msgpack.pack(data, file)
+
+    return [dump, pack]
+
+
+def copying(zstd: ModuleType) -> Writer:
+    def copy(data: bytes, file: Any) -> None:
+        zstd.copy_stream(io.BytesIO(data), file, read_size=1 << 17)
+
+    return copy
+
+
+def through_file(zstd: ModuleType, size: int = 10_000) -> Writer:
+    """Return a function that writes through a ZstdFile in pieces, and leaves closing it to whoever can."""
+
+    def write(data: bytes, file: Any) -> None:
+        with zstd.ZstdFile(file, "w") as target:
+            for start in range(0, len(data), size):
+                target.write(data[start : start + size])
+
+    return write
+
+
+def test_a_full_pipe_is_an_error(msgpack: ModuleType) -> None:
+    for write in whole(msgpack):
+        for buffering in (0, 8192):
+            pipe = Pipe(buffering)
+            with pytest.raises(BlockingIOError) as caught:
+                write(NOISE, pipe.file)
+            assert 4096 <= caught.value.characters_written < len(NOISE)
+            pipe.close()
+
+
+def test_a_full_pipe_ends_a_copy(zstd: ModuleType, pipe: Pipe) -> None:
+    with pytest.raises(BlockingIOError) as caught:
+        copying(zstd)(NOISE, pipe.file)
+    assert 4096 <= caught.value.characters_written < len(NOISE)
+
+
+@pytest.mark.parametrize("size", [100, 10_000, 300_000])
+def test_a_full_pipe_ends_a_file(zstd: ModuleType, pipe: Pipe, size: int) -> None:
+    with pytest.raises(BlockingIOError):
+        through_file(zstd, size)(NOISE, pipe.file)
+
+
+@pytest.mark.parametrize("size", [1000, 70_000, 400_000])
+def test_writing_goes_on_when_there_is_room_again(zstd: ModuleType, pipe: Pipe, size: int) -> None:
+    """Whoever waits for room and writes the rest again loses nothing and writes nothing twice."""
+    reader = threading.Thread(target=pipe.read)
+    file = zstd.ZstdFile(pipe.file, "w")
+    blocked = 0
+
+    def wait() -> None:
+        nonlocal blocked
+        blocked += 1
+        if blocked == 3:
+            reader.start()
+        if blocked > 3:  # before that it is tried again at once, in vain
+            select.select([], [pipe.file], [], 30)
+
+    for start in range(0, len(NOISE), size):
+        rest = memoryview(NOISE)[start : start + size]
+        while len(rest):
+            try:
+                rest = rest[file.write(rest) :]
+            except BlockingIOError as exc:
+                rest = rest[exc.characters_written :]
+                wait()
+    for finish in (lambda: file.flush(file.FLUSH_FRAME), pipe.file.flush):
+        while True:
+            try:
+                finish()
+                break
+            except BlockingIOError:
+                wait()
+    file.close()
+    pipe.file.close()
+    reader.join(timeout=60)
+    assert blocked >= 3
+    assert zstd.decompress(pipe.content) == NOISE
+
+
+class Stuck:
+    """An object whose write() returns the same whatever it is given, and gives up after being asked too often."""
+
+    def __init__(self, returned: Any) -> None:
+        self.returned = returned
+        self.calls = 0
+
+    def write(self, data: Any) -> Any:
+        self.calls += 1
+        assert self.calls < 100, "called for ever"
+        return self.returned
+
+
+class StuckRaw(Stuck, io.RawIOBase):
+    def writable(self) -> bool:
+        return True
+
+
+def check_stuck(writers: list[Writer]) -> None:
+    for write in writers:
+        for kind in (Stuck, StuckRaw):
+            for returned in (0, -1):
+                with pytest.raises(OSError, match=f"took {returned} of "):
+                    write(NOISE, kind(returned))
+        with pytest.raises(BlockingIOError) as caught:
+            write(NOISE, StuckRaw(None))  # which means that it would block
+        assert caught.value.characters_written == 0
+
+
+def test_an_object_is_not_written_to_what_takes_nothing(msgpack: ModuleType) -> None:
+    check_stuck(whole(msgpack))
+
+
+def test_a_stream_is_not_written_to_what_takes_nothing(zstd: ModuleType) -> None:
+    check_stuck([copying(zstd), through_file(zstd)])
+
+
+class Sink:
+    """An object that takes everything and returns what it likes."""
+
+    def __init__(self, returned: Any) -> None:
+        self.returned = returned
+        self.taken = b""
+
+    def write(self, data: Any) -> Any:
+        self.taken += bytes(data)
+        return self.returned
+
+
+RESULTS = [None, True, False, "", 1.0, 10**30, mock.MagicMock()]  # all of them mean that all was taken
+
+
+def test_an_object_is_written_once_to_what_returns_no_count(msgpack: ModuleType) -> None:
+    for write in whole(msgpack):
+        for returned in RESULTS:
+            sink = Sink(returned)
+            write(NOISE, sink)
+            assert msgpack.unpackb(sink.taken) == NOISE
+
+
+def test_a_stream_is_written_once_to_what_returns_no_count(zstd: ModuleType) -> None:
+    data = NOISE[:300_000]
+    for write in (copying(zstd), through_file(zstd)):
+        for returned in RESULTS:
+            sink = Sink(returned)
+            write(data, sink)
+            assert zstd.decompress(sink.taken) == data
+
+
+class Uneven(io.RawIOBase):
+    """A raw file that takes some of it, would block every now and then, and tells so in either way."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.taken = bytearray()
+        self.blocks = False
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int | None:
+        size = self.random.randint(1, min(len(data), 50_000))
+        if self.blocks and self.random.random() < 0.2:
+            how = self.random.randrange(4)
+            if how == 0:
+                return None
+            if how == 1:
+                raise BlockingIOError
+            if how == 2:
+                raise BlockingIOError(errno.EAGAIN, "not now", 0)
+            self.taken += data[:size]
+            raise BlockingIOError(errno.EAGAIN, "no more", size)
+        self.taken += data[:size]
+        return size
+
+
+def test_short_counts_of_an_object(msgpack: ModuleType) -> None:
+    for write in whole(msgpack):
+        file = Uneven(1)
+        write(NOISE, file)
+        assert msgpack.unpackb(file.taken) == NOISE
+
+
+def test_short_counts_of_a_stream(zstd: ModuleType) -> None:
+    for write in (copying(zstd), through_file(zstd)):
+        file = Uneven(2)
+        write(NOISE, file)
+        assert zstd.decompress(file.taken) == NOISE
+
+
+def test_counts_of_an_object_say_where_to_go_on(msgpack: ModuleType) -> None:
+    for write in whole(msgpack):
+        blocked = 0
+        for seed in range(20):
+            file = Uneven(seed)
+            file.blocks = True
+            try:
+                write(NOISE, file)
+            except BlockingIOError as exc:
+                blocked += 1
+                # a file's own error from the first call is passed on as it is, perhaps without a count
+                counted = getattr(exc, "characters_written", 0)
+            else:
+                counted = len(file.taken)
+            assert counted == len(file.taken)
+        assert blocked >= 10
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_counts_of_a_stream_say_where_to_go_on(zstd: ModuleType, seed: int) -> None:
+    file = Uneven(seed)
+    file.blocks = True
+    target = zstd.ZstdFile(file, "w")
+    rest = NOISE
+    while rest:
+        try:
+            rest = rest[target.write(rest[:30_000]) :]
+        except BlockingIOError as exc:
+            rest = rest[exc.characters_written :]
+    for mode in (target.FLUSH_BLOCK, target.FLUSH_FRAME):
+        while True:
+            try:
+                target.flush(mode)
+                break
+            except BlockingIOError:
+                continue
+    target.close()
+    assert zstd.decompress(file.taken) == NOISE
+
+
+def test_one_step_of_writing() -> None:
+    assert write_some(Stuck(3), b"12345") == 3
+    assert write_some(Stuck(7), b"12345") == 5
+    error = BlockingIOError(errno.EAGAIN, "later", 2)
+    assert write_some(mock.Mock(write=mock.Mock(side_effect=error)), b"12345") == 2
+    write_all(Stuck(0), b"")  # nothing is all of nothing
+
+
+def test_a_failed_flush_of_the_file_is_made_up_for(zstd: ModuleType) -> None:
+    """Data that the compressed file's own buffer held when it failed goes on with the next flush."""
+    pipe = Pipe(1 << 20)
+    file = zstd.ZstdFile(pipe.file, "w")
+    file.write(NOISE[:200_000])
+    with pytest.raises(BlockingIOError):
+        file.flush()
+    reader = threading.Thread(target=pipe.read)
+    reader.start()
+    os.set_blocking(pipe.file.fileno(), True)
+    file.flush()
+    file.flush(file.FLUSH_FRAME)
+    pipe.file.raw.close()
+    reader.join(timeout=60)
+    assert zstd.decompress(pipe.content) == NOISE[:200_000]
