@@ -111,7 +111,7 @@ def test_dictionary(codec: ModuleType) -> None:
     ("content", "text", "offset"),
     [
         (DICTIONARY_MAGIC + ID, "Huffman tree description is missing", 8),
-        (DICTIONARY_MAGIC + ID + weights(12) + TABLE * 3 + REPEATS, "Huffman weight 12 of symbol 0", 8),
+        (DICTIONARY_MAGIC + ID + weights(13) + TABLE * 3 + REPEATS, "Huffman weight 13 of symbol 0", 8),
         (DICTIONARY_MAGIC + ID + weights(1) + b"\x04\0" + bytes(40), "FSE accuracy log 9 exceeds the maximum of 8", 10),
         (DICTIONARY_MAGIC + ID + weights(1) + TABLE * 2 + b"\1", "FSE table description is cut", 15),
         (DICTIONARY_MAGIC + ID + weights(1) + TABLE * 3 + REPEATS[:11], "repeat offsets are cut", 16),

@@ -5,10 +5,16 @@ from __future__ import annotations
 
 from purepy.errors import ZstdError
 from purepy.zstd.common import fse_tables
-from purepy.zstd.common.error_codes import DICTIONARY_CORRUPTED, decoding_error
+from purepy.zstd.common.error_codes import (
+    CORRUPTION_DETECTED,
+    DICTIONARY_CORRUPTED,
+    NAMES,
+    coded_error,
+    decoding_error,
+)
 from purepy.zstd.common.zdict import MAGIC, ZstdDict
 from purepy.zstd.decoder.bits import PADDING_SIZE, padded
-from purepy.zstd.decoder.huffman import HuffmanTable, read_tree
+from purepy.zstd.decoder.huffman import MAX_DICTIONARY_CODE_LENGTH, HuffmanTable, read_tree
 from purepy.zstd.decoder.sequences import FIELDS, LITERALS_LENGTHS, MATCH_LENGTHS, OFFSETS, Field, Table, make_table
 
 
@@ -49,11 +55,11 @@ def load_dictionary(content: bytes) -> DecodingDictionary:
     try:
         return _load_formatted(content)
     except ZstdError as exc:
-        if exc.code == DICTIONARY_CORRUPTED:
-            raise
-        # What is wrong with a table is told; where the fault lies, in the dictionary and not in a frame, is the code.
-        detail = str(exc).partition(": ")[2].partition(": ")[2].rpartition(" (")[0]
-        raise decoding_error(DICTIONARY_CORRUPTED, exc.offset or 0, detail) from exc
+        # Tables raise what they raise in a frame. That the fault lies in the dictionary, whether it is to compress or
+        # to decompress, is told here.
+        detail = str(exc).partition(": ")[2].partition(": ")[2]
+        message = f"Unable to load the Zstandard dictionary: {NAMES[DICTIONARY_CORRUPTED]}: {detail}"
+        raise coded_error(DICTIONARY_CORRUPTED, message, exc.offset) from exc
 
 
 def _load_formatted(content: bytes) -> DecodingDictionary:
@@ -63,7 +69,7 @@ def _load_formatted(content: bytes) -> DecodingDictionary:
     data = padded(content)
     end = len(data) - PADDING_SIZE
     origin = -PADDING_SIZE
-    huffman, at = read_tree(data, PADDING_SIZE + 8, end, origin)
+    huffman, at = read_tree(data, PADDING_SIZE + 8, end, origin, MAX_DICTIONARY_CODE_LENGTH)
 
     def read(field: Field) -> tuple[list[int], int]:
         nonlocal at
@@ -74,14 +80,14 @@ def _load_formatted(content: bytes) -> DecodingDictionary:
     match_lengths = read(MATCH_LENGTHS)
     literals_lengths = read(LITERALS_LENGTHS)
     if at + 12 > end:
-        raise decoding_error(DICTIONARY_CORRUPTED, origin + at, "repeat offsets are cut")
+        raise decoding_error(CORRUPTION_DETECTED, origin + at, "repeat offsets are cut")
     text = data[at + 12 : end]
     repeats = []
     for _ in range(3):
         repeat = int.from_bytes(data[at : at + 4], "little")
         if not 0 < repeat <= len(text):
             raise decoding_error(
-                DICTIONARY_CORRUPTED, origin + at, f"repeat offset {repeat} for a content of {len(text)} bytes"
+                CORRUPTION_DETECTED, origin + at, f"repeat offset {repeat} for a content of {len(text)} bytes"
             )
         repeats.append(repeat)
         at += 4

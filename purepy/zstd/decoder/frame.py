@@ -7,6 +7,7 @@ from typing import Any
 
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import (
+    CORRUPTION_DETECTED,
     FRAME_PARAMETER_UNSUPPORTED,
     PREFIX_UNKNOWN,
     SRC_SIZE_WRONG,
@@ -27,6 +28,10 @@ CHECKSUM_SIZE = 4
 MIN_WINDOW_LOG = 10
 MAX_WINDOW_LOG = 31
 """libzstd's bound on 64-bit machines; the format would allow 41."""
+
+# Sizes that libzstd cannot tell from what its interface says in place of one: that it is not known, and an error.
+_UNKNOWN_SIZE = 2**64 - 1
+_ERROR_SIZE = 2**64 - 2
 
 _DICTIONARY_ID_SIZES = (0, 1, 2, 4)
 _CONTENT_SIZE_SIZES = (0, 2, 4, 8)
@@ -109,7 +114,7 @@ def read_header(data: bytes, start: int, end: int, offset: int, magicless: bool 
         at += 1
     dictionary_id = int.from_bytes(data[at : at + dictionary_id_size], "little")
     at += dictionary_id_size
-    content_size = None
+    content_size: int | None = None
     if content_size_size:
         # Section 3.1.1.1.4.
         content_size = int.from_bytes(data[at : at + content_size_size], "little")
@@ -117,6 +122,8 @@ def read_header(data: bytes, start: int, end: int, offset: int, magicless: bool 
             content_size += 256
     if single_segment:
         window_size = content_size or 0
+    if content_size == _UNKNOWN_SIZE:
+        content_size = None
     return FrameHeader(size, window_size, content_size, dictionary_id, bool(descriptor & 0x04))
 
 
@@ -155,6 +162,8 @@ def get_frame_info(frame_buffer: Any) -> FrameInfo:
     """
     try:
         header = _complete_header(as_bytes(frame_buffer))
+        if header.content_size == _ERROR_SIZE:
+            raise decoding_error(CORRUPTION_DETECTED, 0, f"no content has the declared {_ERROR_SIZE} bytes")
     except ZstdError as exc:
         raise _explained(_INFO_FAILED, exc) from exc
     return FrameInfo(0 if header.skippable else header.content_size, header.dictionary_id)

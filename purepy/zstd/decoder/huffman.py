@@ -9,7 +9,10 @@ from purepy.zstd.common.fse_tables import MAX_WEIGHTS_LOG, build_decoding_table,
 from purepy.zstd.decoder.bits import load, not_at_end, store, stream_end
 
 MAX_CODE_LENGTH = 11
-"""Longest code of a literal (section 4.2.1). libzstd's decoder takes 12, its encoder never writes it."""
+"""Longest code of a literal (section 4.2.1)."""
+
+MAX_DICTIONARY_CODE_LENGTH = 12
+"""Longest code in a dictionary's tree: libzstd takes 12 everywhere, and there are dictionaries that have it."""
 
 _MAX_SYMBOLS = 256
 
@@ -74,9 +77,11 @@ def _build_wide(entries: list[int], log: int) -> tuple[list[bytes], list[int]]:
     return tables[MAX_CODE_LENGTH]
 
 
-def read_tree(data: bytes, start: int, end: int, origin: int) -> tuple[HuffmanTable, int]:
+def read_tree(
+    data: bytes, start: int, end: int, origin: int, max_length: int = MAX_CODE_LENGTH
+) -> tuple[HuffmanTable, int]:
     """
-    Read the tree description at `data[start:end]` (RFC 8878 section 4.2.1).
+    Read the tree description at `data[start:end]` (RFC 8878 section 4.2.1), of codes of up to `max_length` bits.
 
     Return its table and the position of the byte after the description. `origin` is the input offset of `data[0]`.
     """
@@ -104,7 +109,7 @@ def read_tree(data: bytes, start: int, end: int, origin: int) -> tuple[HuffmanTa
                 CORRUPTION_DETECTED, origin + start, f"Huffman tree description of {header} bytes is cut"
             )
         weights = _read_coded_weights(data, at, after, origin)
-    return _build_table(weights, origin + start), after
+    return _build_table(weights, origin + start, max_length), after
 
 
 def _read_coded_weights(data: bytes, start: int, end: int, origin: int) -> list[int]:
@@ -133,23 +138,23 @@ def _read_coded_weights(data: bytes, start: int, end: int, origin: int) -> list[
     raise decoding_error(CORRUPTION_DETECTED, origin + start, "Huffman tree has more than 255 weights")
 
 
-def _build_table(weights: list[int], offset: int) -> HuffmanTable:
+def _build_table(weights: list[int], offset: int, max_length: int) -> HuffmanTable:
     """Make the table from all weights but the last, which the others imply (sections 4.2.1 and 4.2.1.3)."""
     total = 0
     for symbol, weight in enumerate(weights):
-        if weight > MAX_CODE_LENGTH:
+        if weight > max_length:
             raise decoding_error(
                 CORRUPTION_DETECTED,
                 offset,
-                f"Huffman weight {weight} of symbol {symbol} exceeds the maximum of {MAX_CODE_LENGTH}",
+                f"Huffman weight {weight} of symbol {symbol} exceeds the maximum of {max_length}",
             )
         total += 1 << weight >> 1
     if not total:
         raise decoding_error(CORRUPTION_DETECTED, offset, "Huffman tree has no weights")
     log = total.bit_length()
-    if log > MAX_CODE_LENGTH:
+    if log > max_length:
         raise decoding_error(
-            CORRUPTION_DETECTED, offset, f"Huffman code length {log} exceeds the maximum of {MAX_CODE_LENGTH}"
+            CORRUPTION_DETECTED, offset, f"Huffman code length {log} exceeds the maximum of {max_length}"
         )
     rest = (1 << log) - total
     if rest & rest - 1:
@@ -183,7 +188,7 @@ def decode_stream(data: bytes, start: int, end: int, table: HuffmanTable, count:
 
 
 def _decode_words(data: bytes, start: int, end: int, table: HuffmanTable, count: int, origin: int, what: str) -> bytes:
-    """Decode five symbols per word that is read and written: the form for a JIT."""
+    """Decode five symbols per word that is read and written, which 12 bits are too long for: the form for a JIT."""
     position = stream_end(data, start, end, origin, what)
     first = start * 8
     entries = table.entries
@@ -192,7 +197,7 @@ def _decode_words(data: bytes, start: int, end: int, table: HuffmanTable, count:
     top = 56 - log
     out = bytearray(count + 8)
     at = 0
-    limit = count - 5
+    limit = count - 5 if log <= MAX_CODE_LENGTH else -1
     while at <= limit:
         lo = position - 56
         word = load(data, lo >> 3)[0] >> (lo & 7)
@@ -235,7 +240,7 @@ def _decode_wide(data: bytes, start: int, end: int, table: HuffmanTable, count: 
     first = start * 8
     pieces: list[bytes] = []
     push = pieces.append
-    if position - first > _WORTH_A_WIDE_TABLE:
+    if position - first > _WORTH_A_WIDE_TABLE and table.log <= MAX_CODE_LENGTH:
         symbols, lengths = table.wide()
         from_bytes = int.from_bytes
         enough = first + 56

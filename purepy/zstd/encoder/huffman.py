@@ -10,6 +10,8 @@ from purepy.zstd.common.fse_tables import MAX_WEIGHTS_LOG
 from purepy.zstd.encoder import fse
 
 MAX_BITS = 11
+# The tree of a dictionary may have longer codes.
+MAX_DICTIONARY_BITS = 12
 MAX_DIRECT_WEIGHTS = 128
 
 
@@ -123,7 +125,7 @@ def _compress_weights(weights: list[int]) -> bytes | None:
 def encode_stream(literals: bytearray, start: int, end: int, table: HuffmanTable) -> bytearray:
     """Encode literals[start:end], last first, so that the decoder, reading backwards, meets the first one first."""
     codes, lengths = table.codes, table.lengths
-    out = bytearray((end - start) * MAX_BITS // 8 + 16)
+    out = bytearray((end - start) * MAX_DICTIONARY_BITS // 8 + 16)
     position = 0
     acc = 0
     filled = 0

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dictionaries whose tree has codes of 12 bits: the format allows 11, libzstd takes them, and there are some."""
+
+from __future__ import annotations
+
+import random
+from types import ModuleType
+
+import pytest
+from zstd_frames import bitstream, block, coded_literals, forward_bits, header, weights
+from zstd_oracle import libzstd
+
+from purepy.errors import ZstdError
+from purepy.zstd.common.zdict import MAGIC, ZstdDict
+from purepy.zstd.encoder.huffman import HuffmanTable, code_lengths
+
+TABLE = forward_bits((0, 4), (17, 5), (31, 5))
+REPEATS = b"".join(number.to_bytes(4, "little") for number in (1, 4, 8))
+# Of all 256 symbols: encoders before libzstd 1.5.6 take no tree of fewer.
+CODE = HuffmanTable(code_lengths([1 + (1 << 20 >> symbol) for symbol in range(256)], 12))
+TREE = CODE.description or b""
+DICTIONARY = ZstdDict(MAGIC + (77).to_bytes(4, "little") + TREE + TABLE * 3 + REPEATS + bytes(range(40)) * 3)
+
+
+def literals(size: int, seed: int) -> bytes:
+    """Return symbols of the tree, half of them with short codes."""
+    rng = random.Random(seed)
+    return bytes(rng.randrange(256) if rng.random() < 0.5 else int(rng.expovariate(0.7)) for _ in range(size))
+
+
+def stream(content: bytes) -> bytes:
+    return bitstream(*((CODE.codes[symbol], CODE.lengths[symbol]) for symbol in content))
+
+
+def treeless(content: bytes, four: bool) -> bytes:
+    """Return a frame of one block of literals that the dictionary's tree codes."""
+    if not four:
+        section = coded_literals(len(content), stream(content), kind=3)
+    else:
+        part = len(content) + 3 >> 2
+        streams = [stream(content[at : at + part]) for at in range(0, 4 * part, part)]
+        jumps = b"".join(len(piece).to_bytes(2, "little") for piece in streams[:3])
+        section = coded_literals(len(content), jumps + b"".join(streams), size_format=3, kind=3)
+    return header(17) + block(section + b"\0")
+
+
+def test_the_codes() -> None:
+    assert (min(CODE.lengths), max(CODE.lengths)) == (1, 12)
+
+
+@pytest.mark.parametrize(("size", "four"), [(1, False), (6, False), (400, False), (400, True), (7001, True)])
+def test_literals_that_the_dictionary_codes(codec: ModuleType, size: int, four: bool) -> None:
+    for seed in range(4):
+        content = literals(size, seed)
+        frame = treeless(content, four)
+        assert codec.decompress(frame, DICTIONARY) == content
+        assert libzstd().decompress(frame, libzstd().ZstdDict(DICTIONARY.dict_content)) == content
+
+
+@pytest.mark.parametrize("level", [1, 3, 5])
+def test_what_it_compresses(codec: ModuleType, level: int) -> None:
+    """Both encoders code with that tree what it suits, and each decoder takes what the other has made."""
+    library = libzstd()
+    reader = library.ZstdDict(DICTIONARY.dict_content)
+    for size in (40, 300, 900, 20_000):
+        for content in (literals(size, size), bytes([200]) * 20 + bytes([0, 3]) * (size // 2)):
+            assert codec.decompress(library.compress(content, level, zstd_dict=reader), DICTIONARY) == content
+            assert library.decompress(codec.compress(content, level, zstd_dict=DICTIONARY), reader) == content
+
+
+def test_a_frame_has_no_such_tree(codec: ModuleType) -> None:
+    frame = header(17) + block(coded_literals(13, TREE + stream(bytes(range(13)))) + b"\0")
+    with pytest.raises(ZstdError, match="Huffman weight 12 of symbol 0 exceeds the maximum of 11"):
+        codec.decompress(frame)
+
+
+def test_a_dictionary_that_is_corrupt_says_so_to_who_compresses(codec: ModuleType) -> None:
+    corrupt = ZstdDict(MAGIC + (77).to_bytes(4, "little") + weights(13) + bytes(40))
+    for call in (codec.compress, codec.decompress):
+        with pytest.raises(
+            ZstdError, match=r"^Unable to load the Zstandard dictionary: Dictionary is corrupted: "
+        ) as e:
+            call(b"(\xb5/\xfd\0\0\1\0\0", zstd_dict=corrupt)
+        assert "compress" not in str(e.value)
+        assert (e.value.code, e.value.offset) == (30, 8)
