@@ -152,6 +152,13 @@ CASES = [
         "bitstream of Huffman weights does not end exactly: 4 bits are missing",
         AT_TREE + 3,
     ),
+    Case(
+        "weights' states of a whole tree",
+        compressed(coded_literals(4, b"\x03" + forward_bits((0, 4), (17, 5), (31, 5)) + b"\x23\x1f") + NO_SEQUENCES),
+        CORRUPT,
+        "bitstream of Huffman weights does not end exactly: 5 bits are missing",
+        AT_TREE + 3,
+    ),
     # FSE tables, section 4.1.1
     Case("weights' log", tree(b"\x03\x02\0\0\1"), CORRUPT, "FSE accuracy log 7 exceeds the maximum of 6", AT_TREE + 1),
     Case("LL log", sequences(bytes((1, LL_FSE, 5)) + bytes(9)), CORRUPT, "accuracy log 10", AT_SEQUENCES + 2),
@@ -202,6 +209,13 @@ CASES = [
     Case("more bits", sequences(rle_sequences(1, (5, 0, 0), (0, 2))), CORRUPT, "2 bits are left", AT_SEQUENCES + 5),
     # Execution, sections 3.1.1.4 and 3.1.1.5
     Case("offset 0", sequences(rle_sequences(1, (0, 1, 0), (1, 1))), CORRUPT, "sequence 0 is 0", AT_SEQUENCES + 5),
+    Case(
+        "offset 0 in what went before",
+        header() + block(b"ab", RAW, last=False) + block(LITERALS + rle_sequences(1, (0, 1, 0), (1, 1))),
+        CORRUPT,
+        "offset of sequence 0 is 0",
+        AT_SEQUENCES + 10,
+    ),
     Case(
         "offset",
         sequences(rle_sequences(1, (3, 3, 0), (0, 3))),
