@@ -11,13 +11,15 @@ class Case:
     """One row of a group.
 
     name: as in the report. quick: part of the representative tenth. small: also run, once and checked, with the
-    ordinary tests. slow: only with --bench-slow.
+    ordinary tests. slow: only with --bench-slow. copies: the operations that are one copy of memory in every library:
+    no codec is at work in them, and they stand outside every mean.
     """
 
     name: str
     quick: bool = False
     small: bool = False
     slow: bool = False
+    copies: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.name

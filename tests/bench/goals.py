@@ -88,7 +88,8 @@ def _ahead(
         for comparison in row.comparisons(group) if applies(row) else ():
             ours = comparison.ours
             others = [c for c in comparison.alternatives if libraries is None or c.key.library in libraries]
-            if ours is not None and others and comparison.operation in operations and case(comparison):
+            wanted = comparison.operation in operations and not comparison.copy and case(comparison)
+            if ours is not None and others and wanted:
                 pairs.append((min(others, key=lambda cell: cell.value), ours))
         return pairs
 
@@ -128,7 +129,7 @@ def _limit(operation: str) -> Callable[[Row], Iterator[tuple[Key, Key]]]:
     def pairs(row: Row) -> Iterator[tuple[Key, Key]]:
         for key, cell in row.cells.items():
             wanted = (key.group, key.operation, key.library) == (ZSTD, operation, "cpkg")
-            if wanted and cell.info.get("size", 0) >= MIB and row.backend != "pure":
+            if wanted and not cell.copy and cell.info.get("size", 0) >= MIB and row.backend != "pure":
                 yield key, key._replace(library=LIMIT)
 
     return pairs

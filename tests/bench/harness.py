@@ -18,6 +18,7 @@ from typing import Any, Callable
 import pytest
 
 from bench import control, peers
+from bench.cases import Case
 
 PYPY = sys.implementation.name == "pypy"
 ROUND_SECONDS = 200e-6
@@ -114,7 +115,7 @@ def plan(call_seconds: float, seconds: float) -> tuple[int, int]:
 
 def begin(
     group: str,
-    case: str,
+    case: Case,
     operation: str,
     peer: peers.Peer,
     bench_pass: int,
@@ -123,8 +124,9 @@ def begin(
     """Load the peer of a cell and name the cell: a peer that cannot be had is a result, ours a failure."""
     info: dict[str, Any] = {
         "group": group,
-        "case": case,
+        "case": case.name,
         "operation": operation,
+        "copy": operation in case.copies,
         "library": peer.name,
         "ours": peer.ours,
         "format": peer.format,

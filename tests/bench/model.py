@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench import verdicts
 from bench.results import Cell, Comparison, Row, geometric_mean
@@ -114,34 +114,51 @@ def group_table(row: Row, group: str) -> Table:
     return table
 
 
-def _operations(rows: list[Row]) -> list[tuple[str, str]]:
-    """The columns of the overview: groups with their operations, warm-up only where it says most."""
-    found: dict[tuple[str, str], None] = {}
+class Work(NamedTuple):
+    """One line of the overview: an operation of a group, its copies apart from what a codec does."""
+
+    group: str
+    operation: str
+    copy: bool = False
+
+    @property
+    def label(self) -> str:
+        """The operation as shown."""
+        return f"{self.operation}, a copy" if self.copy else self.operation
+
+
+def _works(rows: list[Row]) -> list[Work]:
+    """Give the lines of the overview."""
+    found: dict[Work, None] = {}
     for row in rows:
         for group in row.groups():
             for comparison in row.comparisons(group):
-                found[(group, comparison.operation)] = None
+                found[Work(group, comparison.operation, comparison.copy)] = None
     return list(found)
 
 
-def gains(row: Row, group: str, operation: str) -> list[Comparison]:
-    """Give the comparisons of one group and operation in which ours can be held against an alternative."""
-    return [c for c in row.comparisons(group) if c.operation == operation and c.gain is not None]
+def gains(row: Row, work: Work) -> list[Comparison]:
+    """Give the comparisons of one line in which ours can be held against an alternative."""
+    return [
+        c
+        for c in row.comparisons(work.group)
+        if (c.operation, c.copy) == (work.operation, work.copy) and c.gain is not None
+    ]
 
 
 def overview(rows: list[Row]) -> Table:
     """Give the matrix of ratios: how many times faster ours is than the best alternative, in the geometric mean."""
-    columns = _operations(rows)
     table = Table(
         "At a glance",
         ["group", "operation", *(row.name for row in rows)],
         caption="How many times faster than the fastest library of the same format on the same interpreter in the same "
-        "run, as the geometric mean over the cases (less memory, for the peak), and in how many of them ours is ahead.",
+        "run, as the geometric mean over the cases (less memory, for the peak), and in how many of them ours is ahead. "
+        "What is one copy of memory in every library stands on a line of its own and counts in no mean.",
     )
-    for group, operation in columns:
-        line = [Shown(group), Shown(operation)]
+    for work in _works(rows):
+        line = [Shown(work.group), Shown(work.label)]
         for row in rows:
-            compared = gains(row, group, operation)
+            compared = gains(row, work)
             mean = geometric_mean(c.gain for c in compared if c.gain is not None)
             if mean is None:
                 line.append(Shown(""))
@@ -166,16 +183,18 @@ def advice(rows: list[Row]) -> Table:
         caption="The fastest here: ours with its backend and its lead over the best alternative, "
         "or the alternative that wins most cases where ours is behind.",
     )
-    for group, operation in _operations(rows):
+    for work in _works(rows):
+        if work.copy:
+            continue
         of = {name: [row for row in rows if row.interpreter == name] for name in interpreters}
-        line = [Shown(group), Shown(operation), *(_advice(of[name], group, operation) for name in interpreters)]
+        line = [Shown(work.group), Shown(work.label), *(_advice(of[name], work) for name in interpreters)]
         if any(shown.text for shown in line[2:]):
             table.lines.append(line)
     return table
 
 
-def _advice(rows: list[Row], group: str, operation: str) -> Shown:
-    means = {row.name: geometric_mean(c.gain or 0 for c in gains(row, group, operation)) for row in rows}
+def _advice(rows: list[Row], work: Work) -> Shown:
+    means = {row.name: geometric_mean(c.gain or 0 for c in gains(row, work)) for row in rows}
     known = {name: mean for name, mean in means.items() if mean is not None}
     if not known:
         return Shown("")
@@ -184,7 +203,7 @@ def _advice(rows: list[Row], group: str, operation: str) -> Shown:
     if mean >= 1 - LEVEL:
         return Shown(f"cpkg {name.rsplit('-', 1)[-1]} ({mean:.2f})", tone(mean))
     row = next(row for row in rows if row.name == name)
-    behind = (c.best_alternative for c in gains(row, group, operation) if c.gain is not None and c.gain < 1)
+    behind = (c.best_alternative for c in gains(row, work) if c.gain is not None and c.gain < 1)
     winners = Counter(cell.key.library for cell in behind if cell is not None)
     return Shown(f"{winners.most_common(1)[0][0]} ({_ratio(mean)})" if winners else f"({_ratio(mean)})", BAD)
 

@@ -140,7 +140,8 @@ class Payload:
     """One object to pack.
 
     name: as in the report. make: builds it. inner: how often one timed round calls the function, so that the
-    measuring loop does not drown calls of less than a microsecond. quick: in the short matrix.
+    measuring loop does not drown calls of less than a microsecond. quick: in the short matrix. copied: packing and
+    unpacking it is one copy of memory.
     """
 
     name: str
@@ -148,6 +149,7 @@ class Payload:
     inner: int = 1
     quick: bool = False
     big: bool = False
+    copied: bool = False
 
 
 OBJECTS = [
@@ -157,7 +159,7 @@ OBJECTS = [
     Payload("ints", ints),
     Payload("floats", floats),
     Payload("unicode", unicode),
-    Payload("bin", binary, big=True),
+    Payload("bin", binary, big=True, copied=True),
     Payload("generated", generated, big=True),
     Payload("botocore", botocore, big=True),
     Payload("vega-cars", vega_cars),

@@ -14,7 +14,7 @@ BEGIN, END = "<!-- performance:begin -->", "<!-- performance:end -->"
 INTRO = (
     "How many times faster cpkg is than the fastest library of the same format there (in the geometric mean, with the "
     "backend and, where it is one and the same, that library). `~`: the machine was too busy for the figure, or most "
-    "of those behind it, to be confirmed. [All results](docs/benchmarks/README.md), "
+    "of those behind it, to be confirmed. What is one copy of memory in every library counts in no mean. [All results](docs/benchmarks/README.md), "
     "[how they are measured](docs/benchmarking.md)."
 )
 
@@ -53,7 +53,7 @@ def table(rows: list[Row]) -> model.Table:
 def _best(rows: list[Row], group: str, operation: str, cases: tuple[str, ...] | None) -> model.Shown:
     found: list[tuple[float, str, bool]] = []
     for row in rows:
-        compared = [c for c in model.gains(row, group, operation) if cases is None or c.case in cases]
+        compared = [c for c in model.gains(row, model.Work(group, operation)) if cases is None or c.case in cases]
         mean = geometric_mean(c.gain for c in compared if c.gain is not None)
         if mean is not None:
             others = {c.best_alternative.key.library for c in compared if c.best_alternative is not None}

@@ -79,6 +79,11 @@ class Cell:
         return bool(self.info.get("limit"))
 
     @property
+    def copy(self) -> bool:
+        """Whether the work is one copy of memory in every library: no codec is at work, and no mean counts it."""
+        return bool(self.info.get("copy"))
+
+    @property
     def noisy(self) -> bool:
         """Whether the figure could not be repeated, or was only ever measured while the machine was busy."""
         return self.busy or self.noise > NOISE_LIMITS.get(self.key.group, NOISE_LIMIT)
@@ -155,6 +160,11 @@ class Comparison:
     def ours(self) -> Cell | None:
         """Our figure."""
         return next((cell for cell in self.cells.values() if cell.ours), None)
+
+    @property
+    def copy(self) -> bool:
+        """Whether the work is one copy of memory."""
+        return any(cell.copy for cell in self.cells.values())
 
     @property
     def alternatives(self) -> list[Cell]:

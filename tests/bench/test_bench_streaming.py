@@ -110,7 +110,7 @@ def test_streaming(
     bench_pass: int,
 ) -> None:
     """Unpack the case's object from one bytes, or from pieces as they arrive."""
-    library, info = harness.begin(GROUP, case.name, operation, peer, bench_pass, not_run)
+    library, info = harness.begin(GROUP, case, operation, peer, bench_pass, not_run)
     if settings.enabled and not peer.ours:
         # without its pieces the whole says nothing here that the group of the one-shot calls does not
         reason = _too_slow(peer, case)
