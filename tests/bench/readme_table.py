@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench import model
-from bench.report import markdown_table
+from bench.markdown import markdown_table
 from bench.results import Row, geometric_mean, read_folder
 
 BEGIN, END = "<!-- performance:begin -->", "<!-- performance:end -->"
@@ -14,8 +15,8 @@ BEGIN, END = "<!-- performance:begin -->", "<!-- performance:end -->"
 INTRO = (
     "How many times faster cpkg is than the fastest library of the same format there (in the geometric mean, with the "
     "backend and, where it is one and the same, that library). `~`: the machine was too busy for the figure, or most "
-    "of those behind it, to be confirmed. What is one copy of memory in every library counts in no mean. [All results](docs/benchmarks/README.md), "
-    "[how they are measured](docs/benchmarking.md)."
+    "of those behind it, to be confirmed. What is one copy of memory in every library counts in no mean. "
+    "[All results](docs/benchmarks/README.md), [how they are measured](docs/benchmarking.md)."
 )
 
 # What the README shows of the matrix: (label, group, operation, cases or None for all)
@@ -33,38 +34,55 @@ LINES = [
 ]
 
 
+@dataclass(frozen=True)
+class Lead:
+    """How many times faster ours is on one interpreter, with its fastest backend there. text: as the table shows it."""
+
+    gain: float
+    text: str
+    noisy: bool
+
+
+def leads(rows: list[Row]) -> dict[str, dict[str, Lead]]:
+    """Return our lead over the fastest alternative per line and interpreter; lines without any are left out."""
+    whole = {row.interpreter for row in rows if not row.matrix["settings"]["quick"]}
+    # the mean of a few cases is no match for that of all of them
+    kept = [row for row in rows if row.interpreter not in whole or not row.matrix["settings"]["quick"]]
+    found: dict[str, dict[str, Lead]] = {}
+    for label, group, operation, cases in LINES:
+        for row in kept:
+            lead = _lead(row, model.Work(group, operation), cases)
+            line = found.setdefault(label, {})
+            if lead is not None and (row.interpreter not in line or lead.gain > line[row.interpreter].gain):
+                line[row.interpreter] = lead
+    return {label: line for label, line in found.items() if line}
+
+
+def _lead(row: Row, work: model.Work, cases: tuple[str, ...] | None) -> Lead | None:
+    compared = [c for c in model.gains(row, work) if cases is None or c.case in cases]
+    mean = geometric_mean(c.gain for c in compared if c.gain is not None)
+    if mean is None:
+        return None
+    others = {c.best_alternative.key.library for c in compared if c.best_alternative is not None}
+    against = f", against {others.pop()}" if len(others) == 1 else ""
+    noisy = 2 * sum(c.noisy for c in compared) > len(compared)
+    return Lead(mean, f"{mean:.2f}× ({row.backend}{against})", noisy)
+
+
 def table(rows: list[Row]) -> model.Table:
     """Make the table: our lead over the fastest alternative, per interpreter, with our fastest backend there."""
     interpreters = list(dict.fromkeys(row.interpreter for row in rows))
-    quick = {row.interpreter for row in rows if row.matrix["settings"]["quick"]}
     whole = {row.interpreter for row in rows if not row.matrix["settings"]["quick"]}
-    heads = [f"{name}, few cases" if name in quick - whole else name for name in interpreters]
-    shown = model.Table("", ["", *heads])
-    for label, group, operation, cases in LINES:
-        # the mean of a few cases is no match for that of all of them
-        kept = [row for row in rows if row.interpreter not in whole or not row.matrix["settings"]["quick"]]
-        of = {name: [row for row in kept if row.interpreter == name] for name in interpreters}
-        line = [model.Shown(label), *(_best(of[name], group, operation, cases) for name in interpreters)]
-        if any(cell.text for cell in line[1:]):
-            shown.lines.append(line)
+    shown = model.Table("", ["", *(name if name in whole else f"{name}, few cases" for name in interpreters)])
+    for label, line in leads(rows).items():
+        cells = [line.get(name) for name in interpreters]
+        shown.lines.append(
+            [
+                model.Shown(label),
+                *(model.Shown(lead.text, noisy=lead.noisy) if lead else model.Shown("") for lead in cells),
+            ]
+        )
     return shown
-
-
-def _best(rows: list[Row], group: str, operation: str, cases: tuple[str, ...] | None) -> model.Shown:
-    found: list[tuple[float, str, bool]] = []
-    for row in rows:
-        compared = [c for c in model.gains(row, model.Work(group, operation)) if cases is None or c.case in cases]
-        mean = geometric_mean(c.gain for c in compared if c.gain is not None)
-        if mean is not None:
-            others = {c.best_alternative.key.library for c in compared if c.best_alternative is not None}
-            against = f", against {others.pop()}" if len(others) == 1 else ""
-            found.append(
-                (mean, f"{mean:.2f}× ({row.backend}{against})", 2 * sum(c.noisy for c in compared) > len(compared))
-            )
-    if not found:
-        return model.Shown("")
-    _, text, noisy = max(found)
-    return model.Shown(text, noisy=noisy)
 
 
 def update(results: Path, readme: Path) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the report: one self-contained HTML page, and Markdown with its plots for the repository."""
+"""Write the report: one self-contained HTML page with plots, and Markdown with a picture for the repository."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any
 
 import jinja2
 
-from bench import compare, goals, model, plots
+from bench import compare, goals, model, picture, plots
+from bench.markdown import markdown_table
 from bench.results import BUSY_LIMIT, NOISE_LIMIT, Row, read_folder
 
 INTRO = (
@@ -40,6 +41,7 @@ def _content(rows: list[Row], old: list[Row]) -> dict[str, Any]:
         "goals": goals.table(rows),
         "changed": list(changed(rows, old)),
         "behind": list(model.behind(rows)),
+        "picture": picture.draw(rows),
         "plots": list(plots.draw(rows)),
         "summary": model.summary,
         "details": [(row, [model.group_table(row, group) for group in row.groups()]) for row in rows],
@@ -77,21 +79,6 @@ def html(content: dict[str, Any]) -> str:
     return environment.get_template("report.html.j2").render(content) + "\n"
 
 
-def markdown_table(table: model.Table) -> str:
-    """Give a table in Markdown: bold is the fastest of its line, ~ noisy."""
-    lines = ["| " + " | ".join(name or " " for name in table.head) + " |", "|" + " --- |" * len(table.head)]
-    lines += ["| " + " | ".join(_markdown_cell(shown) for shown in line) + " |" for line in table.lines]
-    caption = f"{table.caption}\n\n" if table.caption else ""
-    return caption + "\n".join(lines) + "\n"
-
-
-def _markdown_cell(shown: model.Shown) -> str:
-    text = shown.text.replace("|", "\\|").replace("\n", " ")
-    if shown.best:
-        text = f"**{text}**"
-    return text + (" ~" if shown.noisy else "")
-
-
 def _row_page(row: Row, tables: list[model.Table]) -> str:
     parts = [
         f"# {row.name}: {model.summary(row)}\n",
@@ -107,11 +94,12 @@ def _row_page(row: Row, tables: list[model.Table]) -> str:
 
 
 def markdown(content: dict[str, Any]) -> dict[str, str]:
-    """Give the files of the Markdown report: README.md, one page per row, and the plots."""
+    """Give the files of the Markdown report: README.md, one page per row, and a picture; plots are the page's."""
     behind = content["behind"]
     parts = [
         "# Benchmark results\n",
         f"{content['intro']} How to measure and read them: [benchmarking](../benchmarking.md).\n",
+        f"![{picture.TITLE}]({picture.NAME})\n",
         f"## {content['overview'].title}\n\n{markdown_table(content['overview'])}",
         f"## {content['advice'].title}\n\n{markdown_table(content['advice'])}",
         f"## {content['goals'].title}\n\n{markdown_table(content['goals'])}",
@@ -121,7 +109,6 @@ def markdown(content: dict[str, Any]) -> dict[str, str]:
         + "\n".join(f"- [{row.name}]({row.name}.md): {model.summary(row)}" for row, _ in content["details"]),
         "\n## Where something else is faster\n",
         "\n".join(f"- {line}" for line in behind) + "\n" if behind else "Nowhere in these results.\n",
-        "## Plots\n\n" + "\n\n".join(f"![{plot.title}]({plot.name}.svg)" for plot in content["plots"]) + "\n",
         "## Interpreters and backends side by side\n",
     ]
     parts += [f"### {table.title}\n\n{markdown_table(table)}" for table in content["backends"]]
@@ -132,8 +119,7 @@ def markdown(content: dict[str, Any]) -> dict[str, str]:
     files = {"README.md": "\n".join(parts)}
     for row, tables in content["details"]:
         files[f"{row.name}.md"] = _row_page(row, tables)
-    for plot in content["plots"]:
-        files[f"{plot.name}.svg"] = plot.svg
+    files[picture.NAME] = content["picture"]
     return files
 
 

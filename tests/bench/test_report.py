@@ -12,10 +12,12 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from bench import synthetic
+from bench.results import read_folder
 
 pytestmark = pytest.mark.browser
 
@@ -149,6 +151,7 @@ def test_the_markdown_is_whole(written: Path) -> None:
     for name in re.findall(r"\]\(((?!\.\./)[^)]+)\)", overview):
         assert (folder / name).is_file(), name
     assert {path.name for path in folder.glob("*.md")} == {"README.md", "3.11-native.md", "pypy3.9-native.md"}
+    assert [path.name for path in folder.glob("*.svg")] == ["overview.svg"]
     for path in folder.glob("*.md"):
         lines = path.read_text().splitlines()
         for before, line in zip(lines, lines[1:]):
@@ -156,6 +159,20 @@ def test_the_markdown_is_whole(written: Path) -> None:
                 assert before.replace("\\|", "").count("|") == line.replace("\\|", "").count("|"), (
                     f"{path.name}: {line}"
                 )
+
+
+def test_the_picture_is_small_and_says_what_the_table_says(written: Path) -> None:
+    """Every figure of the README's table is a bar, with its text; and the file stays one that a page loads at once."""
+    from bench import picture, readme_table
+
+    rows = read_folder(written / "results")
+    drawn = (written / "markdown" / picture.NAME).read_text()
+    root = ElementTree.fromstring(drawn)
+    titles = [found.text for found in root.iter("{http://www.w3.org/2000/svg}title")]
+    leads = readme_table.leads(rows)
+    assert titles == [f"{name}: {lead.text}" for line in leads.values() for name, lead in line.items()]
+    assert len(titles) > 4
+    assert len(drawn) < 16_000
 
 
 def test_the_same_results_give_the_same_files(written: Path, tmp_path: Path) -> None:

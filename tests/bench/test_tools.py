@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import compare, control, goals, harness, model, payloads, peers, results, synthetic, verdicts
+from bench import compare, control, goals, harness, model, payloads, peers, readme_table, results, synthetic, verdicts
 from bench.results import Key, NotResults
 
 KEY = Key("MessagePack", "small", "pack", "cpkg")
@@ -262,6 +262,23 @@ def test_goals_are_judged_per_row(rows: list[results.Row]) -> None:
     ]
     line = goal_line(rows, "the same, unpack 30 MB")
     assert [(shown.text, shown.tone) for shown in line[2:]] == [("2.00", "bad"), ("", "none")]
+
+
+def test_a_copy_counts_in_no_mean(tmp_path: Path) -> None:
+    """A cell in which no codec is at work stands on a line of its own."""
+    entries = [
+        *synthetic.benchmark("MessagePack", "small", "pack", "cpkg", [1.0, 1.0], format="msgpack"),
+        *synthetic.benchmark("MessagePack", "small", "pack", "msgpack", [2.0, 2.0], format="msgpack"),
+        *synthetic.benchmark("MessagePack", "bin", "pack", "cpkg", [1.0, 1.0], format="msgpack", copy=True),
+        *synthetic.benchmark("MessagePack", "bin", "pack", "msgpack", [800.0, 800.0], format="msgpack", copy=True),
+    ]
+    row = results.read_row(synthetic.write(tmp_path, "3.11-native", "CPython 3.11.7", entries))
+    lines = [[shown.text for shown in line] for line in model.overview([row]).lines]
+    assert lines == [["MessagePack", "pack", "2.00 (1/1)"], ["MessagePack", "pack, a copy", "800.00 (1/1)"]]
+    assert [shown.text for shown in model.advice([row]).lines[0]] == ["MessagePack", "pack", "cpkg native (2.00)"]
+    assert len(model.advice([row]).lines) == 1
+    assert [lead.gain for line in readme_table.leads([row]).values() for lead in line.values()] == [2.0]
+    assert goal_line([row], "MessagePack on CPython, against the fastest")[2].text == "2.00"
 
 
 def test_a_limit_is_a_multiple(rows: list[results.Row]) -> None:
