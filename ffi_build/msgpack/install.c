@@ -67,7 +67,8 @@ static int setup_names(void)
 {
     return (S.str_read = PyUnicode_InternFromString("read")) && (S.str_write = PyUnicode_InternFromString("write")) &&
                    (S.str_offset = PyUnicode_InternFromString("offset")) &&
-                   (S.str_toreadonly = PyUnicode_InternFromString("toreadonly")) && (S.empty_tuple = PyTuple_New(0)) &&
+                   (S.str_toreadonly = PyUnicode_InternFromString("toreadonly")) &&
+                   (S.str_makes_no_cycles = PyUnicode_InternFromString("makes_no_cycles")) && (S.empty_tuple = PyTuple_New(0)) &&
                    (S.one_second_in_ns = PyLong_FromLong(1000000000))
                ? 0
                : -1;

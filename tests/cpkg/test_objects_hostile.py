@@ -6,6 +6,8 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import enum
+import gc
+import sys
 import uuid
 from types import ModuleType
 from typing import Any
@@ -141,3 +143,34 @@ def test_a_wrong_level_is_noticed(codecs: _job.Codecs, compress: Any, value: Any
             _job.encode(codecs, value, compress=compress, level=wrong)
     for level in (22 if value is None else 9, 1, 0, -(2**17)):
         assert _job.decode(codecs, _job.encode(codecs, value, compress=compress, level=level)) == value
+
+
+# the collector
+
+
+@pytest.mark.skipif(sys.implementation.name == "pypy", reason="the collector is CPython's")
+@pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="held off under the GIL alone")
+def test_the_collector_is_held_off(codecs: _job.Codecs, msgpack: ModuleType) -> None:
+    """By the native backend, while a message is built whose extension values are those of dumps, or none."""
+    if msgpack.BACKEND != "native":
+        pytest.skip("the pure backend has no say in it")
+    records = [{"id": i, "tags": ["a", "b"], "day": dt.date(2024, 1, 1)} for i in range(5000)]
+    data = _job.encode(codecs, [records, [[{}]] * 5000], compress=False)
+    runs: list[str] = []
+    gc.callbacks.append(watch := lambda phase, info: runs.append(phase))
+    try:
+        gc.collect()
+        runs.clear()
+        _job.decode(codecs, data)
+        ours = len(runs)
+        _job.decode(codecs, data, ext_hook=lambda code, payload: None)
+        theirs = len(runs) - ours
+        assert gc.isenabled()
+    finally:
+        gc.callbacks.remove(watch)
+    assert ours <= 4 < theirs  # the objects around it may start one or the other, start and stop
+    with pytest.raises(CodecError):
+        _job.decode(codecs, data[:-1] + b"\xc1")
+    with pytest.raises(CodecError):
+        _job.decode(codecs, b"\x92" + data + b"\xd4Dx")
+    assert gc.isenabled()

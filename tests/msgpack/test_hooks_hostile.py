@@ -372,7 +372,8 @@ def test_the_collector_is_left_as_it_was(msgpack: ModuleType) -> None:
             msgpack.unpackb(bad, **options)
         assert gc.isenabled()
     msgpack.unpackb(data, object_hook=lambda o: seen.append(gc.isenabled()))
-    keyed = big[:0] + b"\x92" + big + b"\x81\xd4\x05x\x01"
+    msgpack.unpackb(b"\x92" + big + b"\xd4\x05x", ext_hook=lambda code, payload: seen.append(gc.isenabled()))
+    keyed = b"\x92" + big + b"\x81\xd4\x05x\x01"
     msgpack.unpackb(keyed, strict_map_key=False, ext_hook=lambda code, payload: Key())
     msgpack.unpackb(b"\x92" + big + b"\x81\xd6\xff\x00\x00\x00\x01\x01", strict_map_key=False)
     msgpack.unpackb(b"\x92" + big + b"\x81\xd4\x05x\x01", strict_map_key=False)

@@ -127,7 +127,7 @@ static inline PyObject *dict_new(Py_ssize_t n)
 
 /* While one acyclic message is built, a collection can only waste time: what it would visit is alive and grows,
    which is a quarter to three quarters of unpacking. Held off under the GIL only, for messages of some size, and
-   never while Python code runs: no other code can see that it was off. */
+   never while Python code runs that is not this package's: that code cannot see that it was off. */
 #define GC_HOLD_BYTES 1024
 
 static inline bool gc_hold(Py_ssize_t message_size);

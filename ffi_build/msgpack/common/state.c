@@ -25,7 +25,7 @@ static struct {
     PyObject *frozendict; /* the builtin type, or NULL before 3.15 */
     PyObject *Packer, *Unpacker;
 
-    PyObject *str_read, *str_write, *str_offset, *str_toreadonly;
+    PyObject *str_read, *str_write, *str_offset, *str_toreadonly, *str_makes_no_cycles;
     PyObject *empty_tuple;
     PyObject *small_ints[SMALL_INT_MAX - SMALL_INT_MIN + 1];
     PyObject *ascii_chars[128];

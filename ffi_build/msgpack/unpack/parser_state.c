@@ -107,10 +107,10 @@ static ALWAYS_INLINE void parser_free(parser *ps)
     Py_CLEAR(ps->view);
 }
 
+/* Hooks that containers call, which every message has. An ext_hook runs seldom: the collector goes on when it first does. */
 static ALWAYS_INLINE bool parser_has_hooks(const unpack_options *options)
 {
-    return options->object_hook || options->object_pairs_hook || options->list_hook ||
-           (options->ext_hook && options->ext_hook != S.ExtType);
+    return options->object_hook || options->object_pairs_hook || options->list_hook;
 }
 
 /* Python code is about to run: it must find the collector as it left it. It stays on for the rest of the message. */
@@ -318,6 +318,18 @@ static PyObject *timestamp_value(parser *ps, const unsigned char *s, size_t n)
     }
 }
 
+/* Whether an ext hook promises to make no cycles and to call nobody's code, as the hook of `loads` does: the collector
+   may stay off while it runs, which is what most of the time of a message of dates would go into otherwise. Other
+   threads may see it off meanwhile. */
+static NEVER_INLINE bool hook_is_acyclic(PyObject *hook)
+{
+    PyObject *promise = PyFunction_Check(hook) ? PyObject_GetAttr(hook, S.str_makes_no_cycles) : NULL;
+    bool acyclic = promise == Py_True;
+    Py_XDECREF(promise);
+    PyErr_Clear();
+    return acyclic;
+}
+
 /* The value of an extension; *by_hook tells whether an error is the hook's, to be passed on untouched. */
 static NEVER_INLINE PyObject *value_ext(parser *ps, int code, const unsigned char *s, size_t n, bool *by_hook)
 {
@@ -333,6 +345,8 @@ static NEVER_INLINE PyObject *value_ext(parser *ps, int code, const unsigned cha
         PyErr_SetString(PyExc_ValueError, "code must be 0~127");
         return NULL;
     }
+    if (hook != S.ExtType && ps->gc_held && !hook_is_acyclic(hook))
+        parser_gc_resume(ps);
     PyObject *data = PyBytes_FromStringAndSize((const char *)s, (Py_ssize_t)n);
     PyObject *number = data ? PyLong_FromLong(code) : NULL;
     PyObject *result = NULL;
