@@ -4,13 +4,20 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
-import secrets
+import re
 import stat
 from collections.abc import Iterator
-from typing import BinaryIO, Union
+from typing import BinaryIO, Final, Union
 
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+
+_MOST_LINKS: Final = 40  # as Linux
+_LONGEST_NAME: Final = 200
+"""So many bytes of a name are in that of its temporary file; file systems allow 255 in all."""
+# These attributes speak of the content that is replaced: its capabilities as a program, and its hashes.
+_OF_CONTENT: Final = ("security.capability", "security.ima", "security.evm")
 
 
 @contextlib.contextmanager
@@ -19,42 +26,50 @@ def replacing(path: Path, *, overwrite: bool = True) -> Iterator[BinaryIO]:
     Open a new file that takes the place of `path` when the block ends, and leaves no trace if it raises.
 
     The bytes go to a temporary file in the same directory, reach the disk, and are renamed over `path`, so that
-    whoever opens `path` sees the old content or the new one. Permissions are those that `open(path, "wb")` would
-    leave: a new file gets 0o666 less the umask, an existing one keeps its own. A symbolic link is followed. What is
-    no regular file (a pipe, a device) is written directly, since it has no content to protect.
+    whoever opens `path` sees the old content or the new one. A new file gets the permissions that `open(path, "wb")`
+    would give it, 0o666 less the umask. An existing one keeps its mode, and its owner, group and extended attributes
+    as far as this process may set them; other hard links to it keep the old content. A process that is killed in
+    between leaves the temporary file, whose name is that of `path` with the number of the process.
+
+    A symbolic link is followed and stays. What is no regular file (a pipe, a device) and what is named as an open
+    descriptor (/dev/stdout, /dev/fd/3) is written directly, since it cannot be replaced.
 
     With `overwrite=False` an existing file is left alone and FileExistsError is raised, also if the file appears
     while the block runs. Raises OSError as `open` would.
     """
+    shown = os.fsdecode(path)
     try:
-        status = os.stat(path)
-    except FileNotFoundError:
-        mode = None
-    else:
-        if not overwrite:
-            raise FileExistsError(17, "File exists", os.fsdecode(path))
-        if not stat.S_ISREG(status.st_mode):
-            with open(path, "wb") as direct:
-                yield direct
-            return
-        if not os.access(path, os.W_OK):
-            # rename needs no permission on the file that it replaces; open() does, and a read-only file means it
-            raise PermissionError(13, "Permission denied", os.fsdecode(path))
-        mode = stat.S_IMODE(status.st_mode)
-    target = os.path.realpath(os.fsdecode(path))
-    directory, name = os.path.split(target)
-    file, temporary = _create(directory, name, os.fsdecode(path))
+        old = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        old = None
+    if old is not None and not overwrite:
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), shown)
+    found = _resolve(shown)
+    if isinstance(found, int) and old is not None:
+        with open(os.dup(found), "wb") as direct:
+            yield direct
+        return
+    if isinstance(found, int) or not _is_replaceable(found, old):
+        with open(path, "wb") as direct:  # or it says why that is not possible
+            yield direct
+        return
+    if old is not None and not os.access(path, os.W_OK):
+        # rename needs no permission on the file that it replaces; open() does, and a read-only file means it
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), shown)
+    directory, name = os.path.split(found)
+    # What replaces a file that is not for everybody is not for everybody either, from its first byte on.
+    file, temporary = _create(directory, name, shown, 0o666 if old is None else 0o600)
     try:
         with file:
             yield file
             file.flush()
-            if mode is not None:
-                os.fchmod(file.fileno(), mode)
+            if old is not None:
+                _keep_attributes(found, old, file.fileno())
             os.fsync(file.fileno())
         if overwrite:
-            os.replace(temporary, target)
+            os.replace(temporary, found)
         else:
-            os.link(temporary, target)  # unlike rename, fails if the target has come into being
+            os.link(temporary, found)  # unlike rename, fails if the file has come into being
             os.unlink(temporary)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -63,18 +78,80 @@ def replacing(path: Path, *, overwrite: bool = True) -> Iterator[BinaryIO]:
     _sync_directory(directory)
 
 
-def _create(directory: str, name: str, shown: str) -> tuple[BinaryIO, str]:
-    """Create a file of a new name beside `name`, with the permissions that open() gives."""
+def _resolve(path: str) -> str | int:
+    """
+    Return the path at the end of symbolic links, or the number of this process's descriptor that they lead to.
+
+    Directories are left to the system: os.path.realpath would make a path of "missing/../name", and of "name/.".
+    """
+    if path and not os.path.isabs(path):
+        path = os.path.join(os.getcwd(), path)  # which another thread may change while the file is written
+    for _ in range(_MOST_LINKS):
+        directory, name = os.path.split(path)
+        if name.isdecimal() and _holds_descriptors(directory):
+            return int(name)
+        try:
+            link = os.readlink(path)
+        except OSError:
+            return path
+        path = os.path.join(directory, link)
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+
+
+def _holds_descriptors(directory: str) -> bool:
+    directory = os.path.realpath(directory)
+    return directory == "/dev/fd" or bool(re.fullmatch(rf"/proc/{os.getpid()}(/task/\d+)?/fd", directory))
+
+
+def _is_replaceable(path: str, old: os.stat_result | None) -> bool:
+    """Return whether a path is the name of the regular file with the status `old`, or may become that of a new one."""
+    if old is None:
+        return os.path.basename(path) not in ("", os.curdir, os.pardir)
+    try:
+        # not if it comes from a link of /proc to a file that has no name any more
+        return stat.S_ISREG(old.st_mode) and os.path.samestat(old, os.lstat(path))
+    except OSError:
+        return False
+
+
+def _create(directory: str, name: str, shown: str, mode: int) -> tuple[BinaryIO, str]:
+    """Create a file of a new name beside `name`, with the permissions that open() gives out of `mode`."""
+    begin = os.fsencode(name)[:_LONGEST_NAME].decode(errors="ignore")
     while True:
         # tempfile makes files of mode 0o600 and there is no safe way to read the umask: let open(2) apply it
-        temporary = os.path.join(directory, f".{name[:200]}.{secrets.token_hex(6)}.tmp")
+        temporary = os.path.join(directory, f".{begin}.cpkg-{os.getpid()}-{os.urandom(4).hex()}.tmp")
         try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), mode)
         except FileExistsError:
             continue
         except OSError as exc:
             raise OSError(exc.errno, exc.strerror, shown) from None  # the user's name, not the temporary one
         return open(descriptor, "wb"), temporary
+
+
+def _keep_attributes(path: str, old: os.stat_result, descriptor: int) -> None:
+    """Give an open file the owner, group, mode and extended attributes of the file `path`, as far as is allowed."""
+    new = os.fstat(descriptor)
+    mode = stat.S_IMODE(old.st_mode)
+    if new.st_uid != old.st_uid:
+        try:
+            os.fchown(descriptor, old.st_uid, -1)
+        except OSError:
+            mode &= ~stat.S_ISUID
+    if new.st_gid != old.st_gid:
+        try:
+            os.fchown(descriptor, -1, old.st_gid)
+        except OSError:
+            # another group may do no more than everybody might before
+            mode = mode & ~(stat.S_ISGID | stat.S_IRWXG) | (mode & stat.S_IRWXO) << 3
+    if hasattr(os, "listxattr"):
+        with contextlib.suppress(OSError):
+            for name in os.listxattr(path):
+                if name not in _OF_CONTENT:
+                    with contextlib.suppress(OSError):
+                        os.setxattr(descriptor, name, os.getxattr(path, name))
+    if stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:
+        os.fchmod(descriptor, mode)  # at last: a change of owner takes bits away
 
 
 def _sync_directory(directory: str) -> None:

@@ -10,6 +10,7 @@ more can begin like a frame, and nothing needs to be written in front to mark th
 
 from __future__ import annotations
 
+import errno
 import io
 import operator
 import os
@@ -310,10 +311,12 @@ def dump(
     Write `obj` to a path or to a file object opened for bytes, in the form of `dumps`, whose arguments it takes.
 
     A file named by a path appears whole or not at all: it is written under another name beside it, brought to the
-    disk, and renamed. Its permissions are those that `open` would give. To a file object nothing is written if
-    packing fails.
+    disk, and renamed. Its permissions are those that `open` would give; one that is replaced keeps its mode, and its
+    owner, group and extended attributes as far as this process may set them, but other hard links to it keep the old
+    content. To a file object nothing is written if packing fails.
 
-    Raises OSError if the file cannot be written and TypeError for a file opened for text, else what `dumps` raises.
+    Raises OSError if the file cannot be written, BlockingIOError if it would block, and TypeError for a file opened
+    for text, else what `dumps` raises.
     """
     if not _is_path(path_or_file):
         if isinstance(path_or_file, io.TextIOBase):
@@ -362,6 +365,8 @@ def load(
         if not hasattr(path_or_file, "read"):
             raise TypeError(f"load takes a path or an object with read(), not {type(path_or_file).__name__!r}")
         data = path_or_file.read()
+        if data is None:
+            raise BlockingIOError(errno.EAGAIN, "the file has no data at the moment")
         if isinstance(data, str):
             raise TypeError("load reads bytes: open the file in mode 'rb'")
     return loads(

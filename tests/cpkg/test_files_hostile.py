@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dump to what is no plain new file: links, descriptors, odd names, other users' files."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+import cpkg
+from cpkg._files import replacing
+
+VALUE = {"a": [1, 2.5, "text"] * 50}
+
+
+def test_links_to_links_stay(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "elsewhere").symlink_to("real")
+    (tmp_path / "first").symlink_to("second")
+    (tmp_path / "second").symlink_to("elsewhere/../real/x")
+    for value in (1, 2):
+        cpkg.dump(value, tmp_path / "first")
+        assert cpkg.load(tmp_path / "real" / "x") == value
+        assert (tmp_path / "first").is_symlink()
+        assert (tmp_path / "second").is_symlink()
+    assert [entry.name for entry in (tmp_path / "real").iterdir()] == ["x"]
+    (tmp_path / "round").symlink_to("round")
+    with pytest.raises(OSError, match="symbolic links"):
+        cpkg.dump(1, tmp_path / "round")
+
+
+@pytest.mark.parametrize("directory", ["/dev/fd", "/proc/self/fd", "/proc/thread-self/fd"])
+def test_a_descriptor_is_written_through(tmp_path: Path, directory: str) -> None:
+    if not os.path.isdir(directory):
+        pytest.skip(f"no {directory} here")
+    with open(tmp_path / "x", "wb", buffering=0) as file:
+        (tmp_path / "link").symlink_to(f"{directory}/{file.fileno()}")
+        file.write(b"before")
+        cpkg.dump(VALUE, f"{directory}/{file.fileno()}")
+        cpkg.dump(VALUE, tmp_path / "link")
+        file.write(b"after")
+    assert (tmp_path / "x").read_bytes() == b"before" + 2 * cpkg.dumps(VALUE) + b"after"
+    with pytest.raises(OSError, match=f"{directory}/987"):
+        cpkg.dump(VALUE, f"{directory}/987")
+
+
+def test_a_file_that_has_no_name_any_more_is_written_to(tmp_path: Path) -> None:
+    """A link of /proc leads to it all the same, in another process too."""
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("no /proc here")
+    with (
+        open(tmp_path / "x", "w+b") as file,
+        subprocess.Popen(["sleep", "60"], pass_fds=[file.fileno()]) as process,
+    ):
+        try:
+            (tmp_path / "x").unlink()
+            cpkg.dump(VALUE, f"/proc/{process.pid}/fd/{file.fileno()}")
+            assert cpkg.load(file) == VALUE
+            assert list(tmp_path.iterdir()) == []
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("name", ["", "new/", "new/.", "new/..", "missing/../x", "x/", "x/."])
+def test_a_name_that_open_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x").write_bytes(b"old")
+    with pytest.raises(OSError, match=r".") as expected, open(name, "wb"):
+        pass
+    with pytest.raises(OSError, match=r".") as caught:
+        cpkg.dump(VALUE, name)
+    assert type(caught.value) is type(expected.value)
+    assert caught.value.filename == name
+    assert os.listdir(tmp_path) == ["x"]
+    assert not list(tmp_path.parent.glob(".*.tmp"))
+    assert (tmp_path / "x").read_bytes() == b"old"
+
+
+def test_a_temporary_file_tells_whose_it_is(tmp_path: Path) -> None:
+    with replacing(tmp_path / "x") as file:
+        file.write(b"new")
+        (name,) = os.listdir(tmp_path)
+        assert re.fullmatch(rf"\.x\.cpkg-{os.getpid()}-[0-9a-f]+\.tmp", name)
+
+
+def test_a_private_file_is_private_while_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"old")
+    path.chmod(0o600)
+    with replacing(path) as file:
+        file.write(b"new")
+        (name,) = set(os.listdir(tmp_path)) - {"x"}
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
+
+
+# what an existing file keeps
+
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="root alone gives files away")
+
+
+@pytest.fixture
+def open_directory() -> Iterator[Path]:
+    """A directory that every user may write to and reach, unlike tmp_path."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o777)
+        yield Path(name)
+
+
+def become(user: int, group: int, function: Callable[[], Any]) -> None:
+    """Call a function as another user, in a process that ends then."""
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            os.setgroups([])
+            os.setgid(group)
+            os.setuid(user)
+            function()
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def owned(path: Path) -> tuple[int, int, int]:
+    status = path.stat()
+    return status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)
+
+
+@only_root
+@pytest.mark.parametrize("mode", [0o640, 0o4755, 0o2775])
+def test_owner_and_group_are_kept(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"old")
+    os.chown(path, 1234, 2345)
+    path.chmod(mode)
+    cpkg.dump(VALUE, path)
+    assert owned(path) == (1234, 2345, mode)
+    assert cpkg.load(path) == VALUE
+
+
+@only_root
+def test_who_may_not_give_files_away_keeps_the_rest(open_directory: Path) -> None:
+    path = open_directory / "x"
+    cpkg.dump(0, path)
+    os.chown(path, 1234, 2345)
+    path.chmod(0o6666)
+    become(4321, 2345, lambda: cpkg.dump(1, path))
+    assert owned(path) == (4321, 2345, 0o2666)
+    os.chown(path, 1234, 2345)
+    path.chmod(0o6672)
+    become(4321, 5432, lambda: cpkg.dump(2, path))
+    assert owned(path) == (4321, 5432, 0o622)
+    assert cpkg.load(path) == 2
+
+
+def test_extended_attributes_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"old")
+    try:
+        os.setxattr(path, "user.first", b"1")
+    except (AttributeError, OSError):
+        pytest.skip("no extended attributes here")
+    os.setxattr(path, "user.second", bytes(range(256)))
+    cpkg.dump(VALUE, path)
+    assert {name: os.getxattr(path, name) for name in os.listxattr(path)} == {
+        "user.first": b"1",
+        "user.second": bytes(range(256)),
+    }
+
+
+def test_other_hard_links_keep_the_old_content(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"old")
+    os.link(tmp_path / "x", tmp_path / "y")
+    cpkg.dump(VALUE, tmp_path / "x")
+    assert (tmp_path / "y").read_bytes() == b"old"
+    assert cpkg.load(tmp_path / "x") == VALUE
+
+
+# names and sources
+
+
+@pytest.mark.parametrize("name", ["\N{LATIN SMALL LETTER E WITH ACUTE}" * 127, "x\N{SNOWMAN}" * 63])
+def test_a_long_name_of_few_characters(tmp_path: Path, name: str) -> None:
+    cpkg.dump(VALUE, tmp_path / name)
+    assert cpkg.load(tmp_path / name) == VALUE
+
+
+def test_a_name_that_is_no_text(tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path) + b"/" + b"\xff\xc3" * 100
+    try:
+        open(path, "wb").close()
+    except OSError:
+        pytest.skip("names are text here")
+    cpkg.dump(VALUE, path)
+    assert cpkg.load(path) == VALUE
+
+
+def test_a_source_that_would_block() -> None:
+    class Source(io.RawIOBase):
+        def read(self, size: int = -1) -> None:
+            return None
+
+    with pytest.raises(BlockingIOError):
+        cpkg.load(Source())
