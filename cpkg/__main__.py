@@ -7,7 +7,17 @@ import sys
 
 
 def main() -> int:
-    """Run the command line and return its exit status; without click or rich, say what to install."""
+    """Run the command line and return its exit status."""
+    try:
+        return _main()
+    except KeyboardInterrupt:  # before the command line could take care of it
+        if sys.stderr is not None:
+            print("cpkg: interrupted", file=sys.stderr)
+        return 130
+
+
+def _main() -> int:
+    """Load the command line and run it; without click or rich, say what to install."""
     try:
         import rich  # noqa: F401 - the commands import it only where they need it, which is too late to tell
 

@@ -21,7 +21,7 @@ from cpkg.cli import json_text
 from cpkg.cli.inout import open_seekable, read, shown, size_of, summarise, target_for, write
 from cpkg.cli.json_text import LINES_SUFFIXES, JSONError
 from cpkg.cli.progress import Bar
-from cpkg.cli.shell import Commands, Failure, parse_size
+from cpkg.cli.shell import Commands, Failure, not_empty, open_standard_streams, parse_size
 from purepy.errors import CodecError, LimitError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -41,6 +41,7 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, terminate)
+    open_standard_streams()
     try:
         cli.main(prog_name="cpkg")
     except SystemExit as exc:
@@ -72,8 +73,11 @@ def cli(context: click.Context) -> None:
         context.exit(2)
 
 
-_file = click.argument("file", default="-", metavar="[FILE]")
-_out = click.option("-o", "--output", metavar="OUT", help="Write to OUT, replacing it if it exists.")
+_path: Final = click.Path(readable=False)
+"""Nothing of it is checked, but the shell completes names of files."""
+
+_file = click.argument("file", default="-", metavar="[FILE]", type=_path, callback=not_empty)
+_out = click.option("-o", "--output", metavar="OUT", type=_path, help="Write to OUT, replacing it if it exists.")
 _force = click.option("-f", "--force", is_flag=True, help="Replace the default output file if it exists.")
 _quiet = click.option("-q", "--quiet", is_flag=True, help="No progress bar and no summary.")
 
@@ -277,7 +281,7 @@ def backends(as_json: bool) -> None:
 
 
 @cli.command()
-@click.argument("file", required=False)
+@click.argument("file", required=False, type=_path, callback=not_empty)
 @_format("What FILE holds, as for 'pack'.")
 @click.option("-l", "--level", type=click.IntRange(-131072, 22), default=3, show_default=True, help="Zstandard level.")
 @click.option(

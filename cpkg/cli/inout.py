@@ -51,17 +51,14 @@ def read(file: str, bar: Bar) -> bytes:
 
 @contextlib.contextmanager
 def open_input(file: str) -> Iterator[IO[bytes]]:
-    if file != "-":
-        with open(file, "rb") as stream:
-            try:
-                yield stream
-            except OSError as exc:
-                # read() does not know the name
-                raise OSError(exc.errno, exc.strerror, exc.filename or file) from None
-        return
-    if sys.stdin.isatty():
+    if file == "-" and sys.stdin.isatty():
         raise click.UsageError("no FILE, and standard input is a terminal", click.get_current_context())
-    yield sys.stdin.buffer
+    with contextlib.nullcontext(sys.stdin.buffer) if file == "-" else open(file, "rb") as stream:
+        try:
+            yield stream
+        except OSError as exc:
+            # read() does not know the name
+            raise OSError(exc.errno, exc.strerror, exc.filename or shown(file)) from None
 
 
 @contextlib.contextmanager
@@ -91,7 +88,8 @@ def target_for(file: str, output: str | None, suffix: str, replaced: tuple[str, 
         path = Path(file)
         while path.suffix.lower() in replaced:
             path = path.with_suffix("")
-        output = str(path.with_name(path.name + suffix))
+        # what has no name is a directory, and reading it says so
+        output = str(path.with_name(path.name + suffix)) if path.name else file + suffix
     if output != "-" and file != "-" and os.path.exists(output) and os.path.samefile(file, output):
         raise Failure(f"{output}: is the input file itself; name another one with -o")
     return output

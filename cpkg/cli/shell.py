@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import click
 
@@ -36,6 +37,12 @@ class Commands(click.Group):
             return super().main(args, prog_name, standalone_mode=False, **rest)
         sys.exit(self._run(args, prog_name, **rest))
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        try:
+            return super().make_context(*args, **extra)  # prints --help and --version
+        except BrokenPipeError:
+            raise click.exceptions.Exit(close_stdout()) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
@@ -54,12 +61,16 @@ class Commands(click.Group):
             return complain(exc.format_message(), exc.exit_code)
         except (KeyboardInterrupt, click.Abort):
             return complain("interrupted", 128 + signal.SIGINT)
+        except BrokenPipeError:
+            return close_stdout()
         except OSError as exc:
             where = f"{os.fsdecode(exc.filename)}: " if exc.filename is not None else ""
+            if not where and exc.errno == errno.EBADF:
+                where = "standard output: "  # all else that is read or written has a name
             try:
                 sys.stdout.flush()
             except OSError:
-                discard_stdout()
+                discard(sys.stdout)
             return complain(f"{where}{exc.strerror or exc}", 1)
         except MemoryError:
             return complain("not enough memory", 1)
@@ -68,21 +79,48 @@ class Commands(click.Group):
         return status if isinstance(status, int) else 0
 
 
+def open_standard_streams() -> None:
+    """
+    Open those of the three standard streams that are closed, on what refuses to be read or written.
+
+    Else a file that is opened later would get such a number, and what is printed with it.
+    """
+    for number, name, mode, access in (
+        (0, "stdin", "r", os.O_WRONLY),
+        (1, "stdout", "w", os.O_RDONLY),
+        (2, "stderr", "w", os.O_WRONLY),  # the exit status still tells what cannot be said
+    ):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, access)  # gets the lowest number that is free
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
+
+
 def complain(message: str, status: int) -> int:
-    click.echo("cpkg: " + " ".join(message.split()), err=True)
+    try:
+        click.echo("cpkg: " + " ".join(message.split()), err=True)
+    except OSError:
+        discard(sys.stderr)
     return status
 
 
 def close_stdout() -> int:
     """Leave quietly when the reader of standard output has gone, as a program that SIGPIPE ends does."""
-    discard_stdout()
+    discard(sys.stdout)
     return 128 + signal.SIGPIPE
 
 
-def discard_stdout() -> None:
-    """Send what standard output still holds nowhere: the interpreter flushes it at exit, and would complain then."""
+def discard(stream: IO[str]) -> None:
+    """Send what a standard stream still holds nowhere: the interpreter flushes it at exit, and would complain then."""
     with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def not_empty(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value == "":
+        raise click.BadParameter("empty", context, parameter)
+    return value
 
 
 def parse_size(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:

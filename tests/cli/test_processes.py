@@ -25,13 +25,6 @@ ROWS = 60_000  # of 80 bytes: over the size from which on a bar is shown
 
 
 @pytest.fixture(scope="module")
-def environment() -> dict[str, str]:
-    root = str(Path(cpkg.__file__).parent.parent)
-    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
-    return {**os.environ, "PYTHONPATH": path, "TERM": "xterm", "COLUMNS": "100"}
-
-
-@pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("large") / "large.jsonl"
     with open(path, "w") as file:

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line in a shell that is unkind to it: closed streams, full devices, odd names, early signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cpkg
+
+Shell = Callable[[str], "subprocess.CompletedProcess[bytes]"]
+
+
+@pytest.fixture
+def shell(environment: dict[str, str], tmp_path: Path) -> Shell:
+    """Run a script in a directory where a.json holds [1] and a.mpz the same; `cpkg` is the command line."""
+    (tmp_path / "a.json").write_bytes(b"[1]")
+    (tmp_path / "a.mpz").write_bytes(b"\x91\x01")
+
+    def run(script: str) -> subprocess.CompletedProcess[bytes]:
+        prelude = f'cpkg() {{ "{sys.executable}" -I -m cpkg "$@"; }}\n'
+        return subprocess.run(
+            ["bash", "-c", prelude + script], cwd=tmp_path, env=environment, capture_output=True, timeout=120
+        )
+
+    return run
+
+
+def told(done: subprocess.CompletedProcess[bytes], status: int, message: bytes) -> None:
+    assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"cpkg: " + message + b"\n")
+
+
+def test_closed_streams(shell: Shell, tmp_path: Path) -> None:
+    told(shell("cpkg pack a.json -o - >&-"), 1, b"standard output: Bad file descriptor")
+    told(shell("cpkg info a.mpz >&-"), 1, b"standard output: Bad file descriptor")
+    told(shell("cpkg --help >&-"), 1, b"standard output: Bad file descriptor")
+    told(shell("cpkg pack - <&-"), 1, b"standard input: Bad file descriptor")
+    told(shell("cpkg info <&-"), 1, b"standard input: Bad file descriptor")
+    done = shell("cpkg pack a.json -o x 2>&-")
+    assert (done.returncode, (tmp_path / "x").read_bytes()) == (0, b"\x91\x01")
+    done = shell("cpkg pack a.json -o y <&- >&- 2>&-")
+    assert (done.returncode, (tmp_path / "y").read_bytes()) == (0, b"\x91\x01")
+    assert shell("cpkg nonsense 2>&-").returncode == 2
+    assert shell("cpkg pack missing.json 2>&-").returncode == 1
+
+
+def test_full_devices(shell: Shell) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
+    assert shell("cpkg nonsense 2>/dev/full").returncode == 2
+    told(shell("cpkg --help >/dev/full"), 1, b"No space left on device")
+    told(shell("cpkg backends >/dev/full"), 1, b"No space left on device")
+
+
+@pytest.mark.parametrize("arguments", ["--help", "--version", "pack --help", "info a.mpz", "backends"])
+def test_a_reader_that_is_not_there(shell: Shell, arguments: str) -> None:
+    """A named pipe makes sure that the reader has gone before anything is written."""
+    done = shell(
+        f"mkfifo pipe; exec 3<>pipe 4>pipe 5<pipe; (exec 3>&- 5>&-; read -r go <a.json; cpkg {arguments} >&4) &\n"
+        "exec 3>&- 4>&- 5>&-; wait $!"
+    )
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
+
+
+def test_odd_names(shell: Shell, tmp_path: Path) -> None:
+    for command in ("pack", "unpack", "info", "demo"):
+        done = shell(f"cpkg {command} ''")
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert done.stderr.count(b"\n") == 1
+        assert b"empty" in done.stderr
+    told(shell("cpkg pack ."), 1, b".: Is a directory")
+    told(shell("cpkg pack /"), 1, b"/: Is a directory")
+    told(shell("cpkg pack a.json -o new/"), 1, b"new/: Is a directory")
+    assert sorted(os.listdir(tmp_path)) == ["a.json", "a.mpz"]
+
+
+def test_an_open_file_is_written_through(shell: Shell, tmp_path: Path) -> None:
+    for name in ("/dev/stdout", "/dev/fd/1", "link"):
+        (tmp_path / "link").unlink(missing_ok=True)
+        (tmp_path / "link").symlink_to("/dev/stdout")
+        done = shell(f"{{ echo before; cpkg unpack a.mpz -o {name}; echo after; }} > out; cat out")
+        assert (done.stdout, done.stderr) == (b"before\n[1]\nafter\n", b"")
+        assert (tmp_path / "link").is_symlink()
+
+
+def test_a_pipe_that_does_not_block(environment: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "noise").write_bytes(cpkg.dumps(list(range(100_000))))
+    for unbuffered in ("", "1"):
+        source, target = os.pipe()
+        os.set_blocking(target, False)
+        for output in ("-", "/dev/stdout"):
+            done = subprocess.run(
+                [sys.executable, "-I", "-m", "cpkg", "unpack", "noise", "-o", output],
+                stdout=target,
+                stderr=subprocess.PIPE,
+                cwd=tmp_path,
+                env={**environment, "PYTHONUNBUFFERED": unbuffered},
+            )
+            assert done.returncode == 1
+            assert b"write could not complete without blocking" in done.stderr or b"unavailable" in done.stderr
+            assert done.stderr.count(b"\n") == 1
+        os.close(source)
+        os.close(target)
+
+
+@pytest.mark.parametrize("module", ["rich", "click", "cpkg.cli", "cpkg.cli.json_text"])
+def test_a_signal_at_start_up(environment: dict[str, str], module: str) -> None:
+    code = f"""
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+sys.argv = ["cpkg", "pack", "-"]
+from cpkg.__main__ import main
+sys.exit(main())
+"""
+    done: Any = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        env=environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"cpkg: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [("cpkg pack a", "file"), ("cpkg pack -o a", "file"), ("cpkg demo a", "file"), ("cpkg pa", "plain,pack")],
+)
+def test_completion(environment: dict[str, str], words: str, completed: str) -> None:
+    environment = {
+        **environment,
+        "_CPKG_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+    }
+    done = subprocess.run(
+        [sys.executable, "-I", "-m", "cpkg"], capture_output=True, env=environment, text=True, check=True
+    )
+    assert done.stdout.startswith(completed)
+
+
+def test_a_killed_process_leaves_a_file_that_tells_whose_it_was(environment: dict[str, str], tmp_path: Path) -> None:
+    code = """
+import os, signal
+from cpkg._files import replacing
+with replacing("out.mpz") as file:
+    print(os.getpid(), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=tmp_path, env=environment, text=True)
+    assert done.returncode == -signal.SIGKILL
+    (name,) = os.listdir(tmp_path)
+    assert name.startswith(f".out.mpz.cpkg-{done.stdout.strip()}-")
