@@ -19,6 +19,8 @@ from typing import Any
 
 POLICIES = ("auto", "native", "dlopen", "pure")
 
+# The backends of each codec, fastest first: what `auto` tries, in this order. It is the same on every interpreter and
+# in both directions; docs/performance.md, "Which backend is fastest", has the figures. Change one only with the other.
 MODULES: dict[str, dict[str, str]] = {
     "msgpack": {
         "native": "cpkg._native.msgpack.pypy" if sys.implementation.name == "pypy" else "cpkg._native.msgpack.cpython",
@@ -32,31 +34,10 @@ MODULES: dict[str, dict[str, str]] = {
     },
 }
 
-DIRECTIONS: dict[str, tuple[str, ...]] = {"msgpack": ("pack", "unpack"), "zstd": ("compress", "decompress")}
-
-# What `auto` tries, fastest first, per codec, direction and interpreter. The figures behind each order are in
-# docs/performance.md, "Which backend is fastest"; change one only with the other.
-_CPYTHON, _PYPY = "CPython", "PyPy"
-_ORDER: dict[tuple[str, str, str], tuple[str, ...]] = {
-    ("msgpack", "pack", _CPYTHON): ("native", "pure"),
-    ("msgpack", "unpack", _CPYTHON): ("native", "pure"),
-    ("msgpack", "pack", _PYPY): ("native", "pure"),
-    ("msgpack", "unpack", _PYPY): ("native", "pure"),
-    ("zstd", "compress", _CPYTHON): ("native", "dlopen", "pure"),
-    ("zstd", "decompress", _CPYTHON): ("native", "dlopen", "pure"),
-    ("zstd", "compress", _PYPY): ("native", "dlopen", "pure"),
-    ("zstd", "decompress", _PYPY): ("native", "dlopen", "pure"),
-}
-
 
 @dataclass(frozen=True)
 class BackendInfo:
-    """
-    What one codec runs on here, and why.
-
-    `backend` is the backend's name, or two of them ("pack: pure, unpack: native") where the fastest differs per
-    direction; `faster` says what would make the codec faster on this machine, or is None.
-    """
+    """The backend of one codec here, and the reason; `faster` says what would make it faster, or is None."""
 
     codec: str
     backend: str
@@ -69,27 +50,12 @@ class BackendInfo:
 
 @dataclass(frozen=True)
 class Choice:
-    """The modules that serve a codec, one per direction (they are the same one nearly everywhere)."""
+    """The module that serves a codec; `source` is what set the policy."""
 
     codec: str
     policy: str
     source: str
-    modules: dict[str, ModuleType]
-
-    @property
-    def module(self) -> ModuleType:
-        """The one module of a codec whose directions never differ."""
-        return next(iter(self.modules.values()))
-
-    @property
-    def pack(self) -> ModuleType:
-        """The module that packs."""
-        return self.modules["pack"]
-
-    @property
-    def unpack(self) -> ModuleType:
-        """The module that unpacks."""
-        return self.modules["unpack"]
+    module: ModuleType
 
 
 _loaded: dict[tuple[str, str], ModuleType | ImportError] = {}
@@ -147,31 +113,23 @@ def policy(codec: str) -> tuple[str, str]:
     return "auto", "the default"
 
 
-def order(codec: str, direction: str) -> tuple[str, ...]:
-    """Return the backends that `auto` tries on this interpreter, fastest first."""
-    interpreter = _PYPY if sys.implementation.name == "pypy" else _CPYTHON
-    return _ORDER[codec, direction, interpreter]
-
-
 def choose(codec: str) -> Choice:
     """
-    Return the modules that serve a codec under the policy in force; chosen once per process.
+    Return the module that serves a codec under the policy in force; chosen once per process.
 
     Raises ImportError if the policy names a backend that cannot load, or no policy at all.
     """
     choice = _chosen.get(codec)
     if choice is None:
         wanted, source = policy(codec)
-        modules = {}
-        for direction in DIRECTIONS[codec]:
-            modules[direction] = load(codec, wanted) if wanted != "auto" else _first(codec, direction)
-        choice = _chosen.setdefault(codec, Choice(codec, wanted, source, modules))
+        module = load(codec, wanted) if wanted != "auto" else _first(codec)
+        choice = _chosen.setdefault(codec, Choice(codec, wanted, source, module))
     return choice
 
 
-def _first(codec: str, direction: str) -> ModuleType:
+def _first(codec: str) -> ModuleType:
     reasons = []
-    for backend in order(codec, direction):
+    for backend in MODULES[codec]:
         try:
             return load(codec, backend)
         except ImportError as exc:
@@ -192,49 +150,45 @@ def _info(codec: str) -> BackendInfo:
     import platform  # costs more to import than this module, and only this report needs it
 
     choice = choose(codec)
-    names = {direction: module.BACKEND for direction, module in choice.modules.items()}
-    used = list(dict.fromkeys(names.values()))
-    missed = _missed(codec, names)
+    missed = _missed(choice)
     if choice.policy != "auto":
         reason = f"asked for by {choice.source}={choice.policy}"
     elif missed:
         reason = "the fastest that loads; " + "; ".join(missed.values())
     else:
         reason = f"the fastest on {platform.python_implementation()} as measured"
-    libraries = [module.LIBRARY_VERSION for module in choice.modules.values() if module.LIBRARY_VERSION]
     return BackendInfo(
         codec=codec,
-        backend=used[0] if len(used) == 1 else ", ".join(f"{key}: {value}" for key, value in names.items()),
+        backend=choice.module.BACKEND,
         policy=choice.policy,
         reason=reason,
-        library=libraries[0] if libraries else None,
+        library=choice.module.LIBRARY_VERSION,
         interpreter=f"{platform.python_implementation()} {platform.python_version()}",
-        faster=_faster(codec, choice, missed),
+        faster=_faster(choice, missed),
     )
 
 
-def _missed(codec: str, names: dict[str, str]) -> dict[str, str]:
-    """Return the backends that are faster than those in use, with what keeps each from loading."""
+def _missed(choice: Choice) -> dict[str, str]:
+    """Return the backends that are faster than the one in use, with what keeps each from loading."""
     missed = {}
-    for direction, used in names.items():
-        for backend in order(codec, direction):
-            if backend == used:
-                break
-            try:
-                load(codec, backend)
-                missed[backend] = f"{backend} would be faster and loads"
-            except ImportError as exc:
-                missed[backend] = str(exc)
+    for backend in MODULES[choice.codec]:
+        if backend == choice.module.BACKEND:
+            break
+        try:
+            load(choice.codec, backend)
+            missed[backend] = f"{backend} would be faster and loads"
+        except ImportError as exc:
+            missed[backend] = str(exc)
     return missed
 
 
-def _faster(codec: str, choice: Choice, missed: dict[str, str]) -> str | None:
+def _faster(choice: Choice, missed: dict[str, str]) -> str | None:
     if not missed:
         return None
-    loadable = [backend for backend in missed if not isinstance(_loaded[codec, backend], ImportError)]
+    loadable = [backend for backend in missed if not isinstance(_loaded[choice.codec, backend], ImportError)]
     if loadable:
         return f"unset {choice.source}: {loadable[0]} loads here and is faster"
-    return _advice(codec)
+    return _advice(choice.codec)
 
 
 def _record(codec: str) -> dict[str, Any] | None:

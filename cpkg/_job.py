@@ -49,15 +49,15 @@ class Codecs:
 
     __slots__ = ("_zstd", "packb", "unpackb")
 
-    def __init__(self, pack: Any, unpack: Any, zstd: Callable[[], Any]) -> None:
-        self.packb = pack.packb
-        self.unpackb = unpack.unpackb
+    def __init__(self, msgpack: Any, zstd: Any = None) -> None:
+        self.packb = msgpack.packb
+        self.unpackb = msgpack.unpackb
         self._zstd = zstd
 
     @property
     def zstd(self) -> Any:
-        """The Zstandard module, loaded when a message is first worth compressing."""
-        return self._zstd()
+        """The Zstandard module; the chosen one is loaded when a message is first worth compressing."""
+        return _backend.choose("zstd").module if self._zstd is None else self._zstd
 
 
 _chosen: Codecs | None = None
@@ -66,8 +66,7 @@ _chosen: Codecs | None = None
 def _codecs() -> Codecs:
     global _chosen
     if _chosen is None:
-        choice = _backend.choose("msgpack")
-        _chosen = Codecs(choice.pack, choice.unpack, lambda: _backend.choose("zstd").module)
+        _chosen = Codecs(_backend.choose("msgpack").module)
     return _chosen
 
 

@@ -67,7 +67,7 @@ def print_demo(name: str, size: int, result: Result) -> None:
     )
     for row in result.rows:
         share = f"{100 * row.size / result.json_size:.1f} %"
-        auto = {"": "", "both": "<-"}.get(row.auto, f"<- {row.auto}")
+        auto = "<-" if row.auto else ""
         table.add_row(row.msgpack, row.zstd, speed(row.pack), speed(row.unpack), f"{row.size:,}", share, auto)
     console.print(table)
     click.echo("MB/s: millions of bytes of JSON per second, best run. json: Python's own, for comparison.")

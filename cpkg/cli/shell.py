@@ -74,7 +74,7 @@ class Commands(click.Group):
             return complain(f"{where}{exc.strerror or exc}", 1)
         except MemoryError:
             return complain("not enough memory", 1)
-        except (CodecError, ImportError, NotImplementedError) as exc:
+        except (CodecError, ImportError) as exc:
             return complain(str(exc), 1)
         return status if isinstance(status, int) else 0
 

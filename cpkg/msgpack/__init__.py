@@ -56,21 +56,21 @@ if TYPE_CHECKING:
 else:
     from cpkg._backend import choose
 
-    _choice = choose("msgpack")
-    Packer = _choice.pack.Packer
-    dump = _choice.pack.dump
-    dumps = _choice.pack.dumps
-    pack = _choice.pack.pack
-    pack_into = _choice.pack.pack_into
-    packb = _choice.pack.packb
-    Unpacker = _choice.unpack.Unpacker
-    load = _choice.unpack.load
-    loads = _choice.unpack.loads
-    unpack = _choice.unpack.unpack
-    unpack_async = _choice.unpack.unpack_async
-    unpackb = _choice.unpack.unpackb
-    unpackb_from = _choice.unpack.unpackb_from
-    del choose, _choice
+    _module = choose("msgpack").module
+    Packer = _module.Packer
+    dump = _module.dump
+    dumps = _module.dumps
+    pack = _module.pack
+    pack_into = _module.pack_into
+    packb = _module.packb
+    Unpacker = _module.Unpacker
+    load = _module.load
+    loads = _module.loads
+    unpack = _module.unpack
+    unpack_async = _module.unpack_async
+    unpackb = _module.unpackb
+    unpackb_from = _module.unpackb_from
+    del choose, _module
 
 version = (1, 2, 4)
 """The release of msgpack that this replaces."""

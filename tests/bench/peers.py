@@ -93,11 +93,8 @@ def _cpkg_version() -> str:
 
 def _chosen(codec: str) -> tuple[str, str]:
     """Say which backend serves `codec` here, and with which library."""
-    modules = importlib.import_module("cpkg._backend").choose(codec).modules
-    names = {direction: module.BACKEND for direction, module in modules.items()}
-    backend = names.popitem()[1] if len(set(names.values())) == 1 else ", ".join(f"{k}: {v}" for k, v in names.items())
-    libraries = {module.LIBRARY_VERSION for module in modules.values()} - {None}
-    return backend, ", ".join([backend, *sorted(libraries)])
+    module = importlib.import_module("cpkg._backend").choose(codec).module
+    return module.BACKEND, ", ".join(filter(None, [module.BACKEND, module.LIBRARY_VERSION]))
 
 
 def _cpkg_msgpack() -> Library:

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 
 import cpkg
 from cpkg import _backend
-from cpkg.cli import cli, compare, contents, json_text
+from cpkg.cli import cli, contents, json_text
 from purepy.msgpack.ext import ExtType, Timestamp
 
 MAGIC = b"\x28\xb5\x2f\xfd"
@@ -441,7 +441,7 @@ def test_demo_of_the_data_in_the_package() -> None:
         assert f"{codec}: auto picks " in result.stdout or f"{codec}: " in result.stdout
     rows = [line.split() for line in result.stdout.splitlines() if line.rstrip().endswith("<-")]
     chosen = {codec: _backend.choose(codec) for codec in ("msgpack", "zstd")}
-    assert rows[0][:2] == [chosen["msgpack"].pack.BACKEND, chosen["zstd"].module.BACKEND]
+    assert rows[0][:2] == [chosen["msgpack"].module.BACKEND, chosen["zstd"].module.BACKEND]
 
 
 def test_demo_of_a_file(tmp_path: Path) -> None:
@@ -454,7 +454,7 @@ def test_demo_of_a_file(tmp_path: Path) -> None:
 
 def test_demo_notices_backends_that_disagree(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without this the demo's last line could not be believed."""
-    module = _backend.choose("msgpack").pack
+    module = _backend.choose("msgpack").module
     original = module.packb
 
     def wrong(obj: Any, **options: Any) -> Any:
@@ -493,12 +493,6 @@ def test_demo_tells_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     result = run("demo", "--seconds", "0", "-", stdin=b"[1]")
     monkeypatch.delitem(_backend._loaded, ("zstd", "dlopen"))
     assert "not compared: zstd dlopen: the dlopen backend of zstd cannot be loaded" in result.stdout
-
-
-def test_a_row_says_which_direction_auto_takes() -> None:
-    packer, zstd = _backend.choose("msgpack").pack.BACKEND, _backend.choose("zstd").module.BACKEND
-    assert compare._auto(packer, zstd) in ("both", "pack")
-    assert compare._auto(packer, "no such backend") == ""
 
 
 def test_backends() -> None:

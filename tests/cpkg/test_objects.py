@@ -59,7 +59,7 @@ class Station:
 @pytest.fixture
 def codecs(msgpack: ModuleType, zstd: ModuleType) -> _job.Codecs:
     """Every combination of the backends that load."""
-    return _job.Codecs(msgpack, msgpack, lambda: zstd)
+    return _job.Codecs(msgpack, zstd)
 
 
 def raw_frame(content: bytes, *, declared: int | None, window: int = 0x50) -> bytes:

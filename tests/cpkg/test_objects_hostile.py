@@ -28,7 +28,7 @@ class Colour(enum.Enum):
 @pytest.fixture
 def codecs(msgpack: ModuleType) -> _job.Codecs:
     """Every MessagePack backend that loads."""
-    return _job.Codecs(msgpack, msgpack, lambda: cpkg.zstd)
+    return _job.Codecs(msgpack, cpkg.zstd)
 
 
 # keys that have no hash

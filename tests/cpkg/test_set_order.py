@@ -21,7 +21,7 @@ from cpkg import _job
 @pytest.fixture
 def codecs(msgpack: ModuleType, zstd: ModuleType) -> _job.Codecs:
     """Every combination of the backends that load."""
-    return _job.Codecs(msgpack, msgpack, lambda: zstd)
+    return _job.Codecs(msgpack, zstd)
 
 
 @dataclasses.dataclass(frozen=True)

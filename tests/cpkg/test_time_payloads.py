@@ -17,7 +17,7 @@ from purepy.msgpack.ext import ExtType
 @pytest.fixture
 def codecs(msgpack: ModuleType, zstd: ModuleType) -> _job.Codecs:
     """Every combination of the backends that load."""
-    return _job.Codecs(msgpack, msgpack, lambda: zstd)
+    return _job.Codecs(msgpack, zstd)
 
 
 @pytest.mark.parametrize("clock", ["24:00:00", "24:00:00.000000", "25:00:00", "10:60:00", "10:00:60", "9:00:00"])
