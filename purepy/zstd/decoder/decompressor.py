@@ -131,7 +131,9 @@ class FrameDecoder:
     Decodes one frame, or skips a skippable one, from an `_Input` that others fill.
 
     `step()` does one unit of work: it returns a piece of output (b"" is possible), or None if it needs more input
-    than there is. `done` tells that the frame has ended.
+    than there is. With `hold` output stays in the window, where it needs no second copy, as long as that has room;
+    `rest()` returns it then, in between or at the end. `produced` is the size of all output so far, `done` tells that
+    the frame has ended.
     """
 
     __slots__ = (
@@ -140,11 +142,11 @@ class FrameDecoder:
         "_header",
         "_input",
         "_last",
-        "_produced",
         "_settings",
         "_skip",
         "_window",
         "done",
+        "produced",
     )
 
     def __init__(self, settings: Settings, source: _Input) -> None:
@@ -153,11 +155,12 @@ class FrameDecoder:
         self._header: frame.FrameHeader | None = None
         self._skip = 0
         self._last = False
-        self._produced = 0
+        self._window: Window | None = None
         self._checksum: XXH64 | None = None
+        self.produced = 0
         self.done = False
 
-    def step(self) -> bytes | None:
+    def step(self, hold: bool = False) -> bytes | None:
         header = self._header
         if header is None:
             return self._begin()
@@ -169,7 +172,14 @@ class FrameDecoder:
             return b""
         if self._last:
             return self._end()
-        return self._block(header)
+        return self._block(header, hold)
+
+    def rest(self) -> bytes:
+        """Return the output that was held."""
+        window = self._window
+        if window is None:
+            return b""
+        return window.finish() if self.done else window.take()
 
     def _begin(self) -> bytes | None:
         """Read the frame's header and check what it asks for."""
@@ -198,7 +208,8 @@ class FrameDecoder:
                 raise decoding_error(
                     DICTIONARY_WRONG, offset, f"frame needs the dictionary with the id {header.dictionary_id}; {has}"
                 )
-            self._window = Window(header.window_size, header.block_size, dictionary.content if dictionary else b"")
+            content = dictionary.content if dictionary else b""
+            self._window = Window(header.window_size, header.block_size, header.content_size, content)
             self._blocks = block.BlockDecoder(dictionary)
             if header.checksum:
                 self._checksum = XXH64()
@@ -206,7 +217,7 @@ class FrameDecoder:
         self._header = header
         return b""
 
-    def _block(self, header: frame.FrameHeader) -> bytes | None:
+    def _block(self, header: frame.FrameHeader, hold: bool) -> bytes | None:
         """Decode one block, once all of it is there."""
         source = self._input
         if not source.need(block.HEADER_SIZE):
@@ -224,20 +235,24 @@ class FrameDecoder:
         at = source.at + block.HEADER_SIZE
         content = source.data[at : at + stored]
         window = self._window
+        assert window is not None
+        room = max_size if kind == block.COMPRESSED else size
+        held = window.take() if hold and window.is_full(room) else b""
+        window.reserve(room)
+        before = window.end
+        output = b""
         if kind == block.COMPRESSED:
-            window.reserve(max_size)
-            before = window.end
             origin = offset + block.HEADER_SIZE - PADDING_SIZE
             self._blocks.decode(padded(content), PADDING_SIZE, PADDING_SIZE + size, origin, window, max_size)
-            output = window.since(before)
+            if self._checksum is not None or not hold:
+                output = window.since(before)
         else:
             output = content if kind == block.RAW else content * size
-            window.reserve(size)
             window.append(output)
         source.use(block.HEADER_SIZE + stored)
         self._last = last
-        self._produced += len(output)
-        if header.content_size is not None and self._produced > header.content_size:
+        self.produced += window.end - before
+        if header.content_size is not None and self.produced > header.content_size:
             raise decoding_error(
                 CORRUPTION_DETECTED, offset, f"content is longer than the {header.content_size} bytes of its header"
             )
@@ -245,13 +260,16 @@ class FrameDecoder:
             self._checksum.update(output)
         if last:
             # before the checksum is waited for, as libzstd does
-            if header.content_size is not None and self._produced != header.content_size:
+            if header.content_size is not None and self.produced != header.content_size:
                 raise decoding_error(
                     CORRUPTION_DETECTED,
                     source.offset + source.at,
-                    f"content of {self._produced} bytes is shorter than the {header.content_size} of its header",
+                    f"content of {self.produced} bytes is shorter than the {header.content_size} of its header",
                 )
             self.done = self._checksum is None
+        if hold:
+            return held
+        window.drop()
         return output
 
     def _end(self) -> bytes | None:
@@ -353,7 +371,8 @@ class ZstdDecompressor(Exclusive):
         source = self._input
         source.push(piece)
         pieces: list[bytes] = []
-        room = max_length if max_length >= 0 else sys.maxsize
+        hold = max_length < 0
+        room = sys.maxsize if hold else max_length
         if self._output:
             room = self._give(pieces, self._output, self._output_at, room)
         # At exactly `max_length` it goes on: only then is it known whether the frame ends here.
@@ -364,11 +383,13 @@ class ZstdDecompressor(Exclusive):
                     break
                 decoder = self._decoder = FrameDecoder(self._settings, source)
                 self._ended = False
-            output = decoder.step()
-            if output is None:
-                break
+            output = decoder.step(hold)
             if output:
                 room = self._give(pieces, output, 0, room)
+            if hold and (output is None or decoder.done):
+                pieces.append(decoder.rest())
+            if output is None:
+                break
             if decoder.done:
                 self._decoder = None
                 self._ended = True
@@ -405,14 +426,15 @@ def _decode_all(data: Any, zstd_dict: Any, options: Any, limit: int | None, limi
     while True:
         decoder = FrameDecoder(settings, source)
         while not decoder.done:
-            output = decoder.step()
+            output = decoder.step(hold=True)
             if output is None:
                 raise _cut_error(source.offset + source.at + source.available)
+            if limit is not None and size + decoder.produced > limit:
+                raise _limit_error(f"{limit_name} ({limit} bytes)", source.offset + source.at)
             if output:
-                size += len(output)
-                if limit is not None and size > limit:
-                    raise _limit_error(f"{limit_name} ({limit} bytes)", source.offset + source.at)
                 pieces.append(output)
+        pieces.append(decoder.rest())
+        size += decoder.produced
         if not source.available:
             return pieces
 

@@ -18,26 +18,37 @@ _MOVE = 1 << 16
 
 class Window:
     """
-    The output of one frame, kept as far back as the format lets it refer.
+    The output of one frame, kept as far back as the format lets it refer, and as long as nobody took it.
 
     `data[:end]` is the history. For a JIT `data` is longer than that and `reserve()` makes room, so that loops store
     by position; otherwise it ends at `end` and loops append.
 
-    It grows with the output, never by what a header claims, to at most 1.75 times the window and a block; then the
-    last window is moved to the front, in place. That happens once per 0.75 windows of output at least, however small
-    the blocks are, and with the largest step of growth no more than two windows are held at any time.
+    It grows with the output, never by what a header claims, to at most 1.5 times the window and a block; then the
+    last window is moved to the front, in place. That happens once per half a window of output at least, however small
+    the blocks are. Old and new memory together are at most two windows while it grows, and three times the output; four
+    times in the last step, from half a window on. Content of a known size that fits is never moved.
     """
 
-    __slots__ = ("_limit", "data", "dictionary_size", "end", "size", "start")
+    __slots__ = ("_half", "_limit", "_taken", "data", "dictionary_size", "end", "size", "start")
 
-    def __init__(self, size: int, block_size: int, dictionary: bytes = b"") -> None:
+    def __init__(self, size: int, block_size: int, content_size: int | None = None, dictionary: bytes = b"") -> None:
         self.size = size
         self.data = bytearray(dictionary)
         self.end = len(dictionary)
         self.start = self.end
         """Position of the first byte of output, while it is still here; it shows whether the dictionary is in reach."""
         self.dictionary_size = self.end
-        self._limit = self.end + size + (size * 3 >> 2) + block_size + SLACK
+        self._taken = self.end
+        most = size if content_size is None else min(size, content_size)
+        room = size + (size >> 1)
+        if content_size is not None:
+            room = min(room, content_size)
+        self._half = self.end + (most >> 1)
+        self._limit = self.end + room + block_size + SLACK
+
+    def is_full(self, count: int) -> bool:
+        """Tell whether `reserve(count)` is going to move: what was not taken before is lost then."""
+        return self.end + count + SLACK > self._limit
 
     def reserve(self, count: int) -> None:
         """Make room for `count` bytes and SLACK."""
@@ -52,11 +63,10 @@ class Window:
             if not JIT:
                 del data[kept:]
             self.start -= source
-            self.end = kept
+            self.end = self._taken = kept
         elif JIT and needed > len(data):
-            size = max(needed, 2 * len(data))
-            if size > self._limit >> 3:
-                size = self._limit
+            held = len(data)
+            size = max(needed, min(2 * held, self._half) if held < self._half else self._limit)
             # Not bytearray(size), which takes twice the memory on PyPy 7.3.
             grown = bytearray(1) * size
             _move(data, 0, grown, end)
@@ -73,6 +83,25 @@ class Window:
         # Each view is let go by name: without counted references it would keep `data` from being resized.
         with memoryview(self.data) as view, view[position : self.end] as output:
             return bytes(output)
+
+    def take(self) -> bytes:
+        """Return the output that was not taken yet."""
+        taken, self._taken = self._taken, self.end
+        return self.since(taken) if taken < self.end else b""
+
+    def drop(self) -> None:
+        """Take the output without returning it."""
+        self._taken = self.end
+
+    def finish(self) -> bytes:
+        """Return what is left to take, and end the window's use."""
+        if self._taken:
+            return self.take()
+        # All of it in one copy: of a part PyPy 7.3 makes two.
+        data = self.data
+        del data[self.end :]
+        self.data = bytearray()
+        return b"".join((data,))
 
 
 def _move(source: bytearray, start: int, target: bytearray, count: int) -> None:
