@@ -21,7 +21,7 @@
 #error "libzstd 1.4.8 or newer is needed"
 #endif
 
-/* Half of the time of decompressing into fresh memory goes into its page faults (docs/performance.md). */
+/* Half of the time of decompressing into fresh memory goes into its page faults (docs/measurements.md). */
 #define HUGE_PAGE ((size_t)2 << 20)
 #define HUGE_PAGES_FROM (2 * HUGE_PAGE)
 
