@@ -173,6 +173,9 @@ def test_an_object_serves_after_an_error(zstd: ModuleType, kind: str) -> None:
         (True, good + corrupt),
     ):
         decompressor = zstd.ZstdDecompressor(found, multi_frame=multi_frame)
+        if bad.startswith(good):  # what is in front of the error is returned first
+            assert decompressor.decompress(bad) == TEXT[300:1000]
+            bad = b""
         with pytest.raises(zstd.ZstdError):
             decompressor.decompress(bad)
         assert decompressor.decompress(good) == TEXT[300:1000]

@@ -180,8 +180,9 @@ class Decompressor(_Stream):
     Decompress one frame in pieces (replaces `compression.zstd.ZstdDecompressor`).
 
     `zstd_dict` and `options` are those of `decompress`. With `multi_frame=True` it reads one frame after the other:
-    `eof` is then true whenever the data given so far ends with a frame, and giving more is no error. Methods may be
-    called from several threads.
+    `eof` is then true whenever the data given so far ends with a frame, and giving more is no error; of an error in a
+    later frame the next call tells, after one that returned what the frames in front of it hold. Methods may be called
+    from several threads.
     """
 
     __slots__ = (
@@ -276,7 +277,7 @@ class Decompressor(_Stream):
             self._offset += start
             start = 0
             if not source and (self._needs_input or limit == 0):
-                self._needs_input = limit != 0
+                self._needs_input = limit != 0 or self._eof
                 return b"" if target is None else 0
         done = False
         try:
@@ -319,13 +320,17 @@ class Decompressor(_Stream):
             room = limit - total if limit >= 0 else -1
             expected = -1 if is_end and self._settings.is_default else 0
             result = library.stream_decompress(self._handle, source, position, room, expected)
-            if isinstance(result, int):
+            if not isinstance(result, int):
+                content, position, is_end = result
+                if not self._multi_frame:
+                    return content, position, is_end
+                pieces.append(content)
+                total += len(content)
+            elif total:
+                self._reset_session()  # the frame that failed begins at `position`, and will fail in the next call
+                return b"".join(pieces), position, True
+            else:
                 raise library.error(result, CANNOT_DECOMPRESS, self._offset + position)
-            content, position, is_end = result
-            if not self._multi_frame:
-                return content, position, is_end
-            pieces.append(content)
-            total += len(content)
             if is_end and self._settings.how == PREFIX:
                 self._settings.apply_again(library, self._dctx)
             if not is_end or position == len(source) or total == limit:
@@ -336,10 +341,14 @@ class Decompressor(_Stream):
         filled, position = 0, start
         while True:
             result = library.stream_decompress_into(self._handle, source, position, target[filled:])
-            if isinstance(result, int):
+            if not isinstance(result, int):
+                size, position, is_end = result
+                filled += size
+            elif filled:
+                self._reset_session()  # as in _feed()
+                return filled, position, True
+            else:
                 raise library.error(result, CANNOT_DECOMPRESS, self._offset + position)
-            size, position, is_end = result
-            filled += size
             if is_end and self._settings.how == PREFIX:
                 self._settings.apply_again(library, self._dctx)
             if not is_end or not self._multi_frame or position == len(source) or filled == len(target):
@@ -352,8 +361,12 @@ class Decompressor(_Stream):
             self._library.give_dctx(dctx)
 
     def _settings_error_reset(self) -> None:
-        """After an error: a new session in the same settings, a prefix that was used included."""
+        """After an error: forget all data, and begin anew."""
         self._forget()
+        self._reset_session()
+
+    def _reset_session(self) -> None:
+        """Begin a new session in the same settings, a prefix that was used included."""
         if self._settings.how == PREFIX:
             self._settings.apply_again(self._library, self._dctx)
         else:

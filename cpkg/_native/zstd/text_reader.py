@@ -164,7 +164,9 @@ class LineReader(_Base):
             here = self._tell()
             if whence == io.SEEK_CUR:
                 offset, whence = offset + here, io.SEEK_SET
-            if whence == io.SEEK_SET and self._move(offset - here):
+            # after an error that nothing stood in front of, `raw` is to start over even where it is
+            is_elsewhere = offset != here or self.position < self.end
+            if whence == io.SEEK_SET and is_elsewhere and self._move(offset - here):
                 return offset
             self._drop()
             position: int = self.raw.seek(offset, whence)

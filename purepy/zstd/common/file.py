@@ -10,6 +10,7 @@ reader or writer. And one decompressor reads the whole file, frame after frame, 
 
 from __future__ import annotations
 
+import copy
 import io
 import os
 import sys
@@ -18,6 +19,7 @@ from typing import Any, Callable, ClassVar
 
 from purepy._jit import JIT
 from purepy._writing import write_some
+from purepy.errors import ZstdError
 from purepy.zstd.common.buffering import BuilderWriter
 from purepy.zstd.common.stream_functions import release
 
@@ -37,7 +39,13 @@ _PUTS_METHODS_ON_OBJECTS = sys.implementation.name == "cpython"
 
 
 class DecompressReader(io.RawIOBase):
-    """The decompressed content of a file as a raw stream; seeking backwards starts over."""
+    """
+    The decompressed content of a file as a raw stream; seeking backwards starts over.
+
+    A decompressor that failed has forgotten its data, so what the file goes on with means nothing to it: the error is
+    raised again until a seek(), which starts over too. (A file that cannot be read, or ends too early, may be tried
+    again as it is.)
+    """
 
     def __init__(self, fp: Any, close_fp: bool, first: Any, make_decompressor: Callable[[], Any]) -> None:
         self._fp = fp
@@ -51,6 +59,7 @@ class DecompressReader(io.RawIOBase):
         self._into = getattr(decompressor, "_decompress_into", None)
         self._pos = 0
         self._eof = False
+        self._failure: Exception | None = None
 
     def close(self) -> None:
         release(self._decompressor)
@@ -67,6 +76,20 @@ class DecompressReader(io.RawIOBase):
 
     def tell(self) -> int:
         return self._pos
+
+    def _check(self) -> None:
+        """Refuse to read from a closed file, or on after an error."""
+        if self._decompressor is None:  # closed by another thread while this one waited for its turn
+            raise ValueError("I/O operation on closed file")
+        if self._failure is not None:
+            raise copy.copy(self._failure)
+
+    def _failed(self, exc: BaseException) -> None:
+        """Take note of an error of the decompressor's."""
+        if isinstance(exc, ZstdError):
+            self._failure = copy.copy(exc)  # without the traceback, which would keep all that it went through
+        else:  # an interrupt
+            self._failure = OSError("decompressing was interrupted: the data is lost until a seek() starts over")
 
     def _more(self) -> bytes | None:
         """Return what to feed the decompressor next: b"" if it has enough, None at the end of the file."""
@@ -86,31 +109,41 @@ class DecompressReader(io.RawIOBase):
 
     def readinto(self, buffer: Any, /) -> int:
         with memoryview(buffer) as view, view.cast("B") as target:
+            self._check()
             if not len(target):
                 return 0
             while not self._eof:
                 data = self._more()
                 if data is None:
                     break
-                if self._into is not None:
-                    size: int = self._into(data, target)
-                else:
-                    content = self._decompressor.decompress(data, len(target))
-                    size = len(content)
-                    target[:size] = content
+                try:
+                    if self._into is not None:
+                        size: int = self._into(data, target)
+                    else:
+                        content = self._decompressor.decompress(data, len(target))
+                        size = len(content)
+                        target[:size] = content
+                except BaseException as exc:
+                    self._failed(exc)
+                    raise
                 if size:
                     self._pos += size
                     return size
         return 0
 
     def readall(self) -> bytes:
+        self._check()
         if self._eof:
             return b""
         pieces = []
         # A whole file at once has its frames' sizes to go by; what is read in chunks is joined at the end.
         data = self._fp.read()
         while data or not self._decompressor.needs_input:
-            content = self._decompressor.decompress(data)
+            try:
+                content = self._decompressor.decompress(data)
+            except BaseException as exc:
+                self._failed(exc)
+                raise
             self._pos += len(content)
             pieces.append(content)
             data = self._fp.read()
@@ -118,6 +151,8 @@ class DecompressReader(io.RawIOBase):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        if self.closed:
+            raise ValueError("I/O operation on closed file")
         if whence == io.SEEK_CUR:
             offset += self._pos
         elif whence == io.SEEK_END:
@@ -126,7 +161,7 @@ class DecompressReader(io.RawIOBase):
             offset += self._size
         elif whence != io.SEEK_SET:
             raise ValueError(f"Invalid value for whence: {whence}")
-        if offset < self._pos:
+        if offset < self._pos or self._failure is not None:
             self._fp.seek(0)
             release(self._decompressor)
             self._start(self._make_decompressor())

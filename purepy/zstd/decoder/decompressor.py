@@ -298,7 +298,8 @@ class ZstdDecompressor(Exclusive):
     `zstd_dict` is a ZstdDict or one of its `as_*` pairs, `options` a dict of DecompressionParameter. With
     `multi_frame=True` the object goes on from each frame to the next, skippable ones included: `eof` is then True
     whenever the input so far ends where a frame does, more may follow, and `unused_data` stays empty. A prefix
-    (`ZstdDict.as_prefix`) goes before each of them.
+    (`ZstdDict.as_prefix`) goes before each of them. Of an error in a later frame the next call tells, after one that
+    returned what the frames in front of it hold.
 
     An error resets the object; it can be used for another frame. Methods may be called from several threads, one
     waits for the other.
@@ -309,6 +310,7 @@ class ZstdDecompressor(Exclusive):
         "_decoder",
         "_ended",
         "_eof",
+        "_failure",
         "_input",
         "_multi_frame",
         "_needs_input",
@@ -326,6 +328,7 @@ class ZstdDecompressor(Exclusive):
     def _reset(self) -> None:
         self._input = _Input()
         self._decoder: FrameDecoder | None = None
+        self._failure: ZstdError | None = None
         self._ended = False
         self._output = b""
         self._output_at = 0
@@ -370,11 +373,16 @@ class ZstdDecompressor(Exclusive):
     def _decompress(self, piece: bytes, max_length: int) -> bytes:
         source = self._input
         source.push(piece)
+        if self._failure is not None:
+            if max_length:
+                raise self._failure
+            return b""
         pieces: list[bytes] = []
         hold = max_length < 0
         room = sys.maxsize if hold else max_length
         if self._output:
             room = self._give(pieces, self._output, self._output_at, room)
+        whole = len(pieces) if self._decoder is None else 0  # how many of the pieces are of frames that have ended
         # At exactly `max_length` it goes on: only then is it known whether the frame ends here.
         while not self._output:
             decoder = self._decoder
@@ -383,7 +391,17 @@ class ZstdDecompressor(Exclusive):
                     break
                 decoder = self._decoder = FrameDecoder(self._settings, source)
                 self._ended = False
-            output = decoder.step(hold)
+            try:
+                output = decoder.step(hold)
+            except ZstdError as exc:
+                if room:
+                    del pieces[whole if self._multi_frame else 0 :]
+                content = b"".join(pieces)
+                if not content:
+                    raise
+                self._failure = exc.with_traceback(None)  # which would keep all that it went through
+                self._eof = self._needs_input = False
+                return content
             if output:
                 room = self._give(pieces, output, 0, room)
             if hold and (output is None or decoder.done):
@@ -393,6 +411,7 @@ class ZstdDecompressor(Exclusive):
             if decoder.done:
                 self._decoder = None
                 self._ended = True
+                whole = len(pieces)
         self._eof = self._ended and not self._output and not (self._multi_frame and source.available)
         if self._eof:
             self._needs_input = self._multi_frame
