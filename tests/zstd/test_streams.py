@@ -258,6 +258,19 @@ def test_decompress_arguments(zstd: ModuleType) -> None:
     assert decompressor.decompress(data=FRAME_ABC, max_length=-5) == b"abc"
 
 
+def test_nothing_asked_for_after_a_frame(zstd: ModuleType) -> None:
+    decompressor = zstd.ZstdDecompressor(multi_frame=True)
+    for _ in range(2):
+        assert decompressor.decompress(FRAME_ABC) == b"abc"
+        assert (decompressor.eof, decompressor.needs_input) == (True, True)
+        for limit in (0, -1, 5, 0):
+            assert decompressor.decompress(b"", limit) == b""
+            assert (decompressor.eof, decompressor.needs_input) == (True, True)
+    assert decompressor.decompress(FRAME_ABC[:5]) == b""
+    assert decompressor.decompress(b"", 0) == b""
+    assert (decompressor.eof, decompressor.needs_input) == (False, False)
+
+
 def test_offset_counts_the_whole_stream(zstd: ModuleType) -> None:
     decompressor = zstd.ZstdDecompressor(multi_frame=True)
     decompressor.decompress(FRAME_ABC)

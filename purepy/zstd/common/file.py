@@ -14,6 +14,7 @@ import copy
 import io
 import os
 import sys
+from _thread import RLock
 from collections.abc import Iterator
 from typing import Any, Callable, ClassVar
 
@@ -52,6 +53,7 @@ class DecompressReader(io.RawIOBase):
         self._close_fp = close_fp
         self._make_decompressor = make_decompressor
         self._size = -1  # of the content, once known
+        self._lock = RLock()
         self._start(first)
 
     def _start(self, decompressor: Any) -> None:
@@ -62,11 +64,12 @@ class DecompressReader(io.RawIOBase):
         self._failure: Exception | None = None
 
     def close(self) -> None:
-        release(self._decompressor)
-        self._decompressor = self._into = None
-        super().close()
-        if self._close_fp:
-            self._fp.close()
+        with self._lock:
+            release(self._decompressor)
+            self._decompressor = self._into = None
+            super().close()
+            if self._close_fp:
+                self._fp.close()
 
     def readable(self) -> bool:
         return True
@@ -79,7 +82,7 @@ class DecompressReader(io.RawIOBase):
 
     def _check(self) -> None:
         """Refuse to read from a closed file, or on after an error."""
-        if self._decompressor is None:  # closed by another thread while this one waited for its turn
+        if self._decompressor is None:  # closed while this thread waited for its turn, or by the file itself
             raise ValueError("I/O operation on closed file")
         if self._failure is not None:
             raise copy.copy(self._failure)
@@ -108,7 +111,7 @@ class DecompressReader(io.RawIOBase):
         self._size = self._pos
 
     def readinto(self, buffer: Any, /) -> int:
-        with memoryview(buffer) as view, view.cast("B") as target:
+        with self._lock, memoryview(buffer) as view, view.cast("B") as target:
             self._check()
             if not len(target):
                 return 0
@@ -116,6 +119,7 @@ class DecompressReader(io.RawIOBase):
                 data = self._more()
                 if data is None:
                     break
+                self._check()
                 try:
                     if self._into is not None:
                         size: int = self._into(data, target)
@@ -132,41 +136,45 @@ class DecompressReader(io.RawIOBase):
         return 0
 
     def readall(self) -> bytes:
-        self._check()
-        if self._eof:
-            return b""
-        pieces = []
-        # A whole file at once has its frames' sizes to go by; what is read in chunks is joined at the end.
-        data = self._fp.read()
-        while data or not self._decompressor.needs_input:
-            try:
-                content = self._decompressor.decompress(data)
-            except BaseException as exc:
-                self._failed(exc)
-                raise
-            self._pos += len(content)
-            pieces.append(content)
+        with self._lock:
+            self._check()
+            if self._eof:
+                return b""
+            pieces = []
+            # A whole file at once has its frames' sizes to go by; what is read in chunks is joined at the end.
             data = self._fp.read()
-        self._at_end()
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            self._check()
+            while data or not self._decompressor.needs_input:
+                try:
+                    content = self._decompressor.decompress(data)
+                except BaseException as exc:
+                    self._failed(exc)
+                    raise
+                self._pos += len(content)
+                pieces.append(content)
+                data = self._fp.read()
+                self._check()
+            self._at_end()
+            return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        if self.closed:
-            raise ValueError("I/O operation on closed file")
-        if whence == io.SEEK_CUR:
-            offset += self._pos
-        elif whence == io.SEEK_END:
-            if self._size < 0:
-                self._skip(None)
-            offset += self._size
-        elif whence != io.SEEK_SET:
-            raise ValueError(f"Invalid value for whence: {whence}")
-        if offset < self._pos or self._failure is not None:
-            self._fp.seek(0)
-            release(self._decompressor)
-            self._start(self._make_decompressor())
-        self._skip(offset)
-        return self._pos
+        with self._lock:
+            if self.closed:
+                raise ValueError("I/O operation on closed file")
+            if whence == io.SEEK_CUR:
+                offset += self._pos
+            elif whence == io.SEEK_END:
+                if self._size < 0:
+                    self._skip(None)
+                offset += self._size
+            elif whence != io.SEEK_SET:
+                raise ValueError(f"Invalid value for whence: {whence}")
+            if offset < self._pos or self._failure is not None:
+                self._fp.seek(0)
+                release(self._decompressor)
+                self._start(self._make_decompressor())
+            self._skip(offset)
+            return self._pos
 
     def _skip(self, offset: int | None) -> None:
         """Read on up to a position in the content, or to its end."""
@@ -355,7 +363,10 @@ class ZstdFile(io.BufferedIOBase):
         if self._fp is None:
             return
         try:
-            if self._buffer is not None:
+            if self._mode == _READ and not _PUTS_METHODS_ON_OBJECTS:
+                # PyPy's io.BufferedReader crashes if it is closed while another thread reads from it
+                self._buffer.raw.close()
+            elif self._buffer is not None:
                 self._buffer.close()
         finally:
             self._mode = _CLOSED
@@ -375,6 +386,12 @@ class ZstdFile(io.BufferedIOBase):
     def _check_not_closed(self) -> None:
         if self._mode == _CLOSED:
             raise ValueError("I/O operation on closed file")
+
+    def _file_below(self) -> Any:
+        file = self._fp  # which another thread's close() may take away
+        if file is None or self._mode == _CLOSED:
+            raise ValueError("I/O operation on closed file")
+        return file
 
     # writing
 
@@ -477,15 +494,13 @@ class ZstdFile(io.BufferedIOBase):
 
     def fileno(self) -> int:
         """Return the descriptor of the compressed file."""
-        self._check_not_closed()
-        number: int = self._fp.fileno()
+        number: int = self._file_below().fileno()
         return number
 
     @property
     def name(self) -> Any:
         """The name of the compressed file."""
-        self._check_not_closed()
-        return self._fp.name
+        return self._file_below().name
 
     @property
     def mode(self) -> str:
