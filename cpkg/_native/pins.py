@@ -10,9 +10,12 @@ its owner is taken apart. PyPy finalizes an owner before what it owns, so nothin
 
 from __future__ import annotations
 
+import gc
 import itertools
 import sys
 from typing import Any, Callable
+
+_IS_NEEDED = sys.implementation.name == "cpython"
 
 _pinned: dict[int, Any] = {}
 _numbers = itertools.count()
@@ -27,10 +30,24 @@ class Pin(int):
         forget(self, None)
 
 
-def pin(cdata: Any) -> Pin | None:
-    """Keep `cdata` alive until the result is dropped, which its owner holds beside it; None where that is no use."""
-    if sys.implementation.name != "cpython":
+def pin(thing: Any) -> Pin | None:
+    """Keep a C object alive until the result is dropped, which its owner holds beside it; None where that is no use."""
+    if not _IS_NEEDED:
         return None
     held = Pin(next(_numbers))
-    _pinned[int(held)] = cdata
+    _pinned[int(held)] = thing
     return held
+
+
+def pin_for_good(thing: Any) -> None:
+    """Keep an object, and all that it holds, to the very end of the interpreter."""
+    if _IS_NEEDED:
+        _pinned[next(_numbers)] = thing
+
+
+if _IS_NEEDED:
+    # For the interpreter's last collection all modules are garbage, and so would be this table, and what is pinned in
+    # it finalized with the rest, in any order. What the collector itself refers to never is. It calls the method
+    # before and after each collection; with what it calls it with that finds nothing and does nothing.
+    gc.callbacks.append(_pinned.get)
+    pin_for_good(Pin)

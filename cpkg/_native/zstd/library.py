@@ -18,7 +18,7 @@ import threading
 from typing import Any, Union
 
 from cpkg._native.buffers import Bytes
-from cpkg._native.pins import pin
+from cpkg._native.pins import pin, pin_for_good
 from purepy.errors import ZstdError, ZstdLimitError
 from purepy.zstd.common.parameters import CompressionParameter, invalid_level, invalid_parameter
 from purepy.zstd.common.zdict import DIGESTED, PREFIX, ZstdDict
@@ -79,6 +79,7 @@ class Library:
         self.new_nonzero = ffi.new_allocator(should_clear_after_alloc=False)
         self.level_bounds = (lib.ZSTD_minCLevel(), lib.ZSTD_maxCLevel())
         self._kept = _Kept()
+        pin_for_good(self)  # finalizers that run as the interpreter ends take contexts that are kept
 
     # errors
 
