@@ -49,7 +49,7 @@ static PyObject *write_buffer_write(PyObject *self, PyObject *data)
     Py_BEGIN_CRITICAL_SECTION(self);
     if (buffer->is_taking && in.size <= (size_t)(buffer->memory.len - buffer->held)) {
         if (in.size > 0) {
-            memcpy((char *)buffer->memory.buf + buffer->held, in.start, in.size);
+            memmove((char *)buffer->memory.buf + buffer->held, in.start, in.size); /* it may be of this memory */
             buffer->held += (Py_ssize_t)in.size;
         }
         is_taken = 1;

@@ -306,12 +306,16 @@ def test_errors_of_the_file_pass(zstd: ModuleType) -> None:
         for call in (file.read, file.readline, lambda: file.read(5)):
             with pytest.raises(OSError, match="broken"):
                 call()
-    file = zstd.ZstdFile(Broken(), "w")
+    broken = Broken()
+    file = zstd.ZstdFile(broken, "w")
     file.write(b"abc")
     with pytest.raises(OSError, match="broken"):
         file.flush()
     with pytest.raises(OSError, match="broken"):
         file.close()
+    assert not file.closed
+    broken.write = lambda data: len(data)  # type: ignore[method-assign, assignment]
+    file.close()
     assert file.closed
 
 

@@ -19,6 +19,7 @@ from cpkg._native.pins import pin
 from cpkg._native.zstd.functions import CANNOT_COMPRESS, CANNOT_DECOMPRESS, CompressionSettings, DecompressionSettings
 from cpkg._native.zstd.library import CONTINUE, FLUSH_BLOCK, FLUSH_FRAME, RESET_SESSION, Library
 from purepy.errors import ZstdError
+from purepy.zstd.common.locks import refuse_second_init
 from purepy.zstd.common.zdict import PREFIX
 
 
@@ -30,6 +31,7 @@ class _Stream:
     _library: ClassVar[Library]
 
     def __init__(self) -> None:
+        refuse_second_init(self)
         # An RLock for what it knows, its owner; being asked twice by it is refused. Entered with `with` alone, as
         # no signal handler can run between taking the lock and the block that gives it back.
         self._lock: Any = RLock()

@@ -9,17 +9,32 @@ CPython has that), or in a builder, which a JIT appends to in one step (BuilderW
 
 from __future__ import annotations
 
+import io
 import sys
 from _thread import RLock
 from typing import TYPE_CHECKING, Any
 
 from purepy._jit import finish, new_builder
+from purepy.zstd.common.locks import refuse_second_init
 
 # From 3.13 on io objects tell what goes wrong when they are closed by the collector, before only when developing.
 _TELLS_OF_CLOSING = sys.version_info >= (3, 13) or sys.flags.dev_mode
 
 LONG_PART = 8
 """What fills this part of a BuilderWriter by itself goes to `raw` at once: two copies would cost more than a call."""
+
+
+def is_closed_from_above(raw: Any) -> bool:
+    """Return whether what is under a writer says that the writer is closed from above (CompressWriter.leave_to)."""
+    return bool(getattr(raw, "above", None))
+
+
+class PlainWriter(io.BufferedWriter):
+    """An io.BufferedWriter whose finalizer leaves it to what is above to close it."""
+
+    def __del__(self) -> None:
+        if not is_closed_from_above(self.raw):
+            super().__del__()
 
 
 class Serial:
@@ -32,9 +47,10 @@ class Serial:
         _lock: Any
 
     def __init__(self, raw: Any, *memory: Any) -> None:
-        self.raw = raw
-        self._lock = RLock()
+        refuse_second_init(self)
         super().__init__(*memory)  # the type that holds the bytes, where it is another base
+        self._lock = RLock()
+        self.raw = raw  # last: what has it is whole
 
     def _refuse_reentry(self) -> None:
         if self._lock._is_owned():
@@ -51,8 +67,9 @@ class SerialMemory(Serial):
 
     def __init__(self, raw: Any, size: int) -> None:
         memory = bytearray(size)
-        self._memory = memoryview(memory)
+        view = memoryview(memory)
         super().__init__(raw, memory)
+        self._memory = view
 
 
 class Gatherer(Serial):
@@ -74,6 +91,8 @@ class Gatherer(Serial):
         def _drain(self, *, last: bool = False) -> None: ...
 
     def __del__(self) -> None:
+        if not hasattr(self, "raw") or is_closed_from_above(self.raw):  # it was never made, or has to wait
+            return
         try:
             self.close()
         except Exception:
@@ -113,10 +132,11 @@ class BuilderWriter(Gatherer):
     __slots__ = ("_builder", "_lock", "_size", "held", "raw")
 
     def __init__(self, raw: Any, size: int) -> None:
-        self._builder = new_builder(size)
+        builder = new_builder(size)
+        super().__init__(raw)
+        self._builder = builder
         self._size = size
         self.held = 0
-        super().__init__(raw)
 
     def write(self, data: Any, /) -> int:
         """Take the bytes of a buffer and return how many they are."""

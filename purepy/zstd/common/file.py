@@ -14,6 +14,7 @@ import copy
 import io
 import os
 import sys
+import weakref
 from _thread import RLock
 from collections.abc import Iterator
 from typing import Any, Callable, ClassVar
@@ -21,7 +22,7 @@ from typing import Any, Callable, ClassVar
 from purepy._jit import JIT
 from purepy._writing import write_some
 from purepy.errors import ZstdError
-from purepy.zstd.common.buffering import BuilderWriter
+from purepy.zstd.common.buffering import BuilderWriter, PlainWriter
 from purepy.zstd.common.stream_functions import release
 
 BUFFER_SIZE = 128 << 10
@@ -35,6 +36,7 @@ READ_SIZE = 64 << 10
 
 _CLOSED, _READ, _WRITE = 0, 1, 2
 _READ_METHODS = ("peek", "read", "read1", "readinto", "readinto1", "readline")
+_PUT_METHODS = frozenset((*_READ_METHODS, "write"))
 # PyPy's JIT looks through Python methods by itself; and its finalizers could close a file under such a method.
 _PUTS_METHODS_ON_OBJECTS = sys.implementation.name == "cpython"
 
@@ -47,6 +49,9 @@ class DecompressReader(io.RawIOBase):
     raised again until a seek(), which starts over too. (A file that cannot be read, or ends too early, may be tried
     again as it is.)
     """
+
+    _close_fp = False
+    _decompressor: Any = None
 
     def __init__(self, fp: Any, close_fp: bool, first: Any, make_decompressor: Callable[[], Any]) -> None:
         self._fp = fp
@@ -185,8 +190,25 @@ class DecompressReader(io.RawIOBase):
                 break
 
 
+class WriteFile(io.FileIO):
+    """
+    A file opened by name to be written.
+
+    It has no buffer, since what is written has gone through one, and no finalizer: the collector runs those of a cycle
+    of garbage in any order, and what is on top closes this, after what it holds.
+    """
+
+    def __del__(self) -> None:
+        pass
+
+
 class CompressWriter(io.RawIOBase):
-    """What is written to a file, compressed on the way, as a raw stream for what gathers small writes."""
+    """
+    What is written to a file, compressed on the way, as a raw stream for what gathers small writes.
+
+    One thread at a time does something. It has no finalizer: what is on top closes it. Were it closed by itself in a
+    cycle of garbage, the frame would end without what that holds and be taken for whole.
+    """
 
     def __init__(self, compressor: Any) -> None:
         self.compressor = compressor
@@ -196,6 +218,10 @@ class CompressWriter(io.RawIOBase):
         self._unwritten: bytes | memoryview = b""
         self._unflushed = False  # whether the file is to be flushed once it has all
         self._failure: BaseException | None = None
+        self._refused = False  # whether the last write took nothing
+        self._broken = False  # whether the compressor has dropped its frame
+        self._lock: Any = RLock()
+        self.above: list[Any] = []
 
     def attach(self, fp: Any, close_fp: bool) -> None:
         """Take the file that the compressed bytes go to."""
@@ -203,15 +229,34 @@ class CompressWriter(io.RawIOBase):
         self._close_fp = close_fp
 
     def __del__(self) -> None:
-        # The writer on top closes this, after what it holds; were this closed by itself in a cycle of
-        # garbage, the frame would end without that and be taken for whole.
         pass
+
+    def leave_to(self, top: Any) -> None:
+        """
+        Let `top` be the one to close this in its finalizer, for as long as it is there.
+
+        In a cycle of garbage its finalizer may come last. What tells that it is gone is a list: a callback that knew
+        this object would put it in a cycle.
+        """
+        above: list[Any] = [True]
+        self._watch = weakref.ref(top, lambda _: above.clear())
+        self.above = above
 
     def writable(self) -> bool:
         return True
 
     def tell(self) -> int:
         return self._pos
+
+    def _alone(self) -> Any:
+        """Return the lock, to be held while something is done."""
+        if self._lock._is_owned():
+            raise RuntimeError(f"reentrant call inside {self!r}")
+        return self._lock
+
+    def _check_not_closed(self) -> None:
+        if self.closed:
+            raise ValueError("I/O operation on closed file")
 
     def write(self, data: Any, /) -> int:
         """
@@ -220,21 +265,36 @@ class CompressWriter(io.RawIOBase):
         The compressor cannot take data back, so an error of the file after that is raised by the next call, and the
         bytes that the file did not take are written first then: no failure leaves a gap, or writes anything twice.
         """
-        self._settle()
-        output = self.compressor.compress(data)
+        with self._alone():
+            self._check_not_closed()
+            self._refused = True
+            self._settle()
+            output = self._compressed(self.compressor.compress, data)
+            self._refused = False
+            self._put_or_keep(output)
+            size: int = memoryview(data).nbytes
+            self._pos += size
+            return size
+
+    def _settle(self) -> None:
+        self._put(b"")
+        failure, self._failure = self._failure, None
+        if failure is not None and not isinstance(failure, Exception):
+            raise failure
+
+    def _compressed(self, call: Any, argument: Any) -> bytes:
+        if self._broken:
+            raise ZstdError("the compressor failed before, which has ended the frame without its rest")
+        self._broken = True
+        output: bytes = call(argument)
+        self._broken = False
+        return output
+
+    def _put_or_keep(self, output: bytes) -> None:
         try:
             self._put(output)
         except BaseException as exc:
             self._failure = exc
-        size: int = memoryview(data).nbytes
-        self._pos += size
-        return size
-
-    def _settle(self) -> None:
-        failure, self._failure = self._failure, None
-        self._put(b"")
-        if failure is not None and not isinstance(failure, Exception):
-            raise failure
 
     def _put(self, output: bytes | memoryview) -> None:
         output = self._unwritten = b"".join((self._unwritten, output)) if self._unwritten else output
@@ -243,32 +303,48 @@ class CompressWriter(io.RawIOBase):
             output = self._unwritten = memoryview(output)[taken:] if taken < len(output) else b""
 
     def begin(self) -> None:
-        """Begin a frame, unless one has begun, so that even a write of nothing makes one."""
+        """
+        Begin a frame, unless one has begun, so that even a write of nothing makes one.
+
+        What was written has been taken by then, so that an error of the file is for the next call here too.
+        """
         if self.compressor.last_mode == ZstdFile.FLUSH_FRAME:
-            self._settle()
-            self._put(self.compressor.compress(b""))
+            with self._alone():
+                if not self.closed:
+                    self._put_or_keep(self._compressed(self.compressor.compress, b""))
 
     def end(self, mode: int) -> None:
         """End a block or a frame, unless that was the last thing done."""
+        with self._alone():
+            self._check_not_closed()
+            self._end(mode)
+
+    def _end(self, mode: int) -> None:
         self._settle()
-        if self.compressor.last_mode != mode:
+        if self.compressor.last_mode != mode or self._broken:
             self._unflushed = True
-            self._put(self.compressor.flush(mode))
+            self._put(self._compressed(self.compressor.flush, mode))
         if self._unflushed and hasattr(self._fp, "flush"):
             self._fp.flush()
         self._unflushed = False
 
     def close(self) -> None:
-        if self.closed:
-            return
-        try:
-            if self._fp is not None:
-                self.end(ZstdFile.FLUSH_FRAME)
+        """
+        End the frame, unless data is missing from it, and let go of the compressor and the file.
+
+        Data is missing if the last write took nothing: what gathers it closes this whether or not it could be written.
+        """
+        with self._alone():
+            if self.closed:
+                return
+            try:
+                if self._fp is not None and not self._refused:
+                    self._end(ZstdFile.FLUSH_FRAME)
+            finally:
                 release(self.compressor)
-        finally:
-            super().close()
-            if self._close_fp:
-                self._fp.close()
+                super().close()
+                if self._close_fp:
+                    self._fp.close()
 
 
 class ZstdFile(io.BufferedIOBase):
@@ -296,16 +372,20 @@ class ZstdFile(io.BufferedIOBase):
     _compressor_type: ClassVar[Any]
     _decompressor_type: ClassVar[Any]
     _reader_type: Any = io.BufferedReader
-    _writer_type: ClassVar[Any] = BuilderWriter if JIT else io.BufferedWriter
+    _writer_type: ClassVar[Any] = BuilderWriter if JIT else PlainWriter
 
     def __init__(
         self, file: Any, /, mode: str = "r", *, level: Any = None, options: Any = None, zstd_dict: Any = None
     ) -> None:
+        for name in self.__dict__.keys() & _PUT_METHODS:  # of another file, if this is not the first call
+            delattr(self, name)
         self.closed = True  # type: ignore[misc]
+        self._buffer: Any = None  # before the file: newer collectors finalize in this order
         self._fp: Any = None
         self._close_fp = False
         self._mode = _CLOSED
-        self._buffer: Any = None
+        self._keeps_all = False
+        self._kept = b""
         if not isinstance(mode, str):
             raise ValueError("mode must be a str")
         if options is not None and not isinstance(options, dict):
@@ -318,6 +398,7 @@ class ZstdFile(io.BufferedIOBase):
             if level is not None and not isinstance(level, int):
                 raise TypeError("level must be int or None")
             writer = CompressWriter(self._compressor_type(level=level, options=options, zstd_dict=zstd_dict))
+            buffer = self._writer_type(writer, BUFFER_SIZE)  # nothing is left to fail once the file is open
         else:
             raise ValueError(f"Invalid mode: {mode!r}")
 
@@ -329,7 +410,7 @@ class ZstdFile(io.BufferedIOBase):
         # wrong options are found before the file is opened
         first = make_decompressor() if kind == "r" else None
         if isinstance(file, (str, bytes, os.PathLike)):
-            self._fp = open(file, f"{kind}b")  # noqa: SIM115
+            self._fp = open(file, "rb") if kind == "r" else WriteFile(os.fspath(file), kind)  # noqa: SIM115
             self._close_fp = True
         elif hasattr(file, "read" if kind == "r" else "write"):
             self._fp = file
@@ -345,7 +426,7 @@ class ZstdFile(io.BufferedIOBase):
                         setattr(self, name, getattr(self._buffer, name))
         else:
             writer.attach(self._fp, self._close_fp)
-            self._buffer = self._writer_type(writer, BUFFER_SIZE)
+            self._buffer = buffer
             self._mode = _WRITE
         self.closed = False  # type: ignore[misc]
 
@@ -358,16 +439,27 @@ class ZstdFile(io.BufferedIOBase):
         """
         Write what was held back, end the frame and close the file, if it was opened by name.
 
-        May be called again. Any other use of the file is a ValueError afterwards.
+        May be called again. Any other use of the file is a ValueError afterwards. If writing fails, the file stays open
+        and nothing is lost: close() may be tried again, and until that succeeds the frame has no end.
         """
+        buffer = self._buffer
         if self._fp is None:
             return
+        if self._mode == _WRITE and not buffer.raw.closed:
+            try:
+                if self._kept:
+                    self._write_or_keep(b"")
+                buffer.flush()
+                buffer.raw.end(self.FLUSH_FRAME)
+            except ValueError:
+                if not buffer.raw.closed:  # by another thread
+                    raise
         try:
             if self._mode == _READ and not _PUTS_METHODS_ON_OBJECTS:
                 # PyPy's io.BufferedReader crashes if it is closed while another thread reads from it
-                self._buffer.raw.close()
-            elif self._buffer is not None:
-                self._buffer.close()
+                buffer.raw.close()
+            elif buffer is not None:
+                buffer.close()
         finally:
             self._mode = _CLOSED
             self.closed = True  # type: ignore[misc]
@@ -376,7 +468,10 @@ class ZstdFile(io.BufferedIOBase):
     def __del__(self) -> None:
         # Where methods are on the objects, a file that nobody closed is closed with the last of them in use.
         if not _PUTS_METHODS_ON_OBJECTS and getattr(self, "_mode", _CLOSED) == _WRITE:
-            self.close()
+            try:
+                self.close()
+            except Exception:
+                self._buffer.__del__()  # tries once more and lets go of the file
 
     def _check_can_read(self) -> None:
         if self._mode != _READ:
@@ -400,11 +495,25 @@ class ZstdFile(io.BufferedIOBase):
         if self._mode != _WRITE:
             self._check_not_closed()
             raise io.UnsupportedOperation("File not open for writing")
+        if self._keeps_all:
+            return self._write_or_keep(data)
         size: int = self._buffer.write(data)
         self._buffer.raw.begin()
         if _PUTS_METHODS_ON_OBJECTS and type(self).write is ZstdFile.write:
             self.write = self._buffer.write  # type: ignore[method-assign]
         return size
+
+    def _write_or_keep(self, data: Any) -> int:
+        """Write for an io.TextIOWrapper, which forgets what a write() that failed got: keep that for the next call."""
+        kept = self._kept = b"".join((self._kept, data))
+        try:
+            self._buffer.write(kept)
+        except BlockingIOError as exc:
+            self._kept = kept[exc.characters_written :]
+            raise
+        self._kept = b""
+        self._buffer.raw.begin()
+        return len(data)
 
     def flush(self, mode: int = FLUSH_BLOCK) -> None:
         """
@@ -419,6 +528,8 @@ class ZstdFile(io.BufferedIOBase):
         if mode not in (self.FLUSH_BLOCK, self.FLUSH_FRAME):
             raise ValueError("Invalid mode argument, expected either ZstdFile.FLUSH_FRAME or ZstdFile.FLUSH_BLOCK")
         self.__dict__.pop("write", None)  # the next write looks again whether it begins a frame
+        if self._kept:
+            self._write_or_keep(b"")
         self._buffer.flush()
         self._buffer.raw.end(int(mode))
 
@@ -561,6 +672,10 @@ def make_open(file_type: type[ZstdFile]) -> Any:
             return binary_file
         text_file = text_type(binary_file, encoding, errors, newline)
         text_file._CHUNK_SIZE = TEXT_CHUNK_SIZE
+        if binary_file._mode == _WRITE:
+            binary_file._keeps_all = True
+            if not JIT:  # PyPy finalizes what is above first
+                binary_file._buffer.raw.leave_to(text_file)
         return text_file
 
     open.__module__ = file_type.__module__

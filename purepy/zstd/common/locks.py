@@ -7,6 +7,12 @@ from _thread import RLock
 from typing import Any
 
 
+def refuse_second_init(thing: Any) -> None:
+    """Raise RuntimeError if an object has its lock: __init__() would take from a call under way what it works on."""
+    if hasattr(thing, "_lock"):
+        raise RuntimeError(f"{type(thing).__name__} is initialized once")
+
+
 class Exclusive:
     """
     Base of an object whose methods wait for each other.
@@ -18,6 +24,7 @@ class Exclusive:
     __slots__ = ("_lock",)
 
     def __init__(self) -> None:
+        refuse_second_init(self)
         # An RLock for what it knows, its owner; being asked twice by it is refused.
         self._lock: Any = RLock()
 

@@ -12,6 +12,8 @@ import threading
 from collections.abc import Hashable
 from typing import Any, Callable, NoReturn, Union
 
+from purepy.zstd.common.locks import refuse_second_init
+
 MAGIC = b"\x37\xa4\x30\xec"
 """First bytes of a dictionary with tables and an id (RFC 8878, section 5); any other content is raw."""
 
@@ -46,6 +48,7 @@ class ZstdDict:
     __slots__ = ("__weakref__", "_cache", "_content", "_id", "_lock")
 
     def __init__(self, dict_content: Any, /, *, is_raw: bool = False) -> None:
+        refuse_second_init(self)
         content = as_bytes(dict_content)
         if len(content) < 8:
             raise ValueError("Zstandard dictionary content too short (must have at least eight bytes)")

@@ -320,9 +320,9 @@ class ZstdDecompressor(Exclusive):
     )
 
     def __init__(self, zstd_dict: Any = None, options: Any = None, *, multi_frame: bool = False) -> None:
+        super().__init__()
         self._settings = Settings(zstd_dict, options)
         self._multi_frame = bool(multi_frame)
-        super().__init__()
         self._reset()
 
     def _reset(self) -> None:

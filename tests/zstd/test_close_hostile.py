@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""close() that fails: it may be tried again, nothing is lost, and until it succeeds the frame has no end."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import io
+import os
+import pathlib
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import pytest
+from threads import run_threads, switching
+
+RANDOM = random.Random(3).randbytes(200_000)
+TAIL = b"the tail"
+
+
+class Target(io.RawIOBase):
+    """A file whose calls of write() or flush() fail by a plan: an exception to raise for each, or None."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.write_plan: list[BaseException | None] = []
+        self.flush_plan: list[BaseException | None] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        failure = self.write_plan.pop(0) if self.write_plan else None
+        if failure is not None:
+            raise failure
+        self.pieces.append(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        failure = self.flush_plan.pop(0) if self.flush_plan else None
+        if failure is not None:
+            raise failure
+
+    @property
+    def content(self) -> bytes:
+        return b"".join(self.pieces)
+
+
+def full() -> OSError:
+    return OSError(errno.ENOSPC, "no room")
+
+
+def is_whole(zstd: ModuleType, content: bytes) -> bool:
+    try:
+        zstd.ZstdFile(io.BytesIO(content)).read()
+    except (EOFError, zstd.ZstdError):
+        return False
+    return True
+
+
+FAILURES: dict[str, Callable[[], list[BaseException | None]]] = {
+    "full twice": lambda: [full(), full()],
+    "full five times": lambda: [full() for _ in range(5)],
+    "interrupted": lambda: [KeyboardInterrupt()],
+    "interrupted later": lambda: [None, KeyboardInterrupt()],
+    "full after a while": lambda: [None, full(), full(), full()],
+    "would block": lambda: [BlockingIOError(errno.EAGAIN, "full", 0), BlockingIOError(errno.EAGAIN, "full", 0)],
+}
+
+
+@pytest.mark.parametrize("failures", FAILURES.values(), ids=FAILURES)
+@pytest.mark.parametrize("parts", [[RANDOM, TAIL], [TAIL], [TAIL, RANDOM], [RANDOM[:60_000]] * 9 + [TAIL]])
+def test_failed_close_may_be_tried_again(
+    zstd: ModuleType, failures: Callable[[], list[BaseException | None]], parts: list[bytes]
+) -> None:
+    target = Target()
+    file = zstd.ZstdFile(target, "w")
+    target.write_plan = failures()
+    for part in parts:
+        rest = part
+        while rest:
+            try:
+                assert file.write(rest) == len(rest)
+                break
+            except BlockingIOError as exc:
+                rest = rest[exc.characters_written :]
+            except (OSError, KeyboardInterrupt):
+                continue  # such a write has taken nothing
+    failed = 0
+    while True:
+        try:
+            file.close()
+            break
+        except (OSError, KeyboardInterrupt):
+            failed += 1
+            assert not file.closed
+            if target.write_plan:
+                assert not is_whole(zstd, target.content)
+    assert file.closed
+    assert zstd.decompress(target.content) == b"".join(parts)
+    assert failed or len(parts) > 1 or len(failures()) < 2 or failures()[0] is None
+
+
+def test_file_goes_on_after_a_failed_close(zstd: ModuleType) -> None:
+    target = Target()
+    file = zstd.ZstdFile(target, "w")
+    file.write(b"first ")
+    target.write_plan = [full()]
+    with pytest.raises(OSError, match="no room"):
+        file.close()
+    assert file.write(b"second") == 6
+    file.close()
+    file.close()
+    assert zstd.decompress(target.content) == b"first second"
+    with pytest.raises(ValueError, match="closed"):
+        file.write(b"third")
+
+
+def test_failing_flush_of_the_file_is_tried_again(zstd: ModuleType) -> None:
+    target = Target()
+    file = zstd.ZstdFile(target, "w")
+    file.write(TAIL)
+    target.flush_plan = [full(), full()]
+    for call in (file.flush, file.flush):
+        with pytest.raises(OSError, match="no room"):
+            call()
+    target.flush_plan = [full()]
+    with pytest.raises(OSError, match="no room"):
+        file.close()
+    file.close()
+    assert not target.flush_plan
+    assert zstd.decompress(target.content) == TAIL
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_file_that_is_given_up_has_no_end(zstd: ModuleType, is_closed: bool) -> None:
+    """Whether a failed close() was not tried again, or there was none, and whichever of the last tries work."""
+    for failures in range(1, 8):
+        target = Target()
+        file = zstd.ZstdFile(target, "w")
+        file.write(RANDOM)
+        file.write(TAIL)
+        target.write_plan = [full() for _ in range(failures)]
+        if is_closed:
+            while target.write_plan:
+                with suppress(OSError):
+                    file.close()
+        del file
+        for _ in range(3):
+            gc.collect()
+        assert not is_whole(zstd, target.content) or zstd.decompress(target.content) == RANDOM + TAIL
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("mode", ["w", "wt"])
+def test_descriptor_is_closed_with_a_file_that_is_given_up(zstd: ModuleType, mode: str) -> None:
+    def fail() -> int:
+        file = zstd.open("/dev/full", mode)
+        number: int = file.fileno()
+        file.write(TAIL.decode() if mode == "wt" else TAIL)
+        for _ in range(2):
+            with suppress(OSError):
+                file.close()
+            assert not file.closed
+            os.fstat(number)
+        return number
+
+    number = fail()
+    for _ in range(9):  # the finalizers of PyPy run one after the other
+        gc.collect()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(number)
+
+
+def test_compressor_that_failed_ends_no_frame(zstd: ModuleType) -> None:
+    """What it had not given is lost, so that neither the file nor what is closed again may look whole."""
+    target = Target()
+    file = zstd.ZstdFile(target, "w")
+    file.write(RANDOM)
+    compressor = file._buffer.raw.compressor
+
+    class Failing:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(compressor, name)
+
+        def flush(self, mode: int) -> bytes:
+            compressor.flush()
+            file._buffer.raw.compressor = compressor
+            raise MemoryError
+
+    file.write(TAIL)
+    file._buffer.raw.compressor = Failing()
+    with pytest.raises(MemoryError):
+        file.close()
+    for call in (file.close, file.close, partial(file.flush, file.FLUSH_FRAME)):
+        with pytest.raises(zstd.ZstdError, match="failed before"):
+            call()
+    assert not is_whole(zstd, target.content)
+    file._buffer.raw._refused = True
+    file._buffer.close()  # as dropping it does
+    file.close()
+    assert file.closed
+    assert not is_whole(zstd, target.content)
+
+
+def test_text(zstd: ModuleType) -> None:
+    """io.TextIOWrapper forgets what a write() that failed got; whether a failed one of its own took, it alone knows."""
+    for failures in (1, 2, 3, 5, 8):
+        target = Target()
+        file = zstd.open(target, "wt", encoding="utf-8")
+        target.write_plan = [None] * (failures % 3) + [full() for _ in range(failures)]
+        taken = []
+        for number in range(100):
+            try:
+                file.write(f"{number} {RANDOM[number * 900 : number * 900 + 900].hex()}\n")
+                taken.append(number)
+            except OSError:
+                assert not is_whole(zstd, target.content)
+        while True:
+            try:
+                file.close()
+                break
+            except OSError:
+                assert not target.write_plan or not is_whole(zstd, target.content)
+        assert file.closed
+        lines = [line.split() for line in zstd.decompress(target.content).decode().splitlines()]
+        found = [int(number) for number, _ in lines]
+        assert found == sorted(set(found))
+        assert set(taken) <= set(found)
+        assert all(bytes.fromhex(data) == RANDOM[int(number) * 900 :][:900] for number, data in lines)
+
+
+def test_threads_flush_and_close(zstd: ModuleType, tmp_path: pathlib.Path) -> None:
+    """Whoever writes or flushes meanwhile gets a ValueError at most, and what was taken is there in one piece each."""
+    for turn in range(20):
+        path = tmp_path / str(turn)
+        file = zstd.ZstdFile(path, "w")
+        taken: list[int] = []
+
+        def write(file: Any = file, taken: list[int] = taken) -> None:
+            for number in range(400):
+                try:
+                    file.write(b"%d;" % number * (1000 if number % 30 == 7 else 1))
+                except ValueError:
+                    return
+                taken.append(number)
+
+        def flush(file: Any = file) -> None:
+            try:
+                for _ in range(30):
+                    file.flush()
+            except ValueError:
+                pass
+            file.close()
+            file.close()
+
+        with switching(1e-5):
+            failures = run_threads(write, flush, flush)
+        file.close()
+        assert not failures
+        expected = b"".join(b"%d;" % number * (1000 if number % 30 == 7 else 1) for number in taken)
+        content = zstd.decompress(path.read_bytes())
+        if isinstance(file._buffer, io.BufferedWriter):  # whose close() a write() may slip into, in any file of Python
+            assert expected.startswith(content)
+        else:
+            assert content == expected
