@@ -40,7 +40,7 @@ def pin(thing: Any) -> Pin | None:
 
 
 def pin_for_good(thing: Any) -> None:
-    """Keep an object, and all that it holds, to the very end of the interpreter."""
+    """Keep an object for as long as the process lives: what is needed to free what is pinned."""
     if _IS_NEEDED:
         _pinned[next(_numbers)] = thing
 
@@ -48,6 +48,8 @@ def pin_for_good(thing: Any) -> None:
 if _IS_NEEDED:
     # For the interpreter's last collection all modules are garbage, and so would be this table, and what is pinned in
     # it finalized with the rest, in any order. What the collector itself refers to never is. It calls the method
-    # before and after each collection; with what it calls it with that finds nothing and does nothing.
-    gc.callbacks.append(_pinned.get)
+    # before and after each collection; with what it calls it with that finds nothing and does nothing. When the
+    # collector itself ends, the table lives on, since it holds itself: whoever still holds a Pin may drop it.
+    gc.callbacks.append(_pinned.get)  # type: ignore[arg-type]
+    pin_for_good(_pinned)
     pin_for_good(Pin)

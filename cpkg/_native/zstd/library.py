@@ -62,6 +62,8 @@ class _Kept(threading.local):
     def __init__(self) -> None:
         self.cctxs: list[Any] = []
         self.dctxs: list[Any] = []
+        # finalizers that run as the interpreter ends take from them
+        self._pins = pin(self.cctxs), pin(self.dctxs)
 
 
 class Library:
@@ -79,7 +81,7 @@ class Library:
         self.new_nonzero = ffi.new_allocator(should_clear_after_alloc=False)
         self.level_bounds = (lib.ZSTD_minCLevel(), lib.ZSTD_maxCLevel())
         self._kept = _Kept()
-        pin_for_good(self)  # finalizers that run as the interpreter ends take contexts that are kept
+        pin_for_good(lib)  # a library that is closed cannot free its contexts any more
 
     # errors
 

@@ -22,7 +22,7 @@ from typing import Any, Callable, ClassVar
 from purepy._jit import JIT
 from purepy._writing import write_some
 from purepy.errors import ZstdError
-from purepy.zstd.common.buffering import BuilderWriter, PlainWriter
+from purepy.zstd.common.buffering import BuilderWriter, PlainWriter, is_closed_from_above
 from purepy.zstd.common.stream_functions import release
 
 BUFFER_SIZE = 128 << 10
@@ -467,7 +467,9 @@ class ZstdFile(io.BufferedIOBase):
 
     def __del__(self) -> None:
         # Where methods are on the objects, a file that nobody closed is closed with the last of them in use.
-        if not _PUTS_METHODS_ON_OBJECTS and getattr(self, "_mode", _CLOSED) == _WRITE:
+        if _PUTS_METHODS_ON_OBJECTS or getattr(self, "_mode", _CLOSED) != _WRITE:
+            return
+        if not is_closed_from_above(self._buffer.raw):
             try:
                 self.close()
             except Exception:
@@ -674,8 +676,7 @@ def make_open(file_type: type[ZstdFile]) -> Any:
         text_file._CHUNK_SIZE = TEXT_CHUNK_SIZE
         if binary_file._mode == _WRITE:
             binary_file._keeps_all = True
-            if not JIT:  # PyPy finalizes what is above first
-                binary_file._buffer.raw.leave_to(text_file)
+            binary_file._buffer.raw.leave_to(text_file)
         return text_file
 
     open.__module__ = file_type.__module__

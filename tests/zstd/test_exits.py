@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Writers that nobody closes, in every kind of cycle: collected, or still open as the interpreter ends.
+
+One process opens one writer of each kind, so that all of it costs little more than to start an interpreter or two.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+from types import ModuleType
+
+import pytest
+from processes import run_alone
+
+# Functions get a writer, binary or text, and tie it into something; what one returns is kept if the case says so.
+CYCLES = """
+import csv, functools, gc, io, os, sys, threading, types
+
+class Owner:
+    pass
+
+class Logging:
+    def __init__(self, file):
+        self.file = file
+        self.itself = self
+    def __del__(self):
+        self.seen = self.file.closed
+
+def itself(file):
+    file.me = file
+
+def own_method(file):
+    file.method = file.write
+
+def in_a_list(file):
+    held = [file]
+    held.append(held)
+    file.held = held
+
+def owner(file):
+    made = Owner()
+    made.file, made.writing, file.owner = file, file.write, made
+
+def finalized_owner(file):
+    file.owner = Logging(file)
+
+def closure(file):
+    def write(data):
+        file.write(data)
+    file.write_more = write
+
+def generator(file):
+    def lines():
+        while True:
+            file.write((yield))
+    file.lines = lines()
+    next(file.lines)
+
+def partial(file):
+    file.part = functools.partial(print, file=file)
+
+def exception(file):
+    try:
+        raise ValueError(file)
+    except ValueError as exc:
+        file.failure = exc
+
+def in_a_class(file):
+    made = type("Made", (), {"file": file})
+    file.made = made()
+
+def module(file):
+    made = types.ModuleType("made")
+    made.file = file
+    file.made = made
+    sys.modules["made_" + str(id(file))] = made
+
+def thread(file):
+    worker = threading.Thread(target=itself, args=(file,))
+    worker.start()
+    worker.join()
+    file.worker = worker
+
+def thread_local(file):
+    made = threading.local()
+    made.file = file
+    file.local = made
+
+def rows(file):
+    file.rows = csv.writer(file)
+
+def wrapped(file):
+    file.other = io.TextIOWrapper(file, "utf-8")
+    file.other.write("")
+    file.other.detach()
+    file.again = file
+
+def below(file):
+    file.buffer.above = file
+
+TIES = [itself, own_method, in_a_list, owner, finalized_owner, closure, generator, partial, exception, in_a_class,
+        module, thread, thread_local]
+TEXT = "line of text \\u00e9\\n"
+
+def write(path, tie, is_text, size):
+    if is_text:
+        file = zstd.open(path, "wt", encoding="utf-8", newline="\\n")
+        for _ in range(size):
+            file.write(TEXT)
+    else:
+        file = zstd.open(path, "w")
+        for _ in range(size):
+            file.write(TEXT.encode())
+    tie(file)
+    return file
+
+def write_all(folder):
+    made = []
+    for size in (1, 10000):
+        for tie in TIES:
+            for is_text in (False, True):
+                made.append(write(os.path.join(folder, f"{tie.__name__}-{is_text}-{size}"), tie, is_text, size))
+        made.append(write(os.path.join(folder, f"rows-True-{size}"), rows, True, size))
+        made.append(write(os.path.join(folder, f"below-True-{size}"), below, True, size))
+        made.append(write(os.path.join(folder, f"wrapped-False-{size}"), wrapped, False, size))
+        made.append(write(os.path.join(folder, f"loose-True-{size}"), id, True, size))
+        made.append(write(os.path.join(folder, f"loose-False-{size}"), id, False, size))
+    return made
+"""
+
+ENDINGS = {
+    "collected": """
+gc.disable()
+made = write_all(folder)
+for name in [name for name in sys.modules if name.startswith("made_")]:
+    del sys.modules[name]
+del made
+for _ in range(20):  # the finalizers of PyPy run one after the other
+    gc.collect()
+sys.stdout.flush()
+os._exit(0)
+""",
+    "dropped": """
+write_all(folder)
+""",
+    "kept": """
+made = write_all(folder)
+""",
+    "kept elsewhere": """
+import builtins
+builtins.made = write_all(folder)
+""",
+    "kept by the module": """
+zstd.made = write_all(folder)
+""",
+    "in a thread": """
+def work():
+    global made
+    made = write_all(folder)
+worker = threading.Thread(target=work)
+worker.start()
+worker.join()
+""",
+}
+COUNT = 2 * (2 * 13 + 5)
+LINE = "line of text é\n".encode()
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_writer_that_nobody_closes_is_whole(zstd: ModuleType, ending: str, tmp_path: pathlib.Path) -> None:
+    code = f"{CYCLES}\nfolder = {str(tmp_path)!r}\n{ENDINGS[ending]}"
+    result = run_alone(zstd, "zstd", code)
+    assert result.returncode == 0, result.stderr
+    assert not result.stderr
+    found = {}
+    for path in tmp_path.iterdir():
+        size = int(path.name.rpartition("-")[2])
+        content = path.read_bytes()
+        if ending == "collected" or sys.implementation.name == "cpython":
+            try:
+                whole = zstd.decompress(content) if content else b""
+            except zstd.ZstdError as exc:
+                whole = repr(exc).encode()
+        else:  # PyPy ends without finalizers, and flushes files
+            whole = zstd.ZstdDecompressor().decompress(content)
+        found[path.name] = "whole" if whole == LINE * size else whole[:60]
+    assert found == dict.fromkeys(found, "whole")
+    assert len(found) == COUNT
