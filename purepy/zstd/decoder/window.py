@@ -101,7 +101,7 @@ class Window:
         data = self.data
         del data[self.end :]
         self.data = bytearray()
-        return b"".join((data,))
+        return bytes(data)
 
 
 def _move(source: bytearray, start: int, target: bytearray, count: int) -> None:
