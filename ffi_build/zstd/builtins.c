@@ -347,7 +347,7 @@ static int measure_frame(const unsigned char *src, const unsigned char *end, int
         unsigned type = block >> 1 & 3;
         uint64_t length = block >> 3;
         is_last = block & 1;
-        if (type == 3) {
+        if (type == 3 || length > block_max) { /* libzstd takes longer ones if it decompresses at once, and not in parts */
             return -1;
         }
         reach += type == 2 ? block_max : length;

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small frames with one byte changed: all ways to decompress, of all backends, take the same ones."""
+
+from __future__ import annotations
+
+import io
+import random
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Callable
+
+from backends import available
+from zstd_data import FRAME_ABC, FRAME_ABC_UNSIZED, TEXT
+
+STEP = 4 if sys.implementation.name == "pypy" else 1
+"""One in how many is tried: a file of its own for each costs more there."""
+
+
+def unsized(zstd: ModuleType, content: bytes, options: dict[int, int]) -> bytes:
+    compressor = zstd.ZstdCompressor(options=options)
+    return compressor.compress(content) + compressor.flush()
+
+
+def one_shot(zstd: ModuleType, data: bytes) -> bytes:
+    return zstd.decompress(data)
+
+
+def limited(zstd: ModuleType, data: bytes) -> bytes:
+    return zstd.decompress(data, max_output_size=1 << 20)
+
+
+def into(zstd: ModuleType, data: bytes) -> bytes:
+    memory = bytearray(1 << 17)
+    return bytes(memory[: zstd.decompress_into(data, memory)])
+
+
+def stream(zstd: ModuleType, data: bytes) -> bytes:
+    decompressor = zstd.ZstdDecompressor(multi_frame=True)
+    content = decompressor.decompress(data)
+    while not decompressor.needs_input:
+        content += decompressor.decompress(b"")
+    if not decompressor.eof:
+        raise zstd.ZstdError("truncated")
+    return content
+
+
+def file(zstd: ModuleType, data: bytes) -> bytes:
+    with zstd.open(io.BytesIO(data)) as opened:
+        return opened.read()
+
+
+WAYS = [one_shot, limited, into, stream, file]
+VALUES = [0, 1, 2, 10, 33, 58, 77, 128, 200, 250, 255]
+
+
+def result(zstd: ModuleType, way: Callable[[ModuleType, bytes], bytes], data: bytes) -> bytes | None:
+    try:
+        return way(zstd, data)
+    except (zstd.ZstdError, EOFError):
+        return None
+
+
+def frames(zstd: ModuleType) -> list[bytes]:
+    repeated = b"abcdefgh" * 40
+    noise = bytes(random.Random(3).choices(range(256), k=1500))
+    contents = [b"", b"a", bytes(3000), repeated, TEXT[:300], noise, noise + bytes(3000) + noise[:700]]
+    found = [FRAME_ABC, FRAME_ABC_UNSIZED]
+    for content in contents:
+        for options in ({}, {201: 1}, {101: 10}):
+            found += [zstd.compress(content, options=options), unsized(zstd, content, options)]
+    return list(dict.fromkeys(found))
+
+
+def mutants(frame: bytes) -> Iterator[bytes]:
+    """Yield the frame with one of its first or last bytes changed."""
+    for at in sorted({*range(min(20, len(frame))), *range(max(0, len(frame) - 8), len(frame))}):
+        for value in VALUES:
+            if value != frame[at]:
+                yield frame[:at] + bytes([value]) + frame[at + 1 :]
+
+
+def test_every_way_takes_the_same(zstd: ModuleType) -> None:
+    """The pure backend is stricter here and there, but takes nothing that another refuses or reads otherwise."""
+    reference = available("zstd").get("dlopen", zstd)
+    taken = refused = 0
+    for number, frame in enumerate(frames(reference)):
+        for data in list(mutants(frame))[number % STEP :: STEP]:
+            found = {way.__name__: result(zstd, way, data) for way in WAYS}
+            expected = result(reference, one_shot, data)
+            assert len(set(found.values())) == 1, (data.hex(), found)
+            content = found["one_shot"]
+            assert content == expected or (content is None and zstd.BACKEND == "pure"), (data.hex(), content, expected)
+            taken += content is not None
+            refused += content is None
+    assert taken > 50
+    assert refused > 500
