@@ -36,6 +36,9 @@ _MAP: Final = [bytes([0x80 | n]) for n in range(16)]
 RUN: Final = 16
 """Lists of fewer items are not worth a loop of their own."""
 
+_PIECE: Final = 4096
+"""Items that are copied at once: large objects take PyPy longer than their size."""
+
 Builder = Any  # has append(bytes)
 
 # A container that is open around the current one: (whether it is a map, its iterator, itself, its length).
@@ -145,6 +148,27 @@ def write_run(out: Builder, items: Iterator[Any], kind: type) -> Iterator[Any]:
     return items
 
 
+def _write_long(out: Builder, items: Any, length: int) -> Iterator[Any]:
+    """Append the leading items of a list of `length` items as `write_run` does; return the others."""
+    kind = type(next(iter(items), None))
+    if kind is not float and kind is not int and kind is not str:
+        return iter(_copied(items, 0, length))
+    for begin in range(0, length, _PIECE):
+        end = min(begin + _PIECE, length)
+        others = write_run(out, iter(_copied(items, begin, end)), kind)
+        for item in others:
+            return chain((item,), others, _copied(items, end, length))
+    return iter(())
+
+
+def _copied(items: Any, begin: int, end: int) -> Any:
+    """Return those items, safe from other threads; RuntimeError if there are fewer."""
+    copied = items[begin:end]
+    if len(copied) != end - begin:
+        raise changed("list")
+    return copied
+
+
 def write_plain(
     out: Builder,
     obj: Any,
@@ -157,8 +181,9 @@ def write_plain(
     Append the packed form of `obj`, which lies below `depth` containers.
 
     `tuple_type` is tuple, or list where tuples are not packed as arrays. `other(out, obj, depth)` packs the objects of
-    all other types; it may run code that changes the container it came from, which is an error then.
-    Raises ValueError where containers are nested deeper than `max_depth`.
+    all other types; it may run code that changes the container it came from, which is an error then. Another thread
+    may do so at any moment: lists are copied, and the pairs of dicts counted (their iterators notice the rest), so that
+    a header tells what follows. Raises ValueError where containers are nested deeper than `max_depth`.
     """
     stack: list[Frame] = []
     max_open = max_depth - depth
@@ -171,14 +196,13 @@ def write_plain(
     while True:
         if in_map:
             for key, value in items:
+                length -= 1
                 if type(key) is str:
                     packed = utf8(key)
                     out.append(_STR[len(packed)] if len(packed) <= 0xFF else str_header(len(packed)))
                     out.append(packed)
                 else:
                     other(out, key, depth + len(stack))
-                    if len(node) != length:
-                        raise changed("dictionary")
                 kind = type(value)
                 if kind is str:
                     packed = utf8(value)
@@ -191,8 +215,6 @@ def write_plain(
                         out.append(int_bytes(value))
                     else:
                         other(out, value, depth + len(stack))
-                        if len(node) != length:
-                            raise changed("dictionary")
                 elif kind is float:
                     out.append(b"\xcb")
                     out.append(write_f64(value))
@@ -205,20 +227,26 @@ def write_plain(
                 elif kind is dict:
                     if len(stack) >= max_open:
                         raise ValueError("recursion limit exceeded.")
-                    out.append(map_header(len(value)))
                     stack.append((True, items, node, length))
-                    node = value
+                    node = None
                     length = len(value)
+                    out.append(map_header(length))
                     items = iter(value.items())
                     break
                 elif kind is list or kind is tuple_type:
                     if len(stack) >= max_open:
                         raise ValueError("recursion limit exceeded.")
-                    out.append(array_header(len(value)))
                     stack.append((True, items, node, length))
                     node = value
                     length = len(value)
-                    items = iter(value) if length < RUN else write_run(out, iter(value), type(value[0]))
+                    if length < RUN:
+                        value = value[:]
+                        length = len(value)
+                        out.append(array_header(length))
+                        items = iter(value)
+                    else:
+                        out.append(array_header(length))
+                        items = _write_long(out, value, length)
                     in_map = False
                     break
                 elif kind is bytes:
@@ -226,15 +254,11 @@ def write_plain(
                     out.append(value)
                 else:
                     other(out, value, depth + len(stack))
-                    if len(node) != length:
-                        raise changed("dictionary")
                 key = value = kind = packed = None
             else:
-                if len(node) != length:
+                if length:
                     raise changed("dictionary")
                 in_map, items, node, length = stack.pop()
-                if len(node) != length:
-                    raise changed("dictionary" if in_map else "list")
         else:
             for value in items:
                 kind = type(value)
@@ -263,21 +287,27 @@ def write_plain(
                 elif kind is dict:
                     if len(stack) >= max_open:
                         raise ValueError("recursion limit exceeded.")
-                    out.append(map_header(len(value)))
                     stack.append((False, items, node, length))
-                    node = value
+                    node = None
                     length = len(value)
+                    out.append(map_header(length))
                     items = iter(value.items())
                     in_map = True
                     break
                 elif kind is list or kind is tuple_type:
                     if len(stack) >= max_open:
                         raise ValueError("recursion limit exceeded.")
-                    out.append(array_header(len(value)))
                     stack.append((False, items, node, length))
                     node = value
                     length = len(value)
-                    items = iter(value) if length < RUN else write_run(out, iter(value), type(value[0]))
+                    if length < RUN:
+                        value = value[:]
+                        length = len(value)
+                        out.append(array_header(length))
+                        items = iter(value)
+                    else:
+                        out.append(array_header(length))
+                        items = _write_long(out, value, length)
                     break
                 elif kind is bytes:
                     out.append(bin_header(len(value)))
@@ -293,5 +323,3 @@ def write_plain(
                 if not stack:
                     return
                 in_map, items, node, length = stack.pop()
-                if len(node) != length:
-                    raise changed("dictionary" if in_map else "list")

@@ -12,6 +12,10 @@ with the pure codec's loop instead, so that the room, its position and its flags
 Text is not looked at while it is stored. C looks for surrogates in a room that has text beyond ASCII before its bytes
 leave it, and before anything else can happen that a caller sees: a hook, another error.
 
+Another thread may change a container while it is packed. What follows a header is counted, and where that is not what
+the header says, the message is given up. The count is in C's memory, too: PyPy makes an object of an int that paths of
+a loop have in common.
+
 All of this works on CPython too, where the tests use it, but is not fast there.
 """
 
@@ -51,8 +55,9 @@ PIECE: Final = 4096
 _AT: Final = 0  # where the next byte goes
 _TEXT: Final = 1  # whether the room has text beyond ASCII
 _NUMBER: Final = 2  # a double whose bits are taken
+_LEFT: Final = 3  # how many items or pairs of the container at hand are still to come
 
-_owner: Final = (ffi.new("unsigned char[]", ROOM), ffi.new("int64_t[3]"), ffi.new("int64_t[]", PIECE))
+_owner: Final = (ffi.new("unsigned char[]", ROOM), ffi.new("int64_t[4]"), ffi.new("int64_t[]", PIECE))
 _room: Final = ffi.cast("unsigned char *", _owner[0])
 _window: Final = ffi.buffer(_owner[0], ROOM)
 _state: Final = ffi.cast("int64_t *", _owner[1])
@@ -273,24 +278,28 @@ def _put_map(out: _Output, length: int) -> None:
 
 
 def _put_numbers(out: _Output, items: list[Any]) -> bool:
-    """Pack the items of a list that PyPy stores as bare ints or floats; return whether it does."""
+    """Pack a list that PyPy stores as bare ints or floats, its header too; return whether it does."""
     kind = list_kind(items)
     if kind == "IntegerListStrategy":
-        for begin in range(0, len(items), PIECE):
-            if _state[_AT] + 9 * min(len(items) - begin, PIECE) > _FULL:
+        length = len(items)
+        _put_array(out, length)
+        for begin in range(0, length, PIECE):
+            if _state[_AT] + 9 * min(length - begin, PIECE) > _FULL:
                 _flush(out)
             i = 0
-            for item in items[begin : begin + PIECE]:
+            for item in _piece(items, begin, length, kind):
                 _ints[i] = item
                 i += 1
             _state[_AT] += _write_ints(_ints, i, _room + _state[_AT])
         return True
     if kind == "FloatListStrategy":
-        for begin in range(0, len(items), PIECE):
-            if _state[_AT] + 9 * min(len(items) - begin, PIECE) > _FULL:
+        length = len(items)
+        _put_array(out, length)
+        for begin in range(0, length, PIECE):
+            if _state[_AT] + 9 * min(length - begin, PIECE) > _FULL:
                 _flush(out)
             i = 0
-            for item in items[begin : begin + PIECE]:
+            for item in _piece(items, begin, length, kind):
                 _floats[i] = item
                 i += 1
             _state[_AT] += _write_doubles(_floats, i, _room + _state[_AT])
@@ -298,33 +307,47 @@ def _put_numbers(out: _Output, items: list[Any]) -> bool:
     return False
 
 
+def _piece(items: list[Any], begin: int, length: int, kind: str) -> list[Any]:
+    """Return the next numbers of a list; RuntimeError if another thread has made another list of it."""
+    end = min(begin + PIECE, length)
+    piece = items[begin:end]
+    if len(piece) != end - begin or list_kind(piece) != kind:
+        raise changed("list")
+    return piece
+
+
 def _put_run(out: _Output, items: Iterator[Any], kind: type) -> Iterator[Any]:
     """Pack the leading items of a list as `purepy.msgpack.plain_writer.write_run` does; return the others."""
+    done = 0
     if kind is str:
         for item in items:
             if type(item) is not str:
+                _state[_LEFT] -= done
                 return chain((item,), items)
+            done += 1
             if _state[_AT] > _FULL:
                 _flush(out)
             _put_text(out, item)
     elif kind is float:
         for item in items:
             if type(item) is not float:
+                _state[_LEFT] -= done
                 return chain((item,), items)
+            done += 1
             if _state[_AT] > _FULL:
                 _flush(out)
             _put_float(item)
+    _state[_LEFT] -= done
     return items
 
 
-def _other(
-    out: _Output, obj: Any, depth: int, node: Any, length: int, in_map: bool, other: Callable[..., None]
-) -> None:
+def _other(out: _Output, obj: Any, depth: int, node: Any, other: Callable[..., None]) -> None:
     """Have an object packed that this loop does not know, and see whether that changed the container it is in."""
     _flush(out)
+    length = len(node)
     other(out, obj, depth)
     if len(node) != length:
-        raise changed("dictionary" if in_map else "list")
+        raise changed("dictionary" if type(node) is dict else "list")
 
 
 def _write(out: _Output, obj: Any, max_depth: int, tuple_type: type, other: Callable[..., None]) -> None:
@@ -333,17 +356,18 @@ def _write(out: _Output, obj: Any, max_depth: int, tuple_type: type, other: Call
     node: Any = (obj,)
     items: Any = iter(node)
     kind: Any
-    length = 1
+    _state[_LEFT] = 1
     in_map = False
     while True:
         if in_map:
             for key, value in items:
+                _state[_LEFT] -= 1
                 if _state[_AT] > _FULL:
                     _flush(out)
                 if type(key) is str:
                     _put_text(out, key)
                 else:
-                    _other(out, key, len(stack), node, length, True, other)
+                    _other(out, key, len(stack), node, other)
                 kind = type(value)
                 if kind is str:
                     _put_text(out, value)
@@ -352,7 +376,7 @@ def _write(out: _Output, obj: Any, max_depth: int, tuple_type: type, other: Call
                         _room[_state[_AT]] = value & 0xFF
                         _state[_AT] += 1
                     elif not _put_int(value):
-                        _other(out, value, len(stack), node, length, True, other)
+                        _other(out, value, len(stack), node, other)
                 elif kind is float:
                     _put_float(value)
                 elif value is None:
@@ -367,37 +391,41 @@ def _write(out: _Output, obj: Any, max_depth: int, tuple_type: type, other: Call
                 elif kind is dict:
                     if len(stack) >= max_depth:
                         raise ValueError("recursion limit exceeded.")
-                    _put_map(out, len(value))
-                    stack.append((True, items, node, length))
+                    stack.append((True, items, node, _state[_LEFT]))
                     node = value
                     length = len(value)
+                    _state[_LEFT] = length
+                    _put_map(out, length)
                     items = iter(value.items())
                     break
                 elif kind is list or kind is tuple_type:
                     if len(stack) >= max_depth:
                         raise ValueError("recursion limit exceeded.")
-                    _put_array(out, len(value))
                     if kind is list and len(value) >= _NUMBERS and _put_numbers(out, value):
                         continue
-                    stack.append((True, items, node, length))
+                    stack.append((True, items, node, _state[_LEFT]))
                     node = value
                     length = len(value)
-                    items = iter(value) if length < RUN else _put_run(out, iter(value), type(value[0]))
+                    _state[_LEFT] = length
+                    _put_array(out, length)
+                    items = iter(value) if length < RUN else _put_run(out, iter(value), type(next(iter(value), None)))
                     in_map = False
                     break
                 elif kind is bytes:
                     _put_bin(out, value)
                 else:
-                    _other(out, value, len(stack), node, length, True, other)
+                    _other(out, value, len(stack), node, other)
                 key = value = kind = None
             else:
-                if len(node) != length:
+                if _state[_LEFT]:
                     raise changed("dictionary")
                 in_map, items, node, length = stack.pop()
-                if len(node) != length:
-                    raise changed("dictionary" if in_map else "list")
+                _state[_LEFT] = length
+                if length < 0:
+                    raise changed("list")  # by a hook that appends to it each time: it would never end
         else:
             for value in items:
+                _state[_LEFT] -= 1
                 if _state[_AT] > _FULL:
                     _flush(out)
                 kind = type(value)
@@ -408,7 +436,7 @@ def _write(out: _Output, obj: Any, max_depth: int, tuple_type: type, other: Call
                         _room[_state[_AT]] = value & 0xFF
                         _state[_AT] += 1
                     elif not _put_int(value):
-                        _other(out, value, len(stack), node, length, False, other)
+                        _other(out, value, len(stack), node, other)
                 elif kind is float:
                     _put_float(value)
                 elif value is None:
@@ -423,34 +451,37 @@ def _write(out: _Output, obj: Any, max_depth: int, tuple_type: type, other: Call
                 elif kind is dict:
                     if len(stack) >= max_depth:
                         raise ValueError("recursion limit exceeded.")
-                    _put_map(out, len(value))
-                    stack.append((False, items, node, length))
+                    stack.append((False, items, node, _state[_LEFT]))
                     node = value
                     length = len(value)
+                    _state[_LEFT] = length
+                    _put_map(out, length)
                     items = iter(value.items())
                     in_map = True
                     break
                 elif kind is list or kind is tuple_type:
                     if len(stack) >= max_depth:
                         raise ValueError("recursion limit exceeded.")
-                    _put_array(out, len(value))
                     if kind is list and len(value) >= _NUMBERS and _put_numbers(out, value):
                         continue
-                    stack.append((False, items, node, length))
+                    stack.append((False, items, node, _state[_LEFT]))
                     node = value
                     length = len(value)
-                    items = iter(value) if length < RUN else _put_run(out, iter(value), type(value[0]))
+                    _state[_LEFT] = length
+                    _put_array(out, length)
+                    items = iter(value) if length < RUN else _put_run(out, iter(value), type(next(iter(value), None)))
                     break
                 elif kind is bytes:
                     _put_bin(out, value)
                 else:
-                    _other(out, value, len(stack), node, length, False, other)
+                    _other(out, value, len(stack), node, other)
                 value = kind = None
             else:
-                if len(node) != length:
+                if _state[_LEFT]:
                     raise changed("list")
                 if not stack:
                     return
                 in_map, items, node, length = stack.pop()
-                if len(node) != length:
-                    raise changed("dictionary" if in_map else "list")
+                _state[_LEFT] = length
+                if length < 0:
+                    raise changed("list")
