@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import pty
@@ -12,6 +13,7 @@ import signal
 import stat
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 from typing import Any
@@ -96,6 +98,17 @@ def open_terminal() -> tuple[int, int]:
         return pty.openpty()
     except OSError as exc:  # a chroot or container without /dev/pts
         pytest.skip(f"no terminal can be made here: {exc}")
+
+
+def wait_until_read(pipe: Any, seconds: float = 60) -> None:
+    """Return when the other end has read what was written to a pipe."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        waiting = fcntl.ioctl(pipe.fileno(), termios.FIONREAD, bytes(4))
+        if not any(waiting):
+            return
+        time.sleep(0.01)
+    raise AssertionError("nobody reads")
 
 
 def on_terminal(command: list[str], environment: dict[str, str], *, seconds: float = 60) -> tuple[int, str]:
@@ -191,7 +204,7 @@ def test_a_signal_while_reading(environment: dict[str, str], tmp_path: Path, num
     with process:
         process.stdin.write(b"[1,")
         process.stdin.flush()
-        time.sleep(1.5)  # for the interpreter to start; earlier than that Python itself answers
+        wait_until_read(process.stdin)  # earlier than that Python itself answers
         process.send_signal(number)
         _, error = process.communicate(timeout=30)
     assert process.returncode == status
