@@ -5,7 +5,7 @@ Fuzzer of whole backends of Zstandard against each other: every way to decompres
 An input is a row of frames: compressed by one of the backends, made by hand with headers of every shape, or
 skippable; cut or followed by something, sometimes; with a dictionary of any kind, limits, and cuts of the stream. The
 rule: what one backend makes of it in one way, all others make of it in every way: the same content, the same limit, or
-an error. The exceptions are those of docs/purepy_zstd.md, which are counted.
+an error. The exceptions are those of docs/purepy_zstd.md, which are counted. Dictionaries with errors are tried too.
 
 `python tests/fuzz/fuzz_zstd_backends.py --seconds 600` runs it as long as one likes; a failing case is printed with the
 seed that leads to it.
@@ -304,6 +304,49 @@ def check(backends: list[ModuleType], case: Case, trained: ZstdDict) -> str:
     return type(whole).__name__
 
 
+def changed_dictionary(rng: random.Random, content: bytes) -> ZstdDict:
+    """Change a trained dictionary in one to three places, more often in its tables."""
+    out = bytearray(content)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        at = 8 + rng.randrange(min(len(out) - 8, rng.choice((40, 150, 400))))
+        kind = rng.randrange(4)
+        if kind < 2:
+            out[at] ^= 1 << rng.randrange(8)
+        elif kind == 2:
+            out[at] = rng.choice((0, 1, 255, 128))
+        else:
+            del out[at : at + rng.randrange(1, 4)]
+    if rng.random() < 0.1:
+        del out[rng.randrange(8, 300) :]
+    return ZstdDict(out)
+
+
+def check_dictionary(rng: random.Random, backends: list[ModuleType], zstd_dict: ZstdDict) -> str:
+    """
+    Let each backend load a dictionary: all take it or none, and what one compresses with it all others decompress.
+
+    For compressing, older versions of libzstd refuse some whose tables lack a symbol.
+    """
+    found = rng.choice((zstd_dict.as_digested_dict, zstd_dict.as_undigested_dict))
+    content = rng.choice(SAMPLES) * rng.randrange(1, 4)
+    plain = backends[-1].compress(content)
+    loaded = [
+        (backend.BACKEND, tried(lambda backend=backend: backend.decompress(plain, found))) for backend in backends
+    ]
+    for name, result in loaded[1:]:
+        if not alike(loaded[0][1], result):
+            raise Disagreement(f"{loaded[0][0]} gives {shown(loaded[0][1])}, {name} {shown(result)}")
+    for maker in backends:
+        frame = tried(lambda maker=maker: maker.compress(content, rng.choice((1, 3, 5)), zstd_dict=found))
+        if isinstance(frame, Exception):
+            continue
+        for reader in backends:
+            result = tried(lambda reader=reader, frame=frame: reader.decompress(frame, found))
+            if result != content:
+                raise Disagreement(f"{maker.BACKEND} makes what {reader.BACKEND} takes for {shown(result)}")
+    return "dictionary taken" if loaded[0][1] == content else "dictionary refused"
+
+
 def run(backends: list[ModuleType], seconds: float, seed: int) -> Counter[str]:
     """Fuzz for a time; return how often each result came. Raises Disagreement with the case in its text."""
     rng = random.Random(seed)
@@ -312,10 +355,13 @@ def run(backends: list[ModuleType], seconds: float, seed: int) -> Counter[str]:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         case = make(rng, backends, trained)
+        changed = changed_dictionary(rng, trained.dict_content)
         try:
             results[check(backends, case, trained)] += 1
+            results[check_dictionary(rng, backends, changed)] += 1
         except Exception as exc:
-            raise Disagreement(f"{exc!r} (seed {seed}): {case!r}, {trained.dict_content!r}") from exc
+            contents = trained.dict_content, changed.dict_content
+            raise Disagreement(f"{exc!r} (seed {seed}): {case!r}, {contents!r}") from exc
     return results
 
 
