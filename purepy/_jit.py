@@ -47,6 +47,18 @@ else:
     int_add, int_lshift, int_mul, uint_rshift = _int_add, _int_lshift, _int_mul, _uint_rshift
 
 
+if JIT and not TYPE_CHECKING and sys.pypy_version_info < (8,):
+
+    def zeros(size):
+        # bytearray(size) takes twice the memory while it is made; on PyPy 8 this does.
+        return bytearray(1) * size
+else:
+
+    def zeros(size: int) -> bytearray:
+        """Return a bytearray of a size, made without other memory."""
+        return bytearray(size)
+
+
 # --- MessagePack: big-endian numbers, builders, UTF-8 -------------------------------------------------------------
 #
 # Readers take (data, position) and return a tuple of one number, as `struct.Struct.unpack_from` does: on CPython

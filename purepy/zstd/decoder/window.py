@@ -6,7 +6,7 @@ The window: what matches may copy from, that is the last bytes of output and bef
 
 from __future__ import annotations
 
-from purepy._jit import JIT
+from purepy._jit import JIT, zeros
 
 SLACK = 32
 """Bytes beyond a block's end that a loop may write while it copies whole words."""
@@ -67,8 +67,7 @@ class Window:
         elif JIT and needed > len(data):
             held = len(data)
             size = max(needed, min(2 * held, self._half) if held < self._half else self._limit)
-            # Not bytearray(size), which takes twice the memory on PyPy 7.3.
-            grown = bytearray(1) * size
+            grown = zeros(size)
             _move(data, 0, grown, end)
             self.data = grown
 
@@ -97,7 +96,7 @@ class Window:
         """Return what is left to take, and end the window's use."""
         if self._taken:
             return self.take()
-        # All of it in one copy: of a part PyPy 7.3 makes two.
+        # All of it in one copy: of a part PyPy makes two (from 8 on of all of it as well).
         data = self.data
         del data[self.end :]
         self.data = bytearray()
