@@ -21,6 +21,7 @@ from cpkg import _backend, _objects
 from cpkg._files import Path, replacing
 from purepy._writing import write_all
 from purepy.errors import CodecError, FormatError, LimitError, TruncatedError
+from purepy.msgpack.weigher import HEAVIEST
 
 Compress = Union[bool, Literal["auto"]]
 
@@ -32,7 +33,7 @@ LOWEST_LEVEL: Final = -(2**17)
 HIGHEST_LEVEL: Final = 22
 
 OUTPUT_FLOOR: Final = 64 * 2**20
-ITEMS_FLOOR: Final = 16 * 2**20
+MEMORY_FLOOR: Final = 64 * 2**20
 EXPANSION: Final = 100
 """`loads` lets input grow to the larger of a floor and so many times its size, unless told otherwise."""
 
@@ -47,11 +48,12 @@ SKIPPABLE_MAGIC_TAIL: Final = b"\x2a\x4d\x18"
 class Codecs:
     """The functions that do the job: of the backends that are chosen, or of those that the demo compares."""
 
-    __slots__ = ("_zstd", "packb", "unpackb")
+    __slots__ = ("_zstd", "find_excess", "packb", "unpackb")
 
     def __init__(self, msgpack: Any, zstd: Any = None) -> None:
         self.packb = msgpack.packb
         self.unpackb = msgpack.unpackb
+        self.find_excess = msgpack.find_excess
         self._zstd = zstd
 
     @property
@@ -63,7 +65,8 @@ class Codecs:
 _chosen: Codecs | None = None
 
 
-def _codecs() -> Codecs:
+def chosen_codecs() -> Codecs:
+    """Return the functions of the backends that are chosen."""
     global _chosen
     if _chosen is None:
         _chosen = Codecs(_backend.choose("msgpack").module)
@@ -98,7 +101,7 @@ def dumps(
     for one too deep or too large, or for a wrong argument.
     """
     return encode(
-        _codecs(),
+        chosen_codecs(),
         obj,
         compress=compress,
         level=level,
@@ -157,6 +160,7 @@ def loads(
     data: Any,
     *,
     max_output_size: int | None = None,
+    max_memory: int | None = None,
     max_total_items: int | None = None,
     max_depth: int = 1024,
     ext_hook: Callable[[int, bytes], Any] | None = None,
@@ -170,10 +174,12 @@ def loads(
 
     Takes any single MessagePack object, alone or compressed into one or several Zstandard frames.
 
-    `max_output_size` limits the size of the message in bytes, `max_total_items` the number of keys, values and
-    containers in it, whatever the frame's header declares. By default compressed data may grow to a message of
-    64 MiB or 100 times its own size, whichever is larger, with 16 Mi items or 100 times its own size in bytes; -1
-    removes a limit. Containers may nest `max_depth` deep.
+    `max_output_size` limits the size of the message in bytes, whatever a frame's header declares; `max_memory` the
+    memory in bytes that its objects take, told from their headers before one is made (docs/objects.md has the weight
+    of each type). By default each is 64 MiB or 100 times the size of `data` as it is given, compressed or not,
+    whichever is larger; a `max_output_size` of yours allows twice as much memory. -1 removes a limit.
+    `max_total_items` limits the number of keys, values and containers, if it is given. Containers may nest
+    `max_depth` deep.
 
     `ext_hook(code, data)` is called for extension types other than those that `dumps` writes (without it they become
     ExtType), `object_hook(dict)` for each map. Arrays become lists, or tuples with `use_list=False`; as keys of a map
@@ -185,9 +191,10 @@ def loads(
     ZstdError, in the message for the others.
     """
     return decode(
-        _codecs(),
+        chosen_codecs(),
         data,
         max_output_size=max_output_size,
+        max_memory=max_memory,
         max_total_items=max_total_items,
         max_depth=max_depth,
         ext_hook=ext_hook,
@@ -203,6 +210,7 @@ def decode(
     data: Any,
     *,
     max_output_size: int | None = None,
+    max_memory: int | None = None,
     max_total_items: int | None = None,
     max_depth: int = 1024,
     ext_hook: Callable[[int, bytes], Any] | None = None,
@@ -213,10 +221,10 @@ def decode(
 ) -> Any:
     """Do what `loads` does, with the given codecs."""
     message = decompress(codecs, data, max_output_size)
-    if max_total_items is None:
-        # An item is at least a byte, so that a message that is not compressed, or short, needs no count.
-        items = ITEMS_FLOOR if len(message) <= ITEMS_FLOOR else max(ITEMS_FLOOR, EXPANSION * memoryview(data).nbytes)
-        max_total_items = items if len(message) > items else -1
+    if max_memory is not None or len(message) * HEAVIEST > MEMORY_FLOOR:
+        if max_memory is None:
+            max_memory = memory_allowed(memoryview(data).nbytes, max_output_size)
+        check_memory(codecs, message, max_memory, max_depth)
     try:
         return codecs.unpackb(
             message,
@@ -227,7 +235,7 @@ def decode(
             tuple_keys=not strict_map_key,
             timestamp=timestamp,
             max_depth=max_depth,
-            max_total_items=max_total_items,
+            max_total_items=-1 if max_total_items is None else max_total_items,
             max_str_len=_ANY_LENGTH,
             max_bin_len=_ANY_LENGTH,
             max_array_len=_ANY_LENGTH,
@@ -248,6 +256,28 @@ def decode(
         error = FormatError(f"{exc} (in the object at byte {offset})")
         error.offset = offset
         raise error from exc
+
+
+def memory_allowed(size: int, max_output_size: int | None) -> int:
+    """Return the default of `max_memory` for data of that size, -1 for no limit."""
+    if max_output_size is None:
+        return max(MEMORY_FLOOR, size * EXPANSION)
+    # whoever says how large a message may be expects objects of that size, and about as much around them
+    return -1 if max_output_size < 0 else max(MEMORY_FLOOR, size * EXPANSION, 2 * max_output_size)
+
+
+def check_memory(codecs: Codecs, message: Any, max_memory: int, max_depth: int) -> None:
+    """Raise LimitError if the objects of a message take more than `max_memory` bytes, about."""
+    # Not even the heaviest message of that size? Never, by default, if it is not compressed.
+    if max_memory < 0 or len(message) * HEAVIEST <= max_memory:
+        return
+    offset = codecs.find_excess(message, max_memory, max_depth)
+    if offset >= 0:
+        error = LimitError(
+            f"the objects in a message of {len(message)} bytes take more memory than max_memory={max_memory} allows"
+        )
+        error.offset = offset
+        raise error
 
 
 def decompress(codecs: Codecs, data: Any, max_output_size: int | None) -> Any:
@@ -344,6 +374,7 @@ def load(
     path_or_file: Any,
     *,
     max_output_size: int | None = None,
+    max_memory: int | None = None,
     max_total_items: int | None = None,
     max_depth: int = 1024,
     ext_hook: Callable[[int, bytes], Any] | None = None,
@@ -371,6 +402,7 @@ def load(
     return loads(
         data,
         max_output_size=max_output_size,
+        max_memory=max_memory,
         max_total_items=max_total_items,
         max_depth=max_depth,
         ext_hook=ext_hook,

@@ -14,6 +14,7 @@ import re
 import struct
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from cpkg._set_order import in_order
@@ -32,7 +33,9 @@ _SEARCHED: Final = 4 * 2**20
 """The longest message in bytes in which the place of a bad extension value is looked for; it takes about a second."""
 
 MAX_DECIMAL_LENGTH: Final = 4096
-"""The longest Decimal in characters: pure Python's Decimal takes quadratic time, and interpreters limit int(str)."""
+"""The longest Decimal in characters: calculating with it takes quadratic time, and interpreters limit int(str)."""
+
+_LONG_DECIMAL: Final = 1024
 
 # What isoformat() writes. fromisoformat() reads more than that since Python 3.11, and not the same in each version.
 # Of an hour 24 and of minutes and seconds beyond 59 in an offset, some versions make another time.
@@ -195,14 +198,35 @@ def _read_duration(data: bytes) -> Any:
     return _checked(lambda _: datetime.timedelta(days, seconds, microseconds), data, "timedelta")
 
 
+_exact: Callable[[Any], Any] | None = None
+"""Decimal, once one is met: the module takes as long to import as all of this package."""
+
+
 def _read_decimal(data: bytes) -> Any:
-    import decimal
+    global _exact
+    if _exact is None:
+        import decimal
 
-    def exact(text: str) -> decimal.Decimal:
         # an exponent beyond what Decimal can hold is refused, whatever the thread's context would make of it
-        return decimal.Decimal(text, decimal.Context(traps=[decimal.InvalidOperation]))
+        _exact = partial(decimal.Decimal, context=decimal.Context(traps=[decimal.InvalidOperation]))
+    text = _text(data, _DECIMAL, DECIMAL, "Decimal")
+    return _checked(_exact, text if len(text) <= _LONG_DECIMAL else _decimal_parts(text), "Decimal")
 
-    return _checked(exact, _text(data, _DECIMAL, DECIMAL, "Decimal"), "Decimal")
+
+def _decimal_parts(text: str) -> tuple[int, tuple[int, ...], int | str]:
+    """Return the sign, digits and exponent of a Decimal's text, which takes Decimal itself quadratic time on PyPy."""
+    sign = 1 if text[0] == "-" else 0
+    number = text.lstrip("+-")
+    exponent: int | str
+    if "N" in number:
+        digits = number.lstrip("sNa")
+        exponent = "N" if number[0] == "s" else "n"
+    else:
+        mantissa, _, power = number.lower().partition("e")
+        whole, _, fraction = mantissa.partition(".")
+        digits = whole + fraction
+        exponent = int(power or "0") - len(fraction)
+    return sign, tuple([byte - 0x30 for byte in digits.encode()]), exponent
 
 
 def _read_uuid(data: bytes) -> Any:

@@ -195,7 +195,7 @@ def unpack(
     name = shown(file)
     limits: dict[str, Any] = {"max_output_size": max_output_size}
     if max_output_size is not None:
-        limits["max_total_items"] = -1  # the size bounds the items, and whoever sets it knows his data
+        limits["max_memory"] = -1  # the size bounds the objects, and whoever sets it knows his data
     with contextlib.closing(Bar(3, size_of(file), quiet=quiet)) as bar:
         data = read(file, bar)
         bar.stage("unpacking")

@@ -16,7 +16,7 @@ from purepy.errors import CodecError
 
 T = TypeVar("T")
 LEAST_RUNS: Final = 3
-_UNLIMITED: Final[dict[str, Any]] = {"max_output_size": -1, "max_total_items": -1}
+_UNLIMITED: Final[dict[str, Any]] = {"max_output_size": -1}
 
 
 @dataclass

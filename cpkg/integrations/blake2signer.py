@@ -24,7 +24,7 @@ try:
 except ImportError as exc:
     raise ImportError("cpkg.integrations.blake2signer needs blake2signer: pip install blake2signer") from exc
 
-from cpkg import msgpack, zstd
+from cpkg import _job, msgpack, zstd
 from purepy.errors import ZstdError
 
 __all__ = ["MsgpackSerializer", "ZstdCompressor"]
@@ -37,14 +37,26 @@ class MsgpackSerializer(SerializerInterface):
     The `serializer_kwargs` of a signer's methods go to `cpkg.msgpack.packb` when signing, to `unpackb` when verifying:
     maps with keys other than str and bytes, for example, need `serializer_kwargs={"strict_map_key": False}` to load.
     Extension types load as `ExtType`; nothing in a token can make a class be instantiated or code be run.
+
+    max_memory: the memory in bytes that the objects of a token may take, by the weights of `cpkg.loads` (default
+    64 MiB; -1 for no limit): 16 MiB of empty lists take more than 1 GiB. To accept more, set it in place
+    (`MsgpackSerializer.max_memory = ...`; a subclass changes the key), or give it with the `serializer_kwargs`.
     """
+
+    max_memory: ClassVar[int] = 64 * 1024 * 1024
 
     def serialize(self, data: Any, **kwargs: Any) -> bytes:
         """Pack `data`; keyword arguments are those of `cpkg.msgpack.packb`."""
         return msgpack.packb(data, **kwargs)
 
     def unserialize(self, data: bytes, **kwargs: Any) -> Any:
-        """Unpack `data`, all of it; keyword arguments are those of `cpkg.msgpack.unpackb`."""
+        """
+        Unpack `data`, all of it; keyword arguments are `max_memory` and those of `cpkg.msgpack.unpackb`.
+
+        Raises LimitError for objects that would take more than `max_memory`, before one is made.
+        """
+        max_memory = kwargs.pop("max_memory", self.max_memory)
+        _job.check_memory(_job.chosen_codecs(), data, max_memory, kwargs.get("max_depth", 1024))
         return msgpack.unpackb(data, **kwargs)
 
 

@@ -37,3 +37,6 @@ typedef struct {
 void cpkg_scan_configure(cpkg_scan *scan, int strict_keys, int64_t max_depth, int64_t max_str, int64_t max_bin,
                          int64_t max_array, int64_t max_map, int64_t max_ext);
 int cpkg_scan_run(cpkg_scan *scan, const char *data, size_t size, size_t start, int fresh);
+
+/* Both: where the objects of a message begin to take more memory than `limit` (unpack/weigh.c). */
+int64_t cpkg_weigh(const char *data, size_t size, int64_t limit, int64_t max_depth);

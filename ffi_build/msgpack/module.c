@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <msgpack/version_master.h>
@@ -61,3 +62,4 @@ static const char *cpkg_msgpack_unpacker_signature(void)
 
 #include "pypy/tape.c" /* messages as flat arrays of words */
 #include "pypy/scan.c" /* ... and where they end */
+#include "unpack/weigh.c" /* ... and what their objects take */

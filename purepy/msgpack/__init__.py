@@ -23,6 +23,7 @@ from purepy.msgpack.ext import ExtType, Raw, Timestamp
 from purepy.msgpack.oneshot import unpack, unpackb, unpackb_from
 from purepy.msgpack.packer import Packer, pack, pack_into, packb
 from purepy.msgpack.unpacker import Unpacker
+from purepy.msgpack.weigher import find_excess  # noqa: F401 - for `cpkg.loads`
 
 BACKEND = "pure"
 LIBRARY_VERSION = None

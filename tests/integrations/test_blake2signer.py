@@ -144,6 +144,20 @@ def test_a_signed_bomb_is_a_decompression_error() -> None:
         signer.loads(token)
 
 
+def test_a_signed_bomb_of_objects_is_an_unserialization_error() -> None:
+    """Few bytes of many objects: refused by what they would take."""
+    signer = make_signer()
+    token = signer.dumps([[]] * 2_000_000)
+    assert len(token) < 1000
+    with pytest.raises(errors.UnserializationError) as caught:
+        signer.loads(token)
+    assert "max_memory=67108864" in str(caught.value.__cause__)
+    token = signer.dumps([[]] * 1000)
+    assert signer.loads(token) == signer.loads(token, serializer_kwargs={"max_memory": 72_064}) == [[]] * 1000
+    with pytest.raises(errors.UnserializationError):
+        signer.loads(token, serializer_kwargs={"max_memory": 72_063})
+
+
 def test_a_lying_size_is_refused_before_it_is_allocated() -> None:
     # magic, single segment with an 8-byte content size of 1 TiB, one empty last raw block
     frame = b"\x28\xb5\x2f\xfd\xe0" + (1 << 40).to_bytes(8, "little") + b"\x01\x00\x00"

@@ -16,6 +16,7 @@ if platform.python_implementation() == "PyPy":
     raise ImportError("the native MessagePack packer and unpacker use CPython's C API, which PyPy emulates too slowly")
 
 from cpkg._native import _msgpack_ffi
+from cpkg._native.msgpack.weigher import find_excess  # noqa: F401 - for `loads`
 from purepy._writing import write_rest  # noqa: F401 - the builtins take it from here
 from purepy.errors import (
     BufferFull,

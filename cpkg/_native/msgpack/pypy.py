@@ -14,6 +14,7 @@ from typing import Any, Callable, ClassVar, Final
 from cpkg._native._msgpack_ffi import ffi, lib
 from cpkg._native.msgpack import pypy_pack, pypy_unpack
 from cpkg._native.msgpack.pypy_stream import Unpacker, unpack_async
+from cpkg._native.msgpack.weigher import find_excess  # noqa: F401 - for `loads`
 from purepy import msgpack as pure
 from purepy._writing import write_all
 from purepy.errors import (

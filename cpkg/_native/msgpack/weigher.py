@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The memory that the objects of a message will take, told by C: see `purepy.msgpack.weigher`."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from cpkg._native._msgpack_ffi import ffi, lib
+from cpkg._native.buffers import readable
+
+_LARGEST: Final = 2**62
+
+
+def find_excess(data: Any, limit: int, max_depth: int) -> int:
+    """Return the offset of the first value with which the message weighs more than `limit`, or -1 if none does."""
+    held = readable(data)
+    memory = held if type(held) is bytes else ffi.from_buffer(held)
+    found: int = lib.cpkg_weigh(memory, len(held), min(limit, _LARGEST), min(max_depth, _LARGEST))
+    if found < -1:
+        raise MemoryError("no memory to weigh a message")
+    return found

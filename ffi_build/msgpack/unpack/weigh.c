@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory that the objects of a message will take, told from its headers before any is made: what
+ * purepy/msgpack/weigher.py does, where the weights are explained, at the speed of memory.
+ */
+
+enum { WEIGH_KEYS = 1024, WEIGH_SLOTS = 4096 /* a power of two */, WEIGH_FRAMES = 64 };
+
+enum { WEIGH_FITS = -1, WEIGH_NO_MEMORY = -2 };
+
+typedef struct {
+    uint64_t *frames; /* of each open container but the innermost: values that it lacks << 1 | whether it is a map */
+    size_t depth, capacity;
+    uint32_t keys_used;
+    struct {
+        int64_t begin; /* of a key in the message, where no key can begin at 0 */
+        size_t size;
+    } keys[WEIGH_SLOTS];
+} weigh_state;
+
+/* Whether a key is new to the message, as far as the table goes. */
+static bool weigh_key_is_new(weigh_state *w, const char *data, size_t size, size_t begin, size_t n)
+{
+    const char *text = data + begin;
+    uint64_t hash = tape_hash(text, n, size - begin);
+    for (size_t i = hash & (WEIGH_SLOTS - 1);; i = (i + 1) & (WEIGH_SLOTS - 1)) {
+        if (w->keys[i].begin == 0) {
+            if (w->keys_used < WEIGH_KEYS) {
+                w->keys_used++;
+                w->keys[i].begin = (int64_t)begin;
+                w->keys[i].size = n;
+            }
+            return true;
+        }
+        if (w->keys[i].size == n && memcmp(data + w->keys[i].begin, text, n) == 0)
+            return false;
+    }
+}
+
+static int64_t weigh_wide_text(const unsigned char *p, size_t n)
+{
+    unsigned char top = 0;
+    size_t characters = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (p[i] > top)
+            top = p[i];
+        characters += (p[i] & 0xc0) != 0x80;
+    }
+    return 76 + (int64_t)(characters * (top >= 0xf0 ? 4 : top >= 0xc4 ? 2 : 1));
+}
+
+static bool weigh_push(weigh_state *w, uint64_t frame)
+{
+    if (w->depth == w->capacity) {
+        size_t capacity = w->capacity ? 4 * w->capacity : WEIGH_FRAMES;
+        uint64_t *grown = realloc(w->frames, capacity * sizeof *grown);
+        if (!grown)
+            return false;
+        w->frames = grown;
+        w->capacity = capacity;
+    }
+    w->frames[w->depth++] = frame;
+    return true;
+}
+
+static int64_t weigh_run(weigh_state *w, const char *data, size_t size, int64_t room, uint64_t max_depth)
+{
+    size_t position = 0, key_level = SIZE_MAX;
+    uint64_t left = 1;
+    bool in_map = false;
+    for (;;) {
+        while (left == 0) {
+            if (w->depth == 0)
+                return WEIGH_FITS;
+            uint64_t frame = w->frames[--w->depth];
+            left = frame >> 1;
+            in_map = frame & 1;
+            if (w->depth == key_level)
+                key_level = SIZE_MAX;
+        }
+        if (position >= size)
+            return WEIGH_FITS;
+        const size_t start = position;
+        const unsigned char byte = (unsigned char)data[position++];
+        const bool is_key = in_map && !(left & 1);
+        int kind;
+        size_t length, field = 0;
+        left--;
+        if (byte < 0x80 || byte >= 0xe0)
+            continue;
+        if (byte < 0xa0) {
+            kind = byte < 0x90 ? SCAN_MAP : SCAN_ARRAY;
+            length = byte & 0x0f;
+        }
+        else if (byte < 0xc0) {
+            kind = SCAN_STR;
+            length = byte & 0x1f;
+        }
+        else {
+            kind = scan_formats[byte - 0xc0].kind;
+            length = scan_formats[byte - 0xc0].length;
+            field = scan_formats[byte - 0xc0].field;
+            if (field > size - position)
+                return WEIGH_FITS;
+            if (field)
+                length = scan_big_endian((const unsigned char *)data + position, field);
+            position += field;
+        }
+        if (kind == SCAN_ARRAY || kind == SCAN_MAP) {
+            if (length == 0) {
+                room -= is_key || key_level != SIZE_MAX ? 0 : 64;
+            }
+            else {
+                if (w->depth >= max_depth)
+                    return WEIGH_FITS;
+                if (is_key && key_level == SIZE_MAX)
+                    key_level = w->depth;
+                if (!weigh_push(w, left << 1 | in_map))
+                    return WEIGH_NO_MEMORY;
+                in_map = kind == SCAN_MAP;
+                left = in_map ? 2 * (uint64_t)length : length;
+                /* no more than what there is can follow, whatever the header says */
+                int64_t believed = (int64_t)(left < size - position ? left : size - position);
+                room -= in_map ? 152 + 20 * believed : 64 + 8 * believed;
+            }
+        }
+        else {
+            const size_t begin = position, payload = length + (kind == SCAN_EXT);
+            if (kind == SCAN_WRONG || payload > size - position)
+                return WEIGH_FITS;
+            position += payload;
+            if (kind == SCAN_STR && length > 1) {
+                if (!tape_is_ascii(data + begin, length, size - begin))
+                    room -= weigh_wide_text((const unsigned char *)data + begin, length);
+                else if (!is_key || byte >= 0xc0 || weigh_key_is_new(w, data, size, begin, length))
+                    room -= 56 + (int64_t)length;
+            }
+            else if (kind == SCAN_BIN && length > 1)
+                room -= 56 + (int64_t)length;
+            else if (kind == SCAN_EXT)
+                room -= 128 + (int64_t)length;
+            else if (kind == SCAN_NUMBER && length && byte != 0xcc && byte != 0xd0)
+                room -= 32;
+        }
+        if (room < 0)
+            return (int64_t)start;
+    }
+}
+
+/* The offset of the first value with which the message weighs more than `limit`; -1 if none does, -2 without memory. */
+static int64_t cpkg_weigh(const char *data, size_t size, int64_t limit, int64_t max_depth)
+{
+    weigh_state *w = calloc(1, sizeof *w);
+    if (!w)
+        return WEIGH_NO_MEMORY;
+    int64_t found = weigh_run(w, data, size, limit, max_depth < 0 ? 0 : (uint64_t)max_depth);
+    free(w->frames);
+    free(w);
+    return found;
+}

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The memory that the objects of a message will take, told from its headers before any is made.
+
+Two bytes of MessagePack can stand for a dict of two hundred, and a kilobyte of compressed data for a million of them:
+neither the size of a message nor the number of its items tells what it takes. Its weight does, about. The same on
+every backend and interpreter, it is what CPython's objects take on a 64-bit machine, rounded:
+
+- an array 64 and 8 per item; a map 152 and 40 per pair, an empty one 64
+- a str or bin of two bytes or more 56 and its length; a str beyond ASCII 76 and what its characters take
+- a float, or an int that needs more than a byte, 32; other numbers and constants nothing
+- an extension value 128 and its length
+- an ASCII key of up to 31 bytes once, for the first 1024 that differ: unpackers share equal keys
+
+`ffi_build/msgpack/unpack/weigh.c` does the same.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from purepy.msgpack.formats import ARRAY, BIN, EXT, FAMILY, LENGTH_BYTES, LENGTHS, MAP, NUMBER
+
+HEAVIEST: Final = 96
+"""No message that unpacks weighs more than this per byte: `81 c0 81 c0 ...`, maps of one pair in each other."""
+
+SHARED_KEYS: Final = 1024
+_CONTINUATIONS: Final = bytes(range(0x80, 0xC0))
+_TWO_BYTES_WIDE: Final = bytes(range(0xC4, 0xF0))
+_FOUR_BYTES_WIDE: Final = bytes(range(0xF0, 0x100))
+
+
+def find_excess(data: bytes | bytearray | memoryview, limit: int, max_depth: int) -> int:
+    """
+    Return the offset of the first value with which the message weighs more than `limit`, or -1 if none does.
+
+    Stops where the data is cut or wrong, or nests deeper than `max_depth`: unpacking stops there, too.
+    """
+    if type(data) is not bytes:
+        data = bytes(data)
+    size = len(data)
+    position = 0
+    room = limit
+    left = 1  # values that the innermost open container still lacks; a map's keys are values too
+    in_map = False
+    key_level = -1  # how many containers are open around the key at hand that is one itself, -1 outside of such keys
+    stack: list[tuple[int, bool]] = []
+    keys: set[bytes] = set()
+    while True:
+        while left:
+            start = position
+            if start >= size:
+                return -1
+            byte = data[start]
+            position += 1
+            left -= 1
+            if byte < 0x80 or byte >= 0xE0:
+                continue
+            if 0xA0 <= byte <= 0xBF:  # fixstr
+                position += byte - 0xA0
+                if position > size:
+                    return -1
+                if byte < 0xA2:
+                    continue
+                text = data[start + 1 : position]
+                if left & 1 and in_map:
+                    if text in keys:
+                        continue
+                    if len(keys) < SHARED_KEYS and text.isascii():
+                        keys.add(text)
+                room -= 56 + len(text) if text.isascii() else _wide(text)
+            else:
+                length = LENGTHS[byte]
+                field = LENGTH_BYTES[byte]
+                if field:
+                    if position + field > size:
+                        return -1
+                    length = int.from_bytes(data[position : position + field], "big")
+                    position += field
+                family = FAMILY[byte]
+                if family >= ARRAY:
+                    is_key = in_map and left & 1 == 1
+                    if length:
+                        if len(stack) >= max_depth:
+                            return -1
+                        if is_key and key_level < 0:
+                            key_level = len(stack)
+                        stack.append((left, in_map))
+                        in_map = family == MAP
+                        left = 2 * length if in_map else length
+                        # no more than what there is can follow, whatever the header says
+                        believed = min(left, size - position)
+                        room -= 152 + 20 * believed if in_map else 64 + 8 * believed
+                    elif key_level < 0 and not is_key:
+                        room -= 64
+                else:
+                    position += length + (family == EXT)
+                    if position > size or byte == 0xC1:
+                        return -1
+                    if family == NUMBER:
+                        if length > 1:
+                            room -= 32
+                    elif family == EXT:
+                        room -= 128 + length
+                    elif length > 1:
+                        text = data[position - length : position]
+                        room -= 56 + length if family == BIN or text.isascii() else _wide(text)
+            if room < 0:
+                return start
+        if not stack:
+            return -1
+        left, in_map = stack.pop()
+        if len(stack) == key_level:
+            key_level = -1
+
+
+def _wide(text: bytes) -> int:
+    """Return the weight of a str that is not ASCII."""
+    characters = len(text.translate(None, _CONTINUATIONS))
+    if len(text.translate(None, _FOUR_BYTES_WIDE)) < len(text):
+        characters *= 4
+    elif len(text.translate(None, _TWO_BYTES_WIDE)) < len(text):
+        characters *= 2
+    return 76 + characters

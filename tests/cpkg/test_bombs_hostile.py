@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""loads by default: no small input takes much memory, whatever it holds, and what is large in earnest still loads."""
+
+from __future__ import annotations
+
+import decimal
+import random
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from processes import run_alone
+
+import cpkg
+from cpkg import _job
+from purepy.errors import LimitError
+from purepy.msgpack.weigher import find_excess
+
+MIB = 2**20
+LIMIT = 64 * MIB
+needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="measures with /proc")
+
+
+@pytest.fixture
+def codecs(msgpack: ModuleType) -> _job.Codecs:
+    """Every MessagePack backend that loads."""
+    return _job.Codecs(msgpack, cpkg.zstd)
+
+
+def array(item: bytes, count: int) -> bytes:
+    return b"\xdd" + count.to_bytes(4, "big") + item * count
+
+
+# What one item is in the message; each is alone in being light there and heavy in memory.
+ITEMS = {
+    "empty lists": b"\x90",
+    "empty maps": b"\x80",
+    "maps": b"\x81\xc0\xc0",
+    "maps in maps": b"\x81\x01" * 50 + b"\x01",
+    "lists in lists": b"\x91" * 50 + b"\x01",
+    "keys that are tuples": b"\x81\x92\x01\x02\x03",
+    "text of one wide character": cpkg.packb("a" * 25 + "\U0001f600"),
+    "small numbers": b"\x01",
+    "Decimals": b"\xd4N1",
+    "long Decimals": b"\xc8\x10\x00N" + b"7" * 4096,
+}
+
+
+def heaviest_below(item: bytes) -> int:
+    """Return how many of an item, about, weigh just what is allowed."""
+    sample = array(item, 10)
+    low, high = 0, 100 * len(sample)
+    while low < high:
+        middle = (low + high) // 2
+        if find_excess(sample, middle, 1024) < 0:
+            high = middle
+        else:
+            low = middle + 1
+    return (LIMIT - 64) // -(-(low - 64) // 10)
+
+
+@needs_proc
+@pytest.mark.parametrize("kind", ITEMS)
+def test_memory_is_bounded(msgpack: ModuleType, kind: str, tmp_path: Path) -> None:
+    """The message and 64 MiB of objects, with room for what interpreters differ in."""
+    item = ITEMS[kind]
+    count = heaviest_below(item)
+    size = len(array(item, count))
+    for name, times in (("allowed", count), ("too much", count * 101 // 100 + 1), ("far too much", 3 * count)):
+        message = array(item, times)
+        (tmp_path / name).write_bytes(cpkg.zstd.compress(message, 1))
+    code = f"""
+from pathlib import Path
+from cpkg import _job, zstd
+codecs = _job.Codecs(codec, zstd)
+def peak():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+def loads(name):
+    return _job.decode(codecs, (Path({str(tmp_path)!r}) / name).read_bytes())
+for value in {{"a": [1, 2.5]}}, b"bytes" * 100_000:
+    assert _job.decode(codecs, _job.encode(codecs, value, compress=True)) == value
+start = peak()
+for name in "too much", "far too much":
+    try:
+        loads(name)
+    except codec.LimitError as exc:
+        assert "max_memory={LIMIT}" in str(exc) or {3 * size} > {LIMIT}, exc
+    else:
+        raise AssertionError(name)
+print(peak() - start)
+assert len(loads("allowed")) == {count}
+print(peak() - start)
+"""
+    done = run_alone(msgpack, "codec", code)
+    assert (done.returncode, done.stderr) == (0, "")
+    refused, allowed = map(int, done.stdout.split())
+    # decompressing alone takes up to twice its output
+    assert refused < 2 * min(3 * size, LIMIT) + 32 * MIB
+    assert allowed < max(refused, 1.75 * LIMIT + 2 * size + 32 * MIB)
+
+
+def test_the_error_names_the_argument(codecs: _job.Codecs) -> None:
+    bomb = _job.encode(codecs, [[]] * 1_000_000, compress=True)
+    assert len(bomb) < 500
+    with pytest.raises(LimitError, match="max_memory=67108864") as caught:
+        _job.decode(codecs, bomb)
+    assert caught.value.offset == 5 + (LIMIT - 64 - 8 * 1_000_000) // 64
+    assert len(_job.decode(codecs, bomb, max_memory=2 * LIMIT)) == 1_000_000
+    assert len(_job.decode(codecs, bomb, max_memory=-1)) == 1_000_000
+
+
+def test_max_memory_is_exact(codecs: _job.Codecs) -> None:
+    value = [["ab"], {"a": 1000}, 1.5]
+    weight = 64 + 24 + 64 + 8 + 58 + 152 + 40 + 32 + 32
+    for compress in (True, False):
+        data = _job.encode(codecs, value, compress=compress)
+        for enough in (weight, weight + 1, 2**70, -1, None):
+            assert _job.decode(codecs, data, max_memory=enough) == value
+        for less in (weight - 1, 1, 0):
+            with pytest.raises(LimitError, match=f"max_memory={less}"):
+                _job.decode(codecs, data, max_memory=less)
+
+
+def test_the_default_follows_the_input(codecs: _job.Codecs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it was given: compressed, if it was, so that what is not compressed is never too heavy."""
+    monkeypatch.setattr(_job, "MEMORY_FLOOR", 1000)
+    heavy = b"\x81\xc0" * 1000 + b"\xc0"
+    assert _job.decode(codecs, heavy)
+    bomb = cpkg.zstd.compress(heavy)
+    assert len(bomb) * 100 < 192 * 1000
+    with pytest.raises(LimitError, match=f"max_memory={100 * len(bomb)} allows"):
+        _job.decode(codecs, bomb)
+    assert _job.decode(codecs, cpkg.zstd.compress(heavy[-9:]))
+    skippable = b"\x50\x2a\x4d\x18" + (2000).to_bytes(4, "little") + bytes(2000)
+    assert _job.decode(codecs, skippable + bomb)  # any input counts
+
+
+def test_max_output_size_allows_objects_of_that_size(codecs: _job.Codecs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_job, "MEMORY_FLOOR", 1000)
+    monkeypatch.setattr(_job, "OUTPUT_FLOOR", 1000)
+    value = [b"x" * 1000] * 1000
+    data = _job.encode(codecs, value, compress=True)
+    size = len(_job.encode(codecs, value, compress=False))
+    with pytest.raises(LimitError):
+        _job.decode(codecs, data)
+    assert _job.decode(codecs, data, max_output_size=size) == value
+    bomb = _job.encode(codecs, [[]] * 10_000, compress=True)
+    with pytest.raises(LimitError, match="max_memory=40010 "):
+        _job.decode(codecs, bomb, max_output_size=20_005)
+    assert _job.decode(codecs, bomb, max_output_size=-1) == [[]] * 10_000
+    with pytest.raises(LimitError, match="max_memory=5000 "):
+        _job.decode(codecs, bomb, max_output_size=-1, max_memory=5000)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        bytes(60 * MIB),
+        "abcdefghij" * (6 * MIB),
+        [0] * (8 * MIB - 100),
+        [{"id": 7, "name": "the same", "tags": ["a", "b"]}] * 100_000,
+        {"matrix": [[0.0] * 1000] * 1000},
+    ],
+    ids=["bytes", "text", "numbers", "records", "matrix"],
+)
+def test_what_compresses_well_still_loads(value: Any) -> None:
+    data = cpkg.dumps(value)
+    assert len(data) * 100 < len(cpkg.packb(value))
+    assert cpkg.loads(data) == value
+
+
+def test_a_damaged_message_is_refused_for_what_comes_first(codecs: _job.Codecs) -> None:
+    """Its weight, or its damage where that is in front of what is too much."""
+    with pytest.raises(LimitError):
+        _job.decode(codecs, array(b"\x90", 1_000_000) + b"\xc1", max_memory=1_000_000)
+    with pytest.raises(_job.FormatError) as caught:
+        _job.decode(codecs, b"\xdd\x00\x0f\x42\x40\xc1" + b"\x90" * 1_000_000, max_memory=16_000_000)
+    assert caught.value.offset == 5
+
+
+def test_long_decimals(codecs: _job.Codecs) -> None:
+    """Read digit by digit, since converting their text takes quadratic time on PyPy."""
+    generator = random.Random(3)
+    context = decimal.Context(traps=[decimal.InvalidOperation])
+    for size in (1023, 1024, 1025, 2000, 4000):
+        digits = "".join(generator.choice("0123456789") for _ in range(size))
+        point = generator.randrange(1, size)
+        for text in (
+            digits, "-" + digits, "+" + digits, digits[:point] + "." + digits[point:], "." + digits, digits + ".",
+            digits[:point] + "." + digits[point:] + "E-12345", digits + "e+99", "0" * size, "-0." + "0" * size,
+            "NaN" + digits, "-sNaN" + digits, "sNaN" + "0" * size, digits + "e12345678901",
+        ):  # fmt: skip
+            data = b"\xc8" + len(text).to_bytes(2, "big") + b"N" + text.encode()
+            expected = decimal.Decimal(text, context)
+            assert _job.decode(codecs, data).as_tuple() == expected.as_tuple(), text
