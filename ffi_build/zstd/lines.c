@@ -261,13 +261,14 @@ static inline const char *line_end(const char *start, const char *end, int *what
 static PyObject *line_decoded(LineBuffer *buffer, const char *start, Py_ssize_t size, int is_pair)
 {
     PyObject *memory = buffer->memory.obj; /* making an exception may run a finalizer, and that close the file */
-    char *end = (char *)buffer->memory.buf + buffer->position + size;
+    Py_ssize_t end_position = buffer->position + size;
+    char *end = (char *)buffer->memory.buf + end_position;
     Py_INCREF(memory);
     if (is_pair) {
         end[-2] = '\n'; /* for as long as it is read */
     }
     PyObject *line = PyUnicode_DecodeUTF8(start, size - is_pair, NULL);
-    if (is_pair) {
+    if (is_pair && buffer->memory.len >= end_position && (char *)buffer->memory.buf + end_position == end) {
         end[-2] = '\r';
     }
     Py_DECREF(memory);

@@ -315,11 +315,7 @@ def test_misuse_of_the_types_in_c(zstd: ModuleType) -> None:
     buffer._release()
     assert (buffer._look(), buffer._take(5), buffer._make_room()) == (b"", b"", 0)
     memory.append(1)
-    for wrong in ((), (io.TextIOWrapper,), (io.TextIOWrapper, 5), (5, base)):
-        with pytest.raises(TypeError):
-            module._make_text_reader(*wrong)  # type: ignore[attr-defined]
-    with pytest.raises((AttributeError, TypeError)):
-        module._make_text_reader(io.TextIOWrapper, base)  # type: ignore[attr-defined]
+    assert not hasattr(module, "_make_text_reader")  # with other classes it would read anything as a buffer
     with opened(zstd) as text:
         for lines in (None, 5, base(bytearray())):
             text._lines = lines

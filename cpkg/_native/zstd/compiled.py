@@ -85,7 +85,7 @@ class ZstdFile(file.ZstdFile):
             (text_reader.LineReader, globals()["_LineBuffer"]),
             {"__module__": __name__, "__slots__": ("_lock", "_memory", "raw")},
         )
-        _text_reader_type = globals()["_make_text_reader"](text_reader.TextReader, _line_reader_type)
+        _text_reader_type = globals().pop("_make_text_reader")(text_reader.TextReader, _line_reader_type)
 
         @classmethod
         def _text_types(cls, encoding: str | None, newline: str | None) -> tuple[Any, Any]:

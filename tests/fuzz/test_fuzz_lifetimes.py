@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A short run of the fuzzer of lifetimes over the types of each backend, with Python's checks of memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+
+def run(module: ModuleType, seed: int) -> None:
+    result = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("fuzz_lifetimes.py")), module.__name__, str(seed), "400"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={"PYTHONMALLOC": "debug", "PYTHONPATH": os.pathsep.join(sys.path), **os.environ},
+    )
+    assert result.returncode == 0, result.stderr
+    assert "done" in result.stdout
+
+
+@pytest.mark.parametrize("seed", [2, 5])
+def test_zstd(zstd: ModuleType, seed: int) -> None:
+    run(zstd, seed)
+
+
+@pytest.mark.parametrize("seed", [2, 5])
+def test_msgpack(msgpack: ModuleType, seed: int) -> None:
+    run(msgpack, seed)
