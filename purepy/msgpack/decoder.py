@@ -16,6 +16,7 @@ from typing import Any, Callable, Final
 
 from purepy._jit import newlist_hint
 from purepy.errors import FormatError, LimitError, StackError
+from purepy.msgpack import options
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 from purepy.msgpack.formats import (
     ARRAY,
@@ -144,12 +145,15 @@ class Decoder:
             raise TypeError("object_pairs_hook and object_hook are mutually exclusive.")
         _callable("object_hook", object_hook)
         _callable("object_pairs_hook", object_pairs_hook)
+        timestamp = options.size(timestamp)
         if not 0 <= timestamp <= 3:
             raise ValueError("timestamp must be 0..3")
-        if max_depth < 0:
-            raise ValueError("max_depth must not be negative")
+        max_depth = options.depth(max_depth)
+        max_total_items = options.size(max_total_items)
+        max_total_bytes = options.size(max_total_bytes)
+        raw_depth = options.size(raw_depth)
         if unicode_errors is not None and not isinstance(unicode_errors, str):
-            raise TypeError(f"unicode_errors must be str, not {type(unicode_errors).__name__}")
+            raise TypeError(f"unicode_errors must be a str or None, not {type(unicode_errors).__name__}")
         self.pairs = object_pairs_hook is not None
         self.map_hook = object_pairs_hook if self.pairs else object_hook
         self.list_hook = _callable("list_hook", list_hook)

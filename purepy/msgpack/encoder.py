@@ -16,6 +16,7 @@ from typing import Any, Callable, Final
 
 from purepy._jit import finish, new_builder, utf8, write_f32, write_f64, write_u16, write_u32
 from purepy.errors import LimitError
+from purepy.msgpack import options
 from purepy.msgpack.conversions import NOT_CONVERTED, convert
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 from purepy.msgpack.formats import MAX_LENGTH, TIMESTAMP_CODE
@@ -40,6 +41,10 @@ else:
 _LARGEST_HINT: Final = 1 << 20
 _LARGE: Final = 4096
 _END: Final = object()
+
+_HEAP_TYPE: Final = 1 << 9
+_IMMUTABLE_TYPE: Final = 1 << 8
+"""Flags of types: made while the program runs (in Python, or by newer C modules); not to be changed from Python."""
 
 # What an open container writes next.
 _ITEM: Final = 0
@@ -80,6 +85,16 @@ def _double(value: float) -> bytes:
 
 def _single(value: float) -> bytes:
     return b"\xca" + write_f32(value)
+
+
+def _type_name(kind: type) -> str:
+    """Return a type's name as msgpack and C have it: with its module in front if it is not a class made in Python."""
+    module = kind.__module__
+    made_in_python = kind.__flags__ & _HEAP_TYPE and not kind.__flags__ & _IMMUTABLE_TYPE
+    # PyPy has these two modules in Python
+    if module == "builtins" or (made_in_python and module not in ("datetime", "decimal")):
+        return kind.__name__
+    return f"{module}.{kind.__name__}"
 
 
 class _Metered:
@@ -188,9 +203,7 @@ class Encoder:
         if default is not None and not callable(default):
             raise TypeError("default must be a callable.")
         if unicode_errors is not None and not isinstance(unicode_errors, str):
-            raise TypeError(f"unicode_errors must be str, not {type(unicode_errors).__name__}")
-        if max_depth < 0:
-            raise ValueError("max_depth must not be negative")
+            raise TypeError(f"unicode_errors must be a str or None, not {type(unicode_errors).__name__}")
         self.default = default
         self.use_bin_type = bool(use_bin_type)
         self.str_header = str_header if use_bin_type else _old_raw_header
@@ -199,17 +212,17 @@ class Encoder:
         self.strict = bool(strict_types)
         self.datetime = bool(datetime)
         self.unicode_errors = unicode_errors
-        self.max_depth = max_depth
-        self.max_total_bytes = max_total_bytes
-        self.max_total_items = max_total_items
+        self.max_depth = options.depth(max_depth)
+        self.max_total_bytes = options.size(max_total_bytes)
+        self.max_total_items = options.size(max_total_items)
         self.sort_keys = bool(sort_keys)
         self.conversions = conversions
         self.any_plain = (
             use_bin_type
             and not use_single_float
             and unicode_errors is None
-            and max_total_bytes < 0
-            and max_total_items < 0
+            and self.max_total_bytes < 0
+            and self.max_total_items < 0
             and not sort_keys
         )
         self.size_hint = 64
@@ -397,8 +410,8 @@ class Encoder:
         if self.default is not None and not asked:
             return self.ask_default(obj), True, False
         if self.datetime and kind is _datetime.datetime:
-            raise ValueError(f"can not serialize '{kind.__name__:.200}' object where tzinfo=None")
-        raise TypeError(f"can not serialize '{kind.__name__:.200}' object")
+            raise ValueError(f"can not serialize '{_type_name(kind):.200}' object where tzinfo=None")
+        raise TypeError(f"can not serialize '{_type_name(kind):.200}' object")
 
     def ask_default(self, obj: Any) -> Any:
         """Return what `default` gives for an object."""

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-import operator
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from purepy.errors import ExtraData, TruncatedError
+from purepy.msgpack import options
 from purepy.msgpack.decoder import UNLIMITED, Decoder, at
 from purepy.msgpack.ext import ExtType
 from purepy.msgpack.plain_reader import ITEM, Frame, read_plain
+
+DEFAULT_DEPTH: Final = 1024
 
 
 class Readable(Protocol):
@@ -85,11 +87,9 @@ def unpackb(
         and not bin_view
         and timestamp == 0
         and ext_hook is ExtType
-        and max_str_len == max_bin_len == max_array_len == max_map_len == -1
-        and max_depth >= 0
-        and max_total_items < 0
-        and max_total_bytes < 0
-        and raw_depth < 0
+        and max_str_len == max_bin_len == max_array_len == max_map_len == max_ext_len == -1
+        and max_depth == DEFAULT_DEPTH
+        and max_total_items == max_total_bytes == raw_depth == -1
     ):
         position, next_, node, left = read_plain(data, position, next_, node, left, stack, max_depth, size, size // 2)
         if left == 0 and position == size:
@@ -104,11 +104,11 @@ def unpackb(
         timestamp=timestamp,
         strict_map_key=strict_map_key,
         unicode_errors=unicode_errors,
-        max_str_len=UNLIMITED if max_str_len == -1 else max_str_len,
-        max_bin_len=UNLIMITED if max_bin_len == -1 else max_bin_len,
-        max_array_len=size if max_array_len == -1 else max_array_len,
-        max_map_len=size // 2 if max_map_len == -1 else max_map_len,
-        max_ext_len=UNLIMITED if max_ext_len == -1 else max_ext_len,
+        max_str_len=options.limit(max_str_len, UNLIMITED),
+        max_bin_len=options.limit(max_bin_len, UNLIMITED),
+        max_array_len=options.limit(max_array_len, size),
+        max_map_len=options.limit(max_map_len, size // 2),
+        max_ext_len=options.limit(max_ext_len, UNLIMITED),
         max_depth=max_depth,
         max_total_items=max_total_items,
         max_total_bytes=max_total_bytes,
@@ -157,7 +157,7 @@ def unpackb_from(
     What follows it is of no interest. Options and errors are those of `unpackb`; offsets count from the buffer's start.
     """
     data, view = (buffer, None) if type(buffer) is bytes else contiguous(buffer, bin_view)
-    offset = operator.index(offset)
+    offset = options.size(offset)
     if not 0 <= offset <= len(data):
         raise ValueError(f"offset {offset} is outside of the buffer of {len(data)} bytes")
     size = len(data) - offset
@@ -171,11 +171,11 @@ def unpackb_from(
         timestamp=timestamp,
         strict_map_key=strict_map_key,
         unicode_errors=unicode_errors,
-        max_str_len=UNLIMITED if max_str_len == -1 else max_str_len,
-        max_bin_len=UNLIMITED if max_bin_len == -1 else max_bin_len,
-        max_array_len=size if max_array_len == -1 else max_array_len,
-        max_map_len=size // 2 if max_map_len == -1 else max_map_len,
-        max_ext_len=UNLIMITED if max_ext_len == -1 else max_ext_len,
+        max_str_len=options.limit(max_str_len, UNLIMITED),
+        max_bin_len=options.limit(max_bin_len, UNLIMITED),
+        max_array_len=options.limit(max_array_len, size),
+        max_map_len=options.limit(max_map_len, size // 2),
+        max_ext_len=options.limit(max_ext_len, UNLIMITED),
         max_depth=max_depth,
         max_total_items=max_total_items,
         max_total_bytes=max_total_bytes,

@@ -9,6 +9,7 @@ from typing import Any, Callable, ClassVar, Final, Protocol
 
 from purepy._jit import JIT
 from purepy._writing import write_all
+from purepy.msgpack import options
 from purepy.msgpack.conversions import conversion_flags
 from purepy.msgpack.encoder import Encoder, ext_header
 from purepy.msgpack.formats import MAX_LENGTH
@@ -18,6 +19,7 @@ _Bytes = bytes  # within Packer, bytes is a method
 
 
 DEFAULT_DEPTH: Final = 1024
+DEFAULT_BUFFER: Final = 256 * 1024
 PLAIN_ENCODER: Final = Encoder(
     default=None,
     use_single_float=False,
@@ -98,10 +100,10 @@ class Packer:
         numpy: bool = False,
         buffer: bytearray | None = None,
     ) -> None:
-        if operator.index(buf_size) < 0:
-            raise OverflowError("buf_size must not be negative")
+        if options.size(buf_size) < 0:
+            raise OverflowError("can't convert negative value to size_t")
         if buffer is not None and type(buffer) is not bytearray:
-            raise TypeError(f"buffer must be a bytearray, not {type(buffer).__name__}")
+            raise TypeError(f"buffer must be a bytearray or None, not {type(buffer).__name__}")
         encoder: Encoder | None = getattr(self, "_encoder", None)
         if encoder is not None and encoder.hooked:
             self._check("__init__")
@@ -254,6 +256,7 @@ def packb(
         and use_bin_type
         and unicode_errors is None
         and max_depth == DEFAULT_DEPTH
+        and buf_size == DEFAULT_BUFFER
         and max_total_bytes == max_total_items == -1
         and not (use_single_float or strict_types or datetime or sort_keys)
         and not (dataclass or date or uuid or enum or decimal or numpy)
@@ -372,7 +375,7 @@ def pack_into(
         if not view.c_contiguous:
             raise BufferError("pack_into needs a contiguous buffer")
         size = view.nbytes
-    offset = operator.index(offset)
+    offset = options.size(offset)
     if not 0 <= offset <= size:
         raise ValueError(f"offset {offset} is outside of the buffer of {size} bytes")
     packed = Packer(

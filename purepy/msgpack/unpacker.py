@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import operator
 from _thread import allocate_lock
 from typing import Any, Callable, ClassVar, Final
 
 from purepy.errors import BufferFull, OutOfData
+from purepy.msgpack import options
 from purepy.msgpack.decoder import Decoder, at
 from purepy.msgpack.ext import ExtType, Raw
 from purepy.msgpack.formats import ARRAY, FAMILY, LENGTH_BYTES, LENGTHS, MAP
@@ -94,7 +94,11 @@ class Unpacker:
             raise _busy("__init__")
         if file_like is not None and not callable(file_like.read):
             raise TypeError("`file_like.read` must be a callable.")
-        max_buffer_size = operator.index(max_buffer_size) or _INT_MAX
+        max_buffer_size = options.size(max_buffer_size)
+        read_size = options.size(read_size)
+        if max_buffer_size < 0 or read_size < 0:
+            raise ValueError("max_buffer_size and read_size must be 0 or more")
+        max_buffer_size = max_buffer_size or _INT_MAX
         if read_size > max_buffer_size:
             raise ValueError("read_size should be less or equal to max_buffer_size")
         self._decoder = self._decoder_type(
@@ -107,11 +111,11 @@ class Unpacker:
             timestamp=timestamp,
             strict_map_key=strict_map_key,
             unicode_errors=unicode_errors,
-            max_str_len=max_buffer_size if max_str_len == -1 else max_str_len,
-            max_bin_len=max_buffer_size if max_bin_len == -1 else max_bin_len,
-            max_array_len=max_buffer_size if max_array_len == -1 else max_array_len,
-            max_map_len=max_buffer_size // 2 if max_map_len == -1 else max_map_len,
-            max_ext_len=max_buffer_size if max_ext_len == -1 else max_ext_len,
+            max_str_len=options.limit(max_str_len, max_buffer_size),
+            max_bin_len=options.limit(max_bin_len, max_buffer_size),
+            max_array_len=options.limit(max_array_len, max_buffer_size),
+            max_map_len=options.limit(max_map_len, max_buffer_size // 2),
+            max_ext_len=options.limit(max_ext_len, max_buffer_size),
             max_depth=max_depth,
             max_total_items=max_total_items,
             max_total_bytes=max_total_bytes,
@@ -309,9 +313,9 @@ class Unpacker:
 
     def read_bytes(self, nbytes: int, /) -> bytes:
         """Return the next bytes of the stream as they are, fewer where it ends."""
-        nbytes = operator.index(nbytes)
+        nbytes = options.size(nbytes)
         if nbytes < 0:
-            raise ValueError("the number of bytes must not be negative")
+            raise ValueError("the number of bytes to read must be 0 or more")
         if not self._lock.acquire(False):
             raise _busy("read_bytes")
         try:

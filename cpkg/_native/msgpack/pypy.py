@@ -38,7 +38,7 @@ from purepy.msgpack import (
 )
 from purepy.msgpack.encoder import Encoder
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
-from purepy.msgpack.packer import DEFAULT_DEPTH
+from purepy.msgpack.packer import DEFAULT_BUFFER, DEFAULT_DEPTH
 
 BACKEND = "native"
 LIBRARY_VERSION: str | None = "msgpack-c " + ffi.string(lib.cpkg_msgpack_version()).decode()
@@ -123,6 +123,7 @@ def packb(
         and use_bin_type
         and unicode_errors is None
         and max_depth == DEFAULT_DEPTH
+        and buf_size == DEFAULT_BUFFER
         and max_total_bytes == max_total_items == -1
         and not (use_single_float or strict_types or datetime or sort_keys)
         and not (dataclass or date or uuid or enum or decimal or numpy)

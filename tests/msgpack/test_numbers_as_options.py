@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that are numbers: what is none, or too large, is refused alike by every backend and function."""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import decimal
+import pathlib
+import re
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+PACKING = ["max_depth", "max_total_items", "max_total_bytes", "buf_size"]
+LENGTHS = ["max_str_len", "max_bin_len", "max_array_len", "max_map_len", "max_ext_len"]
+UNPACKING = ["max_depth", "max_total_items", "max_total_bytes", "raw_depth", "timestamp", *LENGTHS]
+STREAMING = [*UNPACKING, "read_size", "max_buffer_size"]
+WRONG = [(1.5, TypeError), (None, TypeError), ("1", TypeError), (2**70, OverflowError), (-(2**70), OverflowError)]
+
+
+class Three:
+    def __index__(self) -> int:
+        return 3
+
+
+@pytest.mark.parametrize(("value", "error"), WRONG)
+def test_no_number(msgpack: ModuleType, value: Any, error: type[Exception]) -> None:
+    for name in PACKING:
+        for call in (msgpack.packb, lambda obj, **options: msgpack.Packer(**options).pack(obj)):
+            with pytest.raises(error):
+                call([1], **{name: value})
+    for name in UNPACKING:
+        for function in (msgpack.unpackb, msgpack.unpackb_from):
+            with pytest.raises(error):
+                function(b"\x91\x01", **{name: value})
+    for name in STREAMING:
+        with pytest.raises(error):
+            msgpack.Unpacker(**{name: value})
+    with pytest.raises(error):
+        msgpack.unpackb_from(b"\x01", value)
+    with pytest.raises(error):
+        msgpack.pack_into(1, bytearray(1), value)
+    with pytest.raises(error):
+        msgpack.Unpacker().read_bytes(value)
+
+
+def test_what_has_an_index(msgpack: ModuleType) -> None:
+    """Whatever is an int to a list's index is one here."""
+    for name in PACKING:
+        assert msgpack.packb([1], **{name: Three()}) == b"\x91\x01"
+    for name in set(UNPACKING) - {"timestamp"}:
+        assert msgpack.unpackb(b"\x91\x01", **{name: Three()}) == [1]
+    assert msgpack.unpackb_from(b"\x01\x02\x03\x04", Three()) == (4, 4)
+
+
+def test_negative(msgpack: ModuleType) -> None:
+    """No size is less than nothing."""
+    for name in ("read_size", "max_buffer_size"):
+        with pytest.raises(ValueError, match="must be 0 or more"):
+            msgpack.Unpacker(**{name: -1})
+    for call in (msgpack.packb, lambda obj, **options: msgpack.Packer(**options).pack(obj)):
+        with pytest.raises(OverflowError, match="negative"):
+            call(1, buf_size=-1)
+        with pytest.raises(ValueError, match="max_depth must be 0 or more, not -1"):
+            call(1, max_depth=-1)
+    with pytest.raises(ValueError, match="max_depth must be 0 or more, not -1"):
+        msgpack.unpackb(b"\x01", max_depth=-1)
+
+
+class Local:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("obj", "name"),
+    [
+        (datetime.datetime(2024, 1, 1), "datetime.datetime"),
+        (datetime.date(2024, 1, 1), "datetime.date"),
+        (decimal.Decimal(1), "decimal.Decimal"),
+        (collections.deque(), "collections.deque"),
+        (re.compile("a"), "re.Pattern"),
+        ({1}, "set"),
+        (1j, "complex"),
+        (pathlib.PurePosixPath("a"), "PurePosixPath"),
+        (Local(), "Local"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_names_of_types(msgpack: ModuleType, obj: Any, name: str) -> None:
+    """An error names a type as msgpack does: with its module if it is not a class made in Python."""
+    if msgpack.__name__ != "cpkg._native.msgpack.cpython" and name in ("collections.deque", "re.Pattern"):
+        name = f"({name}|{name.split('.')[1]})"  # PyPy has them in Python
+    with pytest.raises(TypeError, match=f"can not serialize '{name}' object"):
+        msgpack.packb(obj)
