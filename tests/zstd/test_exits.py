@@ -170,6 +170,8 @@ LINE = "line of text é\n".encode()
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_writer_that_nobody_closes_is_whole(zstd: ModuleType, ending: str, tmp_path: pathlib.Path) -> None:
+    if ending == "dropped" and sys.implementation.name != "cpython":
+        pytest.skip("PyPy ends without the finalizers of what is garbage by then, and flushes only what is held")
     code = f"{CYCLES}\nfolder = {str(tmp_path)!r}\n{ENDINGS[ending]}"
     result = run_alone(zstd, "zstd", code)
     assert result.returncode == 0, result.stderr
