@@ -142,10 +142,15 @@ def encode(
     )
     if not compress or (compress == "auto" and len(message) < min_size):
         return message
-    zstd = codecs.zstd
+    packed: bytes = finish(codecs.zstd, message, compress=compress, level=level, checksum=checksum)
+    return packed
+
+
+def finish(zstd: Any, message: Any, *, compress: Compress, level: int, checksum: bool = True) -> Any:
+    """Return a message compressed, or with "auto" itself if that is no smaller."""
     if checksum:
         parameter = zstd.CompressionParameter
-        frame: bytes = zstd.compress(message, options={parameter.compression_level: level, parameter.checksum_flag: 1})
+        frame = zstd.compress(message, options={parameter.compression_level: level, parameter.checksum_flag: 1})
     else:
         frame = zstd.compress(message, level)
     return frame if compress is True or len(frame) < len(message) else message

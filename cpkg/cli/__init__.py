@@ -16,10 +16,12 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import click
 
-from cpkg import __version__, _backend, _job
+from cpkg import __version__, _backend
 from cpkg.cli import json_text
-from cpkg.cli.inout import open_seekable, read, shown, size_of, summarise, target_for, write
+from cpkg.cli.inout import open_input, open_seekable, read, shown, size_of, summarise, target_for, write
+from cpkg.cli.json_input import Reader
 from cpkg.cli.json_text import LINES_SUFFIXES, JSONError
+from cpkg.cli.packing import KeepingPacker, Packer
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import Commands, Failure, not_empty, open_standard_streams, parse_size
 from purepy.errors import CodecError, LimitError
@@ -129,32 +131,28 @@ def pack(
     if target == "-" and sys.stdout.isatty():
         raise Failure("packed data is not written to a terminal: name a file with -o")
     name = shown(file)
-    with contextlib.closing(Bar(4, size_of(file), quiet=quiet)) as bar:
-        data = read(file, bar)
-        bar.stage("parsing")
-        value = _parse(data, file, format_, allow_nan, bar)
-        bar.stage("packing")
-        packed = _pack(value, data, name, {"always": True, "never": False}.get(compress, "auto"), level, sort_keys)
+    packer = Packer(sort_keys=sort_keys)
+    with contextlib.closing(Bar(3, size_of(file), quiet=quiet)) as bar:
+        bar.stage("reading, parsing and packing")
+        with open_input(file) as stream:
+            size = _parse(stream, file, format_, packer, allow_nan=allow_nan, advance=bar.at)
+        bar.sized(size)
+        bar.stage("compressing")
+        packed = packer.compressed({"always": True, "never": False}.get(compress, "auto"), level)
         bar.stage("writing")
         write(target, packed, overwrite=force or output is not None)
-    summarise(f"{name}: {len(data):,} bytes of JSON packed to {len(packed):,}", target, quiet)
+    summarise(f"{name}: {size:,} bytes of JSON packed to {len(packed):,}", target, quiet)
 
 
-def _parse(data: bytes, file: str, format_: str, allow_nan: bool, bar: Bar) -> Any:
+def _parse(stream: Any, file: str, format_: str, packer: Packer, *, allow_nan: bool, advance: Any = None) -> int:
+    """Pack the values of a file and return its size in bytes."""
     lines = {"json": False, "jsonl": True}.get(format_, True if file.lower().endswith(LINES_SUFFIXES) else None)
+    reader = Reader(stream, shown(file), lines=lines, allow_nan=allow_nan, advance=advance)
     try:
-        return json_text.parse(data, shown(file), lines=lines, allow_nan=allow_nan, advance=bar.at)
+        reader.run(packer)
     except JSONError as exc:
         raise Failure(str(exc)) from None
-
-
-def _pack(value: Any, data: bytes, name: str, compress: Any, level: int, sort_keys: bool) -> bytes:
-    try:
-        return _job.dumps(value, compress=compress, level=level, sort_keys=sort_keys)
-    except CodecError:
-        raise
-    except (OverflowError, ValueError) as exc:
-        raise Failure(json_text.explain_unpackable(data, name) or f"{name}: {exc}") from None
+    return reader.size
 
 
 @cli.command()
@@ -301,24 +299,19 @@ def demo(file: str | None, format_: str, level: int, seconds: float, quiet: bool
     """
     from cpkg.cli import compare, report
 
+    packer = KeepingPacker()
     if file is None:
         name = "airports.json"
-        data = (importlib.resources.files("cpkg") / "data" / name).read_bytes()
-        value = _parse(data, name, "json", False, Bar(1, 0, quiet=True))
+        with (importlib.resources.files("cpkg") / "data" / name).open("rb") as data:
+            size = _parse(data, name, "json", packer, allow_nan=False)
     else:
         name = shown(file)
-        with contextlib.closing(Bar(2, size_of(file), quiet=quiet)) as bar:
-            data = read(file, bar)
-            bar.stage("parsing")
-            value = _parse(data, file, format_, False, bar)
+        with contextlib.closing(Bar(1, size_of(file), quiet=quiet)) as bar, open_input(file) as stream:
+            bar.stage("reading")
+            size = _parse(stream, file, format_, packer, allow_nan=False, advance=bar.at)
     with _rounds(quiet) as progress:
-        try:
-            result = compare.run(value, seconds=seconds, level=level, progress=progress)
-        except CodecError:
-            raise
-        except (OverflowError, ValueError) as exc:
-            raise Failure(json_text.explain_unpackable(data, name) or f"{name}: {exc}") from None
-    report.print_demo(name, len(data), result)
+        result = compare.run(packer.value, seconds=seconds, level=level, progress=progress)
+    report.print_demo(name, size, result)
     if result.disagreements:
         raise Failure("; ".join(result.disagreements))
 

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, BinaryIO, Final
+from typing import IO, Any, BinaryIO, Final
 
 import click
 
@@ -95,7 +95,7 @@ def target_for(file: str, output: str | None, suffix: str, replaced: tuple[str, 
     return output
 
 
-def write(target: str, data: bytes, *, overwrite: bool) -> None:
+def write(target: str, data: Any, *, overwrite: bool) -> None:
     if target == "-":
         write_all(sys.stdout.buffer, data)  # with PYTHONUNBUFFERED that is a raw file, which may take a part
         sys.stdout.buffer.flush()

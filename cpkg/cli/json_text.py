@@ -1,22 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-JSON and JSON Lines in and out.
-
-Strict where Python's `json` is lax, because what it lets through is lost or becomes something else on the way:
-duplicate keys, NaN and Infinity, numbers that overflow to infinity. Each complaint names a line and a column. The
-exact scan that finds the place runs after a parse has failed, so that good input pays for one regular expression.
+JSON and JSON Lines out, and what is true of their text either way; json_input reads them.
 """
 
 from __future__ import annotations
 
 import base64
-import codecs
 import datetime
 import decimal
 import json
 import re
+import sys
 import uuid
-from collections.abc import Callable, Iterator
 from typing import Any
 
 from cpkg import _job
@@ -25,11 +20,7 @@ from purepy.msgpack.ext import ExtType, Timestamp
 
 LINES_SUFFIXES = (".jsonl", ".ndjson")
 
-Advance = Callable[[int], None]
-
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|-?Infinity|NaN', re.DOTALL)
-# Only such a number can overflow a double: one with an exponent of three digits, or with hundreds of its own.
-_HUGE_FLOAT = re.compile(r"\d[eE]\+?0*[1-9]\d\d|\d{290}")
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|-?Infinity|NaN', re.DOTALL)
 _EPOCH = datetime.datetime(1970, 1, 1)
 
 
@@ -37,177 +28,15 @@ class JSONError(ValueError):
     """Text that is no JSON, or holds what MessagePack cannot; data that JSON cannot hold."""
 
 
-class _Duplicate(dict):  # type: ignore[type-arg]
-    """A JSON object in which a key occurs twice."""
-
-    key: str
-
-
-def parse(data: bytes, name: str, *, lines: bool | None, allow_nan: bool, advance: Advance) -> Any:
-    """
-    Return the value in JSON text, or the list of the values in JSON Lines.
-
-    `lines` chooses between the two; None takes JSON, and JSON Lines if another value follows the first one on a line
-    below it. `name` stands in front of messages, `advance` is called with the number of bytes done so far. Raises
-    JSONError.
-    """
-    text = _decode(data, name)
-    if lines:
-        return list(_parse_lines(text, name, allow_nan, advance))
-    if not text.strip():
-        raise JSONError(f"{name}: empty: expected a JSON value")
-    try:
-        value = _parse_value(text, name, 1, allow_nan)
-    except _FollowedByLine as exc:
-        if lines is None:
-            return list(_parse_lines(text, name, allow_nan, advance))
-        raise JSONError(*exc.args) from None
-    advance(len(data))
-    return value
-
-
-class _FollowedByLine(Exception):
-    """A second value follows the first one on another line; holds the message for where that is wrong."""
-
-
-def _decode(data: bytes, name: str) -> str:
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        encoding = json.detect_encoding(data)
-    else:
-        encoding = "utf-8-sig"
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError as exc:
-        line = data.count(b"\n", 0, exc.start) + 1
-        kind = "UTF-8" if encoding == "utf-8-sig" else encoding
-        raise JSONError(f"{name}:{line}: not {kind}: {exc.reason} at byte {exc.start}") from None
-
-
-def _parse_lines(text: str, name: str, allow_nan: bool, advance: Advance) -> Iterator[Any]:
-    done = 0
-    start = 0
-    number = 0
-    while start < len(text):
-        number += 1
-        # only a line feed ends a line: str.splitlines would also cut at U+2028, which JSON allows inside a string
-        end = text.find("\n", start)
-        end = len(text) if end < 0 else end
-        line = text[start:end]
-        if not line.isspace() and line:
-            yield _parse_value(line, name, number, allow_nan)
-        start = end + 1
-        if start - done > 1 << 18:
-            advance(start)
-            done = start
-
-
-def _parse_value(text: str, name: str, first_line: int, allow_nan: bool) -> Any:
-    def fail(position: int, what: str) -> JSONError:
-        line = first_line + text.count("\n", 0, position)
-        column = position - text.rfind("\n", 0, position)
-        return JSONError(f"{name}:{line}:{column}: {what}")
-
-    try:
-        value = json.loads(
-            text,
-            object_pairs_hook=_object,
-            parse_constant=_constant if allow_nan else _refuse_constant,
-            parse_float=_finite if _HUGE_FLOAT.search(text) else None,
-        )
-    except json.JSONDecodeError as exc:
-        error = fail(exc.pos, exc.msg[:1].lower() + exc.msg[1:])
-        if exc.msg == "Extra data" and "\n" in text[: exc.pos]:
-            raise _FollowedByLine(str(error)) from None
-        raise error from None
-    except _RefusedError as exc:
-        for match in _TOKEN.finditer(text):
-            if match.group() == exc.token:
-                raise fail(match.start(), exc.reason) from None
-        raise JSONError(f"{name}: {exc.token[:40]}: {exc.reason}") from None
-    except _DuplicateKeyError:
-        value = json.loads(text, object_pairs_hook=_mark_duplicates)
-        path, key = _find_duplicate(value, "$")
-        raise JSONError(
-            f"{name}:{first_line}: the key {json.dumps(key)} occurs twice in the object at {path}"
-        ) from None
-    except RecursionError:
-        raise JSONError(f"{name}:{first_line}: nested too deep") from None
-    except ValueError as exc:
-        problem = find_unpackable(text)
-        if problem is not None:  # int() limits the number of digits
-            raise fail(*problem) from None
-        raise JSONError(f"{name}:{first_line}: {exc}") from None
-    return value
-
-
-class _DuplicateKeyError(Exception):
-    pass
-
-
-class _RefusedError(Exception):
-    def __init__(self, token: str, reason: str) -> None:
-        super().__init__(token)
-        self.token = token
-        self.reason = reason
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise _DuplicateKeyError
-    return value
-
-
-def _mark_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = _Duplicate(pairs)
-    if len(value) == len(pairs):
-        return dict(value)
-    seen = set()
-    for key, _ in pairs:
-        if key in seen:
-            value.key = key
-        seen.add(key)
-    return value
-
-
-def _find_duplicate(value: Any, path: str) -> tuple[str, str]:
-    """Return the path of the first object with a key that occurs twice, and that key."""
-    pending = [(value, path)]
-    while pending:
-        value, path = pending.pop()
-        if isinstance(value, _Duplicate):
-            return path, value.key
-        if isinstance(value, dict):
-            pending += [(item, _member(path, key)) for key, item in reversed(list(value.items()))]
-        elif isinstance(value, list):
-            pending += [(item, f"{path}[{index}]") for index, item in reversed(list(enumerate(value)))]
-    raise AssertionError("no duplicate key")
-
-
-def _member(path: str, key: object) -> str:
+def member(path: str, key: object) -> str:
     if isinstance(key, str) and key.isidentifier():
         return f"{path}.{key}"
     return f"{path}[{json.dumps(key) if isinstance(key, str) else repr(key)}]"
 
 
-def _constant(token: str) -> float:
-    return float(token.replace("Infinity", "inf"))
-
-
-def _refuse_constant(token: str) -> float:
-    raise _RefusedError(token, f"{token} is not JSON; --allow-nan takes it")
-
-
-def _finite(token: str) -> float:
-    value = float(token)
-    if value in (float("inf"), float("-inf")):
-        raise _RefusedError(token, "the number overflows a 64-bit float")
-    return value
-
-
-def find_unpackable(text: str) -> tuple[int, str] | None:
+def find_unpackable(text: str, start: int = 0, end: int = sys.maxsize) -> tuple[int, str] | None:
     """Return where JSON text has an integer or a string that MessagePack cannot hold, and what is wrong with it."""
-    for match in _TOKEN.finditer(text):
+    for match in TOKEN.finditer(text, start, end):
         token = match.group()
         if token[0] == '"':
             if "\\u" in token and _is_surrogate(token):
@@ -227,16 +56,6 @@ def _is_surrogate(token: str) -> bool:
     except ValueError:
         return False
     return False
-
-
-def explain_unpackable(data: bytes, name: str) -> str | None:
-    """Return the message for JSON text that parsed but does not pack, with the place, or None if it is not found."""
-    text = _decode(data, name)
-    problem = find_unpackable(text)
-    if problem is None:
-        return None
-    position, what = problem
-    return f"{name}:{text.count(chr(10), 0, position) + 1}:{position - text.rfind(chr(10), 0, position)}: {what}"
 
 
 def render(data: Any, *, lines: bool, indent: int | None, allow_nan: bool, limits: dict[str, Any]) -> bytes:
@@ -313,7 +132,7 @@ def _with_str_keys(value: Any, path: str, allow_nan: bool) -> Any:
             name = _key(key)
             if name in copy:
                 raise JSONError(f"two keys of the map at {path} become {json.dumps(name)} in JSON")
-            copy[name] = _with_str_keys(item, _member(path, key), allow_nan)
+            copy[name] = _with_str_keys(item, member(path, key), allow_nan)
         return copy
     if isinstance(value, ExtType):  # a tuple, too
         return _plain(value)

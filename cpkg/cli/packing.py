@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One MessagePack message out of values that come one after the other."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from cpkg import _backend, _job
+from cpkg.cli.json_text import JSONError
+
+_LONGEST_HEADER: Final = 5
+_MAX_DEPTH: Final = 1024
+
+
+class Packer:
+    """A sink for the values of a `json_input.Reader`, which become the message that `cpkg.dumps` makes of them."""
+
+    def __init__(self, *, sort_keys: bool = False) -> None:
+        self._packb = _backend.choose("msgpack").pack.packb
+        self._options: dict[str, Any] = {"sort_keys": sort_keys, "max_depth": _MAX_DEPTH}
+        self._body = bytearray(_LONGEST_HEADER)  # with room for the header of the array, whose count comes last
+        self._count = 0
+        self._is_deepest = False
+        self._single: bytes | None = None
+
+    def take(self, values: list[Any]) -> None:
+        header = _array_header(len(values))
+        packed: bytes
+        try:
+            packed = self._packb([values], **self._options)  # so deep are they if the array is nested in the end
+            skipped = 1 + len(header)
+        except ValueError:
+            packed = self._packb(values, **self._options)
+            skipped = len(header)
+            self._is_deepest = True
+        self._body += memoryview(packed)[skipped:]
+        self._count += len(values)
+
+    def nest(self) -> None:
+        if self._is_deepest:
+            raise JSONError("nested too deep: the first value is an array as deep as the whole may be")
+        self._body[_LONGEST_HEADER:_LONGEST_HEADER] = _array_header(self._count)
+        self._count = 1
+
+    def single(self, value: Any) -> None:
+        self._single = self._packb(value, **self._options)
+
+    def message(self) -> Any:
+        """Return the message, as bytes or a view of them."""
+        if self._single is not None:
+            return self._single
+        header = _array_header(self._count)
+        start = _LONGEST_HEADER - len(header)
+        self._body[start:_LONGEST_HEADER] = header
+        return memoryview(self._body)[start:]
+
+    def compressed(self, compress: Any, level: int) -> Any:
+        """Return what `cpkg.dumps` would, as bytes or a view of them; `compress` and `level` are its arguments."""
+        message = self.message()
+        if not compress or (compress == "auto" and len(message) < _job.MIN_SIZE):
+            return message
+        return _job.finish(_backend.choose("zstd").module, message, compress=compress, level=level)
+
+
+class KeepingPacker(Packer):
+    """A Packer that keeps the value, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.value: Any = []
+
+    def take(self, values: list[Any]) -> None:
+        super().take(values)
+        self.value += values
+
+    def nest(self) -> None:
+        super().nest()
+        self.value = [self.value]
+
+    def single(self, value: Any) -> None:
+        super().single(value)
+        self.value = value
+
+
+def _array_header(count: int) -> bytes:
+    if count < 16:
+        return bytes([0x90 | count])
+    if count < 1 << 16:
+        return b"\xdc" + count.to_bytes(2, "big")
+    if count < 1 << 32:
+        return b"\xdd" + count.to_bytes(4, "big")
+    raise ValueError("more than 2**32 - 1 values")

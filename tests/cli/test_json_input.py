@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JSON that is read piece by piece: the same messages and the same errors wherever it is cut."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import cpkg
+from cpkg.cli import json_input
+from cpkg.cli.json_text import JSONError
+from cpkg.cli.packing import KeepingPacker, Packer
+
+
+def pack(text: str | bytes, *, lines: bool | None = None, allow_nan: bool = False) -> Any:
+    data = text.encode() if isinstance(text, str) else text
+    packer = Packer()
+    json_input.Reader(io.BytesIO(data), "x", lines=lines, allow_nan=allow_nan).run(packer)
+    return packer.message()
+
+
+def outcome(text: str | bytes, lines: bool | None) -> Any:
+    try:
+        return bytes(pack(text, lines=lines))
+    except JSONError as exc:
+        return str(exc)
+
+
+@pytest.fixture
+def cut(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def set_windows(window: int, large: int) -> None:
+        monkeypatch.setattr(json_input, "_WINDOW", window)
+        monkeypatch.setattr(json_input, "_LARGE_WINDOW", large)
+
+    return set_windows
+
+
+def value(source: random.Random, depth: int = 0) -> Any:
+    kind = source.randrange(9 if depth < 3 else 6)
+    if kind == 0:
+        return source.choice([None, True, False])
+    if kind == 1:
+        return source.choice([0, -1, 123456789012345678, 2**64 - 1, -(2**63), source.randrange(100)])
+    if kind == 2:
+        return source.choice([1.5, -2.25e-300, 1e22, 0.1, 1e300])
+    if kind in (3, 4, 5):
+        letters = ["a", "b,", '"', "\\", "\n", "[", "{", "}", "]", "\u00e9", "\u2028", "\U0001f600", ", "]
+        return "".join(source.choices(letters, k=source.randrange(12)))
+    if kind == 6:
+        return {str(number): value(source, depth + 1) for number in range(source.randrange(5))}
+    return [value(source, depth + 1) for _ in range(source.randrange(6))]
+
+
+def text_of(source: random.Random, obj: Any) -> str:
+    return json.dumps(obj, indent=source.choice([None, 1]), ensure_ascii=source.random() < 0.3)
+
+
+def damaged(source: random.Random, text: str) -> str:
+    at = source.randrange(len(text) + 1)
+    wrong = source.choice(["", ",", "]", "}", "x", '"', "\\", "1", "NaN ", "1e999", "\n", "[" * 3, ":"])
+    return text[:at] + wrong + text[at + source.randrange(2) :]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_message_is_that_of_dumps_wherever_it_is_cut(cut: Any, seed: int) -> None:
+    source = random.Random(seed)
+    for _ in range(15):
+        obj = value(source)
+        text = " " * source.randrange(3) + text_of(source, obj) + "\n" * source.randrange(3)
+        values = [value(source) for _ in range(source.randrange(2, 6))]
+        stream = "\n".join(text_of(source, item) for item in values) + "\n" * source.randrange(2)
+        as_lines = "\n".join(json.dumps(item) for item in values)
+        for window in (1, 2, 7, 30, 100, 1 << 20):
+            cut(window, window * source.randrange(1, 5))
+            assert pack(text) == cpkg.dumps(obj, compress=False)
+            assert pack(text, lines=False) == cpkg.dumps(obj, compress=False)
+            assert pack(stream) == cpkg.dumps(values, compress=False)
+            assert pack(as_lines, lines=True) == cpkg.dumps(values, compress=False)
+            if window >= 4:  # bytes, to recognise it by
+                assert pack(("\ufeff" + text).encode("utf-16-le")) == cpkg.dumps(obj, compress=False)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_errors_are_the_same_wherever_it_is_cut(cut: Any, seed: int) -> None:
+    source = random.Random(seed)
+    failed = 0
+    for _ in range(30):
+        text = damaged(source, "\n".join(text_of(source, value(source)) for _ in range(source.randrange(1, 4))))
+        for lines in (None, False, True):
+            cut(1 << 20, 1 << 20)
+            expected = outcome(text, lines)
+            failed += isinstance(expected, str)
+            for window in (1, 5, 40):
+                cut(window, window * 2)
+                assert outcome(text, lines) == expected
+    assert failed > 20
+
+
+@pytest.mark.parametrize("window", [1, 4, 9, 1 << 20])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a":1,"a":2}\n{}', 'x:1: the key "a" occurs twice in the object at $'),
+        ('[{"a":1,"a":2}', 'x:1: the key "a" occurs twice in the object at $[0]'),
+        ('[0, 1,\n [{"b": {"a":1,"a":2}}]]', 'x:2: the key "a" occurs twice in the object at $[2][0].b'),
+        ('{"x": {"a":1,"a":2}', "x:1:20: expecting ',' delimiter"),
+        ("[1, 2", "x:1:6: expecting ',' delimiter"),
+        ("[1,\n\n 2 3]", "x:3:4: expecting ',' delimiter"),
+        ("[1,", "x:1:4: expecting value"),
+        ("[", "x:1:2: expecting value"),
+        ("[1.5, tru]", "x:1:7: expecting value"),
+        ("1 2", "x:1:3: extra data"),
+        ("[1] [2]", "x:1:5: extra data"),
+        ("{}\n1 2", "x:2:3: extra data"),
+        ("[1,\n 18446744073709551616]", "x:2:2: an integer of 20 digits does not fit MessagePack's 64 bits"),
+        ("1\n 18446744073709551616", "x:2:2: an integer of 20 digits does not fit MessagePack's 64 bits"),
+        ("18446744073709551616  \n ", "x:1:1: an integer of 20 digits does not fit MessagePack's 64 bits"),
+        ('["a",\n"\\ud800"]', "x:2:1: the string holds half of a surrogate pair, which UTF-8 cannot encode"),
+        ("[1, NaN]", "x:1:5: NaN is not JSON; --allow-nan takes it"),
+        ("[1,\n1e999]", "x:2:1: the number overflows a 64-bit float"),
+        (b'[1,\n"\xff"]', "x:2: not UTF-8: invalid start byte at byte 5"),
+        (b'\xef\xbb\xbf[1,\n"\xff"]', "x:2: not UTF-8: invalid start byte at byte 8"),
+        ("", "x: empty: expected a JSON value"),
+        (" \n\t", "x: empty: expected a JSON value"),
+        ("[" * 100_000, "x:1: nested too deep"),
+    ],
+)
+def test_errors_by_name(cut: Any, text: str | bytes, message: str, window: int) -> None:
+    if len(text) < 1000:
+        cut(window, window)
+    assert outcome(text, None) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": 1}\n\n{"a": }', "x:3:7: expecting value"),
+        ("1\n[1,\n2]", "x:2:4: expecting value"),
+        ("1\n 2 3\n", "x:2:4: extra data"),
+        ('1\n{"a":1,"a":2}\n', 'x:2: the key "a" occurs twice in the object at $'),
+        ("1\n\n  18446744073709551616", "x:3:3: an integer of 20 digits does not fit MessagePack's 64 bits"),
+    ],
+)
+@pytest.mark.parametrize("window", [1, 4, 9, 1 << 20])
+def test_errors_in_lines(cut: Any, text: str, message: str, window: int) -> None:
+    cut(window, window)
+    assert outcome(text, True) == message
+
+
+def test_streams_of_values_over_several_lines() -> None:
+    assert cpkg.loads(pack('{\n  "a": 1\n}\n{\n  "a": [\n    2\n  ]\n}\n')) == [{"a": 1}, {"a": [2]}]
+    assert cpkg.loads(pack("[1,\n2]\n[3]\n4")) == [[1, 2], [3], 4]
+    assert cpkg.loads(pack("[]\n[]")) == [[], []]
+
+
+@pytest.fixture
+def deep_recursion() -> Iterator[None]:
+    """The limit that the command line sets."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, 8000))
+    yield
+    sys.setrecursionlimit(before)
+
+
+@pytest.mark.usefixtures("deep_recursion")
+def test_depth() -> None:
+    deep = "[" * 1024 + "]" * 1024
+    assert pack(deep) == cpkg.dumps(json.loads(deep), compress=False)
+    assert outcome("[" + deep + "]", None).startswith("x: recursion limit exceeded")
+    assert "deep" in outcome(deep + "\n1", None)
+    less = "[" * 1023 + "]" * 1023
+    assert pack(less + "\n1") == cpkg.dumps([json.loads(less), 1], compress=False)
+
+
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 65535, 65536, 70_001])
+def test_counts(count: int) -> None:  # of numbers, which are parsed many at once
+    values = list(range(count))
+    assert pack(json.dumps(values)) == cpkg.dumps(values, compress=False)
+    assert pack("\n".join(map(str, values)), lines=True) == cpkg.dumps(values, compress=False)
+    kept = KeepingPacker()
+    json_input.Reader(io.BytesIO(json.dumps(values).encode()), "x", lines=None, allow_nan=False).run(kept)
+    assert kept.value == values
