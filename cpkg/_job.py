@@ -37,6 +37,9 @@ MEMORY_FLOOR: Final = 64 * 2**20
 EXPANSION: Final = 100
 """`loads` lets input grow to the larger of a floor and so many times its size, unless told otherwise."""
 
+DEFAULT_WINDOW: Final = 2**27
+"""Frames with a larger window are refused, unless more output is expected."""
+
 # Left alone, a limit of length would be what the whole message could hold, and a message that is cut would be told to
 # exceed it. No header can declare more than this.
 _ANY_LENGTH: Final = 2**32 - 1
@@ -297,7 +300,13 @@ def decompress(codecs: Codecs, data: Any, max_output_size: int | None) -> Any:
             limit: int | None = max(OUTPUT_FLOOR, size * EXPANSION)
         else:
             limit = max_output_size if max_output_size >= 0 else None
-        return codecs.zstd.decompress(data, max_output_size=limit)
+        if max_output_size is None or 0 <= max_output_size < 2 * DEFAULT_WINDOW:
+            return codecs.zstd.decompress(data, max_output_size=limit)
+        # who expects so much output allows a window of that size, too
+        parameter = codecs.zstd.DecompressionParameter.window_log_max
+        largest = parameter.bounds()[1]
+        window_log = largest if limit is None else min(largest, limit.bit_length() - 1)
+        return codecs.zstd.decompress(data, options={parameter: window_log}, max_output_size=limit)
     if max_output_size is not None and 0 <= max_output_size < size:
         raise LimitError(f"a message of {size} bytes exceeds max_output_size={max_output_size}")
     if 1 < size < 4 and FRAME_MAGIC.startswith(bytes(data)):

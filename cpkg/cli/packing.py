@@ -16,7 +16,7 @@ class Packer:
     """A sink for the values of a `json_input.Reader`, which become the message that `cpkg.dumps` makes of them."""
 
     def __init__(self, *, sort_keys: bool = False) -> None:
-        self._packb = _backend.choose("msgpack").pack.packb
+        self._packb = _backend.choose("msgpack").module.packb
         self._options: dict[str, Any] = {"sort_keys": sort_keys, "max_depth": _MAX_DEPTH}
         self._body = bytearray(_LONGEST_HEADER)  # with room for the header of the array, whose count comes last
         self._count = 0

@@ -293,3 +293,43 @@ def test_the_output_gets_the_permissions_of_open(environment: dict[str, str], tm
         env=environment,
     )
     assert stat.S_IMODE(out.stat().st_mode) == 0o640
+
+
+def peak_of_packing(source: Path, target: Path, environment: dict[str, str]) -> int:
+    """Return the bytes of memory that packing took at most, with those of the interpreter."""
+    code = f"""
+import sys
+from cpkg.__main__ import main
+sys.argv = ["cpkg", "pack", {str(source)!r}, "-o", {str(target)!r}]
+assert main() == 0
+# not ru_maxrss, which begins with what the parent had
+print([line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")][0])
+"""
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    return int(done.stdout) * 1024
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="no /proc to tell how much memory was taken")
+@pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy's collector comes by when the pieces are many")
+@pytest.mark.parametrize("form", ["array", "lines", "values"])
+def test_memory_of_what_is_packed_in_pieces(environment: dict[str, str], tmp_path: Path, form: str) -> None:
+    """A tenth of the input has to do much the same, so that the interpreter's own memory does not count."""
+    peaks = {}
+    indent = 1 if form == "values" else None
+    for rows in (6_000, 60_000):
+        texts = [json.dumps({"id": row, "text": "x" * 400}, indent=indent) for row in range(rows)]
+        path = tmp_path / f"{rows}.json"
+        path.write_text(f"[{','.join(texts)}]" if form == "array" else "\n".join(texts))
+        peaks[rows] = peak_of_packing(path, tmp_path / "x", environment)
+    # The message, which is nearly as long as the text, is held twice while the buffer that it is in grows; bytes, text
+    # and objects would be four times as much.
+    assert peaks[60_000] - peaks[6_000] < 2.5 * path.stat().st_size
+    assert len(cpkg.load(tmp_path / "x")) == 60_000
+
+
+def test_values_as_jq_prints_them_through_a_pipe(environment: dict[str, str], large: Path) -> None:
+    rows = [json.loads(line) for line in large.read_text().splitlines()]
+    text = "".join(json.dumps(row, indent=2) + "\n" for row in rows).encode()
+    done = subprocess.run([*COMMAND, "pack"], input=text, capture_output=True, env=environment)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert cpkg.loads(done.stdout) == rows
