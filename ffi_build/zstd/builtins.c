@@ -5,7 +5,8 @@
  * A thread keeps its last compression and decompression context and a buffer, because making a context costs
  * several times what compressing a short message does. A context is out of its slot while it is in use: Python
  * code that runs meanwhile on the same thread (a signal handler, a finalizer) finds the slot empty and works with a
- * new one. Kept contexts never have workers or dictionaries, and what parameters they have is reset before use.
+ * new one. Kept contexts never have workers or dictionaries, what parameters they have is reset before use, and one
+ * whose call failed is not kept: libzstd's reset does not reach all that an error may leave.
  */
 
 #include <Python.h>
@@ -22,7 +23,9 @@ enum {
     BIG_PIECE = 8 << 20, /* up to this a limit is taken for the size to come */
 };
 
-#define WINDOW_LOG_MAX_DEFAULT 27 /* what ZSTD_decompressStream() accepts unless told otherwise */
+#define WINDOW_LOG_MAX_DEFAULT 27
+/* What ZSTD_decompressStream() accepts unless told otherwise. */
+#define WINDOW_SIZE_MAX_DEFAULT (((uint64_t)1 << WINDOW_LOG_MAX_DEFAULT) + 1)
 /* How much is allocated at once without asking what the input's size is. */
 #define DECLARED_SIZE_TRUST ((uint64_t)1 << 30)
 #define UNKNOWN_SIZE_TRUST ((uint64_t)64 << 20)
@@ -72,10 +75,15 @@ static Kept *kept_here(void)
     return kept;
 }
 
+/* Return a context without parameters, or NULL with MemoryError set. */
 static ZSTD_CCtx *take_cctx(Kept *kept)
 {
     ZSTD_CCtx *cctx = kept->cctx;
     kept->cctx = NULL;
+    if (cctx != NULL && ZSTD_isError(ZSTD_CCtx_reset(cctx, ZSTD_reset_session_and_parameters))) {
+        ZSTD_freeCCtx(cctx);
+        cctx = NULL;
+    }
     if (cctx == NULL) {
         cctx = ZSTD_createCCtx();
         if (cctx == NULL) {
@@ -85,9 +93,10 @@ static ZSTD_CCtx *take_cctx(Kept *kept)
     return cctx;
 }
 
-static void give_cctx(Kept *kept, ZSTD_CCtx *cctx)
+/* Keep a context, or free it; `result` is libzstd's of the call that it was taken for. */
+static void give_cctx(Kept *kept, ZSTD_CCtx *cctx, size_t result)
 {
-    if (kept->cctx == NULL && ZSTD_sizeof_CCtx(cctx) <= KEPT_CCTX_MAX) {
+    if (!ZSTD_isError(result) && kept->cctx == NULL && ZSTD_sizeof_CCtx(cctx) <= KEPT_CCTX_MAX) {
         kept->cctx = cctx;
     }
     else {
@@ -108,9 +117,10 @@ static ZSTD_DCtx *take_dctx(Kept *kept)
     return dctx;
 }
 
-static void give_dctx(Kept *kept, ZSTD_DCtx *dctx)
+/* Keep a context, or free it; `result` is libzstd's of the call that it was taken for. */
+static void give_dctx(Kept *kept, ZSTD_DCtx *dctx, size_t result)
 {
-    if (kept->dctx == NULL && ZSTD_sizeof_DCtx(dctx) <= KEPT_DCTX_MAX) {
+    if (!ZSTD_isError(result) && kept->dctx == NULL && ZSTD_sizeof_DCtx(dctx) <= KEPT_DCTX_MAX) {
         kept->dctx = dctx;
     }
     else {
@@ -279,6 +289,57 @@ static uint64_t little_endian(const unsigned char *bytes, size_t size)
     return value;
 }
 
+/* The header of a frame that is no skippable one (RFC 8878, 3.1.1.1). */
+typedef struct {
+    size_t size; /* magic number included */
+    uint64_t window;
+    uint64_t content;
+    int is_declared; /* else `content` is 0 */
+    int has_dictionary_id;
+    int has_checksum;
+} Header;
+
+/* Read a header; return -1 for one that is incomplete, malformed, or that of a skippable frame. */
+static int read_header(const unsigned char *src, const unsigned char *end, int has_magic, Header *header)
+{
+    static const unsigned char size_bytes[4] = {0, 2, 4, 8}, id_bytes[4] = {0, 1, 2, 4};
+    const unsigned char *start = src;
+    if (has_magic) {
+        if (end - src < 4 || little_endian(src, 4) != 0xFD2FB528u) {
+            return -1;
+        }
+        src += 4;
+    }
+    if (end == src) {
+        return -1;
+    }
+    unsigned descriptor = *src++;
+    size_t single_segment = descriptor >> 5 & 1;
+    size_t id_size = id_bytes[descriptor & 3];
+    size_t content_size = size_bytes[descriptor >> 6];
+    if (content_size == 0 && single_segment) {
+        content_size = 1;
+    }
+    size_t rest = !single_segment + id_size + content_size;
+    if ((descriptor & 8) != 0 || (size_t)(end - src) < rest) {
+        return -1;
+    }
+    header->size = (size_t)(src - start) + rest;
+    header->content = little_endian(src + rest - content_size, content_size);
+    if (content_size == 2) {
+        header->content += 256;
+    }
+    header->is_declared = content_size != 0;
+    header->window = header->content;
+    if (!single_segment) {
+        uint64_t base = (uint64_t)1 << (10 + (*src >> 3));
+        header->window = base + (base >> 3) * (*src & 7);
+    }
+    header->has_dictionary_id = id_size != 0;
+    header->has_checksum = descriptor >> 2 & 1;
+    return 0;
+}
+
 /* A frame as its header and the headers of its blocks tell it. */
 typedef struct {
     size_t size;      /* in the input, checksum included */
@@ -292,15 +353,13 @@ typedef struct {
  * A declared size is believed only as far as the blocks behind it can reach. Return -1 for input that the careful
  * way has to look at: truncated, malformed, with a dictionary, or with a window above the limit.
  */
-static int measure_frame(const unsigned char *src, const unsigned char *end, int window_log_max, Frame *frame)
+static int measure_frame(const unsigned char *src, const unsigned char *end, uint64_t window_max, Frame *frame)
 {
-    static const unsigned char size_bytes[4] = {0, 2, 4, 8};
     const unsigned char *start = src;
     if (end - src < 8) {
         return -1;
     }
-    uint64_t magic = little_endian(src, 4);
-    if ((magic & 0xFFFFFFF0u) == 0x184D2A50u) {
+    if ((little_endian(src, 4) & 0xFFFFFFF0u) == 0x184D2A50u) {
         uint64_t length = little_endian(src + 4, 4);
         if ((uint64_t)(end - src) - 8 < length) {
             return -1;
@@ -310,35 +369,14 @@ static int measure_frame(const unsigned char *src, const unsigned char *end, int
         frame->is_declared = 1;
         return 0;
     }
-    unsigned descriptor = src[4];
-    if (magic != 0xFD2FB528u || (descriptor & 8) != 0 || (descriptor & 3) != 0) {
+    Header header;
+    if (read_header(src, end, 1, &header) < 0 || header.has_dictionary_id || header.window > window_max) {
         return -1;
     }
-    int single_segment = descriptor >> 5 & 1;
-    size_t declared_bytes = size_bytes[descriptor >> 6];
-    if (declared_bytes == 0 && single_segment) {
-        declared_bytes = 1;
-    }
-    size_t header = 5 + (size_t)!single_segment + declared_bytes;
-    if ((size_t)(end - src) < header) {
-        return -1;
-    }
-    uint64_t declared = little_endian(src + header - declared_bytes, declared_bytes);
-    if (declared_bytes == 2) {
-        declared += 256;
-    }
-    uint64_t window = declared;
-    if (!single_segment) {
-        uint64_t base = (uint64_t)1 << (10 + (src[5] >> 3));
-        window = base + (base >> 3) * (src[5] & 7);
-    }
-    if (window > ((uint64_t)1 << window_log_max) + 1) {
-        return -1;
-    }
-    uint64_t block_max = window < BLOCK_MAX ? window : BLOCK_MAX;
+    uint64_t block_max = header.window < BLOCK_MAX ? header.window : BLOCK_MAX;
     uint64_t reach = 0;
     int is_last = 0;
-    src += header;
+    src += header.size;
     while (!is_last) {
         if (end - src < 3) {
             return -1;
@@ -360,18 +398,18 @@ static int measure_frame(const unsigned char *src, const unsigned char *end, int
         }
         src += length;
     }
-    if ((descriptor >> 2 & 1) != 0) {
+    if (header.has_checksum) {
         if (end - src < 4) {
             return -1;
         }
         src += 4;
     }
-    if (declared_bytes != 0 && declared > reach) {
+    if (header.is_declared && header.content > reach) {
         return -1;
     }
     frame->size = (size_t)(src - start);
-    frame->content = declared_bytes != 0 ? declared : reach;
-    frame->is_declared = declared_bytes != 0;
+    frame->content = header.is_declared ? header.content : reach;
+    frame->is_declared = header.is_declared;
     return 0;
 }
 
@@ -383,7 +421,7 @@ static int is_trusted(uint64_t content, int is_declared, size_t input)
 }
 
 /* Measure all frames of an input; return 0 if they can be decompressed at once. */
-static int measure_frames(const unsigned char *src, size_t size, int window_log_max, uint64_t *total, int *exact)
+static int measure_frames(const unsigned char *src, size_t size, uint64_t window_max, uint64_t *total, int *exact)
 {
     const unsigned char *end = src + size;
     *total = 0;
@@ -393,7 +431,7 @@ static int measure_frames(const unsigned char *src, size_t size, int window_log_
     }
     while (src < end) {
         Frame frame;
-        if (measure_frame(src, end, window_log_max, &frame) < 0) {
+        if (measure_frame(src, end, window_max, &frame) < 0) {
             return -1;
         }
         *total += frame.content;
@@ -517,13 +555,21 @@ static int take_options(PyObject *module, const char *key_type, PyObject *option
     return count;
 }
 
-/* Say whether a compression parameter may be set in a kept context; the rest is for the careful way. */
+/*
+ * Say whether a compression parameter is a documented one, within its bounds, that may be set in a kept context; the
+ * rest is for the careful way. (libzstd does not look at the bounds of them all.)
+ */
 static int is_ordinary(Parameter parameter)
 {
-    if (parameter.key == ZSTD_c_compressionLevel) {
-        return parameter.value >= ZSTD_minCLevel() && parameter.value <= ZSTD_maxCLevel();
+    int key = parameter.key;
+    if (key < ZSTD_c_compressionLevel || key > ZSTD_c_dictIDFlag
+        || (key > ZSTD_c_strategy && key < ZSTD_c_enableLongDistanceMatching)) {
+        return 0;
     }
-    return parameter.key != ZSTD_c_nbWorkers;
+    ZSTD_bounds bounds = ZSTD_cParam_getBounds((ZSTD_cParameter)key);
+    return !ZSTD_isError(bounds.error)
+           && (parameter.value == 0
+               || (parameter.value >= bounds.lowerBound && parameter.value <= bounds.upperBound));
 }
 
 PyDoc_STRVAR(builtin_compress_doc,
@@ -587,9 +633,8 @@ static PyObject *builtin_compress(PyObject *module, PyObject *const *args, Py_ss
         output_abandon(&out);
         goto done;
     }
-    size_t written;
+    size_t written = 0;
     Py_BEGIN_ALLOW_THREADS
-    written = ZSTD_CCtx_reset(cctx, ZSTD_reset_session_and_parameters);
     for (int i = 0; i < count && !ZSTD_isError(written); i++) {
         written = ZSTD_CCtx_setParameter(cctx, (ZSTD_cParameter)parameters[i].key, parameters[i].value);
     }
@@ -597,7 +642,7 @@ static PyObject *builtin_compress(PyObject *module, PyObject *const *args, Py_ss
         written = ZSTD_compress2(cctx, out.buffer.dst, out.buffer.size, in.start, in.size);
     }
     Py_END_ALLOW_THREADS
-    give_cctx(out.kept, cctx);
+    give_cctx(out.kept, cctx, written);
     if (ZSTD_isError(written)) {
         output_abandon(&out);
         input_close(&in);
@@ -628,7 +673,7 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
     size_t limit = PY_SSIZE_T_MAX;
     size_t hint = 0; /* the frames' headers tell more, where this function can go by them */
     Parameter parameters[PARAMETERS_MAX];
-    int window_log_max = WINDOW_LOG_MAX_DEFAULT;
+    uint64_t window_max = WINDOW_SIZE_MAX_DEFAULT;
     if (sort_arguments(names, 5, 3, args, nargs, kwnames, values) < 0 || is_given(values[1])
         || take_size(values[3], &limit) < 0 || take_size(values[4], &hint) < 0) {
         goto slow;
@@ -639,12 +684,13 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
     }
     for (int i = 0; i < count; i++) {
         /* decompressing at once needs no window: it is measure_frame() that holds the limit */
-        window_log_max = parameters[i].value != 0 ? parameters[i].value : WINDOW_LOG_MAX_DEFAULT;
+        int window_log = parameters[i].value != 0 ? parameters[i].value : WINDOW_LOG_MAX_DEFAULT;
         ZSTD_bounds bounds = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax);
-        if (parameters[i].key != ZSTD_d_windowLogMax || window_log_max < bounds.lowerBound
-            || window_log_max > bounds.upperBound) {
+        if (parameters[i].key != ZSTD_d_windowLogMax || window_log < bounds.lowerBound
+            || window_log > bounds.upperBound) {
             goto slow;
         }
+        window_max = (uint64_t)1 << window_log;
     }
 
     Input in;
@@ -653,7 +699,7 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
     }
     uint64_t total;
     int exact;
-    if (measure_frames((const unsigned char *)in.start, in.size, window_log_max, &total, &exact) < 0
+    if (measure_frames((const unsigned char *)in.start, in.size, window_max, &total, &exact) < 0
         || (exact && total > limit)) {
         input_close(&in);
         goto slow;
@@ -673,11 +719,8 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
     size_t written;
     Py_BEGIN_ALLOW_THREADS
     written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, in.start, in.size);
-    if (ZSTD_isError(written)) {
-        ZSTD_DCtx_reset(dctx, ZSTD_reset_session_and_parameters);
-    }
     Py_END_ALLOW_THREADS
-    give_dctx(out.kept, dctx);
+    give_dctx(out.kept, dctx, written);
     if (ZSTD_isError(written) || (exact && written != total)) {
         /* say what is wrong, and where */
         output_abandon(&out);
@@ -769,7 +812,7 @@ static PyObject *decompress_whole_frame(ZSTD_DCtx *dctx, const Input *data, size
 {
     const unsigned char *src = (const unsigned char *)data->start;
     Frame frame;
-    if (measure_frame(src + start, src + data->size, WINDOW_LOG_MAX_DEFAULT, &frame) < 0
+    if (measure_frame(src + start, src + data->size, WINDOW_SIZE_MAX_DEFAULT, &frame) < 0
         || !is_trusted(frame.content, frame.is_declared, frame.size)) {
         Py_RETURN_NONE;
     }
@@ -793,23 +836,54 @@ static PyObject *decompress_whole_frame(ZSTD_DCtx *dctx, const Input *data, size
 }
 
 /*
- * stream_decompress(address, data, start, max_length, expected) -> (bytes, position, is_frame_end), or
- * libzstd's result as an int if that is an error.
+ * Let libzstd look at a frame that begins, before there is room for its content. Given that room, and all of the frame,
+ * it would decompress at once, which has two effects that callers must not see:
+ * - it asks for no window and so looks at no limit. A window that is too large is refused by whom is fed in parts.
+ * - it uses all of the room. `room` is lowered to what the content takes (never raised).
+ * Return libzstd's result, an error or not.
+ */
+static size_t begin_frame(ZSTD_DCtx *dctx, ZSTD_inBuffer *in, uint64_t window_max, int has_magic, size_t *room)
+{
+    const unsigned char *src = in->src;
+    Header header;
+    if (read_header(src + in->pos, src + in->size, has_magic, &header) < 0) {
+        return 0;
+    }
+    if (header.window > window_max) {
+        char nothing;
+        ZSTD_outBuffer out = {&nothing, 0, 0};
+        ZSTD_inBuffer part = {in->src, in->pos + 1, in->pos};
+        size_t left = ZSTD_decompressStream(dctx, &out, &part);
+        in->pos = part.pos;
+        return left;
+    }
+    if (header.is_declared && header.content < *room) {
+        *room = (size_t)header.content;
+    }
+    return 0;
+}
+
+/*
+ * stream_decompress(address, data, start, max_length, expected, window_max, has_magic)
+ * -> (bytes, position, is_frame_end), or libzstd's result as an int if that is an error.
  *
  * Reads `data` from `start`; `position` is where it stopped. `address` is a ZSTD_DCtx * that the caller keeps alive
  * and locked. `expected` is a size to allocate at once, 0 if there is none, or -1 to say that the context has no
- * parameters or dictionary and is between frames: then a frame that lies ahead whole tells.
+ * parameters or dictionary and is between frames: then a frame that lies ahead whole tells. `window_max` is the limit
+ * that the context has if a frame begins at `start`, else 0; `has_magic`, whether frames have a magic number.
  */
 static PyObject *stream_decompress(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
     (void)module;
-    if (check_count("stream_decompress", nargs, 5) < 0) {
+    if (check_count("stream_decompress", nargs, 7) < 0) {
         return NULL;
     }
     ZSTD_DCtx *dctx = PyLong_AsVoidPtr(args[0]);
     Py_ssize_t start = PyLong_AsSsize_t(args[2]);
     Py_ssize_t max_length = PyLong_AsSsize_t(args[3]);
     Py_ssize_t expected = PyLong_AsSsize_t(args[4]);
+    Py_ssize_t window_max = PyLong_AsSsize_t(args[5]);
+    int has_magic = args[6] == Py_True;
     if (PyErr_Occurred()) {
         return NULL;
     }
@@ -838,11 +912,17 @@ static PyObject *stream_decompress(PyObject *module, PyObject *const *args, Py_s
     if (output_begin(&out, (size_t)expected, limit) < 0) {
         goto done;
     }
-    size_t left;
+    size_t left = 0;
+    if (window_max > 0) {
+        size_t room = 0; /* all of the output is ours */
+        left = begin_frame(dctx, &in, (uint64_t)window_max, has_magic, &room);
+    }
     for (;;) {
-        Py_BEGIN_ALLOW_THREADS
-        left = ZSTD_decompressStream(dctx, &out.buffer, &in);
-        Py_END_ALLOW_THREADS
+        if (!ZSTD_isError(left)) {
+            Py_BEGIN_ALLOW_THREADS
+            left = ZSTD_decompressStream(dctx, &out.buffer, &in);
+            Py_END_ALLOW_THREADS
+        }
         if (ZSTD_isError(left)) {
             output_abandon(&out);
             result = PyLong_FromSize_t(left);
@@ -870,17 +950,20 @@ done:
 }
 
 /*
- * stream_decompress_into(address, data, start, buffer) -> (written, position, is_frame_end), or libzstd's result as
- * an int if that is an error. Fills a writable buffer as far as one frame goes.
+ * stream_decompress_into(address, data, start, buffer, window_max, has_magic) -> (written, position, is_frame_end), or
+ * libzstd's result as an int if that is an error. Fills a writable buffer as far as one frame goes, and changes
+ * nothing behind that.
  */
 static PyObject *stream_decompress_into(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
     (void)module;
-    if (check_count("stream_decompress_into", nargs, 4) < 0) {
+    if (check_count("stream_decompress_into", nargs, 6) < 0) {
         return NULL;
     }
     ZSTD_DCtx *dctx = PyLong_AsVoidPtr(args[0]);
     Py_ssize_t start = PyLong_AsSsize_t(args[2]);
+    Py_ssize_t window_max = PyLong_AsSsize_t(args[4]);
+    int has_magic = args[5] == Py_True;
     if (PyErr_Occurred()) {
         return NULL;
     }
@@ -899,11 +982,18 @@ static PyObject *stream_decompress_into(PyObject *module, PyObject *const *args,
     }
     ZSTD_inBuffer in = {data.start, data.size, (size_t)start};
     ZSTD_outBuffer out = {view.buf, (size_t)view.len, 0};
-    size_t left;
+    size_t left = 0;
     Py_BEGIN_ALLOW_THREADS
-    do {
+    if (window_max > 0) {
+        left = begin_frame(dctx, &in, (uint64_t)window_max, has_magic, &out.size);
+    }
+    while (!ZSTD_isError(left)) {
         left = ZSTD_decompressStream(dctx, &out, &in);
-    } while (!ZSTD_isError(left) && left != 0 && out.pos < out.size && in.pos < in.size);
+        out.size = (size_t)view.len; /* from here on libzstd copies what it has decompressed in memory of its own */
+        if (left == 0 || out.pos == out.size || in.pos == in.size) {
+            break;
+        }
+    }
     Py_END_ALLOW_THREADS
     PyBuffer_Release(&view);
     if (ZSTD_isError(left)) {

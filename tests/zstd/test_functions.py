@@ -198,10 +198,16 @@ def test_option_types(zstd: ModuleType) -> None:
     for options in (b"", [], 3, {"checksum_flag": 1}, {201: "1"}, {201: 1.0}):
         with pytest.raises(TypeError):
             zstd.compress(b"", options=options)
-    with pytest.raises(OverflowError):
-        zstd.compress(b"", options={2**40: 1})
-    with pytest.raises(OverflowError):
-        zstd.compress(b"", options={201: 2**40})
+    for number in (2**31, -(2**31) - 1, 2**40, 2**70):  # what no C int holds is a parameter or value that is not there
+        for call in (lambda options: zstd.compress(b"", options=options), lambda options: zstd.open(io.BytesIO(), "w", options=options)):
+            with pytest.raises(ValueError, match="invalid compression parameter"):
+                call({number: 1})
+            with pytest.raises(ValueError, match=rf"'checksum_flag' received an illegal value {number};"):
+                call({201: number})
+        with pytest.raises(ValueError, match="invalid decompression parameter"):
+            zstd.decompress(FRAME_ABC, options={number: 1})
+        with pytest.raises(ValueError, match="'window_log_max' received an illegal value"):
+            zstd.ZstdDecompressor(options={100: number})
 
 
 def test_options_take_plain_ints_and_enums(zstd: ModuleType) -> None:

@@ -9,26 +9,49 @@ types with it; nothing else differs between them.
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Iterable
 from typing import Any
 
 from cpkg._native import buffers
 from cpkg._native.buffers import Bytes
-from cpkg._native.zstd.library import BLOCK_MAX, LEVEL_KEY, RESET_ALL, WORKERS_KEY, Library
+from cpkg._native.zstd.library import (
+    BLOCK_MAX,
+    LEVEL_KEY,
+    MAGIC,
+    RESET_ALL,
+    SOURCE_SIZE_WRONG,
+    WORKERS_KEY,
+    Library,
+)
 from purepy.errors import ZstdError, ZstdLimitError
-from purepy.zstd.common.parameters import COMPRESSION_LEVEL_DEFAULT, FrameInfo, checked_options
-from purepy.zstd.common.zdict import DIGESTED, PREFIX, UNDIGESTED, ZstdDict, parse_dict_argument
+from purepy.zstd.common.parameters import (
+    COMPRESSION_LEVEL_DEFAULT,
+    DECOMPRESSION_FORMAT,
+    FrameInfo,
+    checked_options,
+    window_size_max,
+)
+from purepy.zstd.common.zdict import (
+    DIGESTED,
+    MIN_DICT_SIZE,
+    PREFIX,
+    UNDIGESTED,
+    ZstdDict,
+    can_train,
+    parse_dict_argument,
+)
 
 TRUNCATED = "Compressed data ended before the end-of-stream marker was reached"
 CANNOT_COMPRESS = "Unable to compress Zstandard data"
 CANNOT_DECOMPRESS = "Unable to decompress Zstandard data"
 
-WINDOW_LOG_MAX_KEY = 100
-WINDOW_LOG_MAX_DEFAULT = 27  # ZSTD_WINDOWLOG_LIMIT_DEFAULT
 UNCONDITIONAL_MAX = 1 << 30
+HINT_MAX = 64 << 20
+"""Up to this a hint is believed of any input; beyond it, in proportion."""
+
 # prefix_unknown, version_unsupported, frameParameter_unsupported, frameParameter_windowTooLarge, dictionary_wrong
 HEADER_ERRORS = (10, 12, 14, 16, 32)
-MAGIC = b"\x28\xb5\x2f\xfd"
 
 
 class CompressionSettings:
@@ -48,7 +71,7 @@ class CompressionSettings:
             library.check_level(level)
             self.pairs = [(LEVEL_KEY, int(level))]
         elif options is not None:
-            self.pairs = checked_options(options, True)
+            self.pairs = checked_options(options, True, library.bounds)
         for key, value in self.pairs:
             if key == LEVEL_KEY:
                 self.level = value
@@ -57,12 +80,7 @@ class CompressionSettings:
         self.dict: ZstdDict | None = None
         self.how = UNDIGESTED
         if zstd_dict is not None:
-            try:
-                self.dict, self.how = parse_dict_argument(zstd_dict, UNDIGESTED)
-            except TypeError:
-                # of two bad arguments the original reports the parameters, which only a context can judge
-                library.set_compression(library.new_cctx(), self.pairs)
-                raise
+            self.dict, self.how = parse_dict_argument(zstd_dict, UNDIGESTED)
 
     def cctx(self, library: Library) -> Any:
         """Take a context for `apply` to set up."""
@@ -78,23 +96,20 @@ class CompressionSettings:
 class DecompressionSettings:
     """The checked arguments `zstd_dict` and `options` of everything that decompresses."""
 
-    __slots__ = ("dict", "how", "is_default", "is_plain", "pairs", "window_max")
+    __slots__ = ("dict", "has_magic", "how", "is_default", "pairs", "window_max")
 
-    def __init__(self, zstd_dict: Any, options: Any) -> None:
+    def __init__(self, library: Library, zstd_dict: Any, options: Any) -> None:
         self.dict: ZstdDict | None = None
         self.how = DIGESTED
         if zstd_dict is not None:
             self.dict, self.how = parse_dict_argument(zstd_dict, DIGESTED)
-        self.pairs = [] if options is None else checked_options(options, False)
-        window_log = WINDOW_LOG_MAX_DEFAULT
-        self.is_plain = True
+        self.pairs = [] if options is None else checked_options(options, False, library.bounds)
+        self.has_magic = True
         for key, value in self.pairs:
-            if key == WINDOW_LOG_MAX_KEY:
-                window_log = value or WINDOW_LOG_MAX_DEFAULT
-            else:
-                self.is_plain = False  # an experimental parameter may change what a frame is
+            if key == DECOMPRESSION_FORMAT:
+                self.has_magic = not value
         self.is_default = self.dict is None and not self.pairs
-        self.window_max = (1 << window_log) + 1 if 0 < window_log < 64 else 0
+        self.window_max = window_size_max(self.pairs)
 
     def apply(self, library: Library, dctx: Any) -> None:
         """Set up a context that has no parameters yet."""
@@ -165,14 +180,17 @@ class Codec:
         """
         library = self.library
         settings = CompressionSettings(library, level, options, zstd_dict)
+        source = buffers.readable(data)
         cctx = settings.cctx(library)
         try:
             settings.apply(library, cctx)
-            result = library.compress_frame(cctx, buffers.readable(data))
-        finally:
-            library.give_cctx(cctx, settings.workers)
-        if isinstance(result, int):
-            raise library.error(result, CANNOT_COMPRESS)
+            result = library.compress_frame(cctx, source)
+            if isinstance(result, int):
+                raise library.error(result, CANNOT_COMPRESS)
+        except BaseException:
+            library.drop(cctx)
+            raise
+        library.give_cctx(cctx, settings.workers)
         return result
 
     def compress_into(
@@ -181,22 +199,23 @@ class Codec:
         """
         Compress a buffer into one frame at the start of a writable buffer and return the frame's size in bytes.
 
-        Takes the arguments of `compress`. Raises ZstdError if the frame does not fit; what the buffer holds then is
-        undefined. len(data) + len(data) // 255 + 64 bytes are always enough from 128 KiB on.
+        Takes the arguments of `compress`. Raises ZstdError if the frame does not fit; the buffer is unchanged then, as
+        it always is behind the frame. len(data) + len(data) // 255 + 64 bytes are always enough from 128 KiB on.
         """
         library = self.library
         settings = CompressionSettings(library, level, options, zstd_dict)
-        cctx = settings.cctx(library)
-        try:
-            settings.apply(library, cctx)
-            source, target = buffers.readable(data), buffers.writable(buffer)
-            with buffers.Target(library, target, owned=True) as memory:
-                written = library.compress_at_once(cctx, source, memory.address, len(target))
+        source = buffers.readable(data)
+        with buffers.writable(buffer) as target:
+            cctx = settings.cctx(library)
+            try:
+                settings.apply(library, cctx)
+                written = library.compress_frame(cctx, source, target)
                 if library.lib.ZSTD_isError(written):
                     raise library.error(written, f"{CANNOT_COMPRESS} into {len(target)} bytes")
-                memory.written = written
-        finally:
-            library.give_cctx(cctx, settings.workers)
+            except BaseException:
+                library.drop(cctx)
+                raise
+        library.give_cctx(cctx, settings.workers)
         return written
 
     # decompressing
@@ -220,48 +239,56 @@ class Codec:
         """
         limit = _size_argument(max_output_size, "max_output_size")
         hint = _size_argument(size_hint, "size_hint") or 0
-        settings = DecompressionSettings(zstd_dict, options)
         library = self.library
+        settings = DecompressionSettings(library, zstd_dict, options)
+        source = buffers.readable(data)
         dctx = library.take_dctx()
         try:
             settings.apply(library, dctx)
-            source = buffers.readable(data)
+            result = None
             size = self._declared_size(source, settings)
             if size is not None:
                 if limit is not None and size > limit:
                     raise limit_error(limit, 0)
                 result = library.decompress_at_once(dctx, source, size)
-                if result is not None:
-                    return result
-                settings.apply_again(library, dctx)
-            return b"".join(self._frames(dctx, source, settings, limit, hint))
-        finally:
-            library.give_dctx(dctx)
+                if result is None:
+                    settings.apply_again(library, dctx)
+            if result is None:
+                result = self._frames(dctx, source, settings, limit, hint)
+        except BaseException:
+            library.drop(dctx)
+            raise
+        library.give_dctx(dctx)
+        return result
 
     def decompress_into(self, data: Any, buffer: Any, zstd_dict: Any = None, options: Any = None) -> int:
         """
         Decompress all frames of a buffer to the start of a writable buffer and return the content's size in bytes.
 
-        Raises ZstdError as `decompress` does, and ZstdLimitError if the content does not fit; what the buffer holds
-        then is undefined.
+        Behind the content the buffer is unchanged. Raises ZstdError as `decompress` does, and ZstdLimitError if the
+        content does not fit; what the buffer holds then is undefined.
         """
         library = self.library
-        settings = DecompressionSettings(zstd_dict, options)
+        settings = DecompressionSettings(library, zstd_dict, options)
+        source, target = buffers.readable(data), buffers.writable(buffer)
         dctx = library.take_dctx()
         try:
             settings.apply(library, dctx)
-            source, target = buffers.readable(data), buffers.writable(buffer)
             with buffers.Target(library, target, owned=True) as memory:
                 memory.written = self._fill(dctx, source, memory.view, settings)
-                return memory.written
-        finally:
-            library.give_dctx(dctx)
+        except BaseException:
+            library.drop(dctx)
+            raise
+        library.give_dctx(dctx)
+        return memory.written
 
     def _fill(self, dctx: Any, source: Bytes, target: memoryview, settings: DecompressionSettings) -> int:
         library = self.library
         position = filled = 0
         while position < len(source) or position == 0:
-            result = library.stream_decompress_into(library.handle(dctx), source, position, target[filled:])
+            result = library.stream_decompress_into(
+                library.handle(dctx), source, position, target[filled:], settings.window_max, settings.has_magic
+            )
             if isinstance(result, int):
                 raise self._located(result, dctx, source, position, settings)
             written, position, is_end = result
@@ -277,7 +304,7 @@ class Codec:
     def _check_complete(self, dctx: Any, source: Bytes, position: int, room: int) -> None:
         """Tell content that fills the buffer exactly from content that is larger, or truncated."""
         library = self.library
-        result = library.stream_decompress(library.handle(dctx), source, position, 1, 0)
+        result = library.stream_decompress(library.handle(dctx), source, position, 1, 0, 0, True)
         if isinstance(result, int):
             raise library.error(result, CANNOT_DECOMPRESS, position)
         more, _, is_end = result
@@ -293,7 +320,7 @@ class Codec:
         That is if a frame does not say, is incomplete, malformed, wants too large a window, or declares more than
         its bytes can decompress to: a block of 4 bytes makes 128 KiB at most.
         """
-        if not settings.is_plain:
+        if not settings.has_magic:
             return None
         lib, ffi = self.library.lib, self.library.ffi
         memory = ffi.from_buffer(source)
@@ -317,14 +344,20 @@ class Codec:
 
     def _frames(
         self, dctx: Any, source: Bytes, settings: DecompressionSettings, limit: int | None, hint: int
-    ) -> Iterable[bytes]:
-        """Yield the content of one frame after the other, holding the limit and giving the documented errors."""
+    ) -> bytes:
+        """Return the content of all frames, one after the other, holding the limit and giving the documented errors."""
         library = self.library
+        if limit is not None and limit >= sys.maxsize:
+            limit = None  # there is no memory for more
+        hint = min(hint, max(HINT_MAX, 32 * len(source)), (len(source) // 4 + 1) * BLOCK_MAX)
         position = total = 0
+        pieces = []
         while position < len(source) or position == 0:
             frame = position
             room = -1 if limit is None else limit - total + 1
-            result = library.stream_decompress(library.handle(dctx), source, position, room, hint)
+            result = library.stream_decompress(
+                library.handle(dctx), source, position, room, hint, settings.window_max, settings.has_magic
+            )
             hint = 0
             if isinstance(result, int):
                 raise self._located(result, dctx, source, frame, settings)
@@ -334,9 +367,10 @@ class Codec:
                 raise limit_error(limit, frame)
             if not is_end:
                 raise truncated_error(len(source))
-            yield content
+            pieces.append(content)
             if settings.how == PREFIX and position < len(source):
                 settings.apply_again(library, dctx)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _located(self, result: int, dctx: Any, source: Bytes, frame: int, settings: DecompressionSettings) -> ZstdError:
         """
@@ -420,11 +454,15 @@ class Codec:
         data, sizes = self._joined(samples)
         if not data:
             raise ValueError("samples contained no data; can't train dictionary.")
-        return self._dictionary(
-            dict_size,
-            "Unable to train the Zstandard dictionary",
-            lambda memory: self.library.lib.ZDICT_trainFromBuffer(memory, dict_size, data, sizes, len(sizes)),
-        )
+        library = self.library
+
+        def train(memory: Any) -> int:
+            if dict_size >= MIN_DICT_SIZE and not can_train(list(sizes)):
+                return library.error_result(SOURCE_SIZE_WRONG)
+            size: int = library.lib.ZDICT_trainFromBuffer(memory, dict_size, data, sizes, len(sizes))
+            return size
+
+        return self._dictionary(dict_size, "Unable to train the Zstandard dictionary", train)
 
     def finalize_dict(self, zstd_dict: ZstdDict, /, samples: Iterable[Any], dict_size: int, level: int) -> ZstdDict:
         """

@@ -8,7 +8,8 @@ each; the compiled backend replaces them on CPython by builtins that do the same
 A thread keeps its last compression and decompression context and a buffer, since making a context costs several
 times what a short message does. A context is out of its slot while in use, so that a finalizer or signal handler on
 the same thread finds none and makes its own. Before it goes back all parameters and dictionaries are reset, because
-they are raw pointers; one that has grown beyond a few MB, and one with worker threads, never goes back.
+they are raw pointers; one that has grown beyond a few MB, one with worker threads and one whose call failed never goes
+back: libzstd's reset does not reach all that an error may leave.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, Union
 from cpkg._native.buffers import Bytes
 from cpkg._native.pins import pin, pin_for_good
 from purepy.errors import ZstdError, ZstdLimitError
-from purepy.zstd.common.parameters import CompressionParameter, invalid_level, invalid_parameter
+from purepy.zstd.common.parameters import CompressionParameter, invalid_level, invalid_parameter, table_bounds
 from purepy.zstd.common.zdict import DIGESTED, PREFIX, ZstdDict
 
 OLDEST = (1, 4, 8)
@@ -30,6 +31,9 @@ RESET_SESSION, RESET_ALL = 1, 3
 LEVEL_KEY = int(CompressionParameter.compression_level)
 WORKERS_KEY = int(CompressionParameter.nb_workers)
 WINDOW_TOO_LARGE = 16  # ZSTD_error_frameParameter_windowTooLarge
+DESTINATION_TOO_SMALL = 70  # ZSTD_error_dstSize_tooSmall
+SOURCE_SIZE_WRONG = 72  # ZSTD_error_srcSize_wrong
+MAGIC = b"\x28\xb5\x2f\xfd"
 
 BLOCK_MAX = 1 << 17
 SCRATCH_SIZE = BLOCK_MAX + (4 << 10)
@@ -99,6 +103,10 @@ class Library:
         exc.code, exc.name, exc.offset = code, name, offset
         return exc
 
+    def error_result(self, code: int) -> int:
+        """Return the result, a size_t, by which libzstd would tell of an error with this code."""
+        return (1 << 8 * self.ffi.sizeof("size_t")) - code
+
     def check(self, result: int, what: str) -> int:
         """Return a libzstd result, or raise ZstdError if it is an error."""
         if self.lib.ZSTD_isError(result):
@@ -108,15 +116,12 @@ class Library:
     # parameters
 
     def bounds(self, key: int, is_compress: bool) -> tuple[int, int]:
-        """Return the bounds of a parameter; raises ValueError if this libzstd does not know it."""
-        found = self._bounds(key, is_compress)
-        if found is None:
-            raise invalid_parameter(key, 0, is_compress, None)
-        return found
-
-    def _bounds(self, key: int, is_compress: bool) -> tuple[int, int] | None:
+        """Return the bounds of a parameter; raises ValueError for one that is not promised, or that libzstd lacks."""
+        table_bounds(key, is_compress)
         found = self.lib.ZSTD_cParam_getBounds(key) if is_compress else self.lib.ZSTD_dParam_getBounds(key)
-        return None if self.lib.ZSTD_isError(found.error) else (found.lowerBound, found.upperBound)
+        if self.lib.ZSTD_isError(found.error):
+            raise invalid_parameter(key, 0, is_compress, None)
+        return found.lowerBound, found.upperBound
 
     def check_level(self, level: int) -> None:
         """Raise ValueError for a level that this libzstd does not have."""
@@ -125,18 +130,16 @@ class Library:
             raise invalid_level(level, self.level_bounds)
 
     def set_compression(self, cctx: Any, pairs: list[tuple[int, int]]) -> None:
-        """Set compression parameters; raises ValueError, naming the parameter and its range, for a bad one."""
+        """Set checked compression parameters."""
         for key, value in pairs:
-            if key == LEVEL_KEY:
-                self.check_level(value)
             if self.lib.ZSTD_isError(self.lib.ZSTD_CCtx_setParameter(cctx, key, value)):
-                raise invalid_parameter(key, value, True, self._bounds(key, True))
+                raise invalid_parameter(key, value, True, self.bounds(key, True))
 
     def set_decompression(self, dctx: Any, pairs: list[tuple[int, int]]) -> None:
-        """Set decompression parameters; raises ValueError, naming the parameter and its range, for a bad one."""
+        """Set checked decompression parameters."""
         for key, value in pairs:
             if self.lib.ZSTD_isError(self.lib.ZSTD_DCtx_setParameter(dctx, key, value)):
-                raise invalid_parameter(key, value, False, self._bounds(key, False))
+                raise invalid_parameter(key, value, False, self.bounds(key, False))
 
     # dictionaries
 
@@ -216,7 +219,7 @@ class Library:
     def give_cctx(self, cctx: Any, workers: bool = False) -> None:
         """Keep a context for this thread's next call, or free it; one with workers is never kept."""
         if workers:
-            self.ffi.release(cctx)
+            self.drop(cctx)
         else:
             self._give(cctx, self._kept.cctxs, KEPT_CCTX_MAX, self.lib.ZSTD_sizeof_CCtx, self.lib.ZSTD_CCtx_reset)
 
@@ -235,11 +238,15 @@ class Library:
         """Keep a context for this thread's next call, or free it."""
         self._give(dctx, self._kept.dctxs, KEPT_DCTX_MAX, self.lib.ZSTD_sizeof_DCtx, self.lib.ZSTD_DCtx_reset)
 
+    def drop(self, context: Any) -> None:
+        """Free a context at once: one whose call failed, or that is not worth keeping."""
+        self.ffi.release(context)
+
     def _give(self, context: Any, kept: list[Any], size_max: int, size_of: Any, reset: Any) -> None:
         # What has grown large and what is one too many is freed at once: PyPy's collector, which knows nothing of its
         # memory, would let it wait.
         if kept or size_of(context) > size_max or self.lib.ZSTD_isError(reset(context, RESET_ALL)):
-            self.ffi.release(context)
+            self.drop(context)
         else:
             kept.append(context)
 
@@ -259,20 +266,29 @@ class Library:
     def advise_huge_pages(self, memory: Any, size: int) -> None:
         """Ask for huge pages behind a large block; nothing to ask with in ABI mode."""
 
-    def compress_at_once(self, cctx: Any, data: Bytes, memory: Any, room: int) -> int:
-        """Compress one frame into memory; return libzstd's result."""
-        return self.lib.ZSTD_compress2(cctx, memory, room, self.ffi.from_buffer(data), len(data))
+    def compress_frame(self, cctx: Any, data: Bytes, target: memoryview | None = None) -> Any:
+        """
+        Compress one frame; return it, or libzstd's result if that is an error.
 
-    def compress_frame(self, cctx: Any, data: Bytes) -> bytes | int:
-        """Compress one frame; return it, or libzstd's result if that is an error."""
+        If there is a target the frame is copied to its start, and its size returned. libzstd itself would change what
+        is behind the frame: it tries things out there, and stores whole words.
+        """
         work = self._take_work()
         room = self.lib.ZSTD_compressBound(len(data))
         is_large = room > SCRATCH_SIZE
         memory = self.new_nonzero("char[]", room) if is_large else work.memory
         try:
             # with all of the frame at hand libzstd needs no buffers of its own
-            written = self.compress_at_once(cctx, data, memory, room)
-            return written if self.lib.ZSTD_isError(written) else self.ffi.buffer(memory, written)[:]
+            written = self.lib.ZSTD_compress2(cctx, memory, room, self.ffi.from_buffer(data), len(data))
+            if self.lib.ZSTD_isError(written):
+                return written
+            frame = self.ffi.buffer(memory, written)
+            if target is None:
+                return frame[:]
+            if written > len(target):
+                return self.error_result(DESTINATION_TOO_SMALL)
+            target[:written] = frame
+            return written
         finally:
             self._kept.work = work
             if is_large:
@@ -321,13 +337,60 @@ class Library:
         finally:
             self._kept.work = work
 
-    def stream_decompress(self, handle: Any, data: Bytes, start: int, max_length: int, expected: int) -> Decoded:
+    def _begin_frame(self, handle: Any, work: _Work, data: Bytes, window_max: int, has_magic: bool, room: int) -> int:
+        """
+        Let libzstd look at a frame that begins, before there is room for its content; return how much that may be.
+
+        Given room for all of it, and all of the frame, it would decompress at once, which has two effects that callers
+        must not see: it asks for no window, and so looks at no limit; a window that is too large is refused by whom is
+        fed in parts. And it uses all of the room, also behind the content.
+        """
+        feed = work.input
+        at = feed.pos
+        if has_magic:
+            if data[at : at + 4] != MAGIC:
+                return room
+            at += 4
+        header = data[at : at + 14]
+        if len(header) < 2:
+            return room
+        descriptor = header[0]
+        single = descriptor >> 5 & 1
+        at = 2 - single + (0, 1, 2, 4)[descriptor & 3]
+        size = (single, 2, 4, 8)[descriptor >> 6]
+        if len(header) < at + size:
+            return room
+        content = int.from_bytes(header[at : at + size], "little") + (256 if size == 2 else 0)
+        window = content
+        if not single:
+            base = 1 << (10 + (header[1] >> 3))
+            window = base + (base >> 3) * (header[1] & 7)
+        if window > window_max:
+            out = work.output
+            feed.size, out.dst, out.size, out.pos = feed.pos + 1, work.memory, 0, 0
+            self.lib.ZSTD_decompressStream(handle, out, feed)  # one byte is no error yet
+            feed.size = len(data)
+            return room
+        return min(room, content) if size else room
+
+    def stream_decompress(
+        self,
+        handle: Any,
+        data: Bytes,
+        start: int,
+        max_length: int,
+        expected: int,
+        window_max: int,
+        has_magic: bool,
+    ) -> Decoded:
         """
         Decompress from `data[start:]` as far as one frame and `max_length` (-1: no limit) go.
 
         `expected` is a size to allocate at once, 0 if there is none, or -1 to say that the context has no parameters
-        or dictionary and is between frames: then a frame that lies ahead whole tells. Returns the output, where in
-        `data` it stopped and whether the frame is complete, or libzstd's result if that is an error.
+        or dictionary and is between frames: then a frame that lies ahead whole tells. `window_max` is the limit that
+        the context has if a frame begins at `start`, else 0; `has_magic`, whether frames have a magic number. Returns
+        the output, where in `data` it stopped and whether the frame is complete, or libzstd's result if that is an
+        error.
         """
         lib, ffi = self.lib, self.ffi
         if expected < 0:
@@ -337,6 +400,8 @@ class Library:
             source = ffi.from_buffer(data)
             feed, out = work.input, work.output
             feed.src, feed.size, feed.pos = source, len(data), start
+            if window_max:
+                self._begin_frame(handle, work, data, window_max, has_magic, 0)
             room = expected if max_length < 0 else min(expected, max_length)
             pieces = []
             total = 0
@@ -371,12 +436,14 @@ class Library:
         frame = self.lib.ZSTD_findFrameCompressedSize(memory, size)
         return 0 if self.lib.ZSTD_isError(frame) or declared > frame << 15 else declared
 
-    def stream_decompress_into(self, handle: Any, data: Bytes, start: int, buffer: memoryview) -> DecodedInto:
+    def stream_decompress_into(
+        self, handle: Any, data: Bytes, start: int, buffer: memoryview, window_max: int, has_magic: bool
+    ) -> DecodedInto:
         """
-        Decompress from `data[start:]` into a writable buffer, as far as one frame goes.
+        Decompress from `data[start:]` into a writable buffer, as far as one frame goes, and change nothing behind that.
 
-        Returns the number of bytes written, where in `data` it stopped and whether the frame is complete, or
-        libzstd's result if that is an error.
+        `window_max` and `has_magic` are those of `stream_decompress`. Returns the number of bytes written, where in
+        `data` it stopped and whether the frame is complete, or libzstd's result if that is an error.
         """
         lib, ffi = self.lib, self.ffi
         work = self._take_work()
@@ -384,11 +451,15 @@ class Library:
             source, target = ffi.from_buffer(data), ffi.from_buffer(buffer, require_writable=True)
             feed, out = work.input, work.output
             feed.src, feed.size, feed.pos = source, len(data), start
-            out.dst, out.size, out.pos = target, len(buffer), 0
+            room = len(buffer)
+            if window_max:
+                room = self._begin_frame(handle, work, data, window_max, has_magic, room)
+            out.dst, out.size, out.pos = target, room, 0
             while True:
                 left = lib.ZSTD_decompressStream(handle, out, feed)
                 if lib.ZSTD_isError(left):
                     return left
+                out.size = len(buffer)  # from here on libzstd copies what it has decompressed in memory of its own
                 if left == 0 or out.pos == out.size or feed.pos == feed.size:
                     return out.pos, feed.pos, left == 0
         finally:

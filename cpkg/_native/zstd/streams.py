@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NoReturn
 from cpkg._native import buffers
 from cpkg._native.buffers import Bytes
 from cpkg._native.pins import pin
+from cpkg._native.pressure import TELLS_SIZES, tell_size
 from cpkg._native.zstd.functions import CANNOT_COMPRESS, CANNOT_DECOMPRESS, CompressionSettings, DecompressionSettings
 from cpkg._native.zstd.library import CONTINUE, FLUSH_BLOCK, FLUSH_FRAME, RESET_SESSION, Library
 from purepy.errors import ZstdError
@@ -61,7 +62,7 @@ class Compressor(_Stream):
     Takes the arguments of `compress`. Methods may be called from several threads.
     """
 
-    __slots__ = ("_cctx", "_handle", "_last_mode", "_left", "_made_in", "_pin", "_settings")
+    __slots__ = ("_cctx", "_handle", "_has_failed", "_last_mode", "_left", "_made_in", "_pin", "_settings", "_told")
 
     CONTINUE = CONTINUE
     """Mode: collect data; output comes when enough is there."""
@@ -82,6 +83,8 @@ class Compressor(_Stream):
         self._pin = pin(cctx)
         self._last_mode = FLUSH_FRAME
         self._left: int | None = None
+        self._has_failed = False
+        self._told = 0
         self._made_in = os.getpid() if settings.workers else 0
 
     @property
@@ -140,7 +143,10 @@ class Compressor(_Stream):
         if self._cctx is not None:
             cctx, self._cctx = self._cctx, None
             self._handle = self._pin = None
-            self._library.give_cctx(cctx, self._settings.workers)
+            if self._has_failed:
+                self._library.drop(cctx)
+            else:
+                self._library.give_cctx(cctx, self._settings.workers)
 
     def _compress(self, data: Bytes, mode: int) -> bytes:
         self._refuse_reentry()
@@ -157,6 +163,7 @@ class Compressor(_Stream):
                 done = type(result) is not int
             finally:
                 if not done:
+                    self._has_failed = True
                     self._last_mode = FLUSH_FRAME
                     self._left = None
                     library.lib.ZSTD_CCtx_reset(self._cctx, RESET_SESSION)
@@ -164,6 +171,8 @@ class Compressor(_Stream):
                 raise library.error(result, CANNOT_COMPRESS)
             self._last_mode = mode
             self._left = left
+            if TELLS_SIZES:
+                self._told = tell_size(library.lib.ZSTD_sizeof_CCtx(self._cctx), self._told)
             return result
 
     def _still_pledged(self, left: int, size: int, mode: int) -> int | None:
@@ -192,6 +201,7 @@ class Decompressor(_Stream):
         "_dctx",
         "_eof",
         "_handle",
+        "_has_failed",
         "_multi_frame",
         "_needs_input",
         "_offset",
@@ -199,18 +209,21 @@ class Decompressor(_Stream):
         "_pin",
         "_position",
         "_settings",
+        "_told",
     )
 
     def __init__(self, zstd_dict: Any = None, options: Any = None, *, multi_frame: bool = False) -> None:
         super().__init__()
-        self._settings = DecompressionSettings(zstd_dict, options)
-        self._multi_frame = bool(multi_frame)
         library = self._library
+        self._settings = DecompressionSettings(library, zstd_dict, options)
+        self._multi_frame = bool(multi_frame)
         dctx = library.take_dctx()
         self._settings.apply(library, dctx)
         self._dctx: Any = dctx
         self._handle = library.handle(dctx)
         self._pin = pin(dctx)
+        self._has_failed = False
+        self._told = 0
         self._forget()
 
     def _forget(self) -> None:
@@ -294,6 +307,8 @@ class Decompressor(_Stream):
         finally:
             if not done:
                 self._settings_error_reset()
+        if TELLS_SIZES:
+            self._told = tell_size(self._library.lib.ZSTD_sizeof_DCtx(self._dctx), self._told)
         self._at_start = is_end
         is_used_up = position == len(source)
         if is_used_up:
@@ -321,7 +336,10 @@ class Decompressor(_Stream):
         while True:
             room = limit - total if limit >= 0 else -1
             expected = -1 if is_end and self._settings.is_default else 0
-            result = library.stream_decompress(self._handle, source, position, room, expected)
+            window_max = self._settings.window_max if is_end else 0
+            result = library.stream_decompress(
+                self._handle, source, position, room, expected, window_max, self._settings.has_magic
+            )
             if not isinstance(result, int):
                 content, position, is_end = result
                 if not self._multi_frame:
@@ -341,8 +359,12 @@ class Decompressor(_Stream):
     def _fill(self, source: Bytes, start: int, target: memoryview) -> tuple[int, int, bool]:
         library = self._library
         filled, position = 0, start
+        is_end = self._at_start
         while True:
-            result = library.stream_decompress_into(self._handle, source, position, target[filled:])
+            window_max = self._settings.window_max if is_end else 0
+            result = library.stream_decompress_into(
+                self._handle, source, position, target[filled:], window_max, self._settings.has_magic
+            )
             if not isinstance(result, int):
                 size, position, is_end = result
                 filled += size
@@ -360,15 +382,19 @@ class Decompressor(_Stream):
         if self._dctx is not None:
             dctx, self._dctx = self._dctx, None
             self._handle = self._pin = None
-            self._library.give_dctx(dctx)
+            if self._has_failed:
+                self._library.drop(dctx)
+            else:
+                self._library.give_dctx(dctx)
 
     def _settings_error_reset(self) -> None:
-        """After an error: forget all data, and begin anew."""
+        """Forget all data after an error, and begin anew."""
         self._forget()
         self._reset_session()
 
     def _reset_session(self) -> None:
-        """Begin a new session in the same settings, a prefix that was used included."""
+        """Begin a new session after an error in the same settings, a prefix that was used included."""
+        self._has_failed = True
         if self._settings.how == PREFIX:
             self._settings.apply_again(self._library, self._dctx)
         else:

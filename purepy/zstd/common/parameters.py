@@ -14,9 +14,17 @@ from typing import Callable
 COMPRESSION_LEVEL_DEFAULT = 3
 """The level that stands for `level=None` and for level 0 (ZSTD_CLEVEL_DEFAULT)."""
 
-# The bounds of libzstd 1.5 on 64-bit machines. A backend whose library says otherwise answers instead: see
-# answer_bounds_from().
+COMPRESSION_FORMAT, DECOMPRESSION_FORMAT = 10, 1000
+"""
+Parameters of either direction that are in no enum (ZSTD_c_format, ZSTD_d_format): 1 is for frames without magic number.
+
+They are the only ones of libzstd's experimental parameters that are taken, since every backend can do what they ask for.
+"""
+
+# The bounds of libzstd 1.5 on 64-bit machines, of all parameters that there are. A backend whose library says otherwise
+# answers instead: see answer_bounds_from().
 COMPRESSION_BOUNDS = {
+    COMPRESSION_FORMAT: (0, 1),
     100: (-131072, 22),
     101: (10, 31),
     102: (6, 30),
@@ -37,18 +45,20 @@ COMPRESSION_BOUNDS = {
     401: (0, 1 << 30),
     402: (0, 9),
 }
-DECOMPRESSION_BOUNDS = {100: (10, 31)}
+DECOMPRESSION_BOUNDS = {100: (10, 31), DECOMPRESSION_FORMAT: (0, 1)}
+
+WINDOW_SIZE_MAX_DEFAULT = (1 << 27) + 1
+"""The largest window that is decompressed unless `window_log_max` says otherwise (ZSTD_MAXWINDOWSIZE_DEFAULT)."""
 
 BoundsSource = Callable[[int, bool], "tuple[int, int]"]
 
 
 def table_bounds(key: int, is_compress: bool) -> tuple[int, int]:
-    """
-    Return the bounds of a parameter by libzstd 1.5's table.
-
-    Raises KeyError for a key that the table does not have.
-    """
-    return (COMPRESSION_BOUNDS if is_compress else DECOMPRESSION_BOUNDS)[key]
+    """Return the bounds of a parameter by libzstd 1.5's table; raises ValueError for one that is not there."""
+    try:
+        return (COMPRESSION_BOUNDS if is_compress else DECOMPRESSION_BOUNDS)[key]
+    except KeyError:
+        raise invalid_parameter(key, 0, is_compress, None) from None
 
 
 _bounds_source: BoundsSource = table_bounds
@@ -152,12 +162,14 @@ def invalid_level(level: int, bounds: tuple[int, int]) -> ValueError:
     return ValueError(f"illegal compression level{shown}; the valid range is [{bounds[0]}, {bounds[1]}]")
 
 
-def checked_options(options: object, is_compress: bool) -> list[tuple[int, int]]:
+def checked_options(options: object, is_compress: bool, bounds_of: BoundsSource) -> list[tuple[int, int]]:
     """
     Turn an `options` dict into pairs of C ints, in its order.
 
-    Raises TypeError for what is not a dict, for a key of the other direction's enum and for a key or value that
-    is no integer, OverflowError for one that no C int holds; whether a value fits is for the codec to say.
+    `bounds_of(key, is_compress)` returns the bounds of a parameter, or raises ValueError if there is no such; 0, which
+    stands for the default, is never out of them. Raises TypeError for what is not a dict, for a key of the other
+    direction's enum and for a key or value that is no integer, ValueError for a parameter that does not exist and for a
+    value out of its bounds.
     """
     if not isinstance(options, dict):
         direction = "Zstd" + ("Compressor" if is_compress else "Decompressor")
@@ -168,17 +180,30 @@ def checked_options(options: object, is_compress: bool) -> list[tuple[int, int]]
         if type(key) is wrong:
             kind = "compression" if is_compress else "decompression"
             raise TypeError(f"{kind} options dictionary key must not be a {wrong.__name__} attribute")
-        pairs.append((_c_int(key), _c_int(value)))
+        pairs.append((_integer(key), _integer(value)))
+    for key, value in pairs:
+        bounds = bounds_of(key, is_compress)
+        if value and not bounds[0] <= value <= bounds[1]:
+            if is_compress and key == CompressionParameter.compression_level:
+                raise invalid_level(value, bounds)
+            raise invalid_parameter(key, value, is_compress, bounds)
     return pairs
 
 
-def _c_int(value: object) -> int:
+def _integer(value: object) -> int:
     number = value.__index__() if hasattr(value, "__index__") else None
     if not isinstance(number, int):
         raise TypeError(f"an integer is required, not {type(value).__name__}")
-    if not -(2**31) <= number < 2**31:
-        raise OverflowError("Python int too large to convert to C int")
     return int(number)
+
+
+def window_size_max(pairs: list[tuple[int, int]]) -> int:
+    """Return the largest window, in bytes, that checked options allow."""
+    size = WINDOW_SIZE_MAX_DEFAULT
+    for key, value in pairs:
+        if key == DecompressionParameter.window_log_max:
+            size = 1 << value if value else WINDOW_SIZE_MAX_DEFAULT - 1
+    return size
 
 
 class FrameInfo:

@@ -17,6 +17,10 @@ from purepy.zstd.common.locks import refuse_second_init
 MAGIC = b"\x37\xa4\x30\xec"
 """First bytes of a dictionary with tables and an id (RFC 8878, section 5); any other content is raw."""
 
+MIN_DICT_SIZE = 256
+MIN_SAMPLES = 7
+MIN_TRAINED = 8
+
 DIGESTED = 0
 UNDIGESTED = 1
 PREFIX = 2
@@ -122,6 +126,16 @@ class ZstdDict:
 
 def _unpickle(content: bytes) -> ZstdDict:
     return ZstdDict(content, is_raw=True)
+
+
+def can_train(sizes: list[int]) -> bool:
+    """
+    Say whether there is enough to train on in samples of these sizes: 7 of them, and 8 bytes in the first three quarters.
+
+    libzstd looks for the best dictionary on those and tries it out on the rest. It crashes if the 8 bytes, what it looks
+    at as one, are not all there.
+    """
+    return len(sizes) >= MIN_SAMPLES and sum(sizes[: len(sizes) * 3 // 4]) >= MIN_TRAINED
 
 
 DictArgument = Union[ZstdDict, "tuple[ZstdDict, int]", None]

@@ -22,25 +22,13 @@ from purepy.zstd.common.error_codes import (
     decoding_error,
 )
 from purepy.zstd.common.locks import Exclusive
-from purepy.zstd.common.parameters import (
-    DECOMPRESSION_BOUNDS,
-    DecompressionParameter,
-    checked_options,
-    invalid_parameter,
-)
+from purepy.zstd.common.parameters import DECOMPRESSION_FORMAT, checked_options, table_bounds, window_size_max
 from purepy.zstd.common.xxh64 import XXH64
 from purepy.zstd.common.zdict import DIGESTED, PREFIX, as_bytes, parse_dict_argument
 from purepy.zstd.decoder import block, frame
 from purepy.zstd.decoder.bits import PADDING_SIZE, padded
 from purepy.zstd.decoder.dictionary import DecodingDictionary, digested
 from purepy.zstd.decoder.window import Window
-
-DEFAULT_WINDOW_LOG_MAX = 27
-"""Frames with a larger window than 128 MiB are refused unless the caller allows it (ZSTD_WINDOWLOG_LIMIT_DEFAULT)."""
-
-# ZSTD_d_format, one of libzstd's experimental parameters, and its values.
-_FORMAT_KEY = 1000
-_FORMATS = (0, 1)
 
 _CUT = "Compressed data ended before the end-of-stream marker was reached"
 
@@ -51,21 +39,9 @@ class Settings:
     __slots__ = ("dictionary", "magicless", "window_size_max")
 
     def __init__(self, zstd_dict: Any, options: Any) -> None:
-        window_log_max = DEFAULT_WINDOW_LOG_MAX
-        self.magicless = False
-        for key, value in () if options is None else checked_options(options, False):
-            if key == DecompressionParameter.window_log_max:
-                bounds = DECOMPRESSION_BOUNDS[key]
-                if value and not bounds[0] <= value <= bounds[1]:
-                    raise invalid_parameter(key, value, False, bounds)
-                window_log_max = value or DEFAULT_WINDOW_LOG_MAX
-            elif key == _FORMAT_KEY:
-                if value not in _FORMATS:
-                    raise invalid_parameter(key, value, False, (_FORMATS[0], _FORMATS[-1]))
-                self.magicless = bool(value)
-            else:
-                raise invalid_parameter(key, value, False, None)
-        self.window_size_max = 1 << window_log_max
+        pairs = [] if options is None else checked_options(options, False, table_bounds)
+        self.magicless = any(key == DECOMPRESSION_FORMAT and value for key, value in pairs)
+        self.window_size_max = window_size_max(pairs)
         self.dictionary: DecodingDictionary | None = None
         if zstd_dict is not None:
             found, how = parse_dict_argument(zstd_dict, DIGESTED)

@@ -6,13 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from purepy.zstd.common.parameters import (
-    COMPRESSION_BOUNDS,
+    COMPRESSION_FORMAT,
     COMPRESSION_LEVEL_DEFAULT,
-    DECOMPRESSION_BOUNDS,
     CompressionParameter,
     checked_options,
     invalid_level,
-    invalid_parameter,
+    table_bounds,
 )
 from purepy.zstd.encoder.levels import (
     LONG_WINDOW_LOG,
@@ -26,10 +25,6 @@ from purepy.zstd.encoder.levels import (
 
 LEVEL_BOUNDS = (MIN_LEVEL, MAX_LEVEL)
 
-# Experimental in libzstd (ZSTD_c_format): 1 leaves out the frame's magic number.
-FORMAT = 10
-
-_FLAGS = (CompressionParameter.content_size_flag, CompressionParameter.checksum_flag, CompressionParameter.dict_id_flag)
 # One thread compresses, as in a libzstd built without threads.
 _THREADS = (CompressionParameter.nb_workers, CompressionParameter.job_size, CompressionParameter.overlap_log)
 _MATCHING = (
@@ -55,12 +50,7 @@ def bounds(key: int, is_compress: bool) -> tuple[int, int]:
     """Return the bounds of a parameter; raises ValueError if the codec does not know it."""
     if is_compress and key in _THREADS:
         return 0, 0
-    if is_compress and key == FORMAT:
-        return 0, 1
-    try:
-        return (COMPRESSION_BOUNDS if is_compress else DECOMPRESSION_BOUNDS)[key]
-    except KeyError:
-        raise invalid_parameter(key, 0, is_compress, None) from None
+    return table_bounds(key, is_compress)
 
 
 class EncoderOptions:
@@ -83,23 +73,14 @@ class EncoderOptions:
                 raise TypeError("invalid type for level, expected int")
             self.level = _checked_level(level)
         elif options is not None:
-            self._take(checked_options(options, True))
+            self._take(dict(checked_options(options, True, bounds)))
 
-    def _take(self, pairs: list[tuple[int, int]]) -> None:
-        values: dict[int, int] = {}
-        for key, value in pairs:
-            if key == CompressionParameter.compression_level:
-                self.level = _checked_level(value)
-                continue
-            low, high = bounds(key, True)
-            # 0 stands for the default, or for off; a flag is on for any other value.
-            if value and key not in _FLAGS and not low <= value <= high:
-                raise invalid_parameter(key, value, True, (low, high))
-            values[key] = value
+    def _take(self, values: dict[int, int]) -> None:
+        self.level = values.get(CompressionParameter.compression_level) or COMPRESSION_LEVEL_DEFAULT
         self.content_size = bool(values.get(CompressionParameter.content_size_flag, True))
         self.checksum = bool(values.get(CompressionParameter.checksum_flag, False))
         self.dict_id = bool(values.get(CompressionParameter.dict_id_flag, True))
-        self.magicless = bool(values.get(FORMAT, 0))
+        self.magicless = bool(values.get(COMPRESSION_FORMAT, 0))
         self.overrides = {name: values[key] for key, name in _MATCHING if values.get(key)}
         if values.get(CompressionParameter.enable_long_distance_matching) == _ON:
             self.overrides.setdefault("window_log", LONG_WINDOW_LOG)

@@ -24,7 +24,7 @@ from purepy.zstd.common.fse_tables import (
 )
 from purepy.zstd.common.parameters import COMPRESSION_LEVEL_DEFAULT
 from purepy.zstd.common.xxh64 import xxh64
-from purepy.zstd.common.zdict import MAGIC, ZstdDict, as_bytes
+from purepy.zstd.common.zdict import MAGIC, MIN_DICT_SIZE, ZstdDict, as_bytes, can_train
 from purepy.zstd.encoder import fse, huffman
 from purepy.zstd.encoder.compressor import ZstdCompressor
 from purepy.zstd.encoder.frame import MAX_BLOCK_SIZE
@@ -34,8 +34,6 @@ from purepy.zstd.encoder.matchfinders import make_match_finder
 from purepy.zstd.encoder.matchfinders.common import LOW32, PRIME
 from purepy.zstd.encoder.sequences import INITIAL_REPEATS, offset_values, sequence_codes
 
-MIN_DICT_SIZE = 256
-MIN_SAMPLES = 7
 # The three repeat offsets of a dictionary lie inside its content, and the largest is 8.
 MIN_CONTENT_SIZE = max(INITIAL_REPEATS)
 
@@ -57,8 +55,8 @@ def train_dict(samples: Iterable[Any], dict_size: int) -> ZstdDict:
     Return a dictionary of at most `dict_size` bytes, trained on an iterable of buffers.
 
     Raises ValueError for samples without data and for a size that is not positive, TypeError for a size that is no
-    int, ZstdError for fewer than 7 samples or 8 bytes and for a size below 256. Replaces
-    `compression.zstd.train_dict`.
+    int, ZstdError for fewer than 7 samples, less than 8 bytes in the first three quarters of them and for a size below
+    256. Replaces `compression.zstd.train_dict`.
     """
     if not isinstance(dict_size, int):
         raise TypeError(f"dict_size must be an int object, not {type(dict_size).__qualname__!r}.")
@@ -67,11 +65,8 @@ def train_dict(samples: Iterable[Any], dict_size: int) -> ZstdDict:
         raise ValueError("samples contained no data; can't train dictionary.")
     what = "Unable to train the Zstandard dictionary"
     _check_size(dict_size, what)
-    if len(pieces) < MIN_SAMPLES or sum(map(len, pieces)) < GROUP:
-        raise coded_error(
-            SRC_SIZE_WRONG,
-            f"{what}: {NAMES[SRC_SIZE_WRONG]}: it takes {MIN_SAMPLES} samples and {GROUP} bytes or more",
-        )
+    if not can_train(list(map(len, pieces))):
+        raise coded_error(SRC_SIZE_WRONG, f"{what}: {NAMES[SRC_SIZE_WRONG]}")
     groups = _Groups(pieces)
     best: tuple[int, bytes] | None = None
     trial = _spread_selection(pieces, TRIAL_BYTES)
