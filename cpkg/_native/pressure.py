@@ -14,7 +14,7 @@ import sys
 TELLS_SIZES = sys.implementation.name == "pypy"
 
 if TELLS_SIZES:
-    from __pypy__ import add_memory_pressure  # type: ignore[import-not-found]
+    from __pypy__ import add_memory_pressure
 
 
 def tell_size(size: int, told: int) -> int:

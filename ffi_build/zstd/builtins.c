@@ -300,7 +300,7 @@ typedef struct {
 } Header;
 
 /* Read a header; return -1 for one that is incomplete, malformed, or that of a skippable frame. */
-static int read_header(const unsigned char *src, const unsigned char *end, int has_magic, Header *header)
+static inline int read_header(const unsigned char *src, const unsigned char *end, int has_magic, Header *header)
 {
     static const unsigned char size_bytes[4] = {0, 2, 4, 8}, id_bytes[4] = {0, 1, 2, 4};
     const unsigned char *start = src;

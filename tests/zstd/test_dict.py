@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from processes import run_alone
 from zstd_data import SAMPLES, TEXT
 
 _trained: dict[str, Any] = {}
@@ -164,6 +165,36 @@ def test_train_arguments(zstd: ModuleType) -> None:
         zstd.train_dict(["text"] * 20, 1000)
     with pytest.raises(zstd.ZstdError):
         zstd.train_dict([b"too little"], 1000)
+
+
+def test_too_little_to_train_on(zstd: ModuleType) -> None:
+    """libzstd crashes, in more than one way, if less than 8 bytes are in the first three quarters of the samples."""
+    code = """
+def outcome(samples, size):
+    try:
+        return len(zstd.train_dict(samples, size)) > 0
+    except zstd.ZstdError as exc:
+        return exc.code
+
+ten = bytes(range(10))
+short = [[b""] * 6 + [ten], [b"a"] * 9, [b"a"] * 6 + [b""] * 8 + [ten] * 4, [b""] * 7 + [ten * 30] * 2]
+short += [[b"abc", b"def"] + [b""] * 9 + [b"long" * 100] * 3, [b"abcdefg"] + [b""] * 11 + [ten] * 4]
+for samples in short:
+    for size in (256, 257, 300, 1000, 100_000):
+        assert outcome(samples, size) == 72, (samples, size)
+    assert outcome(samples, 255) == 70
+for samples in ([b"abcdefgh"] + [b""] * 11 + [ten] * 4, [b"ab"] * 20, [ten] * 7):
+    assert outcome(samples, 1000) in (True, 72)  # enough, though nothing may come of it
+for samples in short:
+    for content in (b"contents", bytes(300), ten * 30):
+        for size in (256, 1000):
+            try:
+                zstd.finalize_dict(zstd.ZstdDict(content, is_raw=True), samples, size, 3)
+            except zstd.ZstdError:
+                pass
+"""
+    done = run_alone(zstd, "zstd", code)
+    assert done.returncode == 0, (done.returncode, done.stderr)
 
 
 def test_samples_of_any_buffer(zstd: ModuleType) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import sys
 from types import ModuleType
 
 import pytest
@@ -44,12 +45,30 @@ def test_negative_sizes(zstd: ModuleType, bad: int) -> None:
         zstd.decompress(FRAME_ABC, max_output_size="3")
 
 
-@pytest.mark.parametrize("hint", [0, 1, 3, 1000, 1 << 20])
+@pytest.mark.parametrize("hint", [0, 1, 3, 1000, 1 << 20, 1 << 40])
 def test_size_hint_is_a_hint(zstd: ModuleType, hint: int) -> None:
     compressor = zstd.ZstdCompressor()
     unsized = compressor.compress(TEXT) + compressor.flush()
     assert zstd.decompress(unsized, size_hint=hint) == TEXT
     assert zstd.decompress(unsized, size_hint=hint, max_output_size=len(TEXT)) == TEXT
+
+
+@pytest.mark.parametrize("size", [sys.maxsize - 1, sys.maxsize, 2**63, 2**64, 2**200])
+def test_sizes_beyond_memory(zstd: ModuleType, size: int) -> None:
+    """A limit that no memory reaches is none, a hint is believed as far as the input can give."""
+    compressor = zstd.ZstdCompressor()
+    unsized = compressor.compress(TEXT) + compressor.flush()
+    for frame in (FRAME_ABC, FRAME_ABC_UNSIZED, unsized, unsized + FRAME_ABC):
+        content = zstd.decompress(frame)
+        assert zstd.decompress(frame, max_output_size=size) == content
+        assert zstd.decompress(frame, size_hint=size) == content
+        assert zstd.decompress(frame, max_output_size=size, size_hint=size) == content
+        assert b"".join(zstd.decompress_iter([frame], max_output_size=size)) == content
+        for cut in (frame[:-1], frame[:3], b""):
+            with pytest.raises(zstd.ZstdError, match="ended before the end-of-stream"):
+                zstd.decompress(cut, max_output_size=size, size_hint=size)
+        with pytest.raises(zstd.ZstdError):
+            zstd.decompress(frame + b"garbage", max_output_size=size, size_hint=size)
 
 
 @pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)

@@ -384,6 +384,33 @@ print(grown(calls, {len(rounds(zstd, 12))}, settle))
     assert grown(zstd, code, MALLOC_MMAP_THRESHOLD_="131072") < 80 << 20
 
 
+@pytest.mark.parametrize(
+    "work",
+    [
+        "z = zstd.ZstdCompressor(3); z.compress(short); z.flush()",
+        "z = zstd.ZstdCompressor(3); z.compress(short)",
+        "z = zstd.ZstdCompressor(3); z.compress(short); z.flush(); zstd.compress(long)",
+        "z = zstd.ZstdDecompressor(multi_frame=True); z.decompress(frame)",
+        "z = zstd.ZstdDecompressor(); z.decompress(frame[:500])",
+        "z = zstd.ZstdDecompressor(); [z.decompress(frame[at : at + 1]) for at in range(40)]",
+    ],
+)
+def test_short_lived_streams_do_not_pile_up(zstd: ModuleType, work: str) -> None:
+    """The collector is told what libzstd allocates as it does: without that they stay until it comes by."""
+    code = f"""
+short, long = b"x" * 560, bytes(range(256)) * 4000
+frame = b"".join(zstd.compress_iter([long]))
+
+def calls():
+    for _ in range(20):
+        {work}
+
+print(grown(calls, {len(rounds(zstd, 25))}))
+"""
+    # 500 compressors would hold over 400 MB, as many decompressors over 1 GB
+    assert grown(zstd, code, MALLOC_MMAP_THRESHOLD_="131072") < 200 << 20
+
+
 def test_weak_reference_to_dictionary(zstd: ModuleType) -> None:
     raw = zstd.ZstdDict(TEXT, is_raw=True)
     zstd.compress(TEXT, zstd_dict=raw)

@@ -23,11 +23,13 @@ from cpkg._native.zstd.library import (
     SOURCE_SIZE_WRONG,
     WORKERS_KEY,
     Library,
+    window_size,
 )
 from purepy.errors import ZstdError, ZstdLimitError
 from purepy.zstd.common.parameters import (
     COMPRESSION_LEVEL_DEFAULT,
     DECOMPRESSION_FORMAT,
+    WINDOW_SIZE_MAX_DEFAULT,
     FrameInfo,
     checked_options,
     window_size_max,
@@ -103,13 +105,14 @@ class DecompressionSettings:
         self.how = DIGESTED
         if zstd_dict is not None:
             self.dict, self.how = parse_dict_argument(zstd_dict, DIGESTED)
-        self.pairs = [] if options is None else checked_options(options, False, library.bounds)
+        self.pairs: list[tuple[int, int]] = []
         self.has_magic = True
-        for key, value in self.pairs:
-            if key == DECOMPRESSION_FORMAT:
-                self.has_magic = not value
+        self.window_max = WINDOW_SIZE_MAX_DEFAULT
+        if options is not None:
+            self.pairs = checked_options(options, False, library.bounds)
+            self.has_magic = not dict(self.pairs).get(DECOMPRESSION_FORMAT)
+            self.window_max = window_size_max(self.pairs)
         self.is_default = self.dict is None and not self.pairs
-        self.window_max = window_size_max(self.pairs)
 
     def apply(self, library: Library, dctx: Any) -> None:
         """Set up a context that has no parameters yet."""
@@ -144,16 +147,6 @@ def _size_argument(value: Any, name: str) -> int | None:
     if number < 0:
         raise ValueError(f"{name} must be 0 or more, not {number}")
     return number
-
-
-def window_size(data: Bytes, start: int, content_size: int) -> int:
-    """Return the window that a frame's header asks for (RFC 8878, 3.1.1.1.2), given that the header is complete."""
-    descriptor = data[start + 4]
-    if descriptor & 0x20:  # single segment: the content is the window
-        return content_size
-    exponent, mantissa = data[start + 5] >> 3, data[start + 5] & 7
-    base = 1 << (10 + exponent)
-    return base + (base >> 3) * mantissa
 
 
 class Codec:
@@ -204,17 +197,18 @@ class Codec:
         """
         library = self.library
         settings = CompressionSettings(library, level, options, zstd_dict)
-        source = buffers.readable(data)
-        with buffers.writable(buffer) as target:
-            cctx = settings.cctx(library)
-            try:
-                settings.apply(library, cctx)
-                written = library.compress_frame(cctx, source, target)
-                if library.lib.ZSTD_isError(written):
-                    raise library.error(written, f"{CANNOT_COMPRESS} into {len(target)} bytes")
-            except BaseException:
-                library.drop(cctx)
-                raise
+        source, target = buffers.readable(data), buffers.writable(buffer)
+        cctx = settings.cctx(library)
+        try:
+            settings.apply(library, cctx)
+            written: int = library.compress_frame(cctx, source, target)
+            if library.lib.ZSTD_isError(written):
+                raise library.error(written, f"{CANNOT_COMPRESS} into {len(target)} bytes")
+        except BaseException:
+            library.drop(cctx)
+            raise
+        finally:
+            target.release()
         library.give_cctx(cctx, settings.workers)
         return written
 
@@ -342,9 +336,7 @@ class Codec:
             position += size
         return total if total <= max(UNCONDITIONAL_MAX, 64 * end) else None
 
-    def _frames(
-        self, dctx: Any, source: Bytes, settings: DecompressionSettings, limit: int | None, hint: int
-    ) -> bytes:
+    def _frames(self, dctx: Any, source: Bytes, settings: DecompressionSettings, limit: int | None, hint: int) -> bytes:
         """Return the content of all frames, one after the other, holding the limit and giving the documented errors."""
         library = self.library
         if limit is not None and limit >= sys.maxsize:

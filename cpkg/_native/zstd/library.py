@@ -18,8 +18,9 @@ import os
 import threading
 from typing import Any, Union
 
-from cpkg._native.buffers import Bytes
+from cpkg._native.buffers import DIRECT, Bytes
 from cpkg._native.pins import pin, pin_for_good
+from cpkg._native.pressure import tell_size
 from purepy.errors import ZstdError, ZstdLimitError
 from purepy.zstd.common.parameters import CompressionParameter, invalid_level, invalid_parameter, table_bounds
 from purepy.zstd.common.zdict import DIGESTED, PREFIX, ZstdDict
@@ -32,8 +33,9 @@ LEVEL_KEY = int(CompressionParameter.compression_level)
 WORKERS_KEY = int(CompressionParameter.nb_workers)
 WINDOW_TOO_LARGE = 16  # ZSTD_error_frameParameter_windowTooLarge
 DESTINATION_TOO_SMALL = 70  # ZSTD_error_dstSize_tooSmall
-SOURCE_SIZE_WRONG = 72  # ZSTD_error_srcSize_wrong
 MAGIC = b"\x28\xb5\x2f\xfd"
+SOURCE_SIZE_WRONG = 72  # ZSTD_error_srcSize_wrong
+
 
 BLOCK_MAX = 1 << 17
 SCRATCH_SIZE = BLOCK_MAX + (4 << 10)
@@ -43,6 +45,31 @@ GROWTH_MAX = 16 << 20
 
 Decoded = Union["tuple[bytes, int, bool]", int]
 DecodedInto = Union["tuple[int, int, bool]", int]
+
+
+def may_ask_for_more(data: Bytes, start: int, window_max: int) -> bool:
+    """
+    Say, at a glance, whether a frame at `data[start:]` may ask for a larger window than allowed (RFC 8878, 3.1.1.1).
+
+    It does not if this is false. A single segment asks for the size of its content; a size in 1 or 2 bytes is at most
+    65,791. Among other windows that of the exponent alone is taken for twice as large, which is more than there is.
+    """
+    if len(data) < start + 6:
+        return False
+    descriptor = data[start + 4]
+    if descriptor & 0x20:
+        return descriptor >= 0x80 or window_max < 1 << 17
+    return 2048 << (data[start + 5] >> 3) > window_max
+
+
+def window_size(data: Bytes, start: int, content_size: int) -> int:
+    """Return the window that a complete header at `data[start:]` asks for (RFC 8878, 3.1.1.1.2)."""
+    descriptor = data[start + 4]
+    if descriptor & 0x20:  # single segment: the content is the window
+        return content_size
+    exponent, mantissa = data[start + 5] >> 3, data[start + 5] & 7
+    base = 1 << (10 + exponent)
+    return base + (base >> 3) * mantissa
 
 
 class _Work:
@@ -68,6 +95,9 @@ class _Kept(threading.local):
         self.dctxs: list[Any] = []
         # finalizers that run as the interpreter ends take from them
         self._pins = pin(self.cctxs), pin(self.dctxs)
+        self.told_cctx = 0
+        """How much PyPy's collector was told of the context that is, or was last, in `cctxs`."""
+        self.told_dctx = 0
 
 
 class Library:
@@ -84,6 +114,7 @@ class Library:
         self.name = name
         self.new_nonzero = ffi.new_allocator(should_clear_after_alloc=False)
         self.level_bounds = (lib.ZSTD_minCLevel(), lib.ZSTD_maxCLevel())
+        self._bounds: dict[tuple[int, bool], tuple[int, int]] = {}
         self._kept = _Kept()
         pin_for_good(lib)  # a library that is closed cannot free its contexts any more
 
@@ -117,11 +148,15 @@ class Library:
 
     def bounds(self, key: int, is_compress: bool) -> tuple[int, int]:
         """Return the bounds of a parameter; raises ValueError for one that is not promised, or that libzstd lacks."""
+        known = self._bounds.get((key, is_compress))
+        if known is not None:
+            return known
         table_bounds(key, is_compress)
         found = self.lib.ZSTD_cParam_getBounds(key) if is_compress else self.lib.ZSTD_dParam_getBounds(key)
         if self.lib.ZSTD_isError(found.error):
             raise invalid_parameter(key, 0, is_compress, None)
-        return found.lowerBound, found.upperBound
+        bounds = self._bounds[key, is_compress] = found.lowerBound, found.upperBound
+        return bounds
 
     def check_level(self, level: int) -> None:
         """Raise ValueError for a level that this libzstd does not have."""
@@ -214,14 +249,26 @@ class Library:
         try:
             return self._kept.cctxs.pop()
         except IndexError:
+            self._kept.told_cctx = 0
             return self.new_cctx()
 
-    def give_cctx(self, cctx: Any, workers: bool = False) -> None:
+    def give_cctx(self, cctx: Any, workers: bool = False, told: int | None = None) -> None:
         """Keep a context for this thread's next call, or free it; one with workers is never kept."""
         if workers:
             self.drop(cctx)
-        else:
+        elif (
             self._give(cctx, self._kept.cctxs, KEPT_CCTX_MAX, self.lib.ZSTD_sizeof_CCtx, self.lib.ZSTD_CCtx_reset)
+            and told is not None
+        ):
+            self._kept.told_cctx = told
+
+    def tell_cctx(self, cctx: Any, told: int | None) -> int:
+        """
+        Tell PyPy's collector how large a context has become; return how much it knows.
+
+        `told` is how much it knew, None for a context that was just taken.
+        """
+        return tell_size(self.lib.ZSTD_sizeof_CCtx(cctx), self._kept.told_cctx if told is None else told)
 
     def take_dctx(self) -> Any:
         """Return this thread's kept decompression context, without parameters, or a new one."""
@@ -229,26 +276,36 @@ class Library:
             return self._kept.dctxs.pop()
         except IndexError:
             pass
+        self._kept.told_dctx = 0
         dctx = self.lib.ZSTD_createDCtx()
         if not dctx:
             raise MemoryError("libzstd cannot make a decompression context")
         return self.ffi.gc(dctx, self.lib.ZSTD_freeDCtx, self.lib.ZSTD_sizeof_DCtx(dctx))
 
-    def give_dctx(self, dctx: Any) -> None:
+    def give_dctx(self, dctx: Any, told: int | None = None) -> None:
         """Keep a context for this thread's next call, or free it."""
-        self._give(dctx, self._kept.dctxs, KEPT_DCTX_MAX, self.lib.ZSTD_sizeof_DCtx, self.lib.ZSTD_DCtx_reset)
+        if (
+            self._give(dctx, self._kept.dctxs, KEPT_DCTX_MAX, self.lib.ZSTD_sizeof_DCtx, self.lib.ZSTD_DCtx_reset)
+            and told is not None
+        ):
+            self._kept.told_dctx = told
+
+    def tell_dctx(self, dctx: Any, told: int | None) -> int:
+        """Do what `tell_cctx` does for a decompression context."""
+        return tell_size(self.lib.ZSTD_sizeof_DCtx(dctx), self._kept.told_dctx if told is None else told)
 
     def drop(self, context: Any) -> None:
         """Free a context at once: one whose call failed, or that is not worth keeping."""
         self.ffi.release(context)
 
-    def _give(self, context: Any, kept: list[Any], size_max: int, size_of: Any, reset: Any) -> None:
+    def _give(self, context: Any, kept: list[Any], size_max: int, size_of: Any, reset: Any) -> bool:
         # What has grown large and what is one too many is freed at once: PyPy's collector, which knows nothing of its
         # memory, would let it wait.
         if kept or size_of(context) > size_max or self.lib.ZSTD_isError(reset(context, RESET_ALL)):
             self.drop(context)
-        else:
-            kept.append(context)
+            return False
+        kept.append(context)
+        return True
 
     def handle(self, context: Any) -> Any:
         """Return what the `stream_*` calls take for a context."""
@@ -282,12 +339,11 @@ class Library:
             written = self.lib.ZSTD_compress2(cctx, memory, room, self.ffi.from_buffer(data), len(data))
             if self.lib.ZSTD_isError(written):
                 return written
-            frame = self.ffi.buffer(memory, written)
             if target is None:
-                return frame[:]
+                return self.ffi.buffer(memory, written)[:]
             if written > len(target):
                 return self.error_result(DESTINATION_TOO_SMALL)
-            target[:written] = frame
+            self.ffi.memmove(target, memory, written)
             return written
         finally:
             self._kept.work = work
@@ -337,41 +393,31 @@ class Library:
         finally:
             self._kept.work = work
 
-    def _begin_frame(self, handle: Any, work: _Work, data: Bytes, window_max: int, has_magic: bool, room: int) -> int:
+    def _begin_frame(
+        self, handle: Any, work: _Work, source: Any, data: Bytes, window_max: int, has_magic: bool, room: int
+    ) -> int:
         """
         Let libzstd look at a frame that begins, before there is room for its content; return how much that may be.
 
         Given room for all of it, and all of the frame, it would decompress at once, which has two effects that callers
         must not see: it asks for no window, and so looks at no limit; a window that is too large is refused by whom is
         fed in parts. And it uses all of the room, also behind the content.
+
+        What is no header is read as one too, which is no harm: the first call does less, that is all.
         """
-        feed = work.input
-        at = feed.pos
-        if has_magic:
-            if data[at : at + 4] != MAGIC:
-                return room
-            at += 4
-        header = data[at : at + 14]
-        if len(header) < 2:
-            return room
-        descriptor = header[0]
-        single = descriptor >> 5 & 1
-        at = 2 - single + (0, 1, 2, 4)[descriptor & 3]
-        size = (single, 2, 4, 8)[descriptor >> 6]
-        if len(header) < at + size:
-            return room
-        content = int.from_bytes(header[at : at + size], "little") + (256 if size == 2 else 0)
-        window = content
-        if not single:
-            base = 1 << (10 + (header[1] >> 3))
-            window = base + (base >> 3) * (header[1] & 7)
-        if window > window_max:
-            out = work.output
-            feed.size, out.dst, out.size, out.pos = feed.pos + 1, work.memory, 0, 0
+        feed, out = work.input, work.output
+        start, size = feed.pos, feed.size - feed.pos
+        frame, magic_start = source + start, start
+        if not has_magic:
+            head = MAGIC + data[start : start + 14]
+            frame, size, magic_start = self.ffi.from_buffer(head), len(head), start - len(MAGIC)
+        declared: int = self.lib.ZSTD_getFrameContentSize(frame, size)
+        if may_ask_for_more(data, magic_start, window_max) and window_size(data, magic_start, declared) > window_max:
+            feed.size, out.dst, out.size, out.pos = start + 1, work.memory, 0, 0
             self.lib.ZSTD_decompressStream(handle, out, feed)  # one byte is no error yet
             feed.size = len(data)
             return room
-        return min(room, content) if size else room
+        return declared if declared < room else room
 
     def stream_decompress(
         self,
@@ -400,8 +446,8 @@ class Library:
             source = ffi.from_buffer(data)
             feed, out = work.input, work.output
             feed.src, feed.size, feed.pos = source, len(data), start
-            if window_max:
-                self._begin_frame(handle, work, data, window_max, has_magic, 0)
+            if window_max and may_ask_for_more(data, start if has_magic else start - 4, window_max):
+                self._begin_frame(handle, work, source, data, window_max, has_magic, 0)
             room = expected if max_length < 0 else min(expected, max_length)
             pieces = []
             total = 0
@@ -452,8 +498,8 @@ class Library:
             feed, out = work.input, work.output
             feed.src, feed.size, feed.pos = source, len(data), start
             room = len(buffer)
-            if window_max:
-                room = self._begin_frame(handle, work, data, window_max, has_magic, room)
+            if window_max and (DIRECT or may_ask_for_more(data, start if has_magic else start - 4, window_max)):
+                room = self._begin_frame(handle, work, source, data, window_max, has_magic, room)
             out.dst, out.size, out.pos = target, room, 0
             while True:
                 left = lib.ZSTD_decompressStream(handle, out, feed)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NoReturn
 from cpkg._native import buffers
 from cpkg._native.buffers import Bytes
 from cpkg._native.pins import pin
-from cpkg._native.pressure import TELLS_SIZES, tell_size
+from cpkg._native.pressure import TELLS_SIZES
 from cpkg._native.zstd.functions import CANNOT_COMPRESS, CANNOT_DECOMPRESS, CompressionSettings, DecompressionSettings
 from cpkg._native.zstd.library import CONTINUE, FLUSH_BLOCK, FLUSH_FRAME, RESET_SESSION, Library
 from purepy.errors import ZstdError
@@ -62,7 +62,18 @@ class Compressor(_Stream):
     Takes the arguments of `compress`. Methods may be called from several threads.
     """
 
-    __slots__ = ("_cctx", "_handle", "_has_failed", "_last_mode", "_left", "_made_in", "_pin", "_settings", "_told")
+    __slots__ = (
+        "_cctx",
+        "_handle",
+        "_has_failed",
+        "_last_mode",
+        "_left",
+        "_longest",
+        "_made_in",
+        "_pin",
+        "_settings",
+        "_told",
+    )
 
     CONTINUE = CONTINUE
     """Mode: collect data; output comes when enough is there."""
@@ -84,7 +95,8 @@ class Compressor(_Stream):
         self._last_mode = FLUSH_FRAME
         self._left: int | None = None
         self._has_failed = False
-        self._told = 0
+        self._told: int | None = None
+        self._longest = -1
         self._made_in = os.getpid() if settings.workers else 0
 
     @property
@@ -146,7 +158,7 @@ class Compressor(_Stream):
             if self._has_failed:
                 self._library.drop(cctx)
             else:
-                self._library.give_cctx(cctx, self._settings.workers)
+                self._library.give_cctx(cctx, self._settings.workers, self._told)
 
     def _compress(self, data: Bytes, mode: int) -> bytes:
         self._refuse_reentry()
@@ -171,8 +183,9 @@ class Compressor(_Stream):
                 raise library.error(result, CANNOT_COMPRESS)
             self._last_mode = mode
             self._left = left
-            if TELLS_SIZES:
-                self._told = tell_size(library.lib.ZSTD_sizeof_CCtx(self._cctx), self._told)
+            if TELLS_SIZES and len(data) > self._longest:
+                self._longest = len(data)
+                self._told = library.tell_cctx(self._cctx, self._told)
             return result
 
     def _still_pledged(self, left: int, size: int, mode: int) -> int | None:
@@ -202,6 +215,7 @@ class Decompressor(_Stream):
         "_eof",
         "_handle",
         "_has_failed",
+        "_longest",
         "_multi_frame",
         "_needs_input",
         "_offset",
@@ -223,7 +237,8 @@ class Decompressor(_Stream):
         self._handle = library.handle(dctx)
         self._pin = pin(dctx)
         self._has_failed = False
-        self._told = 0
+        self._told: int | None = None
+        self._longest = -1
         self._forget()
 
     def _forget(self) -> None:
@@ -307,8 +322,9 @@ class Decompressor(_Stream):
         finally:
             if not done:
                 self._settings_error_reset()
-        if TELLS_SIZES:
-            self._told = tell_size(self._library.lib.ZSTD_sizeof_DCtx(self._dctx), self._told)
+        if TELLS_SIZES and (not is_end or len(source) > self._longest):
+            self._longest = len(source)
+            self._told = self._library.tell_dctx(self._dctx, self._told)
         self._at_start = is_end
         is_used_up = position == len(source)
         if is_used_up:
@@ -360,14 +376,22 @@ class Decompressor(_Stream):
         library = self._library
         filled, position = 0, start
         is_end = self._at_start
+        content: Any
         while True:
-            window_max = self._settings.window_max if is_end else 0
-            result = library.stream_decompress_into(
-                self._handle, source, position, target[filled:], window_max, self._settings.has_magic
-            )
+            window_max, has_magic = self._settings.window_max if is_end else 0, self._settings.has_magic
+            if not filled:
+                result = library.stream_decompress_into(self._handle, source, position, target, window_max, has_magic)
+            else:
+                # a frame that fails may leave nothing behind what those in front of it have filled
+                room = len(target) - filled
+                result = library.stream_decompress(self._handle, source, position, room, 0, window_max, has_magic)
             if not isinstance(result, int):
-                size, position, is_end = result
-                filled += size
+                content, position, is_end = result
+                if filled:
+                    target[filled : filled + len(content)] = content
+                    filled += len(content)
+                else:
+                    filled = content
             elif filled:
                 self._reset_session()  # as in _feed()
                 return filled, position, True
@@ -385,7 +409,7 @@ class Decompressor(_Stream):
             if self._has_failed:
                 self._library.drop(dctx)
             else:
-                self._library.give_dctx(dctx)
+                self._library.give_dctx(dctx, self._told)
 
     def _settings_error_reset(self) -> None:
         """Forget all data after an error, and begin anew."""

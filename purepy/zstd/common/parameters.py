@@ -18,7 +18,7 @@ COMPRESSION_FORMAT, DECOMPRESSION_FORMAT = 10, 1000
 """
 Parameters of either direction that are in no enum (ZSTD_c_format, ZSTD_d_format): 1 is for frames without magic number.
 
-They are the only ones of libzstd's experimental parameters that are taken, since every backend can do what they ask for.
+No other of libzstd's experimental parameters is taken: every backend can do what these ask for.
 """
 
 # The bounds of libzstd 1.5 on 64-bit machines, of all parameters that there are. A backend whose library says otherwise

@@ -130,10 +130,9 @@ def _unpickle(content: bytes) -> ZstdDict:
 
 def can_train(sizes: list[int]) -> bool:
     """
-    Say whether there is enough to train on in samples of these sizes: 7 of them, and 8 bytes in the first three quarters.
+    Say whether samples of these sizes are enough to train on: 7 of them, and 8 bytes in the first three quarters.
 
-    libzstd looks for the best dictionary on those and tries it out on the rest. It crashes if the 8 bytes, what it looks
-    at as one, are not all there.
+    libzstd takes a dictionary from those and tries it out on the rest; with less than 8 bytes there it would crash.
     """
     return len(sizes) >= MIN_SAMPLES and sum(sizes[: len(sizes) * 3 // 4]) >= MIN_TRAINED
 

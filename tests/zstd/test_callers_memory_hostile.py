@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A caller's buffer is his beyond the count returned: libzstd itself writes words, and tries things out, behind it."""
+
+from __future__ import annotations
+
+import io
+import random
+from types import ModuleType
+from typing import Any, Callable
+
+import pytest
+from zstd_data import FRAME_ABC, FRAME_ABC_UNSIZED, PAYLOADS, RANDOM, SKIPPABLE, TEXT
+
+FILL = bytes(range(251, 0, -1))
+
+FORMAT = {10: 1}, {1000: 1}
+"""Options for frames without magic number."""
+
+
+def filled(size: int) -> bytearray:
+    return bytearray((FILL * (size // len(FILL) + 1))[:size])
+
+
+def check(buffer: bytearray, content: bytes, count: int) -> None:
+    assert count == len(content)
+    assert buffer[:count] == content
+    assert buffer[count:] == filled(len(buffer))[count:]
+
+
+def payloads() -> list[bytes]:
+    dice = random.Random(6)
+    mixed = b"".join(
+        dice.choice((TEXT[at : at + 900], RANDOM[at : at + 300], bytes(500))) for at in range(0, 60000, 900)
+    )
+    return [*PAYLOADS.values(), b"ab", TEXT[:6355], TEXT[:1000] + RANDOM[:100], mixed, mixed[:131_072] + TEXT]
+
+
+def sized(zstd: ModuleType, data: bytes) -> bytes:
+    frame: bytes = zstd.compress(data)
+    return frame
+
+
+def unsized(zstd: ModuleType, data: bytes) -> bytes:
+    frame: bytes = zstd.compress(data, options={zstd.CompressionParameter.content_size_flag: 0})
+    return frame
+
+
+def checked(zstd: ModuleType, data: bytes) -> bytes:
+    frame: bytes = zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1})
+    return frame
+
+
+def readinto(zstd: ModuleType, frames: bytes, buffer: bytearray) -> int:
+    with zstd.open(io.BytesIO(frames)) as file:
+        total = 0
+        with memoryview(buffer) as view:
+            while total < len(buffer):
+                size = file.readinto(view[total:])
+                if not size:
+                    break
+                total += size
+                assert view[total:] == filled(len(buffer))[total:]
+    return total
+
+
+def readinto1(zstd: ModuleType, frames: bytes, buffer: bytearray) -> int:
+    with zstd.open(io.BytesIO(frames)) as file:
+        total = 0
+        with memoryview(buffer) as view:
+            while total < len(buffer):
+                size = file.readinto1(view[total:])
+                if not size:
+                    break
+                total += size
+                assert view[total:] == filled(len(buffer))[total:]
+    return total
+
+
+def one_shot(zstd: ModuleType, frames: bytes, buffer: bytearray) -> int:
+    size: int = zstd.decompress_into(frames, buffer)
+    return size
+
+
+WAYS = [one_shot, readinto, readinto1]
+MAKERS = [sized, unsized, checked]
+Way = Callable[[ModuleType, bytes, bytearray], int]
+Maker = Callable[[ModuleType, bytes], bytes]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("make", MAKERS)
+def test_behind_the_content(zstd: ModuleType, make: Maker, way: Way) -> None:
+    for data in payloads():
+        for room in (0, 1, 7, 64, 1500, 200_000):
+            buffer = filled(len(data) + room)
+            check(buffer, data, way(zstd, make(zstd, data), buffer))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_behind_several_frames(zstd: ModuleType, way: Way) -> None:
+    """The frames before leave room that the last one may not use; empty ones give nothing."""
+    parts = [TEXT[:6355], b"", RANDOM[:1000], TEXT[:300], b"x", b"", bytes(5000)]
+    frames = b"".join(MAKERS[index % 3](zstd, part) + SKIPPABLE for index, part in enumerate(parts))
+    buffer = filled(200_000)
+    check(buffer, b"".join(parts), way(zstd, frames, buffer))
+    buffer = filled(50)
+    check(buffer, b"abc" * 3, way(zstd, FRAME_ABC + FRAME_ABC_UNSIZED + FRAME_ABC, buffer))
+
+
+def test_frames_without_magic_number(zstd: ModuleType) -> None:
+    frame = zstd.compress(TEXT[:6355], options=FORMAT[0])
+    for frames, content in ((frame, TEXT[:6355]), (frame * 2, TEXT[:6355] * 2)):
+        buffer = filled(200_000)
+        check(buffer, content, zstd.decompress_into(frames, buffer, options=FORMAT[1]))
+        with zstd.open(io.BytesIO(frames), options=FORMAT[1]) as file:
+            buffer = filled(200_000)
+            size = file.readinto(buffer)
+            check(buffer, content[:size], size)
+
+
+def test_source_that_comes_in_pieces(zstd: ModuleType) -> None:
+    """A header that is cut, and content that is."""
+
+    class Pieces(io.BytesIO):
+        step = 1
+
+        def read(self, size: Any = -1) -> bytes:
+            return super().read(self.step)
+
+    frames = sized(zstd, TEXT[:6355]) + sized(zstd, TEXT[:6355])
+    for step in (1, 5, 11, 1000, len(frames) // 2, len(frames) // 2 + 3):
+        source = Pieces(frames)
+        source.step = step
+        with zstd.open(source) as file:
+            total = 0
+            buffer = filled(300_000)
+            while size := file.readinto1(memoryview(buffer)[total:]):
+                total += size
+                assert buffer[total:] == filled(len(buffer))[total:]
+        check(buffer, TEXT[:6355] * 2, total)
+
+
+@pytest.mark.parametrize("level", [-5, 1, 3, 9, 19])
+def test_behind_the_frame(zstd: ModuleType, level: int) -> None:
+    if zstd.BACKEND == "pure" and level > 3:
+        pytest.skip("writes nothing but what has been compressed, at any level")
+    for data in payloads():
+        expected = zstd.compress(data, level)
+        for room in (0, 1, 7, 64, 5000, 200_000):
+            buffer = filled(len(expected) + room)
+            check(buffer, expected, zstd.compress_into(data, buffer, level))
+
+
+def test_too_small_a_room_stays_as_it_is(zstd: ModuleType) -> None:
+    """A frame fits if it is not larger than the buffer, whatever the codec would like to have besides."""
+    for data in payloads():
+        size = len(zstd.compress(data))
+        for room in {0, 1, size // 2, size - 1}:
+            buffer = filled(room)
+            with pytest.raises(zstd.ZstdError) as caught:
+                zstd.compress_into(data, buffer)
+            assert caught.value.code == 70
+            assert buffer == filled(room)
+    assert zstd.decompress(zstd.compress(TEXT)) == TEXT
+
+
+def test_part_of_a_larger_buffer(zstd: ModuleType) -> None:
+    """What lies in front is not touched either, nor what is no byte of the view."""
+    frame = zstd.compress(TEXT[:6355])
+    buffer = filled(400_000)
+    with memoryview(buffer) as view:
+        assert zstd.decompress_into(frame, view[1000:300_000]) == 6355
+        assert view[1000:7355] == TEXT[:6355]
+        view[1000:7355] = filled(len(buffer))[1000:7355]
+        assert zstd.compress_into(TEXT[:6355], view[1000:300_000]) == len(frame)
+        view[1000 : 1000 + len(frame)] = filled(len(buffer))[1000 : 1000 + len(frame)]
+    assert buffer == filled(len(buffer))

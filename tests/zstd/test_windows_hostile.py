@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One rule for windows: what a frame's header asks for is allowed or not, whichever way the frame is read."""
+
+from __future__ import annotations
+
+import io
+from types import ModuleType
+from typing import Any, Callable
+
+import pytest
+from zstd_data import FRAME_ABC, RANDOM, TEXT
+
+KiB = 1 << 10
+DEFAULT_MAX = (128 << 20) + 1
+
+
+def one_shot(zstd: ModuleType, data: bytes, options: Any) -> bytes:
+    content: bytes = zstd.decompress(data, options=options)
+    return content
+
+
+def limited(zstd: ModuleType, data: bytes, options: Any) -> bytes:
+    content: bytes = zstd.decompress(data, options=options, max_output_size=1 << 20)
+    return content
+
+
+def hinted(zstd: ModuleType, data: bytes, options: Any) -> bytes:
+    content: bytes = zstd.decompress(data, options=options, size_hint=1 << 20)
+    return content
+
+
+def into(zstd: ModuleType, data: bytes, options: Any) -> bytes:
+    buffer = bytearray(1 << 20)
+    return bytes(buffer[: zstd.decompress_into(data, buffer, options=options)])
+
+
+def stream(zstd: ModuleType, data: bytes, options: Any) -> bytes:
+    content: bytes = zstd.ZstdDecompressor(options=options).decompress(data)
+    return content
+
+
+def stream_with_room(zstd: ModuleType, data: bytes, options: Any) -> bytes:
+    content: bytes = zstd.ZstdDecompressor(options=options).decompress(data, 1 << 20)
+    return content
+
+
+def many(zstd: ModuleType, data: bytes, options: Any) -> bytes:
+    decompressor = zstd.ZstdDecompressor(options=options, multi_frame=True)
+    return bytes(decompressor.decompress(FRAME_ABC + data)[3:])
+
+
+def drip(zstd: ModuleType, data: bytes, options: Any) -> bytes:
+    pieces = [data[at : at + 3] for at in range(0, 30, 3)]
+    return b"".join(zstd.decompress_iter([*pieces, data[30:]], options=options))
+
+
+def read(zstd: ModuleType, data: bytes, options: Any) -> bytes:
+    with zstd.open(io.BytesIO(data), options=options) as file:
+        content: bytes = file.read()
+    return content
+
+
+def readinto(zstd: ModuleType, data: bytes, options: Any) -> bytes:
+    buffer = bytearray(1 << 20)
+    with zstd.open(io.BytesIO(data), options=options) as file:
+        return bytes(buffer[: file.readinto(buffer)])
+
+
+WAYS = [one_shot, limited, hinted, into, stream, stream_with_room, many, drip, read, readinto]
+Way = Callable[[ModuleType, bytes, Any], bytes]
+
+
+def raw_frame(content: bytes, window: tuple[int, int] | None, *, declared: bool, magic: bool = True) -> bytes:
+    """Return a frame of raw blocks; `window` is exponent and mantissa, or None for a single segment."""
+    size = len(content).to_bytes(8, "little")
+    descriptor = (0xC0 if declared else 0) | (0x20 if window is None else 0)
+    header = bytes([descriptor]) + (b"" if window is None else bytes([window[0] - 10 << 3 | window[1]]))
+    blocks = [content[at : at + KiB] for at in range(0, len(content), KiB)] or [b""]
+    body = b"".join(
+        (len(block) << 3 | (number == len(blocks) - 1)).to_bytes(3, "little") + block
+        for number, block in enumerate(blocks)
+    )
+    return (FRAME_ABC[:4] if magic else b"") + header + (size if declared else b"") + body
+
+
+def window_of(content: bytes, window: tuple[int, int] | None) -> int:
+    return len(content) if window is None else (1 << window[0]) + (window[1] << window[0] - 3)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_has_the_same_limit(zstd: ModuleType, way: Way) -> None:
+    key = zstd.DecompressionParameter.window_log_max
+    for content in (b"", b"abc", RANDOM[:KiB], RANDOM[: KiB + 1], RANDOM[: 3 * KiB]):
+        for window in (None, (10, 0), (10, 1), (11, 0), (17, 0), (27, 0), (27, 1), (28, 0), (31, 0)):
+            for declared in (True, False):
+                if window is None and not declared:
+                    continue
+                frame = raw_frame(content, window, declared=declared)
+                for options, limit in (
+                    (None, DEFAULT_MAX),
+                    ({key: 0}, 1 << 27),
+                    ({key: 10}, 1 << 10),
+                    ({key: 11}, 1 << 11),
+                    ({key: 27}, 1 << 27),
+                    ({key: 28}, 1 << 28),
+                ):
+                    if window_of(content, window) <= limit:
+                        if way not in (stream, many) or window is None or window[0] <= 17:  # these take memory
+                            assert way(zstd, frame, options) == content
+                    else:
+                        with pytest.raises(zstd.ZstdLimitError, match="window") as caught:
+                            way(zstd, frame, options)
+                        assert caught.value.code == 16
+
+
+def test_frames_without_magic_number(zstd: ModuleType) -> None:
+    content = RANDOM[: 3 * KiB]
+    for window in (None, (11, 7), (12, 0)):
+        frame = raw_frame(content, window, declared=True, magic=False)
+        for way in (one_shot, limited, hinted, into, stream, stream_with_room, read, readinto):
+            assert way(zstd, frame, {1000: 1, 100: 12}) == content
+            with pytest.raises(zstd.ZstdLimitError):
+                way(zstd, frame, {1000: 1, 100: 11} if window != (11, 7) else {1000: 1, 100: 10})
+
+
+def test_real_frames(zstd: ModuleType) -> None:
+    """What compressors make, of which the content is a single segment."""
+    frame = zstd.compress(TEXT)
+    assert len(TEXT) > 1 << 17
+    for way in WAYS:
+        with pytest.raises(zstd.ZstdLimitError):
+            way(zstd, frame, {zstd.DecompressionParameter.window_log_max: 17})
+        assert way(zstd, frame, {zstd.DecompressionParameter.window_log_max: 18}) == TEXT
+
+
+def test_an_error_says_where(zstd: ModuleType) -> None:
+    frame = raw_frame(RANDOM[: 3 * KiB], None, declared=True)
+    for way in (one_shot, limited, hinted, into):
+        with pytest.raises(zstd.ZstdLimitError) as caught:
+            way(zstd, FRAME_ABC + frame, {100: 10})
+        assert caught.value.offset == len(FRAME_ABC)
