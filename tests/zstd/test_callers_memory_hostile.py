@@ -107,6 +107,18 @@ def test_behind_several_frames(zstd: ModuleType, way: Way) -> None:
     check(buffer, b"abc" * 3, way(zstd, FRAME_ABC + FRAME_ABC_UNSIZED + FRAME_ABC, buffer))
 
 
+def test_behind_the_frames_in_front_of_an_error(zstd: ModuleType) -> None:
+    """What a frame that fails decompressed to before it did is not left there."""
+    broken = bytearray(checked(zstd, TEXT[:6355]))
+    broken[-1] ^= 1
+    for first in (b"abc", TEXT[:3000]):
+        with zstd.open(io.BytesIO(sized(zstd, first) + bytes(broken))) as file:
+            buffer = filled(200_000)
+            check(buffer, first, file.readinto1(buffer))
+            with pytest.raises(zstd.ZstdError):
+                file.readinto1(buffer)
+
+
 def test_frames_without_magic_number(zstd: ModuleType) -> None:
     frame = zstd.compress(TEXT[:6355], options=FORMAT[0])
     for frames, content in ((frame, TEXT[:6355]), (frame * 2, TEXT[:6355] * 2)):

@@ -376,7 +376,7 @@ class Decompressor(_Stream):
         library = self._library
         filled, position = 0, start
         is_end = self._at_start
-        content: Any
+        result: Any
         while True:
             window_max, has_magic = self._settings.window_max if is_end else 0, self._settings.has_magic
             if not filled:
