@@ -46,7 +46,10 @@ def stream_with_room(zstd: ModuleType, data: bytes, options: Any) -> bytes:
 
 def many(zstd: ModuleType, data: bytes, options: Any) -> bytes:
     decompressor = zstd.ZstdDecompressor(options=options, multi_frame=True)
-    return bytes(decompressor.decompress(FRAME_ABC + data)[3:])
+    content: bytes = decompressor.decompress(FRAME_ABC + data)
+    if not decompressor.needs_input:  # what stands in front of an error comes first
+        content += decompressor.decompress(b"")
+    return content[3:]
 
 
 def drip(zstd: ModuleType, data: bytes, options: Any) -> bytes:
