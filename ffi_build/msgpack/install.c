@@ -74,16 +74,33 @@ static int setup_names(void)
                : -1;
 }
 
+/* What the namespace shares with the pure backend. */
+static const struct {
+    const char *name;
+    PyObject **to;
+} shared[] = {
+    {"LimitError", &S.LimitError},
+    {"BufferFull", &S.BufferFull},
+    {"OutOfData", &S.OutOfData},
+    {"FormatError", &S.FormatError},
+    {"StackError", &S.StackError},
+    {"TruncatedError", &S.TruncatedError},
+    {"ExtraData", &S.ExtraData},
+    {"ExtType", &S.ExtType},
+    {"Timestamp", &S.Timestamp},
+    {"Raw", &S.Raw},
+    {"write_rest", &S.write_rest},
+    {"convert", &S.convert},
+    {"NOT_CONVERTED", &S.NOT_CONVERTED},
+};
+
 static int setup_shared(PyObject *ns)
 {
-    if (take(ns, "__name__", &S.module_name) < 0 || take(ns, "signature_of", &S.signature_of) < 0 || take(ns, "LimitError", &S.LimitError) < 0 ||
-        take(ns, "BufferFull", &S.BufferFull) < 0 || take(ns, "OutOfData", &S.OutOfData) < 0 ||
-        take(ns, "FormatError", &S.FormatError) < 0 || take(ns, "StackError", &S.StackError) < 0 ||
-        take(ns, "TruncatedError", &S.TruncatedError) < 0 || take(ns, "ExtraData", &S.ExtraData) < 0 ||
-        take(ns, "ExtType", &S.ExtType) < 0 || take(ns, "Timestamp", &S.Timestamp) < 0 ||
-        take(ns, "Raw", &S.Raw) < 0 || take(ns, "write_rest", &S.write_rest) < 0 || take(ns, "convert", &S.convert) < 0 ||
-        take(ns, "NOT_CONVERTED", &S.NOT_CONVERTED) < 0)
+    if (take(ns, "__name__", &S.module_name) < 0 || take(ns, "signature_of", &S.signature_of) < 0)
         return -1;
+    for (size_t i = 0; i < COUNT_OF(shared); i++)
+        if (take(ns, shared[i].name, shared[i].to) < 0)
+            return -1;
     if (take_slot(S.Timestamp, "seconds", &S.timestamp_seconds) < 0 ||
         take_slot(S.Timestamp, "nanoseconds", &S.timestamp_nanoseconds) < 0 ||
         take_slot(S.Raw, "data", &S.raw_data) < 0)
@@ -110,8 +127,24 @@ static int setup_shared(PyObject *ns)
     return S.epoch ? 0 : -1;
 }
 
+/* The state is the process's. Another interpreter in it has types of its own by the same names (so has a second import of
+   everything), which must not get the first one's objects. The types tell; the interpreter cannot be asked which it is,
+   since cffi has let go of its thread state. */
+static int check_shared(PyObject *ns)
+{
+    for (size_t i = 0; i < COUNT_OF(shared); i++)
+        if (PyDict_GetItemString(ns, shared[i].name) != *shared[i].to) {
+            PyErr_SetString(PyExc_ImportError, "the native MessagePack codec serves one interpreter of a process, and "
+                                               "another one (or an earlier import) has it");
+            return -1;
+        }
+    return 0;
+}
+
 static int install(PyObject *ns)
 {
+    if (S.ready && check_shared(ns) < 0)
+        return -1;
     if (!S.ready) {
         if (setup_tables() < 0 || setup_names() < 0 || setup_shared(ns) < 0)
             return -1;
@@ -132,12 +165,12 @@ static int install(PyObject *ns)
         if (failed)
             return -1;
     }
-    PyObject *type = PyType_FromSpec(&unpack_function_spec);
+    PyObject *type = PyType_FromSpec(&unpack_function_type_spec);
     if (!type)
         return -1;
     int failed = 0;
     for (size_t i = 0; i < COUNT_OF(unpack_functions) && !failed; i++) {
-        PyObject *function = unpack_function_new(type, &unpack_functions[i]);
+        PyObject *function = unpack_function_new(type, i);
         failed = !function || PyDict_SetItemString(ns, unpack_functions[i].name, function) < 0;
         Py_XDECREF(function);
     }

@@ -9,6 +9,7 @@ from typing import Any, Callable, ClassVar, Final, Protocol
 
 from purepy._jit import JIT
 from purepy._writing import write_all
+from purepy.errors import LimitError
 from purepy.msgpack import options
 from purepy.msgpack.conversions import conversion_flags
 from purepy.msgpack.encoder import Encoder, ext_header
@@ -138,6 +139,12 @@ class Packer:
         # Where results are gathered there is none: callers who gather do not use it, all others want bytes.
         return None  # type: ignore[return-value]
 
+    def _limited(self, packed: _Bytes) -> _Bytes:
+        limit = self._encoder.max_total_bytes
+        if 0 <= limit < len(packed):
+            raise LimitError(f"{len(packed)} exceeds max_total_bytes({limit})")
+        return packed
+
     def _empty(self) -> None:
         """Drop what failed to pack and, as msgpack does, everything gathered before; a caller's buffer is not ours."""
         if self._own:
@@ -170,13 +177,13 @@ class Packer:
         """Pack the header of an array of `size` items, for the next calls to pack; ValueError out of 0..2**32-1."""
         if self._encoder.hooked:
             self._check("pack_array_header")
-        return self._emit(array_header(_length(size, "array")))
+        return self._emit(self._limited(array_header(_length(size, "array"))))
 
     def pack_map_header(self, size: int, /) -> _Bytes:
         """Pack the header of a map of `size` pairs, for the next calls to pack; ValueError out of 0..2**32-1."""
         if self._encoder.hooked:
             self._check("pack_map_header")
-        return self._emit(map_header(_length(size, "map")))
+        return self._emit(self._limited(map_header(_length(size, "map"))))
 
     def pack_ext_type(self, typecode: int, data: _Bytes | bytearray) -> _Bytes:
         """Pack an extension value of a type code in -128..127; OverflowError for another."""
@@ -184,7 +191,7 @@ class Packer:
             self._check("pack_ext_type")
         if not isinstance(data, (bytes, bytearray)):
             raise TypeError(f"data must be bytes, not {type(data).__name__}")
-        return self._emit(ext_header(operator.index(typecode), len(data)) + data)
+        return self._emit(self._limited(ext_header(operator.index(typecode), len(data)) + data))
 
     def reset(self) -> None:
         """Forget what was gathered (a `buffer` of the caller becomes empty)."""
@@ -220,6 +227,8 @@ class Packer:
 
 def _length(size: int, kind: str) -> int:
     size = operator.index(size)
+    if not -(2**63) <= size < 2**63:
+        raise OverflowError("Python int too large to convert to C long")
     if size < 0:
         raise ValueError(f"{kind} size must be non-negative")
     if size > MAX_LENGTH:

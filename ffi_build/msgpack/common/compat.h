@@ -184,6 +184,32 @@ static inline void gc_resume(bool held)
 }
 #endif
 
+/* ---- unfinished containers ---- */
+
+/* How a list or tuple is kept from Python code while it is filled; see msgpack_parser.h. */
+enum guard {
+    GUARD_NONE, /* none can run */
+    GUARD_HOLD, /* finalizers alone: the first list or tuple holds the collector off */
+    GUARD_HIDE, /* the collector does not track it */
+};
+
+/* While no hook or the like is called. Up to 3.11 the collector, and with it finalizers, may run whenever a container
+   is made; since then it waits for the interpreter's loop. */
+static inline enum guard guard_of(bool gc_held)
+{
+#if defined(Py_GIL_DISABLED)
+    (void)gc_held;
+    return GUARD_HIDE;
+#elif PY_VERSION_HEX >= 0x030C0000
+    (void)gc_held;
+    return GUARD_NONE;
+#elif PY_VERSION_HEX >= 0x030A0000
+    return gc_held ? GUARD_NONE : GUARD_HOLD;
+#else
+    return gc_held ? GUARD_NONE : GUARD_HIDE;
+#endif
+}
+
 /* ---- the C stack ---- */
 
 #if defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__)

@@ -268,11 +268,32 @@ static ALWAYS_INLINE int arguments_read(const signature *s, PyObject *const *arg
     return 0;
 }
 
-/* The same for a tp_init, which gets a tuple and a dict. */
+/* The arguments of a tp_init: its dict can be found and emptied by what runs while they are read (__bool__, __index__,
+   a file's `read`), so that they are owned until the options are. One more than any function has parameters is enough
+   to find one that it does not have. */
+#define OWNED_MAX 32
+_Static_assert(COUNT_OF(packer_table) < OWNED_MAX && COUNT_OF(unpacker_table) + 1 < OWNED_MAX, "room for one too many");
+
+typedef struct {
+    Py_ssize_t n;
+    PyObject *names[OWNED_MAX], *values[OWNED_MAX];
+} owned_arguments;
+
+static void arguments_drop(owned_arguments *owned)
+{
+    while (owned->n > 0) {
+        owned->n--;
+        Py_DECREF(owned->names[owned->n]);
+        Py_DECREF(owned->values[owned->n]);
+    }
+}
+
+/* As arguments_read(), from a tuple and a dict. arguments_drop() must follow, whatever the outcome. */
 static int arguments_read_init(const signature *s, PyObject *args, PyObject *keywords, PyObject **positional,
-                               void *options)
+                               void *options, owned_arguments *owned)
 {
     Py_ssize_t n_args = PyTuple_GET_SIZE(args);
+    owned->n = 0;
     if (positional_check(s, n_args, NULL) < 0)
         return -1;
     for (Py_ssize_t i = 0; i < n_args; i++)
@@ -280,8 +301,14 @@ static int arguments_read_init(const signature *s, PyObject *args, PyObject *key
     if (keywords) {
         PyObject *name, *value;
         Py_ssize_t position = 0;
-        while (PyDict_Next(keywords, &position, &name, &value))
-            if (keyword_set(s, name, value, positional, options) < 0)
+        WITH_LOCKED(keywords)
+        while (owned->n < OWNED_MAX && PyDict_Next(keywords, &position, &name, &value)) {
+            owned->names[owned->n] = new_ref(name);
+            owned->values[owned->n++] = new_ref(value);
+        }
+        END_LOCKED()
+        for (Py_ssize_t i = 0; i < owned->n; i++)
+            if (keyword_set(s, owned->names[i], owned->values[i], positional, options) < 0)
                 return -1;
     }
     return positional_check(s, n_args, positional);
@@ -302,7 +329,7 @@ static int pack_options_check(const pack_options *options)
 static int unpack_options_check(unpack_options *options)
 {
     options->plain_text = !options->raw && !options->unicode_errors && options->max_total_bytes == -1 &&
-                          (uint64_t)options->max_str_len >= PLAIN_TEXT_MAX;
+                          (options->max_str_len == -1 || options->max_str_len >= PLAIN_TEXT_MAX);
     if (options->object_hook && options->object_pairs_hook) {
         PyErr_SetString(PyExc_TypeError, "object_pairs_hook and object_hook are mutually exclusive.");
         return -1;

@@ -5,7 +5,11 @@
  * Exact types are told apart by pointer, the frequent ones first and inline in the loops over lists and dicts; all
  * that may run Python code (subclasses, conversions, `default`) is in pack_other(), out of the way. A container is
  * owned while it is walked and its size compared after each item, since such code may change it: the header that was
- * written first must stay true.
+ * written first must stay true. An item that the container may lose meanwhile is owned by whoever runs that code
+ * (pack_str, pack_big_int, pack_value for the rest).
+ *
+ * max_total_bytes is checked where the output grows, and before whatever else may fail or run Python code, so that no
+ * later error or call comes first.
  */
 
 typedef struct {
@@ -15,7 +19,8 @@ typedef struct {
     bool plain_str;   /* str is written as UTF-8 with str8 headers: no unicode_errors, use_bin_type */
     bool plain_float; /* float is written as float 64 */
     int conversions;  /* the flags of convert() */
-    /* Levels that remain are checked at each container from here down: none may be left, or too little C stack. */
+    /* Levels that remain are checked at each container from here down: none may be left, or too little C stack. With
+       max_total_bytes, from the first one, since its check is there. */
     Py_ssize_t check_depth;
     uintptr_t stack_floor;
 } pack_context;
@@ -28,6 +33,12 @@ typedef struct {
 #define MAY_DEFAULT 2
 
 static unsigned char *pack_value(pack_context *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage);
+
+/* Whether the message is within max_total_bytes so far; false with LimitError. */
+static ALWAYS_INLINE bool within_limit(const pack_context *c, const unsigned char *p)
+{
+    return writer_check_limit(&c->w, (size_t)(p - c->w.start)) == 0;
+}
 
 /* Make sure of n bytes at p; expects to be in a function that returns NULL on errors. */
 #define RESERVE(n) \
@@ -52,16 +63,20 @@ static ALWAYS_INLINE unsigned char *pack_start(pack_context *c, const pack_optio
     c->plain_float = !options->use_single_float;
     c->conversions = pack_conversions(options);
     c->check_depth = options->max_depth > DEPTH_UNCHECKED ? options->max_depth - DEPTH_UNCHECKED : 0;
+    if (UNLIKELY(options->max_total_bytes >= 0))
+        c->check_depth = options->max_depth;
     c->stack_floor = UINTPTR_MAX;
     return writer_start(&c->w, options->max_total_bytes);
 }
 
-/* Count n more values of the message; they are declared by the header that is about to be written. */
-static ALWAYS_INLINE int pack_count(pack_context *c, uint64_t n)
+/* Count n more values of the message, which the header declares that ends at p. */
+static ALWAYS_INLINE int pack_count(pack_context *c, const unsigned char *p, uint64_t n)
 {
     c->items += n;
     if (LIKELY(c->items <= c->max_items))
         return 0;
+    if (!within_limit(c, p))
+        return -1;
     PyErr_Format(S.LimitError, "%llu exceeds max_total_items(%llu)", (unsigned long long)c->items,
                  (unsigned long long)c->max_items);
     return -1;
@@ -123,8 +138,12 @@ static unsigned char *pack_ext(pack_context *c, unsigned char *p, int code, cons
 static NEVER_INLINE unsigned char *pack_str(pack_context *c, unsigned char *p, PyObject *o)
 {
     Py_ssize_t n;
+    if (!within_limit(c, p))
+        return NULL;
     if (c->options->unicode_errors) {
+        Py_INCREF(o); /* the codec reads it after the error handler, which may be Python code */
         PyObject *encoded = PyUnicode_AsEncodedString(o, "utf-8", PyUnicode_AsUTF8(c->options->unicode_errors));
+        Py_DECREF(o);
         if (!encoded)
             return NULL;
         p = pack_str_bytes(c, p, PyBytes_AS_STRING(encoded), PyBytes_GET_SIZE(encoded));
@@ -185,8 +204,10 @@ static unsigned char *pack_timestamp(pack_context *c, unsigned char *p, int64_t 
     return pack_ext(c, p, -1, (const char *)payload, 12);
 }
 
-static NEVER_INLINE bool depth_left(pack_context *c, Py_ssize_t depth)
+static NEVER_INLINE bool depth_left(pack_context *c, const unsigned char *p, Py_ssize_t depth)
 {
+    if (!within_limit(c, p))
+        return false;
     if (depth > 0) {
         if (c->stack_floor == UINTPTR_MAX)
             c->stack_floor = stack_floor();
@@ -198,14 +219,15 @@ static NEVER_INLINE bool depth_left(pack_context *c, Py_ssize_t depth)
 }
 
 /* To be asked before a container is entered; false with an exception set. */
-static ALWAYS_INLINE bool may_nest(pack_context *c, Py_ssize_t depth)
+static ALWAYS_INLINE bool may_nest(pack_context *c, const unsigned char *p, Py_ssize_t depth)
 {
-    return LIKELY(depth > c->check_depth) || depth_left(c, depth);
+    return LIKELY(depth > c->check_depth) || depth_left(c, p, depth);
 }
 
-static unsigned char *size_changed(const char *what)
+static NEVER_INLINE unsigned char *size_changed(const pack_context *c, const unsigned char *p, const char *what)
 {
-    PyErr_Format(PyExc_RuntimeError, "%s changed size during packing", what);
+    if (within_limit(c, p))
+        PyErr_Format(PyExc_RuntimeError, "%s changed size during packing", what);
     return NULL;
 }
 
@@ -245,20 +267,20 @@ static ALWAYS_INLINE unsigned char *pack_items(pack_context *c, unsigned char *p
     Py_ssize_t n = Py_SIZE(o);
     if (UNLIKELY((size_t)n > PACK_LENGTH_MAX))
         return too_large("list");
-    if (UNLIKELY(pack_count(c, (uint64_t)n) < 0))
-        return NULL;
     RESERVE(HEADER_MAX);
     p = write_array(p, (size_t)n);
+    if (UNLIKELY(pack_count(c, p, (uint64_t)n) < 0))
+        return NULL;
     for (Py_ssize_t i = 0; i < n; i++) {
         if (is_list && UNLIKELY(PyList_GET_SIZE(o) != n))
-            return size_changed("list");
+            return size_changed(c, p, "list");
         PyObject *item = is_list ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i);
         p = OWN_ITEMS ? pack_owned_item(c, p, item, depth) : pack_item(c, p, item, depth);
         if (UNLIKELY(!p))
             return NULL;
     }
     if (is_list && UNLIKELY(PyList_GET_SIZE(o) != n))
-        return size_changed("list");
+        return size_changed(c, p, "list");
     return p;
 }
 
@@ -269,14 +291,14 @@ static ALWAYS_INLINE unsigned char *pack_pairs_of_dict(pack_context *c, unsigned
     PyObject *key, *value;
     if (UNLIKELY((size_t)n > PACK_LENGTH_MAX))
         return too_large("dict");
-    if (UNLIKELY(pack_count(c, 2 * (uint64_t)n) < 0))
-        return NULL;
     RESERVE(HEADER_MAX);
     p = write_map(p, (size_t)n);
+    if (UNLIKELY(pack_count(c, p, 2 * (uint64_t)n) < 0))
+        return NULL;
     while (PyDict_Next(o, &position, &key, &value)) {
         if (UNLIKELY(count == n))
-            return size_changed("dictionary");
-        if (!OWN_ITEMS && LIKELY(Py_TYPE(key) == &PyUnicode_Type)) {
+            return size_changed(c, p, "dictionary");
+        if (!OWN_ITEMS && LIKELY(Py_TYPE(key) == &PyUnicode_Type) && LIKELY(c->plain_str)) {
             if (UNLIKELY(!(p = pack_exact_str(c, p, key)) || !(p = pack_item(c, p, value, depth))))
                 return NULL;
         }
@@ -294,10 +316,10 @@ static ALWAYS_INLINE unsigned char *pack_pairs_of_dict(pack_context *c, unsigned
         }
         count++;
         if (UNLIKELY(PyDict_GET_SIZE(o) != n))
-            return size_changed("dictionary");
+            return size_changed(c, p, "dictionary");
     }
     if (UNLIKELY(count != n))
-        return size_changed("dictionary");
+        return size_changed(c, p, "dictionary");
     return p;
 }
 
@@ -336,10 +358,10 @@ static unsigned char *pack_pairs(pack_context *c, unsigned char *p, PyObject *pa
 
     if ((size_t)n > PACK_LENGTH_MAX)
         return too_large("map");
-    if (pack_count(c, 2 * (uint64_t)n) < 0)
-        return NULL;
     RESERVE(HEADER_MAX);
     p = write_map(p, (size_t)n);
+    if (pack_count(c, p, 2 * (uint64_t)n) < 0)
+        return NULL;
     if (sorted && n > 1) {
         order = PyMem_Malloc((size_t)n * sizeof *order);
         if (!order) {
@@ -350,6 +372,10 @@ static unsigned char *pack_pairs(pack_context *c, unsigned char *p, PyObject *pa
     first = (size_t)(p - c->w.start);
 
     for (Py_ssize_t i = 0; i < n; i++) {
+        if (!within_limit(c, p)) {
+            p = NULL;
+            goto done;
+        }
         PyObject *pair = PySequence_GetItem(pairs, i);
         PyObject *two = pair ? PySequence_Tuple(pair) : NULL;
         Py_XDECREF(pair);
@@ -410,7 +436,7 @@ static NEVER_INLINE unsigned char *pack_mapping(pack_context *c, unsigned char *
     if (p) {
         Py_ssize_t now = PyObject_Size(o);
         if (now != n)
-            return now < 0 ? NULL : size_changed("dictionary");
+            return now < 0 ? NULL : size_changed(c, p, "dictionary");
     }
     return p;
 }
@@ -430,7 +456,8 @@ static unsigned char *pack_float32(pack_context *c, unsigned char *p, double val
 {
     float narrow = (float)value;
     if (Py_IS_INFINITY(narrow) && !Py_IS_INFINITY(value)) {
-        PyErr_SetString(PyExc_OverflowError, "float too large to pack with f format");
+        if (within_limit(c, p))
+            PyErr_SetString(PyExc_OverflowError, "float too large to pack with f format");
         return NULL;
     }
     RESERVE(HEADER_MAX);
@@ -481,6 +508,16 @@ static unsigned char *pack_timestamp_object(pack_context *c, unsigned char *p, P
     return pack_timestamp(c, p, s, (uint32_t)ns);
 }
 
+static unsigned char *pack_raw_object(pack_context *c, unsigned char *p, PyObject *o)
+{
+    PyObject *data = slot_get(o, S.raw_data);
+    if (!data || !PyBytes_Check(data)) {
+        PyErr_SetString(PyExc_TypeError, "the data of a Raw must be bytes");
+        return NULL;
+    }
+    return pack_payload(c, p, PyBytes_AS_STRING(data), (size_t)PyBytes_GET_SIZE(data));
+}
+
 static unsigned char *pack_datetime(pack_context *c, unsigned char *p, PyObject *o)
 {
     PyObject *delta = PyNumber_Subtract(o, S.epoch);
@@ -500,6 +537,18 @@ static unsigned char *pack_datetime(pack_context *c, unsigned char *p, PyObject 
 static bool datetime_is_aware(PyObject *o)
 {
     return ((PyDateTime_DateTime *)o)->hastzinfo && ((PyDateTime_DateTime *)o)->tzinfo != Py_None;
+}
+
+/* Raise that an object cannot be packed. It is named as type(o).__name__ is: the struct may have the module in front. */
+static NEVER_INLINE void raise_foreign(PyObject *error, const char *format, PyObject *o)
+{
+    PyTypeObject *type = Py_TYPE(o);
+    const char *dot = strrchr(type->tp_name, '.');
+    PyObject *name = type->tp_flags & Py_TPFLAGS_HEAPTYPE ? new_ref(((PyHeapTypeObject *)type)->ht_name)
+                                                          : PyUnicode_FromString(dot ? dot + 1 : type->tp_name);
+    if (name)
+        PyErr_Format(error, format, name);
+    Py_XDECREF(name);
 }
 
 /* convert(), then default(), then the error; `o` is none of the types that have a form of their own. */
@@ -527,16 +576,22 @@ static unsigned char *pack_foreign(pack_context *c, unsigned char *p, PyObject *
         return p;
     }
     if (c->options->datetime && PyDateTime_CheckExact(o))
-        PyErr_Format(PyExc_ValueError, "can not serialize '%.200s' object where tzinfo=None", Py_TYPE(o)->tp_name);
+        raise_foreign(PyExc_ValueError, "can not serialize '%.200U' object where tzinfo=None", o);
     else
-        PyErr_Format(PyExc_TypeError, "can not serialize '%.200s' object", Py_TYPE(o)->tp_name);
+        raise_foreign(PyExc_TypeError, "can not serialize '%.200U' object", o);
     return NULL;
 }
 
 static unsigned char *pack_big_int(pack_context *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
-    if (c->options->default_ && stage & MAY_DEFAULT)
-        return pack_foreign(c, p, o, depth, MAY_DEFAULT);
+    if (!within_limit(c, p))
+        return NULL;
+    if (c->options->default_ && stage & MAY_DEFAULT) {
+        Py_INCREF(o); /* `default` may take it out of its container */
+        p = pack_foreign(c, p, o, depth, MAY_DEFAULT);
+        Py_DECREF(o);
+        return p;
+    }
     PyErr_SetString(PyExc_OverflowError, "Integer value out of range");
     return NULL;
 }
@@ -548,6 +603,8 @@ static NEVER_INLINE unsigned char *pack_other(pack_context *c, unsigned char *p,
     const bool strict = c->options->strict_types;
     PyTypeObject *type = Py_TYPE(o);
 
+    if (!within_limit(c, p))
+        return NULL;
     if (PyByteArray_CheckExact(o) || (!strict && PyByteArray_Check(o))) {
         unsigned char *result;
         WITH_LOCKED(o)
@@ -578,28 +635,25 @@ static NEVER_INLINE unsigned char *pack_other(pack_context *c, unsigned char *p,
     if ((!strict && PyDict_Check(o)) ||
         (S.frozendict && (type == (PyTypeObject *)S.frozendict ||
                           (!strict && PyType_IsSubtype(type, (PyTypeObject *)S.frozendict))))) {
-        return may_nest(c, depth) ? pack_mapping(c, p, o, depth - 1) : NULL;
+        return may_nest(c, p, depth) ? pack_mapping(c, p, o, depth - 1) : NULL;
     }
     if (type == (PyTypeObject *)S.ExtType || (!strict && PyType_IsSubtype(type, (PyTypeObject *)S.ExtType)))
         return pack_ext_type(c, p, o);
-    if (type == (PyTypeObject *)S.Timestamp)
-        return pack_timestamp_object(c, p, o);
-    if (type == (PyTypeObject *)S.Raw) {
-        PyObject *data = slot_get(o, S.raw_data);
-        if (!data || !PyBytes_Check(data)) {
-            PyErr_SetString(PyExc_TypeError, "the data of a Raw must be bytes");
-            return NULL;
-        }
-        return pack_payload(c, p, PyBytes_AS_STRING(data), (size_t)PyBytes_GET_SIZE(data));
+    if (type == (PyTypeObject *)S.Timestamp || type == (PyTypeObject *)S.Raw) {
+        unsigned char *result;
+        WITH_LOCKED(o)
+        result = type == (PyTypeObject *)S.Raw ? pack_raw_object(c, p, o) : pack_timestamp_object(c, p, o);
+        END_LOCKED()
+        return result;
     }
     if (!strict && PyTuple_Check(o)) {
-        if (!may_nest(c, depth))
+        if (!may_nest(c, p, depth))
             return NULL;
         return type->tp_iter == PyTuple_Type.tp_iter ? pack_items(c, p, o, depth - 1, false)
                                                      : pack_iterated(c, p, o, depth - 1);
     }
     if (!strict && PyList_Check(o)) {
-        if (!may_nest(c, depth))
+        if (!may_nest(c, p, depth))
             return NULL;
         unsigned char *result;
         WITH_LOCKED(o)
@@ -628,7 +682,7 @@ static unsigned char *pack_value(pack_context *c, unsigned char *p, PyObject *o,
     unsigned char *result;
 
     if (type == &PyDict_Type) {
-        if (!may_nest(c, depth))
+        if (!may_nest(c, p, depth))
             return NULL;
         Py_INCREF(o);
         if (UNLIKELY(c->options->sort_keys))
@@ -642,7 +696,7 @@ static unsigned char *pack_value(pack_context *c, unsigned char *p, PyObject *o,
         return result;
     }
     if (type == &PyList_Type) {
-        if (!may_nest(c, depth))
+        if (!may_nest(c, p, depth))
             return NULL;
         Py_INCREF(o);
         WITH_LOCKED(o)
@@ -674,7 +728,7 @@ static unsigned char *pack_value(pack_context *c, unsigned char *p, PyObject *o,
     if (type == &PyBytes_Type)
         return pack_bin(c, p, PyBytes_AS_STRING(o), PyBytes_GET_SIZE(o), "bytes object");
     if (type == &PyTuple_Type && !c->options->strict_types) {
-        if (!may_nest(c, depth))
+        if (!may_nest(c, p, depth))
             return NULL;
         Py_INCREF(o);
         result = pack_items(c, p, o, depth - 1, false);

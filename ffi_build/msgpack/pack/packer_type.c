@@ -6,11 +6,22 @@ static ALWAYS_INLINE PyObject *pack_to_bytes(const pack_options *options, PyObje
 {
     pack_context c;
     unsigned char *p = pack_start(&c, options);
-    if (LIKELY(pack_count(&c, 1) == 0) &&
+    if (LIKELY(pack_count(&c, p, 1) == 0) &&
         LIKELY((p = pack_value(&c, p, o, options->max_depth, MAY_CONVERT | MAY_DEFAULT)) != NULL))
         return writer_finish(&c.w, p);
     writer_drop(&c.w);
     return NULL;
+}
+
+/* What packb gives, and pack writes: without autoreset it is as if a Packer kept the bytes, None. */
+static PyObject *pack_result(const pack_options *options, PyObject *o)
+{
+    PyObject *packed = pack_to_bytes(options, o);
+    if (UNLIKELY(packed && !options->autoreset)) {
+        Py_DECREF(packed);
+        packed = new_ref(Py_None);
+    }
+    return packed;
 }
 
 static PyObject *packb(PyObject *module, PyObject *const *args, Py_ssize_t n_args, PyObject *keyword_names)
@@ -23,7 +34,7 @@ static PyObject *packb(PyObject *module, PyObject *const *args, Py_ssize_t n_arg
     if (arguments_read(&packb_signature, args, n_args, keyword_names, positional, &options) < 0 ||
         pack_options_check(&options) < 0)
         return NULL;
-    return pack_to_bytes(&options, positional[0]);
+    return pack_result(&options, positional[0]);
 }
 
 static PyObject *pack(PyObject *module, PyObject *const *args, Py_ssize_t n_args, PyObject *keyword_names)
@@ -34,11 +45,11 @@ static PyObject *pack(PyObject *module, PyObject *const *args, Py_ssize_t n_args
     if (arguments_read(&pack_signature, args, n_args, keyword_names, positional, &options) < 0 ||
         pack_options_check(&options) < 0)
         return NULL;
-    PyObject *packed = pack_to_bytes(&options, positional[0]);
+    PyObject *packed = pack_result(&options, positional[0]);
     if (!packed)
         return NULL;
     PyObject *written = PyObject_CallMethodObjArgs(positional[1], S.str_write, packed, NULL);
-    if (written && !(PyLong_CheckExact(written) && PyLong_AsSsize_t(written) == PyBytes_GET_SIZE(packed))) {
+    if (written && packed != Py_None && !(PyLong_CheckExact(written) && PyLong_AsSsize_t(written) == PyBytes_GET_SIZE(packed))) {
         PyErr_Clear(); /* a number beyond Py_ssize_t */
         PyObject *result = PyObject_CallFunctionObjArgs(S.write_rest, positional[1], packed, written, NULL);
         Py_DECREF(written);
@@ -83,7 +94,7 @@ static PyObject *pack_into(PyObject *module, PyObject *const *args, Py_ssize_t n
     }
     pack_context c;
     unsigned char *p = pack_start(&c, &options);
-    if (pack_count(&c, 1) == 0 &&
+    if (pack_count(&c, p, 1) == 0 &&
         (p = pack_value(&c, p, positional[0], options.max_depth, MAY_CONVERT | MAY_DEFAULT)) != NULL &&
         writer_check_limit(&c.w, (size_t)(p - c.w.start)) == 0) {
         Py_ssize_t size = p - c.w.start;
@@ -212,30 +223,40 @@ static void packer_leave(Packer *self, packing *call)
     *link = call->outer;
 }
 
-static int packer_init(PyObject *object, PyObject *args, PyObject *keywords)
+static void packer_set(Packer *self, const pack_options *options)
 {
-    Packer *self = (Packer *)object;
-    pack_options options = default_pack_options;
-    if (arguments_read_init(&packer_signature, args, keywords, NULL, &options) < 0 || pack_options_check(&options) < 0)
-        return -1;
-    if (self->under_way) {
-        PyErr_SetString(PyExc_RuntimeError, "Packer.__init__() cannot be called while packing is in progress");
-        return -1;
-    }
-    if (!packer_can_change(self))
-        return -1;
-    pack_options old = self->options;
-    Py_XINCREF(options.default_);
-    Py_XINCREF(options.unicode_errors);
-    Py_XINCREF(options.buffer);
-    self->options = options;
+    const pack_options old = self->options;
+    Py_XINCREF(options->default_);
+    Py_XINCREF(options->unicode_errors);
+    Py_XINCREF(options->buffer);
+    self->options = *options;
     PyMem_Free(self->data);
     self->data = NULL;
     self->size = self->capacity = 0;
     Py_XDECREF(old.default_);
     Py_XDECREF(old.unicode_errors);
     Py_XDECREF(old.buffer);
-    return 0;
+}
+
+static int packer_init(PyObject *object, PyObject *args, PyObject *keywords)
+{
+    Packer *self = (Packer *)object;
+    pack_options options = default_pack_options;
+    owned_arguments owned;
+    int result = -1;
+    if (arguments_read_init(&packer_signature, args, keywords, NULL, &options, &owned) == 0 &&
+        pack_options_check(&options) == 0) {
+        WITH_LOCKED(self)
+        if (self->under_way)
+            PyErr_SetString(PyExc_RuntimeError, "Packer.__init__() cannot be called while packing is in progress");
+        else if (packer_can_change(self)) {
+            packer_set(self, &options);
+            result = 0;
+        }
+        END_LOCKED()
+    }
+    arguments_drop(&owned);
+    return result;
 }
 
 static int packer_append(Packer *self, const unsigned char *data, Py_ssize_t size)
@@ -303,7 +324,7 @@ static PyObject *packer_pack(PyObject *object, PyObject *o)
     if (!packer_enter(self, &call, "pack"))
         return NULL;
     unsigned char *p = pack_start(&c, &self->options);
-    p = pack_count(&c, 1) < 0 ? NULL
+    p = pack_count(&c, p, 1) < 0 ? NULL
                               : pack_value(&c, p, o, self->options.max_depth, MAY_CONVERT | MAY_DEFAULT);
     return packer_deliver(self, &call, &c, p);
 }
@@ -316,22 +337,22 @@ static PyObject *packer_pack_map_pairs(PyObject *object, PyObject *pairs)
     if (!packer_enter(self, &call, "pack_map_pairs"))
         return NULL;
     unsigned char *p = pack_start(&c, &self->options);
-    if (pack_count(&c, 1) < 0)
+    if (pack_count(&c, p, 1) < 0)
         p = NULL;
-    else if (!may_nest(&c, self->options.max_depth))
+    else if (!may_nest(&c, p, self->options.max_depth))
         p = NULL;
     else {
         /* a sequence is promised; anything with a length that can be iterated has been accepted */
         Py_ssize_t n = PyObject_Size(pairs);
         PyObject *listed = n < 0 ? NULL : PySequence_List(pairs);
         if (listed && PyList_GET_SIZE(listed) != n)
-            p = size_changed("list");
+            p = size_changed(&c, p, "list");
         else
             p = listed ? pack_pairs(&c, p, listed, n, self->options.max_depth - 1) : NULL;
         if (p) {
             Py_ssize_t now = PyObject_Size(pairs);
             if (now != n)
-                p = now < 0 ? NULL : size_changed("list");
+                p = now < 0 ? NULL : size_changed(&c, p, "list");
         }
         Py_XDECREF(listed);
     }
@@ -350,11 +371,15 @@ static PyObject *packer_pack_header(PyObject *object, PyObject *size, const char
         return NULL;
     n = PyLong_AsLongLongAndOverflow(index, &overflow);
     Py_DECREF(index);
-    if (overflow < 0 || n < 0) {
+    if (overflow) {
+        PyErr_SetString(PyExc_OverflowError, "Python int too large to convert to C long");
+        return NULL;
+    }
+    if (n < 0) {
         PyErr_Format(PyExc_ValueError, "%s size must be non-negative", what);
         return NULL;
     }
-    if (overflow > 0 || n > (long long)PACK_LENGTH_MAX) {
+    if (n > (long long)PACK_LENGTH_MAX) {
         PyErr_Format(PyExc_ValueError, "%s too large", what);
         return NULL;
     }
@@ -390,16 +415,19 @@ static PyObject *packer_pack_ext_type(PyObject *object, PyObject *const *args, P
     pack_context c;
     if (arguments_read(&pack_ext_type_signature, args, n_args, names, positional, NULL) < 0)
         return NULL;
-    long code = PyLong_AsLong(positional[0]);
-    if (code == -1 && PyErr_Occurred())
-        return NULL;
-    if (code < -128 || code > 127) {
-        PyErr_Format(PyExc_OverflowError, "typecode must be -128..127, not %ld", code);
-        return NULL;
-    }
     PyObject *data = positional[1], *result = NULL;
     if (!PyBytes_Check(data) && !PyByteArray_Check(data)) {
         PyErr_Format(PyExc_TypeError, "data must be bytes, not %.100s", Py_TYPE(data)->tp_name);
+        return NULL;
+    }
+    PyObject *index = PyNumber_Index(positional[0]);
+    if (!index)
+        return NULL;
+    int overflow;
+    long code = PyLong_AsLongAndOverflow(index, &overflow);
+    Py_DECREF(index);
+    if (overflow || code < -128 || code > 127) {
+        PyErr_SetString(PyExc_OverflowError, "ext type code must be in -128..127");
         return NULL;
     }
     WITH_LOCKED(self)

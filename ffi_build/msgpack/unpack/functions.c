@@ -35,6 +35,7 @@ static ALWAYS_INLINE PyObject *unpack_data(const unpack_options *options, const 
     ps.source = source;
     const bool hooks = parser_has_hooks(options);
     ps.gc_held = !hooks && gc_hold(size - offset);
+    ps.guard = guard_of(ps.gc_held);
     arenas_hold(&ahead, hooks ? 0 : size - offset);
     enum parse_result outcome = parser_run(&ps, data, size, &offset, &o);
     arenas_release(&ahead);
@@ -65,14 +66,24 @@ static ALWAYS_INLINE PyObject *unpack_data(const unpack_options *options, const 
 static PyObject *unpack_object(unpack_options *options, PyObject *packed, Py_ssize_t offset, Py_ssize_t *end)
 {
     Py_buffer view;
-    PyObject *o = NULL;
-    if (unpack_options_check(options) < 0 || input_get(packed, &view) < 0)
+    PyObject *o = NULL, *viewed = NULL;
+    if (unpack_options_check(options) < 0)
         return NULL;
-    if (offset < 0 || offset > view.len)
-        PyErr_Format(PyExc_ValueError, "offset %zd is outside of the buffer of %zd bytes", offset, view.len);
-    else
-        o = unpack_data(options, view.buf, view.len, offset, view.obj ? view.obj : packed, end);
-    PyBuffer_Release(&view);
+    if (UNLIKELY(options->bin_view)) {
+        /* what a buffer says that it belongs to may show more than this buffer, or be none itself */
+        viewed = PyMemoryView_FromObject(packed);
+        if (!viewed)
+            return NULL;
+        packed = viewed;
+    }
+    if (input_get(packed, &view) == 0) {
+        if (offset < 0 || offset > view.len)
+            PyErr_Format(PyExc_ValueError, "offset %zd is outside of the buffer of %zd bytes", offset, view.len);
+        else
+            o = unpack_data(options, view.buf, view.len, offset, view.obj, end);
+        PyBuffer_Release(&view);
+    }
+    Py_XDECREF(viewed);
     return o;
 }
 
@@ -84,8 +95,13 @@ static PyObject *unpack_object(unpack_options *options, PyObject *packed, Py_ssi
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    const char *name, *signature, *doc;
+    size_t which; /* of unpack_functions: valid in any object, even one that somebody made with object.__new__ */
 } unpack_function;
+
+typedef struct {
+    vectorcallfunc vectorcall;
+    const char *name, *signature, *doc;
+} unpack_function_spec;
 
 static PyObject *unpackb(PyObject *callable, PyObject *const *args, size_t n, PyObject *keyword_names)
 {
@@ -139,28 +155,33 @@ static PyObject *unpack(PyObject *callable, PyObject *const *args, size_t n, PyO
     "max_array_len=-1, max_map_len=-1, max_ext_len=-1, max_depth=1024, max_total_items=-1, max_total_bytes=-1, " \
     "tuple_keys=False, bin_view=False, raw_depth=-1)"
 
-static const unpack_function unpack_functions[] = {
-    {PyObject_HEAD_INIT(NULL) unpackb, "unpackb", "(packed, *, " UNPACK_SIGNATURE,
+static const unpack_function_spec unpack_functions[] = {
+    {unpackb, "unpackb", "(packed, *, " UNPACK_SIGNATURE,
      "Unpack the one object that a buffer holds (replaces `msgpack.unpackb`).\n\n"
      "The options are described with `cpkg.msgpack.unpackb`."},
-    {PyObject_HEAD_INIT(NULL) unpackb_from, "unpackb_from", "(buffer, offset=0, *, " UNPACK_SIGNATURE,
+    {unpackb_from, "unpackb_from", "(buffer, offset=0, *, " UNPACK_SIGNATURE,
      "Unpack the object at an offset of a buffer; return it and where it ends.\n\n"
      "The options are described with `cpkg.msgpack.unpackb`."},
-    {PyObject_HEAD_INIT(NULL) unpack, "unpack", "(stream, *, " UNPACK_SIGNATURE,
+    {unpack, "unpack", "(stream, *, " UNPACK_SIGNATURE,
      "Unpack the one object that `stream.read()` gives (replaces `msgpack.unpack`).\n\n"
      "The options are described with `cpkg.msgpack.unpackb`."},
 };
 
+static const unpack_function_spec *unpack_function_of(PyObject *self)
+{
+    return &unpack_functions[((unpack_function *)self)->which];
+}
+
 static PyObject *unpack_function_name(PyObject *self, void *unused)
 {
     (void)unused;
-    return PyUnicode_FromString(((unpack_function *)self)->name);
+    return PyUnicode_FromString(unpack_function_of(self)->name);
 }
 
 static PyObject *unpack_function_doc(PyObject *self, void *unused)
 {
     (void)unused;
-    return PyUnicode_FromString(((unpack_function *)self)->doc);
+    return PyUnicode_FromString(unpack_function_of(self)->doc);
 }
 
 static PyObject *unpack_function_module(PyObject *self, void *unused)
@@ -173,19 +194,27 @@ static PyObject *unpack_function_module(PyObject *self, void *unused)
 static PyObject *unpack_function_signature(PyObject *self, void *unused)
 {
     (void)unused;
-    return PyObject_CallFunction(S.signature_of, "s", ((unpack_function *)self)->signature);
+    return PyObject_CallFunction(S.signature_of, "s", unpack_function_of(self)->signature);
 }
 
 static PyObject *unpack_function_repr(PyObject *self)
 {
-    return PyUnicode_FromFormat("<built-in function %s>", ((unpack_function *)self)->name);
+    return PyUnicode_FromFormat("<built-in function %s>", unpack_function_of(self)->name);
 }
 
 /* Pickled and copied by name, as functions are. */
 static PyObject *unpack_function_reduce(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return PyUnicode_FromString(((unpack_function *)self)->name);
+    return PyUnicode_FromString(unpack_function_of(self)->name);
+}
+
+static PyObject *unpack_function_refuse(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    (void)args;
+    (void)keywords;
+    PyErr_Format(PyExc_TypeError, "cannot create '%s' instances", type->tp_name);
+    return NULL;
 }
 
 static void unpack_function_dealloc(PyObject *self)
@@ -215,6 +244,7 @@ static PyMemberDef unpack_function_members[] = {
 };
 
 static PyType_Slot unpack_function_slots[] = {
+    {Py_tp_new, unpack_function_refuse},
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_repr, unpack_function_repr},
     {Py_tp_dealloc, unpack_function_dealloc},
@@ -230,21 +260,25 @@ static PyType_Slot unpack_function_slots[] = {
 #define VECTORCALL_FLAG _Py_TPFLAGS_HAVE_VECTORCALL
 #endif
 
-static PyType_Spec unpack_function_spec = {
+#ifdef Py_TPFLAGS_IMMUTABLETYPE
+#define IMMUTABLE_FLAG Py_TPFLAGS_IMMUTABLETYPE
+#else
+#define IMMUTABLE_FLAG 0
+#endif
+
+static PyType_Spec unpack_function_type_spec = {
     .name = "cpkg._native.msgpack.cpython.unpack_function",
     .basicsize = sizeof(unpack_function),
-    .flags = Py_TPFLAGS_DEFAULT | VECTORCALL_FLAG,
+    .flags = Py_TPFLAGS_DEFAULT | VECTORCALL_FLAG | IMMUTABLE_FLAG,
     .slots = unpack_function_slots,
 };
 
-static PyObject *unpack_function_new(PyObject *type, const unpack_function *from)
+static PyObject *unpack_function_new(PyObject *type, size_t which)
 {
     unpack_function *self = (unpack_function *)type_alloc(type);
     if (self) {
-        self->vectorcall = from->vectorcall;
-        self->name = from->name;
-        self->signature = from->signature;
-        self->doc = from->doc;
+        self->vectorcall = unpack_functions[which].vectorcall;
+        self->which = which;
     }
     return (PyObject *)self;
 }

@@ -310,7 +310,7 @@ bin:
         goto more;
     ps->bytes += n;
     if (UNLIKELY(options->bin_view) && !IN_KEY(f))
-        obj = value_bin_view(ps, p, (Py_ssize_t)n, p - data);
+        obj = value_bin_view(ps, p, (Py_ssize_t)n, end - p, OFFSET_OF(p));
     else
         obj = PyBytes_FromStringAndSize((const char *)p, (Py_ssize_t)n);
     p += n;
@@ -339,6 +339,8 @@ array: {
     if (n == 0) {
         obj = tuple ? new_ref(S.empty_tuple) : PyList_New(0);
         if (obj && options->list_hook) {
+            parser_gc_resume(ps);
+            parser_hide(ps);
             PyObject *hooked = PyObject_CallFunctionObjArgs(options->list_hook, obj, NULL);
             Py_DECREF(obj);
             obj = hooked;
@@ -368,8 +370,11 @@ array: {
     f->left = n;
     f->start = OFFSET_OF(start);
     f->in_key = (unsigned char)in_key;
+    f->hidden = false;
     if (UNLIKELY(!f->obj))
         goto fail;
+    if (UNLIKELY(ps->guard))
+        parser_guard_frame(ps, f);
     ps->top++;
     goto value;
 }
@@ -404,8 +409,11 @@ map: {
     f->left = n;
     f->start = OFFSET_OF(start);
     f->in_key = (unsigned char)in_key;
+    f->hidden = false;
     if (UNLIKELY(!f->obj))
         goto fail;
+    if (UNLIKELY(pairs) && ps->guard)
+        parser_guard_frame(ps, f);
     ps->top++;
     if (LIKELY(n))
         goto key;
@@ -493,15 +501,21 @@ close: {
     at = f->start;
     ps->reserved -= f->reserved;
     if (UNLIKELY(f->to_tuple)) {
-        PyObject *tuple = PyList_AsTuple(obj);
-        Py_DECREF(obj);
-        obj = tuple;
+        obj = PyList_AsTuple(f->obj);
+        ps->top--;
+        Py_DECREF(f->obj);
     }
-    ps->top--;
+    else {
+        if (UNLIKELY(f->hidden) && f->kind != FRAME_MAP_KEY)
+            PyObject_GC_Track(obj);
+        ps->top--;
+    }
     f = ps->top ? f - 1 : NULL;
     if (UNLIKELY(!obj))
         goto fail;
     if (UNLIKELY(hook != NULL)) {
+        parser_gc_resume(ps);
+        parser_hide(ps);
         PyObject *hooked = PyObject_CallFunctionObjArgs(hook, obj, NULL);
         Py_DECREF(obj);
         obj = hooked;
@@ -555,6 +569,7 @@ done:
     return PARSE_DONE;
 
 more:
+    parser_hide_frames(ps);
     *position = start - data;
     return PARSE_MORE;
 

@@ -5,6 +5,10 @@
  * One parser serves unpackb and Unpacker. It is iterative: open containers are frames on a stack of its own, so that
  * depth costs no C stack and a message may end anywhere and be continued. A value is consumed when it is complete;
  * input that ends inside one leaves the position at its header.
+ *
+ * No Python code can find a list or tuple that is being filled: neither hooks nor finalizers, nor other threads of a
+ * free-threaded build. What is not there yet would be NULL, and a list that is resized moves the slots that are written
+ * to. So the collector does not track it, where such code may run before it is complete. A dict is whole at any time.
  */
 
 #define INLINE_FRAMES 24
@@ -33,12 +37,14 @@ typedef struct {
     unsigned char kind;
     unsigned char in_key; /* how many containers of a map key are open here, this one included; 0 outside of keys */
     bool to_tuple; /* a list that becomes a tuple when it is complete */
+    bool hidden;   /* the collector does not track it yet */
 } frame;
 
 typedef struct {
     const unpack_options *options;
     Py_ssize_t size; /* what the default limits of containers follow: the input's, or max_buffer_size */
     bool gc_held;
+    enum guard guard;
     Py_ssize_t raw_top; /* values at this depth become Raw, or are skipped; -1 for none */
     bool discard;       /* skip() */
     bool counts;        /* items; skip() and unpack_raw() do not */
@@ -56,7 +62,8 @@ typedef struct {
     uint64_t skip_start;
 
     PyObject *source; /* what bin_view gives views of, borrowed; NULL: of copies */
-    PyObject *view;   /* memoryview of it, owned */
+    PyObject *view;   /* memoryview of it or of the latest copy, owned */
+    uint64_t view_start, view_end; /* offsets of what it shows */
     frame inline_frames[INLINE_FRAMES];
 } parser;
 
@@ -66,6 +73,7 @@ static ALWAYS_INLINE void parser_init(parser *ps, const unpack_options *options,
     ps->options = options;
     ps->size = size;
     ps->gc_held = false;
+    ps->guard = GUARD_HIDE;
     ps->raw_top = options->raw_depth;
     ps->discard = false;
     ps->counts = true;
@@ -81,18 +89,33 @@ static ALWAYS_INLINE void parser_init(parser *ps, const unpack_options *options,
     ps->source = ps->view = NULL;
 }
 
-/* Give up the message at hand. */
+/* Give up the message at hand. Each frame is gone before what it owned is dropped, which may run Python code. */
 static void parser_clear(parser *ps)
 {
-    Py_ssize_t top = ps->top;
-    ps->top = 0;
     ps->reserved = 0;
     ps->started = ps->skipping = false;
-    while (top > 0) {
-        frame *f = &ps->frames[--top];
-        Py_XDECREF(f->key);
-        Py_XDECREF(f->obj);
+    while (ps->top > 0) {
+        const frame f = ps->frames[--ps->top];
+        Py_XDECREF(f.key);
+        Py_XDECREF(f.obj);
     }
+}
+
+/* For tp_traverse. The items of what is being filled are visited in its place: visitors may hand out what they see. */
+static int parser_traverse(parser *ps, visitproc visit, void *arg)
+{
+    for (Py_ssize_t i = 0; i < ps->top; i++) {
+        const frame *f = &ps->frames[i];
+        if (f->kind == FRAME_MAP_KEY || f->kind == FRAME_MAP_VALUE)
+            Py_VISIT(f->obj);
+        else if (f->kind != FRAME_SKIP) {
+            const Py_ssize_t filled = Py_SIZE(f->obj) - f->slots;
+            for (Py_ssize_t j = 0; j < filled; j++)
+                Py_VISIT(f->kind == FRAME_TUPLE ? PyTuple_GET_ITEM(f->obj, j) : PyList_GET_ITEM(f->obj, j));
+        }
+        Py_VISIT(f->key);
+    }
+    return 0;
 }
 
 static ALWAYS_INLINE void parser_free(parser *ps)
@@ -113,6 +136,39 @@ static ALWAYS_INLINE bool parser_has_hooks(const unpack_options *options)
     return options->object_hook || options->object_pairs_hook || options->list_hook;
 }
 
+/* The new list or tuple of a frame is there, and what guards it is to be applied. */
+static NEVER_INLINE void parser_guard_frame(parser *ps, frame *f)
+{
+    if (ps->guard == GUARD_HIDE) {
+        PyObject_GC_UnTrack(f->obj);
+        f->hidden = true;
+    }
+    else {
+        ps->guard = GUARD_NONE;
+        ps->gc_held = gc_hold(GC_HOLD_BYTES);
+    }
+}
+
+/* Hide what is open: what lies below a hidden frame is hidden already. */
+static NEVER_INLINE void parser_hide_frames(parser *ps)
+{
+    for (Py_ssize_t i = ps->top; i-- > 0 && !ps->frames[i].hidden;) {
+        frame *f = &ps->frames[i];
+        f->hidden = true;
+        if (f->kind != FRAME_MAP_KEY && f->kind != FRAME_MAP_VALUE && f->kind != FRAME_SKIP)
+            PyObject_GC_UnTrack(f->obj);
+    }
+}
+
+/* Any code may run from here on. */
+static ALWAYS_INLINE void parser_hide(parser *ps)
+{
+    if (UNLIKELY(ps->guard != GUARD_HIDE)) {
+        ps->guard = GUARD_HIDE;
+        parser_hide_frames(ps);
+    }
+}
+
 /* Python code is about to run: it must find the collector as it left it. It stays on for the rest of the message. */
 static inline void parser_gc_resume(parser *ps)
 {
@@ -122,10 +178,12 @@ static inline void parser_gc_resume(parser *ps)
     }
 }
 
-/* A new frame on top, zeroed but for its start; NULL with StackError or MemoryError. */
+/* Room for more frames; false with MemoryError. There are never more than max_depth. */
 static NEVER_INLINE bool parser_more_frames(parser *ps)
 {
     Py_ssize_t capacity = ps->capacity * 4;
+    if (capacity > ps->options->max_depth)
+        capacity = ps->options->max_depth;
     frame *grown = ps->frames == ps->inline_frames ? NULL : ps->frames;
     grown = PyMem_Realloc(grown, (size_t)capacity * sizeof *grown);
     if (!grown) {
@@ -139,9 +197,9 @@ static NEVER_INLINE bool parser_more_frames(parser *ps)
     return true;
 }
 
-static NEVER_INLINE int raise_limit(const char *name, uint64_t found, uint64_t limit)
+static NEVER_INLINE int raise_limit(const char *name, uint64_t found, Py_ssize_t limit)
 {
-    PyErr_Format(S.LimitError, "%llu exceeds %s(%llu)", (unsigned long long)found, name, (unsigned long long)limit);
+    PyErr_Format(S.LimitError, "%llu exceeds %s(%zd)", (unsigned long long)found, name, limit);
     return -1;
 }
 
@@ -157,16 +215,17 @@ static NEVER_INLINE int raise_format(void)
     return -1;
 }
 
-/* In all limits -1 stands for none, which the conversion to unsigned makes of it. */
+/* In all limits -1 stands for none. A length or count is below 2^33: any other negative limit is less than all of them.
+   Of the totals, negative ones are none, which the conversion to unsigned makes of them. */
 
 /* Check a payload of n bytes before it is awaited or built. */
 static ALWAYS_INLINE int parser_count_bytes(parser *ps, uint64_t n, Py_ssize_t limit, const char *limit_name)
 {
     const uint64_t in_all = (uint64_t)ps->options->max_total_bytes;
-    if (UNLIKELY(n > (uint64_t)limit))
-        return raise_limit(limit_name, n, (uint64_t)limit);
+    if (limit != -1 && UNLIKELY((int64_t)n > (int64_t)limit))
+        return raise_limit(limit_name, n, limit);
     if (UNLIKELY(n > in_all - ps->bytes))
-        return raise_limit("max_total_bytes", ps->bytes + n, in_all);
+        return raise_limit("max_total_bytes", ps->bytes + n, ps->options->max_total_bytes);
     return 0;
 }
 
@@ -174,7 +233,7 @@ static ALWAYS_INLINE int parser_count_items(parser *ps, uint64_t n)
 {
     const uint64_t in_all = (uint64_t)ps->options->max_total_items;
     if (UNLIKELY(ps->items + n > in_all))
-        return raise_limit("max_total_items", ps->items + n, in_all);
+        return raise_limit("max_total_items", ps->items + n, ps->options->max_total_items);
     ps->items += n;
     return 0;
 }
@@ -187,8 +246,8 @@ static ALWAYS_INLINE int parser_count_children(parser *ps, uint64_t n, Py_ssize_
         return raise_too_deep(ps);
     if (limit == -1)
         limit = default_limit;
-    if (UNLIKELY(n > (uint64_t)limit))
-        return raise_limit(limit_name, n, (uint64_t)limit);
+    if (UNLIKELY((int64_t)n > (int64_t)limit))
+        return raise_limit(limit_name, n, limit);
     return parser_count_items(ps, n * (uint64_t)values_each);
 }
 
@@ -216,36 +275,66 @@ static NEVER_INLINE PyObject *value_str(parser *ps, const unsigned char *s, size
     if (ps->options->unicode_errors && !is_ascii(s, n)) {
         /* an error handler is Python code, unless it is the interpreter's own */
         parser_gc_resume(ps);
+        parser_hide(ps);
         return PyUnicode_DecodeUTF8((const char *)s, (Py_ssize_t)n, PyUnicode_AsUTF8(ps->options->unicode_errors));
     }
     return text_new(s, n);
 }
 
-/* A read-only memoryview: of the input if there is one object that holds it, else of a copy. */
-static PyObject *value_bin_view(parser *ps, const unsigned char *s, Py_ssize_t n, Py_ssize_t position)
+/* A stream has no one object that holds it. Its small bins are views of a common copy of what is around them, since a
+   view with a copy of its own takes two more objects; larger ones, and one that nothing follows, get their own. */
+#define VIEW_ALONE (2 * 1024)
+#define VIEW_COPIED (16 * 1024)
+
+/* Have ps->view show n bytes from s on. `available` are there. */
+static NEVER_INLINE bool parser_view_stream(parser *ps, const unsigned char *s, Py_ssize_t n, Py_ssize_t available,
+                                            uint64_t offset)
 {
-    if (!ps->source) {
-        PyObject *copy = PyBytes_FromStringAndSize((const char *)s, n);
-        PyObject *view = copy ? PyMemoryView_FromObject(copy) : NULL;
-        Py_XDECREF(copy);
-        return view;
+    if (n < VIEW_ALONE && n < available)
+        n = available < VIEW_COPIED ? available : VIEW_COPIED;
+    PyObject *copy = PyBytes_FromStringAndSize((const char *)s, n);
+    PyObject *view = copy ? PyMemoryView_FromObject(copy) : NULL;
+    Py_XDECREF(copy);
+    if (!view)
+        return false;
+    Py_XSETREF(ps->view, view);
+    ps->view_start = offset;
+    ps->view_end = offset + (uint64_t)n;
+    return true;
+}
+
+/* The same for a message that one object holds. */
+static NEVER_INLINE bool parser_view_source(parser *ps)
+{
+    parser_gc_resume(ps); /* the source may be of a class in Python */
+    parser_hide(ps);
+    PyObject *view = PyMemoryView_FromObject(ps->source);
+    if (view && !PyMemoryView_GET_BUFFER(view)->readonly) {
+        PyObject *readonly = PyObject_CallMethodObjArgs(view, S.str_toreadonly, NULL);
+        Py_DECREF(view);
+        view = readonly;
     }
-    if (!ps->view) {
-        PyObject *view = PyMemoryView_FromObject(ps->source);
-        if (view && !PyMemoryView_GET_BUFFER(view)->readonly) {
-            PyObject *readonly = PyObject_CallMethodObjArgs(view, S.str_toreadonly, NULL);
-            Py_DECREF(view);
-            view = readonly;
-        }
-        if (view && (PyMemoryView_GET_BUFFER(view)->ndim != 1 || strcmp(PyMemoryView_GET_BUFFER(view)->format, "B"))) {
-            PyObject *flat = PyObject_CallMethod(view, "cast", "s", "B");
-            Py_DECREF(view);
-            view = flat;
-        }
-        if (!view)
-            return NULL;
-        ps->view = view;
+    if (view && (PyMemoryView_GET_BUFFER(view)->ndim != 1 || strcmp(PyMemoryView_GET_BUFFER(view)->format, "B"))) {
+        PyObject *flat = PyObject_CallMethod(view, "cast", "s", "B");
+        Py_DECREF(view);
+        view = flat;
     }
+    if (!view)
+        return false;
+    ps->view = view;
+    ps->view_start = 0;
+    ps->view_end = UINT64_MAX;
+    return true;
+}
+
+/* A read-only memoryview of the n bytes at s, which is at `offset` and `available` bytes before the end of what is there:
+   of the input if one object holds it, else of a copy. */
+static PyObject *value_bin_view(parser *ps, const unsigned char *s, Py_ssize_t n, Py_ssize_t available, uint64_t offset)
+{
+    if ((!ps->view || offset < ps->view_start || offset + (uint64_t)n > ps->view_end) &&
+        !(ps->source ? parser_view_source(ps) : parser_view_stream(ps, s, n, available, offset)))
+        return NULL;
+    const Py_ssize_t position = (Py_ssize_t)(offset - ps->view_start);
     return PySequence_GetSlice(ps->view, position, position + n);
 }
 
@@ -345,8 +434,11 @@ static NEVER_INLINE PyObject *value_ext(parser *ps, int code, const unsigned cha
         PyErr_SetString(PyExc_ValueError, "code must be 0~127");
         return NULL;
     }
-    if (hook != S.ExtType && ps->gc_held && !hook_is_acyclic(hook))
-        parser_gc_resume(ps);
+    if (hook != S.ExtType) {
+        if (ps->gc_held && !hook_is_acyclic(hook))
+            parser_gc_resume(ps);
+        parser_hide(ps);
+    }
     PyObject *data = PyBytes_FromStringAndSize((const char *)s, (Py_ssize_t)n);
     PyObject *number = data ? PyLong_FromLong(code) : NULL;
     PyObject *result = NULL;
@@ -392,6 +484,7 @@ static NEVER_INLINE int key_check(parser *ps, PyObject *key, bool is_pair)
         return 1;
     /* its hash, and comparisons with other keys later on, may be Python code */
     parser_gc_resume(ps);
+    parser_hide(ps);
     if (PyObject_Hash(key) != -1)
         return 1;
     return PyErr_ExceptionMatches(PyExc_TypeError) ? 0 : -1;

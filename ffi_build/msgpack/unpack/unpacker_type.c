@@ -15,6 +15,7 @@ typedef struct {
     uint64_t base;                   /* offset of buffer[0] in the stream */
     uint64_t floor;                  /* offset that was reached when data last came in */
     uint64_t start;                  /* offset of the object that is unpacked or was last */
+    Py_ssize_t header_read;          /* of the value that is cut: what its header counts as read, see tell() */
     arenas_ahead *ahead;             /* for an object that is large and not complete yet, else NULL */
     enum unpack_mode mode;           /* the operation that an incomplete object has to be continued with */
     busy_flag busy;
@@ -46,11 +47,7 @@ static int unpacker_traverse(PyObject *object, visitproc visit, void *arg)
     Unpacker *self = (Unpacker *)object;
     Py_VISIT(Py_TYPE(object));
     UNPACKER_OBJECTS(Py_VISIT);
-    for (Py_ssize_t i = 0; i < self->ps.top; i++) {
-        Py_VISIT(self->ps.frames[i].obj);
-        Py_VISIT(self->ps.frames[i].key);
-    }
-    return 0;
+    return parser_traverse(&self->ps, visit, arg);
 }
 
 static int unpacker_clear(PyObject *object)
@@ -85,34 +82,30 @@ static ALWAYS_INLINE bool unpacker_enter(Unpacker *self, const char *method)
     return LIKELY(busy_take(&self->busy)) || unpacker_refuse(method);
 }
 
-static int unpacker_init(PyObject *object, PyObject *args, PyObject *keywords)
+/* Take the options over, which are checked on the way; `file_like` is NULL if none was given. */
+static int unpacker_set(Unpacker *self, unpack_options *options, PyObject *file_like)
 {
-    Unpacker *self = (Unpacker *)object;
-    unpack_options options = default_unpack_options;
-    PyObject *positional[1] = {NULL};
-    if (arguments_read_init(&unpacker_signature, args, keywords, positional, &options) < 0)
-        return -1;
-    if (options.max_buffer_size == 0)
-        options.max_buffer_size = INT32_MAX;
-    if (options.max_buffer_size < 0 || options.read_size < 0) {
+    if (options->max_buffer_size == 0)
+        options->max_buffer_size = INT32_MAX;
+    if (options->max_buffer_size < 0 || options->read_size < 0) {
         PyErr_SetString(PyExc_ValueError, "max_buffer_size and read_size must be 0 or more");
         return -1;
     }
-    if (options.read_size > options.max_buffer_size) {
+    if (options->read_size > options->max_buffer_size) {
         PyErr_SetString(PyExc_ValueError, "read_size should be less or equal to max_buffer_size");
         return -1;
     }
-    if (options.read_size == 0)
-        options.read_size = options.max_buffer_size < 1024 * 1024 ? options.max_buffer_size : 1024 * 1024;
+    if (options->read_size == 0)
+        options->read_size = options->max_buffer_size < 1024 * 1024 ? options->max_buffer_size : 1024 * 1024;
     /* no str, bin or ext longer than the buffer ever comes to be complete in it */
-    Py_ssize_t *const lengths[] = {&options.max_str_len, &options.max_bin_len, &options.max_ext_len};
+    Py_ssize_t *const lengths[] = {&options->max_str_len, &options->max_bin_len, &options->max_ext_len};
     for (size_t i = 0; i < COUNT_OF(lengths); i++)
         if (*lengths[i] == -1)
-            *lengths[i] = options.max_buffer_size;
-    if (unpack_options_check(&options) < 0)
+            *lengths[i] = options->max_buffer_size;
+    if (unpack_options_check(options) < 0)
         return -1;
-    if (positional[0] && positional[0] != Py_None) {
-        PyObject *read = PyObject_GetAttr(positional[0], S.str_read);
+    if (file_like && file_like != Py_None) {
+        PyObject *read = PyObject_GetAttr(file_like, S.str_read);
         if (!read)
             return -1;
         int callable = PyCallable_Check(read);
@@ -121,32 +114,46 @@ static int unpacker_init(PyObject *object, PyObject *args, PyObject *keywords)
             PyErr_SetString(PyExc_TypeError, "`file_like.read` must be a callable.");
             return -1;
         }
-        options.file_like = positional[0];
+        options->file_like = file_like;
     }
     if (!unpacker_enter(self, "__init__"))
         return -1;
-    Py_XINCREF(options.file_like);
-    Py_XINCREF(options.object_hook);
-    Py_XINCREF(options.object_pairs_hook);
-    Py_XINCREF(options.list_hook);
-    Py_XINCREF(options.ext_hook);
-    Py_XINCREF(options.unicode_errors);
-    unpacker_clear(object);
+    Py_XINCREF(options->file_like);
+    Py_XINCREF(options->object_hook);
+    Py_XINCREF(options->object_pairs_hook);
+    Py_XINCREF(options->list_hook);
+    Py_XINCREF(options->ext_hook);
+    Py_XINCREF(options->unicode_errors);
+    unpacker_clear((PyObject *)self);
     parser_free(&self->ps);
-    self->options = options;
-    parser_init(&self->ps, &self->options, options.max_buffer_size);
+    self->options = *options;
+    parser_init(&self->ps, &self->options, options->max_buffer_size);
     PyMem_Free(self->buffer);
     self->buffer = NULL;
     self->head = self->tail = self->capacity = 0;
     self->base = self->floor = 0;
+    self->header_read = 0;
     self->mode = MODE_NONE;
     busy_drop(&self->busy);
     return 0;
 }
 
-/* How far into the value that is cut the header has been read: as msgpack counts, its leading byte and its length
-   field once that is complete. */
-static Py_ssize_t unpacker_header_read(const Unpacker *self)
+static int unpacker_init(PyObject *object, PyObject *args, PyObject *keywords)
+{
+    Unpacker *self = (Unpacker *)object;
+    unpack_options options = default_unpack_options;
+    PyObject *positional[1] = {NULL};
+    owned_arguments owned;
+    int result = -1;
+    if (arguments_read_init(&unpacker_signature, args, keywords, positional, &options, &owned) == 0)
+        result = unpacker_set(self, &options, positional[0]);
+    arguments_drop(&owned);
+    return result;
+}
+
+/* How much of the header of the value that is cut has been read now: as msgpack counts, its leading byte and its length
+   field once that is complete. What is fed later is not read yet. */
+static Py_ssize_t unpacker_count_header(const Unpacker *self)
 {
     if (self->mode != MODE_UNPACK && self->mode != MODE_SKIP && self->mode != MODE_RAW)
         return 0;
@@ -169,7 +176,7 @@ static Py_ssize_t unpacker_keep(const Unpacker *self)
 
 static int unpacker_append(Unpacker *self, const unsigned char *data, Py_ssize_t size)
 {
-    Py_ssize_t waiting = self->tail - self->head - unpacker_header_read(self);
+    Py_ssize_t waiting = self->tail - self->head - self->header_read;
     if (size > self->options.max_buffer_size - waiting) {
         PyErr_Format(S.BufferFull, "more than max_buffer_size(%zd) bytes wait to be unpacked",
                      self->options.max_buffer_size);
@@ -209,6 +216,8 @@ static ALWAYS_INLINE void unpacker_settle(Unpacker *self)
     if (self->head == self->tail && unpacker_keep(self) == self->head) {
         self->base += (uint64_t)self->head;
         self->head = self->tail = 0;
+        if (UNLIKELY(self->ps.view != NULL))
+            Py_CLEAR(self->ps.view);
         if (UNLIKELY(self->capacity > IDLE_CAPACITY)) {
             PyMem_Free(self->buffer);
             self->buffer = NULL;
@@ -240,7 +249,7 @@ static PyObject *unpacker_feed(PyObject *object, PyObject *data)
 static int unpacker_read_file(Unpacker *self)
 {
     Py_ssize_t room =
-        self->options.max_buffer_size - (self->tail - self->head - unpacker_header_read(self));
+        self->options.max_buffer_size - (self->tail - self->head - self->header_read);
     if (room <= 0) {
         PyErr_Format(S.BufferFull, "more than max_buffer_size(%zd) bytes wait to be unpacked",
                      self->options.max_buffer_size);
@@ -308,6 +317,7 @@ static enum parse_result unpacker_step(Unpacker *self, PyObject **result)
     ps->raw_top = self->mode == MODE_UNPACK ? self->options.raw_depth : 0;
     const bool hooks = parser_has_hooks(&self->options);
     ps->gc_held = !hooks && gc_hold(self->tail - self->head);
+    ps->guard = guard_of(ps->gc_held);
     /* what has taken so much already is likely to take more */
     arenas_hold_kept(&self->ahead, hooks ? 0 : self->base + (uint64_t)self->tail - self->start);
     enum parse_result outcome = parser_run(ps, self->buffer, self->tail, &self->head, result);
@@ -345,8 +355,10 @@ static PyObject *unpacker_next(Unpacker *self, enum unpack_mode mode, const char
         }
         if (LIKELY(outcome != PARSE_MORE)) {
             self->mode = MODE_NONE;
+            self->header_read = 0;
             break;
         }
+        self->header_read = unpacker_count_header(self);
         if (self->options.file_like) {
             if (unpacker_read_file(self) < 0)
                 break;
@@ -442,7 +454,7 @@ static PyObject *unpacker_tell(PyObject *object, PyObject *unused)
 {
     Unpacker *self = (Unpacker *)object;
     (void)unused;
-    return PyLong_FromUnsignedLongLong(self->base + (uint64_t)(self->head + unpacker_header_read(self)));
+    return PyLong_FromUnsignedLongLong(self->base + (uint64_t)(self->head + self->header_read));
 }
 
 static const char *cpkg_msgpack_unpacker_signature(void)

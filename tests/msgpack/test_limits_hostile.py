@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits with odd values, in odd orders and on input that is cut; the memory that small input can take."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import io
+import sys
+from types import ModuleType
+from typing import Any, Callable
+
+import pytest
+
+CPYTHON = sys.implementation.name == "cpython"
+
+OF_KIND = {
+    "max_str_len": (b"\xa0", b"\xa1a", b"\xd9\x00", b"\xd9\x2c" + b"a" * 44, b"\xda\x01\x00" + b"a" * 256),
+    "max_bin_len": (b"\xc4\x00", b"\xc4\x01a", b"\xc5\x01\x00" + b"a" * 256),
+    "max_array_len": (b"\x90", b"\x91\x01", b"\xdc\x00\x00"),
+    "max_map_len": (b"\x80", b"\x81\xa0\x01", b"\xde\x00\x00"),
+    "max_ext_len": (b"\xc7\x00\x05", b"\xd4\x05a", b"\xd6\xff\x00\x00\x00\x01"),
+}
+
+
+@pytest.mark.parametrize("limit", [-2, -3, -(2**31), -(2**63)])
+@pytest.mark.parametrize("name", OF_KIND)
+def test_negative_limits_refuse_everything(msgpack: ModuleType, name: str, limit: int) -> None:
+    """-1 alone is no limit; below it not even what is empty passes."""
+    for value in OF_KIND[name]:
+        for data in (
+            value,
+            b"\x91" + value,
+            b"\x81" + (value if name in ("max_str_len", "max_bin_len") else b"\xc0") + value,
+        ):
+            if (name, data[0]) in (("max_array_len", 0x91), ("max_map_len", 0x81)):
+                continue
+            with pytest.raises(msgpack.LimitError, match=rf"\d+ exceeds {name}\({limit}\)"):
+                msgpack.unpackb(data, strict_map_key=False, **{name: limit, **wide(name)})
+            unpacker = msgpack.Unpacker(strict_map_key=False, **{name: limit, **wide(name)})
+            unpacker.feed(data)
+            with pytest.raises(msgpack.LimitError):
+                unpacker.unpack()
+        msgpack.unpackb(value, **{name: -1})
+        msgpack.unpackb(value, **{other: limit for other in OF_KIND if other not in (name, "max_str_len")})
+
+
+def wide(name: str) -> dict[str, int]:
+    """Return limits for the containers around a value, which would be refused else."""
+    return {other: 1000 for other in ("max_array_len", "max_map_len") if other != name}
+
+
+@pytest.mark.parametrize("limit", [-2, -(2**40)])
+def test_negative_totals_are_none(msgpack: ModuleType, limit: int) -> None:
+    assert msgpack.unpackb(b"\x92\xa1a\x01", max_total_bytes=limit, max_total_items=limit) == ["a", 1]
+    assert msgpack.packb(["a", 1], max_total_bytes=limit, max_total_items=limit) == b"\x92\xa1a\x01"
+
+
+# --- tell() and max_buffer_size -----------------------------------------------------------------------------------
+
+
+def steps(read: Callable[[Any], Any], unpacker: Any, data: bytes, sizes: list[int]) -> list[Any]:
+    """Feed pieces of these sizes; return what tell() says after each call."""
+    told = []
+    at = 0
+    for size in sizes:
+        unpacker.feed(data[at : at + size])
+        at += size
+        told.append(unpacker.tell())
+        told.append(unpacker.tell())
+        try:
+            told.append(str(read(unpacker)))
+        except Exception as exc:
+            told.append(type(exc).__name__)
+        told.append(unpacker.tell())
+    return told
+
+
+def test_tell_counts_what_was_read(msgpack: ModuleType) -> None:
+    unpacker = msgpack.Unpacker()
+    unpacker.feed(b"\xd9")
+    assert list(unpacker) == []
+    assert unpacker.tell() == 1
+    unpacker.feed(b"\x05")
+    assert unpacker.tell() == 1  # nobody has looked at it yet
+    assert list(unpacker) == []
+    assert unpacker.tell() == 2
+    unpacker.feed(b"hello\x07")
+    assert unpacker.tell() == 2
+    assert next(unpacker) == "hello"
+    assert unpacker.tell() == 7
+
+
+@pytest.mark.parametrize("method", ["unpack", "skip", "unpack_raw", "read_array_header", "read_map_header"])
+def test_tell_in_pieces(msgpack: ModuleType, method: str) -> None:
+    """It moves when something is read, never when something is fed; here as in msgpack, byte by byte and otherwise."""
+    pure = pytest.importorskip("purepy.msgpack")
+    data = b"\xdc\x00\x02\xd9\x05hello\xc5\x00\x03bin\xde\x00\x01\xa1a\xcb" + bytes(8) + b"\xc7\x01\x05x\x01"
+    for sizes in ([1] * len(data), [2] * 20, [3, 1] * 10, [1, 5] * 7, [len(data) - 1, 1]):
+        found, expected = (
+            steps(lambda unpacker: getattr(unpacker, method)(), codec.Unpacker(), data, sizes)
+            for codec in (msgpack, pure)
+        )
+        assert found == expected
+        for first, second in zip(found[3::4], found[4::4]):
+            assert first == second
+
+
+def test_what_was_read_does_not_wait(msgpack: ModuleType) -> None:
+    """Exactly max_buffer_size bytes may wait; the header of a value that is cut waits no more once it was read."""
+    unpacker = msgpack.Unpacker(max_buffer_size=10)
+    unpacker.feed(b"\xd9")
+    assert list(unpacker) == []
+    unpacker.feed(b"\x09" + b"a" * 8)  # 9 bytes: the length has not been read
+    with pytest.raises(msgpack.BufferFull):
+        unpacker.feed(b"ab")
+    unpacker.feed(b"a")
+    with pytest.raises(msgpack.BufferFull):
+        unpacker.feed(b"\x01")
+    assert list(unpacker) == ["a" * 9]
+
+
+# --- packing ------------------------------------------------------------------------------------------------------
+
+
+class Foreign:
+    pass
+
+
+def never(o: Any) -> Any:
+    raise AssertionError("called beyond the limit")
+
+
+TOO_LONG = "a" * 50
+LATER: dict[str, tuple[Any, dict[str, Any]]] = {
+    "type": ([TOO_LONG, Foreign()], {}),
+    "default": ([TOO_LONG, Foreign()], {"default": never}),
+    "default for an int": ([TOO_LONG, 2**70], {"default": never}),
+    "int": ([TOO_LONG, 2**70], {}),
+    "text": ([TOO_LONG, "\ud800"], {}),
+    "depth": ([TOO_LONG, [[[]]]], {"max_depth": 1}),
+    "items": ([TOO_LONG, [1, 2, 3]], {"max_total_items": 4}),
+    "items of a map": ([TOO_LONG, {1: 2}], {"max_total_items": 4}),
+    "single float": ([TOO_LONG, 1e300], {"use_single_float": True}),
+    "value": ({TOO_LONG: Foreign()}, {}),
+    "sorted": ({TOO_LONG: Foreign()}, {"sort_keys": True}),
+    "buffer": ([TOO_LONG, memoryview(b"abcd")[::2]], {}),
+    "conversion": ([TOO_LONG, decimal.Decimal("sNaN")], {"decimal": True, "default": never}),
+    "bytes": ([TOO_LONG.encode(), Foreign()], {}),
+    "number": ([1.5, 1.5, Foreign()], {}),
+    "nothing": (Foreign(), {"max_total_bytes": 0, "default": lambda o: [Foreign()]}),
+}
+
+
+@pytest.mark.parametrize("case", LATER)
+def test_no_later_error_comes_first(msgpack: ModuleType, case: str) -> None:
+    """Nor is a hook called for what lies beyond max_total_bytes."""
+    o, options = LATER[case]
+    options = {"max_total_bytes": 10, **options}
+    with pytest.raises(msgpack.LimitError, match="max_total_bytes"):
+        msgpack.packb(o, **options)
+    with pytest.raises(msgpack.LimitError, match="max_total_bytes"):
+        msgpack.Packer(**options).pack(o)
+    with pytest.raises(msgpack.LimitError, match="max_total_bytes"):
+        msgpack.pack_into(o, bytearray(1000), **options)
+
+
+def test_earlier_errors_stay_first(msgpack: ModuleType) -> None:
+    for o in ([Foreign(), TOO_LONG], {Foreign(): TOO_LONG}, [1, [2, Foreign()], TOO_LONG]):
+        with pytest.raises(TypeError):
+            msgpack.packb(o, max_total_bytes=10)
+
+
+def test_the_limit_is_exact(msgpack: ModuleType) -> None:
+    for o in ([1, 2, 3], {"a": [None]}, "a" * 9, [b"b" * 7], [1.5]):
+        size = len(msgpack.packb(o))
+        for options in ({}, {"sort_keys": True}):
+            assert len(msgpack.packb(o, max_total_bytes=size, **options)) == size
+            with pytest.raises(msgpack.LimitError):
+                msgpack.packb(o, max_total_bytes=size - 1, **options)
+    packer = msgpack.Packer(max_total_bytes=2)
+    assert packer.pack_array_header(15) == b"\x9f"
+    for method, arguments in (("pack_array_header", (16,)), ("pack_map_header", (16,)), ("pack_ext_type", (1, b"x"))):
+        with pytest.raises(msgpack.LimitError):
+            getattr(packer, method)(*arguments)
+
+
+@pytest.mark.parametrize("method", ["pack_array_header", "pack_map_header"])
+def test_sizes_of_headers(msgpack: ModuleType, method: str) -> None:
+    """As msgpack: out of 64 bits is an OverflowError, out of 32 a ValueError; unlike it, a float is refused."""
+    pack = getattr(msgpack.Packer(), method)
+    for size in (2**63, 2**70, -(2**63) - 1, -(2**70)):
+        with pytest.raises(OverflowError):
+            pack(size)
+    for size in (2**32, 2**63 - 1, -1, -(2**63)):
+        with pytest.raises(ValueError):
+            pack(size)
+    for size in (1.5, 1.0, "1", None):
+        with pytest.raises(TypeError):
+            pack(size)
+    assert msgpack.unpackb(pack(2**16)[:1] + b"\x00" * 4) in ([], {})
+
+
+def test_ext_types(msgpack: ModuleType) -> None:
+    packer = msgpack.Packer()
+    for code in (128, -129, 2**31, 2**70, -(2**70)):
+        with pytest.raises(OverflowError):
+            packer.pack_ext_type(code, b"")
+    for code, data in ((5, "x"), (5, None), (5, [1]), (5, memoryview(b"x")), (5.0, b"x"), ("5", b"x"), (500, "x")):
+        with pytest.raises(TypeError):
+            packer.pack_ext_type(code, data)
+    assert packer.pack_ext_type(-128, bytearray(b"x")) == b"\xd4\x80x"
+
+
+def test_functions_without_autoreset(msgpack: ModuleType) -> None:
+    """The packed bytes stay in a Packer that nobody has, as in msgpack."""
+    assert msgpack.packb([1], autoreset=False) is None
+    with pytest.raises(TypeError):
+        msgpack.pack([1], io.BytesIO(), autoreset=False)
+    with pytest.raises(TypeError):
+        msgpack.packb(Foreign(), autoreset=False)
+    target = bytearray(2)
+    assert msgpack.pack_into([1], target, autoreset=False) == 2
+    assert target == b"\x91\x01"
+
+
+@pytest.mark.parametrize("o", [Foreign(), {1}, datetime.datetime(2020, 1, 1), decimal.Decimal(1)])
+def test_what_cannot_be_packed_is_named(msgpack: ModuleType, o: Any) -> None:
+    """By the name of its class alone, whatever it is written in."""
+    with pytest.raises(TypeError, match=f"^can not serialize '{type(o).__name__}' object$"):
+        msgpack.packb(o)
+
+
+# --- memory -------------------------------------------------------------------------------------------------------
+
+N = 20_000
+MANY = b"\xdd" + N.to_bytes(4, "big")
+SMALL: dict[str, tuple[bytes, dict[str, Any]]] = {
+    "empty bins": (MANY + b"\xc4\x00" * N, {"bin_view": True}),
+    "bins of one byte": (MANY + b"\xc4\x01x" * N, {"bin_view": True}),
+    "empty lists": (MANY + b"\x90" * N, {}),
+    "empty maps": (MANY + b"\x80" * N, {}),
+    "lists of one": (MANY + b"\x91\xc0" * N, {}),
+    "tuples of one": (MANY + b"\x91\xc0" * N, {"use_list": False}),
+    "maps of one": (MANY + b"\x81\xa0\xc0" * N, {}),
+    "maps of a number": (MANY + b"\x81\x00\xc0" * N, {"strict_map_key": False}),
+    "pairs": (MANY + b"\x81\xa0\xc0" * N, {"object_pairs_hook": list}),
+    "raw": (MANY + b"\xc0" * N, {"raw_depth": 1}),
+    "extensions": (MANY + b"\xc7\x00\x05" * N, {}),
+    "timestamps": (MANY + b"\xd6\xff\x00\x00\x00\x00" * N, {}),
+    "nested lists": (b"\xdc\x00\x28" + (b"\x91" * 1022 + b"\x90") * 40, {}),
+    "nested maps": (b"\xdc\x00\x28" + (b"\x81\x01" * 1022 + b"\x80") * 40, {"strict_map_key": False}),
+    "one nested list": (b"\x91" * 1023 + b"\x90", {}),
+    "one nested map": (b"\x81\x01" * 1023 + b"\x80", {"strict_map_key": False}),
+    "a lie": (b"\xdd\x05\xff\xff\xff" * 200, {"max_array_len": 2**32}),
+    "a lie about maps": (b"\xdf\x02\xff\xff\xff\xa0" * 200, {"max_map_len": 2**32}),
+}
+
+
+@pytest.mark.skipif(not CPYTHON, reason="tracemalloc is CPython's")
+@pytest.mark.parametrize("case", SMALL)
+@pytest.mark.parametrize("whole", [True, False])
+def test_memory_is_bounded_by_the_input(msgpack: ModuleType, case: str, whole: bool) -> None:
+    """100 bytes per byte, or half of the interpreter's smallest dict with an item; and room for nesting."""
+    import tracemalloc  # which PyPy does not have
+
+    data, options = SMALL[case]
+    per_byte = max(100, sys.getsizeof({1: {}}) / 2 + 1 if "map" in case else 0)
+    unpacker = msgpack.Unpacker(**options)
+    tracemalloc.start()
+    try:
+        if whole:
+            try:
+                result = msgpack.unpackb(data, **options)
+            except ValueError:
+                assert "lie" in case
+        else:
+            unpacker.feed(data)
+            result = list(unpacker)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    del unpacker
+    assert peak <= per_byte * len(data) + 96 * 1024
+    if "lie" not in case:
+        assert result
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 3000, 20_000, 100_000])
+def test_views_of_a_stream(msgpack: ModuleType, size: int) -> None:
+    """Each is a memoryview of its own with the right bytes, whatever came after it and in which pieces it came."""
+    bins = [bytes([i % 251]) * (size if i % 3 else i % 7) for i in range(200 if size < 10_000 else 12)]
+    data = msgpack.packb(bins)
+    for piece in (len(data), 1000, 17 if size < 200 else 4099):
+        unpacker = msgpack.Unpacker(bin_view=True)
+        found = []
+        for at in range(0, len(data), piece):
+            unpacker.feed(data[at : at + piece])
+            found.extend(unpacker)
+        (views,) = found
+        unpacker.feed(b"\xff" * len(data))
+        assert [bytes(view) for view in views] == bins
+        assert all(type(view) is memoryview and view.readonly for view in views)
+        assert len({id(view) for view in views}) == len(views)
+        views[0].release()
+        assert bytes(views[3]) == bins[3]
+    # one after the other, and after the stream started over
+    unpacker = msgpack.Unpacker(bin_view=True)
+    for b in bins[:20]:
+        unpacker.feed(msgpack.packb([b, b]))
+        assert [bytes(view) for view in unpacker.unpack()] == [b, b]
+        unpacker.feed(msgpack.packb(b"x"))
+        unpacker.feed(msgpack.packb(b"y"))
+        assert [bytes(view) for view in unpacker] == [b"x", b"y"]
+        if b and b[0] % 5 == 0:
+            unpacker.__init__(bin_view=True)
