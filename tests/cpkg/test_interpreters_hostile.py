@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several interpreters in one process: each gets a backend that gives it its own types."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from backends import available
+
+pytestmark = pytest.mark.skipif(sys.implementation.name != "cpython", reason="CPython's interpreters")
+
+RUNNER = f"""
+import sys
+sys.path[:0] = {sys.path!r}
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+
+def run_in_another(code, kind):
+    "Run code in a new interpreter: one that shares the GIL and every extension module, or one with a GIL of its own."
+    if sys.version_info >= (3, 13):
+        made = interpreters.create("legacy" if kind == "shared" else "isolated")
+        error = interpreters.run_string(made, code)
+    else:
+        made = interpreters.create(isolated=kind != "shared")
+        error = interpreters.run_string(made, code)
+    assert error is None, error
+    interpreters.destroy(made)
+"""
+
+CHECK = f"""
+import sys
+sys.path[:0] = {sys.path!r}
+import datetime
+import io
+import cpkg
+import cpkg.msgpack as msgpack
+from cpkg import zstd
+
+stamp = msgpack.Timestamp(5, 6)
+assert msgpack.packb(msgpack.ExtType(5, b"a")) == b"\\xd4\\x05a"
+assert type(msgpack.unpackb(b"\\xd4\\x05a")) is msgpack.ExtType
+assert msgpack.unpackb(msgpack.packb(stamp)) == stamp
+errors = msgpack.FormatError, msgpack.ExtraData, msgpack.TruncatedError
+for error, data in zip(errors, (b"\\xc1", b"\\x01\\x02", b"\\x91")):
+    try:
+        msgpack.unpackb(data)
+    except error:
+        pass
+    else:
+        raise AssertionError(error)
+day = datetime.date(2020, 1, 2)
+assert cpkg.loads(cpkg.dumps([day])) == [day]
+assert zstd.decompress(zstd.compress(b"x" * 100)) == b"x" * 100
+try:
+    zstd.decompress(b"not a frame")
+except zstd.ZstdError:
+    pass
+else:
+    raise AssertionError("no error")
+memory = io.BytesIO()
+with zstd.open(memory, "wt", encoding="utf-8") as file:
+    file.write("line\\n" * 1000)
+memory.seek(0)
+with zstd.open(memory, "rt", encoding="utf-8") as file:
+    assert file.readline() == "line\\n"
+    assert not file.closed
+    assert len(list(file)) == 999
+info = cpkg.backend_info()
+"""
+
+TELL = "print(*(info[codec].backend for codec in ('msgpack', 'zstd')), flush=True)\n"
+WHY = 'assert "interpreter" in info["msgpack"].reason, info["msgpack"].reason\n'
+
+
+def run(code: str) -> list[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("CPKG_")}
+    result = subprocess.run(
+        [sys.executable, "-I", "-c", RUNNER + code],
+        capture_output=True, text=True, timeout=120, check=False, env=environment,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    return result.stdout.split("\n")[:-1]
+
+
+def test_interpreters_that_share_everything() -> None:
+    """The first has the native backends, whatever comes and goes beside it."""
+    if not {"native"} <= available("msgpack").keys() & available("zstd").keys():
+        pytest.skip("needs the native backends")
+    again = f"run_in_another({CHECK + WHY + TELL!r}, 'shared')\n"
+    found = run(CHECK + TELL + again + again + CHECK + TELL)
+    assert found[0] == found[3] == "native native"
+    assert {line.split()[0] for line in found[1:3]} == {"pure"}
+    assert not any("native" in line for line in found[1:3])
+
+
+def test_an_interpreter_that_comes_first() -> None:
+    """What it took stays taken when it ends: its types are gone, but objects of the process's may refer to them."""
+    found = run(f"run_in_another({CHECK + TELL!r}, 'shared')\n{CHECK + TELL}")
+    assert len(found) == 2
+    assert "native" not in found[1] or "native" not in available("msgpack")
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="a GIL each is new in Python 3.12")
+def test_interpreters_with_a_gil_each() -> None:
+    """cffi does not load there; the backends that need none do."""
+    found = run(CHECK + TELL + f"run_in_another({CHECK + TELL!r}, 'own')\n" + CHECK + TELL)
+    assert found[0] == found[2]
+    assert "native" not in found[1]
+
+
+def test_a_second_import() -> None:
+    """Whoever imports everything anew gets types of its own, too; the first import's stay as they were."""
+    code = f"""
+{CHECK}
+before = msgpack
+for name in [name for name in sys.modules if name.split(".")[0] in ("cpkg", "purepy")]:
+    del sys.modules[name]
+{CHECK}
+assert before is not msgpack
+assert type(before.unpackb(b"\\xd4\\x05a")) is before.ExtType
+import importlib
+importlib.reload(sys.modules["cpkg.msgpack"])
+{CHECK}
+"""
+    assert run(code) == []
