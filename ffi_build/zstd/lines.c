@@ -16,13 +16,6 @@
 #define HAVE_LINE_SIMD
 #endif
 
-/*
- * Lines that were given are kept for a while, to be made into others when nobody else has them any longer: a loop over
- * the lines drops each before it asks for the next but one, and allocating and freeing them took a tenth of its time.
- * There are two for each size of block that Python's allocator has, so that a str that lives on takes no more memory.
- */
-enum { LINE_ALIGNMENT = 16, LINE_BLOCKS = 512 / LINE_ALIGNMENT };
-
 typedef struct {
     PyObject_HEAD
     Py_buffer memory; /* exported by a bytearray, which cannot be resized meanwhile */
@@ -36,7 +29,6 @@ typedef struct {
     char has_lines;    /* whether lines that end with "\n" were given */
     char has_pairs;    /* whether lines that end with "\r\n" were */
     char is_iterating; /* whether the last of them were given by next() */
-    PyObject *made[LINE_BLOCKS][2]; /* by (size of the object - 1) / LINE_ALIGNMENT */
 } LineBuffer;
 
 /* LineBuffer(memory): take the bytearray that is decompressed into. */
@@ -46,19 +38,9 @@ static int line_buffer_init(PyObject *self, PyObject *args, PyObject *kwargs)
     return take_memory(&((LineBuffer *)self)->memory, args, "O!:LineBuffer");
 }
 
-/* Let go of the lines. */
-static void line_buffer_forget(LineBuffer *buffer)
-{
-    for (int block = 0; block < LINE_BLOCKS; block++) {
-        Py_CLEAR(buffer->made[block][0]);
-        Py_CLEAR(buffer->made[block][1]);
-    }
-}
-
 static void line_buffer_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    line_buffer_forget((LineBuffer *)self);
     PyBuffer_Release(&((LineBuffer *)self)->memory);
     type->tp_free(self);
     Py_DECREF(type);
@@ -181,7 +163,7 @@ static PyObject *line_buffer_drop(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(line_buffer_release_doc, "_release()\n--\n\nHold nothing, and let go of the memory and of lines.");
+PyDoc_STRVAR(line_buffer_release_doc, "_release()\n--\n\nHold nothing, and let go of the memory.");
 
 static PyObject *line_buffer_release(PyObject *self, PyObject *unused)
 {
@@ -190,7 +172,6 @@ static PyObject *line_buffer_release(PyObject *self, PyObject *unused)
     buffer->position = buffer->end = 0;
     PyBuffer_Release(&buffer->memory); /* leaves a size of what it was */
     buffer->memory.len = 0;
-    line_buffer_forget(buffer);
     Py_RETURN_NONE;
 }
 
@@ -278,43 +259,6 @@ static PyObject *line_decoded(LineBuffer *buffer, const char *start, Py_ssize_t 
     return line;
 }
 
-/* Return whether nobody else has a line, and nothing but its text is to be written anew. */
-static inline int line_is_free(PyObject *line)
-{
-    /* the table of interned text has it without counting */
-    int is_free = line != NULL && Py_REFCNT(line) == 1 && !PyUnicode_CHECK_INTERNED(line);
-#if PY_VERSION_HEX < 0x030C0000
-    is_free = is_free && ((PyASCIIObject *)line)->wstr == NULL;
-#endif
-    return is_free;
-}
-
-/* Return an ASCII str of `length` characters to be written; NULL with an exception set if there is no memory. */
-static inline PyObject *line_new(LineBuffer *buffer, Py_ssize_t length)
-{
-    size_t block = (sizeof(PyASCIIObject) + (size_t)length) / LINE_ALIGNMENT;
-    if (block >= LINE_BLOCKS) {
-        return PyUnicode_New(length, 127);
-    }
-    PyObject **made = buffer->made[block];
-    PyObject *line = made[0];
-    if (!line_is_free(line)) {
-        PyObject *other = PyUnicode_New((Py_ssize_t)((block + 1) * LINE_ALIGNMENT - sizeof(PyASCIIObject) - 1), 127);
-        if (other == NULL) {
-            return NULL;
-        }
-        Py_XDECREF(line);
-        line = other;
-    }
-    made[0] = made[1];
-    made[1] = line;
-    ((PyASCIIObject *)line)->hash = -1;
-    ((PyASCIIObject *)line)->length = length;
-    ((char *)((PyASCIIObject *)line + 1))[length] = 0;
-    Py_INCREF(line);
-    return line;
-}
-
 /* Copy a line. Without branches for most of them: which size comes next cannot be predicted. */
 static inline void line_copy(char *to, const char *from, Py_ssize_t size)
 {
@@ -346,7 +290,7 @@ static PyObject *line_made(LineBuffer *buffer, const char *start, Py_ssize_t siz
     if (size - is_pair == 1) {
         return PyUnicode_FromStringAndSize("\n", 1); /* which there is one of */
     }
-    PyObject *line = line_new(buffer, size - is_pair);
+    PyObject *line = PyUnicode_New(size - is_pair, 127);
     if (line != NULL) {
         char *text = (char *)((PyASCIIObject *)line + 1); /* as PyUnicode_DATA() finds after looking what kind it is */
         line_copy(text, start, size - is_pair);

@@ -86,6 +86,17 @@ def test_reading(zstd: ModuleType, tmp_path: Path, name: str) -> None:
         assert close_against(zstd.open(path), [{**READING, **STATE}[name]], chance) == []
 
 
+@pytest.mark.parametrize("name", [*WRITING, *STATE])
+def test_writing(zstd: ModuleType, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "lines.zst"
+    chance = random.Random(1)
+    for _ in range(20):
+        file = zstd.open(path, "wb")
+        file.write(b"first\n")
+        assert close_against(file, [{**WRITING, **STATE}[name]], chance) == []
+        assert zstd.decompress(path.read_bytes()).startswith(b"first\n")
+
+
 def test_all_calls_at_once(zstd: ModuleType, tmp_path: Path) -> None:
     path = tmp_path / "lines.zst"
     path.write_bytes(zstd.compress(CONTENT))
@@ -94,6 +105,9 @@ def test_all_calls_at_once(zstd: ModuleType, tmp_path: Path) -> None:
         calls = [*READING.values(), *STATE.values()]
         chance.shuffle(calls)
         assert close_against(zstd.open(path), calls, chance) == []
+        calls = [*WRITING.values(), *STATE.values()]
+        chance.shuffle(calls)
+        assert close_against(zstd.open(tmp_path / "written.zst", "wb"), calls, chance) == []
 
 
 def test_text(zstd: ModuleType, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_coming_back_while_reading(zstd: ModuleType) -> None:
 
 
 def test_lines_that_are_kept_stay_as_they_are(zstd: ModuleType) -> None:
-    # a reader may make a line into another one once nobody has it
+    # none is made into another one, whoever has it
     kept = {}
     with opened(zstd) as text:
         for number, line in enumerate(text):
