@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import datetime
 import decimal
 import io
 import sys
@@ -222,13 +221,6 @@ def test_functions_without_autoreset(msgpack: ModuleType) -> None:
     target = bytearray(2)
     assert msgpack.pack_into([1], target, autoreset=False) == 2
     assert target == b"\x91\x01"
-
-
-@pytest.mark.parametrize("o", [Foreign(), {1}, datetime.datetime(2020, 1, 1), decimal.Decimal(1)])
-def test_what_cannot_be_packed_is_named(msgpack: ModuleType, o: Any) -> None:
-    """By the name of its class alone, whatever it is written in."""
-    with pytest.raises(TypeError, match=f"^can not serialize '{type(o).__name__}' object$"):
-        msgpack.packb(o)
 
 
 # --- memory -------------------------------------------------------------------------------------------------------

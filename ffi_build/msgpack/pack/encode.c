@@ -539,18 +539,6 @@ static bool datetime_is_aware(PyObject *o)
     return ((PyDateTime_DateTime *)o)->hastzinfo && ((PyDateTime_DateTime *)o)->tzinfo != Py_None;
 }
 
-/* Raise that an object cannot be packed. It is named as type(o).__name__ is: the struct may have the module in front. */
-static NEVER_INLINE void raise_foreign(PyObject *error, const char *format, PyObject *o)
-{
-    PyTypeObject *type = Py_TYPE(o);
-    const char *dot = strrchr(type->tp_name, '.');
-    PyObject *name = type->tp_flags & Py_TPFLAGS_HEAPTYPE ? new_ref(((PyHeapTypeObject *)type)->ht_name)
-                                                          : PyUnicode_FromString(dot ? dot + 1 : type->tp_name);
-    if (name)
-        PyErr_Format(error, format, name);
-    Py_XDECREF(name);
-}
-
 /* convert(), then default(), then the error; `o` is none of the types that have a form of their own. */
 static unsigned char *pack_foreign(pack_context *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
@@ -576,9 +564,9 @@ static unsigned char *pack_foreign(pack_context *c, unsigned char *p, PyObject *
         return p;
     }
     if (c->options->datetime && PyDateTime_CheckExact(o))
-        raise_foreign(PyExc_ValueError, "can not serialize '%.200U' object where tzinfo=None", o);
+        PyErr_Format(PyExc_ValueError, "can not serialize '%.200s' object where tzinfo=None", Py_TYPE(o)->tp_name);
     else
-        raise_foreign(PyExc_TypeError, "can not serialize '%.200U' object", o);
+        PyErr_Format(PyExc_TypeError, "can not serialize '%.200s' object", Py_TYPE(o)->tp_name);
     return NULL;
 }
 
