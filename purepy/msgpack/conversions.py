@@ -26,23 +26,15 @@ NOT_CONVERTED: Final = object()
 _NUMPY_KINDS: Final = "biufUSO"
 
 
-def conversion_flags(
-    *,
-    dataclass: bool = False,
-    date: bool = False,
-    uuid: bool = False,
-    enum: bool = False,
-    decimal: bool = False,
-    numpy: bool = False,
-) -> int:
+def conversion_flags(options: Any) -> int:
     """Gather the options of a packer into the bits that `convert` takes; 0 if nothing is to be converted."""
     return (
-        (DATACLASS if dataclass else 0)
-        | (DATE if date else 0)
-        | (UUID if uuid else 0)
-        | (ENUM if enum else 0)
-        | (DECIMAL if decimal else 0)
-        | (NUMPY if numpy else 0)
+        (DATACLASS if options.dataclass else 0)
+        | (DATE if options.date else 0)
+        | (UUID if options.uuid else 0)
+        | (ENUM if options.enum else 0)
+        | (DECIMAL if options.decimal else 0)
+        | (NUMPY if options.numpy else 0)
     )
 
 

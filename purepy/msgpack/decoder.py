@@ -16,7 +16,6 @@ from typing import Any, Callable, Final
 
 from purepy._jit import newlist_hint
 from purepy.errors import FormatError, LimitError, StackError
-from purepy.msgpack import options
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 from purepy.msgpack.formats import (
     ARRAY,
@@ -33,6 +32,7 @@ from purepy.msgpack.formats import (
     TIMESTAMP_CODE,
 )
 from purepy.msgpack.keys import KEYS, LONGEST
+from purepy.msgpack.options import as_depth, as_limit, as_size
 from purepy.msgpack.plain_reader import ITEM, KEY, LENGTH_READERS, NUMBERS, PREALLOCATE, VALUE, Frame, read_plain
 from purepy.msgpack.skimmer import Skimmer, too_deep
 
@@ -117,77 +117,55 @@ class Decoder:
         "use_list",
     )
 
-    def __init__(
-        self,
-        *,
-        object_hook: Any,
-        object_pairs_hook: Any,
-        list_hook: Any,
-        ext_hook: Any,
-        use_list: Any,
-        raw: Any,
-        timestamp: int,
-        strict_map_key: Any,
-        unicode_errors: str | None,
-        max_str_len: int,
-        max_bin_len: int,
-        max_array_len: int,
-        max_map_len: int,
-        max_ext_len: int,
-        max_depth: int,
-        max_total_items: int,
-        max_total_bytes: int,
-        tuple_keys: Any,
-        bin_view: Any,
-        raw_depth: int,
-    ) -> None:
-        if object_hook is not None and object_pairs_hook is not None:
+    def __init__(self, options: Any, longest: int, most: int) -> None:
+        """
+        Take the values of UNPACKING.
+
+        A limit of -1 means `longest` bytes of str, bin and ext, `most` items of an array, and half as many pairs.
+        """
+        if options.object_hook is not None and options.object_pairs_hook is not None:
             raise TypeError("object_pairs_hook and object_hook are mutually exclusive.")
-        _callable("object_hook", object_hook)
-        _callable("object_pairs_hook", object_pairs_hook)
-        timestamp = options.size(timestamp)
+        self.pairs = options.object_pairs_hook is not None
+        object_hook = _callable("object_hook", options.object_hook)
+        object_pairs_hook = _callable("object_pairs_hook", options.object_pairs_hook)
+        self.map_hook = object_pairs_hook if self.pairs else object_hook
+        self.list_hook = _callable("list_hook", options.list_hook)
+        self.ext_hook = _callable("ext_hook", options.ext_hook)
+        timestamp = as_size(options.timestamp)
         if not 0 <= timestamp <= 3:
             raise ValueError("timestamp must be 0..3")
-        max_depth = options.depth(max_depth)
-        max_total_items = options.size(max_total_items)
-        max_total_bytes = options.size(max_total_bytes)
-        raw_depth = options.size(raw_depth)
-        if unicode_errors is not None and not isinstance(unicode_errors, str):
-            raise TypeError(f"unicode_errors must be a str or None, not {type(unicode_errors).__name__}")
-        self.pairs = object_pairs_hook is not None
-        self.map_hook = object_pairs_hook if self.pairs else object_hook
-        self.list_hook = _callable("list_hook", list_hook)
-        self.ext_hook = _callable("ext_hook", ext_hook)
-        self.use_list = bool(use_list)
-        self.raw = bool(raw)
+        if options.unicode_errors is not None and not isinstance(options.unicode_errors, str):
+            raise TypeError(f"unicode_errors must be a str or None, not {type(options.unicode_errors).__name__}")
+        self.use_list = bool(options.use_list)
+        self.raw = bool(options.raw)
         self.timestamp = _CONVERT_TIMESTAMP[timestamp]
-        self.strict_map_key = bool(strict_map_key)
-        self.unicode_errors = unicode_errors or "strict"
-        self.max_str_len = max_str_len
-        self.max_bin_len = max_bin_len
-        self.max_array_len = max_array_len
-        self.max_map_len = max_map_len
-        self.max_ext_len = max_ext_len
-        self.max_depth = max_depth
-        self.max_total_items = max_total_items
-        self.max_total_bytes = max_total_bytes
-        self.tuple_keys = bool(tuple_keys)
-        self.bin_view = bool(bin_view)
-        self.raw_depth = raw_depth
-        self.plain_text = not raw and self.unicode_errors == "strict"
+        self.strict_map_key = bool(options.strict_map_key)
+        self.unicode_errors = options.unicode_errors or "strict"
+        self.max_str_len = as_limit(options.max_str_len, longest)
+        self.max_bin_len = as_limit(options.max_bin_len, longest)
+        self.max_array_len = as_limit(options.max_array_len, most)
+        self.max_map_len = as_limit(options.max_map_len, most // 2)
+        self.max_ext_len = as_limit(options.max_ext_len, longest)
+        self.max_depth = as_depth(options.max_depth)
+        self.max_total_items = as_size(options.max_total_items)
+        self.max_total_bytes = as_size(options.max_total_bytes)
+        self.tuple_keys = bool(options.tuple_keys)
+        self.bin_view = bool(options.bin_view)
+        self.raw_depth = as_size(options.raw_depth)
+        self.plain_text = not self.raw and self.unicode_errors == "strict"
         # read_plain does not measure text and bytes: data no longer than this holds none that is too long
         self.plain = -1
         if (
             self.plain_text
             and self.use_list
             and self.map_hook is None
-            and list_hook is None
-            and max_total_items < 0
-            and max_total_bytes < 0
-            and not bin_view
-            and raw_depth < 0
+            and self.list_hook is None
+            and self.max_total_items < 0
+            and self.max_total_bytes < 0
+            and not self.bin_view
+            and self.raw_depth < 0
         ):
-            self.plain = min(max_str_len, max_bin_len)
+            self.plain = min(self.max_str_len, self.max_bin_len)
         self.base = 0
         self.position = 0
         self.reset()

@@ -16,10 +16,10 @@ from typing import Any, Callable, Final
 
 from purepy._jit import finish, new_builder, utf8, write_f32, write_f64, write_u16, write_u32
 from purepy.errors import LimitError
-from purepy.msgpack import options
-from purepy.msgpack.conversions import NOT_CONVERTED, convert
+from purepy.msgpack.conversions import NOT_CONVERTED, conversion_flags, convert
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 from purepy.msgpack.formats import MAX_LENGTH, TIMESTAMP_CODE
+from purepy.msgpack.options import as_depth, as_size
 from purepy.msgpack.plain_writer import (
     Builder,
     array_header,
@@ -185,45 +185,32 @@ class Encoder:
         "write_float",
     )
 
-    def __init__(
-        self,
-        *,
-        default: Any,
-        use_single_float: Any,
-        use_bin_type: Any,
-        strict_types: Any,
-        datetime: Any,
-        unicode_errors: str | None,
-        max_depth: int,
-        max_total_bytes: int,
-        max_total_items: int,
-        sort_keys: Any,
-        conversions: int,
-    ) -> None:
-        if default is not None and not callable(default):
+    def __init__(self, options: Any) -> None:
+        """Take the values of PACKING."""
+        if options.default is not None and not callable(options.default):
             raise TypeError("default must be a callable.")
-        if unicode_errors is not None and not isinstance(unicode_errors, str):
-            raise TypeError(f"unicode_errors must be a str or None, not {type(unicode_errors).__name__}")
-        self.default = default
-        self.use_bin_type = bool(use_bin_type)
-        self.str_header = str_header if use_bin_type else _old_raw_header
-        self.bin_header = bin_header if use_bin_type else _old_raw_header
-        self.write_float = _single if use_single_float else _double
-        self.strict = bool(strict_types)
-        self.datetime = bool(datetime)
-        self.unicode_errors = unicode_errors
-        self.max_depth = options.depth(max_depth)
-        self.max_total_bytes = options.size(max_total_bytes)
-        self.max_total_items = options.size(max_total_items)
-        self.sort_keys = bool(sort_keys)
-        self.conversions = conversions
+        if options.unicode_errors is not None and not isinstance(options.unicode_errors, str):
+            raise TypeError(f"unicode_errors must be a str or None, not {type(options.unicode_errors).__name__}")
+        self.default = options.default
+        self.use_bin_type = bool(options.use_bin_type)
+        self.str_header = str_header if self.use_bin_type else _old_raw_header
+        self.bin_header = bin_header if self.use_bin_type else _old_raw_header
+        self.write_float = _single if options.use_single_float else _double
+        self.strict = bool(options.strict_types)
+        self.datetime = bool(options.datetime)
+        self.unicode_errors = options.unicode_errors
+        self.max_depth = as_depth(options.max_depth)
+        self.max_total_bytes = as_size(options.max_total_bytes)
+        self.max_total_items = as_size(options.max_total_items)
+        self.sort_keys = bool(options.sort_keys)
+        self.conversions = conversion_flags(options)
         self.any_plain = (
-            use_bin_type
-            and not use_single_float
-            and unicode_errors is None
+            self.use_bin_type
+            and not options.use_single_float
+            and self.unicode_errors is None
             and self.max_total_bytes < 0
             and self.max_total_items < 0
-            and not sort_keys
+            and not self.sort_keys
         )
         self.size_hint = 64
         self.hooked: set[int] = set()  # the threads in which `default` or a conversion runs

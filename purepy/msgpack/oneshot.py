@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from purepy.errors import ExtraData, TruncatedError
-from purepy.msgpack import options
 from purepy.msgpack.decoder import UNLIMITED, Decoder, at
-from purepy.msgpack.ext import ExtType
+from purepy.msgpack.options import UNPACKING, as_size
 from purepy.msgpack.plain_reader import ITEM, Frame, read_plain
-
-DEFAULT_DEPTH: Final = 1024
 
 
 class Readable(Protocol):
@@ -38,151 +35,64 @@ def contiguous(buffer: Any, viewed: bool = False) -> tuple[bytes, memoryview | N
     return data, memoryview(buffer).cast("B").toreadonly() if whole else memoryview(data)
 
 
-def unpackb(
-    packed: Any,
-    *,
-    object_hook: Any = None,
-    list_hook: Any = None,
-    use_list: bool = True,
-    raw: bool = False,
-    timestamp: int = 0,
-    strict_map_key: bool = True,
-    unicode_errors: str | None = None,
-    object_pairs_hook: Any = None,
-    ext_hook: Any = ExtType,
-    max_str_len: int = -1,
-    max_bin_len: int = -1,
-    max_array_len: int = -1,
-    max_map_len: int = -1,
-    max_ext_len: int = -1,
-    max_depth: int = 1024,
-    max_total_items: int = -1,
-    max_total_bytes: int = -1,
-    tuple_keys: bool = False,
-    bin_view: bool = False,
-    raw_depth: int = -1,
-) -> Any:
+def _bytes_of(packed: Any, viewed: bool = False) -> tuple[bytes, memoryview | None]:
+    return (packed, None) if type(packed) is bytes else contiguous(packed, viewed)
+
+
+def unpackb_plain(packed: Any) -> Any:
+    """Do what `unpackb` does with its defaults: without a Decoder, unless something is unusual."""
+    data, _ = _bytes_of(packed)
+    size = len(data)
+    stack: list[Frame] = []
+    position, next_, node, left = read_plain(data, 0, ITEM, [], 1, stack, UNPACKING.defaults.max_depth, size, size // 2)
+    if left == 0:
+        return _whole(node[0], position, data)
+    decoder = Decoder(UNPACKING.defaults, UNLIMITED, size)
+    decoder.resume(position, next_, node, left, stack)
+    return _whole(*_decode_one(decoder, data, None), data)
+
+
+def unpackb_with(packed: Any, options: Any) -> Any:
+    """Do what `unpackb` does, with the values of its options."""
+    data, view = _bytes_of(packed, options.bin_view)
+    return _whole(*_decode_one(Decoder(options, UNLIMITED, len(data)), data, view), data)
+
+
+def _whole(obj: Any, position: int, data: bytes) -> Any:
+    """Return the object that ends at `position`, if the data ends there, too."""
+    if position < len(data):
+        raise at(ExtraData(obj, data[position:]), position)
+    return obj
+
+
+@UNPACKING.taken_by(plain=unpackb_plain)
+def unpackb(packed: Any, *, options: Any) -> Any:
     """
     Unpack the one object that `packed`, a buffer of one-byte items, holds (replaces `msgpack.unpackb`).
 
     Options and errors are those of Unpacker, except that the limits of -1 come from the size of the input, and that
     input that ends within the object raises TruncatedError, further bytes ExtraData (with the object in `unpacked`).
     """
-    if type(packed) is bytes:
-        data = packed
-        view = None
-    else:
-        data, view = contiguous(packed, bin_view)
-    size = len(data)
-    stack: list[Frame] = []
-    node: Any = []
-    position, next_, left = 0, ITEM, 1
-    if (
-        object_hook is None
-        and object_pairs_hook is None
-        and list_hook is None
-        and unicode_errors is None
-        and use_list
-        and not raw
-        and not bin_view
-        and timestamp == 0
-        and ext_hook is ExtType
-        and max_str_len == max_bin_len == max_array_len == max_map_len == max_ext_len == -1
-        and max_depth == DEFAULT_DEPTH
-        and max_total_items == max_total_bytes == raw_depth == -1
-    ):
-        position, next_, node, left = read_plain(data, position, next_, node, left, stack, max_depth, size, size // 2)
-        if left == 0 and position == size:
-            return node[0]
-    decoder = Decoder(
-        object_hook=object_hook,
-        object_pairs_hook=object_pairs_hook,
-        list_hook=list_hook,
-        ext_hook=ext_hook,
-        use_list=use_list,
-        raw=raw,
-        timestamp=timestamp,
-        strict_map_key=strict_map_key,
-        unicode_errors=unicode_errors,
-        max_str_len=options.limit(max_str_len, UNLIMITED),
-        max_bin_len=options.limit(max_bin_len, UNLIMITED),
-        max_array_len=options.limit(max_array_len, size),
-        max_map_len=options.limit(max_map_len, size // 2),
-        max_ext_len=options.limit(max_ext_len, UNLIMITED),
-        max_depth=max_depth,
-        max_total_items=max_total_items,
-        max_total_bytes=max_total_bytes,
-        tuple_keys=tuple_keys,
-        bin_view=bin_view,
-        raw_depth=raw_depth,
-    )
-    if left == 0:
-        obj = node[0]
-    else:
-        decoder.resume(position, next_, node, left, stack)
-        obj, position = _decode_one(decoder, data, view)
-    if position < size:
-        raise at(ExtraData(obj, data[position:]), position)
-    return obj
+    return unpackb_with(packed, options)
 
 
-def unpackb_from(
-    buffer: Any,
-    offset: int = 0,
-    *,
-    object_hook: Any = None,
-    list_hook: Any = None,
-    use_list: bool = True,
-    raw: bool = False,
-    timestamp: int = 0,
-    strict_map_key: bool = True,
-    unicode_errors: str | None = None,
-    object_pairs_hook: Any = None,
-    ext_hook: Any = ExtType,
-    max_str_len: int = -1,
-    max_bin_len: int = -1,
-    max_array_len: int = -1,
-    max_map_len: int = -1,
-    max_ext_len: int = -1,
-    max_depth: int = 1024,
-    max_total_items: int = -1,
-    max_total_bytes: int = -1,
-    tuple_keys: bool = False,
-    bin_view: bool = False,
-    raw_depth: int = -1,
-) -> tuple[Any, int]:
+@UNPACKING.taken_by()
+def unpackb_from(buffer: Any, offset: int = 0, *, options: Any) -> tuple[Any, int]:
     """
     Unpack the object that starts `offset` bytes into a buffer; return it and the offset of its end.
 
     What follows it is of no interest. Options and errors are those of `unpackb`; offsets count from the buffer's start.
     """
-    data, view = (buffer, None) if type(buffer) is bytes else contiguous(buffer, bin_view)
-    offset = options.size(offset)
+    return unpackb_from_with(buffer, offset, options)
+
+
+def unpackb_from_with(buffer: Any, offset: int, options: Any) -> tuple[Any, int]:
+    """Do what `unpackb_from` does, with the values of its options."""
+    data, view = _bytes_of(buffer, options.bin_view)
+    offset = as_size(offset)
     if not 0 <= offset <= len(data):
         raise ValueError(f"offset {offset} is outside of the buffer of {len(data)} bytes")
-    size = len(data) - offset
-    decoder = Decoder(
-        object_hook=object_hook,
-        object_pairs_hook=object_pairs_hook,
-        list_hook=list_hook,
-        ext_hook=ext_hook,
-        use_list=use_list,
-        raw=raw,
-        timestamp=timestamp,
-        strict_map_key=strict_map_key,
-        unicode_errors=unicode_errors,
-        max_str_len=options.limit(max_str_len, UNLIMITED),
-        max_bin_len=options.limit(max_bin_len, UNLIMITED),
-        max_array_len=options.limit(max_array_len, size),
-        max_map_len=options.limit(max_map_len, size // 2),
-        max_ext_len=options.limit(max_ext_len, UNLIMITED),
-        max_depth=max_depth,
-        max_total_items=max_total_items,
-        max_total_bytes=max_total_bytes,
-        tuple_keys=tuple_keys,
-        bin_view=bin_view,
-        raw_depth=raw_depth,
-    )
+    decoder = Decoder(options, UNLIMITED, len(data) - offset)
     decoder.position = offset
     return _decode_one(decoder, data, view)
 
@@ -196,51 +106,7 @@ def _decode_one(decoder: Decoder, data: bytes, view: memoryview | None) -> tuple
     return decoder.result, decoder.position
 
 
-def unpack(
-    stream: Readable,
-    *,
-    object_hook: Any = None,
-    list_hook: Any = None,
-    use_list: bool = True,
-    raw: bool = False,
-    timestamp: int = 0,
-    strict_map_key: bool = True,
-    unicode_errors: str | None = None,
-    object_pairs_hook: Any = None,
-    ext_hook: Any = ExtType,
-    max_str_len: int = -1,
-    max_bin_len: int = -1,
-    max_array_len: int = -1,
-    max_map_len: int = -1,
-    max_ext_len: int = -1,
-    max_depth: int = 1024,
-    max_total_items: int = -1,
-    max_total_bytes: int = -1,
-    tuple_keys: bool = False,
-    bin_view: bool = False,
-    raw_depth: int = -1,
-) -> Any:
+@UNPACKING.taken_by(plain=lambda stream: unpackb_plain(stream.read()))
+def unpack(stream: Readable, *, options: Any) -> Any:
     """Unpack the one object that the rest of a stream holds (replaces `msgpack.unpack`). As `unpackb`."""
-    return unpackb(
-        stream.read(),
-        object_hook=object_hook,
-        list_hook=list_hook,
-        use_list=use_list,
-        raw=raw,
-        timestamp=timestamp,
-        strict_map_key=strict_map_key,
-        unicode_errors=unicode_errors,
-        object_pairs_hook=object_pairs_hook,
-        ext_hook=ext_hook,
-        max_str_len=max_str_len,
-        max_bin_len=max_bin_len,
-        max_array_len=max_array_len,
-        max_map_len=max_map_len,
-        max_ext_len=max_ext_len,
-        max_depth=max_depth,
-        max_total_items=max_total_items,
-        max_total_bytes=max_total_bytes,
-        tuple_keys=tuple_keys,
-        bin_view=bin_view,
-        raw_depth=raw_depth,
-    )
+    return unpackb_with(stream.read(), options)

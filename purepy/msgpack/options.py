@@ -1,15 +1,151 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What options that are numbers may be: the same for every backend."""
+"""
+The options of packing and unpacking: each declared once, what those that are numbers may be, and the functions that
+take them.
+
+PyPy's JIT does not look through `**options` (0.50 us a call against 0.13), so each function has to name its keywords.
+They are generated from the declarations below, together with the test of whether a call has the defaults alone: name,
+type, default and order of an option stand nowhere else but in the stub for type checkers (`__init__.pyi`).
+"""
 
 from __future__ import annotations
 
 import operator
-from typing import Any, Final
+from collections import namedtuple
+from types import ModuleType
+from typing import Any, Callable, Final
+
+from purepy.msgpack.ext import ExtType
+
+
+def declare_packing(
+    *,
+    default: Callable[[Any], Any] | None = None,
+    use_single_float: bool = False,
+    autoreset: bool = True,
+    use_bin_type: bool = True,
+    strict_types: bool = False,
+    datetime: bool = False,
+    unicode_errors: str | None = None,
+    buf_size: int = 256 * 1024,
+    max_depth: int = 1024,
+    max_total_bytes: int = -1,
+    max_total_items: int = -1,
+    sort_keys: bool = False,
+    dataclass: bool = False,
+    date: bool = False,
+    uuid: bool = False,
+    enum: bool = False,
+    decimal: bool = False,
+    numpy: bool = False,
+) -> None:
+    """Declare the options of packing; `Packer` documents them."""
+
+
+def declare_unpacking(
+    *,
+    object_hook: Any = None,
+    list_hook: Any = None,
+    use_list: bool = True,
+    raw: bool = False,
+    timestamp: int = 0,
+    strict_map_key: bool = True,
+    unicode_errors: str | None = None,
+    object_pairs_hook: Any = None,
+    ext_hook: Any = ExtType,
+    max_str_len: int = -1,
+    max_bin_len: int = -1,
+    max_array_len: int = -1,
+    max_map_len: int = -1,
+    max_ext_len: int = -1,
+    max_depth: int = 1024,
+    max_total_items: int = -1,
+    max_total_bytes: int = -1,
+    tuple_keys: bool = False,
+    bin_view: bool = False,
+    raw_depth: int = -1,
+) -> None:
+    """Declare the options of unpacking; `Unpacker` documents them."""
+
+
+class Options:
+    """One set of options: `Values` is a named tuple of them all, `defaults` the one of the defaults."""
+
+    def __init__(self, name: str, declaration: Any) -> None:
+        declared: dict[str, Any] = declaration.__kwdefaults__
+        self.types = {key: value for key, value in declaration.__annotations__.items() if key in declared}
+        # its fields are not known here, which typing.NamedTuple would want
+        self.Values: Any = namedtuple(name, declared, defaults=declared.values())  # type: ignore[misc]  # noqa: PYI024
+        self.defaults: Any = self.Values()
+
+    def taken_by(self, plain: Callable[..., Any] | None = None) -> Callable[[Any], Any]:
+        """
+        Make a function that takes these options out of one with the keyword-only parameter `options`.
+
+        What comes out has the options as keywords in the place of `options`, and calls the function with their
+        values. Where all of them have their defaults, it calls `plain` instead, if there is one, without options.
+        """
+
+        def make(general: Any) -> Any:
+            names = self.defaults._fields
+            code = general.__code__
+            positional = code.co_varnames[: code.co_argcount]
+            own = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+            own = tuple(name for name in own if name != "options")
+            defaults = {
+                **dict(zip(positional[::-1], (general.__defaults__ or ())[::-1])),
+                **(general.__kwdefaults__ or {}),
+                **self.defaults._asdict(),
+            }
+            parameters = [
+                f"{name}=_defaults[{name!r}]" if name in defaults else name for name in positional + names + own
+            ]
+            parameters.insert(len(positional), "*")
+            passed = ", ".join([*positional, *(f"{name}={name}" for name in own)])
+            lines = [f"def {general.__name__}({', '.join(parameters)}):"]
+            if plain is not None:
+                lines += [f"    if {self._have_defaults()}:", f"        return _plain({passed})"]
+            lines.append(f"    return _general({passed}, options=_new(_Values, ({', '.join(names)})))")
+            # the dict of a module: names in it are constants for PyPy's JIT
+            module = ModuleType(general.__module__)
+            namespace = module.__dict__
+            namespace.update(
+                _Values=self.Values,
+                _defaults=defaults,
+                _general=general,
+                _new=tuple.__new__,
+                _plain=plain,
+                **{f"_default_{name}": value for name, value in self.defaults._asdict().items()},
+            )
+            exec("\n".join(lines), namespace)
+            made = namespace[general.__name__]
+            made.__doc__ = general.__doc__
+            made.__qualname__ = general.__qualname__
+            made.__annotations__ = {**general.__annotations__, **self.types}
+            made.__annotations__.pop("options", None)
+            return made
+
+        return make
+
+    def _have_defaults(self) -> str:
+        """Spell the test: equality for integers, identity for what there is one object of."""
+        tests = []
+        for name, value in self.defaults._asdict().items():
+            if type(value) is int:
+                tests.append(f"{name} == {value}")
+            else:
+                tests.append(f"{name} is {value if value in (None, True, False) else f'_default_{name}'}")
+        return " and ".join(tests)
+
+
+PACKING = Options("PackingOptions", declare_packing)
+UNPACKING = Options("UnpackingOptions", declare_unpacking)
+
 
 _LARGEST: Final = 2**63 - 1
 
 
-def size(value: Any) -> int:
+def as_size(value: Any) -> int:
     """Return an int of at most 64 bits, as the compiled backend takes it; TypeError and OverflowError for others."""
     value = operator.index(value)
     if not -_LARGEST - 1 <= value <= _LARGEST:
@@ -17,15 +153,15 @@ def size(value: Any) -> int:
     return int(value)
 
 
-def limit(value: Any, default: int) -> int:
+def as_limit(value: Any, default: int) -> int:
     """Return a limit, where -1 stands for `default`."""
-    length = size(value)
+    length = as_size(value)
     return default if length == -1 else length
 
 
-def depth(value: Any) -> int:
+def as_depth(value: Any) -> int:
     """Return how deep containers may nest."""
-    levels = size(value)
+    levels = as_size(value)
     if levels < 0:
         raise ValueError(f"max_depth must be 0 or more, not {levels}")
     return levels

@@ -5,35 +5,20 @@ from __future__ import annotations
 
 import operator
 from _thread import get_ident
-from typing import Any, Callable, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from purepy._jit import JIT
 from purepy._writing import write_all
 from purepy.errors import LimitError
-from purepy.msgpack import options
-from purepy.msgpack.conversions import conversion_flags
 from purepy.msgpack.encoder import Encoder, ext_header
 from purepy.msgpack.formats import MAX_LENGTH
+from purepy.msgpack.options import PACKING, as_size
 from purepy.msgpack.plain_writer import array_header, map_header
 
 _Bytes = bytes  # within Packer, bytes is a method
 
 
-DEFAULT_DEPTH: Final = 1024
-DEFAULT_BUFFER: Final = 256 * 1024
-PLAIN_ENCODER: Final = Encoder(
-    default=None,
-    use_single_float=False,
-    use_bin_type=True,
-    strict_types=False,
-    datetime=False,
-    unicode_errors=None,
-    max_depth=DEFAULT_DEPTH,
-    max_total_bytes=-1,
-    max_total_items=-1,
-    sort_keys=False,
-    conversions=0,
-)
+PLAIN_ENCODER: Final = Encoder(PACKING.defaults)
 """The encoder of the default options, which keeps nothing of what it packs."""
 
 
@@ -78,53 +63,17 @@ class Packer:
 
     _encoder_type: ClassVar[type[Encoder]] = Encoder
 
-    def __init__(
-        self,
-        *,
-        default: Callable[[Any], Any] | None = None,
-        use_single_float: bool = False,
-        autoreset: bool = True,
-        use_bin_type: bool = True,
-        strict_types: bool = False,
-        datetime: bool = False,
-        unicode_errors: str | None = None,
-        buf_size: int = 256 * 1024,
-        max_depth: int = 1024,
-        max_total_bytes: int = -1,
-        max_total_items: int = -1,
-        sort_keys: bool = False,
-        dataclass: bool = False,
-        date: bool = False,
-        uuid: bool = False,
-        enum: bool = False,
-        decimal: bool = False,
-        numpy: bool = False,
-        buffer: bytearray | None = None,
-    ) -> None:
-        if options.size(buf_size) < 0:
-            raise OverflowError("can't convert negative value to size_t")
+    @PACKING.taken_by()
+    def __init__(self, *, options: Any, buffer: bytearray | None = None) -> None:
+        _check_buf_size(options.buf_size)
         if buffer is not None and type(buffer) is not bytearray:
             raise TypeError(f"buffer must be a bytearray or None, not {type(buffer).__name__}")
         encoder: Encoder | None = getattr(self, "_encoder", None)
         if encoder is not None and encoder.hooked:
             self._check("__init__")
-        self._encoder = self._encoder_type(
-            default=default,
-            use_single_float=use_single_float,
-            use_bin_type=use_bin_type,
-            strict_types=strict_types,
-            datetime=datetime,
-            unicode_errors=unicode_errors,
-            max_depth=max_depth,
-            max_total_bytes=max_total_bytes,
-            max_total_items=max_total_items,
-            sort_keys=sort_keys,
-            conversions=conversion_flags(
-                dataclass=dataclass, date=date, uuid=uuid, enum=enum, decimal=decimal, numpy=numpy
-            ),
-        )
+        self._encoder = self._encoder_type(options)
         self._own = buffer is None
-        self._autoreset = bool(autoreset) and buffer is None
+        self._autoreset = bool(options.autoreset) and buffer is None
         self._buffer = bytearray() if buffer is None else buffer
 
     def _check(self, method: str) -> None:
@@ -236,147 +185,50 @@ def _length(size: int, kind: str) -> int:
     return size
 
 
-def packb(
-    o: Any,
-    *,
-    default: Callable[[Any], Any] | None = None,
-    use_single_float: bool = False,
-    autoreset: bool = True,
-    use_bin_type: bool = True,
-    strict_types: bool = False,
-    datetime: bool = False,
-    unicode_errors: str | None = None,
-    buf_size: int = 256 * 1024,
-    max_depth: int = 1024,
-    max_total_bytes: int = -1,
-    max_total_items: int = -1,
-    sort_keys: bool = False,
-    dataclass: bool = False,
-    date: bool = False,
-    uuid: bool = False,
-    enum: bool = False,
-    decimal: bool = False,
-    numpy: bool = False,
-) -> _Bytes:
+def _check_buf_size(size: int) -> None:
+    if as_size(size) < 0:
+        raise OverflowError("can't convert negative value to size_t")
+
+
+def packb_with(o: Any, options: Any, encoder_type: type[Encoder] = Encoder) -> Any:
+    """Do what `packb` does, with the values of its options."""
+    _check_buf_size(options.buf_size)
+    packed = encoder_type(options).encode(o)
+    return packed if options.autoreset else None
+
+
+# making a Packer or an Encoder costs more than packing a short message
+@PACKING.taken_by(plain=PLAIN_ENCODER.encode)
+def packb(o: Any, *, options: Any) -> _Bytes:
     """Return the packed form of an object (replaces `msgpack.packb`). Options and errors are those of Packer."""
-    if (
-        default is None
-        and autoreset
-        and use_bin_type
-        and unicode_errors is None
-        and max_depth == DEFAULT_DEPTH
-        and buf_size == DEFAULT_BUFFER
-        and max_total_bytes == max_total_items == -1
-        and not (use_single_float or strict_types or datetime or sort_keys)
-        and not (dataclass or date or uuid or enum or decimal or numpy)
-    ):
-        # making a Packer costs more than packing a short message
-        return PLAIN_ENCODER.encode(o)
-    return Packer(
-        default=default,
-        use_single_float=use_single_float,
-        autoreset=autoreset,
-        use_bin_type=use_bin_type,
-        strict_types=strict_types,
-        datetime=datetime,
-        unicode_errors=unicode_errors,
-        buf_size=buf_size,
-        max_depth=max_depth,
-        max_total_bytes=max_total_bytes,
-        max_total_items=max_total_items,
-        sort_keys=sort_keys,
-        dataclass=dataclass,
-        date=date,
-        uuid=uuid,
-        enum=enum,
-        decimal=decimal,
-        numpy=numpy,
-    ).pack(o)
+    packed: _Bytes = packb_with(o, options)
+    return packed
 
 
-def pack(
-    o: Any,
-    stream: Writable,
-    *,
-    default: Callable[[Any], Any] | None = None,
-    use_single_float: bool = False,
-    autoreset: bool = True,
-    use_bin_type: bool = True,
-    strict_types: bool = False,
-    datetime: bool = False,
-    unicode_errors: str | None = None,
-    buf_size: int = 256 * 1024,
-    max_depth: int = 1024,
-    max_total_bytes: int = -1,
-    max_total_items: int = -1,
-    sort_keys: bool = False,
-    dataclass: bool = False,
-    date: bool = False,
-    uuid: bool = False,
-    enum: bool = False,
-    decimal: bool = False,
-    numpy: bool = False,
-) -> None:
+@PACKING.taken_by()
+def pack(o: Any, stream: Writable, *, options: Any) -> None:
     """
     Pack an object and write it to a stream (replaces `msgpack.pack`).
 
     Options and errors are those of Packer; nothing is written if packing fails. A raw file that takes a part of the
     bytes is given the rest again; one that would block is a BlockingIOError.
     """
-    packed = packb(
-        o,
-        default=default,
-        use_single_float=use_single_float,
-        autoreset=autoreset,
-        use_bin_type=use_bin_type,
-        strict_types=strict_types,
-        datetime=datetime,
-        unicode_errors=unicode_errors,
-        buf_size=buf_size,
-        max_depth=max_depth,
-        max_total_bytes=max_total_bytes,
-        max_total_items=max_total_items,
-        sort_keys=sort_keys,
-        dataclass=dataclass,
-        date=date,
-        uuid=uuid,
-        enum=enum,
-        decimal=decimal,
-        numpy=numpy,
-    )
-    write_all(stream, packed)
+    write_all(stream, packb_with(o, options))
 
 
-def pack_into(
-    o: Any,
-    buffer: Any,
-    offset: int = 0,
-    *,
-    default: Callable[[Any], Any] | None = None,
-    use_single_float: bool = False,
-    autoreset: bool = True,
-    use_bin_type: bool = True,
-    strict_types: bool = False,
-    datetime: bool = False,
-    unicode_errors: str | None = None,
-    buf_size: int = 256 * 1024,
-    max_depth: int = 1024,
-    max_total_bytes: int = -1,
-    max_total_items: int = -1,
-    sort_keys: bool = False,
-    dataclass: bool = False,
-    date: bool = False,
-    uuid: bool = False,
-    enum: bool = False,
-    decimal: bool = False,
-    numpy: bool = False,
-) -> int:
+@PACKING.taken_by()
+def pack_into(o: Any, buffer: Any, offset: int = 0, *, options: Any) -> int:
     """
     Pack an object into a writable buffer, `offset` bytes from its start, and return the offset of its end.
 
     Writes all of it or nothing: ValueError tells how many bytes it needs if it does not fit. Options and errors are
     those of Packer (`autoreset` and `buf_size` mean nothing here).
     """
+    return pack_into_with(o, buffer, offset, options)
+
+
+def pack_into_with(o: Any, buffer: Any, offset: int, options: Any, encoder_type: type[Encoder] = Encoder) -> int:
+    """Do what `pack_into` does, with the values of its options."""
     # Views are released at once: on PyPy 8 the buffer could not be resized before the collector had come by.
     with memoryview(buffer) as view:
         if view.readonly:
@@ -384,28 +236,10 @@ def pack_into(
         if not view.c_contiguous:
             raise BufferError("pack_into needs a contiguous buffer")
         size = view.nbytes
-    offset = options.size(offset)
+    offset = as_size(offset)
     if not 0 <= offset <= size:
         raise ValueError(f"offset {offset} is outside of the buffer of {size} bytes")
-    packed = Packer(
-        default=default,
-        use_single_float=use_single_float,
-        use_bin_type=use_bin_type,
-        strict_types=strict_types,
-        datetime=datetime,
-        unicode_errors=unicode_errors,
-        buf_size=buf_size,
-        max_depth=max_depth,
-        max_total_bytes=max_total_bytes,
-        max_total_items=max_total_items,
-        sort_keys=sort_keys,
-        dataclass=dataclass,
-        date=date,
-        uuid=uuid,
-        enum=enum,
-        decimal=decimal,
-        numpy=numpy,
-    ).pack(o)
+    packed = encoder_type(options).encode(o)
     with memoryview(buffer) as view, view.cast("B") as room:
         if len(packed) > len(room) - offset:
             raise ValueError(

@@ -7,11 +7,11 @@ from _thread import allocate_lock
 from typing import Any, Callable, ClassVar, Final
 
 from purepy.errors import BufferFull, OutOfData
-from purepy.msgpack import options
 from purepy.msgpack.decoder import Decoder, at
-from purepy.msgpack.ext import ExtType, Raw
+from purepy.msgpack.ext import Raw
 from purepy.msgpack.formats import ARRAY, FAMILY, LENGTH_BYTES, LENGTHS, MAP
 from purepy.msgpack.oneshot import Readable, contiguous
+from purepy.msgpack.options import UNPACKING, as_size
 from purepy.msgpack.plain_reader import LENGTH_READERS
 from purepy.msgpack.skimmer import Skimmer
 
@@ -62,67 +62,28 @@ class Unpacker:
 
     _decoder_type: ClassVar[type[Decoder]] = Decoder
 
+    @UNPACKING.taken_by()
     def __init__(
         self,
         file_like: Readable | None = None,
         *,
         read_size: int = 0,
-        use_list: bool = True,
-        raw: bool = False,
-        timestamp: int = 0,
-        strict_map_key: bool = True,
-        object_hook: Any = None,
-        object_pairs_hook: Any = None,
-        list_hook: Any = None,
-        unicode_errors: str | None = None,
         max_buffer_size: int = 100 * 1024 * 1024,
-        ext_hook: Any = ExtType,
-        max_str_len: int = -1,
-        max_bin_len: int = -1,
-        max_array_len: int = -1,
-        max_map_len: int = -1,
-        max_ext_len: int = -1,
-        max_depth: int = 1024,
-        max_total_items: int = -1,
-        max_total_bytes: int = -1,
-        tuple_keys: bool = False,
-        bin_view: bool = False,
-        raw_depth: int = -1,
+        options: Any,
     ) -> None:
         lock = getattr(self, "_lock", None)
         if lock is not None and lock.locked():
             raise _busy("__init__")
         if file_like is not None and not callable(file_like.read):
             raise TypeError("`file_like.read` must be a callable.")
-        max_buffer_size = options.size(max_buffer_size)
-        read_size = options.size(read_size)
+        max_buffer_size = as_size(max_buffer_size)
+        read_size = as_size(read_size)
         if max_buffer_size < 0 or read_size < 0:
             raise ValueError("max_buffer_size and read_size must be 0 or more")
         max_buffer_size = max_buffer_size or _INT_MAX
         if read_size > max_buffer_size:
             raise ValueError("read_size should be less or equal to max_buffer_size")
-        self._decoder = self._decoder_type(
-            object_hook=object_hook,
-            object_pairs_hook=object_pairs_hook,
-            list_hook=list_hook,
-            ext_hook=ext_hook,
-            use_list=use_list,
-            raw=raw,
-            timestamp=timestamp,
-            strict_map_key=strict_map_key,
-            unicode_errors=unicode_errors,
-            max_str_len=options.limit(max_str_len, max_buffer_size),
-            max_bin_len=options.limit(max_bin_len, max_buffer_size),
-            max_array_len=options.limit(max_array_len, max_buffer_size),
-            max_map_len=options.limit(max_map_len, max_buffer_size // 2),
-            max_ext_len=options.limit(max_ext_len, max_buffer_size),
-            max_depth=max_depth,
-            max_total_items=max_total_items,
-            max_total_bytes=max_total_bytes,
-            tuple_keys=tuple_keys,
-            bin_view=bin_view,
-            raw_depth=raw_depth,
-        )
+        self._decoder = self._decoder_type(options, max_buffer_size, max_buffer_size)
         self._file = file_like
         self._read_size = read_size or min(max_buffer_size, _READ_SIZE)
         self._max_buffer_size = max_buffer_size
@@ -313,7 +274,7 @@ class Unpacker:
 
     def read_bytes(self, nbytes: int, /) -> bytes:
         """Return the next bytes of the stream as they are, fewer where it ends."""
-        nbytes = options.size(nbytes)
+        nbytes = as_size(nbytes)
         if nbytes < 0:
             raise ValueError("the number of bytes to read must be 0 or more")
         if not self._lock.acquire(False):

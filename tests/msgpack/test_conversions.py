@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from purepy.msgpack.conversions import NOT_CONVERTED, conversion_flags, convert
+from purepy.msgpack.conversions import ENUM, NOT_CONVERTED, UUID, convert
 from purepy.msgpack.ext import ExtType, Raw
 
 
@@ -136,9 +136,9 @@ def test_numpy(msgpack: ModuleType) -> None:
 
 def test_convert_without_flags() -> None:
     """The shared function converts what it is asked to, and tells otherwise."""
-    assert convert(conversion_flags(), uuid.UUID(int=1)) is NOT_CONVERTED
-    assert convert(conversion_flags(uuid=True), 5) is NOT_CONVERTED
-    assert convert(conversion_flags(enum=True, uuid=True), Colour.ID) == str(uuid.UUID(int=5))
+    assert convert(0, uuid.UUID(int=1)) is NOT_CONVERTED
+    assert convert(UUID, 5) is NOT_CONVERTED
+    assert convert(ENUM | UUID, Colour.ID) == str(uuid.UUID(int=5))
 
 
 # --- Raw ---------------------------------------------------------------------------------------------------------

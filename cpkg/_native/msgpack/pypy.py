@@ -9,7 +9,7 @@ not serve (hooks, seldom used options, and every error) is the pure codec's, so 
 
 from __future__ import annotations
 
-from typing import Any, Callable, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from cpkg._native._msgpack_ffi import ffi, lib
 from cpkg._native.msgpack import pypy_pack, pypy_unpack
@@ -38,7 +38,9 @@ from purepy.msgpack import (
 )
 from purepy.msgpack.encoder import Encoder
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
-from purepy.msgpack.packer import DEFAULT_BUFFER, DEFAULT_DEPTH
+from purepy.msgpack.oneshot import unpackb_from_with, unpackb_plain, unpackb_with
+from purepy.msgpack.options import PACKING, UNPACKING
+from purepy.msgpack.packer import pack_into_with, packb_with
 
 BACKEND = "native"
 LIBRARY_VERSION: str | None = "msgpack-c " + ffi.string(lib.cpkg_msgpack_version()).decode()
@@ -52,8 +54,8 @@ class _Encoder(Encoder):
 
     __slots__ = ("last_size", "smaller_size")
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
         # of the last message that did not fit into the room, and the smaller one of the last two: a builder of just the
         # right size is neither extended nor copied, and after one large message among small ones it is not large
         self.last_size = self.smaller_size = 0
@@ -71,19 +73,7 @@ class _Encoder(Encoder):
         return super().encode(obj)
 
 
-_PLAIN_ENCODER: Final = _Encoder(
-    default=None,
-    use_single_float=False,
-    use_bin_type=True,
-    strict_types=False,
-    datetime=False,
-    unicode_errors=None,
-    max_depth=DEFAULT_DEPTH,
-    max_total_bytes=-1,
-    max_total_items=-1,
-    sort_keys=False,
-    conversions=0,
-)
+_PLAIN_ENCODER: Final = _Encoder(PACKING.defaults)
 
 
 class Packer(pure.Packer):
@@ -95,153 +85,19 @@ class Packer(pure.Packer):
 Packer.__doc__ = pure.Packer.__doc__
 
 
-def packb(
-    o: Any,
-    *,
-    default: Callable[[Any], Any] | None = None,
-    use_single_float: bool = False,
-    autoreset: bool = True,
-    use_bin_type: bool = True,
-    strict_types: bool = False,
-    datetime: bool = False,
-    unicode_errors: str | None = None,
-    buf_size: int = 256 * 1024,
-    max_depth: int = 1024,
-    max_total_bytes: int = -1,
-    max_total_items: int = -1,
-    sort_keys: bool = False,
-    dataclass: bool = False,
-    date: bool = False,
-    uuid: bool = False,
-    enum: bool = False,
-    decimal: bool = False,
-    numpy: bool = False,
-) -> Any:
-    if (
-        default is None
-        and autoreset
-        and use_bin_type
-        and unicode_errors is None
-        and max_depth == DEFAULT_DEPTH
-        and buf_size == DEFAULT_BUFFER
-        and max_total_bytes == max_total_items == -1
-        and not (use_single_float or strict_types or datetime or sort_keys)
-        and not (dataclass or date or uuid or enum or decimal or numpy)
-    ):
-        return _PLAIN_ENCODER.encode(o)  # as the pure packb does, to spare short messages a Packer
-    return Packer(
-        default=default,
-        use_single_float=use_single_float,
-        autoreset=autoreset,
-        use_bin_type=use_bin_type,
-        strict_types=strict_types,
-        datetime=datetime,
-        unicode_errors=unicode_errors,
-        buf_size=buf_size,
-        max_depth=max_depth,
-        max_total_bytes=max_total_bytes,
-        max_total_items=max_total_items,
-        sort_keys=sort_keys,
-        dataclass=dataclass,
-        date=date,
-        uuid=uuid,
-        enum=enum,
-        decimal=decimal,
-        numpy=numpy,
-    ).pack(o)
+@PACKING.taken_by(plain=_PLAIN_ENCODER.encode)
+def packb(o: Any, *, options: Any) -> Any:
+    return packb_with(o, options, _Encoder)
 
 
-def pack(
-    o: Any,
-    stream: Any,
-    *,
-    default: Callable[[Any], Any] | None = None,
-    use_single_float: bool = False,
-    autoreset: bool = True,
-    use_bin_type: bool = True,
-    strict_types: bool = False,
-    datetime: bool = False,
-    unicode_errors: str | None = None,
-    buf_size: int = 256 * 1024,
-    max_depth: int = 1024,
-    max_total_bytes: int = -1,
-    max_total_items: int = -1,
-    sort_keys: bool = False,
-    dataclass: bool = False,
-    date: bool = False,
-    uuid: bool = False,
-    enum: bool = False,
-    decimal: bool = False,
-    numpy: bool = False,
-) -> None:
-    packed = packb(
-        o,
-        default=default,
-        use_single_float=use_single_float,
-        autoreset=autoreset,
-        use_bin_type=use_bin_type,
-        strict_types=strict_types,
-        datetime=datetime,
-        unicode_errors=unicode_errors,
-        buf_size=buf_size,
-        max_depth=max_depth,
-        max_total_bytes=max_total_bytes,
-        max_total_items=max_total_items,
-        sort_keys=sort_keys,
-        dataclass=dataclass,
-        date=date,
-        uuid=uuid,
-        enum=enum,
-        decimal=decimal,
-        numpy=numpy,
-    )
-    write_all(stream, packed)
+@PACKING.taken_by()
+def pack(o: Any, stream: Any, *, options: Any) -> None:
+    write_all(stream, packb_with(o, options, _Encoder))
 
 
-def pack_into(
-    o: Any,
-    buffer: Any,
-    offset: int = 0,
-    *,
-    default: Callable[[Any], Any] | None = None,
-    use_single_float: bool = False,
-    autoreset: bool = True,
-    use_bin_type: bool = True,
-    strict_types: bool = False,
-    datetime: bool = False,
-    unicode_errors: str | None = None,
-    buf_size: int = 256 * 1024,
-    max_depth: int = 1024,
-    max_total_bytes: int = -1,
-    max_total_items: int = -1,
-    sort_keys: bool = False,
-    dataclass: bool = False,
-    date: bool = False,
-    uuid: bool = False,
-    enum: bool = False,
-    decimal: bool = False,
-    numpy: bool = False,
-) -> int:
-    packed = Packer(
-        default=default,
-        use_single_float=use_single_float,
-        use_bin_type=use_bin_type,
-        strict_types=strict_types,
-        datetime=datetime,
-        unicode_errors=unicode_errors,
-        buf_size=buf_size,
-        max_depth=max_depth,
-        max_total_bytes=max_total_bytes,
-        max_total_items=max_total_items,
-        sort_keys=sort_keys,
-        dataclass=dataclass,
-        date=date,
-        uuid=uuid,
-        enum=enum,
-        decimal=decimal,
-        numpy=numpy,
-    ).pack(o)
-    return pure.pack_into(Raw(packed), buffer, offset)
+@PACKING.taken_by()
+def pack_into(o: Any, buffer: Any, offset: int = 0, *, options: Any) -> int:
+    return pack_into_with(o, buffer, offset, options, _Encoder)
 
 
 def _bytes(packed: Any) -> bytes | None:
@@ -255,209 +111,74 @@ def _bytes(packed: Any) -> bytes | None:
     return None
 
 
-def unpackb(
-    packed: Any,
-    *,
-    object_hook: Any = None,
-    list_hook: Any = None,
-    use_list: bool = True,
-    raw: bool = False,
-    timestamp: int = 0,
-    strict_map_key: bool = True,
-    unicode_errors: str | None = None,
-    object_pairs_hook: Any = None,
-    ext_hook: Any = ExtType,
-    max_str_len: int = -1,
-    max_bin_len: int = -1,
-    max_array_len: int = -1,
-    max_map_len: int = -1,
-    max_ext_len: int = -1,
-    max_depth: int = 1024,
-    max_total_items: int = -1,
-    max_total_bytes: int = -1,
-    tuple_keys: bool = False,
-    bin_view: bool = False,
-    raw_depth: int = -1,
-) -> Any:
+def _tape_options(options: Any) -> pypy_unpack.Options | None:
+    """Return what C checks for these options, or None if they are the pure codec's."""
     if (
-        object_hook is None
-        and object_pairs_hook is None
-        and list_hook is None
-        and unicode_errors is None
-        and ext_hook is ExtType
-        and use_list
-        and not raw
-        and not bin_view
-        and not tuple_keys
-        and max_total_items == max_total_bytes == raw_depth == -1
-        and (timestamp == 0 or timestamp == 1 or timestamp == 2 or timestamp == 3)
+        options.object_hook is None
+        and options.object_pairs_hook is None
+        and options.list_hook is None
+        and options.unicode_errors is None
+        and options.ext_hook is ExtType
+        and options.use_list
+        and not options.raw
+        and not options.bin_view
+        and not options.tuple_keys
+        and options.max_total_items == options.max_total_bytes == options.raw_depth == -1
+        and (options.timestamp == 0 or options.timestamp == 1 or options.timestamp == 2 or options.timestamp == 3)
     ):
-        data = _bytes(packed)
-        if data is not None and len(data) >= _SHORT:
-            options: pypy_unpack.Options | None = pypy_unpack.DEFAULT
-            if not (
-                strict_map_key
-                and max_depth == 1024
-                and max_str_len == max_bin_len == max_array_len == max_map_len == max_ext_len == -1
-            ):
-                options = pypy_unpack.make_options(
-                    strict_map_key, max_depth, max_str_len, max_bin_len, max_array_len, max_map_len, max_ext_len
-                )
-            if options is not None:
-                found = pypy_unpack.read(data, 0, options, timestamp)
-                if found is not None and found[1] == len(data):
-                    return found[0]
-    return pure.unpackb(
-        packed,
-        object_hook=object_hook,
-        list_hook=list_hook,
-        use_list=use_list,
-        raw=raw,
-        timestamp=timestamp,
-        strict_map_key=strict_map_key,
-        unicode_errors=unicode_errors,
-        object_pairs_hook=object_pairs_hook,
-        ext_hook=ext_hook,
-        max_str_len=max_str_len,
-        max_bin_len=max_bin_len,
-        max_array_len=max_array_len,
-        max_map_len=max_map_len,
-        max_ext_len=max_ext_len,
-        max_depth=max_depth,
-        max_total_items=max_total_items,
-        max_total_bytes=max_total_bytes,
-        tuple_keys=tuple_keys,
-        bin_view=bin_view,
-        raw_depth=raw_depth,
-    )
+        return pypy_unpack.make_options(options)
+    return None
 
 
-def unpackb_from(
-    buffer: Any,
-    offset: int = 0,
-    *,
-    object_hook: Any = None,
-    list_hook: Any = None,
-    use_list: bool = True,
-    raw: bool = False,
-    timestamp: int = 0,
-    strict_map_key: bool = True,
-    unicode_errors: str | None = None,
-    object_pairs_hook: Any = None,
-    ext_hook: Any = ExtType,
-    max_str_len: int = -1,
-    max_bin_len: int = -1,
-    max_array_len: int = -1,
-    max_map_len: int = -1,
-    max_ext_len: int = -1,
-    max_depth: int = 1024,
-    max_total_items: int = -1,
-    max_total_bytes: int = -1,
-    tuple_keys: bool = False,
-    bin_view: bool = False,
-    raw_depth: int = -1,
-) -> tuple[Any, int]:
-    if (
-        object_hook is None
-        and object_pairs_hook is None
-        and list_hook is None
-        and unicode_errors is None
-        and ext_hook is ExtType
-        and use_list
-        and not raw
-        and not bin_view
-        and not tuple_keys
-        and max_total_items == max_total_bytes == raw_depth == -1
-        and (timestamp == 0 or timestamp == 1 or timestamp == 2 or timestamp == 3)
-    ):
-        data = _bytes(buffer)
-        if data is not None and type(offset) is int and 0 <= offset <= len(data):
-            options: pypy_unpack.Options | None = pypy_unpack.DEFAULT
-            if not (
-                strict_map_key
-                and max_depth == 1024
-                and max_str_len == max_bin_len == max_array_len == max_map_len == max_ext_len == -1
-            ):
-                options = pypy_unpack.make_options(
-                    strict_map_key, max_depth, max_str_len, max_bin_len, max_array_len, max_map_len, max_ext_len
-                )
-            if options is not None:
-                found = pypy_unpack.read(data, offset, options, timestamp)
-                if found is not None:
-                    return found
-    return pure.unpackb_from(
-        buffer,
-        offset,
-        object_hook=object_hook,
-        list_hook=list_hook,
-        use_list=use_list,
-        raw=raw,
-        timestamp=timestamp,
-        strict_map_key=strict_map_key,
-        unicode_errors=unicode_errors,
-        object_pairs_hook=object_pairs_hook,
-        ext_hook=ext_hook,
-        max_str_len=max_str_len,
-        max_bin_len=max_bin_len,
-        max_array_len=max_array_len,
-        max_map_len=max_map_len,
-        max_ext_len=max_ext_len,
-        max_depth=max_depth,
-        max_total_items=max_total_items,
-        max_total_bytes=max_total_bytes,
-        tuple_keys=tuple_keys,
-        bin_view=bin_view,
-        raw_depth=raw_depth,
-    )
+def _unpackb_plain(packed: Any) -> Any:
+    data = _bytes(packed)
+    if data is not None and len(data) >= _SHORT:
+        found = pypy_unpack.read(data, 0, pypy_unpack.DEFAULT, 0)
+        if found is not None and found[1] == len(data):
+            return found[0]
+    return unpackb_plain(packed)
 
 
-def unpack(
-    stream: Any,
-    *,
-    object_hook: Any = None,
-    list_hook: Any = None,
-    use_list: bool = True,
-    raw: bool = False,
-    timestamp: int = 0,
-    strict_map_key: bool = True,
-    unicode_errors: str | None = None,
-    object_pairs_hook: Any = None,
-    ext_hook: Any = ExtType,
-    max_str_len: int = -1,
-    max_bin_len: int = -1,
-    max_array_len: int = -1,
-    max_map_len: int = -1,
-    max_ext_len: int = -1,
-    max_depth: int = 1024,
-    max_total_items: int = -1,
-    max_total_bytes: int = -1,
-    tuple_keys: bool = False,
-    bin_view: bool = False,
-    raw_depth: int = -1,
-) -> Any:
-    return unpackb(
-        stream.read(),
-        object_hook=object_hook,
-        list_hook=list_hook,
-        use_list=use_list,
-        raw=raw,
-        timestamp=timestamp,
-        strict_map_key=strict_map_key,
-        unicode_errors=unicode_errors,
-        object_pairs_hook=object_pairs_hook,
-        ext_hook=ext_hook,
-        max_str_len=max_str_len,
-        max_bin_len=max_bin_len,
-        max_array_len=max_array_len,
-        max_map_len=max_map_len,
-        max_ext_len=max_ext_len,
-        max_depth=max_depth,
-        max_total_items=max_total_items,
-        max_total_bytes=max_total_bytes,
-        tuple_keys=tuple_keys,
-        bin_view=bin_view,
-        raw_depth=raw_depth,
-    )
+def _unpackb_with(packed: Any, options: Any) -> Any:
+    data = _bytes(packed)
+    if data is not None and len(data) >= _SHORT:
+        checked = _tape_options(options)
+        if checked is not None:
+            found = pypy_unpack.read(data, 0, checked, options.timestamp)
+            if found is not None and found[1] == len(data):
+                return found[0]
+    return unpackb_with(packed, options)
+
+
+@UNPACKING.taken_by(plain=_unpackb_plain)
+def unpackb(packed: Any, *, options: Any) -> Any:
+    return _unpackb_with(packed, options)
+
+
+def _unpackb_from_plain(buffer: Any, offset: int) -> tuple[Any, int]:
+    data = _bytes(buffer)
+    if data is not None and type(offset) is int and 0 <= offset <= len(data):
+        found = pypy_unpack.read(data, offset, pypy_unpack.DEFAULT, 0)
+        if found is not None:
+            return found
+    return unpackb_from_with(buffer, offset, UNPACKING.defaults)
+
+
+@UNPACKING.taken_by(plain=_unpackb_from_plain)
+def unpackb_from(buffer: Any, offset: int = 0, *, options: Any) -> tuple[Any, int]:
+    data = _bytes(buffer)
+    if data is not None and type(offset) is int and 0 <= offset <= len(data):
+        checked = _tape_options(options)
+        if checked is not None:
+            found = pypy_unpack.read(data, offset, checked, options.timestamp)
+            if found is not None:
+                return found
+    return unpackb_from_with(buffer, offset, options)
+
+
+@UNPACKING.taken_by(plain=lambda stream: _unpackb_plain(stream.read()))
+def unpack(stream: Any, *, options: Any) -> Any:
+    return _unpackb_with(stream.read(), options)
 
 
 for _function in (packb, pack, pack_into, unpackb, unpackb_from, unpack):

@@ -58,22 +58,14 @@ class ScanningDecoder(Decoder):
         "waiting_size",
     )
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, options: Any, longest: int, most: int) -> None:
         self.expected = _ANY_SIZE  # how long the next message may well be, in bytes
         self.scanner: Any = None
-        super().__init__(**options)
-        self.timestamp_option: int = options["timestamp"]
+        super().__init__(options, longest, most)
+        self.timestamp_option: int = options.timestamp
         self.limits: pypy_unpack.Options | None = None
         if self.plain >= 0 and not self.tuple_keys and self.ext_hook is ExtType:
-            self.limits = pypy_unpack.make_options(
-                self.strict_map_key,
-                self.max_depth,
-                self.max_str_len,
-                self.max_bin_len,
-                self.max_array_len,
-                self.max_map_len,
-                self.max_ext_len,
-            )
+            self.limits = pypy_unpack.make_options(self)  # its own limits: -1 is resolved in them
 
     def reset(self) -> None:
         """Forget the message that is being read, if any."""

@@ -70,23 +70,22 @@ MAX_DEPTH: Final = 1024
 _LARGEST_LIMIT: Final = 2**62
 
 
-def make_options(strict_map_key: bool, *limits: int) -> Options | None:
-    """Return what C is to check, or None if it cannot check that: `limits` are those of `DEFAULT`, in order."""
+def make_options(options: Any) -> Options | None:
+    """Return what C is to check of the values of UNPACKING, or None if it cannot check that."""
+    limits = (
+        options.max_depth,
+        options.max_str_len,
+        options.max_bin_len,
+        options.max_array_len,
+        options.max_map_len,
+        options.max_ext_len,
+    )
     for limit in limits:
         if type(limit) is not int or not -1 <= limit <= _LARGEST_LIMIT:
             return None
-    max_depth, max_str_len, max_bin_len, max_array_len, max_map_len, max_ext_len = limits
-    if max_depth < 0:
+    if options.max_depth < 0:
         return None
-    return (
-        bool(strict_map_key),
-        min(max_depth, MAX_DEPTH),
-        max_str_len,
-        max_bin_len,
-        max_array_len,
-        max_map_len,
-        max_ext_len,
-    )
+    return (bool(options.strict_map_key), min(options.max_depth, MAX_DEPTH), *limits[1:])
 
 
 _unpack = ffi.unpack

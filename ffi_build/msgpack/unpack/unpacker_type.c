@@ -459,11 +459,7 @@ static PyObject *unpacker_tell(PyObject *object, PyObject *unused)
 
 static const char *cpkg_msgpack_unpacker_signature(void)
 {
-    return "(file_like=None, *, read_size=0, use_list=True, raw=False, timestamp=0, strict_map_key=True, "
-           "object_hook=None, object_pairs_hook=None, list_hook=None, unicode_errors=None, "
-           "max_buffer_size=104857600, ext_hook=ExtType, max_str_len=-1, max_bin_len=-1, max_array_len=-1, "
-           "max_map_len=-1, max_ext_len=-1, max_depth=1024, max_total_items=-1, max_total_bytes=-1, "
-           "tuple_keys=False, bin_view=False, raw_depth=-1)";
+    return "(file_like=None, *, " UNPACK_SIGNATURE ", read_size=0, max_buffer_size=104857600)";
 }
 
 static PyMethodDef unpacker_methods[] = {

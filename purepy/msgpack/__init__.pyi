@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+# Functions that are made from the declarations in options.py, as type checkers see them. The two TypedDicts repeat
+# names and types from there; a test compares them.
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any, TypedDict
+
+from typing_extensions import Unpack
+
+from purepy.errors import BufferFull as BufferFull
+from purepy.errors import CodecError as CodecError
+from purepy.errors import ExtraData as ExtraData
+from purepy.errors import FormatError as FormatError
+from purepy.errors import LimitError as LimitError
+from purepy.errors import OutOfData as OutOfData
+from purepy.errors import StackError as StackError
+from purepy.errors import TruncatedError as TruncatedError
+from purepy.errors import UnpackException as UnpackException
+from purepy.msgpack import packer, unpacker
+from purepy.msgpack.async_reading import AsyncReadable
+from purepy.msgpack.ext import ExtType as ExtType
+from purepy.msgpack.ext import Raw as Raw
+from purepy.msgpack.ext import Timestamp as Timestamp
+from purepy.msgpack.oneshot import Readable
+from purepy.msgpack.packer import Writable
+
+class _Packing(TypedDict, total=False):
+    default: Callable[[Any], Any] | None
+    use_single_float: bool
+    autoreset: bool
+    use_bin_type: bool
+    strict_types: bool
+    datetime: bool
+    unicode_errors: str | None
+    buf_size: int
+    max_depth: int
+    max_total_bytes: int
+    max_total_items: int
+    sort_keys: bool
+    dataclass: bool
+    date: bool
+    uuid: bool
+    enum: bool
+    decimal: bool
+    numpy: bool
+
+class _Unpacking(TypedDict, total=False):
+    object_hook: Any
+    list_hook: Any
+    use_list: bool
+    raw: bool
+    timestamp: int
+    strict_map_key: bool
+    unicode_errors: str | None
+    object_pairs_hook: Any
+    ext_hook: Any
+    max_str_len: int
+    max_bin_len: int
+    max_array_len: int
+    max_map_len: int
+    max_ext_len: int
+    max_depth: int
+    max_total_items: int
+    max_total_bytes: int
+    tuple_keys: bool
+    bin_view: bool
+    raw_depth: int
+
+BACKEND: str
+LIBRARY_VERSION: str | None
+version: tuple[int, int, int]
+__version__: str
+
+class Packer(packer.Packer):
+    def __init__(self, *, buffer: bytearray | None = ..., **options: Unpack[_Packing]) -> None: ...
+
+class Unpacker(unpacker.Unpacker):
+    def __init__(
+        self,
+        file_like: Readable | None = ...,
+        *,
+        read_size: int = ...,
+        max_buffer_size: int = ...,
+        **options: Unpack[_Unpacking],
+    ) -> None: ...
+
+def packb(o: Any, **options: Unpack[_Packing]) -> bytes: ...
+def pack(o: Any, stream: Writable, **options: Unpack[_Packing]) -> None: ...
+def pack_into(o: Any, buffer: Any, offset: int = ..., **options: Unpack[_Packing]) -> int: ...
+def unpackb(packed: Any, **options: Unpack[_Unpacking]) -> Any: ...
+def unpackb_from(buffer: Any, offset: int = ..., **options: Unpack[_Unpacking]) -> tuple[Any, int]: ...
+def unpack(stream: Readable, **options: Unpack[_Unpacking]) -> Any: ...
+def unpack_async(
+    reader: AsyncReadable, *, read_size: int = ..., **options: Unpack[_Unpacking]
+) -> AsyncIterator[Any]: ...
+
+dump = pack
+dumps = packb
+load = unpack
+loads = unpackb
+
+UnpackValueError = ValueError
+PackException = Exception
+PackValueError = ValueError
+PackOverflowError = OverflowError
+
+__all__ = [
+    "BufferFull",
+    "CodecError",
+    "ExtType",
+    "ExtraData",
+    "FormatError",
+    "LimitError",
+    "OutOfData",
+    "PackException",
+    "PackOverflowError",
+    "PackValueError",
+    "Packer",
+    "Raw",
+    "StackError",
+    "Timestamp",
+    "TruncatedError",
+    "UnpackException",
+    "UnpackValueError",
+    "Unpacker",
+    "__version__",
+    "dump",
+    "dumps",
+    "load",
+    "loads",
+    "pack",
+    "pack_into",
+    "packb",
+    "unpack",
+    "unpack_async",
+    "unpackb",
+    "unpackb_from",
+    "version",
+]

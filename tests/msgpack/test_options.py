@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of packing and unpacking are declared once: functions, signatures and the stub agree with that."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import purepy.msgpack
+from purepy.msgpack.options import PACKING, UNPACKING, Options
+
+STUB = Path(purepy.msgpack.__file__).with_suffix(".pyi")
+SETS = {"_Packing": PACKING, "_Unpacking": UNPACKING}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_stub_repeats_the_declaration(name: str) -> None:
+    """Type checkers see the names, types and order that are declared."""
+    tree = ast.parse(STUB.read_text(encoding="utf-8"))
+    found = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+    stubbed = {node.target.id: ast.unparse(node.annotation) for node in found.body if isinstance(node, ast.AnnAssign)}
+    assert list(stubbed.items()) == list(SETS[name].types.items())
+    assert list(stubbed) == list(SETS[name].defaults._fields)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        *((name, PACKING) for name in ("packb", "pack", "pack_into", "Packer")),
+        *((name, UNPACKING) for name in ("unpackb", "unpackb_from", "unpack", "Unpacker")),
+    ],
+)
+def test_every_function_takes_every_option(msgpack: ModuleType, name: str, options: Options) -> None:
+    """Each function and type has all options as keywords, with the declared defaults."""
+    parameters = inspect.signature(getattr(msgpack, name)).parameters
+    for option, default in options.defaults._asdict().items():
+        assert parameters[option].kind is inspect.Parameter.KEYWORD_ONLY
+        assert parameters[option].default == default
+
+
+def test_what_is_made_looks_like_what_was_written() -> None:
+    """Name, module, documentation, annotations and parameters are those of the function, with the options in place."""
+    calls: list[Any] = []
+
+    def plain(first: int, second: int, *, own: str) -> None:
+        calls.append(("plain", first, second, own))
+
+    def general(first: int, second: int = 2, *, own: str = "x", options: Any) -> None:
+        """Do something."""
+        calls.append(("general", first, second, own, options))
+
+    made = PACKING.taken_by(plain)(general)
+    assert (made.__name__, made.__module__, made.__doc__) == ("general", __name__, "Do something.")
+    names = list(inspect.signature(made).parameters)
+    assert names == ["first", "second", *PACKING.defaults._fields, "own"]
+    assert made.__annotations__["first"] == "int"
+    assert made.__annotations__["max_depth"] == "int"
+    made(1)
+    made(1, own="y")
+    made(1, 3, max_depth=1024)  # a default that is given is still the default
+    made(1, own="z", max_depth=5, uuid=1)
+    assert calls[:3] == [("plain", 1, 2, "x"), ("plain", 1, 2, "y"), ("plain", 1, 3, "x")]
+    assert calls[3] == ("general", 1, 2, "z", PACKING.Values(max_depth=5, uuid=1))
+    with pytest.raises(TypeError):
+        made(1, 2, 3)
+    with pytest.raises(TypeError):
+        made(1, no_such_option=1)
