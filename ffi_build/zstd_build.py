@@ -3,8 +3,9 @@
 Describe the two modules that reach libzstd: compiled (API mode) and through dlopen (ABI mode).
 
 Both share one cdef, zstd/cdef.h. The compiled module has zstd/module.c besides, with the functions that
-zstd/compiled_cdef.h declares: on CPython they put builtin functions into a module, because crossing cffi costs more
-than compressing a short message. Importing this file must never fail: setuptools runs it for every command.
+zstd/compiled_cdef.h declares, and on CPython those of zstd/cpython_cdef.h: they put builtin functions into a module,
+because crossing cffi costs more than compressing a short message. Importing this file must never fail: setuptools
+runs it for every command.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ _arguments["include_dirs"].insert(0, f"{HERE.name}/{PARTS.name}")
 ffibuilder = FFI()
 ffibuilder.cdef(_text("cdef.h"))
 ffibuilder.cdef(_text("compiled_cdef.h"))
+if sys.implementation.name == "cpython":
+    ffibuilder.cdef(_text("cpython_cdef.h"))
 ffibuilder.set_source(
     "cpkg._native._zstd_ffi",
     _text("module.c"),

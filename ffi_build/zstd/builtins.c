@@ -12,6 +12,7 @@
 #include <Python.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <structmember.h>
 
@@ -60,7 +61,7 @@ static void kept_setup(void)
     kept_ready = pthread_key_create(&kept_key, kept_free) == 0;
 }
 
-/* Return this thread's slots, or NULL with MemoryError set. */
+/* Return this thread's slots, or NULL if there is no memory for them. */
 static Kept *kept_here(void)
 {
     Kept *kept = pthread_getspecific(kept_key);
@@ -68,14 +69,13 @@ static Kept *kept_here(void)
         kept = calloc(1, sizeof *kept);
         if (kept == NULL || pthread_setspecific(kept_key, kept) != 0) {
             free(kept);
-            PyErr_NoMemory();
             return NULL;
         }
     }
     return kept;
 }
 
-/* Return a context without parameters, or NULL with MemoryError set. */
+/* Return a context without parameters, or NULL if there is no memory for one. */
 static ZSTD_CCtx *take_cctx(Kept *kept)
 {
     ZSTD_CCtx *cctx = kept->cctx;
@@ -84,13 +84,7 @@ static ZSTD_CCtx *take_cctx(Kept *kept)
         ZSTD_freeCCtx(cctx);
         cctx = NULL;
     }
-    if (cctx == NULL) {
-        cctx = ZSTD_createCCtx();
-        if (cctx == NULL) {
-            PyErr_NoMemory();
-        }
-    }
-    return cctx;
+    return cctx != NULL ? cctx : ZSTD_createCCtx();
 }
 
 /* Keep a context, or free it; `result` is libzstd's of the call that it was taken for. */
@@ -104,17 +98,12 @@ static void give_cctx(Kept *kept, ZSTD_CCtx *cctx, size_t result)
     }
 }
 
+/* Return a context without parameters, or NULL if there is no memory for one. */
 static ZSTD_DCtx *take_dctx(Kept *kept)
 {
     ZSTD_DCtx *dctx = kept->dctx;
     kept->dctx = NULL;
-    if (dctx == NULL) {
-        dctx = ZSTD_createDCtx();
-        if (dctx == NULL) {
-            PyErr_NoMemory();
-        }
-    }
-    return dctx;
+    return dctx != NULL ? dctx : ZSTD_createDCtx();
 }
 
 /* Keep a context, or free it; `result` is libzstd's of the call that it was taken for. */
@@ -128,17 +117,12 @@ static void give_dctx(Kept *kept, ZSTD_DCtx *dctx, size_t result)
     }
 }
 
+/* Return memory of SCRATCH_SIZE bytes, or NULL if there is none. */
 static char *take_scratch(Kept *kept)
 {
     char *scratch = kept->scratch;
     kept->scratch = NULL;
-    if (scratch == NULL) {
-        scratch = malloc(SCRATCH_SIZE);
-        if (scratch == NULL) {
-            PyErr_NoMemory();
-        }
-    }
-    return scratch;
+    return scratch != NULL ? scratch : malloc(SCRATCH_SIZE);
 }
 
 static void give_scratch(Kept *kept, char *scratch)
@@ -148,6 +132,45 @@ static void give_scratch(Kept *kept, char *scratch)
     }
     else {
         free(scratch);
+    }
+}
+
+/*
+ * Take and give contexts for Python code, which reaches them through cffi: these run without the GIL and touch nothing
+ * of the interpreter's.
+ */
+static ZSTD_CCtx *cpkg_take_cctx(void)
+{
+    Kept *kept = kept_here();
+    return kept != NULL ? take_cctx(kept) : NULL;
+}
+
+static ZSTD_DCtx *cpkg_take_dctx(void)
+{
+    Kept *kept = kept_here();
+    return kept != NULL ? take_dctx(kept) : NULL;
+}
+
+/* Reset at once what Python code may have set: dictionaries are pointers into memory that it is about to free. */
+static void cpkg_give_cctx(ZSTD_CCtx *cctx)
+{
+    Kept *kept = kept_here();
+    if (kept != NULL) {
+        give_cctx(kept, cctx, ZSTD_CCtx_reset(cctx, ZSTD_reset_session_and_parameters));
+    }
+    else {
+        ZSTD_freeCCtx(cctx);
+    }
+}
+
+static void cpkg_give_dctx(ZSTD_DCtx *dctx)
+{
+    Kept *kept = kept_here();
+    if (kept != NULL) {
+        give_dctx(kept, dctx, ZSTD_DCtx_reset(dctx, ZSTD_reset_session_and_parameters));
+    }
+    else {
+        ZSTD_freeDCtx(dctx);
     }
 }
 
@@ -181,6 +204,7 @@ static int output_begin(Output *out, size_t expected, size_t limit)
     memset(out, 0, sizeof *out);
     out->kept = kept_here();
     if (out->kept == NULL) {
+        PyErr_NoMemory();
         return -1;
     }
     out->limit = limit;
@@ -189,6 +213,7 @@ static int output_begin(Output *out, size_t expected, size_t limit)
     }
     out->scratch = take_scratch(out->kept);
     if (out->scratch == NULL) {
+        PyErr_NoMemory();
         return -1;
     }
     out->buffer.dst = out->scratch;
@@ -630,6 +655,7 @@ static PyObject *builtin_compress(PyObject *module, PyObject *const *args, Py_ss
     }
     ZSTD_CCtx *cctx = take_cctx(out.kept);
     if (cctx == NULL) {
+        PyErr_NoMemory();
         output_abandon(&out);
         goto done;
     }
@@ -713,6 +739,7 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
     }
     ZSTD_DCtx *dctx = take_dctx(out.kept);
     if (dctx == NULL) {
+        PyErr_NoMemory();
         output_abandon(&out);
         goto done;
     }
@@ -1057,39 +1084,67 @@ static int add_type(PyObject *module, const char *name, PyType_Spec *spec)
     return result;
 }
 
-/*
- * Add the builtins to a module, which must have `_slow_compress` and `_slow_decompress`; return 0, or -1 on failure.
- *
- * cffi calls this without the GIL and cannot pass an exception on.
- */
-static int cpkg_add_builtins(void *target)
+/* Add the builtins to a module, which must have `_slow_compress` and `_slow_decompress`; return 0, or -1 with an
+ * exception set. */
+static int add_builtins(PyObject *module)
 {
-    PyObject *module = target;
-    int result = -1;
-    PyGILState_STATE state = PyGILState_Ensure();
     pthread_once(&kept_once, kept_setup);
-    PyObject *name = kept_ready ? PyModule_GetNameObject(module) : NULL;
-    if (name != NULL) {
-        result = 0;
-        for (PyMethodDef *method = builtins; method->ml_name != NULL && result == 0; method++) {
-            PyObject *function = PyCFunction_NewEx(method, module, name);
-            if (function == NULL || PyObject_SetAttrString(module, method->ml_name, function) < 0) {
-                result = -1;
-            }
-            Py_XDECREF(function);
-        }
-        Py_DECREF(name);
-        if (result == 0) {
-            result = add_type(module, "_WriteBuffer", &write_buffer_spec);
-        }
-#ifndef Py_GIL_DISABLED
-        if (result == 0) {
-            result = add_type(module, "_LineBuffer", &line_buffer_spec);
-        }
-#endif
+    if (!kept_ready) {
+        PyErr_SetString(PyExc_OSError, "no thread-specific storage is left for the contexts that threads keep");
+        return -1;
     }
-    if (PyErr_Occurred()) {
-        PyErr_Clear();
+    PyObject *name = PyModule_GetNameObject(module);
+    if (name == NULL) {
+        return -1;
+    }
+    int result = 0;
+    for (PyMethodDef *method = builtins; method->ml_name != NULL && result == 0; method++) {
+        PyObject *function = PyCFunction_NewEx(method, module, name);
+        result = function == NULL ? -1 : PyObject_SetAttrString(module, method->ml_name, function);
+        Py_XDECREF(function);
+    }
+    Py_DECREF(name);
+    if (result == 0) {
+        result = add_type(module, "_WriteBuffer", &write_buffer_spec);
+    }
+#ifndef Py_GIL_DISABLED
+    if (result == 0) {
+        result = add_type(module, "_LineBuffer", &line_buffer_spec);
+    }
+#endif
+    return result;
+}
+
+/* The text of the exception that the last cpkg_add_builtins() failed with. */
+static char set_up_error[256];
+
+static const char *cpkg_builtins_error(void)
+{
+    return set_up_error;
+}
+
+/* Keep the text of the exception that is set, and clear it: cffi, which calls this, cannot pass one on. */
+static void keep_set_up_error(void)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *text = value != NULL ? PyObject_Str(value) : NULL;
+    const char *utf8 = text != NULL ? PyUnicode_AsUTF8(text) : NULL;
+    snprintf(set_up_error, sizeof set_up_error, "%s", utf8 != NULL ? utf8 : "an exception without a text");
+    PyErr_Clear();
+    Py_XDECREF(text);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+}
+
+/* Do what add_builtins() does for cffi, which calls this without the GIL; if it fails cpkg_builtins_error() says why. */
+static int cpkg_add_builtins(void *module)
+{
+    PyGILState_STATE state = PyGILState_Ensure();
+    int result = add_builtins(module);
+    if (result < 0) {
+        keep_set_up_error();
     }
     PyGILState_Release(state);
     return result;

@@ -41,14 +41,6 @@ static void cpkg_advise_huge_pages(void *start, size_t size)
 #endif
 }
 
-#ifdef PYPY_VERSION
-
-static int cpkg_add_builtins(void *target)
-{
-    (void)target;
-    return 0;
-}
-
-#else
+#ifndef PYPY_VERSION
 #include "builtins.c"
 #endif

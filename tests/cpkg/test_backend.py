@@ -10,6 +10,7 @@ import sys
 from types import ModuleType
 
 import pytest
+from backends import available
 
 import cpkg
 from cpkg import _backend
@@ -165,3 +166,39 @@ def test_without_a_compiler() -> None:
     if sys.implementation.name == "cpython":
         assert "libmsgpack-dev" in str(report["msgpack"].faster)
     assert "libzstd-dev" in str(report["zstd"].faster)
+
+
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="only CPython has builtins")
+@pytest.mark.skipif("native" not in available("zstd"), reason="needs the native module")
+def test_builtins_that_cannot_be_set_up_say_why() -> None:
+    code = """
+import importlib.machinery, importlib.util, sys, types
+import cpkg
+
+class Refusing(types.ModuleType):
+    def __setattr__(self, name, value):
+        if name == "_WriteBuffer":
+            raise RuntimeError("no place for a _WriteBuffer")
+        super().__setattr__(name, value)
+
+class Loader(importlib.machinery.SourceFileLoader):
+    def create_module(self, spec):
+        return Refusing(spec.name)
+
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name != "cpkg._native.zstd.compiled":
+            return None
+        found = importlib.machinery.PathFinder.find_spec(name, path)
+        return importlib.util.spec_from_file_location(name, found.origin, loader=Loader(name, found.origin))
+
+sys.meta_path.insert(0, Finder)
+info = cpkg.backend_info()["zstd"]
+print(info.backend, info.reason)
+"""
+    result = python(code)
+    assert result.returncode == 0, result.stderr
+    backend, _, reason = result.stdout.partition(" ")
+    assert backend != "native"
+    assert "no place for a _WriteBuffer" in reason

@@ -36,7 +36,30 @@ class _CompiledLibrary(Library):
 
 
 class _BuiltinLibrary(_CompiledLibrary):
-    """The same on CPython: builtins do the work, and take a context by its address."""
+    """The same on CPython: builtins do the work, given a context's address, and share what contexts a thread keeps."""
+
+    def take_cctx(self) -> Any:
+        cctx = lib.cpkg_take_cctx()
+        if not cctx:
+            raise MemoryError("libzstd cannot make a compression context")
+        return ffi.gc(cctx, lib.ZSTD_freeCCtx)
+
+    def give_cctx(self, cctx: Any, workers: bool = False, told: int | None = None) -> None:
+        if workers:
+            self.drop(cctx)
+        else:
+            ffi.gc(cctx, None)  # it is the slot's from here on
+            lib.cpkg_give_cctx(cctx)
+
+    def take_dctx(self) -> Any:
+        dctx = lib.cpkg_take_dctx()
+        if not dctx:
+            raise MemoryError("libzstd cannot make a decompression context")
+        return ffi.gc(dctx, lib.ZSTD_freeDCtx)
+
+    def give_dctx(self, dctx: Any, told: int | None = None) -> None:
+        ffi.gc(dctx, None)
+        lib.cpkg_give_dctx(dctx)
 
     def handle(self, context: Any) -> Any:
         return int(ffi.cast("uintptr_t", context))
@@ -50,7 +73,8 @@ decompress = _slow_decompress = codec.decompress
 if _has_builtins:
     # replaces compress and decompress above
     if lib.cpkg_add_builtins(ffi.cast("void *", id(sys.modules[__name__]))) != 0:
-        raise ImportError("the builtin functions of cpkg._native._zstd_ffi cannot be set up")
+        reason = ffi.string(lib.cpkg_builtins_error()).decode("utf-8", "replace")
+        raise ImportError(f"the builtin functions of cpkg._native._zstd_ffi cannot be set up: {reason}")
     for _name in ("stream_compress", "stream_decompress", "stream_decompress_into"):
         setattr(codec.library, _name, globals()["_" + _name])
 
