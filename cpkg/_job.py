@@ -22,6 +22,7 @@ from cpkg._files import Path, replacing
 from purepy._writing import write_all
 from purepy.errors import CodecError, FormatError, LimitError, TruncatedError
 from purepy.msgpack.weigher import HEAVIEST
+from purepy.zstd_format import MAGIC, is_frame
 
 Compress = Union[bool, Literal["auto"]]
 
@@ -43,9 +44,6 @@ DEFAULT_WINDOW: Final = 2**27
 # Left alone, a limit of length would be what the whole message could hold, and a message that is cut would be told to
 # exceed it. No header can declare more than this.
 _ANY_LENGTH: Final = 2**32 - 1
-
-FRAME_MAGIC: Final = b"\x28\xb5\x2f\xfd"
-SKIPPABLE_MAGIC_TAIL: Final = b"\x2a\x4d\x18"
 
 
 class Codecs:
@@ -309,15 +307,9 @@ def decompress(codecs: Codecs, data: Any, max_output_size: int | None) -> Any:
         return codecs.zstd.decompress(data, options={parameter: window_log}, max_output_size=limit)
     if max_output_size is not None and 0 <= max_output_size < size:
         raise LimitError(f"a message of {size} bytes exceeds max_output_size={max_output_size}")
-    if 1 < size < 4 and FRAME_MAGIC.startswith(bytes(data)):
+    if 1 < size < 4 and MAGIC.startswith(bytes(data)):
         raise _truncated(f"the data ends inside the magic number of a Zstandard frame, after {size} bytes", 0)
     return data
-
-
-def is_frame(data: bytes) -> bool:
-    """Return whether `data` starts with a Zstandard frame or a skippable frame."""
-    head = bytes(data[:4])
-    return head == FRAME_MAGIC or (head[1:] == SKIPPABLE_MAGIC_TAIL and 0x50 <= head[0] <= 0x5F)
 
 
 def _as_bytes(data: Any) -> Any:

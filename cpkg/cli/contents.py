@@ -12,16 +12,15 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Final
 
 from cpkg import _backend
-from cpkg._job import FRAME_MAGIC, is_frame
 from purepy.errors import CodecError, ZstdError
 from purepy.msgpack.formats import ARRAY, BIN, EXT, FAMILY, IMMEDIATE, INVALID, LENGTH_BYTES, LENGTHS, MAP, NUMBER, STR
-from purepy.zstd.decoder import block
-from purepy.zstd.decoder.frame import CHECKSUM_SIZE, read_header
+from purepy.zstd.decoder.block import read_block_header
+from purepy.zstd.decoder.frame import read_header
+from purepy.zstd_format import BLOCK_HEADER_SIZE, CHECKSUM_SIZE, HEADER_SIZE_MAX, MAGIC, RLE, is_frame
 
 SHOWN_FRAMES: Final = 8
 """So many frames are kept with their details; a file can have one per hundred bytes."""
 _READ: Final = 64 * 1024
-_LONGEST_HEADER: Final = 18  # of a frame, with the magic number
 
 _NAMES: Final = {
     IMMEDIATE: "integer",
@@ -86,7 +85,7 @@ def inspect_file(file: BinaryIO) -> Summary:
         raise DamagedError("the file is empty", summary)
     head = file.read(_READ)
     if not is_frame(head):
-        if size > 1 and FRAME_MAGIC.startswith(head):
+        if size > 1 and MAGIC.startswith(head):
             raise DamagedError("ends inside the magic number of a Zstandard frame", summary)
         summary.content = size
         _describe(head, size, summary)
@@ -124,7 +123,7 @@ def _walk(file: BinaryIO, summary: Summary) -> None:
 def _frame(file: BinaryIO, offset: int) -> Frame | None:
     """Return the frame at an offset, or None if the file ends before its last block begins."""
     file.seek(offset)
-    head = file.read(_LONGEST_HEADER)
+    head = file.read(HEADER_SIZE_MAX)
     header = read_header(head, 0, len(head), offset)
     if isinstance(header, int):
         return None
@@ -136,11 +135,11 @@ def _frame(file: BinaryIO, offset: int) -> Frame | None:
     last = False
     while not last:
         file.seek(offset + position)
-        head = file.read(block.HEADER_SIZE)
-        if len(head) < block.HEADER_SIZE:
+        head = file.read(BLOCK_HEADER_SIZE)
+        if len(head) < BLOCK_HEADER_SIZE:
             return None
-        last, kind, length = block.read_block_header(head, 0, offset + position)
-        position += block.HEADER_SIZE + (1 if kind == block.RLE else length)
+        last, kind, length = read_block_header(head, 0, offset + position)
+        position += BLOCK_HEADER_SIZE + (1 if kind == RLE else length)
         blocks += 1
     return Frame(
         offset,

@@ -26,6 +26,7 @@ except ImportError as exc:
 
 from cpkg import _job, msgpack, zstd
 from purepy.errors import ZstdError
+from purepy.zstd_format import frame_window
 
 __all__ = ["MsgpackSerializer", "ZstdCompressor"]
 
@@ -66,18 +67,6 @@ _LEVELS = (1, 2, 3, 5, 7, 9, 12, 16, 19)
 
 # 8 MiB: what libzstd writes at the levels above never needs more.
 _WINDOW_LOG_MAX = 23
-
-
-def _window_log(frame: bytes) -> int:
-    """
-    Give the window that a whole frame declares, rounded up to a power of two (RFC 8878, 3.1.1.1.2).
-
-    A frame of a single segment declares none: its window is its content, which the limit bounds. Options make
-    decompressing a small token several times slower, so they are given only where this says that they matter.
-    """
-    if frame[4] & 0x20:
-        return 0
-    return 10 + (frame[5] >> 3) + (frame[5] & 7 > 0)
 
 
 class ZstdCompressor(CompressorInterface):
@@ -123,7 +112,9 @@ class ZstdCompressor(CompressorInterface):
             error = ZstdError(f"expected one Zstandard frame, found {len(data) - size} bytes after it")
             error.offset = size
             raise error
-        if _window_log(data) <= _WINDOW_LOG_MAX:
+        # The window of a single segment is its content, which the limit bounds. Options make decompressing a small
+        # token several times slower, so they are given only where they matter.
+        if frame_window(data, 0, 0) <= 1 << _WINDOW_LOG_MAX:
             return zstd.decompress(data, max_output_size=self._limit)
         options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG_MAX}
         return zstd.decompress(data, options=options, max_output_size=self._limit)

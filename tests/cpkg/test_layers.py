@@ -34,6 +34,20 @@ THIRD_PARTY = {
 }
 
 
+# The rooms of the pure Zstandard codec: what each imports from the others.
+ROOMS = {
+    "purepy.zstd.common": (),
+    "purepy.zstd.decoder": ("purepy.zstd.common",),
+    "purepy.zstd.encoder": ("purepy.zstd.common",),
+}
+# Reading the tables of a dictionary is the decoder's work, whoever uses them.
+DOORS = {("purepy.zstd.encoder.dictionary", "purepy.zstd.decoder.dictionary.load_dictionary")}
+
+
+def room(module: str) -> str | None:
+    return next((name for name in ROOMS if module == name or module.startswith(name + ".")), None)
+
+
 def level(module: str) -> int:
     """Return the layer of a module of ours by its longest prefix, or -1 for anybody else's."""
     found = [
@@ -88,6 +102,20 @@ def test_third_parties_stay_in_their_layer(module: str, path: Path) -> None:
     for name in imports(module, path):
         home = THIRD_PARTY.get(name.partition(".")[0])
         assert home is None or level(module) == level(home), f"{module} imports {name}"
+
+
+@EACH_FILE
+def test_rooms_of_zstd(module: str, path: Path) -> None:
+    """Decoder and encoder use what they have in common, which knows neither, and not each other."""
+    inside = room(module)
+    if inside is None:
+        return
+    wrong = [
+        name
+        for name in imports(module, path)
+        if room(name) not in (None, inside, *ROOMS[inside]) and (module, name) not in DOORS
+    ]
+    assert wrong == []
 
 
 def test_a_wrong_import_is_seen(tmp_path: Path) -> None:

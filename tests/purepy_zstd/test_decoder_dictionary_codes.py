@@ -11,15 +11,16 @@ from zstd_frames import bitstream, block, coded_literals, forward_bits, header, 
 from zstd_oracle import libzstd
 
 from purepy.errors import ZstdError
-from purepy.zstd.common.zdict import MAGIC, ZstdDict
+from purepy.zstd.common.zdict import ZstdDict
 from purepy.zstd.encoder.huffman import HuffmanTable, code_lengths
+from purepy.zstd_format import DICTIONARY_MAGIC
 
 TABLE = forward_bits((0, 4), (17, 5), (31, 5))
 REPEATS = b"".join(number.to_bytes(4, "little") for number in (1, 4, 8))
 # Of all 256 symbols: encoders before libzstd 1.5.6 take no tree of fewer.
 CODE = HuffmanTable(code_lengths([1 + (1 << 20 >> symbol) for symbol in range(256)], 12))
 TREE = CODE.description or b""
-DICTIONARY = ZstdDict(MAGIC + (77).to_bytes(4, "little") + TREE + TABLE * 3 + REPEATS + bytes(range(40)) * 3)
+DICTIONARY = ZstdDict(DICTIONARY_MAGIC + (77).to_bytes(4, "little") + TREE + TABLE * 3 + REPEATS + bytes(range(40)) * 3)
 
 
 def literals(size: int, seed: int) -> bytes:
@@ -75,7 +76,7 @@ def test_a_frame_has_no_such_tree(codec: ModuleType) -> None:
 
 
 def test_a_dictionary_that_is_corrupt_says_so_to_who_compresses(codec: ModuleType) -> None:
-    corrupt = ZstdDict(MAGIC + (77).to_bytes(4, "little") + weights(13) + bytes(40))
+    corrupt = ZstdDict(DICTIONARY_MAGIC + (77).to_bytes(4, "little") + weights(13) + bytes(40))
     for call in (codec.compress, codec.decompress):
         with pytest.raises(
             ZstdError, match=r"^Unable to load the Zstandard dictionary: Dictionary is corrupted: "

@@ -9,7 +9,7 @@ from math import log2
 import pytest
 
 from purepy.zstd import CompressionParameter, ZstdCompressor, ZstdDict, compress, decompress
-from purepy.zstd.common.fse_tables import read_distribution
+from purepy.zstd.decoder.fse import read_distribution
 from purepy.zstd.encoder import fse, huffman
 from purepy.zstd.encoder.levels import MatchParameters, parameters_for
 from purepy.zstd.encoder.matchfinders import make_match_finder

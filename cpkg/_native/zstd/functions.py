@@ -16,14 +16,11 @@ from typing import Any
 from cpkg._native import buffers
 from cpkg._native.buffers import Bytes
 from cpkg._native.zstd.library import (
-    BLOCK_MAX,
     LEVEL_KEY,
-    MAGIC,
     RESET_ALL,
     SOURCE_SIZE_WRONG,
     WORKERS_KEY,
     Library,
-    window_size,
 )
 from purepy.errors import ZstdError, ZstdLimitError
 from purepy.zstd.common.parameters import (
@@ -43,14 +40,20 @@ from purepy.zstd.common.zdict import (
     can_train,
     parse_dict_argument,
 )
+from purepy.zstd_format import (
+    BLOCK_SIZE_MAX,
+    ERROR_SIZE,
+    MAGIC,
+    UNKNOWN_SIZE,
+    content_size_max,
+    frame_window,
+    is_trusted,
+    trusted_hint,
+)
 
 TRUNCATED = "Compressed data ended before the end-of-stream marker was reached"
 CANNOT_COMPRESS = "Unable to compress Zstandard data"
 CANNOT_DECOMPRESS = "Unable to decompress Zstandard data"
-
-UNCONDITIONAL_MAX = 1 << 30
-HINT_MAX = 64 << 20
-"""Up to this a hint is believed of any input; beyond it, in proportion."""
 
 # prefix_unknown, version_unsupported, frameParameter_unsupported, frameParameter_windowTooLarge, dictionary_wrong
 HEADER_ERRORS = (10, 12, 14, 16, 32)
@@ -312,7 +315,7 @@ class Codec:
         Return the sum of the sizes that all frames declare, or None if it takes a careful look.
 
         That is if a frame does not say, is incomplete, malformed, wants too large a window, or declares more than
-        its bytes can decompress to: a block of 4 bytes makes 128 KiB at most.
+        its bytes can decompress to.
         """
         if not settings.has_magic:
             return None
@@ -322,26 +325,26 @@ class Codec:
         position = total = 0
         while position < end or position == 0:
             declared = lib.ZSTD_getFrameContentSize(memory + position, end - position)
-            if declared >= (1 << 64) - 2:
+            if declared >= ERROR_SIZE:
                 return None
             size = lib.ZSTD_findFrameCompressedSize(memory + position, end - position)
-            if lib.ZSTD_isError(size) or declared > (size // 4 + 1) * BLOCK_MAX:
+            if lib.ZSTD_isError(size) or declared > content_size_max(size):
                 return None
             if (
                 source[position : position + 4] == MAGIC
-                and window_size(source, position, declared) > settings.window_max
+                and frame_window(source, position, declared) > settings.window_max
             ):
                 return None
             total += declared
             position += size
-        return total if total <= max(UNCONDITIONAL_MAX, 64 * end) else None
+        return total if is_trusted(total, end) else None
 
     def _frames(self, dctx: Any, source: Bytes, settings: DecompressionSettings, limit: int | None, hint: int) -> bytes:
         """Return the content of all frames, one after the other, holding the limit and giving the documented errors."""
         library = self.library
         if limit is not None and limit >= sys.maxsize:
             limit = None  # there is no memory for more
-        hint = min(hint, max(HINT_MAX, 32 * len(source)), (len(source) // 4 + 1) * BLOCK_MAX)
+        hint = trusted_hint(hint, len(source))
         position = total = 0
         pieces = []
         while position < len(source) or position == 0:
@@ -375,11 +378,11 @@ class Codec:
         ffi = library.ffi
         memory = ffi.from_buffer(source)
         feed, out = ffi.new("ZSTD_inBuffer *"), ffi.new("ZSTD_outBuffer *")
-        block = library.new_nonzero("char[]", BLOCK_MAX)
+        block = library.new_nonzero("char[]", BLOCK_SIZE_MAX)
         position, wanted = frame, 1
         while position < len(source):
             feed.src, feed.size, feed.pos = memory + position, min(wanted, len(source) - position), 0
-            out.dst, out.size, out.pos = block, BLOCK_MAX, 0
+            out.dst, out.size, out.pos = block, BLOCK_SIZE_MAX, 0
             left = lib.ZSTD_decompressStream(dctx, out, feed)
             if lib.ZSTD_isError(left) or left == 0:
                 break
@@ -403,13 +406,13 @@ class Codec:
         source = buffers.readable(frame_buffer)
         lib, memory = self.library.lib, self.library.ffi.from_buffer(source)
         declared = lib.ZSTD_getFrameContentSize(memory, len(source))
-        if declared == (1 << 64) - 2:
+        if declared == ERROR_SIZE:
             raise self._no_frame(
                 "a Zstandard frame's header: the buffer has to begin with a frame, and its size be "
                 "not less than the frame header (6 to 18 bytes)"
             )
         dict_id = lib.ZSTD_getDictID_fromFrame(memory, len(source))
-        return FrameInfo(None if declared == (1 << 64) - 1 else declared, dict_id)
+        return FrameInfo(None if declared == UNKNOWN_SIZE else declared, dict_id)
 
     def get_frame_size(self, frame_buffer: Any) -> int:
         """

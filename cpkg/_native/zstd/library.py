@@ -24,6 +24,15 @@ from cpkg._native.pressure import tell_size
 from purepy.errors import ZstdError, ZstdLimitError
 from purepy.zstd.common.parameters import CompressionParameter, invalid_level, invalid_parameter, table_bounds
 from purepy.zstd.common.zdict import DIGESTED, PREFIX, ZstdDict
+from purepy.zstd_format import (
+    BLOCK_SIZE_MAX,
+    HEADER_SIZE_MAX,
+    MAGIC,
+    content_size_max,
+    frame_window,
+    is_trusted,
+    may_ask_for_more,
+)
 
 OLDEST = (1, 4, 8)
 
@@ -33,43 +42,15 @@ LEVEL_KEY = int(CompressionParameter.compression_level)
 WORKERS_KEY = int(CompressionParameter.nb_workers)
 WINDOW_TOO_LARGE = 16  # ZSTD_error_frameParameter_windowTooLarge
 DESTINATION_TOO_SMALL = 70  # ZSTD_error_dstSize_tooSmall
-MAGIC = b"\x28\xb5\x2f\xfd"
 SOURCE_SIZE_WRONG = 72  # ZSTD_error_srcSize_wrong
 
-
-BLOCK_MAX = 1 << 17
-SCRATCH_SIZE = BLOCK_MAX + (4 << 10)
+SCRATCH_SIZE = BLOCK_SIZE_MAX + (4 << 10)
 KEPT_CCTX_MAX = 4 << 20
 KEPT_DCTX_MAX = 1 << 20
 GROWTH_MAX = 16 << 20
 
 Decoded = Union["tuple[bytes, int, bool]", int]
 DecodedInto = Union["tuple[int, int, bool]", int]
-
-
-def may_ask_for_more(data: Bytes, start: int, window_max: int) -> bool:
-    """
-    Say, at a glance, whether a frame at `data[start:]` may ask for a larger window than allowed (RFC 8878, 3.1.1.1).
-
-    It does not if this is false. A single segment asks for the size of its content; a size in 1 or 2 bytes is at most
-    65,791. Among other windows that of the exponent alone is taken for twice as large, which is more than there is.
-    """
-    if len(data) < start + 6:
-        return False
-    descriptor = data[start + 4]
-    if descriptor & 0x20:
-        return descriptor >= 0x80 or window_max < 1 << 17
-    return 2048 << (data[start + 5] >> 3) > window_max
-
-
-def window_size(data: Bytes, start: int, content_size: int) -> int:
-    """Return the window that a complete header at `data[start:]` asks for (RFC 8878, 3.1.1.1.2)."""
-    descriptor = data[start + 4]
-    if descriptor & 0x20:  # single segment: the content is the window
-        return content_size
-    exponent, mantissa = data[start + 5] >> 3, data[start + 5] & 7
-    base = 1 << (10 + exponent)
-    return base + (base >> 3) * mantissa
 
 
 class _Work:
@@ -409,10 +390,10 @@ class Library:
         start, size = feed.pos, feed.size - feed.pos
         frame, magic_start = source + start, start
         if not has_magic:
-            head = MAGIC + data[start : start + 14]
+            head = MAGIC + data[start : start + HEADER_SIZE_MAX - len(MAGIC)]
             frame, size, magic_start = self.ffi.from_buffer(head), len(head), start - len(MAGIC)
         declared: int = self.lib.ZSTD_getFrameContentSize(frame, size)
-        if may_ask_for_more(data, magic_start, window_max) and window_size(data, magic_start, declared) > window_max:
+        if may_ask_for_more(data, magic_start, window_max) and frame_window(data, magic_start, declared) > window_max:
             feed.size, out.dst, out.size, out.pos = start + 1, work.memory, 0, 0
             self.lib.ZSTD_decompressStream(handle, out, feed)  # one byte is no error yet
             feed.size = len(data)
@@ -473,14 +454,16 @@ class Library:
     def _declared_by_whole_frame(self, data: Bytes, start: int) -> int:
         """Return the content's size, worth allocating at once, if a whole frame lies ahead that declares it; else 0."""
         size = len(data) - start
-        if size < SCRATCH_SIZE >> 5:
+        if size < SCRATCH_SIZE >> 5:  # such a small frame is not worth asking about
             return 0
         memory = self.ffi.from_buffer(data) + start
-        declared = self.lib.ZSTD_getFrameContentSize(memory, size)
-        if not SCRATCH_SIZE < declared <= min(1 << 30, size << 15):
+        declared: int = self.lib.ZSTD_getFrameContentSize(memory, size)
+        if not SCRATCH_SIZE < declared <= content_size_max(size):
             return 0
         frame = self.lib.ZSTD_findFrameCompressedSize(memory, size)
-        return 0 if self.lib.ZSTD_isError(frame) or declared > frame << 15 else declared
+        if self.lib.ZSTD_isError(frame) or declared > content_size_max(frame) or not is_trusted(declared, frame):
+            return 0
+        return declared
 
     def stream_decompress_into(
         self, handle: Any, data: Bytes, start: int, buffer: memoryview, window_max: int, has_magic: bool

@@ -22,6 +22,7 @@ from cpkg._native.zstd.library import CONTINUE, FLUSH_BLOCK, FLUSH_FRAME, RESET_
 from purepy.errors import ZstdError
 from purepy.zstd.common.locks import refuse_second_init
 from purepy.zstd.common.zdict import PREFIX
+from purepy.zstd_format import ERROR_SIZE, UNKNOWN_SIZE
 
 
 class _Stream:
@@ -140,14 +141,14 @@ class Compressor(_Stream):
         """
         if size is not None:
             size = operator.index(size)
-            if not 0 <= size < 2**64 - 2:
-                raise ValueError(f"size argument should be a positive int less than {2**64 - 2}")
+            if not 0 <= size < ERROR_SIZE:
+                raise ValueError(f"size argument should be a positive int less than {ERROR_SIZE}")
         self._refuse_reentry()
         with self._lock:
             if self._last_mode != FLUSH_FRAME:
                 raise ValueError("set_pledged_input_size() method must be called when last_mode == FLUSH_FRAME")
             library = self._library
-            result = library.lib.ZSTD_CCtx_setPledgedSrcSize(self._cctx, 2**64 - 1 if size is None else size)
+            result = library.lib.ZSTD_CCtx_setPledgedSrcSize(self._cctx, UNKNOWN_SIZE if size is None else size)
             library.check(result, "Unable to set pledged uncompressed content size")
             self._left = size
 

@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Finite State Entropy: distributions and decoding tables (RFC 8878 section 4.1), and the codes that Zstandard
-gives to the three fields of a sequence (section 3.1.1.3.2.1).
-
-Encoder and decoder share the constants of this file.
+Finite State Entropy: the codes that Zstandard gives to the three fields of a sequence (RFC 8878 section 3.1.1.3.2.1),
+their predefined distributions, and the order of the states (section 4.1.1), which encoder and decoder share.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-
-from purepy.zstd.common.error_codes import CORRUPTION_DETECTED, decoding_error
-from purepy.zstd.decoder.bits import MASKS, load
 
 # Section 3.1.1.3.2.1.1: code -> first value and number of extra bits.
 LITERALS_LENGTH_BASES: tuple[int, ...] = (
@@ -63,60 +58,6 @@ PREDEFINED_OFFSET: tuple[int, ...] = (
 )
 
 
-def read_distribution(
-    data: bytes, start: int, end: int, max_symbol: int, max_log: int, origin: int
-) -> tuple[list[int], int, int]:
-    """
-    Read a table description (RFC 8878 section 4.1.1) from `data[start:end]`, which has padding behind it.
-
-    Return the probability of each symbol (-1: below one), the accuracy log and the position of the first byte
-    after the description. `origin` is the offset in the input of `data[0]`, for errors.
-    Raises ZstdError for a log above `max_log`, a symbol above `max_symbol` and a description that is cut.
-    """
-    # A position in bits, as in purepy.zstd.decoder.bits, but this stream is read forwards. A value has 14 bits at most.
-    at = start * 8
-    limit = end * 8
-    log = (load(data, start)[0] & 15) + MIN_ACCURACY_LOG
-    if log > max_log:
-        raise decoding_error(
-            CORRUPTION_DETECTED, origin + start, f"FSE accuracy log {log} exceeds the maximum of {max_log}"
-        )
-    at += 4
-    remaining = 1 << log
-    counts: list[int] = []
-    while remaining and at <= limit:
-        if len(counts) > max_symbol:
-            raise decoding_error(
-                CORRUPTION_DETECTED, origin + start, f"FSE distribution has symbols above the maximum of {max_symbol}"
-            )
-        # A value in [0, remaining + 1], in as many bits as that takes; the lowest values use one bit less.
-        size = (remaining + 1).bit_length()
-        value = load(data, at >> 3)[0] >> (at & 7) & MASKS[size]
-        low = value & MASKS[size - 1]
-        short = MASKS[size] - 1 - remaining
-        if low < short:
-            value = low
-            at += size - 1
-        else:
-            if value > MASKS[size - 1]:
-                value -= short
-            at += size
-        count = value - 1
-        counts.append(count)
-        remaining -= abs(count)
-        if not count:
-            # Two bits at a time tell how many more symbols have no probability; 3 means that another two follow.
-            while at <= limit and len(counts) <= max_symbol:
-                repeat = load(data, at >> 3)[0] >> (at & 7) & 3
-                at += 2
-                counts.extend((0,) * repeat)
-                if repeat < 3:
-                    break
-    if at > limit:
-        raise decoding_error(CORRUPTION_DETECTED, origin + end, "FSE table description is cut")
-    return counts, log, at + 7 >> 3
-
-
 @lru_cache(maxsize=128)
 def _spread_order(log: int, spread: int) -> list[int]:
     """
@@ -147,26 +88,3 @@ def spread_symbols(counts: list[int] | tuple[int, ...], log: int) -> list[int]:
             rare.append(symbol)
     rare.reverse()
     return [in_order[index] for index in _spread_order(log, len(in_order))] + rare
-
-
-_BIT_LENGTHS = [number.bit_length() for number in range(2 << 9)]
-
-
-def build_decoding_table(counts: list[int] | tuple[int, ...], log: int) -> tuple[list[int], list[int], list[int]]:
-    """
-    Build a decoding table (RFC 8878 section 4.1.1): for each state its symbol, the number of bits to read for the
-    next state, and the number to add to them.
-    """
-    symbols = spread_symbols(counts, log)
-    size = 1 << log
-    following = [1 if count == -1 else count for count in counts]
-    widths = [0] * size
-    baselines = [0] * size
-    for index in range(size):
-        symbol = symbols[index]
-        state = following[symbol]
-        following[symbol] = state + 1
-        width = log + 1 - _BIT_LENGTHS[state]
-        widths[index] = width
-        baselines[index] = (state << width) - size
-    return symbols, widths, baselines

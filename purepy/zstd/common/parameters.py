@@ -11,6 +11,8 @@ from __future__ import annotations
 import enum
 from typing import Callable
 
+from purepy.zstd_format import WINDOW_LOG_MAX, WINDOW_LOG_MIN
+
 COMPRESSION_LEVEL_DEFAULT = 3
 """The level that stands for `level=None` and for level 0 (ZSTD_CLEVEL_DEFAULT)."""
 
@@ -26,7 +28,7 @@ No other of libzstd's experimental parameters is taken: every backend can do wha
 COMPRESSION_BOUNDS = {
     COMPRESSION_FORMAT: (0, 1),
     100: (-131072, 22),
-    101: (10, 31),
+    101: (WINDOW_LOG_MIN, WINDOW_LOG_MAX),
     102: (6, 30),
     103: (6, 30),
     104: (1, 30),
@@ -45,7 +47,7 @@ COMPRESSION_BOUNDS = {
     401: (0, 1 << 30),
     402: (0, 9),
 }
-DECOMPRESSION_BOUNDS = {100: (10, 31), DECOMPRESSION_FORMAT: (0, 1)}
+DECOMPRESSION_BOUNDS = {100: (WINDOW_LOG_MIN, WINDOW_LOG_MAX), DECOMPRESSION_FORMAT: (0, 1)}
 
 WINDOW_SIZE_MAX_DEFAULT = (1 << 27) + 1
 """The largest window that is decompressed unless `window_log_max` says otherwise (ZSTD_MAXWINDOWSIZE_DEFAULT)."""

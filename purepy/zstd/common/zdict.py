@@ -13,9 +13,7 @@ from collections.abc import Hashable
 from typing import Any, Callable, NoReturn, Union
 
 from purepy.zstd.common.locks import refuse_second_init
-
-MAGIC = b"\x37\xa4\x30\xec"
-"""First bytes of a dictionary with tables and an id (RFC 8878, section 5); any other content is raw."""
+from purepy.zstd_format import DICTIONARY_MAGIC
 
 MIN_DICT_SIZE = 256
 MIN_SAMPLES = 7
@@ -56,7 +54,7 @@ class ZstdDict:
         content = as_bytes(dict_content)
         if len(content) < 8:
             raise ValueError("Zstandard dictionary content too short (must have at least eight bytes)")
-        dict_id = int.from_bytes(content[4:8], "little") if content[:4] == MAGIC else 0
+        dict_id = int.from_bytes(content[4:8], "little") if content[:4] == DICTIONARY_MAGIC else 0
         if not is_raw and dict_id == 0:
             raise ValueError("invalid Zstandard dictionary")
         self._content = content

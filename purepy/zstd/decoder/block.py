@@ -9,10 +9,7 @@ from purepy.zstd.decoder.huffman import HuffmanTable
 from purepy.zstd.decoder.literals import read_literals
 from purepy.zstd.decoder.sequences import Table, read_count, read_tables, run_sequences
 from purepy.zstd.decoder.window import Window
-
-RAW, RLE, COMPRESSED, RESERVED = range(4)
-HEADER_SIZE = 3
-MAX_BLOCK_SIZE = 128 * 1024
+from purepy.zstd_format import RESERVED
 
 _START_REPEATS = (1, 4, 8)
 

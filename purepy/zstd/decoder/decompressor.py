@@ -29,6 +29,7 @@ from purepy.zstd.decoder import block, frame
 from purepy.zstd.decoder.bits import PADDING_SIZE, padded
 from purepy.zstd.decoder.dictionary import DecodingDictionary, digested
 from purepy.zstd.decoder.window import Window
+from purepy.zstd_format import BLOCK_HEADER_SIZE, CHECKSUM_SIZE, COMPRESSED, HEADER_SIZE_MAX, RAW, RLE
 
 _CUT = "Compressed data ended before the end-of-stream marker was reached"
 
@@ -161,7 +162,7 @@ class FrameDecoder:
         """Read the frame's header and check what it asks for."""
         source = self._input
         settings = self._settings
-        source.need(min(source.available, 18))
+        source.need(min(source.available, HEADER_SIZE_MAX))
         offset = source.offset + source.at
         header = frame.read_header(source.data, source.at, len(source.data), offset, settings.magicless)
         if isinstance(header, int):
@@ -196,7 +197,7 @@ class FrameDecoder:
     def _block(self, header: frame.FrameHeader, hold: bool) -> bytes | None:
         """Decode one block, once all of it is there."""
         source = self._input
-        if not source.need(block.HEADER_SIZE):
+        if not source.need(BLOCK_HEADER_SIZE):
             return None
         offset = source.offset + source.at
         last, kind, size = block.read_block_header(source.data, source.at, offset)
@@ -205,27 +206,27 @@ class FrameDecoder:
             raise decoding_error(
                 CORRUPTION_DETECTED, offset, f"block of {size} bytes exceeds the frame's maximum of {max_size}"
             )
-        stored = 1 if kind == block.RLE else size
-        if not source.need(block.HEADER_SIZE + stored):
+        stored = 1 if kind == RLE else size
+        if not source.need(BLOCK_HEADER_SIZE + stored):
             return None
-        at = source.at + block.HEADER_SIZE
+        at = source.at + BLOCK_HEADER_SIZE
         content = source.data[at : at + stored]
         window = self._window
         assert window is not None
-        room = max_size if kind == block.COMPRESSED else size
+        room = max_size if kind == COMPRESSED else size
         held = window.take() if hold and window.is_full(room) else b""
         window.reserve(room)
         before = window.end
         output = b""
-        if kind == block.COMPRESSED:
-            origin = offset + block.HEADER_SIZE - PADDING_SIZE
+        if kind == COMPRESSED:
+            origin = offset + BLOCK_HEADER_SIZE - PADDING_SIZE
             self._blocks.decode(padded(content), PADDING_SIZE, PADDING_SIZE + size, origin, window, max_size)
             if self._checksum is not None or not hold:
                 output = window.since(before)
         else:
-            output = content if kind == block.RAW else content * size
+            output = content if kind == RAW else content * size
             window.append(output)
-        source.use(block.HEADER_SIZE + stored)
+        source.use(BLOCK_HEADER_SIZE + stored)
         self._last = last
         self.produced += window.end - before
         if header.content_size is not None and self.produced > header.content_size:
@@ -251,10 +252,10 @@ class FrameDecoder:
     def _end(self) -> bytes | None:
         """Compare the checksum behind the last block (section 3.1.1)."""
         source = self._input
-        if not source.need(frame.CHECKSUM_SIZE):
+        if not source.need(CHECKSUM_SIZE):
             return None
         assert self._checksum is not None
-        stored = int.from_bytes(source.data[source.at : source.at + frame.CHECKSUM_SIZE], "little")
+        stored = int.from_bytes(source.data[source.at : source.at + CHECKSUM_SIZE], "little")
         found = self._checksum.digest() & 0xFFFFFFFF
         if stored != found:
             raise decoding_error(
@@ -262,7 +263,7 @@ class FrameDecoder:
                 source.offset + source.at,
                 f"content has the checksum {found:#010x}, the frame says {stored:#010x}",
             )
-        source.use(frame.CHECKSUM_SIZE)
+        source.use(CHECKSUM_SIZE)
         self.done = True
         return b""
 

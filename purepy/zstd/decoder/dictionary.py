@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from purepy.errors import ZstdError
-from purepy.zstd.common import fse_tables
 from purepy.zstd.common.error_codes import (
     CORRUPTION_DETECTED,
     DICTIONARY_CORRUPTED,
@@ -12,10 +11,12 @@ from purepy.zstd.common.error_codes import (
     coded_error,
     decoding_error,
 )
-from purepy.zstd.common.zdict import MAGIC, ZstdDict
+from purepy.zstd.common.zdict import ZstdDict
 from purepy.zstd.decoder.bits import PADDING_SIZE, padded
+from purepy.zstd.decoder.fse import read_distribution
 from purepy.zstd.decoder.huffman import MAX_DICTIONARY_CODE_LENGTH, HuffmanTable, read_tree
 from purepy.zstd.decoder.sequences import FIELDS, LITERALS_LENGTHS, MATCH_LENGTHS, OFFSETS, Field, Table, make_table
+from purepy.zstd_format import DICTIONARY_MAGIC
 
 
 class DecodingDictionary:
@@ -50,7 +51,7 @@ def load_dictionary(content: bytes) -> DecodingDictionary:
 
     Raises ZstdError if it begins so and is not well formed; offsets count from the dictionary's first byte.
     """
-    if content[:4] != MAGIC:
+    if content[:4] != DICTIONARY_MAGIC:
         return DecodingDictionary(content)
     try:
         return _load_formatted(content)
@@ -73,7 +74,7 @@ def _load_formatted(content: bytes) -> DecodingDictionary:
 
     def read(field: Field) -> tuple[list[int], int]:
         nonlocal at
-        counts, log, at = fse_tables.read_distribution(data, at, end, field.max_symbol, field.max_log, origin)
+        counts, log, at = read_distribution(data, at, end, field.max_symbol, field.max_log, origin)
         return counts, log
 
     offsets = read(OFFSETS)

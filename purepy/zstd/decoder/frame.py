@@ -17,24 +17,25 @@ from purepy.zstd.common.error_codes import (
 )
 from purepy.zstd.common.parameters import FrameInfo
 from purepy.zstd.common.zdict import as_bytes
-from purepy.zstd.decoder import block
-
-MAGIC = b"\x28\xb5\x2f\xfd"
-SKIPPABLE_MAGIC = b"\x2a\x4d\x18"
-"""Bytes 2 to 4 of a skippable frame; the first is 0x50 to 0x5F (section 3.1.2)."""
-SKIPPABLE_HEADER_SIZE = 8
-CHECKSUM_SIZE = 4
-
-MIN_WINDOW_LOG = 10
-MAX_WINDOW_LOG = 31
-"""libzstd's bound on 64-bit machines; the format would allow 41."""
-
-# Sizes that libzstd cannot tell from what its interface says in place of one: that it is not known, and an error.
-_UNKNOWN_SIZE = 2**64 - 1
-_ERROR_SIZE = 2**64 - 2
-
-_DICTIONARY_ID_SIZES = (0, 1, 2, 4)
-_CONTENT_SIZE_SIZES = (0, 2, 4, 8)
+from purepy.zstd.decoder.block import read_block_header
+from purepy.zstd_format import (
+    BLOCK_HEADER_SIZE,
+    BLOCK_SIZE_MAX,
+    CHECKSUM_FLAG,
+    CHECKSUM_SIZE,
+    CONTENT_SIZE_SIZES,
+    DICTIONARY_ID_SIZES,
+    ERROR_SIZE,
+    MAGIC,
+    RESERVED_FLAG,
+    RLE,
+    SINGLE_SEGMENT_FLAG,
+    SKIPPABLE_HEADER_SIZE,
+    SKIPPABLE_MAGIC_TAIL,
+    UNKNOWN_SIZE,
+    WINDOW_LOG_MAX,
+    window_size,
+)
 
 
 class FrameHeader:
@@ -66,7 +67,7 @@ class FrameHeader:
     @property
     def block_size(self) -> int:
         """The most that a block may hold, decoded or not (section 3.1.1.2.4, "Block_Maximum_Size")."""
-        return min(self.window_size, block.MAX_BLOCK_SIZE)
+        return min(self.window_size, BLOCK_SIZE_MAX)
 
 
 def read_header(data: bytes, start: int, end: int, offset: int, magicless: bool = False) -> FrameHeader | int:
@@ -79,7 +80,7 @@ def read_header(data: bytes, start: int, end: int, offset: int, magicless: bool 
     at = start
     if not magicless:
         magic = data[start : min(start + 4, end)]
-        if magic[:1] and 0x50 <= magic[0] <= 0x5F and magic[1:] == SKIPPABLE_MAGIC[: len(magic) - 1]:
+        if magic[:1] and 0x50 <= magic[0] <= 0x5F and magic[1:] == SKIPPABLE_MAGIC_TAIL[: len(magic) - 1]:
             if end - start < SKIPPABLE_HEADER_SIZE:
                 return SKIPPABLE_HEADER_SIZE
             size = int.from_bytes(data[start + 4 : start + 8], "little")
@@ -91,26 +92,25 @@ def read_header(data: bytes, start: int, end: int, offset: int, magicless: bool 
         return at + 1 - start
     # Section 3.1.1.1.1: content size flag (2 bits), single segment, unused, reserved, checksum, dictionary id flag.
     descriptor = data[at]
-    single_segment = descriptor & 0x20
-    dictionary_id_size = _DICTIONARY_ID_SIZES[descriptor & 3]
-    content_size_size = _CONTENT_SIZE_SIZES[descriptor >> 6] or (1 if single_segment else 0)
+    single_segment = descriptor & SINGLE_SEGMENT_FLAG
+    dictionary_id_size = DICTIONARY_ID_SIZES[descriptor & 3]
+    content_size_size = CONTENT_SIZE_SIZES[descriptor >> 6] or (1 if single_segment else 0)
     size = at + 1 - start + (0 if single_segment else 1) + dictionary_id_size + content_size_size
     if end - start < size:
         return size  # before the reserved bit is looked at, as libzstd does: a short file is cut, whatever it holds
-    if descriptor & 0x08:
+    if descriptor & RESERVED_FLAG:
         raise decoding_error(
             FRAME_PARAMETER_UNSUPPORTED, offset + at - start, "reserved bit of the frame header descriptor is not 0"
         )
     at += 1
-    window_size = 0
+    window = 0
     if not single_segment:
-        # Section 3.1.1.1.2.
-        log = MIN_WINDOW_LOG + (data[at] >> 3)
-        if log > MAX_WINDOW_LOG:
+        window = window_size(data[at])
+        log = window.bit_length() - 1
+        if log > WINDOW_LOG_MAX:
             raise decoding_error(
-                WINDOW_TOO_LARGE, offset + at - start, f"window log {log} exceeds the maximum of {MAX_WINDOW_LOG}"
+                WINDOW_TOO_LARGE, offset + at - start, f"window log {log} exceeds the maximum of {WINDOW_LOG_MAX}"
             )
-        window_size = (1 << log) + (1 << log - 3) * (data[at] & 7)
         at += 1
     dictionary_id = int.from_bytes(data[at : at + dictionary_id_size], "little")
     at += dictionary_id_size
@@ -121,10 +121,10 @@ def read_header(data: bytes, start: int, end: int, offset: int, magicless: bool 
         if content_size_size == 2:
             content_size += 256
     if single_segment:
-        window_size = content_size or 0
-    if content_size == _UNKNOWN_SIZE:
+        window = content_size or 0
+    if content_size == UNKNOWN_SIZE:
         content_size = None
-    return FrameHeader(size, window_size, content_size, dictionary_id, bool(descriptor & 0x04))
+    return FrameHeader(size, window, content_size, dictionary_id, bool(descriptor & CHECKSUM_FLAG))
 
 
 _INFO_FAILED = (
@@ -162,8 +162,8 @@ def get_frame_info(frame_buffer: Any) -> FrameInfo:
     """
     try:
         header = _complete_header(as_bytes(frame_buffer))
-        if header.content_size == _ERROR_SIZE:
-            raise decoding_error(CORRUPTION_DETECTED, 0, f"no content has the declared {_ERROR_SIZE} bytes")
+        if header.content_size == ERROR_SIZE:
+            raise decoding_error(CORRUPTION_DETECTED, 0, f"no content has the declared {ERROR_SIZE} bytes")
     except ZstdError as exc:
         raise _explained(_INFO_FAILED, exc) from exc
     return FrameInfo(0 if header.skippable else header.content_size, header.dictionary_id)
@@ -190,10 +190,10 @@ def _frame_size(data: bytes) -> int:
     else:
         last = False
         while not last:
-            if at + block.HEADER_SIZE > len(data):
+            if at + BLOCK_HEADER_SIZE > len(data):
                 raise decoding_error(SRC_SIZE_WRONG, len(data), "frame is cut before a block header")
-            last, kind, size = block.read_block_header(data, at, at)
-            at += block.HEADER_SIZE + (1 if kind == block.RLE else size)
+            last, kind, size = read_block_header(data, at, at)
+            at += BLOCK_HEADER_SIZE + (1 if kind == RLE else size)
         if header.checksum:
             at += CHECKSUM_SIZE
     if at > len(data):

@@ -19,6 +19,7 @@ from purepy.errors import ZstdError
 from purepy.zstd.common import fse_tables
 from purepy.zstd.common.error_codes import CORRUPTION_DETECTED, SRC_SIZE_WRONG, decoding_error
 from purepy.zstd.decoder.bits import MASKS, load, not_at_end, store, stream_end
+from purepy.zstd.decoder.fse import build_decoding_table, read_distribution
 from purepy.zstd.decoder.literals import Literals
 from purepy.zstd.decoder.window import Window
 
@@ -66,7 +67,7 @@ class Table:
 
 def make_table(field: Field, counts: list[int] | tuple[int, ...], log: int) -> Table:
     """Make the decoding table for a distribution of the field's codes."""
-    rows = zip(*fse_tables.build_decoding_table(counts, log))
+    rows = zip(*build_decoding_table(counts, log))
     codes = field.codes
     if JIT:
         return Table(log, [codes[symbol] | width | baseline << 9 for symbol, width, baseline in rows])
@@ -160,7 +161,7 @@ def read_tables(
             table = _make_rle_table(field, symbol)
             at += 1
         elif mode == FSE:
-            counts, log, at = fse_tables.read_distribution(data, at, end, field.max_symbol, field.max_log, origin)
+            counts, log, at = read_distribution(data, at, end, field.max_symbol, field.max_log, origin)
             table = make_table(field, counts, log)
         elif previous is None:
             raise decoding_error(

@@ -13,8 +13,7 @@ from purepy.zstd.encoder.dictionary import EncodingDictionary, prefix_only
 from purepy.zstd.encoder.frame_encoder import FrameEncoder
 from purepy.zstd.encoder.matchfinders import make_match_finder
 from purepy.zstd.encoder.options import EncoderOptions
-
-_MAX_PLEDGE = 2**64 - 3
+from purepy.zstd_format import ERROR_SIZE
 
 
 class ZstdCompressor(Exclusive):
@@ -110,8 +109,8 @@ class ZstdCompressor(Exclusive):
         """
         if size is not None:
             size = index(size)
-            if not 0 <= size <= _MAX_PLEDGE:
-                raise ValueError(f"size argument should be a positive int less than {_MAX_PLEDGE + 1}")
+            if not 0 <= size < ERROR_SIZE:
+                raise ValueError(f"size argument should be a positive int less than {ERROR_SIZE}")
         with self._turn():
             if self._last_mode != self.FLUSH_FRAME:
                 raise ValueError("set_pledged_input_size() method must be called when last_mode == FLUSH_FRAME")

@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-MAGIC = b"\x28\xb5\x2f\xfd"
-MAX_BLOCK_SIZE = 128 << 10
-
-RAW, RLE, COMPRESSED = range(3)
+from purepy.zstd_format import CHECKSUM_FLAG, MAGIC, SINGLE_SEGMENT_FLAG, WINDOW_LOG_MIN
 
 
 def frame_header(
@@ -43,8 +40,8 @@ def frame_header(
         dict_flag, dict_field = 2, dict_id.to_bytes(2, "little")
     else:
         dict_flag, dict_field = 3, dict_id.to_bytes(4, "little")
-    descriptor = size_flag << 6 | single_segment << 5 | checksum << 2 | dict_flag
-    window = b"" if single_segment else bytes(((window_log - 10) << 3,))
+    descriptor = size_flag << 6 | SINGLE_SEGMENT_FLAG * single_segment | CHECKSUM_FLAG * checksum | dict_flag
+    window = b"" if single_segment else bytes(((window_log - WINDOW_LOG_MIN) << 3,))
     return b"".join((b"" if magicless else MAGIC, bytes((descriptor,)), window, dict_field, size_field))
 
 

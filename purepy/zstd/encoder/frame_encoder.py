@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from purepy.zstd.common.xxh64 import XXH64
 from purepy.zstd.encoder.block import BlockState, encode_block
-from purepy.zstd.encoder.frame import MAX_BLOCK_SIZE, RAW, block_header, frame_header
+from purepy.zstd.encoder.frame import block_header, frame_header
 from purepy.zstd.encoder.levels import MAX_HISTORY, MatchParameters
 from purepy.zstd.encoder.matchfinders import MatchFinder
 from purepy.zstd.encoder.options import EncoderOptions
+from purepy.zstd_format import BLOCK_SIZE_MAX, CHECKSUM_SIZE, RAW
 
 # What the buffer holds on top of the window before its content moves down, at most.
 MAX_ROOM = 32 << 20
@@ -55,7 +56,7 @@ class FrameEncoder:
             magicless=options.magicless,
         )
         self._window_size = min(1 << parameters.window_log, MAX_HISTORY)
-        self.block_size = min(1 << parameters.window_log, MAX_BLOCK_SIZE)
+        self.block_size = min(1 << parameters.window_log, BLOCK_SIZE_MAX)
         room = min(self._window_size, MAX_ROOM) + 2 * self.block_size
         self._prefix_size = len(prefix)
         self._capacity = len(prefix) + self._window_size + room
@@ -97,7 +98,7 @@ class FrameEncoder:
         else:
             out.append((b"" if self._encoded else self._header) + block_header(RAW, 0, True))
         if self._checksum is not None:
-            out.append((self._checksum.digest() & 0xFFFFFFFF).to_bytes(4, "little"))
+            out.append((self._checksum.digest() & 0xFFFFFFFF).to_bytes(CHECKSUM_SIZE, "little"))
 
     def _encode(self, size: int, last: bool, out: list[bytes]) -> None:
         first = not self._encoded

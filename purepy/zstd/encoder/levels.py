@@ -24,11 +24,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from purepy.zstd_format import WINDOW_LOG_MIN
+
 FAST, DFAST, GREEDY, LAZY, LAZY2, BTLAZY2, BTOPT, BTULTRA, BTULTRA2 = range(1, 10)
 
 MIN_LEVEL = -131072
 MAX_LEVEL = 22
-MIN_WINDOW_LOG = 10
 MIN_HASH_LOG = 6
 # A window may be larger, but no match reaches further back: positions stay within four bytes.
 MAX_HISTORY = 1 << 30
@@ -117,7 +118,7 @@ def fit(parameters: MatchParameters, size: int | None, prefix_size: int = 0) -> 
     window_log = parameters.window_log
     if size is not None:
         needed = max(MIN_HASH_LOG, (size + prefix_size - 1).bit_length())
-        window_log = max(MIN_WINDOW_LOG, min(window_log, needed))
+        window_log = max(WINDOW_LOG_MIN, min(window_log, needed))
         reach = window_log if not prefix_size else max(window_log, needed)
     else:
         reach = max(window_log, prefix_size.bit_length())

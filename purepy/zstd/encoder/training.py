@@ -24,15 +24,15 @@ from purepy.zstd.common.fse_tables import (
 )
 from purepy.zstd.common.parameters import COMPRESSION_LEVEL_DEFAULT
 from purepy.zstd.common.xxh64 import xxh64
-from purepy.zstd.common.zdict import MAGIC, MIN_DICT_SIZE, ZstdDict, as_bytes, can_train
+from purepy.zstd.common.zdict import MIN_DICT_SIZE, ZstdDict, as_bytes, can_train
 from purepy.zstd.encoder import fse, huffman
 from purepy.zstd.encoder.compressor import ZstdCompressor
-from purepy.zstd.encoder.frame import MAX_BLOCK_SIZE
 from purepy.zstd.encoder.levels import MAX_LEVEL, MIN_LEVEL, parameters_for
 from purepy.zstd.encoder.literals import histogram
 from purepy.zstd.encoder.matchfinders import make_match_finder
 from purepy.zstd.encoder.matchfinders.common import LOW32, PRIME
 from purepy.zstd.encoder.sequences import INITIAL_REPEATS, offset_values, sequence_codes
+from purepy.zstd_format import BLOCK_SIZE_MAX, DICTIONARY_MAGIC
 
 # The three repeat offsets of a dictionary lie inside its content, and the largest is 8.
 MIN_CONTENT_SIZE = max(INITIAL_REPEATS)
@@ -226,7 +226,12 @@ def _finalize(content: bytes, samples: Sequence[bytes], dict_size: int, level: i
     dict_id = xxh64(content) % ((1 << 31) - (1 << 15)) + (1 << 15)
     tables = _tables(content, samples, level)
     header = b"".join(
-        (MAGIC, dict_id.to_bytes(4, "little"), tables, *(repeat.to_bytes(4, "little") for repeat in INITIAL_REPEATS))
+        (
+            DICTIONARY_MAGIC,
+            dict_id.to_bytes(4, "little"),
+            tables,
+            *(repeat.to_bytes(4, "little") for repeat in INITIAL_REPEATS),
+        )
     )
     # The end of the content is what is closest to the data.
     room = dict_size - len(header)
@@ -242,7 +247,7 @@ def _tables(content: bytes, samples: Sequence[bytes], level: int) -> bytes:
     """
     literals = [1] * 256
     # Offsets reach from the end of a block back to the content's start.
-    offset_codes = [1] * ((len(content) + MAX_BLOCK_SIZE).bit_length())
+    offset_codes = [1] * ((len(content) + BLOCK_SIZE_MAX).bit_length())
     match_codes = [1] * (MAX_MATCH_LENGTH_CODE + 1)
     literal_length_codes = [1] * (MAX_LITERALS_LENGTH_CODE + 1)
     selection = _spread_selection(list(samples), TABLE_BYTES)
@@ -251,7 +256,7 @@ def _tables(content: bytes, samples: Sequence[bytes], level: int) -> bytes:
     indexed = make_match_finder(parameters)
     indexed.index(bytearray(content), 0, len(content))
     for sample in selection:
-        sample = sample[:MAX_BLOCK_SIZE]
+        sample = sample[:BLOCK_SIZE_MAX]
         window = bytearray(content)
         window += sample
         sequences = indexed.copy().find(window, len(content), len(window), len(window), INITIAL_REPEATS)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The format of Zstandard frames (RFC 8878, section 3.1): its constants, and the rules that more than one part goes by.
+
+Decoder, encoder, the native backends and who only asks whether bytes are a frame take them from here. It stands beside
+the package purepy.zstd because importing anything from that loads the pure codec.
+"""
+
+from __future__ import annotations
+
+MAGIC = b"\x28\xb5\x2f\xfd"
+SKIPPABLE_MAGIC_TAIL = b"\x2a\x4d\x18"
+"""Bytes 2 to 4 of a skippable frame; the first is 0x50 to 0x5F (section 3.1.2)."""
+DICTIONARY_MAGIC = b"\x37\xa4\x30\xec"
+"""First bytes of a dictionary with tables and an id (section 5); any other content is raw."""
+
+SKIPPABLE_HEADER_SIZE = 8
+HEADER_SIZE_MAX = 18
+"""The longest header of a frame, magic number included."""
+CHECKSUM_SIZE = 4
+
+# The frame header descriptor (section 3.1.1.1.1): two flags of two bits, which stand for the sizes of two fields, and
+# flags of one bit.
+DICTIONARY_ID_SIZES = (0, 1, 2, 4)
+"""By bits 0 and 1."""
+CHECKSUM_FLAG = 0x04
+RESERVED_FLAG = 0x08
+SINGLE_SEGMENT_FLAG = 0x20
+CONTENT_SIZE_SIZES = (0, 2, 4, 8)
+"""By bits 6 and 7; 1 in place of 0 in a single segment."""
+
+UNKNOWN_SIZE = 2**64 - 1
+"""A content's size by which libzstd says that it is not declared."""
+ERROR_SIZE = 2**64 - 2
+"""A content's size by which libzstd says that there is no header; below it are sizes."""
+
+WINDOW_LOG_MIN = 10
+WINDOW_LOG_MAX = 31
+"""libzstd's bound on 64-bit machines; the format would allow 41."""
+
+# Blocks (section 3.1.1.2).
+BLOCK_HEADER_SIZE = 3
+BLOCK_SIZE_MAX = 128 << 10
+RAW, RLE, COMPRESSED, RESERVED = range(4)
+
+DECLARED_SIZE_TRUST = 1 << 30
+HINT_TRUST = 64 << 20
+
+
+def is_frame(data: bytes) -> bool:
+    """Return whether `data` starts with a Zstandard frame or a skippable frame."""
+    head = bytes(data[:4])
+    return head == MAGIC or (head[1:] == SKIPPABLE_MAGIC_TAIL and 0x50 <= head[0] <= 0x5F)
+
+
+def window_size(descriptor: int) -> int:
+    """Return the window that a window descriptor stands for (section 3.1.1.1.2)."""
+    base = 1 << (WINDOW_LOG_MIN + (descriptor >> 3))
+    return base + (base >> 3) * (descriptor & 7)
+
+
+def frame_window(data: bytes | memoryview, start: int, content_size: int) -> int:
+    """Return the window that a complete header at `data[start:]` asks for; a single segment is its own window."""
+    return content_size if data[start + 4] & SINGLE_SEGMENT_FLAG else window_size(data[start + 5])
+
+
+def may_ask_for_more(data: bytes | memoryview, start: int, window_max: int) -> bool:
+    """
+    Say, at a glance, whether a frame at `data[start:]` may ask for a larger window than allowed.
+
+    It does not if this is false. A single segment asks for the size of its content; a size in 1 or 2 bytes is at most
+    65,791. Among other windows that of the exponent alone is taken for twice as large, which is more than there is.
+    """
+    if len(data) < start + 6:
+        return False
+    descriptor = data[start + 4]
+    if descriptor & SINGLE_SEGMENT_FLAG:
+        return descriptor >= 0x80 or window_max < 1 << 17
+    return 2 << (WINDOW_LOG_MIN + (data[start + 5] >> 3)) > window_max
+
+
+def content_size_max(size: int) -> int:
+    """Return the most that `size` bytes of frames can hold: a block takes 4 bytes at least and is 128 KiB at most."""
+    return (size // 4 + 1) * BLOCK_SIZE_MAX
+
+
+def is_trusted(declared: int, size: int) -> bool:
+    """Say whether to allocate at once what whole frames of `size` bytes declare; else memory grows with the output."""
+    return declared <= max(DECLARED_SIZE_TRUST, 64 * size)
+
+
+def trusted_hint(hint: int, size: int) -> int:
+    """Return as much of a caller's hint at the content's size as to allocate at once for an input of `size` bytes."""
+    return min(hint, max(HINT_TRUST, 32 * size), content_size_max(size))
