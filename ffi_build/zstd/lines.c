@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines of text straight from the decompressed bytes; part of zstd/builtins.c.
+ * Lines of text straight from the decompressed bytes; put into the module by install.c.
  *
  * An io.TextIOWrapper decodes a chunk, then finds and copies the lines in that, and looks whether its file is closed
  * for each of them: most of the time that reading lines takes. Here next() and readline() find a line's end in the
  * memory that was decompressed into (LineBuffer), and copy the line into its str: nothing is decoded ahead, so there
  * is no second position. What is out of the ordinary (other newlines, bytes that do not decode, a line longer than
- * the memory, a last one without an end) is left to io.TextIOWrapper's own methods, which read on from the same position.
- * Once anything else has taken bytes they may lie in io.TextIOWrapper, so lines come from there too from then on; a
- * seek() ends that. The rest, and the lock for it, is in Python (cpkg/_native/zstd/text_reader.py).
+ * the memory, a last one without an end) is left to io.TextIOWrapper's own methods, which read on from the same
+ * position. Once anything else has taken bytes they may lie in io.TextIOWrapper, so lines come from there too from then
+ * on; a seek() ends that. The rest, and the lock for it, is in Python (cpkg/_native/zstd/text_reader.py).
  */
+#ifndef CPKG_ZSTD_LINES
+#define CPKG_ZSTD_LINES
+
+#include <Python.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <structmember.h>
+
+#include "buffers.c"
 
 #if defined(__SSE2__) && defined(__GNUC__)
 #include <emmintrin.h>
@@ -17,17 +27,16 @@
 #endif
 
 typedef struct {
-    PyObject_HEAD
-    Py_buffer memory; /* exported by a bytearray, which cannot be resized meanwhile */
+    PyObject_HEAD Py_buffer memory; /* exported by a bytearray, which cannot be resized meanwhile */
     Py_ssize_t position;
     Py_ssize_t end;
-    char is_utf8;      /* what the text is in; else ASCII */
-    char has_returns;  /* whether "\r" ends a line as well */
-    char translates;   /* whether "\r\n" becomes "\n" */
-    char has_given;    /* whether bytes may have been taken that were not given as a line */
-    char has_made;     /* whether a line was given last, and not at the end yet: what to io.TextIOWrapper is text held */
-    char has_lines;    /* whether lines that end with "\n" were given */
-    char has_pairs;    /* whether lines that end with "\r\n" were */
+    char is_utf8;     /* what the text is in; else ASCII */
+    char has_returns; /* whether "\r" ends a line as well */
+    char translates;  /* whether "\r\n" becomes "\n" */
+    char has_given;   /* whether bytes may have been taken that were not given as a line */
+    char has_made;    /* whether a line was given last, and not at the end yet: what to io.TextIOWrapper is text held */
+    char has_lines;   /* whether lines that end with "\n" were given */
+    char has_pairs;   /* whether lines that end with "\r\n" were */
     char is_iterating; /* whether the last of them were given by next() */
 } LineBuffer;
 
@@ -175,7 +184,7 @@ static PyObject *line_buffer_release(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-/* What a line has in it. */
+/* The findings of line_end() about a line. */
 enum { LINE_IS_ASCII = 1, LINE_HAS_RETURN = 2 };
 
 #ifdef HAVE_LINE_SIMD
@@ -202,8 +211,8 @@ static inline const char *line_end(const char *start, const char *end, int *what
         __m128i b = _mm_loadu_si128(at + 1);
         __m128i c = _mm_loadu_si128(at + 2);
         __m128i d = _mm_loadu_si128(at + 3);
-        uint64_t found = line_signs(_mm_cmpeq_epi8(a, newline), _mm_cmpeq_epi8(b, newline),
-                                    _mm_cmpeq_epi8(c, newline), _mm_cmpeq_epi8(d, newline));
+        uint64_t found = line_signs(_mm_cmpeq_epi8(a, newline), _mm_cmpeq_epi8(b, newline), _mm_cmpeq_epi8(c, newline),
+                                    _mm_cmpeq_epi8(d, newline));
         uint64_t before = (found - 1) & ~found; /* the bits below the first one set; all of them if there is none */
         __m128i ra = _mm_cmpeq_epi8(a, returned);
         __m128i rb = _mm_cmpeq_epi8(b, returned);
@@ -281,7 +290,7 @@ static inline void line_copy(char *to, const char *from, Py_ssize_t size)
     memcpy(to, from, (size_t)size);
 }
 
-/* Make the str of a line of `size` bytes, of which "\r\n" is the end if it has two to be made one. */
+/* Make the str of a line of `size` bytes, of which "\r\n" is the end if it has a pair that becomes one. */
 static PyObject *line_made(LineBuffer *buffer, const char *start, Py_ssize_t size, int is_ascii, int is_pair)
 {
     if (!is_ascii) {
@@ -319,8 +328,7 @@ static PyObject *line_buffer_next(LineBuffer *buffer, int *is_end)
         }
         if (newline != NULL) {
             Py_ssize_t size = newline + 1 - start;
-            PyObject *line =
-                line_made(buffer, start, size, (what & LINE_IS_ASCII) != 0, is_pair && buffer->translates);
+            PyObject *line = line_made(buffer, start, size, (what & LINE_IS_ASCII) != 0, is_pair && buffer->translates);
             if (line != NULL) {
                 buffer->position += size;
                 buffer->has_made = 1;
@@ -392,7 +400,7 @@ static PyType_Spec line_buffer_spec = {
     .slots = line_buffer_slots,
 };
 
-/* What make_text_reader() found in the classes that it was given. */
+/* The findings of make_text_reader() in the classes that it was given. */
 static struct {
     PyObject *buffer_type;
     Py_ssize_t buffer_offset; /* of the slot `_lines` */
@@ -401,7 +409,7 @@ static struct {
     PyObject *closed;
 } text_base;
 
-/* Return what a text file takes its lines from, or NULL if that is io.TextIOWrapper. */
+/* Return the buffer that a text file takes its lines from, or NULL if io.TextIOWrapper makes them. */
 static LineBuffer *text_lines(PyObject *self)
 {
     PyObject *lines = *(PyObject **)((char *)self + text_base.buffer_offset);
@@ -433,9 +441,8 @@ static PyObject *text_next(PyObject *self)
     return line;
 }
 
-PyDoc_STRVAR(text_readline_doc,
-             "readline(size=-1, /)\n--\n\n"
-             "Read one line, at most `size` characters of it; an empty string at the end.");
+PyDoc_STRVAR(text_readline_doc, "readline(size=-1, /)\n--\n\n"
+                                "Read one line, at most `size` characters of it; an empty string at the end.");
 
 static PyObject *text_readline(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
@@ -542,3 +549,5 @@ static PyObject *make_text_reader(PyObject *module, PyObject *args)
     Py_XDECREF(slot);
     return type;
 }
+
+#endif

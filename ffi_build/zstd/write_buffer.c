@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * WriteBuffer: the write() that stands between a line and the compressor; part of zstd/builtins.c.
+ * WriteBuffer: the write() that stands between a line and the compressor; put into the module by install.c.
  *
  * Lines are far shorter than what compressing them in one call is worth, so they are gathered. An io.BufferedWriter
  * does that too, but takes a lock and parses arguments for each of them, which costs more than copying a line. Here
- * write() is one copy; whatever else there is to do, and the lock for it, is in Python (cpkg/_native/zstd/buffered_writer.py),
- * which is the subclass: it stops write() from taking anything while it works on the memory.
+ * write() is one copy; whatever else there is to do, and the lock for it, is in the subclass in Python
+ * (cpkg/_native/zstd/buffered_writer.py): it stops write() from taking anything while it works on the memory.
  */
+#ifndef CPKG_ZSTD_WRITE_BUFFER
+#define CPKG_ZSTD_WRITE_BUFFER
+
+#include <Python.h>
+#include <stddef.h>
+#include <string.h>
+#include <structmember.h>
+
+#include "buffers.c"
+#include "critical_section.h"
 
 typedef struct {
-    PyObject_HEAD
-    Py_buffer memory; /* exported by a bytearray, which cannot be resized meanwhile */
+    PyObject_HEAD Py_buffer memory; /* exported by a bytearray, which cannot be resized meanwhile */
     Py_ssize_t held;
     int is_taking;
 } WriteBuffer;
@@ -59,8 +68,7 @@ static PyObject *write_buffer_write(PyObject *self, PyObject *data)
     return is_taken ? PyLong_FromSize_t(in.size) : PyObject_CallMethod(self, "_write_through", "(O)", data);
 }
 
-PyDoc_STRVAR(write_buffer_hold_doc,
-             "_hold()\n--\n\nLet write() take nothing from here on, and return the size held.");
+PyDoc_STRVAR(write_buffer_hold_doc, "_hold()\n--\n\nLet write() take nothing from here on, and return the size held.");
 
 static PyObject *write_buffer_hold(PyObject *self, PyObject *unused)
 {
@@ -122,3 +130,5 @@ static PyType_Spec write_buffer_spec = {
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
     .slots = write_buffer_slots,
 };
+
+#endif

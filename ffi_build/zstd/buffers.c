@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory that a call reads from and that it writes to. */
+#ifndef CPKG_ZSTD_BUFFERS
+#define CPKG_ZSTD_BUFFERS
+
+#include <Python.h>
+#include <string.h>
+
+#include <zstd.h>
+
+#include "contexts.c"
+#include "huge_pages.c"
+
+/*
+ * An output of unknown length. It begins in the scratch buffer, so that a short one is copied once into bytes of
+ * its size; a long one goes on in bytes that grow by half each time (realloc() moves pages, it does not copy them).
+ */
+typedef struct {
+    ZSTD_outBuffer buffer;
+    Kept *kept;
+    char *scratch;
+    PyObject *bytes;
+    size_t limit;
+} Output;
+
+static int output_allocate(Output *out, size_t size)
+{
+    out->bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
+    if (out->bytes == NULL) {
+        return -1;
+    }
+    out->buffer.dst = PyBytes_AS_STRING(out->bytes);
+    out->buffer.size = size;
+    cpkg_advise_huge_pages(out->buffer.dst, size);
+    return 0;
+}
+
+/* Begin with memory for `expected` bytes, or, if that is 0, in the scratch buffer. */
+static int output_begin(Output *out, size_t expected, size_t limit)
+{
+    memset(out, 0, sizeof *out);
+    out->kept = kept_here();
+    if (out->kept == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    out->limit = limit;
+    if (expected > 0) {
+        return output_allocate(out, expected < limit ? expected : limit);
+    }
+    out->scratch = take_scratch(out->kept);
+    if (out->scratch == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    out->buffer.dst = out->scratch;
+    out->buffer.size = limit < SCRATCH_SIZE ? limit : SCRATCH_SIZE;
+    return 0;
+}
+
+static void output_abandon(Output *out)
+{
+    if (out->scratch != NULL) {
+        give_scratch(out->kept, out->scratch);
+        out->scratch = NULL;
+    }
+    Py_CLEAR(out->bytes);
+}
+
+/* Make it larger. Call only while the size is below the limit; on failure the output is gone. */
+static int output_grow(Output *out)
+{
+    size_t size = out->buffer.size;
+    size_t more = size < (size_t)PY_SSIZE_T_MAX / 2 ? size / 2 : 0;
+    if (more < 4 * (size_t)BLOCK_MAX) {
+        more = 4 * (size_t)BLOCK_MAX;
+    }
+    if (more > out->limit - size) {
+        more = out->limit - size;
+    }
+    size += more;
+    if (out->scratch != NULL) {
+        char *scratch = out->scratch;
+        if (output_allocate(out, size) < 0) {
+            output_abandon(out);
+            return -1;
+        }
+        memcpy(out->buffer.dst, scratch, out->buffer.pos);
+        out->scratch = NULL;
+        give_scratch(out->kept, scratch);
+        return 0;
+    }
+    if (_PyBytes_Resize(&out->bytes, (Py_ssize_t)size) < 0) {
+        return -1;
+    }
+    out->buffer.dst = PyBytes_AS_STRING(out->bytes);
+    out->buffer.size = size;
+    cpkg_advise_huge_pages(out->buffer.dst, size);
+    return 0;
+}
+
+static PyObject *output_finish(Output *out)
+{
+    if (out->scratch != NULL) {
+        PyObject *result = PyBytes_FromStringAndSize(out->scratch, (Py_ssize_t)out->buffer.pos);
+        output_abandon(out);
+        return result;
+    }
+    if (out->buffer.pos != out->buffer.size && _PyBytes_Resize(&out->bytes, (Py_ssize_t)out->buffer.pos) < 0) {
+        return NULL;
+    }
+    return out->bytes;
+}
+
+/* An input: bytes as they are (the caller holds them), any other contiguous buffer through an export. */
+typedef struct {
+    const char *start;
+    size_t size;
+    Py_buffer view;
+} Input;
+
+static int input_open(Input *in, PyObject *data)
+{
+    if (PyBytes_CheckExact(data)) {
+        in->start = PyBytes_AS_STRING(data);
+        in->size = (size_t)PyBytes_GET_SIZE(data);
+        in->view.obj = NULL;
+        return 0;
+    }
+    if (PyObject_GetBuffer(data, &in->view, PyBUF_SIMPLE) < 0) {
+        return -1;
+    }
+    in->start = in->view.buf;
+    in->size = (size_t)in->view.len;
+    return 0;
+}
+
+static void input_close(Input *in)
+{
+    if (in->view.obj != NULL) {
+        PyBuffer_Release(&in->view);
+    }
+}
+
+/*
+ * Take the bytearray that a buffer's one argument is, for the initializer of its type; return 0, or -1 with an
+ * exception set. `format` is "O!:" and the type's name.
+ */
+static int take_memory(Py_buffer *held, PyObject *args, const char *format)
+{
+    PyObject *memory;
+    Py_buffer view;
+    if (!PyArg_ParseTuple(args, format, &PyByteArray_Type, &memory)) {
+        return -1;
+    }
+    if (held->obj != NULL) {
+        PyErr_Format(PyExc_RuntimeError, "%s has its memory", format + sizeof "O!:" - 1);
+        return -1;
+    }
+    if (PyObject_GetBuffer(memory, &view, PyBUF_WRITABLE) < 0) {
+        return -1;
+    }
+    *held = view;
+    return 0;
+}
+
+#endif

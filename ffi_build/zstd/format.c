@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The frame format (RFC 8878, 3.1.1) as far as the builtins read it: headers of frames and blocks, never content. */
+#ifndef CPKG_ZSTD_FORMAT
+#define CPKG_ZSTD_FORMAT
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { BLOCK_MAX = 128 << 10 };
+
+#define FRAME_MAGIC 0xFD2FB528u
+#define SKIPPABLE_MAGIC 0x184D2A50u /* and the fifteen that follow it */
+#define SKIPPABLE_MAGIC_MASK 0xFFFFFFF0u
+
+#define WINDOW_LOG_MAX_DEFAULT 27
+/* The window that ZSTD_decompressStream() accepts unless told otherwise. */
+#define WINDOW_SIZE_MAX_DEFAULT (((uint64_t)1 << WINDOW_LOG_MAX_DEFAULT) + 1)
+/* The sizes that are allocated at once whatever the input's size is. */
+#define DECLARED_SIZE_TRUST ((uint64_t)1 << 30)
+#define UNKNOWN_SIZE_TRUST ((uint64_t)64 << 20)
+
+static uint64_t little_endian(const unsigned char *bytes, size_t size)
+{
+    uint64_t value = 0;
+    while (size > 0) {
+        value = value << 8 | bytes[--size];
+    }
+    return value;
+}
+
+/* The header of a frame that is no skippable one (RFC 8878, 3.1.1.1). */
+typedef struct {
+    size_t size; /* magic number included */
+    uint64_t window;
+    uint64_t content;
+    int is_declared; /* else `content` is 0 */
+    int has_dictionary_id;
+    int has_checksum;
+} Header;
+
+/* Read a header; return -1 for one that is incomplete, malformed, or that of a skippable frame. */
+static inline int read_header(const unsigned char *src, const unsigned char *end, int has_magic, Header *header)
+{
+    static const unsigned char size_bytes[4] = {0, 2, 4, 8}, id_bytes[4] = {0, 1, 2, 4};
+    const unsigned char *start = src;
+    if (has_magic) {
+        if (end - src < 4 || little_endian(src, 4) != FRAME_MAGIC) {
+            return -1;
+        }
+        src += 4;
+    }
+    if (end == src) {
+        return -1;
+    }
+    unsigned descriptor = *src++;
+    size_t single_segment = descriptor >> 5 & 1;
+    size_t id_size = id_bytes[descriptor & 3];
+    size_t content_size = size_bytes[descriptor >> 6];
+    if (content_size == 0 && single_segment) {
+        content_size = 1;
+    }
+    size_t rest = !single_segment + id_size + content_size;
+    if ((descriptor & 8) != 0 || (size_t)(end - src) < rest) {
+        return -1;
+    }
+    header->size = (size_t)(src - start) + rest;
+    header->content = little_endian(src + rest - content_size, content_size);
+    if (content_size == 2) {
+        header->content += 256;
+    }
+    header->is_declared = content_size != 0;
+    header->window = header->content;
+    if (!single_segment) {
+        uint64_t base = (uint64_t)1 << (10 + (*src >> 3));
+        header->window = base + (base >> 3) * (*src & 7);
+    }
+    header->has_dictionary_id = id_size != 0;
+    header->has_checksum = descriptor >> 2 & 1;
+    return 0;
+}
+
+/* A frame as its header and the headers of its blocks tell it. */
+typedef struct {
+    size_t size;      /* in the input, checksum included */
+    uint64_t content; /* declared, or, if it is not, the most that the blocks can make */
+    int is_declared;
+} Frame;
+
+/*
+ * Walk over the headers of a frame and its blocks (RFC 8878, 3.1.1) without decoding anything.
+ *
+ * A declared size is believed only as far as the blocks behind it can reach. Return -1 for input that takes the slow
+ * path: truncated, malformed, with a dictionary, or with a window above the limit.
+ */
+static int measure_frame(const unsigned char *src, const unsigned char *end, uint64_t window_max, Frame *frame)
+{
+    const unsigned char *start = src;
+    if (end - src < 8) {
+        return -1;
+    }
+    if ((little_endian(src, 4) & SKIPPABLE_MAGIC_MASK) == SKIPPABLE_MAGIC) {
+        uint64_t length = little_endian(src + 4, 4);
+        if ((uint64_t)(end - src) - 8 < length) {
+            return -1;
+        }
+        frame->size = 8 + (size_t)length;
+        frame->content = 0;
+        frame->is_declared = 1;
+        return 0;
+    }
+    Header header;
+    if (read_header(src, end, 1, &header) < 0 || header.has_dictionary_id || header.window > window_max) {
+        return -1;
+    }
+    uint64_t block_max = header.window < BLOCK_MAX ? header.window : BLOCK_MAX;
+    uint64_t reach = 0;
+    int is_last = 0;
+    src += header.size;
+    while (!is_last) {
+        if (end - src < 3) {
+            return -1;
+        }
+        uint64_t block = little_endian(src, 3);
+        unsigned type = block >> 1 & 3;
+        uint64_t length = block >> 3;
+        is_last = block & 1;
+        if (type == 3 ||
+            length > block_max) { /* libzstd takes longer ones if it decompresses at once, and not in parts */
+            return -1;
+        }
+        reach += type == 2 ? block_max : length;
+        if (type == 1) {
+            length = 1;
+        }
+        src += 3;
+        if ((uint64_t)(end - src) < length) {
+            return -1;
+        }
+        src += length;
+    }
+    if (header.has_checksum) {
+        if (end - src < 4) {
+            return -1;
+        }
+        src += 4;
+    }
+    if (header.is_declared && header.content > reach) {
+        return -1;
+    }
+    frame->size = (size_t)(src - start);
+    frame->content = header.is_declared ? header.content : reach;
+    frame->is_declared = header.is_declared;
+    return 0;
+}
+
+/* Say whether to allocate for the content at once: what is declared, or bound to be close, is; the rest grows. */
+static int is_trusted(uint64_t content, int is_declared, size_t input)
+{
+    return is_declared ? content <= DECLARED_SIZE_TRUST || content / 64 <= input
+                       : content <= UNKNOWN_SIZE_TRUST || content / 32 <= input;
+}
+
+/* Measure all frames of an input; return 0 if they can be decompressed at once. */
+static int measure_frames(const unsigned char *src, size_t size, uint64_t window_max, uint64_t *total, int *exact)
+{
+    const unsigned char *end = src + size;
+    *total = 0;
+    *exact = 1;
+    if (size == 0) {
+        return -1;
+    }
+    while (src < end) {
+        Frame frame;
+        if (measure_frame(src, end, window_max, &frame) < 0) {
+            return -1;
+        }
+        *total += frame.content;
+        *exact &= frame.is_declared;
+        src += frame.size;
+    }
+    return is_trusted(*total, *exact, size) ? 0 : -1;
+}
+
+#endif

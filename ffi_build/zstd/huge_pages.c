@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Huge pages behind a large output: half of the time of decompressing into fresh memory goes into its page faults. */
+#ifndef CPKG_ZSTD_HUGE_PAGES
+#define CPKG_ZSTD_HUGE_PAGES
+
+#include <Python.h> /* first: it asks for all that the system headers have */
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
+#define HUGE_PAGES_FROM (2 * HUGE_PAGE)
+
+static void cpkg_advise_huge_pages(void *start, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+    if (size >= HUGE_PAGES_FROM) {
+        uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+        uintptr_t first = ((uintptr_t)start + page - 1) & ~(page - 1);
+        uintptr_t last = ((uintptr_t)start + size) & ~(page - 1);
+        /* advice only: a kernel without huge pages answers EINVAL, and nothing is lost */
+        (void)madvise((void *)first, (size_t)(last - first), MADV_HUGEPAGE);
+    }
+#else
+    (void)start;
+    (void)size;
+#endif
+}
+
+#endif

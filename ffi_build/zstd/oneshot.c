@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compress() and decompress(): all of the data in one call. */
+#ifndef CPKG_ZSTD_ONESHOT
+#define CPKG_ZSTD_ONESHOT
+
+#include <Python.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <zstd.h>
+
+#include "arguments.c"
+#include "buffers.c"
+#include "contexts.c"
+#include "format.c"
+
+PyDoc_STRVAR(builtin_compress_doc,
+             "compress(data, level=None, options=None, zstd_dict=None)\n--\n\n"
+             "Compress a buffer into one frame and return it as bytes.\n\n"
+             "level is an int from -131072 to 22, None and 0 standing for 3; options a dict of\n"
+             "CompressionParameter, which excludes level; zstd_dict a ZstdDict or one of its as_* pairs.\n"
+             "The frame has the content's size. Raises TypeError and ValueError for wrong arguments,\n"
+             "ZstdError if libzstd fails. Replaces compression.zstd.compress.");
+
+static PyObject *builtin_compress(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const char *const names[] = {"data", "level", "options", "zstd_dict"};
+    PyObject *values[4];
+    Parameter parameters[PARAMETERS_MAX];
+    if (sort_arguments(names, 4, 4, args, nargs, kwnames, values) < 0 || is_given(values[3])) {
+        goto slow;
+    }
+    int count = take_options(module, "CompressionParameter", values[2], parameters);
+    if (is_given(values[1])) {
+        int overflow = 0;
+        if (!PyLong_CheckExact(values[1]) || is_given(values[2])) {
+            goto slow;
+        }
+        long level = PyLong_AsLongAndOverflow(values[1], &overflow);
+        if (overflow != 0 || level < ZSTD_minCLevel() || level > ZSTD_maxCLevel()) {
+            goto slow;
+        }
+        parameters[0] = (Parameter){ZSTD_c_compressionLevel, (int)level};
+        count = 1;
+    }
+    if (count < 0) {
+        goto slow;
+    }
+    for (int i = 0; i < count; i++) {
+        if (!is_ordinary(parameters[i])) {
+            goto slow;
+        }
+    }
+
+    Input in;
+    if (input_open(&in, values[0]) < 0) {
+        if (count == 0) {
+            return NULL;
+        }
+        PyErr_Clear(); /* of two bad arguments the parameter is reported */
+        goto slow;
+    }
+    PyObject *result = NULL;
+    size_t bound = ZSTD_compressBound(in.size);
+    Output out;
+    if (ZSTD_isError(bound) || bound > (size_t)PY_SSIZE_T_MAX) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    if (output_begin(&out, bound <= SCRATCH_SIZE ? 0 : bound, bound) < 0) {
+        goto done;
+    }
+    ZSTD_CCtx *cctx = take_cctx(out.kept);
+    if (cctx == NULL) {
+        PyErr_NoMemory();
+        output_abandon(&out);
+        goto done;
+    }
+    size_t written = 0;
+    Py_BEGIN_ALLOW_THREADS for (int i = 0; i < count && !ZSTD_isError(written); i++)
+    {
+        written = ZSTD_CCtx_setParameter(cctx, (ZSTD_cParameter)parameters[i].key, parameters[i].value);
+    }
+    if (!ZSTD_isError(written)) {
+        written = ZSTD_compress2(cctx, out.buffer.dst, out.buffer.size, in.start, in.size);
+    }
+    Py_END_ALLOW_THREADS give_cctx(out.kept, cctx, written);
+    if (ZSTD_isError(written)) {
+        output_abandon(&out);
+        input_close(&in);
+        goto slow;
+    }
+    out.buffer.pos = written;
+    result = output_finish(&out);
+done:
+    input_close(&in);
+    return result;
+slow:
+    return call_slow(module, "_slow_compress", args, nargs, kwnames);
+}
+
+PyDoc_STRVAR(builtin_decompress_doc,
+             "decompress(data, zstd_dict=None, options=None, *, max_output_size=None, size_hint=None)\n--\n\n"
+             "Decompress all frames of a buffer and return their content as bytes.\n\n"
+             "zstd_dict is a ZstdDict or one of its as_* pairs, options a dict of DecompressionParameter.\n"
+             "max_output_size (bytes) holds whatever the frames declare: ZstdLimitError if there would be\n"
+             "more. size_hint (bytes) is how much to expect where the frames do not say. Raises ZstdError\n"
+             "for data that is truncated, corrupted or followed by anything but a frame. Replaces\n"
+             "compression.zstd.decompress.");
+
+static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const char *const names[] = {"data", "zstd_dict", "options", "max_output_size", "size_hint"};
+    PyObject *values[5];
+    size_t limit = PY_SSIZE_T_MAX;
+    size_t hint = 0; /* the frames' headers tell more, where this function can go by them */
+    Parameter parameters[PARAMETERS_MAX];
+    uint64_t window_max = WINDOW_SIZE_MAX_DEFAULT;
+    if (sort_arguments(names, 5, 3, args, nargs, kwnames, values) < 0 || is_given(values[1]) ||
+        take_size(values[3], &limit) < 0 || take_size(values[4], &hint) < 0) {
+        goto slow;
+    }
+    int count = take_options(module, "DecompressionParameter", values[2], parameters);
+    if (count < 0) {
+        goto slow;
+    }
+    for (int i = 0; i < count; i++) {
+        /* libzstd looks at no limit when it decompresses at once, so measure_frame() does */
+        int window_log = parameters[i].value != 0 ? parameters[i].value : WINDOW_LOG_MAX_DEFAULT;
+        ZSTD_bounds bounds = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax);
+        if (parameters[i].key != ZSTD_d_windowLogMax || window_log < bounds.lowerBound ||
+            window_log > bounds.upperBound) {
+            goto slow;
+        }
+        window_max = (uint64_t)1 << window_log;
+    }
+
+    Input in;
+    if (input_open(&in, values[0]) < 0) {
+        return NULL;
+    }
+    uint64_t total;
+    int exact;
+    if (measure_frames((const unsigned char *)in.start, in.size, window_max, &total, &exact) < 0 ||
+        (exact && total > limit)) {
+        input_close(&in);
+        goto slow;
+    }
+    Output out;
+    size_t capacity = total < limit ? (size_t)total : limit;
+    PyObject *result = NULL;
+    /* an exact size is allocated as it is; below an upper bound that small the scratch buffer serves */
+    if (output_begin(&out, capacity <= SCRATCH_SIZE && !exact ? 0 : capacity, capacity) < 0) {
+        goto done;
+    }
+    ZSTD_DCtx *dctx = take_dctx(out.kept);
+    if (dctx == NULL) {
+        PyErr_NoMemory();
+        output_abandon(&out);
+        goto done;
+    }
+    size_t written;
+    Py_BEGIN_ALLOW_THREADS written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, in.start, in.size);
+    Py_END_ALLOW_THREADS give_dctx(out.kept, dctx, written);
+    if (ZSTD_isError(written) || (exact && written != total)) {
+        /* the slow path says what is wrong, and where */
+        output_abandon(&out);
+        input_close(&in);
+        goto slow;
+    }
+    out.buffer.pos = written;
+    result = output_finish(&out);
+done:
+    input_close(&in);
+    return result;
+slow:
+    return call_slow(module, "_slow_decompress", args, nargs, kwnames);
+}
+
+#endif

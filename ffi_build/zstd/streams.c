@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calls that stream objects (cpkg/_native/zstd/streams.py) make: a chunk each, with their context. */
+#ifndef CPKG_ZSTD_STREAMS
+#define CPKG_ZSTD_STREAMS
+
+#include <Python.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <zstd.h>
+
+#include "buffers.c"
+#include "contexts.c"
+#include "format.c"
+
+/* A limit up to this is taken for the size to come. */
+enum { BIG_PIECE = 8 << 20 };
+
+static int check_count(const char *name, Py_ssize_t nargs, Py_ssize_t wanted)
+{
+    if (nargs != wanted) {
+        PyErr_Format(PyExc_TypeError, "%s() takes %zd arguments, not %zd", name, wanted, nargs);
+        return -1;
+    }
+    return 0;
+}
+
+/*
+ * stream_compress(address, data, mode) -> bytes, or libzstd's result as an int if that is an error.
+ *
+ * `address` is a ZSTD_CCtx * that the caller keeps alive and locked.
+ */
+static PyObject *stream_compress(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)module;
+    if (check_count("stream_compress", nargs, 3) < 0) {
+        return NULL;
+    }
+    ZSTD_CCtx *cctx = PyLong_AsVoidPtr(args[0]);
+    long mode = PyLong_AsLong(args[2]);
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    Input data;
+    if (input_open(&data, args[1]) < 0) {
+        return NULL;
+    }
+    ZSTD_inBuffer in = {data.start, data.size, 0};
+    size_t bound = ZSTD_compressBound(data.size);
+    PyObject *result = NULL;
+    Output out;
+    if (ZSTD_isError(bound)) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    /* at a frame's end, memory for all of it spares libzstd an output buffer of its own; elsewhere it spares growing */
+    int at_once = bound > (mode == ZSTD_e_end ? (size_t)SCRATCH_SIZE : 4 * (size_t)BLOCK_MAX);
+    if (output_begin(&out, at_once ? bound : 0, PY_SSIZE_T_MAX) < 0) {
+        goto done;
+    }
+    for (;;) {
+        size_t left;
+        Py_BEGIN_ALLOW_THREADS left = ZSTD_compressStream2(cctx, &out.buffer, &in, (ZSTD_EndDirective)mode);
+        Py_END_ALLOW_THREADS if (ZSTD_isError(left))
+        {
+            output_abandon(&out);
+            result = PyLong_FromSize_t(left);
+            goto done;
+        }
+        int is_full = out.buffer.pos == out.buffer.size;
+        if (mode == ZSTD_e_continue ? in.pos == in.size && !is_full : left == 0) {
+            break;
+        }
+        if (is_full && output_grow(&out) < 0) {
+            goto done;
+        }
+    }
+    result = output_finish(&out);
+done:
+    input_close(&data);
+    return result;
+}
+
+static PyObject *decoded(PyObject *bytes, size_t position, int is_frame_end)
+{
+    return bytes == NULL ? NULL
+                         : Py_BuildValue("(NnO)", bytes, (Py_ssize_t)position, is_frame_end ? Py_True : Py_False);
+}
+
+/* Decompress a frame that lies ahead whole; return None, with nothing changed, if that cannot be done at once. */
+static PyObject *decompress_whole_frame(ZSTD_DCtx *dctx, const Input *data, size_t start)
+{
+    const unsigned char *src = (const unsigned char *)data->start;
+    Frame frame;
+    if (measure_frame(src + start, src + data->size, WINDOW_SIZE_MAX_DEFAULT, &frame) < 0 ||
+        !is_trusted(frame.content, frame.is_declared, frame.size)) {
+        Py_RETURN_NONE;
+    }
+    Output out;
+    size_t capacity = (size_t)frame.content;
+    if (output_begin(&out, capacity <= SCRATCH_SIZE ? 0 : capacity, capacity) < 0) {
+        return NULL;
+    }
+    size_t written;
+    Py_BEGIN_ALLOW_THREADS written =
+        ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, src + start, frame.size);
+    Py_END_ALLOW_THREADS if (ZSTD_isError(written))
+    {
+        /* the slow path says what is wrong */
+        ZSTD_DCtx_reset(dctx, ZSTD_reset_session_only);
+        output_abandon(&out);
+        Py_RETURN_NONE;
+    }
+    out.buffer.pos = written;
+    return decoded(output_finish(&out), start + frame.size, 1);
+}
+
+/*
+ * Let libzstd look at a frame that begins, before it has memory for the content. Given that, and all of the frame, it
+ * would decompress at once, which has two effects that callers must not see:
+ * - It needs no window and so looks at no limit. Fed in parts it does, and refuses a window that is too large.
+ * - It writes anywhere in the output. `capacity` is lowered to the content's size (never raised).
+ * Return libzstd's result, an error or not.
+ */
+static size_t begin_frame(ZSTD_DCtx *dctx, ZSTD_inBuffer *in, uint64_t window_max, int has_magic, size_t *capacity)
+{
+    const unsigned char *src = in->src;
+    Header header;
+    if (read_header(src + in->pos, src + in->size, has_magic, &header) < 0) {
+        return 0;
+    }
+    if (header.window > window_max) {
+        char nothing;
+        ZSTD_outBuffer out = {&nothing, 0, 0};
+        ZSTD_inBuffer part = {in->src, in->pos + 1, in->pos};
+        size_t left = ZSTD_decompressStream(dctx, &out, &part);
+        in->pos = part.pos;
+        return left;
+    }
+    if (header.is_declared && header.content < *capacity) {
+        *capacity = (size_t)header.content;
+    }
+    return 0;
+}
+
+/*
+ * stream_decompress(address, data, start, max_length, expected, window_max, has_magic)
+ * -> (bytes, position, is_frame_end), or libzstd's result as an int if that is an error.
+ *
+ * Reads `data` from `start`; `position` is where it stopped. `address` is a ZSTD_DCtx * that the caller keeps alive
+ * and locked. `expected` is a size to allocate at once, 0 if there is none, or -1 to say that the context has no
+ * parameters or dictionary and is between frames: then a frame that lies ahead whole tells. `window_max` is the limit
+ * that the context has if a frame begins at `start`, else 0; `has_magic`, whether frames have a magic number.
+ */
+static PyObject *stream_decompress(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)module;
+    if (check_count("stream_decompress", nargs, 7) < 0) {
+        return NULL;
+    }
+    ZSTD_DCtx *dctx = PyLong_AsVoidPtr(args[0]);
+    Py_ssize_t start = PyLong_AsSsize_t(args[2]);
+    Py_ssize_t max_length = PyLong_AsSsize_t(args[3]);
+    Py_ssize_t expected = PyLong_AsSsize_t(args[4]);
+    Py_ssize_t window_max = PyLong_AsSsize_t(args[5]);
+    int has_magic = args[6] == Py_True;
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    Input data;
+    if (input_open(&data, args[1]) < 0) {
+        return NULL;
+    }
+    PyObject *result = NULL;
+    if (start < 0 || (size_t)start > data.size) {
+        PyErr_SetString(PyExc_ValueError, "start lies outside of the data");
+        goto done;
+    }
+    if (expected < 0 && max_length < 0) {
+        result = decompress_whole_frame(dctx, &data, (size_t)start);
+        if (result != Py_None) {
+            goto done;
+        }
+        Py_CLEAR(result);
+    }
+    ZSTD_inBuffer in = {data.start, data.size, (size_t)start};
+    size_t limit = max_length < 0 ? PY_SSIZE_T_MAX : (size_t)max_length;
+    if (expected <= 0) {
+        expected = max_length > SCRATCH_SIZE && max_length <= BIG_PIECE ? max_length : 0;
+    }
+    Output out;
+    if (output_begin(&out, (size_t)expected, limit) < 0) {
+        goto done;
+    }
+    size_t left = 0;
+    if (window_max > 0) {
+        size_t capacity = 0; /* all of the output is ours */
+        left = begin_frame(dctx, &in, (uint64_t)window_max, has_magic, &capacity);
+    }
+    for (;;) {
+        if (!ZSTD_isError(left)) {
+            Py_BEGIN_ALLOW_THREADS left = ZSTD_decompressStream(dctx, &out.buffer, &in);
+            Py_END_ALLOW_THREADS
+        }
+        if (ZSTD_isError(left)) {
+            output_abandon(&out);
+            result = PyLong_FromSize_t(left);
+            goto done;
+        }
+        if (left == 0) {
+            break;
+        }
+        if (out.buffer.pos == out.buffer.size) {
+            if (out.buffer.size == limit) {
+                break;
+            }
+            if (output_grow(&out) < 0) {
+                goto done;
+            }
+        }
+        else if (in.pos == in.size) {
+            break;
+        }
+    }
+    result = decoded(output_finish(&out), in.pos, left == 0);
+done:
+    input_close(&data);
+    return result;
+}
+
+/*
+ * stream_decompress_into(address, data, start, buffer, window_max, has_magic) -> (written, position, is_frame_end), or
+ * libzstd's result as an int if that is an error. Fills a writable buffer as far as one frame goes, and changes
+ * nothing behind that.
+ */
+static PyObject *stream_decompress_into(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)module;
+    if (check_count("stream_decompress_into", nargs, 6) < 0) {
+        return NULL;
+    }
+    ZSTD_DCtx *dctx = PyLong_AsVoidPtr(args[0]);
+    Py_ssize_t start = PyLong_AsSsize_t(args[2]);
+    Py_ssize_t window_max = PyLong_AsSsize_t(args[4]);
+    int has_magic = args[5] == Py_True;
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    Input data;
+    if (input_open(&data, args[1]) < 0) {
+        return NULL;
+    }
+    PyObject *result = NULL;
+    Py_buffer view;
+    if (start < 0 || (size_t)start > data.size) {
+        PyErr_SetString(PyExc_ValueError, "start lies outside of the data");
+        goto done;
+    }
+    if (PyObject_GetBuffer(args[3], &view, PyBUF_WRITABLE) < 0) {
+        goto done;
+    }
+    ZSTD_inBuffer in = {data.start, data.size, (size_t)start};
+    ZSTD_outBuffer out = {view.buf, (size_t)view.len, 0};
+    size_t left = 0;
+    Py_BEGIN_ALLOW_THREADS if (window_max > 0)
+    {
+        left = begin_frame(dctx, &in, (uint64_t)window_max, has_magic, &out.size);
+    }
+    while (!ZSTD_isError(left)) {
+        left = ZSTD_decompressStream(dctx, &out, &in);
+        out.size = (size_t)view.len; /* from here on libzstd copies what it has decompressed in memory of its own */
+        if (left == 0 || out.pos == out.size || in.pos == in.size) {
+            break;
+        }
+    }
+    Py_END_ALLOW_THREADS PyBuffer_Release(&view);
+    if (ZSTD_isError(left)) {
+        result = PyLong_FromSize_t(left);
+    }
+    else {
+        result = Py_BuildValue("(nnO)", (Py_ssize_t)out.pos, (Py_ssize_t)in.pos, left == 0 ? Py_True : Py_False);
+    }
+done:
+    input_close(&data);
+    return result;
+}
+
+#endif
