@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the documents for developers name is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("docs/architecture.md", "docs/performance.md", "CONTRIBUTING.md", "README.md")
+ROOTS = ("cpkg/", "docs/", "ffi_build/", "purepy/", "tests/", ".ci/", ".github/")
+AT_ROOT = re.compile(r"(README|CONTRIBUTING|CHANGELOG|SECURITY)\.md|setup\.py|tox\.ini|pyproject\.toml")
+
+
+def quoted(text: str) -> list[str]:
+    """Return what stands in backticks, without blocks of code."""
+    return re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
+
+
+def paths(text: str) -> list[str]:
+    """Return what is in backticks and looks like a path of the tree; parts with a star stand for several."""
+    return [part for part in quoted(text) if " " not in part and (part.startswith(ROOTS) or AT_ROOT.fullmatch(part))]
+
+
+def pytest_arguments(text: str) -> list[str]:
+    """Return the paths that commands with pytest are given, in backticks or in a block of code."""
+    return [
+        word.partition("::")[0]
+        for command in re.findall(r"pytest ([^`\n]*)", text)
+        for word in command.split()
+        if word.startswith("tests/")
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_path_exists(page: str) -> None:
+    found = paths((ROOT / page).read_text(encoding="utf-8"))
+    assert [path for path in found if not list(ROOT.glob(path.rstrip("/")))] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_test_command_names_tests(page: str) -> None:
+    found = pytest_arguments((ROOT / page).read_text(encoding="utf-8"))
+    assert [path for path in found if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    found = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    assert [link for link in found if link and not ((ROOT / page).parent / link).exists()] == []
+
+
+def test_every_function_is_in_its_file() -> None:
+    """Where the architecture says "`name` in `file`", the file (or one of the folder) has that name."""
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    pairs = re.findall(r"((?:`[\w.]+`(?:, | and ))*`[\w.]+`) in `([\w/.]+)`", text)
+    missing = []
+    for names, place in pairs:
+        path = ROOT / place
+        files = [path] if path.is_file() else sorted(path.rglob("*.[ch]")) + sorted(path.rglob("*.py"))
+        source = "".join(file.read_text(encoding="utf-8") for file in files)
+        missing += [
+            (name, place)
+            for name in re.findall(r"`([\w.]+)`", names)
+            if not re.search(rf"\b{name.rpartition('.')[2]}\b", source)
+        ]
+    assert missing == []
+    assert len(pairs) > 30
+
+
+def test_what_is_missing_is_seen() -> None:
+    """The readers find paths, commands and folders: without them the tests above could not fail."""
+    text = "see `cpkg/nowhere.py` and `tox.ini`, `pytest tests/nothing.py -x`\n```\npytest tests/a\n```\n"
+    assert paths(text) == ["cpkg/nowhere.py", "tox.ini"]
+    assert pytest_arguments(text) == ["tests/nothing.py", "tests/a"]
