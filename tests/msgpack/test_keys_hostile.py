@@ -49,6 +49,14 @@ def test_a_key_nests_to_its_limit(msgpack: ModuleType, options: dict[str, bool])
         assert caught.value.offset == unpacker.tell() == offset
 
 
+def test_packing_does_not_count_the_levels_of_keys(msgpack: ModuleType) -> None:
+    """Other readers may have room for them, though ours has not."""
+    packed = msgpack.packb({nested_tuple(DEEPEST + 1): 2})
+    assert packed == nested_key(DEEPEST + 1)
+    with pytest.raises(StackError):
+        msgpack.unpackb(packed, strict_map_key=False, use_list=False)
+
+
 def test_the_limit_is_that_of_each_key(msgpack: ModuleType) -> None:
     """What is behind a key, or in another key, does not count."""
     key = b"\x91" * DEEPEST + b"\x01"
