@@ -12,13 +12,14 @@ from types import ModuleType
 import pytest
 
 
-def run(module: ModuleType, seed: int) -> None:
+def run(module: ModuleType, seed: int, folder: Path) -> None:
     result = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("fuzz_lifetimes.py")), module.__name__, str(seed), "400"],
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
+        cwd=folder,  # names that the fuzzer makes up are opened for writing, too
         env={"PYTHONMALLOC": "debug", "PYTHONPATH": os.pathsep.join(sys.path), **os.environ},
     )
     assert result.returncode == 0, result.stderr
@@ -26,10 +27,10 @@ def run(module: ModuleType, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [2, 5])
-def test_zstd(zstd: ModuleType, seed: int) -> None:
-    run(zstd, seed)
+def test_zstd(zstd: ModuleType, seed: int, tmp_path: Path) -> None:
+    run(zstd, seed, tmp_path)
 
 
 @pytest.mark.parametrize("seed", [2, 5])
-def test_msgpack(msgpack: ModuleType, seed: int) -> None:
-    run(msgpack, seed)
+def test_msgpack(msgpack: ModuleType, seed: int, tmp_path: Path) -> None:
+    run(msgpack, seed, tmp_path)
