@@ -116,13 +116,12 @@ static PyObject *decompress_whole_frame(ZSTD_DCtx *dctx, const Input *data, size
 }
 
 /*
- * Let libzstd look at a frame that begins, before it has memory for the content. Given that, and all of the frame, it
- * would decompress at once, which has two effects that callers must not see:
- * - It needs no window and so looks at no limit. Fed in parts it does, and refuses a window that is too large.
+ * Look at the header of a frame that begins. With memory for the content, and all of the frame, libzstd would decompress
+ * at once, which has two effects that callers must not see:
+ * - It needs no window and so looks at no limit. This does: return libzstd's result for a window that is too large.
  * - It writes anywhere in the output. `capacity` is lowered to the content's size (never raised).
- * Return libzstd's result, an error or not.
  */
-static size_t begin_frame(ZSTD_DCtx *dctx, ZSTD_inBuffer *in, uint64_t window_max, int has_magic, size_t *capacity)
+static size_t begin_frame(const ZSTD_inBuffer *in, uint64_t window_max, int has_magic, size_t *capacity)
 {
     const unsigned char *src = in->src;
     Header header;
@@ -130,12 +129,7 @@ static size_t begin_frame(ZSTD_DCtx *dctx, ZSTD_inBuffer *in, uint64_t window_ma
         return 0;
     }
     if (header.window > window_max) {
-        char nothing;
-        ZSTD_outBuffer out = {&nothing, 0, 0};
-        ZSTD_inBuffer part = {in->src, in->pos + 1, in->pos};
-        size_t left = ZSTD_decompressStream(dctx, &out, &part);
-        in->pos = part.pos;
-        return left;
+        return (size_t)0 - ZSTD_error_frameParameter_windowTooLarge;
     }
     if (header.is_declared && header.content < *capacity) {
         *capacity = (size_t)header.content;
@@ -195,7 +189,7 @@ static PyObject *stream_decompress(PyObject *module, PyObject *const *args, Py_s
     size_t left = 0;
     if (window_max > 0) {
         size_t capacity = 0; /* all of the output is ours */
-        left = begin_frame(dctx, &in, (uint64_t)window_max, has_magic, &capacity);
+        left = begin_frame(&in, (uint64_t)window_max, has_magic, &capacity);
     }
     for (;;) {
         if (!ZSTD_isError(left)) {
@@ -264,7 +258,7 @@ static PyObject *stream_decompress_into(PyObject *module, PyObject *const *args,
     size_t left = 0;
     Py_BEGIN_ALLOW_THREADS if (window_max > 0)
     {
-        left = begin_frame(dctx, &in, (uint64_t)window_max, has_magic, &out.size);
+        left = begin_frame(&in, (uint64_t)window_max, has_magic, &out.size);
     }
     while (!ZSTD_isError(left)) {
         left = ZSTD_decompressStream(dctx, &out, &in);

@@ -42,6 +42,7 @@ LEVEL_KEY = int(CompressionParameter.compression_level)
 WORKERS_KEY = int(CompressionParameter.nb_workers)
 WINDOW_TOO_LARGE = 16  # ZSTD_error_frameParameter_windowTooLarge
 DESTINATION_TOO_SMALL = 70  # ZSTD_error_dstSize_tooSmall
+NO_HEADER = (1 << 64) - 2  # ZSTD_CONTENTSIZE_ERROR
 SOURCE_SIZE_WRONG = 72  # ZSTD_error_srcSize_wrong
 
 SCRATCH_SIZE = BLOCK_SIZE_MAX + (4 << 10)
@@ -375,30 +376,30 @@ class Library:
             self._kept.work = work
 
     def _begin_frame(
-        self, handle: Any, work: _Work, source: Any, data: Bytes, window_max: int, has_magic: bool, room: int
-    ) -> int:
+        self, source: Any, data: Bytes, start: int, window_max: int, has_magic: bool, room: int
+    ) -> tuple[int, int]:
         """
-        Let libzstd look at a frame that begins, before there is room for its content; return how much that may be.
+        Look at the header of a frame that begins: return how much of the room to use, and 0 or libzstd's error.
 
-        Given room for all of it, and all of the frame, it would decompress at once, which has two effects that callers
-        must not see: it asks for no window, and so looks at no limit; a window that is too large is refused by whom is
-        fed in parts. And it uses all of the room, also behind the content.
+        Given room for the content, and all of the frame, libzstd would decompress at once, which has two effects that
+        callers must not see: it asks for no window, and so looks at no limit; this does. And it uses all of the room,
+        also behind the content.
 
-        What is no header is read as one too, which is no harm: the first call does less, that is all.
+        What is no header is read as one too; libzstd says so, or has less room for a skippable frame, which takes none.
         """
-        feed, out = work.input, work.output
-        start, size = feed.pos, feed.size - feed.pos
-        frame, magic_start = source + start, start
+        frame, size, magic_start = source + start, len(data) - start, start
         if not has_magic:
             head = MAGIC + data[start : start + HEADER_SIZE_MAX - len(MAGIC)]
             frame, size, magic_start = self.ffi.from_buffer(head), len(head), start - len(MAGIC)
         declared: int = self.lib.ZSTD_getFrameContentSize(frame, size)
-        if may_ask_for_more(data, magic_start, window_max) and frame_window(data, magic_start, declared) > window_max:
-            feed.size, out.dst, out.size, out.pos = start + 1, work.memory, 0, 0
-            self.lib.ZSTD_decompressStream(handle, out, feed)  # one byte is no error yet
-            feed.size = len(data)
-            return room
-        return declared if declared < room else room
+        if (
+            declared != NO_HEADER
+            and may_ask_for_more(data, magic_start, window_max)
+            and frame_window(data, magic_start, declared) > window_max
+            and (not has_magic or data[start : start + 4] == MAGIC)
+        ):
+            return room, self.error_result(WINDOW_TOO_LARGE)
+        return (declared if declared < room else room), 0
 
     def stream_decompress(
         self,
@@ -428,7 +429,9 @@ class Library:
             feed, out = work.input, work.output
             feed.src, feed.size, feed.pos = source, len(data), start
             if window_max and may_ask_for_more(data, start if has_magic else start - 4, window_max):
-                self._begin_frame(handle, work, source, data, window_max, has_magic, 0)
+                left = self._begin_frame(source, data, start, window_max, has_magic, 0)[1]
+                if left:
+                    return left
             room = expected if max_length < 0 else min(expected, max_length)
             pieces = []
             total = 0
@@ -482,7 +485,9 @@ class Library:
             feed.src, feed.size, feed.pos = source, len(data), start
             room = len(buffer)
             if window_max and (DIRECT or may_ask_for_more(data, start if has_magic else start - 4, window_max)):
-                room = self._begin_frame(handle, work, source, data, window_max, has_magic, room)
+                room, left = self._begin_frame(source, data, start, window_max, has_magic, room)
+                if left:
+                    return left
             out.dst, out.size, out.pos = target, room, 0
             while True:
                 left = lib.ZSTD_decompressStream(handle, out, feed)
