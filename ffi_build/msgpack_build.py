@@ -37,7 +37,9 @@ def make(library: probe.Library) -> FFI:
     # Relative to the project's root, where setup.py runs: setuptools refuses absolute paths.
     arguments["include_dirs"] = [f"{HERE.name}/{PARTS.name}", *arguments["include_dirs"]]
     # Every part is a dependency, so that a change of one rebuilds the module.
-    arguments["depends"] = sorted(str(path.relative_to(HERE.parent)) for path in PARTS.rglob("*.[ch]"))
+    arguments["depends"] = sorted(
+        str(path.relative_to(HERE.parent)) for folder in (PARTS, HERE / "common") for path in folder.rglob("*.[ch]")
+    )
     builder = FFI()
     builder.cdef((PARTS / "cdef.h").read_text(encoding="utf-8"))
     builder.set_source(

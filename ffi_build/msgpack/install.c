@@ -1,5 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Import: take the shared types out of the namespace, put the builtins into it. */
+#ifndef CPKG_MSGPACK_INSTALL
+#define CPKG_MSGPACK_INSTALL
+
+#include <Python.h>
+#include <datetime.h>
+#include <stdio.h>
+#include <structmember.h>
+
+#include "common/options.c"
+#include "common/state.c"
+#include "pack/packer_type.c"
+#include "unpack/functions.c"
+#include "unpack/huge_pages.c"
+#include "unpack/unpacker_type.c"
 
 static char install_error[256] = "";
 
@@ -197,3 +211,5 @@ static int cpkg_msgpack_install(void *namespace_dict)
     PyGILState_Release(gil);
     return result;
 }
+
+#endif

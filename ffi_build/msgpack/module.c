@@ -4,13 +4,10 @@
  *
  * CPython gets an object packer and unpacker written against the C API (one crossing of cffi per object would cost
  * more than the packing). PyPy, where C cannot make objects, gets the token tape and the scanner; CPython has them for the tests.
- * The parts are included in the order in which they build on each other.
+ * Each part includes what it needs, so that it can be read and compiled alone.
  */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#ifndef CPKG_MSGPACK_MODULE
+#define CPKG_MSGPACK_MODULE
 
 #include <msgpack/version_master.h>
 
@@ -24,19 +21,7 @@ static const char *cpkg_msgpack_version(void)
 }
 
 #ifndef PYPY_VERSION
-#include "common/compat.h"    /* what differs between CPython versions */
-#include "unpack/huge_pages.c"    /* huge pages */
-#include "common/state.c"     /* what import sets up: shared types, tables */
-#include "common/options.c"   /* keyword arguments */
-#include "pack/writer.c"    /* the growing output, and msgpack-c's packing templates over it */
-#include "pack/encode.c"      /* objects to bytes */
-#include "pack/packer_type.c"    /* packb, pack, pack_into and the type Packer */
-#include "unpack/text.c"      /* UTF-8 to str, and the key cache */
-#include "unpack/parser_state.c"    /* bytes to objects: the resumable parser's state and its leaf values */
-#include "unpack/parse_loop.c"     /* ... and its loop */
-#include "unpack/functions.c"    /* unpackb, unpackb_from and unpack */
-#include "unpack/unpacker_type.c"  /* the type Unpacker */
-#include "install.c"   /* into the namespace */
+#include "install.c" /* which includes the packer and the unpacker */
 #else
 static int cpkg_msgpack_install(void *namespace_dict)
 {
@@ -60,6 +45,7 @@ static const char *cpkg_msgpack_unpacker_signature(void)
 }
 #endif
 
-#include "pypy/tape.c" /* messages as flat arrays of words */
-#include "pypy/scan.c" /* ... and where they end */
-#include "unpack/weigh.c" /* ... and what their objects take */
+#include "pypy/scan.c" /* which includes the tape */
+#include "unpack/weigh.c"
+
+#endif

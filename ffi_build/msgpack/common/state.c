@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What import sets up once: the types shared with the pure backend, interned names, small tables. */
-#include <datetime.h>
-#include <stddef.h>
-#include <structmember.h>
+#ifndef CPKG_MSGPACK_COMMON_STATE
+#define CPKG_MSGPACK_COMMON_STATE
+
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../../common/compat.c"
 
 #define SMALL_INT_MIN (-32)
 #define SMALL_INT_MAX 255
@@ -75,3 +80,5 @@ static void error_set_offset(uint64_t offset)
     Py_XDECREF(number);
     PyErr_Restore(type, value, traceback);
 }
+
+#endif

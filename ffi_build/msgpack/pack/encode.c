@@ -11,6 +11,20 @@
  * max_total_bytes is checked where the output grows, and before whatever else may fail or run Python code, so that no
  * later error or call comes first.
  */
+#ifndef CPKG_MSGPACK_PACK_ENCODE
+#define CPKG_MSGPACK_PACK_ENCODE
+
+#include <Python.h>
+#include <datetime.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "../common/interpreter.c"
+#include "../common/options.c"
+#include "../common/state.c"
+#include "../common/words.c"
+#include "writer.c"
 
 typedef struct {
     writer w;
@@ -728,3 +742,5 @@ static unsigned char *pack_value(pack_context *c, unsigned char *p, PyObject *o,
     Py_DECREF(o);
     return result;
 }
+
+#endif

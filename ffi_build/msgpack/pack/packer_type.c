@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packb, pack, pack_into and the type Packer. */
+#ifndef CPKG_MSGPACK_PACK_PACKER_TYPE
+#define CPKG_MSGPACK_PACK_PACKER_TYPE
+
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "../common/options.c"
+#include "../common/state.c"
+#include "encode.c"
+#include "writer.c"
 
 /* Pack one object; NULL with an exception set, or new bytes. */
 static ALWAYS_INLINE PyObject *pack_to_bytes(const pack_options *options, PyObject *o)
@@ -511,9 +523,6 @@ static PyObject *packer_getbuffer(PyObject *object, PyObject *unused)
     return PyMemoryView_FromObject(object);
 }
 
-#define FASTCALL (METH_FASTCALL | METH_KEYWORDS)
-#define AS_METHOD(function) ((PyCFunction)(void (*)(void))(function))
-
 #define PACKER_SIGNATURE \
     "default=None, use_single_float=False, autoreset=True, use_bin_type=True, strict_types=False, " \
     "datetime=False, unicode_errors=None, buf_size=262144, max_depth=1024, max_total_bytes=-1, " \
@@ -564,3 +573,5 @@ static PyType_Spec packer_spec = {
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
     .slots = packer_slots,
 };
+
+#endif

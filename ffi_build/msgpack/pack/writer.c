@@ -8,8 +8,18 @@
  *
  * Packing functions take the write position and return it (NULL after an error): it lives in a register.
  */
+#ifndef CPKG_MSGPACK_PACK_WRITER
+#define CPKG_MSGPACK_PACK_WRITER
+
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
 #include <msgpack/sysdep.h>
 #include <msgpack/timestamp.h>
+
+#include "../../common/compat.c"
+#include "../common/state.c"
 
 /* msgpack-c's templates write the headers and the numbers. Their "user" is the write position itself; the caller has
    reserved HEADER_MAX bytes, so that appending is one store. */
@@ -159,35 +169,4 @@ static ALWAYS_INLINE PyObject *writer_finish(writer *w, unsigned char *p)
     return result;
 }
 
-/* Copy without the call that memcpy of an unknown size is, up to what a call costs: two halves that overlap. */
-#define COPY_INLINE_MAX 128
-
-static ALWAYS_INLINE void copy_short(unsigned char *to, const unsigned char *from, size_t n)
-{
-    if (n >= 16) {
-        if (UNLIKELY(n > COPY_INLINE_MAX)) {
-            memcpy(to, from, n);
-            return;
-        }
-        for (size_t i = 0; i + 16 < n; i += 16)
-            memcpy(to + i, from + i, 16);
-        memcpy(to + n - 16, from + n - 16, 16);
-    }
-    else if (n >= 8) {
-        memcpy(to, from, 8);
-        uint64_t tail;
-        memcpy(&tail, from + n - 8, 8);
-        memcpy(to + n - 8, &tail, 8);
-    }
-    else if (n >= 4) {
-        uint32_t tail;
-        memcpy(to, from, 4);
-        memcpy(&tail, from + n - 4, 4);
-        memcpy(to + n - 4, &tail, 4);
-    }
-    else if (n) {
-        to[0] = from[0];
-        to[n >> 1] = from[n >> 1];
-        to[n - 1] = from[n - 1];
-    }
-}
+#endif

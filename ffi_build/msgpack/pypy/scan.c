@@ -12,6 +12,16 @@
  *
  * It stops in front of a value that is cut, so that there is nothing of a value to remember.
  */
+#ifndef CPKG_MSGPACK_PYPY_SCAN
+#define CPKG_MSGPACK_PYPY_SCAN
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../common/formats.c"
+#include "../common/utf8.c"
+#include "tape.c"
 
 enum { SCAN_FRAMES = 64 };
 
@@ -28,61 +38,12 @@ typedef struct {
     uint64_t frames[SCAN_FRAMES + 1];
 } cpkg_scan;
 
-enum { SCAN_NUMBER, SCAN_STR, SCAN_BIN, SCAN_EXT, SCAN_ARRAY, SCAN_MAP, SCAN_WRONG };
-
-/* The formats 0xc0 to 0xdf: kind, size of the length field, and without one the length (of numbers and constants too). */
-static const struct {
-    uint8_t kind, field, length;
-} scan_formats[32] = {
-    {SCAN_NUMBER, 0, 0}, {SCAN_WRONG, 0, 0},  {SCAN_NUMBER, 0, 0}, {SCAN_NUMBER, 0, 0},
-    {SCAN_BIN, 1, 0},    {SCAN_BIN, 2, 0},    {SCAN_BIN, 4, 0},    {SCAN_EXT, 1, 0},
-    {SCAN_EXT, 2, 0},    {SCAN_EXT, 4, 0},    {SCAN_NUMBER, 0, 4}, {SCAN_NUMBER, 0, 8},
-    {SCAN_NUMBER, 0, 1}, {SCAN_NUMBER, 0, 2}, {SCAN_NUMBER, 0, 4}, {SCAN_NUMBER, 0, 8},
-    {SCAN_NUMBER, 0, 1}, {SCAN_NUMBER, 0, 2}, {SCAN_NUMBER, 0, 4}, {SCAN_NUMBER, 0, 8},
-    {SCAN_EXT, 0, 1},    {SCAN_EXT, 0, 2},    {SCAN_EXT, 0, 4},    {SCAN_EXT, 0, 8},
-    {SCAN_EXT, 0, 16},   {SCAN_STR, 1, 0},    {SCAN_STR, 2, 0},    {SCAN_STR, 4, 0},
-    {SCAN_ARRAY, 2, 0},  {SCAN_ARRAY, 4, 0},  {SCAN_MAP, 2, 0},    {SCAN_MAP, 4, 0},
-};
-
-static inline size_t scan_big_endian(const unsigned char *p, size_t n)
-{
-    size_t value = 0;
-    for (size_t i = 0; i < n; i++)
-        value = value << 8 | p[i];
-    return value;
-}
-
-/* Well-formed as Python's strict codec has it: no surrogates, no longer forms than needed (RFC 3629, section 4). */
-static bool scan_is_utf8(const unsigned char *p, size_t n)
-{
-    const unsigned char *end = p + n;
-    while (p < end) {
-        unsigned char lead = *p;
-        if (lead < 0x80) {
-            p++;
-            continue;
-        }
-        int length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-        if (lead < 0xc2 || lead > 0xf4 || end - p < length)
-            return false;
-        unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-        unsigned char high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-        if (p[1] < low || p[1] > high)
-            return false;
-        for (int i = 2; i < length; i++)
-            if ((p[i] & 0xc0) != 0x80)
-                return false;
-        p += length;
-    }
-    return true;
-}
-
 /* Whether ExtType or Timestamp takes the payload at p, which the type's byte precedes. */
 static bool scan_is_ext(const unsigned char *p, size_t n)
 {
     if (p[-1] < 0x80 || (p[-1] == 0xff && n == 4))
         return true;
-    return p[-1] == 0xff && n == 8 && scan_big_endian(p, 4) >> 2 <= 999999999;
+    return p[-1] == 0xff && n == 8 && big_endian(p, 4) >> 2 <= 999999999;
 }
 
 /* Set what the next messages are checked against; -1 is no limit. */
@@ -118,21 +79,21 @@ static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t sta
         /* a map with an even number of values to come reads a key */
         bool is_key = frame & ~(frame >> 1) & 1;
         if (byte < 0x80 || byte >= 0xe0) {
-            kind = SCAN_NUMBER;
+            kind = FORMAT_NUMBER;
             length = 0;
         }
         else if (byte < 0xa0) {
-            kind = byte < 0x90 ? SCAN_MAP : SCAN_ARRAY;
+            kind = byte < 0x90 ? FORMAT_MAP : FORMAT_ARRAY;
             length = byte & 0x0f;
         }
         else if (byte < 0xc0) {
-            kind = SCAN_STR;
+            kind = FORMAT_STR;
             length = byte & 0x1f;
         }
         else {
-            kind = scan_formats[byte - 0xc0].kind;
-            field = scan_formats[byte - 0xc0].field;
-            length = scan_formats[byte - 0xc0].length;
+            kind = formats[byte - 0xc0].kind;
+            field = formats[byte - 0xc0].field;
+            length = formats[byte - 0xc0].length;
         }
         size_t header = 1 + field;
         if (field) {
@@ -141,35 +102,35 @@ static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t sta
                 needed = header;
                 goto cut;
             }
-            length = scan_big_endian(p + 1, field);
+            length = big_endian(p + 1, field);
         }
         switch (kind) {
-        case SCAN_NUMBER:
+        case FORMAT_NUMBER:
             if (is_key && s->limits.strict_keys)
                 goto doubt;
             break;
-        case SCAN_STR:
+        case FORMAT_STR:
             if (length > s->limits.max_str)
                 goto doubt;
             break;
-        case SCAN_BIN:
+        case FORMAT_BIN:
             if (length > s->limits.max_bin)
                 goto doubt;
             break;
-        case SCAN_EXT:
+        case FORMAT_EXT:
             if (is_key || length > s->limits.max_ext)
                 goto doubt;
             header++; /* the type */
             break;
-        case SCAN_ARRAY:
-        case SCAN_MAP:
+        case FORMAT_ARRAY:
+        case FORMAT_MAP:
             if (is_key || depth >= s->limits.max_depth ||
-                length > (kind == SCAN_MAP ? s->limits.max_map : s->limits.max_array))
+                length > (kind == FORMAT_MAP ? s->limits.max_map : s->limits.max_array))
                 goto doubt;
             p += header;
             if (length) {
                 s->frames[depth++] = frame;
-                frame = kind == SCAN_MAP ? (uint64_t)length << 2 | 1 : (uint64_t)length << 1;
+                frame = kind == FORMAT_MAP ? (uint64_t)length << 2 | 1 : (uint64_t)length << 1;
                 continue;
             }
             goto passed;
@@ -181,11 +142,11 @@ static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t sta
             needed = header + length;
             goto cut;
         }
-        if (kind == SCAN_STR) {
-            if (!tape_is_ascii((const char *)p + header, length, left - header) && !scan_is_utf8(p + header, length))
+        if (kind == FORMAT_STR) {
+            if (!is_ascii_roomy((const char *)p + header, length, left - header) && !is_utf8(p + header, length))
                 goto doubt;
         }
-        else if (kind == SCAN_EXT && !scan_is_ext(p + header, length)) {
+        else if (kind == FORMAT_EXT && !scan_is_ext(p + header, length)) {
             goto doubt;
         }
         p += header + length;
@@ -207,3 +168,5 @@ cut:
     s->needed = (int64_t)needed;
     return found;
 }
+
+#endif

@@ -19,7 +19,20 @@
  * array as key) is refused with one code: the caller then gives the message to the pure codec, which serves it or
  * raises the error with its offset. So there is one place that knows the errors.
  */
+#ifndef CPKG_MSGPACK_PYPY_TAPE
+#define CPKG_MSGPACK_PYPY_TAPE
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include <msgpack/unpack.h>
+
+#include "../common/utf8.c"
+#include "../common/words.c"
 
 /* msgpack-c fixes the depth of its frames when it is compiled. */
 #define TAPE_FRAMES 1024
@@ -76,21 +89,6 @@ typedef struct {
     size_t length;
     char text[TAPE_NAME_LENGTH + 8];
 } tape_name;
-
-static const uint64_t tape_masks[8] = {
-#if MSGPACK_ENDIAN_LITTLE_BYTE
-    0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
-#else
-    0,
-    0xff00000000000000,
-    0xffff000000000000,
-    0xffffff0000000000,
-    0xffffffff00000000,
-    0xffffffffff000000,
-    0xffffffffffff0000,
-    0xffffffffffffff00,
-#endif
-};
 
 /* What a message is checked against. */
 typedef struct {
@@ -336,48 +334,9 @@ static inline int tape_on_map_item(cpkg_tape **user, tape_object *c, tape_object
     return 0;
 }
 
-/* The last 0 to 7 bytes of a text as a word, the rest of which is 0; `spare` bytes may be read from p on. */
-static inline uint64_t tape_tail(const char *p, size_t n, size_t spare)
-{
-    uint64_t word = 0;
-    if (spare >= 8) {
-        memcpy(&word, p, 8);
-        return word & tape_masks[n];
-    }
-    memcpy(&word, p, n);
-    return word;
-}
-
-static inline uint64_t tape_load(const char *p)
-{
-    uint64_t word;
-    memcpy(&word, p, 8);
-    return word;
-}
-
 static inline size_t tape_spare(const cpkg_tape *t, const char *p)
 {
     return (size_t)(t->data + t->size - p);
-}
-
-static inline uint64_t tape_hash(const char *p, size_t n, size_t spare)
-{
-    uint64_t hash = n * 0x9e3779b97f4a7c15u;
-    for (; n >= 8; p += 8, n -= 8, spare -= 8) {
-        hash = (hash ^ tape_load(p)) * 0x9fb21c651e98df25u;
-        hash ^= hash >> 32;
-    }
-    hash = (hash ^ tape_tail(p, n, spare)) * 0x9fb21c651e98df25u;
-    return hash ^ hash >> 29;
-}
-
-static inline bool tape_is_ascii(const char *p, size_t n, size_t spare)
-{
-    uint64_t all = 0;
-    for (; n >= 8; p += 8, n -= 8, spare -= 8)
-        all |= tape_load(p);
-    all |= tape_tail(p, n, spare);
-    return !(all & 0x8080808080808080u);
 }
 
 /* A name is kept with zeros behind it, so that whole words of it compare. */
@@ -387,15 +346,15 @@ static inline bool tape_is_name(const tape_name *name, const char *p, size_t n, 
     if (name->length != n)
         return false;
     for (; n >= 8; p += 8, text += 8, n -= 8, spare -= 8)
-        if (tape_load(p) != tape_load(text))
+        if (load8(p) != load8(text))
             return false;
-    return tape_tail(p, n, spare) == tape_load(text);
+    return load_tail(p, n, spare) == load8(text);
 }
 
 /* The number of a key in the table, new or old; 0 if it has none and gets none. */
 static uint16_t tape_find_name(cpkg_tape *t, const char *text, size_t length, size_t spare)
 {
-    uint64_t hash = tape_hash(text, length, spare);
+    uint64_t hash = hash_text(text, length, spare);
     /* a run of taken slots always ends: the table has four slots for each name */
     for (uint32_t slot = hash & (TAPE_SLOTS - 1);; slot = (slot + 1) & (TAPE_SLOTS - 1)) {
         uint16_t number = t->slots[slot];
@@ -456,7 +415,7 @@ static inline int tape_on_str(cpkg_tape **user, const char *base, const char *p,
     }
     tape_place(t, true);
     size_t spare = tape_spare(t, p);
-    if (n <= TAPE_POOL_STRING && tape_is_ascii(p, n, spare)) {
+    if (n <= TAPE_POOL_STRING && is_ascii_roomy(p, n, spare)) {
         char *to = t->pool + t->pool_used;
         if (n <= 16 && spare >= 16)
             memcpy(to, p, 16); /* a fixed size is one load and one store */
@@ -702,22 +661,12 @@ static int64_t cpkg_tape_write_doubles(const double *values, int64_t n, unsigned
     return o.end - output;
 }
 
-/* Where UTF-8 that may hold surrogates, which are not allowed in text, has the first one; NULL if there is none.
-   They are ED A0 80 to ED BF BF; other characters that begin with ED go on with a byte below A0. */
-static const unsigned char *tape_surrogate(const unsigned char *at, const unsigned char *end)
-{
-    while (at < end && (at = memchr(at, 0xed, (size_t)(end - at))) && ++at < end)
-        if ((*at & 0xe0) == 0xa0)
-            return at - 1;
-    return NULL;
-}
-
 /* Find the first str that has a surrogate in `size` bytes of whole values as cpkg/_native/msgpack/pypy_pack.py packs them
    (no extensions, nothing longer than 64 KiB). Returns the offset of its bytes and sets their number, or returns -1. */
 static int64_t cpkg_tape_find_surrogate(const unsigned char *data, int64_t size, int64_t *length)
 {
     const unsigned char *at = data, *end = data + size;
-    if (!tape_surrogate(at, end))
+    if (!find_surrogate(at, end))
         return -1;
     while (at < end) {
         unsigned char head = *at++;
@@ -738,7 +687,7 @@ static int64_t cpkg_tape_find_surrogate(const unsigned char *data, int64_t size,
         } else if (head == 0xdc || head == 0xde) {
             n = 2;
         }
-        if (text && tape_surrogate(at, at + n)) {
+        if (text && find_surrogate(at, at + n)) {
             *length = n;
             return at - data;
         }
@@ -746,3 +695,5 @@ static int64_t cpkg_tape_find_surrogate(const unsigned char *data, int64_t size,
     }
     return -1;
 }
+
+#endif

@@ -1,5 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unpackb, unpackb_from and unpack: whole messages. */
+#ifndef CPKG_MSGPACK_UNPACK_FUNCTIONS
+#define CPKG_MSGPACK_UNPACK_FUNCTIONS
+
+#include <Python.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <structmember.h>
+
+#include "../common/options.c"
+#include "../common/state.c"
+#include "huge_pages.c"
+#include "parse_loop.c"
+#include "parser_state.c"
 
 /* The bytes of a buffer; `view` must be released. Any contiguous buffer of single bytes serves, others are copied or
    refused, as msgpack does. */
@@ -282,3 +296,5 @@ static PyObject *unpack_function_new(PyObject *type, size_t which)
     }
     return (PyObject *)self;
 }
+
+#endif

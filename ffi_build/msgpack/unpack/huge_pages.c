@@ -8,10 +8,19 @@
  * that together they can be advised to consist of huge pages, which each arena by itself is too small for. What is left
  * over at the end of the call goes back to that allocator, which frees the others whenever they become empty, as ever.
  */
+#ifndef CPKG_MSGPACK_UNPACK_HUGE_PAGES
+#define CPKG_MSGPACK_UNPACK_HUGE_PAGES
+
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 #if defined(__linux__) && defined(WITH_PYMALLOC) && !defined(Py_GIL_DISABLED)
 #include <sys/mman.h>
 #include <sys/resource.h>
 #endif
+
+#include "../../common/compat.c"
 
 #ifdef MADV_HUGEPAGE
 #define HUGE_PAGE ((size_t)2 << 20)
@@ -194,4 +203,6 @@ static ALWAYS_INLINE void arenas_drop_kept(arenas_ahead **kept)
 {
     (void)kept;
 }
+#endif
+
 #endif

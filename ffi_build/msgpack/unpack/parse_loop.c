@@ -6,6 +6,21 @@
  * no place for keys, depth or the end of a container, and allocates what a header declares. What it would give, the
  * dispatch on the leading byte, is one switch.
  */
+#ifndef CPKG_MSGPACK_UNPACK_PARSE_LOOP
+#define CPKG_MSGPACK_UNPACK_PARSE_LOOP
+
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <msgpack/sysdep.h>
+
+#include "../common/formats.c"
+#include "../common/interpreter.c"
+#include "../common/options.c"
+#include "../common/state.c"
+#include "parser_state.c"
+#include "text.c"
 
 enum parse_result { PARSE_ERROR = -1, PARSE_MORE = 0, PARSE_DONE = 1 };
 
@@ -30,22 +45,6 @@ static ALWAYS_INLINE uint64_t read64(const unsigned char *from)
     _msgpack_load64(uint64_t, from, &value);
     return value;
 }
-
-/* The shape of a header, for passing over values: what follows the leading byte 0xc0..0xdf. */
-static const struct {
-    unsigned char length_size; /* of the length field */
-    unsigned char fixed;       /* bytes that follow in any case (numbers, ext types and fixext data) */
-    unsigned char children;    /* the length counts 0: bytes, 1: items, 2: pairs */
-} header_shapes[32] = {
-    [0x04] = {1, 0, 0}, [0x05] = {2, 0, 0}, [0x06] = {4, 0, 0},                      /* bin */
-    [0x07] = {1, 1, 0}, [0x08] = {2, 1, 0}, [0x09] = {4, 1, 0},                      /* ext */
-    [0x0a] = {0, 4, 0}, [0x0b] = {0, 8, 0},                                          /* float */
-    [0x0c] = {0, 1, 0}, [0x0d] = {0, 2, 0}, [0x0e] = {0, 4, 0}, [0x0f] = {0, 8, 0},  /* uint */
-    [0x10] = {0, 1, 0}, [0x11] = {0, 2, 0}, [0x12] = {0, 4, 0}, [0x13] = {0, 8, 0},  /* int */
-    [0x14] = {0, 2, 0}, [0x15] = {0, 3, 0}, [0x16] = {0, 5, 0}, [0x17] = {0, 9, 0}, [0x18] = {0, 17, 0}, /* fixext */
-    [0x19] = {1, 0, 0}, [0x1a] = {2, 0, 0}, [0x1b] = {4, 0, 0},                      /* str */
-    [0x1c] = {2, 0, 1}, [0x1d] = {4, 0, 1}, [0x1e] = {2, 0, 2}, [0x1f] = {4, 0, 2},  /* array, map */
-};
 
 /* Pass over values until the frames are back at skip_top. *at is the position, left at the header of a value that is
    cut or wrong. */
@@ -72,17 +71,16 @@ static NEVER_INLINE enum parse_result parser_skip(parser *ps, const unsigned cha
             return PARSE_ERROR;
         }
         else {
-            int length_size = header_shapes[lead - 0xc0].length_size;
-            uint64_t length = 0;
-            if (end - p < length_size)
+            const int kind = formats[lead - 0xc0].kind, field = formats[lead - 0xc0].field;
+            if (end - p < field)
                 return PARSE_MORE;
-            for (int i = 0; i < length_size; i++)
-                length = length << 8 | *p++;
-            container = header_shapes[lead - 0xc0].children != 0;
+            const uint64_t length = field ? big_endian(p, (size_t)field) : formats[lead - 0xc0].length;
+            p += field;
+            container = kind == FORMAT_ARRAY || kind == FORMAT_MAP;
             if (container)
-                children = length * header_shapes[lead - 0xc0].children;
+                children = length << (kind == FORMAT_MAP);
             else
-                payload = length + header_shapes[lead - 0xc0].fixed;
+                payload = length + (kind == FORMAT_EXT);
         }
         if (container && ps->top >= ps->options->max_depth) {
             raise_too_deep(ps);
@@ -589,3 +587,5 @@ fail_by_hook:
 #undef LENGTH
 #undef CASES_16
 }
+
+#endif

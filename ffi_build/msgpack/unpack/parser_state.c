@@ -10,6 +10,20 @@
  * free-threaded build. What is not there yet would be NULL, and a list that is resized moves the slots that are written
  * to. So the collector does not track it, where such code may run before it is complete. A dict is whole at any time.
  */
+#ifndef CPKG_MSGPACK_UNPACK_PARSER_STATE
+#define CPKG_MSGPACK_UNPACK_PARSER_STATE
+
+#include <Python.h>
+#include <datetime.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "../common/interpreter.c"
+#include "../common/options.c"
+#include "../common/state.c"
+#include "../common/utf8.c"
+#include "text.c"
 
 #define INLINE_FRAMES 24
 
@@ -503,3 +517,5 @@ static NEVER_INLINE int raise_key_too_deep(void)
     PyErr_Format(S.StackError, "a map key nested deeper than %d containers", KEY_DEPTH_MAX);
     return -1;
 }
+
+#endif

@@ -1,58 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* UTF-8 to str, built straight into the new object, and the cache of map keys. */
+#ifndef CPKG_MSGPACK_UNPACK_TEXT
+#define CPKG_MSGPACK_UNPACK_TEXT
 
-#define ASCII_MASK 0x8080808080808080u
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 
-static ALWAYS_INLINE uint64_t load8(const unsigned char *s)
-{
-    uint64_t word;
-    memcpy(&word, s, 8);
-    return word;
-}
-
-/* The OR of all bytes' high bits. */
-static ALWAYS_INLINE bool is_ascii(const unsigned char *s, size_t n)
-{
-    if (n >= 8) {
-        uint64_t bits = load8(s + n - 8);
-        size_t i = 0;
-        for (; i + 32 <= n; i += 32)
-            if ((load8(s + i) | load8(s + i + 8) | load8(s + i + 16) | load8(s + i + 24)) & ASCII_MASK)
-                return false;
-        for (; i + 8 < n; i += 8)
-            bits |= load8(s + i);
-        return !(bits & ASCII_MASK);
-    }
-    if (n >= 4) {
-        uint32_t head, tail;
-        memcpy(&head, s, 4);
-        memcpy(&tail, s + n - 4, 4);
-        return !((head | tail) & (uint32_t)ASCII_MASK);
-    }
-    return !((n > 0 ? s[0] | s[n >> 1] | s[n - 1] : 0) & 0x80);
-}
-
-/* Measure the text before it is known to be UTF-8: at most how many characters (bytes that do not continue one), and
-   the largest byte, which decides the width. Both loops are made for vector instructions. */
-static ALWAYS_INLINE size_t count_characters(const unsigned char *s, size_t n, unsigned char *largest)
-{
-    size_t count = 0;
-    unsigned char top = 0;
-    while (n) {
-        /* in blocks whose count fits a byte per lane */
-        size_t block = n < 192 ? n : 192;
-        unsigned char in_block = 0;
-        for (size_t i = 0; i < block; i++) {
-            in_block = (unsigned char)(in_block + ((signed char)s[i] >= -0x40));
-            top = s[i] > top ? s[i] : top;
-        }
-        count += in_block;
-        s += block;
-        n -= block;
-    }
-    *largest = top;
-    return count;
-}
+#include "../common/state.c"
+#include "../common/utf8.c"
+#include "../common/words.c"
 
 #define IS_TAIL(byte) (((byte) & 0xc0) == 0x80)
 
@@ -222,4 +180,6 @@ static ALWAYS_INLINE PyObject *key_new(const unsigned char *s, size_t n)
 {
     return text_new(s, n);
 }
+#endif
+
 #endif

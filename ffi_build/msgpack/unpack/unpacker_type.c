@@ -1,5 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The type Unpacker: a stream of messages, from feed() or from a file. */
+#ifndef CPKG_MSGPACK_UNPACK_UNPACKER_TYPE
+#define CPKG_MSGPACK_UNPACK_UNPACKER_TYPE
+
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "../common/formats.c"
+#include "../common/options.c"
+#include "../common/state.c"
+#include "functions.c"
+#include "huge_pages.c"
+#include "parse_loop.c"
+#include "parser_state.c"
 
 /* An idle Unpacker gives back a buffer above this. */
 #define IDLE_CAPACITY (16 * 1024)
@@ -162,8 +177,8 @@ static Py_ssize_t unpacker_count_header(const Unpacker *self)
     unsigned char lead = self->buffer[self->head];
     if (lead < 0xc0 || lead >= 0xe0)
         return 1;
-    Py_ssize_t length_size = header_shapes[lead - 0xc0].length_size;
-    return self->tail - self->head > length_size ? 1 + length_size : 1;
+    Py_ssize_t field = formats[lead - 0xc0].field;
+    return self->tail - self->head > field ? 1 + field : 1;
 }
 
 /* The first byte that is still needed: an unfinished Raw is cut out of the buffer when it is complete. */
@@ -499,3 +514,5 @@ static PyType_Spec unpacker_spec = {
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
     .slots = unpacker_slots,
 };
+
+#endif

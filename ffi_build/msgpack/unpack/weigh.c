@@ -3,6 +3,18 @@
  * The memory that the objects of a message will take, told from its headers before any is made: what
  * purepy/msgpack/weigher.py does, where the weights are explained, at the speed of memory.
  */
+#ifndef CPKG_MSGPACK_UNPACK_WEIGH
+#define CPKG_MSGPACK_UNPACK_WEIGH
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../common/formats.c"
+#include "../common/utf8.c"
+#include "../common/words.c"
 
 enum { WEIGH_KEYS = 1024, WEIGH_SLOTS = 4096 /* a power of two */, WEIGH_FRAMES = 64 };
 
@@ -22,7 +34,7 @@ typedef struct {
 static bool weigh_key_is_new(weigh_state *w, const char *data, size_t size, size_t begin, size_t n)
 {
     const char *text = data + begin;
-    uint64_t hash = tape_hash(text, n, size - begin);
+    uint64_t hash = hash_text(text, n, size - begin);
     for (size_t i = hash & (WEIGH_SLOTS - 1);; i = (i + 1) & (WEIGH_SLOTS - 1)) {
         if (w->keys[i].begin == 0) {
             if (w->keys_used < WEIGH_KEYS) {
@@ -39,13 +51,8 @@ static bool weigh_key_is_new(weigh_state *w, const char *data, size_t size, size
 
 static int64_t weigh_wide_text(const unsigned char *p, size_t n)
 {
-    unsigned char top = 0;
-    size_t characters = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (p[i] > top)
-            top = p[i];
-        characters += (p[i] & 0xc0) != 0x80;
-    }
+    unsigned char top;
+    size_t characters = count_characters(p, n, &top);
     return 76 + (int64_t)(characters * (top >= 0xf0 ? 4 : top >= 0xc4 ? 2 : 1));
 }
 
@@ -89,24 +96,24 @@ static int64_t weigh_run(weigh_state *w, const char *data, size_t size, int64_t 
         if (byte < 0x80 || byte >= 0xe0)
             continue;
         if (byte < 0xa0) {
-            kind = byte < 0x90 ? SCAN_MAP : SCAN_ARRAY;
+            kind = byte < 0x90 ? FORMAT_MAP : FORMAT_ARRAY;
             length = byte & 0x0f;
         }
         else if (byte < 0xc0) {
-            kind = SCAN_STR;
+            kind = FORMAT_STR;
             length = byte & 0x1f;
         }
         else {
-            kind = scan_formats[byte - 0xc0].kind;
-            length = scan_formats[byte - 0xc0].length;
-            field = scan_formats[byte - 0xc0].field;
+            kind = formats[byte - 0xc0].kind;
+            length = formats[byte - 0xc0].length;
+            field = formats[byte - 0xc0].field;
             if (field > size - position)
                 return WEIGH_FITS;
             if (field)
-                length = scan_big_endian((const unsigned char *)data + position, field);
+                length = big_endian((const unsigned char *)data + position, field);
             position += field;
         }
-        if (kind == SCAN_ARRAY || kind == SCAN_MAP) {
+        if (kind == FORMAT_ARRAY || kind == FORMAT_MAP) {
             if (length == 0) {
                 room -= is_key || key_level != SIZE_MAX ? 0 : 64;
             }
@@ -117,7 +124,7 @@ static int64_t weigh_run(weigh_state *w, const char *data, size_t size, int64_t 
                     key_level = w->depth;
                 if (!weigh_push(w, left << 1 | in_map))
                     return WEIGH_NO_MEMORY;
-                in_map = kind == SCAN_MAP;
+                in_map = kind == FORMAT_MAP;
                 left = in_map ? 2 * (uint64_t)length : length;
                 /* no more than what there is can follow, whatever the header says */
                 int64_t believed = (int64_t)(left < size - position ? left : size - position);
@@ -125,21 +132,21 @@ static int64_t weigh_run(weigh_state *w, const char *data, size_t size, int64_t 
             }
         }
         else {
-            const size_t begin = position, payload = length + (kind == SCAN_EXT);
-            if (kind == SCAN_WRONG || payload > size - position)
+            const size_t begin = position, payload = length + (kind == FORMAT_EXT);
+            if (kind == FORMAT_WRONG || payload > size - position)
                 return WEIGH_FITS;
             position += payload;
-            if (kind == SCAN_STR && length > 1) {
-                if (!tape_is_ascii(data + begin, length, size - begin))
+            if (kind == FORMAT_STR && length > 1) {
+                if (!is_ascii_roomy(data + begin, length, size - begin))
                     room -= weigh_wide_text((const unsigned char *)data + begin, length);
                 else if (!is_key || byte >= 0xc0 || weigh_key_is_new(w, data, size, begin, length))
                     room -= 56 + (int64_t)length;
             }
-            else if (kind == SCAN_BIN && length > 1)
+            else if (kind == FORMAT_BIN && length > 1)
                 room -= 56 + (int64_t)length;
-            else if (kind == SCAN_EXT)
+            else if (kind == FORMAT_EXT)
                 room -= 128 + (int64_t)length;
-            else if (kind == SCAN_NUMBER && length && byte != 0xcc && byte != 0xd0)
+            else if (kind == FORMAT_NUMBER && length && byte != 0xcc && byte != 0xd0)
                 room -= 32;
         }
         if (room < 0)
@@ -158,3 +165,5 @@ static int64_t cpkg_weigh(const char *data, size_t size, int64_t limit, int64_t 
     free(w);
     return found;
 }
+
+#endif

@@ -1,64 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What differs between CPython 3.9 and 3.15, with and without the GIL, behind one set of names. */
+/* The insides of CPython 3.9 to 3.15 that the codec uses: ints, dicts, the garbage collector, the C stack. */
+#ifndef CPKG_MSGPACK_COMMON_INTERPRETER
+#define CPKG_MSGPACK_COMMON_INTERPRETER
 
-#if defined(__GNUC__) || defined(__clang__)
-#define LIKELY(x) __builtin_expect(!!(x), 1)
-#define UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define ALWAYS_INLINE inline __attribute__((always_inline))
-#define NEVER_INLINE __attribute__((noinline))
-#else
-#define LIKELY(x) (x)
-#define UNLIKELY(x) (x)
-#define ALWAYS_INLINE inline
-#define NEVER_INLINE
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#if defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__)
+#include <pthread.h>
+#ifdef __FreeBSD__
+#include <pthread_np.h>
+#endif
 #endif
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
-static ALWAYS_INLINE PyObject *new_ref(PyObject *o)
-{
-    Py_INCREF(o);
-    return o;
-}
-
-/* Free-threaded builds: a container is locked while it is walked, and its items are owned meanwhile. With the GIL
-   nothing else runs until Python code is called, so that borrowing does. */
-#ifdef Py_GIL_DISABLED
-#define WITH_LOCKED(o) Py_BEGIN_CRITICAL_SECTION(o);
-#define END_LOCKED() Py_END_CRITICAL_SECTION()
-#define OWN_ITEMS 1
-#else
-#define WITH_LOCKED(o) {
-#define END_LOCKED() }
-#define OWN_ITEMS 0
-#endif
-
-/* A flag that says "in use"; taken by one caller at a time. */
-#ifdef Py_GIL_DISABLED
-#include <stdatomic.h>
-typedef atomic_int busy_flag;
-static inline bool busy_take(busy_flag *flag)
-{
-    return atomic_exchange_explicit(flag, 1, memory_order_acquire) == 0;
-}
-static inline void busy_drop(busy_flag *flag)
-{
-    atomic_store_explicit(flag, 0, memory_order_release);
-}
-#else
-typedef int busy_flag;
-static inline bool busy_take(busy_flag *flag)
-{
-    if (*flag)
-        return false;
-    *flag = 1;
-    return true;
-}
-static inline void busy_drop(busy_flag *flag)
-{
-    *flag = 0;
-}
-#endif
+#include "../../common/compat.c"
 
 /* ---- ints ---- */
 
@@ -186,7 +141,7 @@ static inline void gc_resume(bool held)
 
 /* ---- unfinished containers ---- */
 
-/* How a list or tuple is kept from Python code while it is filled; see msgpack_parser.h. */
+/* How a list or tuple is kept from Python code while it is filled; see unpack/parser_state.c. */
 enum guard {
     GUARD_NONE, /* none can run */
     GUARD_HOLD, /* finalizers alone: the first list or tuple holds the collector off */
@@ -211,13 +166,6 @@ static inline enum guard guard_of(bool gc_held)
 }
 
 /* ---- the C stack ---- */
-
-#if defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__)
-#include <pthread.h>
-#ifdef __FreeBSD__
-#include <pthread_np.h>
-#endif
-#endif
 
 #if defined(__GNUC__) || defined(__clang__)
 #define STACK_POSITION() ((uintptr_t)__builtin_frame_address(0)) /* a local may be elsewhere, under sanitizers */
@@ -253,3 +201,5 @@ static uintptr_t stack_floor(void)
 #endif
     return floor ? floor + STACK_MARGIN : 0;
 }
+
+#endif

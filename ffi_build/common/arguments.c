@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The arguments of a builtin: one table of options per function, set straight into a struct, with no argument tuple.
+ */
+#ifndef CPKG_COMMON_ARGUMENTS
+#define CPKG_COMMON_ARGUMENTS
+
+#include <Python.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "compat.c"
+
+enum option_kind { OPTION_BOOL, OPTION_SIZE, OPTION_DEPTH, OPTION_CALLABLE, OPTION_STR, OPTION_BYTEARRAY };
+
+typedef struct {
+    const char *name;
+    enum option_kind kind;
+    size_t offset;
+    PyObject *interned; /* the name as the interpreter passes it; set by import */
+} option;
+
+/* What a function accepts: its options, and before them up to three parameters that may be given by position. */
+typedef struct {
+    const char *name;
+    option *options;
+    size_t n_options;
+    int n_required;
+    int n_positional;
+    const char *positional_name[3];
+    PyObject *positional[3]; /* their names interned; set by import */
+} signature;
+
+/* Intern the names, so that looking one up compares pointers. */
+static int signature_init(signature *s)
+{
+    for (size_t i = 0; i < s->n_options; i++)
+        if (!s->options[i].interned && !(s->options[i].interned = PyUnicode_InternFromString(s->options[i].name)))
+            return -1;
+    for (int i = 0; i < s->n_positional; i++)
+        if (!(s->positional[i] = PyUnicode_InternFromString(s->positional_name[i])))
+            return -1;
+    return 0;
+}
+
+static int option_set(const option *opt, void *options, PyObject *value)
+{
+    void *field = (char *)options + opt->offset;
+    switch (opt->kind) {
+    case OPTION_BOOL: {
+        int truth = PyObject_IsTrue(value);
+        if (truth < 0)
+            return -1;
+        *(bool *)field = truth != 0;
+        return 0;
+    }
+    case OPTION_DEPTH:
+    case OPTION_SIZE: {
+        Py_ssize_t size = PyNumber_AsSsize_t(value, PyExc_OverflowError);
+        if (size == -1 && PyErr_Occurred())
+            return -1;
+        if (opt->kind == OPTION_DEPTH && size < 0) {
+            PyErr_Format(PyExc_ValueError, "%s must be 0 or more, not %zd", opt->name, size);
+            return -1;
+        }
+        *(Py_ssize_t *)field = size;
+        return 0;
+    }
+    case OPTION_CALLABLE:
+        if (value == Py_None)
+            value = NULL;
+        else if (!PyCallable_Check(value)) {
+            PyErr_Format(PyExc_TypeError, "%s must be a callable.", opt->name);
+            return -1;
+        }
+        break;
+    case OPTION_STR:
+        if (value == Py_None)
+            value = NULL;
+        else if (!PyUnicode_Check(value)) {
+            PyErr_Format(PyExc_TypeError, "%s must be a str or None, not %.100s", opt->name, Py_TYPE(value)->tp_name);
+            return -1;
+        }
+        else if (!PyUnicode_AsUTF8(value))
+            return -1;
+        break;
+    case OPTION_BYTEARRAY:
+        if (value == Py_None)
+            value = NULL;
+        else if (!PyByteArray_CheckExact(value)) {
+            PyErr_Format(PyExc_TypeError, "%s must be a bytearray or None, not %.100s", opt->name,
+                         Py_TYPE(value)->tp_name);
+            return -1;
+        }
+        break;
+    }
+    *(PyObject **)field = value;
+    return 0;
+}
+
+/* Assign one keyword argument, to a positional parameter or to an option. */
+static NEVER_INLINE int keyword_set(const signature *s, PyObject *name, PyObject *value, PyObject **positional,
+                                    void *options)
+{
+    /* names in calls are interned; those that come out of a mapping may not be: compare them by value then */
+    for (int by_value = 0; by_value < 2; by_value++) {
+        for (size_t i = 0; i < s->n_options; i++)
+            if (by_value ? PyUnicode_Compare(name, s->options[i].interned) == 0 : name == s->options[i].interned)
+                return option_set(&s->options[i], options, value);
+        for (int i = 0; i < s->n_positional; i++)
+            if (by_value ? PyUnicode_Compare(name, s->positional[i]) == 0 : name == s->positional[i]) {
+                if (positional[i]) {
+                    PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", s->name, name);
+                    return -1;
+                }
+                positional[i] = value;
+                return 0;
+            }
+    }
+    PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", s->name, name);
+    return -1;
+}
+
+static int positional_check(const signature *s, Py_ssize_t n_given, PyObject *const *positional)
+{
+    if (n_given > s->n_positional) {
+        PyErr_Format(PyExc_TypeError, "%s() takes at most %d positional argument%s (%zd given)", s->name,
+                     s->n_positional, s->n_positional == 1 ? "" : "s", n_given);
+        return -1;
+    }
+    for (int i = 0; i < s->n_required; i++)
+        if (positional && !positional[i]) {
+            PyErr_Format(PyExc_TypeError, "%s() missing required argument: '%s'", s->name, s->positional_name[i]);
+            return -1;
+        }
+    return 0;
+}
+
+/* Read the arguments of a METH_FASTCALL | METH_KEYWORDS function. `positional` must be all NULL. */
+static ALWAYS_INLINE int arguments_read(const signature *s, PyObject *const *args, Py_ssize_t n_args,
+                                        PyObject *keyword_names, PyObject **positional, void *options)
+{
+    if (UNLIKELY(n_args > s->n_positional))
+        return positional_check(s, n_args, NULL);
+    for (Py_ssize_t i = 0; i < n_args; i++)
+        positional[i] = args[i];
+    if (keyword_names) {
+        Py_ssize_t n = PyTuple_GET_SIZE(keyword_names);
+        for (Py_ssize_t i = 0; i < n; i++)
+            if (keyword_set(s, PyTuple_GET_ITEM(keyword_names, i), args[n_args + i], positional, options) < 0)
+                return -1;
+    }
+    if (UNLIKELY(n_args < s->n_required))
+        return positional_check(s, n_args, positional);
+    return 0;
+}
+
+/* The arguments of a tp_init: its dict can be found and emptied by what runs while they are read (__bool__, __index__,
+   a file's `read`), so that they are owned until the options are. One more than any function has parameters is enough
+   to find one that it does not have. */
+#define OWNED_MAX 32
+
+typedef struct {
+    Py_ssize_t n;
+    PyObject *names[OWNED_MAX], *values[OWNED_MAX];
+} owned_arguments;
+
+static void arguments_drop(owned_arguments *owned)
+{
+    while (owned->n > 0) {
+        owned->n--;
+        Py_DECREF(owned->names[owned->n]);
+        Py_DECREF(owned->values[owned->n]);
+    }
+}
+
+/* As arguments_read(), from a tuple and a dict. arguments_drop() must follow, whatever the outcome. */
+static int arguments_read_init(const signature *s, PyObject *args, PyObject *keywords, PyObject **positional,
+                               void *options, owned_arguments *owned)
+{
+    Py_ssize_t n_args = PyTuple_GET_SIZE(args);
+    owned->n = 0;
+    if (positional_check(s, n_args, NULL) < 0)
+        return -1;
+    for (Py_ssize_t i = 0; i < n_args; i++)
+        positional[i] = PyTuple_GET_ITEM(args, i);
+    if (keywords) {
+        PyObject *name, *value;
+        Py_ssize_t position = 0;
+        WITH_LOCKED(keywords)
+        while (owned->n < OWNED_MAX && PyDict_Next(keywords, &position, &name, &value)) {
+            owned->names[owned->n] = new_ref(name);
+            owned->values[owned->n++] = new_ref(value);
+        }
+        END_LOCKED()
+        for (Py_ssize_t i = 0; i < owned->n; i++)
+            if (keyword_set(s, owned->names[i], owned->values[i], positional, options) < 0)
+                return -1;
+    }
+    return positional_check(s, n_args, positional);
+}
+
+#endif

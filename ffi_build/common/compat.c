@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What differs between CPython 3.9 and 3.15, with and without the GIL, behind one set of names. */
+#ifndef CPKG_COMMON_COMPAT
+#define CPKG_COMMON_COMPAT
+
+#include <Python.h>
+#include <stdbool.h>
+#ifdef Py_GIL_DISABLED
+#include <stdatomic.h>
+#endif
+
+#include "attributes.h"
+
+#define FASTCALL (METH_FASTCALL | METH_KEYWORDS)
+#define AS_METHOD(function) ((PyCFunction)(void (*)(void))(function))
+
+static ALWAYS_INLINE PyObject *new_ref(PyObject *o)
+{
+    Py_INCREF(o);
+    return o;
+}
+
+/* Free-threaded builds: a container is locked while it is walked, and its items are owned meanwhile. With the GIL
+   nothing else runs until Python code is called, so that borrowing does. */
+#ifdef Py_GIL_DISABLED
+#define WITH_LOCKED(o) Py_BEGIN_CRITICAL_SECTION(o);
+#define END_LOCKED() Py_END_CRITICAL_SECTION()
+#define OWN_ITEMS 1
+#else
+#define WITH_LOCKED(o) {
+#define END_LOCKED() }
+#define OWN_ITEMS 0
+#endif
+
+/* A flag that says "in use"; taken by one caller at a time. */
+#ifdef Py_GIL_DISABLED
+typedef atomic_int busy_flag;
+static inline bool busy_take(busy_flag *flag)
+{
+    return atomic_exchange_explicit(flag, 1, memory_order_acquire) == 0;
+}
+static inline void busy_drop(busy_flag *flag)
+{
+    atomic_store_explicit(flag, 0, memory_order_release);
+}
+#else
+typedef int busy_flag;
+static inline bool busy_take(busy_flag *flag)
+{
+    if (*flag)
+        return false;
+    *flag = 1;
+    return true;
+}
+static inline void busy_drop(busy_flag *flag)
+{
+    *flag = 0;
+}
+#endif
+
+#endif

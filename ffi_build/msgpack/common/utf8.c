@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UTF-8 and ASCII: the checks and measures of text that both halves of the codec and PyPy's parts share. */
+#ifndef CPKG_MSGPACK_COMMON_UTF8
+#define CPKG_MSGPACK_COMMON_UTF8
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "words.c"
+
+#define ASCII_MASK 0x8080808080808080u
+
+static ALWAYS_INLINE bool is_ascii(const unsigned char *s, size_t n)
+{
+    if (n >= 8) {
+        uint64_t bits = load8(s + n - 8);
+        size_t i = 0;
+        for (; i + 32 <= n; i += 32)
+            if ((load8(s + i) | load8(s + i + 8) | load8(s + i + 16) | load8(s + i + 24)) & ASCII_MASK)
+                return false;
+        for (; i + 8 < n; i += 8)
+            bits |= load8(s + i);
+        return !(bits & ASCII_MASK);
+    }
+    if (n >= 4) {
+        uint32_t head, tail;
+        memcpy(&head, s, 4);
+        memcpy(&tail, s + n - 4, 4);
+        return !((head | tail) & (uint32_t)ASCII_MASK);
+    }
+    return !((n > 0 ? s[0] | s[n >> 1] | s[n - 1] : 0) & 0x80);
+}
+
+/* Measure the text before it is known to be UTF-8: at most how many characters (bytes that do not continue one), and
+   the largest byte, which decides the width. Both loops are made for vector instructions. */
+static ALWAYS_INLINE size_t count_characters(const unsigned char *s, size_t n, unsigned char *largest)
+{
+    size_t count = 0;
+    unsigned char top = 0;
+    while (n) {
+        /* in blocks whose count fits a byte per lane */
+        size_t block = n < 192 ? n : 192;
+        unsigned char in_block = 0;
+        for (size_t i = 0; i < block; i++) {
+            in_block = (unsigned char)(in_block + ((signed char)s[i] >= -0x40));
+            top = s[i] > top ? s[i] : top;
+        }
+        count += in_block;
+        s += block;
+        n -= block;
+    }
+    *largest = top;
+    return count;
+}
+
+/* Well-formed as Python's strict codec has it: no surrogates, no longer forms than needed (RFC 3629, section 4). */
+static bool is_utf8(const unsigned char *p, size_t n)
+{
+    const unsigned char *end = p + n;
+    while (p < end) {
+        unsigned char lead = *p;
+        if (lead < 0x80) {
+            p++;
+            continue;
+        }
+        int length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+        if (lead < 0xc2 || lead > 0xf4 || end - p < length)
+            return false;
+        unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+        unsigned char high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+        if (p[1] < low || p[1] > high)
+            return false;
+        for (int i = 2; i < length; i++)
+            if ((p[i] & 0xc0) != 0x80)
+                return false;
+        p += length;
+    }
+    return true;
+}
+
+/* As is_ascii(), where `spare` bytes may be read from p on: a short text then takes no branch on its size. */
+static inline bool is_ascii_roomy(const char *p, size_t n, size_t spare)
+{
+    uint64_t all = 0;
+    for (; n >= 8; p += 8, n -= 8, spare -= 8)
+        all |= load8(p);
+    all |= load_tail(p, n, spare);
+    return !(all & ASCII_MASK);
+}
+
+/* Where UTF-8 that may hold surrogates, which are not allowed in text, has the first one; NULL if there is none.
+   They are ED A0 80 to ED BF BF; other characters that begin with ED go on with a byte below A0. */
+static const unsigned char *find_surrogate(const unsigned char *at, const unsigned char *end)
+{
+    while (at < end && (at = memchr(at, 0xed, (size_t)(end - at))) && ++at < end)
+        if ((*at & 0xe0) == 0xa0)
+            return at - 1;
+    return NULL;
+}
+
+#endif

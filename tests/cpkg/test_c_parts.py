@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each part of the C source includes what it needs: an editor, or the compiler, takes it by itself."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).resolve().parents[2] / "ffi_build"
+# the folders whose parts are held to it
+FOLDERS = ["common", "msgpack"]
+
+pytestmark = [
+    pytest.mark.skipif(sys.implementation.name != "cpython", reason="the parts are written against CPython's C API"),
+    pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc"),
+]
+
+
+def parts() -> list[str]:
+    """List them; what cffi reads (cdef) is no C of its own."""
+    found = (path for folder in FOLDERS for path in (SOURCES / folder).rglob("*.[ch]"))
+    return sorted(str(path.relative_to(SOURCES)) for path in found if "cdef" not in path.name)
+
+
+@pytest.fixture(scope="module")
+def flags() -> list[str]:
+    found = [f"-I{sysconfig.get_path('include')}"]
+    for name in ("msgpack", "msgpack-c", "libzstd"):
+        result = subprocess.run(["pkg-config", "--cflags", name], capture_output=True, text=True, check=False)
+        found += shlex.split(result.stdout) if result.returncode == 0 else []
+    return found
+
+
+@pytest.mark.parametrize("part", parts())
+def test_part_compiles_alone(part: str, flags: list[str], tmp_path: Path) -> None:
+    unit = tmp_path / "unit.c"
+    unit.write_text(f'#include "{SOURCES / part}"\n' * 2, encoding="utf-8")  # its guard makes the second one empty
+    command = ["gcc", "-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", *flags]
+    result = subprocess.run([*command, str(unit)], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
