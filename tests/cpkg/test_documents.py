@@ -24,6 +24,11 @@ def paths(text: str) -> list[str]:
     return [part for part in quoted(text) if " " not in part and (part.startswith(ROOTS) or AT_ROOT.fullmatch(part))]
 
 
+def file_names(text: str) -> list[str]:
+    """Return what is in backticks and looks like a source file, perhaps by the end of its path alone."""
+    return [part for part in quoted(text) if re.fullmatch(r"[\w./*-]+\.(c|h|py|pyi)", part)]
+
+
 def pytest_arguments(text: str) -> list[str]:
     """Return the paths that commands with pytest are given, in backticks or in a block of code."""
     return [
@@ -38,6 +43,16 @@ def pytest_arguments(text: str) -> list[str]:
 def test_every_path_exists(page: str) -> None:
     found = paths((ROOT / page).read_text(encoding="utf-8"))
     assert [path for path in found if not list(ROOT.glob(path.rstrip("/")))] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_source_file_exists(page: str) -> None:
+    """Where a page says in which folder it is, the end of a path is enough."""
+    found = file_names((ROOT / page).read_text(encoding="utf-8"))
+    folders = [ROOT / folder for folder in ("cpkg", "ffi_build", "purepy", "tests")]
+    assert [
+        name for name in found if not list(ROOT.glob(name)) and not any(list(folder.rglob(name)) for folder in folders)
+    ] == []
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -75,4 +90,5 @@ def test_what_is_missing_is_seen() -> None:
     """The readers find paths, commands and folders: without them the tests above could not fail."""
     text = "see `cpkg/nowhere.py` and `tox.ini`, `pytest tests/nothing.py -x`\n```\npytest tests/a\n```\n"
     assert paths(text) == ["cpkg/nowhere.py", "tox.ini"]
+    assert file_names(text) == ["cpkg/nowhere.py"]
     assert pytest_arguments(text) == ["tests/nothing.py", "tests/a"]
