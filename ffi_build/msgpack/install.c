@@ -24,12 +24,12 @@ static const char *cpkg_msgpack_error(void)
 
 static PyMethodDef functions[] = {
     {"packb", AS_METHOD(packb), FASTCALL,
-     "packb(o, *, " PACKER_SIGNATURE ")\n--\n\nPack an object; return its bytes (replaces `msgpack.packb`).\n\n"
+     "packb(o, *" PACK_SIGNATURE ")\n--\n\nPack an object; return its bytes (replaces `msgpack.packb`).\n\n"
      "The options are described with `cpkg.msgpack.packb`."},
     {"pack", AS_METHOD(pack), FASTCALL,
-     "pack(o, stream, *, " PACKER_SIGNATURE ")\n--\n\nPack an object and write it to `stream`."},
+     "pack(o, stream, *" PACK_SIGNATURE ")\n--\n\nPack an object and write it to `stream`."},
     {"pack_into", AS_METHOD(pack_into), FASTCALL,
-     "pack_into(o, buffer, offset=0, *, " PACKER_SIGNATURE ")\n--\n\n"
+     "pack_into(o, buffer, offset=0, *" PACK_SIGNATURE ")\n--\n\n"
      "Pack an object into a writable buffer at `offset`; return the end of what was written, whole or not at all."},
 };
 

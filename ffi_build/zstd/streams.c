@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "buffers.c"
 #include "contexts.c"

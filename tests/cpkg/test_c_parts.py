@@ -14,7 +14,7 @@ import pytest
 
 SOURCES = Path(__file__).resolve().parents[2] / "ffi_build"
 # the folders whose parts are held to it
-FOLDERS = ["common", "msgpack"]
+FOLDERS = ["common", "msgpack", "zstd"]
 
 pytestmark = [
     pytest.mark.skipif(sys.implementation.name != "cpython", reason="the parts are written against CPython's C API"),

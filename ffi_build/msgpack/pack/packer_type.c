@@ -256,7 +256,7 @@ static int packer_init(PyObject *object, PyObject *args, PyObject *keywords)
     pack_options options = default_pack_options;
     owned_arguments owned;
     int result = -1;
-    if (arguments_read_init(&packer_signature, args, keywords, NULL, &options, &owned) == 0 &&
+    if (arguments_read_init(&packer_type_signature, args, keywords, NULL, &options, &owned) == 0 &&
         pack_options_check(&options) == 0) {
         WITH_LOCKED(self)
         if (self->under_way)
@@ -523,15 +523,9 @@ static PyObject *packer_getbuffer(PyObject *object, PyObject *unused)
     return PyMemoryView_FromObject(object);
 }
 
-#define PACKER_SIGNATURE \
-    "default=None, use_single_float=False, autoreset=True, use_bin_type=True, strict_types=False, " \
-    "datetime=False, unicode_errors=None, buf_size=262144, max_depth=1024, max_total_bytes=-1, " \
-    "max_total_items=-1, sort_keys=False, dataclass=False, date=False, uuid=False, enum=False, " \
-    "decimal=False, numpy=False"
-
 static const char *cpkg_msgpack_packer_signature(void)
 {
-    return "(*, " PACKER_SIGNATURE ", buffer=None)";
+    return "(*" PACKER_TYPE_SIGNATURE ")";
 }
 
 static PyMethodDef packer_methods[] = {

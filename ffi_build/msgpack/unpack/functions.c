@@ -163,20 +163,14 @@ static PyObject *unpack(PyObject *callable, PyObject *const *args, size_t n, PyO
     return o;
 }
 
-#define UNPACK_SIGNATURE \
-    "object_hook=None, list_hook=None, use_list=True, raw=False, timestamp=0, strict_map_key=True, " \
-    "unicode_errors=None, object_pairs_hook=None, ext_hook=ExtType, max_str_len=-1, max_bin_len=-1, " \
-    "max_array_len=-1, max_map_len=-1, max_ext_len=-1, max_depth=1024, max_total_items=-1, max_total_bytes=-1, " \
-    "tuple_keys=False, bin_view=False, raw_depth=-1"
-
 static const unpack_function_spec unpack_functions[] = {
-    {unpackb, "unpackb", "(packed, *, " UNPACK_SIGNATURE ")",
+    {unpackb, "unpackb", "(packed, *" UNPACK_SIGNATURE ")",
      "Unpack the one object that a buffer holds (replaces `msgpack.unpackb`).\n\n"
      "The options are described with `cpkg.msgpack.unpackb`."},
-    {unpackb_from, "unpackb_from", "(buffer, offset=0, *, " UNPACK_SIGNATURE ")",
+    {unpackb_from, "unpackb_from", "(buffer, offset=0, *" UNPACK_SIGNATURE ")",
      "Unpack the object at an offset of a buffer; return it and where it ends.\n\n"
      "The options are described with `cpkg.msgpack.unpackb`."},
-    {unpack, "unpack", "(stream, *, " UNPACK_SIGNATURE ")",
+    {unpack, "unpack", "(stream, *" UNPACK_SIGNATURE ")",
      "Unpack the one object that `stream.read()` gives (replaces `msgpack.unpack`).\n\n"
      "The options are described with `cpkg.msgpack.unpackb`."},
 };

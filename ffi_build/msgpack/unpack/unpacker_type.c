@@ -160,7 +160,7 @@ static int unpacker_init(PyObject *object, PyObject *args, PyObject *keywords)
     PyObject *positional[1] = {NULL};
     owned_arguments owned;
     int result = -1;
-    if (arguments_read_init(&unpacker_signature, args, keywords, positional, &options, &owned) == 0)
+    if (arguments_read_init(&unpacker_type_signature, args, keywords, positional, &options, &owned) == 0)
         result = unpacker_set(self, &options, positional[0]);
     arguments_drop(&owned);
     return result;
@@ -474,7 +474,7 @@ static PyObject *unpacker_tell(PyObject *object, PyObject *unused)
 
 static const char *cpkg_msgpack_unpacker_signature(void)
 {
-    return "(file_like=None, *, " UNPACK_SIGNATURE ", read_size=0, max_buffer_size=104857600)";
+    return "(file_like=None, *" UNPACKER_TYPE_SIGNATURE ")";
 }
 
 static PyMethodDef unpacker_methods[] = {
