@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import cpkg
 from cpkg import _job
 
 
@@ -99,8 +100,9 @@ print(cpkg.dumps([pairs, {{(pair, 1) for pair in pairs}}, {{*words, 1, None}}]).
     assert len(found) == 1
 
 
-def test_sets_in_sets_very_deep(codecs: _job.Codecs) -> None:
+def test_sets_in_sets_very_deep(msgpack: ModuleType) -> None:
     """However deep they are, they pack up to the limit of depth."""
+    codecs = _job.Codecs(msgpack, cpkg.zstd)
     deep: Any = 0
     for level in range(900):
         deep = frozenset({deep, level})

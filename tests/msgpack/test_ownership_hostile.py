@@ -136,7 +136,7 @@ def test_arguments_are_owned(msgpack: ModuleType) -> None:
     def default(o: Any) -> Any:
         return "d"
 
-    for _ in range(50):
+    for _ in range(8):
         packer = msgpack.Packer(default=lambda o: default(o), strict_types=EmptiesArguments())
         occupy()
         assert packer.pack([object()]) == b"\x91\xa1d"

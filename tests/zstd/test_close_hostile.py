@@ -140,6 +140,7 @@ def test_failing_flush_of_the_file_is_tried_again(zstd: ModuleType) -> None:
 @pytest.mark.parametrize("is_closed", [True, False])
 def test_file_that_is_given_up_has_no_end(zstd: ModuleType, is_closed: bool) -> None:
     """Whether a failed close() was not tried again, or there was none, and whichever of the last tries work."""
+    targets = []
     for failures in range(1, 8):
         target = Target()
         file = zstd.ZstdFile(target, "w")
@@ -150,9 +151,11 @@ def test_file_that_is_given_up_has_no_end(zstd: ModuleType, is_closed: bool) -> 
             while target.write_plan:
                 with suppress(OSError):
                     file.close()
-        del file
-        for _ in range(3):
-            gc.collect()
+        targets.append(target)
+    del file
+    for _ in range(3):
+        gc.collect()
+    for target in targets:
         assert not is_whole(zstd, target.content) or zstd.decompress(target.content) == RANDOM + TAIL
 
 
