@@ -42,7 +42,9 @@ ffibuilder.set_source(
     # the builtins use the whole C API, which the limited one (cffi's default) does not have
     define_macros=[("_CFFI_NO_LIMITED_API", None)],
     py_limited_api=False,
-    depends=sorted(str(path.relative_to(HERE.parent)) for path in PARTS.rglob("*.[ch]")),
+    depends=sorted(
+        str(path.relative_to(HERE.parent)) for folder in (PARTS, HERE / "common") for path in folder.rglob("*.[ch]")
+    ),
     **_arguments,
 )
 

@@ -5,9 +5,9 @@
 
 #include <Python.h>
 #include <datetime.h>
-#include <stdio.h>
 #include <structmember.h>
 
+#include "../common/set_up_error.c"
 #include "common/options.c"
 #include "common/state.c"
 #include "pack/packer_type.c"
@@ -15,11 +15,9 @@
 #include "unpack/huge_pages.c"
 #include "unpack/unpacker_type.c"
 
-static char install_error[256] = "";
-
 static const char *cpkg_msgpack_error(void)
 {
-    return install_error;
+    return set_up_error;
 }
 
 static PyMethodDef functions[] = {
@@ -197,16 +195,7 @@ static int cpkg_msgpack_install(void *namespace_dict)
     PyGILState_STATE gil = PyGILState_Ensure(); /* cffi has released it */
     int result = install(namespace_dict);
     if (result < 0) {
-        PyObject *type, *value, *traceback;
-        PyErr_Fetch(&type, &value, &traceback);
-        PyObject *text = value ? PyObject_Str(value) : NULL;
-        const char *utf8 = text ? PyUnicode_AsUTF8(text) : NULL;
-        snprintf(install_error, sizeof install_error, "%s", utf8 ? utf8 : "setting up failed");
-        PyErr_Clear();
-        Py_XDECREF(text);
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(traceback);
+        set_up_error_keep();
     }
     PyGILState_Release(gil);
     return result;

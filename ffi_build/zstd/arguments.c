@@ -13,7 +13,7 @@
 
 #include <zstd.h>
 
-#include "critical_section.h"
+#include "../common/compat.c"
 
 /* Sort positional and keyword arguments into `values`, borrowed; return -1, with no error set, if they do not fit. */
 static int sort_arguments(const char *const *names, Py_ssize_t names_count, Py_ssize_t positional_max,
@@ -104,7 +104,7 @@ static int take_options(PyObject *module, const char *key_type, PyObject *option
         return -1;
     }
     int count = 0;
-    Py_BEGIN_CRITICAL_SECTION(options);
+    WITH_LOCKED(options)
     PyObject *key, *value;
     Py_ssize_t position = 0;
     while (count >= 0 && PyDict_Next(options, &position, &key, &value)) {
@@ -124,7 +124,7 @@ static int take_options(PyObject *module, const char *key_type, PyObject *option
         parameters[count].value = (int)number;
         count++;
     }
-    Py_END_CRITICAL_SECTION();
+    END_LOCKED()
     Py_DECREF(type);
     return count;
 }

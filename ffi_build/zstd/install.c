@@ -4,8 +4,9 @@
 #define CPKG_ZSTD_INSTALL
 
 #include <Python.h>
-#include <stdio.h>
 
+#include "../common/compat.c"
+#include "../common/set_up_error.c"
 #include "contexts.c"
 #include "oneshot.c"
 #include "streams.c"
@@ -16,12 +17,11 @@
 #endif
 
 static PyMethodDef builtins[] = {
-    {"compress", (PyCFunction)(void (*)(void))builtin_compress, METH_FASTCALL | METH_KEYWORDS, builtin_compress_doc},
-    {"decompress", (PyCFunction)(void (*)(void))builtin_decompress, METH_FASTCALL | METH_KEYWORDS,
-     builtin_decompress_doc},
-    {"_stream_compress", (PyCFunction)(void (*)(void))stream_compress, METH_FASTCALL, NULL},
-    {"_stream_decompress", (PyCFunction)(void (*)(void))stream_decompress, METH_FASTCALL, NULL},
-    {"_stream_decompress_into", (PyCFunction)(void (*)(void))stream_decompress_into, METH_FASTCALL, NULL},
+    {"compress", AS_METHOD(builtin_compress), FASTCALL, builtin_compress_doc},
+    {"decompress", AS_METHOD(builtin_decompress), FASTCALL, builtin_decompress_doc},
+    {"_stream_compress", AS_METHOD(stream_compress), METH_FASTCALL, NULL},
+    {"_stream_decompress", AS_METHOD(stream_decompress), METH_FASTCALL, NULL},
+    {"_stream_decompress_into", AS_METHOD(stream_decompress_into), METH_FASTCALL, NULL},
 #ifndef Py_GIL_DISABLED
     {"_make_text_reader", make_text_reader, METH_VARARGS, NULL},
 #endif
@@ -69,27 +69,9 @@ static int add_builtins(PyObject *module)
     return result;
 }
 
-/* The text of the exception that the last cpkg_add_builtins() failed with. */
-static char set_up_error[256];
-
 static const char *cpkg_builtins_error(void)
 {
     return set_up_error;
-}
-
-/* Keep the text of the exception that is set, and clear it: cffi, which calls this, cannot pass one on. */
-static void keep_set_up_error(void)
-{
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyObject *text = value != NULL ? PyObject_Str(value) : NULL;
-    const char *utf8 = text != NULL ? PyUnicode_AsUTF8(text) : NULL;
-    snprintf(set_up_error, sizeof set_up_error, "%s", utf8 != NULL ? utf8 : "an exception without a text");
-    PyErr_Clear();
-    Py_XDECREF(text);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(traceback);
 }
 
 /* Do add_builtins() for cffi, which calls this without the GIL; if that fails cpkg_builtins_error() says why. */
@@ -98,7 +80,7 @@ static int cpkg_add_builtins(void *module)
     PyGILState_STATE state = PyGILState_Ensure();
     int result = add_builtins(module);
     if (result < 0) {
-        keep_set_up_error();
+        set_up_error_keep();
     }
     PyGILState_Release(state);
     return result;

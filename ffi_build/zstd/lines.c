@@ -19,6 +19,7 @@
 #include <string.h>
 #include <structmember.h>
 
+#include "../common/compat.c"
 #include "buffers.c"
 
 #if defined(__SSE2__) && defined(__GNUC__)
@@ -27,7 +28,8 @@
 #endif
 
 typedef struct {
-    PyObject_HEAD Py_buffer memory; /* exported by a bytearray, which cannot be resized meanwhile */
+    PyObject_HEAD
+    Py_buffer memory; /* exported by a bytearray, which cannot be resized meanwhile */
     Py_ssize_t position;
     Py_ssize_t end;
     char is_utf8;     /* what the text is in; else ASCII */
@@ -485,7 +487,7 @@ static PyGetSetDef text_getset[] = {
 };
 
 static PyMethodDef text_methods[] = {
-    {"readline", (PyCFunction)(void (*)(void))text_readline, METH_FASTCALL, text_readline_doc},
+    {"readline", AS_METHOD(text_readline), METH_FASTCALL, text_readline_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -77,14 +77,15 @@ static PyObject *builtin_compress(PyObject *module, PyObject *const *args, Py_ss
         goto done;
     }
     size_t written = 0;
-    Py_BEGIN_ALLOW_THREADS for (int i = 0; i < count && !ZSTD_isError(written); i++)
-    {
+    Py_BEGIN_ALLOW_THREADS
+    for (int i = 0; i < count && !ZSTD_isError(written); i++) {
         written = ZSTD_CCtx_setParameter(cctx, (ZSTD_cParameter)parameters[i].key, parameters[i].value);
     }
     if (!ZSTD_isError(written)) {
         written = ZSTD_compress2(cctx, out.buffer.dst, out.buffer.size, in.start, in.size);
     }
-    Py_END_ALLOW_THREADS give_cctx(out.kept, cctx, written);
+    Py_END_ALLOW_THREADS
+    give_cctx(out.kept, cctx, written);
     if (ZSTD_isError(written)) {
         output_abandon(&out);
         input_close(&in);
@@ -160,8 +161,10 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
         goto done;
     }
     size_t written;
-    Py_BEGIN_ALLOW_THREADS written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, in.start, in.size);
-    Py_END_ALLOW_THREADS give_dctx(out.kept, dctx, written);
+    Py_BEGIN_ALLOW_THREADS
+    written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, in.start, in.size);
+    Py_END_ALLOW_THREADS
+    give_dctx(out.kept, dctx, written);
     if (ZSTD_isError(written) || (exact && written != total)) {
         /* the slow path says what is wrong, and where */
         output_abandon(&out);

@@ -61,9 +61,10 @@ static PyObject *stream_compress(PyObject *module, PyObject *const *args, Py_ssi
     }
     for (;;) {
         size_t left;
-        Py_BEGIN_ALLOW_THREADS left = ZSTD_compressStream2(cctx, &out.buffer, &in, (ZSTD_EndDirective)mode);
-        Py_END_ALLOW_THREADS if (ZSTD_isError(left))
-        {
+        Py_BEGIN_ALLOW_THREADS
+        left = ZSTD_compressStream2(cctx, &out.buffer, &in, (ZSTD_EndDirective)mode);
+        Py_END_ALLOW_THREADS
+        if (ZSTD_isError(left)) {
             output_abandon(&out);
             result = PyLong_FromSize_t(left);
             goto done;
@@ -103,10 +104,10 @@ static PyObject *decompress_whole_frame(ZSTD_DCtx *dctx, const Input *data, size
         return NULL;
     }
     size_t written;
-    Py_BEGIN_ALLOW_THREADS written =
-        ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, src + start, frame.size);
-    Py_END_ALLOW_THREADS if (ZSTD_isError(written))
-    {
+    Py_BEGIN_ALLOW_THREADS
+    written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, src + start, frame.size);
+    Py_END_ALLOW_THREADS
+    if (ZSTD_isError(written)) {
         /* the slow path says what is wrong */
         ZSTD_DCtx_reset(dctx, ZSTD_reset_session_only);
         output_abandon(&out);
@@ -194,7 +195,8 @@ static PyObject *stream_decompress(PyObject *module, PyObject *const *args, Py_s
     }
     for (;;) {
         if (!ZSTD_isError(left)) {
-            Py_BEGIN_ALLOW_THREADS left = ZSTD_decompressStream(dctx, &out.buffer, &in);
+            Py_BEGIN_ALLOW_THREADS
+            left = ZSTD_decompressStream(dctx, &out.buffer, &in);
             Py_END_ALLOW_THREADS
         }
         if (ZSTD_isError(left)) {
@@ -257,8 +259,8 @@ static PyObject *stream_decompress_into(PyObject *module, PyObject *const *args,
     ZSTD_inBuffer in = {data.start, data.size, (size_t)start};
     ZSTD_outBuffer out = {view.buf, (size_t)view.len, 0};
     size_t left = 0;
-    Py_BEGIN_ALLOW_THREADS if (window_max > 0)
-    {
+    Py_BEGIN_ALLOW_THREADS
+    if (window_max > 0) {
         left = begin_frame(&in, (uint64_t)window_max, has_magic, &out.size);
     }
     while (!ZSTD_isError(left)) {
@@ -268,7 +270,8 @@ static PyObject *stream_decompress_into(PyObject *module, PyObject *const *args,
             break;
         }
     }
-    Py_END_ALLOW_THREADS PyBuffer_Release(&view);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&view);
     if (ZSTD_isError(left)) {
         result = PyLong_FromSize_t(left);
     }

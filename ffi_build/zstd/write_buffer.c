@@ -15,11 +15,12 @@
 #include <string.h>
 #include <structmember.h>
 
+#include "../common/compat.c"
 #include "buffers.c"
-#include "critical_section.h"
 
 typedef struct {
-    PyObject_HEAD Py_buffer memory; /* exported by a bytearray, which cannot be resized meanwhile */
+    PyObject_HEAD
+    Py_buffer memory; /* exported by a bytearray, which cannot be resized meanwhile */
     Py_ssize_t held;
     int is_taking;
 } WriteBuffer;
@@ -55,7 +56,7 @@ static PyObject *write_buffer_write(PyObject *self, PyObject *data)
         return NULL;
     }
     int is_taken = 0;
-    Py_BEGIN_CRITICAL_SECTION(self);
+    WITH_LOCKED(self)
     if (buffer->is_taking && in.size <= (size_t)(buffer->memory.len - buffer->held)) {
         if (in.size > 0) {
             memmove((char *)buffer->memory.buf + buffer->held, in.start, in.size); /* it may be of this memory */
@@ -63,7 +64,7 @@ static PyObject *write_buffer_write(PyObject *self, PyObject *data)
         }
         is_taken = 1;
     }
-    Py_END_CRITICAL_SECTION();
+    END_LOCKED()
     input_close(&in);
     return is_taken ? PyLong_FromSize_t(in.size) : PyObject_CallMethod(self, "_write_through", "(O)", data);
 }
@@ -75,10 +76,10 @@ static PyObject *write_buffer_hold(PyObject *self, PyObject *unused)
     WriteBuffer *buffer = (WriteBuffer *)self;
     Py_ssize_t held;
     (void)unused;
-    Py_BEGIN_CRITICAL_SECTION(self);
+    WITH_LOCKED(self)
     buffer->is_taking = 0;
     held = buffer->held;
-    Py_END_CRITICAL_SECTION();
+    END_LOCKED()
     return PyLong_FromSsize_t(held);
 }
 
@@ -96,10 +97,10 @@ static PyObject *write_buffer_resume(PyObject *self, PyObject *number)
         PyErr_SetString(PyExc_ValueError, "held lies outside of the memory");
         return NULL;
     }
-    Py_BEGIN_CRITICAL_SECTION(self);
+    WITH_LOCKED(self)
     buffer->held = held;
     buffer->is_taking = 1;
-    Py_END_CRITICAL_SECTION();
+    END_LOCKED()
     Py_RETURN_NONE;
 }
 

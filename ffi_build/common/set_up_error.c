@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Errors of setting up a native module: cffi, which calls that, cannot pass an exception on, so its text is kept. */
+#ifndef CPKG_COMMON_SET_UP_ERROR
+#define CPKG_COMMON_SET_UP_ERROR
+
+#include <Python.h>
+#include <stdio.h>
+
+static char set_up_error[256];
+
+/* Keep the text of the exception that is set, and clear it. */
+static void set_up_error_keep(void)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *text = value != NULL ? PyObject_Str(value) : NULL;
+    const char *utf8 = text != NULL ? PyUnicode_AsUTF8(text) : NULL;
+    snprintf(set_up_error, sizeof set_up_error, "%s", utf8 != NULL ? utf8 : "setting up failed");
+    PyErr_Clear();
+    Py_XDECREF(text);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+}
+
+#endif
