@@ -72,11 +72,13 @@ class ZstdError(CodecError):
     """
     Compressing or decompressing failed (replaces `compression.zstd.ZstdError`).
 
-    `code` is libzstd's error number (`ZSTD_ErrorCode`) and `name` its text, as far as the error has one.
+    `code` is libzstd's error number (`ZSTD_ErrorCode`) and `name` its text, as far as the error has one; `detail` says
+    what is wrong with the input, as far as the backend knows it.
     """
 
     code: int | None = None
     name: str | None = None
+    detail: str | None = None
 
 
 class ZstdLimitError(ZstdError, LimitError):

@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cpkg._native import buffers
-from purepy.zstd.common.buffering import Gatherer, SerialMemory
+from purepy.zstd.common.buffering import BufferedWriterBase, SerialMemory
 
 if TYPE_CHECKING:
 
-    class _Base(Gatherer):
+    class _Base(BufferedWriterBase):
         """The type in C, which is mixed in."""
 
         def write(self, data: Any, /) -> int: ...
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
         def _resume(self, held: int, /) -> None: ...
 
 else:
-    _Base = Gatherer
+    _Base = BufferedWriterBase
 
 
-class GatheringWriter(SerialMemory, _Base):
-    """A Gatherer of `size` bytes over the memory of the type in C, which comes after it among the bases."""
+class BufferedWriter(SerialMemory, _Base):
+    """A buffered writer of `size` bytes over the memory of the type in C, which comes after it among the bases."""
 
     __slots__ = ()
 
     def _write_through(self, data: Any) -> int:
         """Do what write() in C leaves: make room, or wait until another thread has."""
-        self._refuse_reentry()
+        lock = self._turn()
         source = buffers.readable(data)
         memory = self._memory
         try:
             size = len(source)
-            with self._lock:
+            with lock:
                 if self.raw.closed:
                     raise ValueError("write to closed file")
                 held = self._hold()

@@ -99,8 +99,8 @@ class ZstdFile(file.ZstdFile):
     _decompressor_type = ZstdDecompressor
     if _has_builtins:
         _writer_type = type(
-            "GatheringWriter",
-            (buffered_writer.GatheringWriter, globals()["_WriteBuffer"]),
+            "BufferedWriter",
+            (buffered_writer.BufferedWriter, globals()["_WriteBuffer"]),
             {"__module__": __name__, "__slots__": ("_lock", "_memory", "raw")},
         )
     if "_LineBuffer" in globals():  # not where there is no GIL

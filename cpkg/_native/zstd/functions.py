@@ -2,13 +2,11 @@
 """
 The Zstandard codec over libzstd, for every way of reaching it.
 
-Each backend module (zstd.py, zstd/dlopen.py) makes one Codec from its Library and subclasses the two stream
-types with it; nothing else differs between them.
+Each backend module makes one Codec from its Library (see assemble.py).
 """
 
 from __future__ import annotations
 
-import operator
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -18,17 +16,30 @@ from cpkg._native.buffers import Bytes
 from cpkg._native.zstd.library import (
     LEVEL_KEY,
     RESET_ALL,
-    SOURCE_SIZE_WRONG,
     WORKERS_KEY,
     Library,
 )
-from purepy.errors import ZstdError, ZstdLimitError
+from purepy.errors import ZstdError
+from purepy.zstd.common.error_codes import (
+    CANNOT_COMPRESS,
+    CANNOT_DECOMPRESS,
+    DICTIONARY_WRONG,
+    FRAME_PARAMETER_UNSUPPORTED,
+    PREFIX_UNKNOWN,
+    SRC_SIZE_WRONG,
+    VERSION_UNSUPPORTED,
+    WINDOW_TOO_LARGE,
+    limit_error,
+    output_limit_error,
+    truncated_error,
+)
 from purepy.zstd.common.parameters import (
     COMPRESSION_LEVEL_DEFAULT,
     DECOMPRESSION_FORMAT,
     WINDOW_SIZE_MAX_DEFAULT,
     FrameInfo,
     checked_options,
+    size_argument,
     window_size_max,
 )
 from purepy.zstd.common.zdict import (
@@ -51,12 +62,7 @@ from purepy.zstd_format import (
     trusted_hint,
 )
 
-TRUNCATED = "Compressed data ended before the end-of-stream marker was reached"
-CANNOT_COMPRESS = "Unable to compress Zstandard data"
-CANNOT_DECOMPRESS = "Unable to decompress Zstandard data"
-
-# prefix_unknown, version_unsupported, frameParameter_unsupported, frameParameter_windowTooLarge, dictionary_wrong
-HEADER_ERRORS = (10, 12, 14, 16, 32)
+HEADER_ERRORS = (PREFIX_UNKNOWN, VERSION_UNSUPPORTED, FRAME_PARAMETER_UNSUPPORTED, WINDOW_TOO_LARGE, DICTIONARY_WRONG)
 
 
 class CompressionSettings:
@@ -127,29 +133,6 @@ class DecompressionSettings:
         """Set up a context after an error, or for the frame that follows one with a prefix, which serves one frame."""
         library.check(library.lib.ZSTD_DCtx_reset(dctx, RESET_ALL), "Unable to reset the decompression context")
         self.apply(library, dctx)
-
-
-def limit_error(limit: int, offset: int) -> ZstdLimitError:
-    """Build the error for more output than `max_output_size` allows."""
-    exc = ZstdLimitError(f"decompressed data is larger than max_output_size ({limit} bytes)")
-    exc.offset = offset
-    return exc
-
-
-def truncated_error(offset: int) -> ZstdError:
-    """Build the error for input that ends inside a frame, or before one."""
-    exc = ZstdError(TRUNCATED)
-    exc.offset = offset
-    return exc
-
-
-def _size_argument(value: Any, name: str) -> int | None:
-    if value is None:
-        return None
-    number = operator.index(value)
-    if number < 0:
-        raise ValueError(f"{name} must be 0 or more, not {number}")
-    return number
 
 
 class Codec:
@@ -234,8 +217,8 @@ class Codec:
         `size_hint` (bytes) is how much to expect where the frames do not say. Raises ZstdError for data that is
         truncated, corrupted or followed by anything but a frame. Replaces `compression.zstd.decompress`.
         """
-        limit = _size_argument(max_output_size, "max_output_size")
-        hint = _size_argument(size_hint, "size_hint") or 0
+        limit = size_argument(max_output_size, "max_output_size")
+        hint = size_argument(size_hint, "size_hint") or 0
         library = self.library
         settings = DecompressionSettings(library, zstd_dict, options)
         source = buffers.readable(data)
@@ -246,7 +229,7 @@ class Codec:
             size = self._declared_size(source, settings)
             if size is not None:
                 if limit is not None and size > limit:
-                    raise limit_error(limit, 0)
+                    raise output_limit_error(limit, 0)
                 result = library.decompress_at_once(dctx, source, size)
                 if result is None:
                     settings.apply_again(library, dctx)
@@ -306,13 +289,13 @@ class Codec:
             raise library.error(result, CANNOT_DECOMPRESS, position)
         more, _, is_end = result
         if more:
-            raise ZstdLimitError(f"decompressed data is larger than the buffer ({room} bytes)")
+            raise limit_error(f"the buffer ({room} bytes)", None)
         if not is_end:
             raise truncated_error(len(source))
 
     def _declared_size(self, source: Bytes, settings: DecompressionSettings) -> int | None:
         """
-        Return the sum of the sizes that all frames declare, or None if it takes a careful look.
+        Return the sum of the sizes that all frames declare, or None if the slow path has to look.
 
         That is if a frame does not say, is incomplete, malformed, wants too large a window, or declares more than
         its bytes can decompress to.
@@ -359,7 +342,7 @@ class Codec:
             content, position, is_end = result
             total += len(content)
             if limit is not None and total > limit:
-                raise limit_error(limit, frame)
+                raise output_limit_error(limit, frame)
             if not is_end:
                 raise truncated_error(len(source))
             pieces.append(content)
@@ -453,7 +436,7 @@ class Codec:
 
         def train(memory: Any) -> int:
             if dict_size >= MIN_DICT_SIZE and not can_train(list(sizes)):
-                return library.error_result(SOURCE_SIZE_WRONG)
+                return library.error_result(SRC_SIZE_WRONG)
             size: int = library.lib.ZDICT_trainFromBuffer(memory, dict_size, data, sizes, len(sizes))
             return size
 

@@ -22,10 +22,12 @@ from cpkg._native.buffers import DIRECT, Bytes
 from cpkg._native.pins import pin, pin_for_good
 from cpkg._native.pressure import tell_size
 from purepy.errors import ZstdError, ZstdLimitError
+from purepy.zstd.common.error_codes import DST_SIZE_TOO_SMALL, WINDOW_TOO_LARGE
 from purepy.zstd.common.parameters import CompressionParameter, invalid_level, invalid_parameter, table_bounds
 from purepy.zstd.common.zdict import DIGESTED, PREFIX, ZstdDict
 from purepy.zstd_format import (
     BLOCK_SIZE_MAX,
+    ERROR_SIZE,
     HEADER_SIZE_MAX,
     MAGIC,
     content_size_max,
@@ -40,10 +42,6 @@ CONTINUE, FLUSH_BLOCK, FLUSH_FRAME = 0, 1, 2
 RESET_SESSION, RESET_ALL = 1, 3
 LEVEL_KEY = int(CompressionParameter.compression_level)
 WORKERS_KEY = int(CompressionParameter.nb_workers)
-WINDOW_TOO_LARGE = 16  # ZSTD_error_frameParameter_windowTooLarge
-DESTINATION_TOO_SMALL = 70  # ZSTD_error_dstSize_tooSmall
-NO_HEADER = (1 << 64) - 2  # ZSTD_CONTENTSIZE_ERROR
-SOURCE_SIZE_WRONG = 72  # ZSTD_error_srcSize_wrong
 
 SCRATCH_SIZE = BLOCK_SIZE_MAX + (4 << 10)
 KEPT_CCTX_MAX = 4 << 20
@@ -324,7 +322,7 @@ class Library:
             if target is None:
                 return self.ffi.buffer(memory, written)[:]
             if written > len(target):
-                return self.error_result(DESTINATION_TOO_SMALL)
+                return self.error_result(DST_SIZE_TOO_SMALL)
             self.ffi.memmove(target, memory, written)
             return written
         finally:
@@ -393,7 +391,7 @@ class Library:
             frame, size, magic_start = self.ffi.from_buffer(head), len(head), start - len(MAGIC)
         declared: int = self.lib.ZSTD_getFrameContentSize(frame, size)
         if (
-            declared != NO_HEADER
+            declared != ERROR_SIZE
             and may_ask_for_more(data, magic_start, window_max)
             and frame_window(data, magic_start, declared) > window_max
             and (not has_magic or data[start : start + 4] == MAGIC)

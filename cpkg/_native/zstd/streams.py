@@ -10,50 +10,38 @@ from __future__ import annotations
 
 import operator
 import os
-from _thread import RLock
-from typing import Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cpkg._native import buffers
 from cpkg._native.buffers import Bytes
 from cpkg._native.pins import pin
 from cpkg._native.pressure import TELLS_SIZES
-from cpkg._native.zstd.functions import CANNOT_COMPRESS, CANNOT_DECOMPRESS, CompressionSettings, DecompressionSettings
+from cpkg._native.zstd.functions import CompressionSettings, DecompressionSettings
 from cpkg._native.zstd.library import CONTINUE, FLUSH_BLOCK, FLUSH_FRAME, RESET_SESSION, Library
 from purepy.errors import ZstdError
-from purepy.zstd.common.locks import refuse_second_init
+from purepy.zstd.common.error_codes import CANNOT_COMPRESS, CANNOT_DECOMPRESS
+from purepy.zstd.common.locks import ExclusiveStream
 from purepy.zstd.common.zdict import PREFIX
 from purepy.zstd_format import ERROR_SIZE, UNKNOWN_SIZE
 
 
-class _Stream:
-    """The lock of a stream object, and what it does not do."""
+class _Stream(ExclusiveStream):
+    """The part of both streams that holds a context of libzstd."""
 
-    __slots__ = ("_lock",)
+    __slots__ = ()
 
     _library: ClassVar[Library]
 
-    def __init__(self) -> None:
-        refuse_second_init(self)
-        # An RLock for what it knows, its owner; being asked twice by it is refused. Entered with `with` alone, as
-        # no signal handler can run between taking the lock and the block that gives it back.
-        self._lock: Any = RLock()
+    if TYPE_CHECKING:
 
-    def _refuse_reentry(self) -> None:
-        if self._lock._is_owned():
-            raise RuntimeError(f"{type(self).__name__} is used again from inside one of its own calls")
-
-    def _give_back(self) -> None:
-        """Give the context back to this thread; for the holder of the lock."""
-        raise NotImplementedError
+        def _give_back(self) -> None:
+            """Give the context back to this thread; for the holder of the lock."""
 
     def _release(self) -> None:
         """Give the context back; the object must not be used again."""
         if not self._lock._is_owned():  # else a signal handler asks inside of a call, which goes on using it
             with self._lock:
                 self._give_back()
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError(f"cannot pickle '{type(self).__name__}' object")
 
 
 class Compressor(_Stream):
@@ -143,8 +131,7 @@ class Compressor(_Stream):
             size = operator.index(size)
             if not 0 <= size < ERROR_SIZE:
                 raise ValueError(f"size argument should be a positive int less than {ERROR_SIZE}")
-        self._refuse_reentry()
-        with self._lock:
+        with self._turn():
             if self._last_mode != FLUSH_FRAME:
                 raise ValueError("set_pledged_input_size() method must be called when last_mode == FLUSH_FRAME")
             library = self._library
@@ -162,8 +149,7 @@ class Compressor(_Stream):
                 self._library.give_cctx(cctx, self._settings.workers, self._told)
 
     def _compress(self, data: Bytes, mode: int) -> bytes:
-        self._refuse_reentry()
-        with self._lock:
+        with self._turn():
             if self._made_in and self._made_in != os.getpid():
                 raise RuntimeError("a ZstdCompressor with nb_workers cannot be used in a forked child: make a new one")
             left = self._left
@@ -265,8 +251,7 @@ class Decompressor(_Stream):
         """What was given behind the end of the frame; b"" before that."""
         if not self._eof:
             return b""
-        self._refuse_reentry()
-        with self._lock:
+        with self._turn():
             if self._position:
                 self._pending = self._pending[self._position :]
                 self._position = 0
@@ -284,8 +269,7 @@ class Decompressor(_Stream):
         """
         source = buffers.readable(data)
         limit = operator.index(max_length)
-        self._refuse_reentry()
-        with self._lock:
+        with self._turn():
             content: bytes = self._decompress(source, limit, None)
             return content
 
@@ -432,7 +416,6 @@ class Decompressor(_Stream):
         This is what file objects read with; no part of the drop-in.
         """
         source = buffers.readable(data)
-        self._refuse_reentry()
-        with self._lock, buffers.Target(self._library, buffer) as target:
+        with self._turn(), buffers.Target(self._library, buffer) as target:
             target.written = self._decompress(source, len(buffer), target.view)
             return target.written

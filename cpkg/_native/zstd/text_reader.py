@@ -71,21 +71,21 @@ class LineReader(_Base):
 
     def _open(self) -> Any:
         """Return the lock, for a call that needs an open file."""
-        self._refuse_reentry()
+        lock = self._turn()
         if self.raw.closed:
             raise ValueError("I/O operation on closed file.")
-        return self._lock
+        return lock
 
     def _fill(self) -> bool:
         """Let C go on to look for a line: read once from `raw`; False at the end, or if the file is closed."""
-        self._refuse_reentry()
-        if not self._lock.acquire(blocking=False):
-            with self._lock:
+        lock = self._turn()
+        if not lock.acquire(blocking=False):
+            with lock:
                 return True  # another thread has read
         try:
             return not self.raw.closed and self._read_on()
         finally:
-            self._lock.release()
+            lock.release()
 
     def _read_on(self) -> bool:
         held = self._make_room()
@@ -181,8 +181,7 @@ class LineReader(_Base):
         return position
 
     def close(self) -> None:
-        self._refuse_reentry()
-        with self._lock:
+        with self._turn():
             if not self.raw.closed:
                 self._memory.release()
                 self._release()

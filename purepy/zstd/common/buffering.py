@@ -3,8 +3,8 @@
 What gathers small writes for the compressor, in place of an io.BufferedWriter.
 
 An io.BufferedWriter takes a lock and parses arguments in C for each line on CPython, and copies byte by byte on PyPy.
-`Gatherer` is what replaces one, but for where the bytes wait: in memory that C code fills (the compiled backend on
-CPython has that), or in a builder, which a JIT appends to in one step (BuilderWriter).
+`BufferedWriterBase` is what replaces one, but for where the bytes wait: in memory that C code fills (the compiled
+backend on CPython has that), or in a builder, which a JIT appends to in one step (BuilderWriter).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from _thread import RLock
 from typing import TYPE_CHECKING, Any
 
 from purepy._jit import finish, new_builder
-from purepy.zstd.common.locks import refuse_second_init
+from purepy.zstd.common.locks import Exclusive, refuse_second_init
 
 # From 3.13 on io objects tell what goes wrong when they are closed by the collector, before only when developing.
 _TELLS_OF_CLOSING = sys.version_info >= (3, 13) or sys.flags.dev_mode
@@ -37,24 +37,19 @@ class PlainWriter(io.BufferedWriter):
             super().__del__()
 
 
-class Serial:
+class Serial(Exclusive):
     """What buffers for `raw` and does one thing at a time: threads wait, coming back from inside is an error."""
 
     __slots__ = ()
 
     if TYPE_CHECKING:
         raw: Any
-        _lock: Any
 
     def __init__(self, raw: Any, *memory: Any) -> None:
         refuse_second_init(self)
         super().__init__(*memory)  # the type that holds the bytes, where it is another base
         self._lock = RLock()
         self.raw = raw  # last: what has it is whole
-
-    def _refuse_reentry(self) -> None:
-        if self._lock._is_owned():
-            raise RuntimeError(f"reentrant call inside {self!r}")
 
 
 class SerialMemory(Serial):
@@ -72,7 +67,7 @@ class SerialMemory(Serial):
         self._memory = view
 
 
-class Gatherer(Serial):
+class BufferedWriterBase(Serial):
     """
     What an io.BufferedWriter is over `raw`, as far as a ZstdFile uses one.
 
@@ -101,23 +96,20 @@ class Gatherer(Serial):
 
     def tell(self) -> int:
         """Return the position behind what was written."""
-        self._refuse_reentry()
-        with self._lock:
+        with self._turn():
             position: int = self.raw.tell() + self.held
             return position
 
     def flush(self) -> None:
         """Hand what was gathered to `raw`."""
-        self._refuse_reentry()
-        with self._lock:
+        with self._turn():
             if self.raw.closed:
                 raise ValueError("flush of closed file")
             self._drain()
 
     def close(self) -> None:
         """Flush, and close `raw` whether that worked or not; write() takes nothing after that."""
-        self._refuse_reentry()
-        with self._lock:
+        with self._turn():
             if self.raw.closed:
                 return
             try:
@@ -126,8 +118,8 @@ class Gatherer(Serial):
                 self.raw.close()
 
 
-class BuilderWriter(Gatherer):
-    """A Gatherer of `size` bytes in a builder, for interpreters with a JIT."""
+class BuilderWriter(BufferedWriterBase):
+    """A buffered writer of `size` bytes in a builder, for interpreters with a JIT."""
 
     __slots__ = ("_builder", "_lock", "_size", "held", "raw")
 
@@ -146,8 +138,7 @@ class BuilderWriter(Gatherer):
                     raise BufferError("memoryview: underlying buffer is not C-contiguous")
                 data = view.tobytes()
         size = len(data)
-        self._refuse_reentry()
-        with self._lock:
+        with self._turn():
             if self.raw.closed:
                 raise ValueError("write to closed file")
             is_long = size >= self._size // LONG_PART

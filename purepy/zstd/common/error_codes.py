@@ -10,8 +10,12 @@ from __future__ import annotations
 
 from purepy.errors import ZstdError, ZstdLimitError
 
+CANNOT_COMPRESS = "Unable to compress Zstandard data"
+CANNOT_DECOMPRESS = "Unable to decompress Zstandard data"
+
 GENERIC = 1
 PREFIX_UNKNOWN = 10
+VERSION_UNSUPPORTED = 12
 FRAME_PARAMETER_UNSUPPORTED = 14
 WINDOW_TOO_LARGE = 16
 CORRUPTION_DETECTED = 20
@@ -29,6 +33,7 @@ SRC_SIZE_WRONG = 72
 NAMES = {
     GENERIC: "Error (generic)",
     PREFIX_UNKNOWN: "Unknown frame descriptor",
+    VERSION_UNSUPPORTED: "Version not supported",
     FRAME_PARAMETER_UNSUPPORTED: "Unsupported frame parameter",
     WINDOW_TOO_LARGE: "Frame requires too much memory for decoding",
     CORRUPTION_DETECTED: "Data corruption detected",
@@ -57,5 +62,26 @@ def coded_error(code: int, message: str, offset: int | None = None) -> ZstdError
 
 def decoding_error(code: int, offset: int, detail: str) -> ZstdError:
     """Make the ZstdError of an input that cannot be decoded: `detail` says what is wrong at byte `offset`."""
-    message = f"Unable to decompress Zstandard data: {NAMES[code]}: {detail} (at byte {offset})"
-    return coded_error(code, message, offset)
+    detail = f"{detail} (at byte {offset})"
+    error = coded_error(code, f"{CANNOT_DECOMPRESS}: {NAMES[code]}: {detail}", offset)
+    error.detail = detail
+    return error
+
+
+def limit_error(what: str, offset: int | None) -> ZstdLimitError:
+    """Make the error of more output than `what` allows."""
+    error = ZstdLimitError(f"decompressed data is larger than {what}")
+    error.offset = offset
+    return error
+
+
+def output_limit_error(limit: int, offset: int | None) -> ZstdLimitError:
+    """Make the error of more output than `max_output_size` allows."""
+    return limit_error(f"max_output_size ({limit} bytes)", offset)
+
+
+def truncated_error(offset: int) -> ZstdError:
+    """Make the error of input that ends inside a frame, or before one."""
+    error = ZstdError("Compressed data ended before the end-of-stream marker was reached")
+    error.offset = offset
+    return error

@@ -23,6 +23,7 @@ from purepy._jit import JIT
 from purepy._writing import write_some
 from purepy.errors import ZstdError
 from purepy.zstd.common.buffering import BuilderWriter, PlainWriter, is_closed_from_above
+from purepy.zstd.common.locks import Exclusive
 from purepy.zstd.common.stream_functions import release
 
 BUFFER_SIZE = 128 << 10
@@ -202,7 +203,7 @@ class WriteFile(io.FileIO):
         pass
 
 
-class CompressWriter(io.RawIOBase):
+class CompressWriter(Exclusive, io.RawIOBase):
     """
     What is written to a file, compressed on the way, as a raw stream for what gathers small writes.
 
@@ -220,7 +221,7 @@ class CompressWriter(io.RawIOBase):
         self._failure: BaseException | None = None
         self._refused = False  # whether the last write took nothing
         self._broken = False  # whether the compressor has dropped its frame
-        self._lock: Any = RLock()
+        self._lock = RLock()
         self.above: list[Any] = []
 
     def attach(self, fp: Any, close_fp: bool) -> None:
@@ -248,12 +249,6 @@ class CompressWriter(io.RawIOBase):
     def tell(self) -> int:
         return self._pos
 
-    def _alone(self) -> Any:
-        """Return the lock, to be held while something is done."""
-        if self._lock._is_owned():
-            raise RuntimeError(f"reentrant call inside {self!r}")
-        return self._lock
-
     def _check_not_closed(self) -> None:
         if self.closed:
             raise ValueError("I/O operation on closed file")
@@ -265,7 +260,7 @@ class CompressWriter(io.RawIOBase):
         The compressor cannot take data back, so an error of the file after that is raised by the next call, and the
         bytes that the file did not take are written first then: no failure leaves a gap, or writes anything twice.
         """
-        with self._alone():
+        with self._turn():
             self._check_not_closed()
             self._refused = True
             self._settle()
@@ -309,13 +304,13 @@ class CompressWriter(io.RawIOBase):
         What was written has been taken by then, so that an error of the file is for the next call here too.
         """
         if self.compressor.last_mode == ZstdFile.FLUSH_FRAME:
-            with self._alone():
+            with self._turn():
                 if not self.closed:
                     self._put_or_keep(self._compressed(self.compressor.compress, b""))
 
     def end(self, mode: int) -> None:
         """End a block or a frame, unless that was the last thing done."""
-        with self._alone():
+        with self._turn():
             self._check_not_closed()
             self._end(mode)
 
@@ -334,7 +329,7 @@ class CompressWriter(io.RawIOBase):
 
         Data is missing if the last write took nothing: what gathers it closes this whether or not it could be written.
         """
-        with self._alone():
+        with self._turn():
             if self.closed:
                 return
             try:

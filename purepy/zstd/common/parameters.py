@@ -9,7 +9,8 @@ libzstd's (`ZSTD_cParameter`, `ZSTD_dParameter`, `ZSTD_strategy` in zstd.h), as 
 from __future__ import annotations
 
 import enum
-from typing import Callable
+import operator
+from typing import Any, Callable
 
 from purepy.zstd_format import WINDOW_LOG_MAX, WINDOW_LOG_MIN
 
@@ -197,6 +198,16 @@ def _integer(value: object) -> int:
     if not isinstance(number, int):
         raise TypeError(f"an integer is required, not {type(value).__name__}")
     return int(number)
+
+
+def size_argument(value: Any, name: str) -> int | None:
+    """Return an argument that is a size in bytes, or None; raises TypeError and ValueError for others."""
+    if value is None:
+        return None
+    number = operator.index(value)
+    if number < 0:
+        raise ValueError(f"{name} must be 0 or more, not {number}")
+    return number
 
 
 def window_size_max(pairs: list[tuple[int, int]]) -> int:

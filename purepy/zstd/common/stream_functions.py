@@ -12,12 +12,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Callable
 
 from purepy._writing import write_all
-from purepy.errors import ZstdError, ZstdLimitError
+from purepy.zstd.common.error_codes import output_limit_error, truncated_error
 
 READ_SIZE = 128 << 10
 WRITE_SIZE = 128 << 10
-
-TRUNCATED = "Compressed data ended before the end-of-stream marker was reached"
 
 
 def _chunks(source: Any, read_size: int) -> Iterator[Any]:
@@ -122,16 +120,14 @@ class Streams:
                 while True:
                     total += len(content)
                     if limit is not None and total > limit:
-                        raise ZstdLimitError(f"decompressed data is larger than max_output_size ({limit} bytes)")
+                        raise output_limit_error(limit, None)
                     if content:
                         yield content
                     if decompressor.needs_input:
                         break
                     content = decompressor.decompress(b"", write_size)
             if not decompressor.eof:
-                exc = ZstdError(TRUNCATED)
-                exc.offset = given
-                raise exc
+                raise truncated_error(given)
         finally:
             release(decompressor)
 

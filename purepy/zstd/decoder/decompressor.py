@@ -11,18 +11,26 @@ from __future__ import annotations
 
 import sys
 from operator import index
-from typing import Any, NoReturn
+from typing import Any
 
-from purepy.errors import ZstdError, ZstdLimitError
+from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import (
     CHECKSUM_WRONG,
     CORRUPTION_DETECTED,
     DICTIONARY_WRONG,
     WINDOW_TOO_LARGE,
     decoding_error,
+    limit_error,
+    truncated_error,
 )
-from purepy.zstd.common.locks import Exclusive
-from purepy.zstd.common.parameters import DECOMPRESSION_FORMAT, checked_options, table_bounds, window_size_max
+from purepy.zstd.common.locks import ExclusiveStream
+from purepy.zstd.common.parameters import (
+    DECOMPRESSION_FORMAT,
+    checked_options,
+    size_argument,
+    table_bounds,
+    window_size_max,
+)
 from purepy.zstd.common.xxh64 import XXH64
 from purepy.zstd.common.zdict import DIGESTED, PREFIX, as_bytes, parse_dict_argument
 from purepy.zstd.decoder import block, frame
@@ -30,8 +38,6 @@ from purepy.zstd.decoder.bits import PADDING_SIZE, padded
 from purepy.zstd.decoder.dictionary import DecodingDictionary, digested
 from purepy.zstd.decoder.window import Window
 from purepy.zstd_format import BLOCK_HEADER_SIZE, CHECKSUM_SIZE, COMPRESSED, HEADER_SIZE_MAX, RAW, RLE
-
-_CUT = "Compressed data ended before the end-of-stream marker was reached"
 
 
 class Settings:
@@ -268,7 +274,7 @@ class FrameDecoder:
         return b""
 
 
-class ZstdDecompressor(Exclusive):
+class ZstdDecompressor(ExclusiveStream):
     """
     Decompress a frame that comes in pieces (replaces `compression.zstd.ZstdDecompressor`).
 
@@ -408,9 +414,6 @@ class ZstdDecompressor(Exclusive):
         self._output, self._output_at = output, at + room
         return 0
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"cannot pickle {type(self).__name__!r} object")
-
 
 def _decode_all(data: Any, zstd_dict: Any, options: Any, limit: int | None, limit_name: str) -> list[bytes]:
     """Decode every frame in `data` to its end; return the pieces of the content, `limit` bytes of it at most."""
@@ -424,38 +427,15 @@ def _decode_all(data: Any, zstd_dict: Any, options: Any, limit: int | None, limi
         while not decoder.done:
             output = decoder.step(hold=True)
             if output is None:
-                raise _cut_error(source.offset + source.at + source.available)
+                raise truncated_error(source.offset + source.at + source.available)
             if limit is not None and size + decoder.produced > limit:
-                raise _limit_error(f"{limit_name} ({limit} bytes)", source.offset + source.at)
+                raise limit_error(f"{limit_name} ({limit} bytes)", source.offset + source.at)
             if output:
                 pieces.append(output)
         pieces.append(decoder.rest())
         size += decoder.produced
         if not source.available:
             return pieces
-
-
-# These are made by functions, because a frame that holds its own exception in a variable is kept, with its window,
-# until the garbage collector finds the cycle.
-def _cut_error(offset: int) -> ZstdError:
-    error = ZstdError(_CUT)
-    error.offset = offset
-    return error
-
-
-def _limit_error(limit: str, offset: int) -> ZstdLimitError:
-    error = ZstdLimitError(f"decompressed data is larger than {limit}")
-    error.offset = offset
-    return error
-
-
-def _size_argument(value: int | None, name: str) -> int | None:
-    if value is None:
-        return None
-    number = index(value)
-    if number < 0:
-        raise ValueError(f"{name} must be 0 or more, not {number}")
-    return number
 
 
 def decompress(
@@ -473,8 +453,8 @@ def decompress(
     that the caller expects, is of use to other backends; this one allocates by what it has decoded.
     Raises ZstdError for data that is cut, corrupt or followed by anything that is no frame.
     """
-    limit = _size_argument(max_output_size, "max_output_size")
-    _size_argument(size_hint, "size_hint")
+    limit = size_argument(max_output_size, "max_output_size")
+    size_argument(size_hint, "size_hint")
     pieces = _decode_all(data, zstd_dict, options, limit, "max_output_size")
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 

@@ -58,8 +58,7 @@ def load_dictionary(content: bytes) -> DecodingDictionary:
     except ZstdError as exc:
         # Tables raise what they raise in a frame. That the fault lies in the dictionary, whether it is to compress or
         # to decompress, is told here.
-        detail = str(exc).partition(": ")[2].partition(": ")[2]
-        message = f"Unable to load the Zstandard dictionary: {NAMES[DICTIONARY_CORRUPTED]}: {detail}"
+        message = f"Unable to load the Zstandard dictionary: {NAMES[DICTIONARY_CORRUPTED]}: {exc.detail}"
         raise coded_error(DICTIONARY_CORRUPTED, message, exc.offset) from exc
 
 

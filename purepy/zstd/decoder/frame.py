@@ -138,7 +138,7 @@ _SIZE_FAILED = (
 
 
 def _explained(message: str, cause: ZstdError) -> ZstdError:
-    error = coded_error(cause.code or SRC_SIZE_WRONG, f"{message} {str(cause).partition(': ')[2]}", cause.offset)
+    error = coded_error(cause.code or SRC_SIZE_WRONG, f"{message} {cause.name}: {cause.detail}", cause.offset)
     error.__cause__ = cause
     return error
 

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from operator import index
-from typing import Any, NoReturn
+from typing import Any
 
-from purepy.zstd.common.error_codes import DST_SIZE_TOO_SMALL, NAMES, SRC_SIZE_WRONG, coded_error
-from purepy.zstd.common.locks import Exclusive
+from purepy.zstd.common.error_codes import CANNOT_COMPRESS, DST_SIZE_TOO_SMALL, NAMES, SRC_SIZE_WRONG, coded_error
+from purepy.zstd.common.locks import ExclusiveStream
 from purepy.zstd.common.zdict import PREFIX, UNDIGESTED, ZstdDict, as_bytes, parse_dict_argument
 from purepy.zstd.encoder.dictionary import EncodingDictionary, prefix_only
 from purepy.zstd.encoder.frame_encoder import FrameEncoder
@@ -16,7 +16,7 @@ from purepy.zstd.encoder.options import EncoderOptions
 from purepy.zstd_format import ERROR_SIZE
 
 
-class ZstdCompressor(Exclusive):
+class ZstdCompressor(ExclusiveStream):
     """
     Compress data incrementally, into any number of frames one after the other.
 
@@ -126,8 +126,7 @@ class ZstdCompressor(Exclusive):
         if pledged is not None and (given > pledged or (mode == self.FLUSH_FRAME and given < pledged)):
             raise coded_error(
                 SRC_SIZE_WRONG,
-                f"Unable to compress Zstandard data: {NAMES[SRC_SIZE_WRONG]}: {pledged} bytes were pledged, "
-                f"{given} given",
+                f"{CANNOT_COMPRESS}: {NAMES[SRC_SIZE_WRONG]}: {pledged} bytes were pledged, {given} given",
             )
         try:
             out = self._encode(data, mode)
@@ -174,9 +173,6 @@ class ZstdCompressor(Exclusive):
         self._pledged = None
         self._given = 0
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError("cannot pickle 'ZstdCompressor' object")
-
 
 def compress(data: Any, level: Any = None, options: Any = None, zstd_dict: Any = None) -> bytes:
     """
@@ -200,7 +196,7 @@ def compress_into(data: Any, buffer: Any, level: Any = None, options: Any = None
         if len(frame) > len(target):
             raise coded_error(
                 DST_SIZE_TOO_SMALL,
-                f"Unable to compress Zstandard data: {NAMES[DST_SIZE_TOO_SMALL]}: the frame takes {len(frame)} bytes, "
+                f"{CANNOT_COMPRESS}: {NAMES[DST_SIZE_TOO_SMALL]}: the frame takes {len(frame)} bytes, "
                 f"the buffer has {len(target)}",
             )
         target[: len(frame)] = frame
