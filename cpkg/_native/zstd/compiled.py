@@ -12,18 +12,8 @@ import sys
 from typing import Any
 
 from cpkg._native._zstd_ffi import ffi, lib
-from cpkg._native.zstd import buffered_writer, functions, streams, text_reader
+from cpkg._native.zstd.assemble import Builtins, assemble
 from cpkg._native.zstd.library import Library
-from purepy.errors import ZstdError, ZstdLimitError
-from purepy.zstd.common import file, stream_functions
-from purepy.zstd.common.parameters import (
-    COMPRESSION_LEVEL_DEFAULT,
-    CompressionParameter,
-    DecompressionParameter,
-    FrameInfo,
-    Strategy,
-)
-from purepy.zstd.common.zdict import ZstdDict
 
 BACKEND = "native"
 
@@ -37,6 +27,12 @@ class _CompiledLibrary(Library):
 
 class _BuiltinLibrary(_CompiledLibrary):
     """The same on CPython: builtins do the work, given a context's address, and share what contexts a thread keeps."""
+
+    def __init__(self, module: Any) -> None:
+        super().__init__(ffi, lib, BACKEND)
+        self.stream_compress = module._stream_compress  # type: ignore[method-assign]
+        self.stream_decompress = module._stream_decompress  # type: ignore[method-assign]
+        self.stream_decompress_into = module._stream_decompress_into  # type: ignore[method-assign]
 
     def take_cctx(self) -> Any:
         cctx = lib.cpkg_take_cctx()
@@ -65,101 +61,24 @@ class _BuiltinLibrary(_CompiledLibrary):
         return int(ffi.cast("uintptr_t", context))
 
 
-_has_builtins = sys.implementation.name == "cpython"
-codec = functions.Codec((_BuiltinLibrary if _has_builtins else _CompiledLibrary)(ffi, lib, BACKEND), __name__)
-compress = _slow_compress = codec.compress
-decompress = _slow_decompress = codec.decompress
-
-if _has_builtins:
-    # replaces compress and decompress above
-    if lib.cpkg_add_builtins(ffi.cast("void *", id(sys.modules[__name__]))) != 0:
+def _add_builtins(module: Any) -> Builtins:
+    """Have C put its builtins into this module, by whose name they pickle, and return them."""
+    if lib.cpkg_add_builtins(ffi.cast("void *", id(module))) != 0:
         reason = ffi.string(lib.cpkg_builtins_error()).decode("utf-8", "replace")
         raise ImportError(f"the builtin functions of cpkg._native._zstd_ffi cannot be set up: {reason}")
-    for _name in ("stream_compress", "stream_decompress", "stream_decompress_into"):
-        setattr(codec.library, _name, globals()["_" + _name])
-
-LIBRARY_VERSION = f"libzstd {codec.library.version}"
-
-
-class ZstdCompressor(streams.Compressor):
-    __doc__ = streams.Compressor.__doc__
-    __slots__ = ()
-    _library = codec.library
+    return Builtins(
+        module.compress,
+        module.decompress,
+        module._WriteBuffer,
+        getattr(module, "_LineBuffer", None),
+        vars(module).pop("_make_text_reader", None),
+    )
 
 
-class ZstdDecompressor(streams.Decompressor):
-    __doc__ = streams.Decompressor.__doc__
-    __slots__ = ()
-    _library = codec.library
-
-
-class ZstdFile(file.ZstdFile):
-    __doc__ = file.ZstdFile.__doc__
-    _compressor_type = ZstdCompressor
-    _decompressor_type = ZstdDecompressor
-    if _has_builtins:
-        _writer_type = type(
-            "BufferedWriter",
-            (buffered_writer.BufferedWriter, globals()["_WriteBuffer"]),
-            {"__module__": __name__, "__slots__": ("_lock", "_memory", "raw")},
-        )
-    if "_LineBuffer" in globals():  # not where there is no GIL
-        _line_reader_type = type(
-            "LineReader",
-            (text_reader.LineReader, globals()["_LineBuffer"]),
-            {"__module__": __name__, "__slots__": ("_lock", "_memory", "raw")},
-        )
-        _text_reader_type = globals().pop("_make_text_reader")(text_reader.TextReader, _line_reader_type)
-
-        @classmethod
-        def _text_types(cls, encoding: str | None, newline: str | None) -> tuple[Any, Any]:
-            if text_reader.line_codec(encoding, newline) is not None:
-                return cls._text_reader_type, cls._line_reader_type
-            return super()._text_types(encoding, newline)
-
-
-open = file.make_open(ZstdFile)
-_streams = stream_functions.Streams(ZstdCompressor, ZstdDecompressor)
-compress_iter = _streams.compress_iter
-decompress_iter = _streams.decompress_iter
-copy_stream = _streams.copy_stream
-compress_into = codec.compress_into
-decompress_into = codec.decompress_into
-finalize_dict = codec.finalize_dict
-get_frame_info = codec.get_frame_info
-get_frame_size = codec.get_frame_size
-parameter_bounds = codec.parameter_bounds
-train_dict = codec.train_dict
-zstd_version = codec.library.version
-zstd_version_info = codec.library.version_info
-
-__all__ = [
-    "BACKEND",
-    "COMPRESSION_LEVEL_DEFAULT",
-    "LIBRARY_VERSION",
-    "CompressionParameter",
-    "DecompressionParameter",
-    "FrameInfo",
-    "Strategy",
-    "ZstdCompressor",
-    "ZstdDecompressor",
-    "ZstdDict",
-    "ZstdError",
-    "ZstdFile",
-    "ZstdLimitError",
-    "compress",
-    "compress_into",
-    "compress_iter",
-    "copy_stream",
-    "decompress",
-    "decompress_into",
-    "decompress_iter",
-    "finalize_dict",
-    "get_frame_info",
-    "get_frame_size",
-    "open",
-    "parameter_bounds",
-    "train_dict",
-    "zstd_version",
-    "zstd_version_info",
-]
+_builtins: Builtins | None = None
+if sys.implementation.name == "cpython":
+    _builtins = _add_builtins(sys.modules[__name__])
+    _library: Library = _BuiltinLibrary(sys.modules[__name__])
+else:
+    _library = _CompiledLibrary(ffi, lib, BACKEND)
+globals().update(assemble(__name__, BACKEND, _library, _builtins))

@@ -342,6 +342,11 @@ class CompressWriter(Exclusive, io.RawIOBase):
                     self._fp.close()
 
 
+def text_types(encoding: str | None, newline: str | None) -> tuple[Any, Any]:
+    """Return the types of the text file that is best for reading, and of the reader under it."""
+    return io.TextIOWrapper, io.BufferedReader
+
+
 class ZstdFile(io.BufferedIOBase):
     """
     A Zstandard file, open in binary mode for reading or for writing (replaces `compression.zstd.ZstdFile`).
@@ -367,6 +372,7 @@ class ZstdFile(io.BufferedIOBase):
     _compressor_type: ClassVar[Any]
     _decompressor_type: ClassVar[Any]
     _reader_type: Any = io.BufferedReader
+    _text_types: ClassVar[Any] = staticmethod(text_types)
     _writer_type: ClassVar[Any] = BuilderWriter if JIT else PlainWriter
 
     def __init__(
@@ -424,11 +430,6 @@ class ZstdFile(io.BufferedIOBase):
             self._buffer = buffer
             self._mode = _WRITE
         self.closed = False  # type: ignore[misc]
-
-    @classmethod
-    def _text_types(cls, encoding: str | None, newline: str | None) -> tuple[Any, Any]:
-        """Return the types of the text file that is best for reading, and of the reader under it."""
-        return io.TextIOWrapper, io.BufferedReader
 
     def close(self) -> None:
         """
