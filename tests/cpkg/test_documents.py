@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("docs/architecture.md", "docs/performance.md", "CONTRIBUTING.md", "README.md")
+PAGES = (
+    "docs/architecture.md",
+    "docs/performance.md",
+    "docs/purepy_zstd.md",
+    "docs/benchmarking.md",
+    "CONTRIBUTING.md",
+    "README.md",
+)
 ROOTS = ("cpkg/", "docs/", "ffi_build/", "purepy/", "tests/", ".ci/", ".github/")
 AT_ROOT = re.compile(r"(README|CONTRIBUTING|CHANGELOG|SECURITY)\.md|setup\.py|tox\.ini|pyproject\.toml")
 
