@@ -80,8 +80,8 @@ static int setup_names(void)
     return (S.str_read = PyUnicode_InternFromString("read")) && (S.str_write = PyUnicode_InternFromString("write")) &&
                    (S.str_offset = PyUnicode_InternFromString("offset")) &&
                    (S.str_toreadonly = PyUnicode_InternFromString("toreadonly")) &&
-                   (S.str_makes_no_cycles = PyUnicode_InternFromString("makes_no_cycles")) && (S.empty_tuple = PyTuple_New(0)) &&
-                   (S.one_second_in_ns = PyLong_FromLong(1000000000))
+                   (S.str_makes_no_cycles = PyUnicode_InternFromString("makes_no_cycles")) &&
+                   (S.empty_tuple = PyTuple_New(0)) && (S.one_second_in_ns = PyLong_FromLong(1000000000))
                ? 0
                : -1;
 }
@@ -91,18 +91,12 @@ static const struct {
     const char *name;
     PyObject **to;
 } shared[] = {
-    {"LimitError", &S.LimitError},
-    {"BufferFull", &S.BufferFull},
-    {"OutOfData", &S.OutOfData},
-    {"FormatError", &S.FormatError},
-    {"StackError", &S.StackError},
-    {"TruncatedError", &S.TruncatedError},
-    {"ExtraData", &S.ExtraData},
-    {"ExtType", &S.ExtType},
-    {"Timestamp", &S.Timestamp},
-    {"Raw", &S.Raw},
-    {"write_rest", &S.write_rest},
-    {"convert", &S.convert},
+    {"LimitError", &S.LimitError},       {"BufferFull", &S.BufferFull},
+    {"OutOfData", &S.OutOfData},         {"FormatError", &S.FormatError},
+    {"StackError", &S.StackError},       {"TruncatedError", &S.TruncatedError},
+    {"ExtraData", &S.ExtraData},         {"ExtType", &S.ExtType},
+    {"Timestamp", &S.Timestamp},         {"Raw", &S.Raw},
+    {"write_rest", &S.write_rest},       {"convert", &S.convert},
     {"NOT_CONVERTED", &S.NOT_CONVERTED},
 };
 

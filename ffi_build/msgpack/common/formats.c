@@ -10,6 +10,7 @@ enum { FORMAT_NUMBER, FORMAT_STR, FORMAT_BIN, FORMAT_EXT, FORMAT_ARRAY, FORMAT_M
 
 /* The formats 0xc0 to 0xdf: kind, size of the length field, and without one the length (of numbers and constants too).
    The byte of an ext type is not counted. */
+/* clang-format off */
 static const struct {
     uint8_t kind, field, length;
 } formats[32] = {
@@ -22,6 +23,7 @@ static const struct {
     {FORMAT_EXT, 0, 16},   {FORMAT_STR, 1, 0},    {FORMAT_STR, 2, 0},    {FORMAT_STR, 4, 0},
     {FORMAT_ARRAY, 2, 0},  {FORMAT_ARRAY, 4, 0},  {FORMAT_MAP, 2, 0},    {FORMAT_MAP, 4, 0},
 };
+/* clang-format on */
 
 static inline size_t big_endian(const unsigned char *p, size_t n)
 {

@@ -97,10 +97,9 @@ typedef struct {
 } unpack_options;
 
 static const pack_options default_pack_options = {PACK_OPTIONS(DEFAULT) PACKER_TYPE_OPTIONS(DEFAULT)};
-static unpack_options default_unpack_options = {
-    .plain_text = true,
-    UNPACK_OPTIONS(DEFAULT) UNPACKER_TYPE_OPTIONS(DEFAULT)
-};
+static unpack_options default_unpack_options = {UNPACK_OPTIONS(DEFAULT) UNPACKER_TYPE_OPTIONS(DEFAULT)
+                                                    /* follows from these */
+                                                    .plain_text = true};
 
 static option pack_table[] = {PACK_OPTIONS(PACK_ROW)};
 static option packer_type_table[] = {PACK_OPTIONS(PACK_ROW) PACKER_TYPE_OPTIONS(PACK_ROW)};
@@ -115,22 +114,24 @@ static option unpacker_type_table[] = {UNPACK_OPTIONS(UNPACK_ROW) UNPACKER_TYPE_
 
 static signature packb_signature = {"packb", pack_table, COUNT_OF(pack_table), 1, 1, {"o"}, {NULL}};
 static signature pack_signature = {"pack", pack_table, COUNT_OF(pack_table), 2, 2, {"o", "stream"}, {NULL}};
-static signature pack_into_signature = {
-    "pack_into", pack_table, COUNT_OF(pack_table), 2, 3, {"o", "buffer", "offset"}, {NULL}};
-static signature packer_type_signature = {"Packer", packer_type_table, COUNT_OF(packer_type_table), 0, 0, {NULL}, {NULL}};
+static signature pack_into_signature = {"pack_into", pack_table, COUNT_OF(pack_table), 2, 3, {"o", "buffer", "offset"},
+                                        {NULL}};
+static signature packer_type_signature = {"Packer", packer_type_table, COUNT_OF(packer_type_table), 0, 0, {NULL},
+                                          {NULL}};
 static signature unpackb_signature = {"unpackb", unpack_table, COUNT_OF(unpack_table), 1, 1, {"packed"}, {NULL}};
 static signature unpack_signature = {"unpack", unpack_table, COUNT_OF(unpack_table), 1, 1, {"stream"}, {NULL}};
-static signature unpackb_from_signature = {
-    "unpackb_from", unpack_table, COUNT_OF(unpack_table), 1, 2, {"buffer", "offset"}, {NULL}};
+static signature unpackb_from_signature = {"unpackb_from",       unpack_table, COUNT_OF(unpack_table), 1, 2,
+                                           {"buffer", "offset"}, {NULL}};
 static signature unpacker_type_signature = {
     "Unpacker", unpacker_type_table, COUNT_OF(unpacker_type_table), 0, 1, {"file_like"}, {NULL}};
 static signature pack_ext_type_signature = {"pack_ext_type", NULL, 0, 2, 2, {"typecode", "data"}, {NULL}};
 
-static signature *const all_signatures[] = {&packb_signature,   &pack_signature,   &pack_into_signature,
-                                            &packer_type_signature,  &unpackb_signature, &unpack_signature,
-                                            &unpackb_from_signature, &unpacker_type_signature, &pack_ext_type_signature};
+static signature *const all_signatures[] = {
+    &packb_signature,  &pack_signature,         &pack_into_signature,     &packer_type_signature,  &unpackb_signature,
+    &unpack_signature, &unpackb_from_signature, &unpacker_type_signature, &pack_ext_type_signature};
 
-_Static_assert(COUNT_OF(packer_type_table) < OWNED_MAX && COUNT_OF(unpacker_type_table) + 1 < OWNED_MAX, "room for one too many");
+_Static_assert(COUNT_OF(packer_type_table) < OWNED_MAX && COUNT_OF(unpacker_type_table) + 1 < OWNED_MAX,
+               "room for one too many");
 
 static int options_init(void)
 {

@@ -298,8 +298,7 @@ static ALWAYS_INLINE unsigned char *pack_items(pack_context *c, unsigned char *p
     return p;
 }
 
-static ALWAYS_INLINE unsigned char *pack_pairs_of_dict(pack_context *c, unsigned char *p, PyObject *o,
-                                                       Py_ssize_t depth)
+static ALWAYS_INLINE unsigned char *pack_pairs_of_dict(pack_context *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     Py_ssize_t n = PyDict_GET_SIZE(o), position = 0, count = 0;
     PyObject *key, *value;
@@ -635,8 +634,8 @@ static NEVER_INLINE unsigned char *pack_other(pack_context *c, unsigned char *p,
             return pack_str(c, p, o);
     }
     if ((!strict && PyDict_Check(o)) ||
-        (S.frozendict && (type == (PyTypeObject *)S.frozendict ||
-                          (!strict && PyType_IsSubtype(type, (PyTypeObject *)S.frozendict))))) {
+        (S.frozendict &&
+         (type == (PyTypeObject *)S.frozendict || (!strict && PyType_IsSubtype(type, (PyTypeObject *)S.frozendict))))) {
         return may_nest(c, p, depth) ? pack_mapping(c, p, o, depth - 1) : NULL;
     }
     if (type == (PyTypeObject *)S.ExtType || (!strict && PyType_IsSubtype(type, (PyTypeObject *)S.ExtType)))

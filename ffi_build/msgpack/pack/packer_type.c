@@ -61,7 +61,8 @@ static PyObject *pack(PyObject *module, PyObject *const *args, Py_ssize_t n_args
     if (!packed)
         return NULL;
     PyObject *written = PyObject_CallMethodObjArgs(positional[1], S.str_write, packed, NULL);
-    if (written && packed != Py_None && !(PyLong_CheckExact(written) && PyLong_AsSsize_t(written) == PyBytes_GET_SIZE(packed))) {
+    if (written && packed != Py_None &&
+        !(PyLong_CheckExact(written) && PyLong_AsSsize_t(written) == PyBytes_GET_SIZE(packed))) {
         PyErr_Clear(); /* a number beyond Py_ssize_t */
         PyObject *result = PyObject_CallFunctionObjArgs(S.write_rest, positional[1], packed, written, NULL);
         Py_DECREF(written);
@@ -111,8 +112,8 @@ static PyObject *pack_into(PyObject *module, PyObject *const *args, Py_ssize_t n
         writer_check_limit(&c.w, (size_t)(p - c.w.start)) == 0) {
         Py_ssize_t size = p - c.w.start;
         if (size > target.len - offset)
-            PyErr_Format(PyExc_ValueError, "the packed object needs %zd bytes, the buffer has %zd from offset %zd", size,
-                         target.len - offset, offset);
+            PyErr_Format(PyExc_ValueError, "the packed object needs %zd bytes, the buffer has %zd from offset %zd",
+                         size, target.len - offset, offset);
         else {
             if (size)
                 memcpy((char *)target.buf + offset, c.w.start, (size_t)size);
@@ -211,8 +212,8 @@ static ALWAYS_INLINE bool packer_check(Packer *self, const char *method)
 #define LEFT_BEFORE_RETURN
 #endif
 
-LEFT_BEFORE_RETURN /* gcc does not see that packer_leave() undoes it */
-static bool packer_enter(Packer *self, packing *call, const char *method)
+/* gcc does not see that packer_leave() undoes it */
+LEFT_BEFORE_RETURN static bool packer_enter(Packer *self, packing *call, const char *method)
 {
     bool entered;
     WITH_LOCKED(self)
@@ -336,8 +337,7 @@ static PyObject *packer_pack(PyObject *object, PyObject *o)
     if (!packer_enter(self, &call, "pack"))
         return NULL;
     unsigned char *p = pack_start(&c, &self->options);
-    p = pack_count(&c, p, 1) < 0 ? NULL
-                              : pack_value(&c, p, o, self->options.max_depth, MAY_CONVERT | MAY_DEFAULT);
+    p = pack_count(&c, p, 1) < 0 ? NULL : pack_value(&c, p, o, self->options.max_depth, MAY_CONVERT | MAY_DEFAULT);
     return packer_deliver(self, &call, &c, p);
 }
 
@@ -445,9 +445,8 @@ static PyObject *packer_pack_ext_type(PyObject *object, PyObject *const *args, P
     WITH_LOCKED(self)
     if (packer_check(self, "pack_ext_type")) {
         unsigned char *p = pack_start(&c, &self->options);
-        p = PyBytes_Check(data)
-                ? pack_ext(&c, p, (int)code, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
-                : pack_ext(&c, p, (int)code, PyByteArray_AS_STRING(data), PyByteArray_GET_SIZE(data));
+        p = PyBytes_Check(data) ? pack_ext(&c, p, (int)code, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+                                : pack_ext(&c, p, (int)code, PyByteArray_AS_STRING(data), PyByteArray_GET_SIZE(data));
         if (p)
             result = packer_result(self, &c.w, p);
         else

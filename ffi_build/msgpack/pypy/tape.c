@@ -41,20 +41,21 @@
 #include <msgpack/unpack_define.h>
 
 enum {
-    TAPE_STEP = 4096,                               /* bytes parsed between two looks at the room that is left */
+    TAPE_STEP = 4096,                                  /* bytes parsed between two looks at the room that is left */
     TAPE_STEP_WORDS = 2 * TAPE_STEP + TAPE_FRAMES + 2, /* words that so many bytes can give, see cpkg_tape_next() */
     TAPE_WORDS = 8 + 3 * TAPE_STEP_WORDS,
-    TAPE_POOL_STRING = 1024,                        /* longest string that goes through the pool */
+    TAPE_POOL_STRING = 1024, /* longest string that goes through the pool */
     TAPE_POOL = 4 * (TAPE_STEP + TAPE_POOL_STRING) + 16,
     TAPE_NAMES = 1024,
-    TAPE_NAME_LENGTH = 48,                          /* longest key that is kept */
-    TAPE_SLOTS = 4096,                              /* of the hash table over the names; a power of two */
-    TAPE_RUN = 4,                                   /* shortest array whose values are moved together */
+    TAPE_NAME_LENGTH = 48, /* longest key that is kept */
+    TAPE_SLOTS = 4096,     /* of the hash table over the names; a power of two */
+    TAPE_RUN = 4,          /* shortest array whose values are moved together */
 };
 
 /* The first words of a tape tell about the rest. */
 enum { HEAD_POOL, HEAD_NEW_NAMES, HEAD_FORGET, HEAD_END, HEAD_KEY, HEAD_WORDS };
 
+/* clang-format off */
 enum {
     KIND_END, KIND_NIL, KIND_FALSE, KIND_TRUE,
     KIND_INT,                                  /* payload: the value */
@@ -68,6 +69,7 @@ enum {
     KIND_MORE,                                 /* nothing */
     KIND_MORE_INTS, KIND_MORE_FLOATS           /* payload: count; next words: further values of the open array */
 };
+/* clang-format on */
 
 enum { KEY_ITEM = 0, KEY_IS_KEY = 0xfffe, KEY_PENDING = 0xffff };
 
@@ -81,8 +83,8 @@ typedef struct {
     uint32_t left;  /* container: items or pairs that are still to come */
     uint32_t token; /* container: its word in the stretch `stretch` */
     uint32_t stretch;
-    uint16_t key;   /* container: its own key */
-    uint8_t mask;   /* value: what it is; container: what all its items so far in this stretch are */
+    uint16_t key; /* container: its own key */
+    uint8_t mask; /* value: what it is; container: what all its items so far in this stretch are */
 } tape_object;
 
 typedef struct {
@@ -675,16 +677,20 @@ static int64_t cpkg_tape_find_surrogate(const unsigned char *data, int64_t size,
         if (head >= 0xa0 && head <= 0xbf) {
             n = head & 0x1f;
             text = true;
-        } else if (head == 0xd9 || head == 0xc4) {
+        }
+        else if (head == 0xd9 || head == 0xc4) {
             n = *at++;
             text = head == 0xd9;
-        } else if (head == 0xda || head == 0xc5) {
+        }
+        else if (head == 0xda || head == 0xc5) {
             n = at[0] << 8 | at[1];
             at += 2;
             text = head == 0xda;
-        } else if (head >= 0xca && head <= 0xd3) { /* float 32 and 64, uint and int of 1, 2, 4, 8 bytes */
+        }
+        else if (head >= 0xca && head <= 0xd3) { /* float 32 and 64, uint and int of 1, 2, 4, 8 bytes */
             n = head < 0xcc ? 4 << (head - 0xca) : 1 << (head & 3);
-        } else if (head == 0xdc || head == 0xde) {
+        }
+        else if (head == 0xdc || head == 0xde) {
             n = 2;
         }
         if (text && find_surrogate(at, at + n)) {

@@ -252,14 +252,10 @@ static PyMemberDef unpack_function_members[] = {
 };
 
 static PyType_Slot unpack_function_slots[] = {
-    {Py_tp_new, unpack_function_refuse},
-    {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_repr, unpack_function_repr},
-    {Py_tp_dealloc, unpack_function_dealloc},
-    {Py_tp_getset, unpack_function_attributes},
-    {Py_tp_methods, unpack_function_methods},
-    {Py_tp_members, unpack_function_members},
-    {0, NULL},
+    {Py_tp_new, unpack_function_refuse},        {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_repr, unpack_function_repr},         {Py_tp_dealloc, unpack_function_dealloc},
+    {Py_tp_getset, unpack_function_attributes}, {Py_tp_methods, unpack_function_methods},
+    {Py_tp_members, unpack_function_members},   {0, NULL},
 };
 
 #ifdef Py_TPFLAGS_HAVE_VECTORCALL

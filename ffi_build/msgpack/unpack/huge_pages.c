@@ -35,7 +35,7 @@ typedef struct {
     void *arenas[ARENAS_AHEAD_MAX];
 } arenas_ahead;
 
-static PyObjectArenaAllocator arena_allocator; /* as found at import */
+static PyObjectArenaAllocator arena_allocator;    /* as found at import */
 static _Thread_local arenas_ahead *arenas_in_use; /* of the call that this thread is in */
 
 /* Take more. What is left stays, to be advised anew together with what follows it. */
@@ -85,8 +85,8 @@ static void arenas_setup(void)
 static bool arenas_are_plenty(void)
 {
     struct rlimit space, data;
-    return getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur == RLIM_INFINITY &&
-           getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur == RLIM_INFINITY;
+    return getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur == RLIM_INFINITY && getrlimit(RLIMIT_DATA, &data) == 0 &&
+           data.rlim_cur == RLIM_INFINITY;
 }
 
 /* Not if somebody else has put an allocator in: a profiler, or a call that this one is made from. */

@@ -5,6 +5,9 @@
  * msgpack-c's unpack_template.h is not used: it keeps every value in a union of its own before a callback sees it, has
  * no place for keys, depth or the end of a container, and allocates what a header declares. What it would give, the
  * dispatch on the leading byte, is one switch.
+ *
+ * parser_run() and parser_skip() mirror each other: what one builds the other passes over, with the same frames, positions
+ * and limits of depth. The two loops of scan.c and weigh.c read the same formats.
  */
 #ifndef CPKG_MSGPACK_UNPACK_PARSE_LOOP
 #define CPKG_MSGPACK_UNPACK_PARSE_LOOP
@@ -118,7 +121,7 @@ static enum parse_result parser_run(parser *ps, const unsigned char *data, Py_ss
     PyObject *obj;
     uint64_t n, at;
 
-#define OFFSET_OF(pointer) (ps->base + (uint64_t)((pointer)-data))
+#define OFFSET_OF(pointer) (ps->base + (uint64_t)((pointer) - data))
 #define NEED(n) \
     do { \
         if (UNLIKELY(end - p < (n))) \
@@ -135,10 +138,12 @@ static enum parse_result parser_run(parser *ps, const unsigned char *data, Py_ss
     NEED(k); \
     n = (expression); \
     p += (k)
+    /* clang-format off */
 #define CASES_16(x) \
     case (x): case (x) + 1: case (x) + 2: case (x) + 3: case (x) + 4: case (x) + 5: case (x) + 6: case (x) + 7: \
     case (x) + 8: case (x) + 9: case (x) + 10: case (x) + 11: case (x) + 12: case (x) + 13: case (x) + 14: \
     case (x) + 15
+    /* clang-format on */
 
     if (ps->skipping)
         goto skip;
@@ -179,6 +184,7 @@ header:
     if (UNLIKELY(p == end))
         goto more;
     switch (*p++) {
+        /* clang-format off */
     CASES_16(0x00): CASES_16(0x10): CASES_16(0x20): CASES_16(0x30):
     CASES_16(0x40): CASES_16(0x50): CASES_16(0x60): CASES_16(0x70):
         obj = small_int(*start);
@@ -195,6 +201,7 @@ header:
     CASES_16(0x80):
         n = *start & 0x0f;
         goto map;
+    /* clang-format on */
     case 0xc0:
         obj = new_ref(Py_None);
         goto scalar;
@@ -256,7 +263,11 @@ header:
         NUMBER(4, value_int((int32_t)read32(p)));
     case 0xd3:
         NUMBER(8, value_int((int64_t)read64(p)));
-    case 0xd4: case 0xd5: case 0xd6: case 0xd7: case 0xd8:
+    case 0xd4:
+    case 0xd5:
+    case 0xd6:
+    case 0xd7:
+    case 0xd8:
         n = (uint64_t)1 << (*start - 0xd4);
         goto ext;
     case 0xd9:
@@ -314,109 +325,112 @@ bin:
     p += n;
     goto scalar;
 
-ext: {
-    bool by_hook = false;
-    if (parser_count_bytes(ps, n, options->max_ext_len, "max_ext_len") < 0)
-        goto fail;
-    if ((uint64_t)(end - p) < n + 1)
-        goto more;
-    obj = value_ext(ps, (signed char)*p, p + 1, n, &by_hook);
-    p += n + 1;
-    if (!obj && by_hook)
-        goto fail_by_hook;
-    goto scalar;
-}
-
-array: {
-    const int in_key = key_depth(f);
-    const bool tuple = !options->use_list || (in_key && options->tuple_keys);
-    if (UNLIKELY(parser_count_children(ps, n, options->max_array_len, ps->size, "max_array_len", 1) < 0))
-        goto fail;
-    if (UNLIKELY(in_key > KEY_DEPTH_MAX) && raise_key_too_deep() < 0)
-        goto fail;
-    if (n == 0) {
-        obj = tuple ? new_ref(S.empty_tuple) : PyList_New(0);
-        if (obj && options->list_hook) {
-            parser_gc_resume(ps);
-            parser_hide(ps);
-            PyObject *hooked = PyObject_CallFunctionObjArgs(options->list_hook, obj, NULL);
-            Py_DECREF(obj);
-            obj = hooked;
-            if (!obj)
-                goto fail_by_hook;
-        }
+ext:
+    {
+        bool by_hook = false;
+        if (parser_count_bytes(ps, n, options->max_ext_len, "max_ext_len") < 0)
+            goto fail;
+        if ((uint64_t)(end - p) < n + 1)
+            goto more;
+        obj = value_ext(ps, (signed char)*p, p + 1, n, &by_hook);
+        p += n + 1;
+        if (!obj && by_hook)
+            goto fail_by_hook;
         goto scalar;
     }
-    if (UNLIKELY(ps->top == ps->capacity) && !parser_more_frames(ps))
-        goto fail;
-    Py_ssize_t slots = parser_reserve(ps, n, (uint64_t)(end - p), OFFSET_OF(end) - ps->message_start);
-    f = &ps->frames[ps->top];
-    f->reserved = slots;
-    f->slots = slots;
-    f->to_tuple = tuple && (uint64_t)slots < n;
-    if (tuple && !f->to_tuple) {
-        f->kind = FRAME_TUPLE;
-        f->obj = PyTuple_New(slots);
-        f->slot = f->obj ? &PyTuple_GET_ITEM(f->obj, 0) : NULL;
-    }
-    else {
-        f->kind = FRAME_LIST;
-        f->obj = PyList_New(slots);
-        f->slot = f->obj ? ((PyListObject *)f->obj)->ob_item : NULL;
-    }
-    f->key = NULL;
-    f->left = n;
-    f->start = OFFSET_OF(start);
-    f->in_key = (unsigned char)in_key;
-    f->hidden = false;
-    if (UNLIKELY(!f->obj))
-        goto fail;
-    if (UNLIKELY(ps->guard))
-        parser_guard_frame(ps, f);
-    ps->top++;
-    goto value;
-}
 
-map: {
-    const int in_key = key_depth(f);
-    const bool pairs = options->object_pairs_hook != NULL;
-    if (UNLIKELY(parser_count_children(ps, n, options->max_map_len, ps->size / 2, "max_map_len", 2) < 0))
-        goto fail;
-    if (UNLIKELY(in_key > KEY_DEPTH_MAX) && raise_key_too_deep() < 0)
-        goto fail;
-    if (UNLIKELY(ps->top == ps->capacity) && !parser_more_frames(ps))
-        goto fail;
-    Py_ssize_t room = parser_reserve(ps, 2 * n, (uint64_t)(end - p), OFFSET_OF(end) - ps->message_start);
-    f = &ps->frames[ps->top];
-    f->reserved = room;
-    f->to_tuple = false;
-    f->slots = 0;
-    f->slot = NULL;
-    if (pairs) {
-        f->kind = FRAME_PAIRS_KEY;
-        f->slots = room / 2;
-        f->obj = PyList_New(f->slots);
-        if (f->obj)
-            f->slot = ((PyListObject *)f->obj)->ob_item;
+array:
+    {
+        const int in_key = key_depth(f);
+        const bool tuple = !options->use_list || (in_key && options->tuple_keys);
+        if (UNLIKELY(parser_count_children(ps, n, options->max_array_len, ps->size, "max_array_len", 1) < 0))
+            goto fail;
+        if (UNLIKELY(in_key > KEY_DEPTH_MAX) && raise_key_too_deep() < 0)
+            goto fail;
+        if (n == 0) {
+            obj = tuple ? new_ref(S.empty_tuple) : PyList_New(0);
+            if (obj && options->list_hook) {
+                parser_gc_resume(ps);
+                parser_hide(ps);
+                PyObject *hooked = PyObject_CallFunctionObjArgs(options->list_hook, obj, NULL);
+                Py_DECREF(obj);
+                obj = hooked;
+                if (!obj)
+                    goto fail_by_hook;
+            }
+            goto scalar;
+        }
+        if (UNLIKELY(ps->top == ps->capacity) && !parser_more_frames(ps))
+            goto fail;
+        Py_ssize_t slots = parser_reserve(ps, n, (uint64_t)(end - p), OFFSET_OF(end) - ps->message_start);
+        f = &ps->frames[ps->top];
+        f->reserved = slots;
+        f->slots = slots;
+        f->to_tuple = tuple && (uint64_t)slots < n;
+        if (tuple && !f->to_tuple) {
+            f->kind = FRAME_TUPLE;
+            f->obj = PyTuple_New(slots);
+            f->slot = f->obj ? &PyTuple_GET_ITEM(f->obj, 0) : NULL;
+        }
+        else {
+            f->kind = FRAME_LIST;
+            f->obj = PyList_New(slots);
+            f->slot = f->obj ? ((PyListObject *)f->obj)->ob_item : NULL;
+        }
+        f->key = NULL;
+        f->left = n;
+        f->start = OFFSET_OF(start);
+        f->in_key = (unsigned char)in_key;
+        f->hidden = false;
+        if (UNLIKELY(!f->obj))
+            goto fail;
+        if (UNLIKELY(ps->guard))
+            parser_guard_frame(ps, f);
+        ps->top++;
+        goto value;
     }
-    else {
-        f->kind = FRAME_MAP_KEY;
-        f->obj = dict_new(room / 2);
+
+map:
+    {
+        const int in_key = key_depth(f);
+        const bool pairs = options->object_pairs_hook != NULL;
+        if (UNLIKELY(parser_count_children(ps, n, options->max_map_len, ps->size / 2, "max_map_len", 2) < 0))
+            goto fail;
+        if (UNLIKELY(in_key > KEY_DEPTH_MAX) && raise_key_too_deep() < 0)
+            goto fail;
+        if (UNLIKELY(ps->top == ps->capacity) && !parser_more_frames(ps))
+            goto fail;
+        Py_ssize_t room = parser_reserve(ps, 2 * n, (uint64_t)(end - p), OFFSET_OF(end) - ps->message_start);
+        f = &ps->frames[ps->top];
+        f->reserved = room;
+        f->to_tuple = false;
+        f->slots = 0;
+        f->slot = NULL;
+        if (pairs) {
+            f->kind = FRAME_PAIRS_KEY;
+            f->slots = room / 2;
+            f->obj = PyList_New(f->slots);
+            if (f->obj)
+                f->slot = ((PyListObject *)f->obj)->ob_item;
+        }
+        else {
+            f->kind = FRAME_MAP_KEY;
+            f->obj = dict_new(room / 2);
+        }
+        f->key = NULL;
+        f->left = n;
+        f->start = OFFSET_OF(start);
+        f->in_key = (unsigned char)in_key;
+        f->hidden = false;
+        if (UNLIKELY(!f->obj))
+            goto fail;
+        if (UNLIKELY(pairs) && ps->guard)
+            parser_guard_frame(ps, f);
+        ps->top++;
+        if (LIKELY(n))
+            goto key;
+        goto close;
     }
-    f->key = NULL;
-    f->left = n;
-    f->start = OFFSET_OF(start);
-    f->in_key = (unsigned char)in_key;
-    f->hidden = false;
-    if (UNLIKELY(!f->obj))
-        goto fail;
-    if (UNLIKELY(pairs) && ps->guard)
-        parser_guard_frame(ps, f);
-    ps->top++;
-    if (LIKELY(n))
-        goto key;
-    goto close;
-}
 
 scalar:
     if (UNLIKELY(!obj))
@@ -491,37 +505,38 @@ deliver:
     }
     }
 
-close: {
-    PyObject *hook = f->kind <= FRAME_TUPLE          ? options->list_hook
-                     : f->kind == FRAME_PAIRS_KEY ? options->object_pairs_hook
-                                                  : options->object_hook;
-    obj = f->obj;
-    at = f->start;
-    ps->reserved -= f->reserved;
-    if (UNLIKELY(f->to_tuple)) {
-        obj = PyList_AsTuple(f->obj);
-        ps->top--;
-        Py_DECREF(f->obj);
+close:
+    {
+        PyObject *hook = f->kind <= FRAME_TUPLE       ? options->list_hook
+                         : f->kind == FRAME_PAIRS_KEY ? options->object_pairs_hook
+                                                      : options->object_hook;
+        obj = f->obj;
+        at = f->start;
+        ps->reserved -= f->reserved;
+        if (UNLIKELY(f->to_tuple)) {
+            obj = PyList_AsTuple(f->obj);
+            ps->top--;
+            Py_DECREF(f->obj);
+        }
+        else {
+            if (UNLIKELY(f->hidden) && f->kind != FRAME_MAP_KEY)
+                PyObject_GC_Track(obj);
+            ps->top--;
+        }
+        f = ps->top ? f - 1 : NULL;
+        if (UNLIKELY(!obj))
+            goto fail;
+        if (UNLIKELY(hook != NULL)) {
+            parser_gc_resume(ps);
+            parser_hide(ps);
+            PyObject *hooked = PyObject_CallFunctionObjArgs(hook, obj, NULL);
+            Py_DECREF(obj);
+            obj = hooked;
+            if (!obj)
+                goto fail_by_hook;
+        }
+        goto deliver;
     }
-    else {
-        if (UNLIKELY(f->hidden) && f->kind != FRAME_MAP_KEY)
-            PyObject_GC_Track(obj);
-        ps->top--;
-    }
-    f = ps->top ? f - 1 : NULL;
-    if (UNLIKELY(!obj))
-        goto fail;
-    if (UNLIKELY(hook != NULL)) {
-        parser_gc_resume(ps);
-        parser_hide(ps);
-        PyObject *hooked = PyObject_CallFunctionObjArgs(hook, obj, NULL);
-        Py_DECREF(obj);
-        obj = hooked;
-        if (!obj)
-            goto fail_by_hook;
-    }
-    goto deliver;
-}
 
 begin_skip:
     start = p;

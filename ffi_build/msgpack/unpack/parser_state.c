@@ -41,17 +41,17 @@ enum frame_kind {
 };
 
 typedef struct {
-    PyObject *obj;   /* the container, owned */
-    PyObject *key;   /* the key whose value comes next, owned */
-    PyObject **slot; /* the next allocated slot of a list or tuple */
-    Py_ssize_t slots; /* how many there are */
-    uint64_t left;   /* items or pairs still to come */
-    uint64_t start;  /* offset of the header */
+    PyObject *obj;       /* the container, owned */
+    PyObject *key;       /* the key whose value comes next, owned */
+    PyObject **slot;     /* the next allocated slot of a list or tuple */
+    Py_ssize_t slots;    /* how many there are */
+    uint64_t left;       /* items or pairs still to come */
+    uint64_t start;      /* offset of the header */
     Py_ssize_t reserved; /* what this frame took of the budget for allocation in advance */
     unsigned char kind;
     unsigned char in_key; /* how many containers of a map key are open here, this one included; 0 outside of keys */
-    bool to_tuple; /* a list that becomes a tuple when it is complete */
-    bool hidden;   /* the collector does not track it yet */
+    bool to_tuple;        /* a list that becomes a tuple when it is complete */
+    bool hidden;          /* the collector does not track it yet */
 } frame;
 
 typedef struct {
@@ -75,8 +75,8 @@ typedef struct {
     Py_ssize_t skip_top; /* the frames below belong to the objects that are built */
     uint64_t skip_start;
 
-    PyObject *source; /* what bin_view gives views of, borrowed; NULL: of copies */
-    PyObject *view;   /* memoryview of it or of the latest copy, owned */
+    PyObject *source;              /* what bin_view gives views of, borrowed; NULL: of copies */
+    PyObject *view;                /* memoryview of it or of the latest copy, owned */
     uint64_t view_start, view_end; /* offsets of what it shows */
     frame inline_frames[INLINE_FRAMES];
 } parser;

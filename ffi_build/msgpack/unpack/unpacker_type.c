@@ -263,16 +263,14 @@ static PyObject *unpacker_feed(PyObject *object, PyObject *data)
 /* Read more from the file; at its end it is dropped. */
 static int unpacker_read_file(Unpacker *self)
 {
-    Py_ssize_t room =
-        self->options.max_buffer_size - (self->tail - self->head - self->header_read);
+    Py_ssize_t room = self->options.max_buffer_size - (self->tail - self->head - self->header_read);
     if (room <= 0) {
         PyErr_Format(S.BufferFull, "more than max_buffer_size(%zd) bytes wait to be unpacked",
                      self->options.max_buffer_size);
         return -1;
     }
     PyObject *count = PyLong_FromSsize_t(room < self->options.read_size ? room : self->options.read_size);
-    PyObject *data =
-        count ? PyObject_CallMethodObjArgs(self->options.file_like, S.str_read, count, NULL) : NULL;
+    PyObject *data = count ? PyObject_CallMethodObjArgs(self->options.file_like, S.str_read, count, NULL) : NULL;
     Py_XDECREF(count);
     if (!data)
         return -1;
