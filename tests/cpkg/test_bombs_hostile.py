@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import decimal
 import random
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +20,8 @@ from purepy.msgpack.weigher import find_excess
 
 MIB = 2**20
 LIMIT = 64 * MIB
+# a list that grows is there twice for a moment on PyPy, the second time an eighth larger
+OBJECTS = LIMIT * (2.125 if sys.implementation.name == "pypy" else 1.75)
 needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="measures with /proc")
 
 
@@ -98,7 +101,7 @@ print(peak() - start)
     refused, allowed = map(int, done.stdout.split())
     # decompressing alone takes up to twice its output
     assert refused < 2 * min(3 * size, LIMIT) + 32 * MIB
-    assert allowed < max(refused, 1.75 * LIMIT + 2 * size + 32 * MIB)
+    assert allowed < max(refused, OBJECTS + 2 * size + 32 * MIB)
 
 
 def test_the_error_names_the_argument(codecs: _job.Codecs) -> None:
