@@ -23,18 +23,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cpkg.msgpack import exceptions, ext
-from purepy.errors import (
-    BufferFull,
-    CodecError,
-    ExtraData,
-    FormatError,
-    LimitError,
-    OutOfData,
-    StackError,
-    TruncatedError,
-    UnpackException,
-)
-from purepy.msgpack.ext import ExtType, Raw, Timestamp
+from purepy.msgpack import interface
+from purepy.msgpack.interface import *  # noqa: F403
 
 if TYPE_CHECKING:
     # what a type checker sees is the pure backend: all backends have its signatures
@@ -57,51 +47,12 @@ else:
     from cpkg._backend import choose
 
     _module = choose("msgpack").module
-    Packer = _module.Packer
-    dump = _module.dump
-    dumps = _module.dumps
-    pack = _module.pack
-    pack_into = _module.pack_into
-    packb = _module.packb
-    Unpacker = _module.Unpacker
-    load = _module.load
-    loads = _module.loads
-    unpack = _module.unpack
-    unpack_async = _module.unpack_async
-    unpackb = _module.unpackb
-    unpackb_from = _module.unpackb_from
+    globals().update({name: getattr(_module, name) for name in interface.FUNCTIONS})
     del choose, _module
 
-version = (1, 2, 4)
-"""The release of msgpack that this replaces."""
-
-__version__ = "1.2.4"
-
-UnpackValueError = ValueError
-PackException = Exception
-PackValueError = ValueError
-PackOverflowError = OverflowError
-
 __all__ = [
-    "BufferFull",
-    "CodecError",
-    "ExtType",
-    "ExtraData",
-    "FormatError",
-    "LimitError",
-    "OutOfData",
-    "PackException",
-    "PackOverflowError",
-    "PackValueError",
     "Packer",
-    "Raw",
-    "StackError",
-    "Timestamp",
-    "TruncatedError",
-    "UnpackException",
-    "UnpackValueError",
     "Unpacker",
-    "__version__",
     "dump",
     "dumps",
     "exceptions",
@@ -115,5 +66,5 @@ __all__ = [
     "unpack_async",
     "unpackb",
     "unpackb_from",
-    "version",
 ]
+__all__ += interface.__all__

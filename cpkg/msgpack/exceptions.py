@@ -3,35 +3,5 @@
 
 from __future__ import annotations
 
-from purepy.errors import (
-    BufferFull,
-    CodecError,
-    ExtraData,
-    FormatError,
-    LimitError,
-    OutOfData,
-    StackError,
-    TruncatedError,
-    UnpackException,
-)
-
-UnpackValueError = ValueError
-PackException = Exception
-PackValueError = ValueError
-PackOverflowError = OverflowError
-
-__all__ = [
-    "BufferFull",
-    "CodecError",
-    "ExtraData",
-    "FormatError",
-    "LimitError",
-    "OutOfData",
-    "PackException",
-    "PackOverflowError",
-    "PackValueError",
-    "StackError",
-    "TruncatedError",
-    "UnpackException",
-    "UnpackValueError",
-]
+from purepy.msgpack.exceptions import *  # noqa: F403
+from purepy.msgpack.exceptions import __all__ as __all__

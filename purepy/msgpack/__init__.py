@@ -7,30 +7,16 @@ Its signatures and documentation are those of every backend; `cpkg.msgpack` give
 
 from __future__ import annotations
 
-from purepy.errors import (
-    BufferFull,
-    CodecError,
-    ExtraData,
-    FormatError,
-    LimitError,
-    OutOfData,
-    StackError,
-    TruncatedError,
-    UnpackException,
-)
+from purepy.msgpack import interface
 from purepy.msgpack.async_reading import make_unpack_async
-from purepy.msgpack.ext import ExtType, Raw, Timestamp
-from purepy.msgpack.oneshot import unpack, unpackb, unpackb_from
-from purepy.msgpack.packer import Packer, pack, pack_into, packb
+from purepy.msgpack.interface import *  # noqa: F403
+from purepy.msgpack.oneshot import unpack, unpackb, unpackb_from  # noqa: F401 - in FUNCTIONS
+from purepy.msgpack.packer import Packer, pack, pack_into, packb  # noqa: F401 - in FUNCTIONS
 from purepy.msgpack.unpacker import Unpacker
 from purepy.msgpack.weigher import find_excess  # noqa: F401 - for `cpkg.loads`
 
 BACKEND = "pure"
 LIBRARY_VERSION = None
-
-# the release of msgpack that this replaces
-version = (1, 2, 4)
-__version__ = "1.2.4"
 
 unpack_async = make_unpack_async(Unpacker)
 
@@ -39,41 +25,4 @@ dumps = packb
 load = unpack
 loads = unpackb
 
-UnpackValueError = ValueError
-PackException = Exception
-PackValueError = ValueError
-PackOverflowError = OverflowError
-
-__all__ = [
-    "BufferFull",
-    "CodecError",
-    "ExtType",
-    "ExtraData",
-    "FormatError",
-    "LimitError",
-    "OutOfData",
-    "PackException",
-    "PackOverflowError",
-    "PackValueError",
-    "Packer",
-    "Raw",
-    "StackError",
-    "Timestamp",
-    "TruncatedError",
-    "UnpackException",
-    "UnpackValueError",
-    "Unpacker",
-    "__version__",
-    "dump",
-    "dumps",
-    "load",
-    "loads",
-    "pack",
-    "pack_into",
-    "packb",
-    "unpack",
-    "unpack_async",
-    "unpackb",
-    "unpackb_from",
-    "version",
-]
+__all__ = [*interface.__all__, *interface.FUNCTIONS]

@@ -7,20 +7,9 @@ from typing import Any, TypedDict
 
 from typing_extensions import Unpack
 
-from purepy.errors import BufferFull as BufferFull
-from purepy.errors import CodecError as CodecError
-from purepy.errors import ExtraData as ExtraData
-from purepy.errors import FormatError as FormatError
-from purepy.errors import LimitError as LimitError
-from purepy.errors import OutOfData as OutOfData
-from purepy.errors import StackError as StackError
-from purepy.errors import TruncatedError as TruncatedError
-from purepy.errors import UnpackException as UnpackException
-from purepy.msgpack import packer, unpacker
+from purepy.msgpack import interface, packer, unpacker
 from purepy.msgpack.async_reading import AsyncReadable
-from purepy.msgpack.ext import ExtType as ExtType
-from purepy.msgpack.ext import Raw as Raw
-from purepy.msgpack.ext import Timestamp as Timestamp
+from purepy.msgpack.interface import *  # noqa: F403
 from purepy.msgpack.oneshot import Readable
 from purepy.msgpack.packer import Writable
 
@@ -68,8 +57,6 @@ class _Unpacking(TypedDict, total=False):
 
 BACKEND: str
 LIBRARY_VERSION: str | None
-version: tuple[int, int, int]
-__version__: str
 
 class Packer(packer.Packer):
     def __init__(self, *, buffer: bytearray | None = ..., **options: Unpack[_Packing]) -> None: ...
@@ -99,31 +86,9 @@ dumps = packb
 load = unpack
 loads = unpackb
 
-UnpackValueError = ValueError
-PackException = Exception
-PackValueError = ValueError
-PackOverflowError = OverflowError
-
 __all__ = [
-    "BufferFull",
-    "CodecError",
-    "ExtType",
-    "ExtraData",
-    "FormatError",
-    "LimitError",
-    "OutOfData",
-    "PackException",
-    "PackOverflowError",
-    "PackValueError",
     "Packer",
-    "Raw",
-    "StackError",
-    "Timestamp",
-    "TruncatedError",
-    "UnpackException",
-    "UnpackValueError",
     "Unpacker",
-    "__version__",
     "dump",
     "dumps",
     "load",
@@ -135,5 +100,5 @@ __all__ = [
     "unpack_async",
     "unpackb",
     "unpackb_from",
-    "version",
 ]
+__all__ += interface.__all__

@@ -18,59 +18,18 @@ if platform.python_implementation() == "PyPy":
 from cpkg._native import _msgpack_ffi
 from cpkg._native.msgpack.weigher import find_excess  # noqa: F401 - for `loads`
 from purepy._writing import write_rest  # noqa: F401 - the builtins take it from here
-from purepy.errors import (
-    BufferFull,
-    CodecError,
-    ExtraData,
-    FormatError,
-    LimitError,
-    OutOfData,
-    StackError,
-    TruncatedError,
-    UnpackException,
-)
+from purepy.msgpack import interface
 from purepy.msgpack.async_reading import make_unpack_async
 from purepy.msgpack.conversions import NOT_CONVERTED, convert  # noqa: F401 - the builtins take them from here
-from purepy.msgpack.ext import ExtType, Raw, Timestamp
+from purepy.msgpack.ext import ExtType
+from purepy.msgpack.interface import *  # noqa: F403
 
 if TYPE_CHECKING:
     import inspect
 
-    from purepy.msgpack import Packer, Unpacker, pack, pack_into, packb, unpack, unpackb, unpackb_from
+    from purepy.msgpack import Unpacker, pack, packb, unpack, unpackb
 
-__all__ = [
-    "BufferFull",
-    "CodecError",
-    "ExtType",
-    "ExtraData",
-    "FormatError",
-    "LimitError",
-    "OutOfData",
-    "PackException",
-    "PackOverflowError",
-    "PackValueError",
-    "Packer",
-    "Raw",
-    "StackError",
-    "Timestamp",
-    "TruncatedError",
-    "UnpackException",
-    "UnpackValueError",
-    "Unpacker",
-    "__version__",
-    "dump",
-    "dumps",
-    "load",
-    "loads",
-    "pack",
-    "pack_into",
-    "packb",
-    "unpack",
-    "unpack_async",
-    "unpackb",
-    "unpackb_from",
-    "version",
-]
+__all__ = [*interface.__all__, *interface.FUNCTIONS]
 
 BACKEND = "native"
 
@@ -108,18 +67,9 @@ for _name in ("Packer", "Unpacker"):
     _text = getattr(_lib, f"cpkg_msgpack_{_name.lower()}_signature")()
     _class.__signature__ = _SignatureOfClass(_class, _ffi.string(_text).decode())
 
-# the release of msgpack that this replaces
-version = (1, 2, 4)
-__version__ = "1.2.4"
-
 unpack_async = make_unpack_async(Unpacker)
 
 dump = pack
 dumps = packb
 load = unpack
 loads = unpackb
-
-UnpackValueError = ValueError
-PackException = Exception
-PackValueError = ValueError
-PackOverflowError = OverflowError

@@ -13,31 +13,14 @@ from typing import Any, ClassVar, Final
 
 from cpkg._native._msgpack_ffi import ffi, lib
 from cpkg._native.msgpack import pypy_pack, pypy_unpack
-from cpkg._native.msgpack.pypy_stream import Unpacker, unpack_async
+from cpkg._native.msgpack.pypy_stream import Unpacker, unpack_async  # noqa: F401 - in FUNCTIONS
 from cpkg._native.msgpack.weigher import find_excess  # noqa: F401 - for `loads`
 from purepy import msgpack as pure
 from purepy._writing import write_all
-from purepy.errors import (
-    BufferFull,
-    CodecError,
-    ExtraData,
-    FormatError,
-    LimitError,
-    OutOfData,
-    StackError,
-    TruncatedError,
-    UnpackException,
-)
-from purepy.msgpack import (
-    PackException,
-    PackOverflowError,
-    PackValueError,
-    UnpackValueError,
-    __version__,
-    version,
-)
+from purepy.msgpack import interface
 from purepy.msgpack.encoder import Encoder
-from purepy.msgpack.ext import ExtType, Raw, Timestamp
+from purepy.msgpack.ext import ExtType
+from purepy.msgpack.interface import *  # noqa: F403
 from purepy.msgpack.oneshot import unpackb_from_with, unpackb_plain, unpackb_with
 from purepy.msgpack.options import PACKING, UNPACKING
 from purepy.msgpack.packer import pack_into_with, packb_with
@@ -190,36 +173,4 @@ dumps = packb
 load = unpack
 loads = unpackb
 
-__all__ = [
-    "BufferFull",
-    "CodecError",
-    "ExtType",
-    "ExtraData",
-    "FormatError",
-    "LimitError",
-    "OutOfData",
-    "PackException",
-    "PackOverflowError",
-    "PackValueError",
-    "Packer",
-    "Raw",
-    "StackError",
-    "Timestamp",
-    "TruncatedError",
-    "UnpackException",
-    "UnpackValueError",
-    "Unpacker",
-    "__version__",
-    "dump",
-    "dumps",
-    "load",
-    "loads",
-    "pack",
-    "pack_into",
-    "packb",
-    "unpack",
-    "unpack_async",
-    "unpackb",
-    "unpackb_from",
-    "version",
-]
+__all__ = [*interface.__all__, *interface.FUNCTIONS]

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The public names of every MessagePack backend: those that all share, and those that each makes for itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from purepy.msgpack import exceptions
+from purepy.msgpack.exceptions import *  # noqa: F403
+from purepy.msgpack.ext import ExtType, Raw, Timestamp
+
+version = (1, 2, 4)
+"""The release of msgpack that this replaces."""
+
+__version__ = "1.2.4"
+
+FUNCTIONS: Final = [
+    "Packer",
+    "Unpacker",
+    "dump",
+    "dumps",
+    "load",
+    "loads",
+    "pack",
+    "pack_into",
+    "packb",
+    "unpack",
+    "unpack_async",
+    "unpackb",
+    "unpackb_from",
+]
+"""The names of what differs from backend to backend."""
+
+__all__ = ["ExtType", "Raw", "Timestamp", "__version__", "version"]
+__all__ += exceptions.__all__
