@@ -57,7 +57,7 @@ def replacing(path: Path, *, overwrite: bool = True) -> Iterator[BinaryIO]:
         # rename needs no permission on the file that it replaces; open() does, and a read-only file means it
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), shown)
     directory, name = os.path.split(found)
-    # What replaces a file that is not for everybody is not for everybody either, from its first byte on.
+    # A file that others may not read is replaced by one that they may not read either, from its first byte on.
     file, temporary = _create(directory, name, shown, 0o666 if old is None else 0o600)
     try:
         with file:

@@ -10,11 +10,12 @@ more can begin like a frame, and nothing needs to be written in front to mark th
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import operator
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, Literal, Union
 
 from cpkg import _backend, _objects
@@ -26,6 +27,7 @@ from purepy.zstd_format import MAGIC, is_frame
 
 Compress = Union[bool, Literal["auto"]]
 
+MAX_DEPTH: Final = 1024
 MIN_SIZE: Final = 128
 """Messages shorter than this are not worth trying: a frame costs 13 to 18 bytes before it saves one."""
 
@@ -74,6 +76,30 @@ def chosen_codecs() -> Codecs:
     return _chosen
 
 
+def encode(codecs: Codecs, obj: Any, **options: Any) -> bytes:
+    """Do what `dumps` does, with the given codecs; not while another thread packs or unpacks."""
+    with _using(codecs):
+        return dumps(obj, **options)
+
+
+def decode(codecs: Codecs, data: Any, **options: Any) -> Any:
+    """Do what `loads` does, with the given codecs; not while another thread packs or unpacks."""
+    with _using(codecs):
+        return loads(data, **options)
+
+
+@contextlib.contextmanager
+def _using(codecs: Codecs) -> Iterator[None]:
+    """Take the place of the codecs that are chosen."""
+    global _chosen
+    before = _chosen
+    _chosen = codecs
+    try:
+        yield
+    finally:
+        _chosen = before
+
+
 def dumps(
     obj: Any,
     *,
@@ -83,7 +109,7 @@ def dumps(
     checksum: bool = True,
     default: Callable[[Any], Any] | None = None,
     sort_keys: bool = False,
-    max_depth: int = 1024,
+    max_depth: int = MAX_DEPTH,
 ) -> bytes:
     """
     Return `obj` as MessagePack, compressed with Zstandard if that makes it smaller.
@@ -101,36 +127,11 @@ def dumps(
     Raises TypeError for an object that cannot be packed, OverflowError for an integer beyond 64 bits and ValueError
     for one too deep or too large, or for a wrong argument.
     """
-    return encode(
-        chosen_codecs(),
-        obj,
-        compress=compress,
-        level=level,
-        min_size=min_size,
-        checksum=checksum,
-        default=default,
-        sort_keys=sort_keys,
-        max_depth=max_depth,
-    )
-
-
-def encode(
-    codecs: Codecs,
-    obj: Any,
-    *,
-    compress: Compress = "auto",
-    level: int = LEVEL,
-    min_size: int = MIN_SIZE,
-    checksum: bool = True,
-    default: Callable[[Any], Any] | None = None,
-    sort_keys: bool = False,
-    max_depth: int = 1024,
-) -> bytes:
-    """Do what `dumps` does, with the given codecs."""
     if compress not in (True, False, "auto"):
         raise ValueError(f"compress must be True, False or 'auto', not {compress!r}")
     if level is not LEVEL:
         _check_level(level)  # here, since a short message never meets the compressor
+    codecs = chosen_codecs()
     message: bytes = codecs.packb(
         obj,
         default=_objects.pack_default if default is None else _objects.with_default(default),
@@ -168,7 +169,7 @@ def loads(
     max_output_size: int | None = None,
     max_memory: int | None = None,
     max_total_items: int | None = None,
-    max_depth: int = 1024,
+    max_depth: int = MAX_DEPTH,
     ext_hook: Callable[[int, bytes], Any] | None = None,
     object_hook: Callable[[dict[Any, Any]], Any] | None = None,
     use_list: bool = True,
@@ -196,36 +197,7 @@ def loads(
     ZstdLimitError) for data that is damaged or exceeds a limit. Its `offset` counts in the compressed data for a
     ZstdError, in the message for the others.
     """
-    return decode(
-        chosen_codecs(),
-        data,
-        max_output_size=max_output_size,
-        max_memory=max_memory,
-        max_total_items=max_total_items,
-        max_depth=max_depth,
-        ext_hook=ext_hook,
-        object_hook=object_hook,
-        use_list=use_list,
-        strict_map_key=strict_map_key,
-        timestamp=timestamp,
-    )
-
-
-def decode(
-    codecs: Codecs,
-    data: Any,
-    *,
-    max_output_size: int | None = None,
-    max_memory: int | None = None,
-    max_total_items: int | None = None,
-    max_depth: int = 1024,
-    ext_hook: Callable[[int, bytes], Any] | None = None,
-    object_hook: Callable[[dict[Any, Any]], Any] | None = None,
-    use_list: bool = True,
-    strict_map_key: bool = False,
-    timestamp: int = 3,
-) -> Any:
-    """Do what `loads` does, with the given codecs."""
+    codecs = chosen_codecs()
     message = decompress(codecs, data, max_output_size)
     if max_memory is not None or len(message) * HEAVIEST > MEMORY_FLOOR:
         if max_memory is None:
@@ -340,7 +312,7 @@ def dump(
     checksum: bool = True,
     default: Callable[[Any], Any] | None = None,
     sort_keys: bool = False,
-    max_depth: int = 1024,
+    max_depth: int = MAX_DEPTH,
 ) -> None:
     """
     Write `obj` to a path or to a file object opened for bytes, in the form of `dumps`, whose arguments it takes.
@@ -382,7 +354,7 @@ def load(
     max_output_size: int | None = None,
     max_memory: int | None = None,
     max_total_items: int | None = None,
-    max_depth: int = 1024,
+    max_depth: int = MAX_DEPTH,
     ext_hook: Callable[[int, bytes], Any] | None = None,
     object_hook: Callable[[dict[Any, Any]], Any] | None = None,
     use_list: bool = True,

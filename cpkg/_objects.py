@@ -20,7 +20,7 @@ from typing import Any, Final
 from cpkg._set_order import in_order
 from purepy.errors import FormatError
 from purepy.msgpack.ext import ExtType, Timestamp
-from purepy.msgpack.formats import ARRAY, EXT, FAMILY, LENGTH_BYTES, LENGTHS, MAP, TIMESTAMP_CODE
+from purepy.msgpack.formats import ARRAY, EXT, MAP, TIMESTAMP_CODE, value_header
 
 DATE: Final = ord("D")
 LOCAL_DATETIME: Final = ord("L")
@@ -37,7 +37,7 @@ MAX_DECIMAL_LENGTH: Final = 4096
 
 _LONG_DECIMAL: Final = 1024
 
-# What isoformat() writes. fromisoformat() reads more than that since Python 3.11, and not the same in each version.
+# The texts that isoformat() writes. fromisoformat() reads more since Python 3.11, and not the same in each version.
 # Of an hour 24 and of minutes and seconds beyond 59 in an offset, some versions make another time.
 _CLOCK = r"([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{6})?"
 _OFFSET = r"[+-]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{6})?)?"
@@ -132,7 +132,7 @@ def unpack_ext(code: int, data: bytes) -> Any:
     return ExtType(code, bytes(data))
 
 
-# What it returns refers to nothing that refers back: native unpackers keep the collector off while it runs.
+# Its results refer to nothing that refers back: native unpackers keep the collector off while it runs.
 unpack_ext.makes_no_cycles = True  # type: ignore[attr-defined]
 
 
@@ -151,10 +151,7 @@ def find_bad_extension(message: bytes) -> int | None:
     message = bytes(message[: _SEARCHED + 1])
     position = 0
     while position < min(len(message), _SEARCHED):
-        byte = message[position]
-        family = FAMILY[byte]
-        end = position + 1 + LENGTH_BYTES[byte]
-        length = int.from_bytes(message[position + 1 : end], "big") if LENGTH_BYTES[byte] else LENGTHS[byte]
+        family, end, length = value_header(message, position)
         if family in (ARRAY, MAP):
             length = 0  # what is in a container follows at once, value after value
         elif family == EXT:

@@ -7,22 +7,22 @@ import contextlib
 import dataclasses
 import importlib.resources
 import json
-import os
 import platform
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeVar
 
 import click
 
 from cpkg import __version__, _backend
+from cpkg._job import HIGHEST_LEVEL, LEVEL, LOWEST_LEVEL
 from cpkg.cli import json_text
 from cpkg.cli.inout import open_input, open_seekable, read, shown, size_of, summarise, target_for, write
 from cpkg.cli.json_input import Reader
 from cpkg.cli.json_text import LINES_SUFFIXES, JSONError
 from cpkg.cli.packing import KeepingPacker, Packer
-from cpkg.cli.progress import Bar
+from cpkg.cli.progress import Bar, rounds
 from cpkg.cli.shell import Commands, Failure, not_empty, open_standard_streams, parse_size
 from purepy.errors import CodecError, LimitError
 
@@ -81,6 +81,14 @@ _path: Final = click.Path(readable=False)
 _file = click.argument("file", default="-", metavar="[FILE]", type=_path, callback=not_empty)
 _out = click.option("-o", "--output", metavar="OUT", type=_path, help="Write to OUT, replacing it if it exists.")
 _force = click.option("-f", "--force", is_flag=True, help="Replace the default output file if it exists.")
+_level = click.option(
+    "-l",
+    "--level",
+    type=click.IntRange(LOWEST_LEVEL, HIGHEST_LEVEL),
+    default=LEVEL,
+    show_default=True,
+    help="Zstandard level.",
+)
 _quiet = click.option("-q", "--quiet", is_flag=True, help="No progress bar and no summary.")
 
 
@@ -100,7 +108,7 @@ def _format(what: str) -> Callable[[F], F]:
 @_out
 @_force
 @_format("What FILE holds. auto: JSON Lines if it ends in .jsonl or .ndjson, or if more values follow the first one.")
-@click.option("-l", "--level", type=click.IntRange(-131072, 22), default=3, show_default=True, help="Zstandard level.")
+@_level
 @click.option(
     "--compress",
     type=click.Choice(["auto", "always", "never"]),
@@ -255,9 +263,10 @@ def backends(as_json: bool) -> None:
 
     CPKG_MSGPACK_BACKEND, CPKG_ZSTD_BACKEND or CPKG_BACKEND (auto, native, dlopen, pure) choose others.
     """
-    report = _backend.backend_info()
+    from cpkg.cli import report
+
     rows = []
-    for codec, chosen in report.items():
+    for codec, chosen in _backend.backend_info().items():
         states: dict[str, str] = {}
         for backend in _backend.MODULES[codec]:
             try:
@@ -270,8 +279,7 @@ def backends(as_json: bool) -> None:
         click.echo(json.dumps([{**dataclasses.asdict(chosen), "backends": states} for _, chosen, states in rows]))
         return
     for codec, chosen, states in rows:
-        library = f" ({chosen.library})" if chosen.library else ""
-        click.echo(f"{codec}: {chosen.backend}{library} on {chosen.interpreter}")
+        click.echo(f"{codec}: {report.named(chosen)} on {chosen.interpreter}")
         click.echo(f"  policy  {chosen.policy}")
         click.echo(f"  reason  {chosen.reason}")
         for backend, state in states.items():
@@ -283,7 +291,7 @@ def backends(as_json: bool) -> None:
 @cli.command()
 @click.argument("file", required=False, type=_path, callback=not_empty)
 @_format("What FILE holds, as for 'pack'.")
-@click.option("-l", "--level", type=click.IntRange(-131072, 22), default=3, show_default=True, help="Zstandard level.")
+@_level
 @click.option(
     "--seconds",
     type=click.FloatRange(0, 60),
@@ -311,23 +319,8 @@ def demo(file: str | None, format_: str, level: int, seconds: float, quiet: bool
         with contextlib.closing(Bar(1, size_of(file), quiet=quiet)) as bar, open_input(file) as stream:
             bar.stage("reading")
             size = _parse(stream, file, format_, packer, allow_nan=False, advance=bar.at)
-    with _rounds(quiet) as progress:
+    with rounds(quiet) as progress:
         result = compare.run(packer.value, seconds=seconds, level=level, progress=progress)
     report.print_demo(name, size, result)
     if result.disagreements:
         raise Failure("; ".join(result.disagreements))
-
-
-@contextlib.contextmanager
-def _rounds(quiet: bool) -> Iterator[Any]:
-    """Show on a terminal which combination the demo is at."""
-    if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield lambda name, number, count: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda name, number, count: bar.update(task, description=name, completed=number, total=count)

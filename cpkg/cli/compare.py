@@ -33,7 +33,7 @@ class Row:
 
 @dataclass
 class Result:
-    """What the demo measured; `disagreements` is empty if every combination gave the same."""
+    """The measurements of the demo; `disagreements` is empty if every combination gave the same."""
 
     json_size: int
     message_size: int
@@ -54,8 +54,7 @@ def run(value: Any, *, seconds: float, level: int, progress: Callable[[str, int,
     missing: list[str] = []
     packers = _load("msgpack", missing)
     compressors = _load("zstd", missing)
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    json_pack, _ = _time(lambda: json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(), seconds)
+    json_pack, text = _time(lambda: json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(), seconds)
     json_unpack, _ = _time(lambda: json.loads(text), seconds)
     result = Result(len(text), 0, len(text) / json_pack, len(text) / json_unpack, missing=missing)
     outputs: dict[str, bytes] = {}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What is in a packed file, without unpacking it: frame headers, block headers, and the first bytes of the message.
+A look into a packed file without unpacking it: frame headers, block headers, and the first bytes of the message.
 
 A frame is walked by the 3-byte headers of its blocks, each of which tells where the next one is, so that a file of
 gigabytes costs a seek per 128 KiB and no memory (RFC 8878, section 3.1.1).
@@ -13,7 +13,7 @@ from typing import BinaryIO, Final
 
 from cpkg import _backend
 from purepy.errors import CodecError, ZstdError
-from purepy.msgpack.formats import ARRAY, BIN, EXT, FAMILY, IMMEDIATE, INVALID, LENGTH_BYTES, LENGTHS, MAP, NUMBER, STR
+from purepy.msgpack.formats import ARRAY, BIN, EXT, IMMEDIATE, INVALID, MAP, NUMBER, STR, value_header
 from purepy.zstd.decoder.block import read_block_header
 from purepy.zstd.decoder.frame import read_header
 from purepy.zstd_format import BLOCK_HEADER_SIZE, CHECKSUM_SIZE, HEADER_SIZE_MAX, MAGIC, RLE, is_frame
@@ -50,7 +50,7 @@ class Frame:
 
 @dataclass
 class Summary:
-    """What `inspect_file` found out."""
+    """The findings of `inspect_file`."""
 
     size: int
     compressed: bool
@@ -185,13 +185,11 @@ def _describe(head: bytes, size: int | None, summary: Summary) -> None:
             summary.note = "the first frames hold no bytes"
         return
     byte = head[0]
-    family = FAMILY[byte]
+    family, header, length = value_header(head, 0)
     if family == INVALID:
         raise DamagedError(f"not MessagePack: no type begins with the byte {byte:02x}", summary)
-    header = 1 + LENGTH_BYTES[byte]
     if len(head) < header:
         raise DamagedError("truncated: the message ends inside its first header", summary)
-    length = int.from_bytes(head[1:header], "big") if header > 1 else LENGTHS[byte]
     if family in (ARRAY, MAP):
         summary.items = length
         one, many = ("item", "items") if family == ARRAY else ("entry", "entries")

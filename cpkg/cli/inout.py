@@ -39,14 +39,17 @@ def read(file: str, bar: Bar) -> bytes:
     bar.stage("reading")
     pieces = bytearray()
     with open_input(file) as stream:
-        while True:
-            piece = stream.read(_CHUNK)
-            if not piece:
-                break
+        for piece in _pieces(stream):
             pieces += piece
             bar.at(len(pieces))
     bar.sized(len(pieces))
     return bytes(pieces)
+
+
+def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
+    """Read a file to its end."""
+    while piece := stream.read(_CHUNK):
+        yield piece
 
 
 @contextlib.contextmanager
@@ -69,11 +72,7 @@ def open_seekable(file: str) -> Iterator[BinaryIO]:
             yield stream  # type: ignore[misc]
             return
         with tempfile.SpooledTemporaryFile(max_size=16 * _CHUNK) as spool:
-            while True:
-                piece = stream.read(_CHUNK)
-                if not piece:
-                    break
-                spool.write(piece)
+            spool.writelines(_pieces(stream))
             spool.seek(0)
             yield spool  # type: ignore[misc]
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from cpkg import _backend, _job
 from cpkg.cli.json_text import JSONError
+from purepy.msgpack.plain_writer import array_header
 
 _LONGEST_HEADER: Final = 5
-_MAX_DEPTH: Final = 1024
 
 
 class Packer:
@@ -17,14 +17,14 @@ class Packer:
 
     def __init__(self, *, sort_keys: bool = False) -> None:
         self._packb = _backend.choose("msgpack").module.packb
-        self._options: dict[str, Any] = {"sort_keys": sort_keys, "max_depth": _MAX_DEPTH}
+        self._options: dict[str, Any] = {"sort_keys": sort_keys, "max_depth": _job.MAX_DEPTH}
         self._body = bytearray(_LONGEST_HEADER)  # with room for the header of the array, whose count comes last
         self._count = 0
         self._is_deepest = False
         self._single: bytes | None = None
 
     def take(self, values: list[Any]) -> None:
-        header = _array_header(len(values))
+        header = array_header(len(values))
         packed: bytes
         try:
             packed = self._packb([values], **self._options)  # so deep are they if the array is nested in the end
@@ -39,7 +39,7 @@ class Packer:
     def nest(self) -> None:
         if self._is_deepest:
             raise JSONError("nested too deep: the first value is an array as deep as the whole may be")
-        self._body[_LONGEST_HEADER:_LONGEST_HEADER] = _array_header(self._count)
+        self._body[_LONGEST_HEADER:_LONGEST_HEADER] = array_header(self._count)
         self._count = 1
 
     def single(self, value: Any) -> None:
@@ -49,7 +49,7 @@ class Packer:
         """Return the message, as bytes or a view of them."""
         if self._single is not None:
             return self._single
-        header = _array_header(self._count)
+        header = array_header(self._count)
         start = _LONGEST_HEADER - len(header)
         self._body[start:_LONGEST_HEADER] = header
         return memoryview(self._body)[start:]
@@ -80,13 +80,3 @@ class KeepingPacker(Packer):
     def single(self, value: Any) -> None:
         super().single(value)
         self.value = value
-
-
-def _array_header(count: int) -> bytes:
-    if count < 16:
-        return bytes([0x90 | count])
-    if count < 1 << 16:
-        return b"\xdc" + count.to_bytes(2, "big")
-    if count < 1 << 32:
-        return b"\xdd" + count.to_bytes(4, "big")
-    raise ValueError("more than 2**32 - 1 values")

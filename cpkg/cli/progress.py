@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -12,6 +14,26 @@ if TYPE_CHECKING:
 
 LARGE: Final = 4 * 2**20
 """Input of fewer bytes is done before anybody could read a bar."""
+
+
+def _is_visible(quiet: bool) -> bool:
+    """Tell whether standard error is a terminal on which a bar can be drawn, and one is wanted."""
+    return not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+@contextlib.contextmanager
+def rounds(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """Give a function that shows what is done next, its number and how many there are."""
+    if not _is_visible(quiet):
+        yield lambda name, number, count: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda name, number, count: bar.update(task, description=name, completed=number, total=count)
 
 
 class Bar:
@@ -26,7 +48,7 @@ class Bar:
         self._size = size
         self._stage = -1
         self._name = ""
-        self._visible = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._visible = _is_visible(quiet)
         self._progress: Progress | None = None
         self._task: Any = None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `cpkg info` and `cpkg demo` print."""
+"""The text that `cpkg info` and `cpkg demo` print."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ import click
 from cpkg import _backend
 from cpkg.cli.compare import Result
 from cpkg.cli.contents import Frame, Summary
+
+
+def named(chosen: _backend.BackendInfo) -> str:
+    """Return the name of a backend, with that of its library."""
+    return f"{chosen.backend} ({chosen.library})" if chosen.library else chosen.backend
 
 
 def info_lines(name: str, summary: Summary) -> Iterator[str]:
@@ -72,8 +77,7 @@ def print_demo(name: str, size: int, result: Result) -> None:
     console.print(table)
     click.echo("MB/s: millions of bytes of JSON per second, best run. json: Python's own, for comparison.")
     for codec, chosen in _backend.backend_info().items():
-        library = f" ({chosen.library})" if chosen.library else ""
-        click.echo(f"{codec}: {chosen.policy} picks {chosen.backend}{library}: {chosen.reason}")
+        click.echo(f"{codec}: {chosen.policy} picks {named(chosen)}: {chosen.reason}")
         if chosen.faster:
             click.echo(f"  to be faster: {chosen.faster}")
     for missing in result.missing:

@@ -57,7 +57,7 @@ class MsgpackSerializer(SerializerInterface):
         Raises LimitError for objects that would take more than `max_memory`, before one is made.
         """
         max_memory = kwargs.pop("max_memory", self.max_memory)
-        _job.check_memory(_job.chosen_codecs(), data, max_memory, kwargs.get("max_depth", 1024))
+        _job.check_memory(_job.chosen_codecs(), data, max_memory, kwargs.get("max_depth", _job.MAX_DEPTH))
         return msgpack.unpackb(data, **kwargs)
 
 

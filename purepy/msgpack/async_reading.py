@@ -12,7 +12,7 @@ _READ_SIZE: Final = 64 * 1024
 
 
 class AsyncReadable(Protocol):
-    """What `unpack_async` reads from, say an `asyncio.StreamReader`."""
+    """A stream that `unpack_async` reads from, say an `asyncio.StreamReader`."""
 
     def read(self, size: int, /) -> Awaitable[bytes]:
         """Return up to `size` bytes, or b"" at the end."""

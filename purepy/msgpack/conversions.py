@@ -19,7 +19,7 @@ DECIMAL: Final = 16
 NUMPY: Final = 32
 
 NOT_CONVERTED: Final = object()
-"""What `convert` returns for an object that none of the asked conversions covers."""
+"""Returned by `convert` for an object that none of the requested conversions covers."""
 
 # Arrays of these kinds convert: bool, int, unsigned, float, str, bytes and objects (whose items are packed in turn).
 # Complex numbers, times and records have no form that a reader would expect, so that they stay errors.

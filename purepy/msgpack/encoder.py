@@ -46,7 +46,7 @@ _HEAP_TYPE: Final = 1 << 9
 _IMMUTABLE_TYPE: Final = 1 << 8
 """Flags of types: made while the program runs (in Python, or by newer C modules); not to be changed from Python."""
 
-# What an open container writes next.
+# The next thing that an open container writes.
 _ITEM: Final = 0
 _KEY: Final = 1
 _VALUE: Final = 2

@@ -80,3 +80,15 @@ LENGTH_BYTES: Final = bytes(map(_length_bytes, range(256)))
 
 LENGTHS: Final = tuple(map(_length, range(256)))
 """The length that each first byte itself tells: bytes of payload of a number, str or ext, items, pairs."""
+
+
+def value_header(data: bytes, position: int) -> tuple[int, int, int]:
+    """
+    Return the family of the value at a position, where its header ends, and the length that the header tells.
+
+    The code of an extension, which follows, is not part of the header here. For those who need no speed: the decoder
+    has its own.
+    """
+    byte = data[position]
+    end = position + 1 + LENGTH_BYTES[byte]
+    return FAMILY[byte], end, int.from_bytes(data[position + 1 : end], "big") if LENGTH_BYTES[byte] else LENGTHS[byte]

@@ -12,7 +12,7 @@ from purepy.msgpack.plain_reader import ITEM, Frame, read_plain
 
 
 class Readable(Protocol):
-    """What `Unpacker` and `unpack` read from."""
+    """A stream that `Unpacker` and `unpack` read from."""
 
     def read(self, size: int = ..., /) -> bytes:
         """Return up to `size` bytes, or b"" at the end."""
@@ -81,7 +81,7 @@ def unpackb_from(buffer: Any, offset: int = 0, *, options: Any) -> tuple[Any, in
     """
     Unpack the object that starts `offset` bytes into a buffer; return it and the offset of its end.
 
-    What follows it is of no interest. Options and errors are those of `unpackb`; offsets count from the buffer's start.
+    Bytes behind it are ignored. Options and errors are those of `unpackb`; offsets count from the buffer's start.
     """
     return unpackb_from_with(buffer, offset, options)
 

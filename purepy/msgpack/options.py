@@ -82,8 +82,8 @@ class Options:
         """
         Make a function that takes these options out of one with the keyword-only parameter `options`.
 
-        What comes out has the options as keywords in the place of `options`, and calls the function with their
-        values. Where all of them have their defaults, it calls `plain` instead, if there is one, without options.
+        The result has the options as keywords in the place of `options`, and calls the function with their values.
+        Where all of them have their defaults, it calls `plain` instead, if there is one, without options.
         """
 
         def make(general: Any) -> Any:

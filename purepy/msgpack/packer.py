@@ -23,7 +23,7 @@ PLAIN_ENCODER: Final = Encoder(PACKING.defaults)
 
 
 class Writable(Protocol):
-    """What `pack` writes to."""
+    """A stream that `pack` writes to."""
 
     def write(self, data: bytes, /) -> Any:
         """Take all of `data`."""
@@ -240,10 +240,10 @@ def pack_into_with(o: Any, buffer: Any, offset: int, options: Any, encoder_type:
     if not 0 <= offset <= size:
         raise ValueError(f"offset {offset} is outside of the buffer of {size} bytes")
     packed = encoder_type(options).encode(o)
-    with memoryview(buffer) as view, view.cast("B") as room:
-        if len(packed) > len(room) - offset:
+    with memoryview(buffer) as view, view.cast("B") as out:
+        if len(packed) > len(out) - offset:
             raise ValueError(
-                f"the packed object needs {len(packed)} bytes, the buffer has {len(room) - offset} from offset {offset}"
+                f"the packed object needs {len(packed)} bytes, the buffer has {len(out) - offset} from offset {offset}"
             )
-        room[offset : offset + len(packed)] = packed
+        out[offset : offset + len(packed)] = packed
     return offset + len(packed)

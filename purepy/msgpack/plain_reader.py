@@ -27,17 +27,17 @@ from purepy._jit import (
 from purepy.msgpack.formats import LENGTH_BYTES
 from purepy.msgpack.keys import KEYS, LONGEST
 
-# What is read next: an item of an array, a key of a map, or the value of a key.
+# The next thing to read: an item of an array, a key of a map, or the value of a key.
 ITEM: Final = 0
 KEY: Final = 1
 VALUE: Final = 2
 
 # A container that is open around the current one: (what it reads next, itself, items or pairs left, its key).
-# What is left counts the item or pair that is being read.
+# The item or pair that is being read counts as left.
 Frame = tuple[int, Any, int, Any]
 
 PREALLOCATE: Final = 1000
-"""Room made for items before they are read, at most: a declared count is not believed."""
+"""A list is made for so many items at most before they are read: a declared count is not believed."""
 
 RUN: Final = 16
 """Arrays of fewer items are not worth a loop of their own."""

@@ -17,12 +17,12 @@ from purepy.msgpack.skimmer import Skimmer
 
 _READ_SIZE: Final = 1024 * 1024
 _SHORT: Final = 256
-"""A rest of at most so many bytes is joined with what comes next at once."""
+"""At most so many unread bytes are joined with the next piece at once."""
 
 _INT_MAX: Final = 2**31 - 1
 
 _MORE: Final = object()
-"""What takes the place of an object that is not complete yet."""
+"""Returned in place of an object that is not complete yet."""
 
 
 class Unpacker:
@@ -87,9 +87,9 @@ class Unpacker:
         self._file = file_like
         self._read_size = read_size or min(max_buffer_size, _READ_SIZE)
         self._max_buffer_size = max_buffer_size
-        # What waits to be unpacked: `_data` from the decoder's position on, then `_pending`. The two are joined
-        # only where a value is cut at the end of the one and enough of it is in the other, so that each byte is
-        # copied a fixed number of times however it comes in.
+        # Unread bytes: `_data` from the decoder's position on, then `_pending`. They are joined only where a value is
+        # cut at the end of `_data` and enough of it is in `_pending`, so that each byte is copied a fixed number of
+        # times however it comes in.
         self._data = b""
         self._pending = bytearray()
         self._partial: str | None = None  # the method that stopped within an object
@@ -146,16 +146,16 @@ class Unpacker:
         """Read from the file; return whether there was more."""
         if self._file is None:
             return False
-        room = self._max_buffer_size - self._unread()
-        if room <= 0:
+        free = self._max_buffer_size - self._unread()
+        if free <= 0:
             raise self._full()
-        data = self._file.read(min(self._read_size, room))
+        data = self._file.read(min(self._read_size, free))
         if not data:
             self._file = None
             return False
         if type(data) is not bytes:
             data = contiguous(data)[0]
-        if len(data) > room:
+        if len(data) > free:
             raise self._full()
         self._append(data)
         return True

@@ -40,7 +40,7 @@ def find_excess(data: bytes | bytearray | memoryview, limit: int, max_depth: int
         data = bytes(data)
     size = len(data)
     position = 0
-    room = limit
+    allowed = limit
     left = 1  # values that the innermost open container still lacks; a map's keys are values too
     in_map = False
     key_level = -1  # how many containers are open around the key at hand that is one itself, -1 outside of such keys
@@ -68,7 +68,7 @@ def find_excess(data: bytes | bytearray | memoryview, limit: int, max_depth: int
                         continue
                     if len(keys) < SHARED_KEYS and text.isascii():
                         keys.add(text)
-                room -= 56 + len(text) if text.isascii() else _wide(text)
+                allowed -= 56 + len(text) if text.isascii() else _wide(text)
             else:
                 length = LENGTHS[byte]
                 field = LENGTH_BYTES[byte]
@@ -90,22 +90,22 @@ def find_excess(data: bytes | bytearray | memoryview, limit: int, max_depth: int
                         left = 2 * length if in_map else length
                         # no more than what there is can follow, whatever the header says
                         believed = min(left, size - position)
-                        room -= 152 + 20 * believed if in_map else 64 + 8 * believed
+                        allowed -= 152 + 20 * believed if in_map else 64 + 8 * believed
                     elif key_level < 0 and not is_key:
-                        room -= 64
+                        allowed -= 64
                 else:
                     position += length + (family == EXT)
                     if position > size or byte == 0xC1:
                         return -1
                     if family == NUMBER:
                         if length > 1:
-                            room -= 32
+                            allowed -= 32
                     elif family == EXT:
-                        room -= 128 + length
+                        allowed -= 128 + length
                     elif length > 1:
                         text = data[position - length : position]
-                        room -= 56 + length if family == BIN or text.isascii() else _wide(text)
-            if room < 0:
+                        allowed -= 56 + length if family == BIN or text.isascii() else _wide(text)
+            if allowed < 0:
                 return start
         if not stack:
             return -1

@@ -106,7 +106,7 @@ def test_lists_of_plain_numbers(items: Any, served: bool, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("options", [{}, {"strict_types": True}, {"datetime": True}, {"max_depth": 5}], ids=str)
 def test_the_room_serves(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Options that do not change what is written do not keep a call from the room; while it is taken, pure serves."""
+    """Options that do not change the bytes leave a call the scratch buffer; while it is taken, the pure codec packs."""
     from cpkg._native.msgpack import pypy_pack
 
     packed = pure.packb(MESSAGE)

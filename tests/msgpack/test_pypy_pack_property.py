@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Packing into the room against the pure codec: the same bytes, and the same error where there is one. It is PyPy's, but
-its loop and its C side run on CPython too.
+Packing into the scratch buffer against the pure codec: the same bytes, and the same error where there is one. It is
+PyPy's, but its loop and its C side run on CPython too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from purepy import msgpack as pure
 from purepy.msgpack.ext import ExtType, Timestamp
 from purepy.msgpack.packer import PLAIN_ENCODER, Packer
 
-room = pytest.importorskip("cpkg._native.msgpack.pypy_pack", reason="the native module is not built")
+scratch = pytest.importorskip("cpkg._native.msgpack.pypy_pack", reason="the native module is not built")
 native = pytest.importorskip("cpkg._native._msgpack_ffi")
 
 EDGES = [
@@ -51,7 +51,7 @@ objects = st.recursive(
 
 
 def pack(obj: Any, max_depth: int = 1024, encoder: Any = PLAIN_ENCODER) -> Any:
-    return room.pack(obj, max_depth, tuple, encoder.write, 0)
+    return scratch.pack(obj, max_depth, tuple, encoder.write, 0)
 
 
 def outcome(function: Any, *args: Any) -> Any:
@@ -70,7 +70,7 @@ def written(function: Any, kind: str, items: list[Any]) -> bytes:
 
 @relaxed
 @given(objects)
-def test_the_room_packs_as_pure_does(obj: Any) -> None:
+def test_the_scratch_buffer_packs_as_pure_does(obj: Any) -> None:
     """The same bytes or the same error."""
     assert outcome(pack, obj) == outcome(pure.packb, obj)
 
@@ -99,24 +99,26 @@ def test_floats_are_written_as_pure_writes_them(items: list[float]) -> None:
 
 @pytest.mark.parametrize("length", [0, 7, 8, 4095, 4096, 4097, 60_000, 200_000])
 def test_long_lists(length: int) -> None:
-    """Lists of numbers longer than a piece and than the room."""
+    """Lists of numbers longer than a piece and than the scratch."""
     for items in (list(range(2**31, 2**31 + length)), [i / 7 for i in range(length)], ["é"] * length):
         assert pack({"k": items, "l": [items, 1]}) == pure.packb({"k": items, "l": [items, 1]})
 
 
-@pytest.mark.parametrize("size", [31, 32, 255, 256, 2047, 2048, 2049, 65_535, 65_536, room.ROOM - 3, room.ROOM])
+@pytest.mark.parametrize(
+    "size", [31, 32, 255, 256, 2047, 2048, 2049, 65_535, 65_536, scratch.SCRATCH_SIZE - 3, scratch.SCRATCH_SIZE]
+)
 def test_text_and_bins_of_any_length(size: int) -> None:
-    """Each header's limits, and what does not go through the room."""
+    """Each header's limits, and what does not go through the scratch."""
     for item in ("a" * size, "é" * (size // 2), b"b" * size):
         for obj in (item, [item] * 3, {"k": item, item: 1}, [1, item, 2.5, {"x": [item]}]):
             assert pack(obj) == pure.packb(obj)
 
 
 @pytest.mark.parametrize("step", range(0, 4200, 311))
-def test_the_end_of_the_room(step: int) -> None:
-    """The largest pairs and items that go through the room, wherever the room ends."""
+def test_the_end_of_the_scratch_buffer(step: int) -> None:
+    """The largest pairs and items that go through the scratch buffer, wherever it ends."""
     filler = b"\x00" * 2048
-    pairs = {str(i) + "k" * (room.LONG - len(str(i))): "v" * room.LONG for i in range(300)}
+    pairs = {str(i) + "k" * (scratch.LONG - len(str(i))): "v" * scratch.LONG for i in range(300)}
     obj = [[filler] * 100, b"s" * (step // 2), b"t" * (step // 2), pairs, [filler] * 300, [1.5, "é"] * 20]
     assert pack(obj) == pure.packb(obj)
 
@@ -149,8 +151,8 @@ def test_the_first_error_is_raised() -> None:
         assert outcome(pack, obj, 1) == outcome(lambda obj: pure.packb(obj, max_depth=1), obj)
 
 
-def test_one_call_has_the_room() -> None:
-    """A call within a call is told that there is no room, and the outer one is not disturbed."""
+def test_one_call_has_the_scratch_buffer() -> None:
+    """A call within a call is told that the scratch buffer is taken, and the outer one is not disturbed."""
     inner: list[Any] = []
 
     def default(obj: Any) -> str:

@@ -33,13 +33,13 @@ _SHORT: Final = 256
 
 
 class _Encoder(Encoder):
-    """The pure encoder, with the room for what its fast loop would pack."""
+    """The pure encoder, with the scratch buffer for what its fast loop would pack."""
 
     __slots__ = ("last_size", "smaller_size")
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
-        # of the last message that did not fit into the room, and the smaller one of the last two: a builder of just the
+        # of the last message larger than the scratch buffer, and the smaller one of the last two: a builder of just the
         # right size is neither extended nor copied, and after one large message among small ones it is not large
         self.last_size = self.smaller_size = 0
 
@@ -49,7 +49,7 @@ class _Encoder(Encoder):
             packed = pypy_pack.pack(obj, self.max_depth, list if self.strict else tuple, self.write, self.smaller_size)
             if packed is not None:
                 size = len(packed)
-                if size > pypy_pack.ROOM:
+                if size > pypy_pack.SCRATCH_SIZE:
                     self.smaller_size = min(size, self.last_size)
                     self.last_size = size
                 return packed

@@ -3,18 +3,18 @@
 Packing into C's memory: the fast loop of the native backend on PyPy.
 
 A jitted store into memory that cffi owns takes a nanosecond, where appending bytes to PyPy's builder takes five. So
-headers and numbers are stored directly, and text and bins as slices. What was gathered (the room) becomes the message,
-or goes to a builder when the room is full. Lists of plain numbers are C's: one call packs them into the room.
+headers and numbers are stored directly, and text and bins as slices. The scratch buffer that they are stored in becomes
+the message, or is emptied into a builder when it is full. Lists of plain numbers are packed by C, in one call.
 
-There is one room. A call that finds it taken, by another thread or by a call that waits for a hook to return, packs
-with the pure codec's loop instead, so that the room, its position and its flags can be constants for the JIT.
+There is one scratch buffer. A call that finds it taken, by another thread or by a call that waits for a hook to return,
+packs with the pure codec's loop instead. So the buffer, its position and its flags can be constants for the JIT.
 
-Text is not looked at while it is stored. C looks for surrogates in a room that has text beyond ASCII before its bytes
-leave it, and before anything else can happen that a caller sees: a hook, another error.
+Text is not checked while it is stored. If there is text beyond ASCII in the scratch buffer, C looks for surrogates in
+it before its bytes leave it, and before anything else that a caller can see: a hook, another error.
 
-Another thread may change a container while it is packed. What follows a header is counted, and where that is not what
-the header says, the message is given up. The count is in C's memory, too: PyPy makes an object of an int that paths of
-a loop have in common.
+Another thread may change a container while it is packed. So its items are counted, and packing fails if they are not as
+many as its header says. The count is in C's memory, too: PyPy makes an object of an int that paths of a loop have in
+common.
 
 All of this works on CPython too, where the tests use it, but is not fast there.
 """
@@ -33,16 +33,16 @@ from purepy.msgpack.plain_writer import RUN, Frame, array_header, bin_header, ch
 USABLE: Final = sys.byteorder == "little"
 """Whether the loop can run here: it turns the bytes of numbers around."""
 
-ROOM: Final = 1 << 19
+SCRATCH_SIZE: Final = 1 << 19
 """Bytes. The memory becomes real as it is used; what a processor's cache holds beside the objects is no larger."""
 
 _CHUNK: Final = 1 << 16
 """Bytes that a builder is given at once: PyPy makes larger objects outside of its nursery."""
 
 LONG: Final = 2048
-"""Longer text and bins do not go through the room."""
+"""Longer text and bins do not go through the scratch buffer."""
 
-_FULL: Final = ROOM - 2 * (LONG + 16)
+_FULL: Final = SCRATCH_SIZE - 2 * (LONG + 16)
 """A pair of a map begins below this position."""
 
 _NUMBERS: Final = 8
@@ -53,13 +53,13 @@ PIECE: Final = 4096
 
 # the words of the state
 _AT: Final = 0  # where the next byte goes
-_TEXT: Final = 1  # whether the room has text beyond ASCII
+_TEXT: Final = 1  # whether the scratch buffer has text beyond ASCII
 _NUMBER: Final = 2  # a double whose bits are taken
 _LEFT: Final = 3  # how many items or pairs of the container at hand are still to come
 
-_owner: Final = (ffi.new("unsigned char[]", ROOM), ffi.new("int64_t[4]"), ffi.new("int64_t[]", PIECE))
-_room: Final = ffi.cast("unsigned char *", _owner[0])
-_window: Final = ffi.buffer(_owner[0], ROOM)
+_owner: Final = (ffi.new("unsigned char[]", SCRATCH_SIZE), ffi.new("int64_t[4]"), ffi.new("int64_t[]", PIECE))
+_scratch: Final = ffi.cast("unsigned char *", _owner[0])
+_window: Final = ffi.buffer(_owner[0], SCRATCH_SIZE)
 _state: Final = ffi.cast("int64_t *", _owner[1])
 _doubles: Final = ffi.cast("double *", _owner[1])
 _ints: Final = ffi.cast("int64_t *", _owner[2])
@@ -70,12 +70,12 @@ _write_ints: Final = lib.cpkg_tape_write_ints
 _write_doubles: Final = lib.cpkg_tape_write_doubles
 _find_surrogate: Final = lib.cpkg_tape_find_surrogate
 
-# Taking the one item is taking the room: a list's pop is atomic.
-_free: Final = [_room]
+# Taking the one item is taking the scratch buffer: a list's pop is atomic.
+_free: Final = [_scratch]
 
 
 class _Output:
-    """Where the room's bytes go: a builder, made when there is something for it."""
+    """The destination of the scratch buffer's bytes: a builder, made when there is something for it."""
 
     __slots__ = ("builder", "size_hint")
 
@@ -91,7 +91,7 @@ class _Output:
 
 def pack(obj: Any, max_depth: int, tuple_type: type, other: Callable[..., None], size_hint: int) -> bytes | None:
     """
-    Return the packed form of an object under the default options, or None if the room is taken.
+    Return the packed form of an object under the default options, or None if the scratch buffer is taken.
 
     The arguments are those of `write_plain`, the errors too; `size_hint` guesses the size of the message, in bytes.
     """
@@ -119,15 +119,15 @@ def pack(obj: Any, max_depth: int, tuple_type: type, other: Callable[..., None],
 
 
 def _check() -> None:
-    """Raise UnicodeEncodeError for the first text in the room that has surrogates."""
+    """Raise UnicodeEncodeError for the first text in the scratch buffer that has surrogates."""
     _state[_TEXT] = 0
-    begin = _find_surrogate(_room, _state[_AT], _state + _NUMBER)
+    begin = _find_surrogate(_scratch, _state[_AT], _state + _NUMBER)
     if begin >= 0:
         _window[begin : begin + _state[_NUMBER]].decode("utf-8", "surrogatepass").encode()
 
 
 def _flush(out: _Output) -> None:
-    """Give the room's bytes to the output."""
+    """Give the scratch buffer's bytes to the output."""
     if _state[_TEXT]:
         _check()
     size = _state[_AT]
@@ -137,13 +137,13 @@ def _flush(out: _Output) -> None:
 
 
 def _put_u16(at: int, value: int) -> None:
-    _room[at] = value >> 8
-    _room[at + 1] = value & 0xFF
+    _scratch[at] = value >> 8
+    _scratch[at + 1] = value & 0xFF
 
 
 def _put_u32(at: int, value: int) -> None:
     value = value >> 24 | value >> 8 & 0xFF00 | (value & 0xFF00) << 8 | (value & 0xFF) << 24
-    _cast(_uint32, _room + at)[0] = value
+    _cast(_uint32, _scratch + at)[0] = value
 
 
 def _put_text(out: _Output, text: str) -> None:
@@ -151,14 +151,14 @@ def _put_text(out: _Output, text: str) -> None:
     size = len(packed)
     at = _state[_AT]
     if size < 32:
-        _room[at] = 0xA0 | size
+        _scratch[at] = 0xA0 | size
         at += 1
     elif size <= 0xFF:
-        _room[at] = 0xD9
-        _room[at + 1] = size
+        _scratch[at] = 0xD9
+        _scratch[at + 1] = size
         at += 2
     elif size <= LONG:
-        _room[at] = 0xDA
+        _scratch[at] = 0xDA
         _put_u16(at + 1, size)
         at += 3
     else:
@@ -177,11 +177,11 @@ def _put_bin(out: _Output, data: bytes) -> None:
     size = len(data)
     at = _state[_AT]
     if size <= 0xFF:
-        _room[at] = 0xC4
-        _room[at + 1] = size
+        _scratch[at] = 0xC4
+        _scratch[at + 1] = size
         at += 2
     elif size <= LONG:
-        _room[at] = 0xC5
+        _scratch[at] = 0xC5
         _put_u16(at + 1, size)
         at += 3
     else:
@@ -198,38 +198,38 @@ def _put_int(value: int) -> bool:
     at = _state[_AT]
     if value >= 0:
         if value <= 0xFF:
-            _room[at] = 0xCC
-            _room[at + 1] = value
+            _scratch[at] = 0xCC
+            _scratch[at + 1] = value
             at += 2
         elif value <= 0xFFFF:
-            _room[at] = 0xCD
+            _scratch[at] = 0xCD
             _put_u16(at + 1, value)
             at += 3
         elif value <= 0xFFFFFFFF:
-            _room[at] = 0xCE
+            _scratch[at] = 0xCE
             _put_u32(at + 1, value)
             at += 5
         elif value <= 0x7FFFFFFFFFFFFFFF or value <= 0xFFFFFFFFFFFFFFFF:
-            _room[at] = 0xCF
+            _scratch[at] = 0xCF
             _put_u32(at + 1, value >> 32)
             _put_u32(at + 5, value & 0xFFFFFFFF)
             at += 9
         else:
             return False
     elif value >= -0x80:
-        _room[at] = 0xD0
-        _room[at + 1] = value & 0xFF
+        _scratch[at] = 0xD0
+        _scratch[at + 1] = value & 0xFF
         at += 2
     elif value >= -0x8000:
-        _room[at] = 0xD1
+        _scratch[at] = 0xD1
         _put_u16(at + 1, value & 0xFFFF)
         at += 3
     elif value >= -0x80000000:
-        _room[at] = 0xD2
+        _scratch[at] = 0xD2
         _put_u32(at + 1, value & 0xFFFFFFFF)
         at += 5
     elif value >= -0x8000000000000000:
-        _room[at] = 0xD3
+        _scratch[at] = 0xD3
         _put_u32(at + 1, value >> 32 & 0xFFFFFFFF)
         _put_u32(at + 5, value & 0xFFFFFFFF)
         at += 9
@@ -243,7 +243,7 @@ def _put_float(value: float) -> None:
     _doubles[_NUMBER] = value
     bits = _state[_NUMBER]
     at = _state[_AT]
-    _room[at] = 0xCB
+    _scratch[at] = 0xCB
     _put_u32(at + 1, bits >> 32 & 0xFFFFFFFF)
     _put_u32(at + 5, bits & 0xFFFFFFFF)
     _state[_AT] = at + 9
@@ -252,10 +252,10 @@ def _put_float(value: float) -> None:
 def _put_array(out: _Output, length: int) -> None:
     at = _state[_AT]
     if length <= 0xF:
-        _room[at] = 0x90 | length
+        _scratch[at] = 0x90 | length
         _state[_AT] = at + 1
     elif length <= 0xFFFF:
-        _room[at] = 0xDC
+        _scratch[at] = 0xDC
         _put_u16(at + 1, length)
         _state[_AT] = at + 3
     else:
@@ -266,10 +266,10 @@ def _put_array(out: _Output, length: int) -> None:
 def _put_map(out: _Output, length: int) -> None:
     at = _state[_AT]
     if length <= 0xF:
-        _room[at] = 0x80 | length
+        _scratch[at] = 0x80 | length
         _state[_AT] = at + 1
     elif length <= 0xFFFF:
-        _room[at] = 0xDE
+        _scratch[at] = 0xDE
         _put_u16(at + 1, length)
         _state[_AT] = at + 3
     else:
@@ -290,7 +290,7 @@ def _put_numbers(out: _Output, items: list[Any]) -> bool:
             for item in _piece(items, begin, length, kind):
                 _ints[i] = item
                 i += 1
-            _state[_AT] += _write_ints(_ints, i, _room + _state[_AT])
+            _state[_AT] += _write_ints(_ints, i, _scratch + _state[_AT])
         return True
     if kind == "FloatListStrategy":
         length = len(items)
@@ -302,7 +302,7 @@ def _put_numbers(out: _Output, items: list[Any]) -> bool:
             for item in _piece(items, begin, length, kind):
                 _floats[i] = item
                 i += 1
-            _state[_AT] += _write_doubles(_floats, i, _room + _state[_AT])
+            _state[_AT] += _write_doubles(_floats, i, _scratch + _state[_AT])
         return True
     return False
 
@@ -351,7 +351,7 @@ def _other(out: _Output, obj: Any, depth: int, node: Any, other: Callable[..., N
 
 
 def _write(out: _Output, obj: Any, max_depth: int, tuple_type: type, other: Callable[..., None]) -> None:
-    """Do what `write_plain` does, with the room."""
+    """Do what `write_plain` does, with the scratch buffer."""
     stack: list[Frame] = []
     node: Any = (obj,)
     items: Any = iter(node)
@@ -373,20 +373,20 @@ def _write(out: _Output, obj: Any, max_depth: int, tuple_type: type, other: Call
                     _put_text(out, value)
                 elif kind is int:
                     if -0x20 <= value < 0x80:
-                        _room[_state[_AT]] = value & 0xFF
+                        _scratch[_state[_AT]] = value & 0xFF
                         _state[_AT] += 1
                     elif not _put_int(value):
                         _other(out, value, len(stack), node, other)
                 elif kind is float:
                     _put_float(value)
                 elif value is None:
-                    _room[_state[_AT]] = 0xC0
+                    _scratch[_state[_AT]] = 0xC0
                     _state[_AT] += 1
                 elif value is True:
-                    _room[_state[_AT]] = 0xC3
+                    _scratch[_state[_AT]] = 0xC3
                     _state[_AT] += 1
                 elif value is False:
-                    _room[_state[_AT]] = 0xC2
+                    _scratch[_state[_AT]] = 0xC2
                     _state[_AT] += 1
                 elif kind is dict:
                     if len(stack) >= max_depth:
@@ -433,20 +433,20 @@ def _write(out: _Output, obj: Any, max_depth: int, tuple_type: type, other: Call
                     _put_text(out, value)
                 elif kind is int:
                     if -0x20 <= value < 0x80:
-                        _room[_state[_AT]] = value & 0xFF
+                        _scratch[_state[_AT]] = value & 0xFF
                         _state[_AT] += 1
                     elif not _put_int(value):
                         _other(out, value, len(stack), node, other)
                 elif kind is float:
                     _put_float(value)
                 elif value is None:
-                    _room[_state[_AT]] = 0xC0
+                    _scratch[_state[_AT]] = 0xC0
                     _state[_AT] += 1
                 elif value is True:
-                    _room[_state[_AT]] = 0xC3
+                    _scratch[_state[_AT]] = 0xC3
                     _state[_AT] += 1
                 elif value is False:
-                    _room[_state[_AT]] = 0xC2
+                    _scratch[_state[_AT]] = 0xC2
                     _state[_AT] += 1
                 elif kind is dict:
                     if len(stack) >= max_depth:

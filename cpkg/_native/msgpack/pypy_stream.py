@@ -4,8 +4,8 @@ Unpacking streams on PyPy: the beginning of a message that is not whole yet goes
 
 The pure decoder makes the objects of each piece as it comes, which costs it most at the pieces' ends. Here C walks over
 the pieces (`ffi_build/msgpack/pypy/scan.c` says what it finds), and the tape makes the objects of many of them at once.
-What C does not vouch for is the pure decoder's, which goes on from there in the same call: so it raises what it would
-have raised, and how much of the stream was read is the same at each moment.
+Where C is unsure, the pure decoder goes on in the same call: so the errors are its own, and the same bytes of the
+stream count as read at each moment.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FIRST: Final = 64 * 1024
 """So many bytes of a message wait for a tape, which takes 400 KiB: an Unpacker with less of one has none."""
 
 _PART: Final = 2048
-"""What follows waits until it has so many bytes: a tape is quicker at more than at less, but not by much."""
+"""Later parts wait until they have so many bytes: a tape is quicker with more than with less, but not by much."""
 
 _ANY_SIZE: Final = 2**62
 

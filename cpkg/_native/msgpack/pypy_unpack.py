@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Where C helps a JIT to unpack MessagePack: the token tape.
+Unpacking from the token tape: the fast loop of the native backend on PyPy.
 
-`ffi_build/msgpack/pypy/tape.c` says what a tape is and why. The loop over it is what PyPy compiles: each turn takes a
-word, makes the value that it tells of and stores it in the container at hand. Containers are filled where they will
-stay, so that there is no recursion, and a message may be nested as deep as the C side has frames.
+The tape is a list of 64-bit words into which C parses a stretch of a message: a word per value or end of a container,
+with its kind, its key's number and its length, and after some kinds a second word or numbers
+(`ffi_build/msgpack/pypy/tape.c` has the details, and why this is fast). The loop here is what PyPy compiles: each turn
+takes a word, makes the value that it stands for and stores it in the container at hand. Containers are filled where
+they will stay, so that there is no recursion, and a message may be nested as deep as the C side has frames.
 
 `read()` serves what nearly every message is; for anything else, and for every error, it returns None, and the caller
 turns to the pure codec. All of this works on CPython too, where the tests use it, but is not fast there.
@@ -48,7 +50,6 @@ from purepy.msgpack.ext import ExtType, Timestamp
 TWO_WORDS: Final = frozenset((WIDE, UINT, FLOAT, STR, BIN, EXT))
 """The scalars that have a second word."""
 
-KEY_ITEM: Final = 0
 KEY_IS_KEY: Final = 0xFFFE
 KEY_PENDING: Final = 0xFFFF
 
@@ -57,7 +58,7 @@ HEAD_POOL, HEAD_NEW_NAMES, HEAD_FORGET, HEAD_END, HEAD_KEY, HEAD_WORDS = range(6
 _CONTINUE: Final = -1
 _NEXT_PART: Final = -2
 
-# No room for more items than this is made before they are there, whatever a header declares: a thousand may be open.
+# Lists are made for so many items at most before these are there, whatever a header declares: a thousand may be open.
 _HINT_MAX: Final = 128
 
 Options = tuple[bool, int, int, int, int, int, int]
