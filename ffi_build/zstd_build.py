@@ -16,40 +16,16 @@ from pathlib import Path
 from cffi import FFI
 
 HERE = Path(__file__).resolve().parent
-if str(HERE.parent) not in sys.path:  # build isolation leaves the project's folder out
+if str(HERE.parent) not in sys.path:  # setuptools executes this file by its path
     sys.path.insert(0, str(HERE.parent))
 
-from ffi_build import probe  # noqa: E402
+from ffi_build.builder import make, text_of  # noqa: E402
 
-PARTS = HERE / "zstd"
-
-
-def _text(name: str) -> str:
-    return (PARTS / name).read_text(encoding="utf-8")
-
-
-_arguments = probe.find("zstd").extension_arguments()
-_arguments["include_dirs"].insert(0, f"{HERE.name}/{PARTS.name}")
-
-ffibuilder = FFI()
-ffibuilder.cdef(_text("cdef.h"))
-ffibuilder.cdef(_text("compiled_cdef.h"))
-if sys.implementation.name == "cpython":
-    ffibuilder.cdef(_text("cpython_cdef.h"))
-ffibuilder.set_source(
-    "cpkg._native._zstd_ffi",
-    _text("module.c"),
-    # the builtins use the whole C API, which the limited one (cffi's default) does not have
-    define_macros=[("_CFFI_NO_LIMITED_API", None)],
-    py_limited_api=False,
-    depends=sorted(
-        str(path.relative_to(HERE.parent)) for folder in (PARTS, HERE / "common") for path in folder.rglob("*.[ch]")
-    ),
-    **_arguments,
-)
+_cdefs = ["cdef.h", "compiled_cdef.h", *(["cpython_cdef.h"] if sys.implementation.name == "cpython" else [])]
+ffibuilder = make("zstd", *_cdefs)
 
 abi_builder = FFI()
-abi_builder.cdef(_text("cdef.h"))
+abi_builder.cdef(text_of("zstd", "cdef.h"))
 abi_builder.set_source("cpkg._native._zstd_abi", None)
 
 
