@@ -11,6 +11,7 @@ from types import ModuleType
 
 import pytest
 from backends import available
+from processes import run_python
 
 import cpkg
 from cpkg import _backend
@@ -31,14 +32,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run code in a process of its own: a choice is made once per process."""
     clean = {key: value for key, value in os.environ.items() if key not in VARIABLES}
-    return subprocess.run(
-        [sys.executable, "-I", "-W", "error", "-c", code],
-        env={**clean, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return run_python("-I", "-W", "error", "-c", code, env={**clean, **environment})
 
 
 def fails(*args: object) -> ModuleType:

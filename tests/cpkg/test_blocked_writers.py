@@ -16,6 +16,7 @@ from typing import Any, Callable
 from unittest import mock
 
 import pytest
+from threads import beside
 
 import cpkg
 from purepy._writing import write_all, write_some
@@ -108,7 +109,12 @@ def test_a_full_pipe_ends_a_file(zstd: ModuleType, pipe: Pipe, size: int) -> Non
 @pytest.mark.parametrize("size", [1000, 70_000, 400_000])
 def test_writing_goes_on_when_there_is_room_again(zstd: ModuleType, pipe: Pipe, size: int) -> None:
     """Whoever waits for room and writes the rest again loses nothing and writes nothing twice."""
-    reader = threading.Thread(target=pipe.read)
+    may_read = threading.Event()
+
+    def read() -> None:
+        assert may_read.wait(60)
+        pipe.read()
+
     file = zstd.ZstdFile(pipe.file, "w")
     blocked = 0
 
@@ -116,28 +122,29 @@ def test_writing_goes_on_when_there_is_room_again(zstd: ModuleType, pipe: Pipe, 
         nonlocal blocked
         blocked += 1
         if blocked == 3:
-            reader.start()
+            may_read.set()
         if blocked > 3:  # before that it is tried again at once, in vain
             select.select([], [pipe.file], [], 30)
 
-    for start in range(0, len(NOISE), size):
-        rest = memoryview(NOISE)[start : start + size]
-        while len(rest):
-            try:
-                rest = rest[file.write(rest) :]
-            except BlockingIOError as exc:
-                rest = rest[exc.characters_written :]
-                wait()
-    for finish in (lambda: file.flush(file.FLUSH_FRAME), pipe.file.flush):
-        while True:
-            try:
-                finish()
-                break
-            except BlockingIOError:
-                wait()
-    file.close()
-    pipe.file.close()
-    reader.join(timeout=60)
+    with beside(read) as errors:
+        for start in range(0, len(NOISE), size):
+            rest = memoryview(NOISE)[start : start + size]
+            while len(rest):
+                try:
+                    rest = rest[file.write(rest) :]
+                except BlockingIOError as exc:
+                    rest = rest[exc.characters_written :]
+                    wait()
+        for finish in (lambda: file.flush(file.FLUSH_FRAME), pipe.file.flush):
+            while True:
+                try:
+                    finish()
+                    break
+                except BlockingIOError:
+                    wait()
+        file.close()
+        pipe.file.close()
+    assert errors == []
     assert blocked >= 3
     assert zstd.decompress(pipe.content) == NOISE
 
@@ -307,11 +314,10 @@ def test_a_failed_flush_of_the_file_is_made_up_for(zstd: ModuleType) -> None:
     file.write(NOISE[:200_000])
     with pytest.raises(BlockingIOError):
         file.flush()
-    reader = threading.Thread(target=pipe.read)
-    reader.start()
-    os.set_blocking(pipe.file.fileno(), True)
-    file.flush()
-    file.flush(file.FLUSH_FRAME)
-    pipe.file.raw.close()
-    reader.join(timeout=60)
+    with beside(pipe.read) as errors:
+        os.set_blocking(pipe.file.fileno(), True)
+        file.flush()
+        file.flush(file.FLUSH_FRAME)
+        pipe.file.raw.close()
+    assert errors == []
     assert zstd.decompress(pipe.content) == NOISE[:200_000]

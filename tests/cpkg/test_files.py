@@ -6,11 +6,12 @@ from __future__ import annotations
 import io
 import os
 import stat
-import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from threads import beside
 
 import cpkg
 from cpkg._files import replacing
@@ -170,10 +171,9 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
     expected = cpkg.dumps(VALUE)  # here, so that what fails does not leave the reader waiting for a writer
-    writer = threading.Thread(target=cpkg.dump, args=(VALUE, path), daemon=True)
-    writer.start()
-    assert path.read_bytes() == expected
-    writer.join(timeout=30)
+    with beside(partial(cpkg.dump, VALUE, path)) as errors:
+        assert path.read_bytes() == expected
+    assert errors == []
     assert stat.S_ISFIFO(path.stat().st_mode)
 
 

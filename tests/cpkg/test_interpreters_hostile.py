@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 import pytest
 from backends import available
+from processes import run_python
 
 pytestmark = pytest.mark.skipif(sys.implementation.name != "cpython", reason="CPython's interpreters")
 
@@ -79,10 +79,7 @@ WHY = 'assert "interpreter" in info["msgpack"].reason, info["msgpack"].reason\n'
 
 def run(code: str) -> list[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CPKG_")}
-    result = subprocess.run(
-        [sys.executable, "-I", "-c", RUNNER + code],
-        capture_output=True, text=True, timeout=120, check=False, env=environment,
-    )  # fmt: skip
+    result = run_python("-I", "-c", RUNNER + code, env=environment)
     assert result.returncode == 0, result.stderr
     return result.stdout.split("\n")[:-1]
 

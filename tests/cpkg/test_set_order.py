@@ -8,12 +8,12 @@ import datetime
 import decimal
 import enum
 import itertools
-import subprocess
 import sys
 from types import ModuleType
 from typing import Any
 
 import pytest
+from processes import run_python
 
 import cpkg
 from cpkg import _job
@@ -88,14 +88,8 @@ print(cpkg.dumps([pairs, {{(pair, 1) for pair in pairs}}, {{*words, 1, None}}]).
 """
     found = set()
     for seed in "123":
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=True,
-            env={"PYTHONHASHSEED": seed},
-        )
+        done = run_python("-c", code, env={"PYTHONHASHSEED": seed})
+        assert done.returncode == 0, done.stderr
         found.add(done.stdout)
     assert len(found) == 1
 

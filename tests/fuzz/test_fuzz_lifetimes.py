@@ -4,24 +4,19 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from processes import run_python
 
 
 def run(module: ModuleType, seed: int, folder: Path) -> None:
-    result = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("fuzz_lifetimes.py")), module.__name__, str(seed), "400"],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        cwd=folder,  # names that the fuzzer makes up are opened for writing, too
-        env={"PYTHONMALLOC": "debug", "PYTHONPATH": os.pathsep.join(sys.path), **os.environ},
-    )
+    program = str(Path(__file__).with_name("fuzz_lifetimes.py"))
+    environment = {"PYTHONMALLOC": "debug", "PYTHONPATH": os.pathsep.join(sys.path), **os.environ}
+    # names that the fuzzer makes up are opened for writing, too
+    result = run_python(program, module.__name__, str(seed), "400", env=environment, timeout=300, cwd=folder)
     assert result.returncode == 0, result.stderr
     assert "done" in result.stdout
 

@@ -6,16 +6,16 @@ from __future__ import annotations
 import functools
 import os
 import re
-import subprocess
-import sys
 import textwrap
-import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from blake2signer import Blake2SerializerSigner, errors
 from blake2signer.serializers import NullSerializer
+from processes import run_python
+from threads import run_threads
 
 import cpkg
 from cpkg import zstd
@@ -197,22 +197,13 @@ def test_a_limit_below_zero_is_refused() -> None:
 
 def test_one_signer_serves_many_threads() -> None:
     signer = make_signer()
-    failures: list[BaseException] = []
 
     def work(seed: int) -> None:
-        try:
-            for turn in range(60):
-                data = {"seed": seed, "turn": turn, "text": f"{seed} " * (turn * 10)}
-                assert signer.loads(signer.dumps(data)) == data
-        except BaseException as error:  # the thread's failure is the test's
-            failures.append(error)
+        for turn in range(60):
+            data = {"seed": seed, "turn": turn, "text": f"{seed} " * (turn * 10)}
+            assert signer.loads(signer.dumps(data)) == data
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures, failures[0]
+    assert run_threads(*(partial(work, seed) for seed in range(6))) == []
 
 
 # --- blake2signer's own tests ------------------------------------------------------------------------------------
@@ -240,10 +231,10 @@ def test_blake2signers_own_tests_pass(tmp_path: Path) -> None:
     # Its own configuration: their tests are not written for warnings as errors and strict xfail.
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     chosen = " and ".join(f"not ({name} and not {name}_default)" for name in NOT_OURS)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen, "test_conformance.py"]
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen, "test_conformance.py"]
     root = str(Path(cpkg.__file__).parent.parent)
     environment = {**os.environ, "PYTHONPATH": root, "PYTEST_ADDOPTS": ""}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = run_python(*command, env=environment, timeout=600, cwd=tmp_path)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     counts = {word: int(count) for count, word in re.findall(r"(\d+) (passed|xpassed|failed|error)", done.stdout)}
     # most are marked as expected to fail where blake3 is missing, and pass all the same with blake2

@@ -8,10 +8,12 @@ import random
 import struct
 import sys
 import threading
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 import pytest
+from threads import run_threads
 
 from purepy.errors import (
     BufferFull,
@@ -195,9 +197,7 @@ def test_packing_very_deep(msgpack: ModuleType, kind: type, stack_size: int) -> 
     before = threading.stack_size(stack_size)
     try:
         for depth in (50, 1_000, 5_000, 40_000):
-            thread = threading.Thread(target=work, args=(depth,))
-            thread.start()
-            thread.join()
+            assert run_threads(partial(work, depth)) == []
     finally:
         threading.stack_size(before)
     assert len(results) == 4

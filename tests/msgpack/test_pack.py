@@ -8,12 +8,13 @@ import enum
 import io
 import struct
 import sys
-import threading
 from collections import OrderedDict, namedtuple
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 import pytest
+from threads import run_threads
 
 from purepy.msgpack.ext import ExtType, Timestamp
 
@@ -492,23 +493,13 @@ def test_other_packer_within_default(msgpack: ModuleType) -> None:
 def test_shared_by_threads(msgpack: ModuleType) -> None:
     """A Packer may be shared: each thread gets its own bytes."""
     packer = msgpack.Packer(default=sorted)
-    wrong = []
 
     def work(number: int) -> None:
         expected = msgpack.packb([[number]] * 50)
         for _ in range(200):
-            try:
-                if packer.pack([{number}] * 50) != expected:
-                    wrong.append(number)
-            except RuntimeError:
-                wrong.append(-number)
+            assert packer.pack([{number}] * 50) == expected
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    assert run_threads(*(partial(work, number) for number in range(1, 5))) == []
 
 
 def test_pack_to_stream(msgpack: ModuleType) -> None:

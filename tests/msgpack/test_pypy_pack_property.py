@@ -6,12 +6,13 @@ PyPy's, but its loop and its C side run on CPython too.
 
 from __future__ import annotations
 
-import threading
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threads import run_threads
 
 from purepy import msgpack as pure
 from purepy.msgpack.ext import ExtType, Timestamp
@@ -166,17 +167,11 @@ def test_one_call_has_the_scratch_buffer() -> None:
 
 def test_threads() -> None:
     """Threads that pack at the same time do not mix."""
-    results: list[bool] = []
 
     def work(number: int) -> None:
         obj = [{"k": number, "é": [number / 7] * 20, "t": "x" * number}] * 200
         expected = pure.packb(obj)
-        results.append(all(pack(obj) in (None, expected) for _ in range(20)))
+        assert all(pack(obj) in (None, expected) for _ in range(20))
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert results == [True] * 8
+    assert run_threads(*(partial(work, number) for number in range(8))) == []
     assert pack("é") == pure.packb("é")

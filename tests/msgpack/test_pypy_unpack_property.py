@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from threads import run_threads
 
 from purepy import msgpack as pure
 from purepy.msgpack.ext import ExtType, Timestamp
@@ -189,21 +190,13 @@ def test_long_strings_across_stretches() -> None:
 
 def test_nested_reads() -> None:
     """Tapes are not shared: more messages at once than tapes are kept."""
-    import threading
-
     data = pure.packb([{"k": i} for i in range(2000)])
     wanted = [{"k": i} for i in range(2000)]
-    results: list[bool] = []
 
     def work() -> None:
-        results.append(all(read(data)[0] == wanted for _ in range(20)))
+        assert all(read(data)[0] == wanted for _ in range(20))
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert results == [True] * 8
+    assert run_threads(*[work] * 8) == []
 
 
 @pytest.mark.parametrize(

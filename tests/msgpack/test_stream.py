@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from threads import beside
 
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 
@@ -465,16 +466,13 @@ def test_shared_by_threads(msgpack: ModuleType) -> None:
     unpacker = msgpack.Unpacker(ext_hook=hook)
     unpacker.feed(b"\x92\xd4\x05a\x01\x02")
     found = []
-    thread = threading.Thread(target=lambda: found.append(unpacker.unpack()))
-    thread.start()
-    try:
+    with beside(lambda: found.append(unpacker.unpack())) as errors:
         assert entered.wait(10)
         for call in (unpacker.unpack, unpacker.skip, lambda: unpacker.feed(b"\x03"), lambda: unpacker.read_bytes(1)):
             with pytest.raises(RuntimeError, match="while unpacking is in progress"):
                 call()
-    finally:
         leave.set()
-        thread.join()
+    assert errors == []
     assert found == [["hooked", 1]]
     assert unpacker.unpack() == 2
 

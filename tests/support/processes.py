@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 from types import ModuleType
 
 
@@ -16,11 +18,13 @@ import importlib, sys
 sys.path[:0] = {sys.path!r}
 {name} = importlib.import_module({module.__name__!r})
 """
+    return run_python("-I", "-c", prelude + code, env={**os.environ, **environment})
+
+
+def run_python(
+    *arguments: str, env: Mapping[str, str], timeout: float = 120, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run this interpreter in a new process; return its exit status and what it wrote."""
     return subprocess.run(
-        [sys.executable, "-I", "-c", prelude + code],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, **environment},
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=timeout, check=False, env=env, cwd=cwd
     )

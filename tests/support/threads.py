@@ -22,7 +22,15 @@ def switching(seconds: float) -> Iterator[None]:
 
 
 def run_threads(*works: Callable[[], Any]) -> list[BaseException]:
-    """Run each function in a thread of its own and return what they raised."""
+    """Run each function in a thread of its own and return the errors that they raised."""
+    with beside(*works) as errors:
+        pass
+    return errors
+
+
+@contextmanager
+def beside(*works: Callable[[], Any]) -> Iterator[list[BaseException]]:
+    """Run functions in threads while the block runs, and wait for them after it; give the errors that they raised."""
     errors: list[BaseException] = []
 
     def guarded(work: Callable[[], Any]) -> None:
@@ -31,9 +39,12 @@ def run_threads(*works: Callable[[], Any]) -> list[BaseException]:
         except BaseException as exc:
             errors.append(exc)
 
-    threads = [threading.Thread(target=guarded, args=(work,)) for work in works]
+    threads = [threading.Thread(target=guarded, args=(work,), daemon=True) for work in works]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
-    return errors
+    try:
+        yield errors
+    finally:
+        for thread in threads:
+            thread.join(timeout=300)
+            assert not thread.is_alive()
