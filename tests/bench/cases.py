@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a parametrized benchmark is: its name in the report and which selections it belongs to."""
+"""The case of a parametrized benchmark: its name in the report and which selections it belongs to."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def judge(row: str, old: Cell, new: Cell, machine: float, limit: float = LIMIT) 
 def changes(old: list[Row], new: list[Row], limit: float = LIMIT, everybody: bool = False) -> Iterator[Change]:
     """Compare every cell of ours (of everybody's with `everybody`) of the rows that OLD has.
 
-    What OLD has and NEW has not is MISSING: a row that was not run must not pass for one that did not change.
+    A cell that OLD has and NEW has not is MISSING: a row that was not run must not pass for one that did not change.
     """
     later = {row.name: row for row in new}
     for row in old:

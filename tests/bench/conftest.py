@@ -38,7 +38,7 @@ def _settings(config: pytest.Config) -> harness.Settings:
 
 @pytest.fixture(scope="session")
 def settings(request: pytest.FixtureRequest) -> harness.Settings:
-    """What the command line asked for."""
+    """The settings from the command line."""
     control.warm_up()
     return _settings(request.config)
 

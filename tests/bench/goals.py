@@ -25,7 +25,7 @@ MIB = 1 << 20
 
 @dataclass
 class Measured:
-    """What stands in one cell. ratios: one per case, of two figures each. noisy: how many of those are unconfirmed."""
+    """The content of one cell. ratios: one per case, of two figures each. noisy: how many of those are unconfirmed."""
 
     ratios: list[float]
     noisy: int

@@ -32,7 +32,7 @@ ONCE = 2.0
 
 @dataclass(frozen=True)
 class Settings:
-    """What the command line asked for. seconds: how long one pass of one cell is measured."""
+    """The settings from the command line. seconds: how long one pass of one cell is measured."""
 
     enabled: bool
     passes: int
@@ -45,7 +45,7 @@ class Settings:
 _too_long: set[tuple[str, ...]] = set()
 
 
-# What the pure backend needs at the least, so that a row does not hang for an hour: measured bytes per second.
+# The least speed of the pure backend in bytes per second, as measured, so that a row does not hang for an hour.
 PURE_SLOWEST = {"compress": 0.1e6, "decompress": 1e6}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the report says, before it is HTML or Markdown: tables of shown cells, lists of findings, series for plots."""
+"""The report before it is HTML or Markdown: tables of shown cells, lists of findings, series for plots."""
 
 from __future__ import annotations
 

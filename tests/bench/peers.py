@@ -266,7 +266,7 @@ PEERS = [
     Peer("zlib", ("zstd",), None, _zlib, "zlib", quick=False),
 ]
 
-# What the other groups need beside the peers: measured there through their own tables.
+# The modules that the other groups need beside the peers: measured there through their own tables.
 EXTRAS = ["blake2signer", "lz4", "botocore"]
 # Wanted for the data in it; the pandas that it asks for is not needed to read that, and takes an hour to build on PyPy.
 DATA_ONLY = ["vega_datasets"]

@@ -19,7 +19,7 @@ INTRO = (
     "[All results](docs/benchmarks/README.md), [how they are measured](docs/benchmarking.md)."
 )
 
-# What the README shows of the matrix: (label, group, operation, cases or None for all)
+# The rows of the matrix that the README shows: (label, group, operation, cases or None for all)
 LINES = [
     ("MessagePack, pack", "MessagePack", "pack", None),
     ("MessagePack, unpack", "MessagePack", "unpack", None),

@@ -38,7 +38,7 @@ RULE_60 = 60
 
 
 class Key(NamedTuple):
-    """What a cell is about; the row (interpreter and backend) comes on top."""
+    """The subject of a cell; the row (interpreter and backend) comes on top."""
 
     group: str
     case: str
@@ -168,7 +168,7 @@ class Comparison:
 
     @property
     def alternatives(self) -> list[Cell]:
-        """What could be put in the place of ours: libraries of the same format."""
+        """The libraries of the same format that could take the place of ours."""
         wanted = self.ours.info.get("format") if self.ours is not None else None
         return [cell for cell in self._others if wanted is None or cell.info.get("format") == wanted]
 

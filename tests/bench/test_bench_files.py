@@ -53,7 +53,7 @@ class FileCase(Case):
 
     @property
     def openers(self) -> list[str]:
-        """What reads or writes the file."""
+        """The object that reads or writes the file."""
         return [*OPENERS, SPLIT] if self.work == "read_byLines_textMode" else list(OPENERS)
 
     @property

@@ -86,7 +86,7 @@ SHORT_RUNS = 5
 def _use(case: UseCase, way: Way, bench_pass: int, calls: int, patience: float) -> Any:
     """Run the children of one pass; all figures of that pass come from them.
 
-    What happens once in a process (import, first and second call) is the median of several; the course is one's.
+    A step that happens once in a process (import, first and second call) is the median of several; the course is one's.
     """
     del bench_pass
     request = {"imports": way.imports, "there": way.there, "back": way.back, "argument": case.expression}

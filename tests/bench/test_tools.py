@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What reads the results: merging passes, noise, comparison in time, verdict lines."""
+"""The tools that read the results: merging passes, noise, comparison in time, verdict lines."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_a_named_backend_that_cannot_load_is_an_import_error(fresh: pytest.Monke
 
 
 def test_auto_falls_back_and_says_so(fresh: pytest.MonkeyPatch) -> None:
-    """What was missed, and what to do about it, is in the report."""
+    """The report tells which backends did not load, and what to do about it."""
     fresh.setattr(_backend, "_built", lambda codec: (False, "not built: no compiler"))
     fresh.setattr(_backend, "_advice", lambda codec: "install a compiler")
     fresh.setitem(_backend.MODULES["msgpack"], "native", "cpkg._native.does_not_exist")

@@ -35,7 +35,7 @@ def array(item: bytes, count: int) -> bytes:
     return b"\xdd" + count.to_bytes(4, "big") + item * count
 
 
-# What one item is in the message; each is alone in being light there and heavy in memory.
+# One item in the message each; each is light there and heavy in memory in a way of its own.
 ITEMS = {
     "empty lists": b"\x90",
     "empty maps": b"\x80",

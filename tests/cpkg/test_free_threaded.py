@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What only builds without the GIL compile is looked at by the compiler, though few machines can run it."""
+"""Code for builds without the GIL alone is checked by the compiler here, though few machines can run it."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_interpreters_that_share_everything() -> None:
 
 
 def test_an_interpreter_that_comes_first() -> None:
-    """What it took stays taken when it ends: its types are gone, but objects of the process's may refer to them."""
+    """Backends stay taken when it ends: its types are gone, but objects of the process may refer to them."""
     found = run(f"run_in_another({CHECK + TELL!r}, 'shared')\n{CHECK + TELL}")
     assert len(found) == 2
     assert "native" not in found[1] or "native" not in available("msgpack")

@@ -64,7 +64,7 @@ def test_equal_sets_give_equal_bytes(codecs: _job.Codecs, members: list[Any], ki
 
 
 def test_members_that_have_an_order_are_sorted(codecs: _job.Codecs) -> None:
-    """Whatever is sorted as a list is sorted as a set."""
+    """Members that sort as a list are sorted as a set."""
     for members in (
         [10, 9, -1, 300],
         ["b", "a"],

@@ -18,7 +18,7 @@ import random
 import sys
 from typing import Any
 
-# What takes addresses, ends the process or waits for something is not asked for.
+# Names that take addresses, end the process or wait for something are left out.
 LEFT_OUT = {
     "__class__",
     "__delattr__",
@@ -108,7 +108,7 @@ class Exporter(bytearray):
 
 
 class Finalized:
-    """What calls something when it is collected."""
+    """An object that calls a function when it is collected."""
 
     def __init__(self, fuzzer: Any) -> None:
         self.fuzzer = fuzzer

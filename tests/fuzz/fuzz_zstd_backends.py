@@ -49,7 +49,7 @@ STRICTER = (
     r"reserved bits of the compression modes|bitstream of (sequences|Huffman weights) does not end exactly|"
     r"block of \d+ bytes exceeds the frame's maximum"
 )
-"""What only the pure backend refuses, by its texts."""
+"""Texts of the errors that only the pure backend raises."""
 
 
 class Disagreement(AssertionError):

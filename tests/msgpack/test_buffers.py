@@ -22,7 +22,7 @@ CALLS: dict[str, Callable[[ModuleType, bytearray], Any]] = {
 
 @pytest.mark.parametrize("call", list(CALLS))
 def test_the_buffer_can_be_resized_afterwards(msgpack: ModuleType, call: str) -> None:
-    """What was given to a call can be resized as soon as the call has returned."""
+    """A bytearray can be resized as soon as the call that took it has returned."""
     buffer = bytearray(msgpack.packb([1, 2, 3] * 200))
     CALLS[call](msgpack, buffer)
     buffer.append(1)

@@ -94,7 +94,7 @@ def test_conversion_order(msgpack: ModuleType) -> None:
 
 
 def test_conversion_errors_pass(msgpack: ModuleType) -> None:
-    """What the object's own code raises passes."""
+    """Errors of the object's own code pass."""
     broken = Point(1, 2)
     del broken.x
     with pytest.raises(AttributeError):

@@ -160,7 +160,7 @@ PACK_OPTIONS = st.fixed_dictionaries(
 @RELAXED
 @given(OBJECTS)
 def test_same_bytes(o: Any) -> None:
-    """What both can pack has one form, and each reads what the other wrote."""
+    """Objects that both can pack have one form, and each reads what the other wrote."""
     packed = outcome(NATIVE.packb, o)
     assert packed == outcome(PURE.packb, o)
 

@@ -139,7 +139,7 @@ def test_default_that_drops_the_packer(msgpack: ModuleType) -> None:
 
 
 def test_a_failure_leaves_a_callers_buffer(msgpack: ModuleType) -> None:
-    """What does not pack as a whole is not in the bytearray at all."""
+    """An object that fails to pack leaves nothing in the bytearray."""
     buffer = bytearray(b"before")
     packer = msgpack.Packer(buffer=buffer)
     with pytest.raises(TypeError):
@@ -248,7 +248,7 @@ def test_hooks_that_drop_the_unpacker(msgpack: ModuleType, hook: str) -> None:
 
 
 def test_hooks_that_change_what_they_get(msgpack: ModuleType) -> None:
-    """What a hook was given is complete: it may do with it what it likes."""
+    """A hook gets complete objects: it may do with them what it likes."""
 
     def clear(o: Any) -> Any:
         o.clear()

@@ -269,7 +269,7 @@ def test_use_after_an_error(msgpack: ModuleType) -> None:
 
 
 def test_full_buffer(msgpack: ModuleType) -> None:
-    """What waits is bounded by max_buffer_size, and an object that never ends with it."""
+    """Waiting bytes are bounded by max_buffer_size, and an object that never ends with them."""
     stream = msgpack.Unpacker(max_buffer_size=100, max_bin_len=2**32)
     stream.feed(b"\xc6\x00\x01\x00\x00" + bytes(60))
     with pytest.raises(OutOfData):

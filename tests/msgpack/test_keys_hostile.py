@@ -58,7 +58,7 @@ def test_packing_does_not_count_the_levels_of_keys(msgpack: ModuleType) -> None:
 
 
 def test_the_limit_is_that_of_each_key(msgpack: ModuleType) -> None:
-    """What is behind a key, or in another key, does not count."""
+    """Containers behind a key, or in another key, do not count."""
     key = b"\x91" * DEEPEST + b"\x01"
     twice = b"\x82" + key + b"\x91" * 100 + b"\x02" + b"\x91" + key + b"\x02"
     with pytest.raises(StackError):
@@ -116,7 +116,7 @@ class Failing:
 
 @pytest.mark.parametrize("key", [b"\x90", b"\x80", b"\x91\x80", b"\xd4\x05a", b"\x91\xd4\x05a"], ids=bytes.hex)
 def test_a_key_without_a_hash_is_the_inputs_fault(msgpack: ModuleType, key: bytes) -> None:
-    """Whatever made the key, before its value is read."""
+    """The error comes before the value is read, whatever made the key."""
     with pytest.raises(TypeError, match="unhashable") as caught:
         msgpack.unpackb(b"\x92\x01\x81" + key + b"\xc1", strict_map_key=False, ext_hook=lambda code, data: Unhashable())
     assert caught.value.offset == 3  # type: ignore[attr-defined]

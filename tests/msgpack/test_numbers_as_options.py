@@ -47,7 +47,7 @@ def test_no_number(msgpack: ModuleType, value: Any, error: type[Exception]) -> N
 
 
 def test_what_has_an_index(msgpack: ModuleType) -> None:
-    """Whatever is an int to a list's index is one here."""
+    """Any object that can be a list's index is an int here."""
     for name in PACKING:
         assert msgpack.packb([1], **{name: Three()}) == b"\x91\x01"
     for name in set(UNPACKING) - {"timestamp"}:

@@ -44,7 +44,7 @@ def encode_with(handle: Callable[[UnicodeEncodeError], None]) -> str:
     "place", ["key", "value", "sorted key", "subclass", "list", "list in tuple", "subclass of list"]
 )
 def test_an_error_handler_takes_the_items_away(msgpack: ModuleType, place: str, again: bool) -> None:
-    """What the container held is freed, and where `again`, as many others are there."""
+    """Free what the container held, and where `again`, put as many others there."""
     for i in range(50):
         bad, other = f"k{i}\ud800", ["x" * 50, [i] * 10, 1.5 * i]
         container: Any
@@ -157,7 +157,7 @@ def test_too_many_arguments(msgpack: ModuleType) -> None:
 
 # --- unpacking ----------------------------------------------------------------------------------------------------
 
-# What comes after `msgpack` in a process of its own. A list or tuple of SIZE items is being filled while `meddle` runs.
+# Code for a process of its own with `msgpack`. A list or tuple of SIZE items is being filled while `meddle` runs.
 MEDDLE = """
 import codecs, gc
 SIZE = 2345
@@ -234,7 +234,7 @@ def test_unfinished_lists_are_not_found(msgpack: ModuleType, meddler: str) -> No
 @pytest.mark.skipif(not CPYTHON, reason="PyPy's lists are whole at any time")
 @pytest.mark.parametrize("options", ["", "use_list=False", "object_pairs_hook=list", "strict_map_key=False"])
 def test_unfinished_lists_between_pieces(msgpack: ModuleType, options: str) -> None:
-    """What an Unpacker holds of a message that is not complete is nobody's business either."""
+    """The part of a message that an Unpacker holds is hidden, too."""
     code = f"""{MEDDLE}
 data = b"\\x91" * 40 + packed(b"\\x92\\x01\\x80")
 u = msgpack.Unpacker({options})
@@ -340,7 +340,7 @@ def test_a_cycle_through_a_message_that_is_not_complete(msgpack: ModuleType) -> 
 
 
 class DiesLoudly:
-    """What a key and a value of the same message are; its finalizer drops and makes objects."""
+    """A key and a value of the same message, whose finalizer drops and makes objects."""
 
     def __init__(self, code: int, data: bytes) -> None:
         self.data = data

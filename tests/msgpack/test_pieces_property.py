@@ -167,7 +167,7 @@ piece_sizes = st.lists(st.sampled_from(SIZES) | st.integers(1, 60), min_size=1, 
 @example([[[]] * 20, {"a": [1, 2, {"b": b"c"}]}], [1])
 @example([["é" * 3000, "x" * 5000, list(range(3000))], 1, ["y"] * 3000], [7])
 def test_messages_in_pieces(messages: list[Any], sizes: list[int]) -> None:
-    """What was packed comes out as it went in, however it is cut, and in the same call."""
+    """Objects come out as they were packed, however the message is cut, and in the same call."""
     pair = Pair()
     found = []
     for piece in split(packed(messages), sizes):

@@ -149,7 +149,7 @@ def test_out_of_data(msgpack: ModuleType, data: bytes, offset: int, told: int) -
 
 
 def test_methods_do_not_mix_within_an_object(msgpack: ModuleType) -> None:
-    """What began an object has to finish it; iteration and unpack() are one."""
+    """The method that began an object has to finish it; iteration and unpack() are one."""
     unpacker = msgpack.Unpacker()
     unpacker.feed(b"\x92\x01")
     with pytest.raises(StopIteration):
@@ -622,7 +622,7 @@ def test_random_cuts(msgpack: ModuleType) -> None:
 
 
 def test_skip_counts_nothing(msgpack: ModuleType) -> None:
-    """What is skipped builds nothing, so no limit on what is built applies to it."""
+    """Skipping builds nothing, so no limit on what is built applies."""
     unpacker = msgpack.Unpacker(max_total_items=0, max_total_bytes=0)
     unpacker.feed(b"\x92\xa1a\xc0\xc0")
     unpacker.skip()

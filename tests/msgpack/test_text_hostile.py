@@ -86,7 +86,7 @@ def test_refused(msgpack: ModuleType, bad: bytes, padding: int) -> None:
 @pytest.mark.parametrize("padding", PADDING)
 @pytest.mark.parametrize("good", ["\ud7ff", "\ue000", "\U0010ffff", "\x00", "é" * 40, "\u0800\U00010000"])
 def test_the_neighbours_are_text(msgpack: ModuleType, good: str, padding: int) -> None:
-    """What is next to the forbidden is allowed, and comes back."""
+    """Text next to the forbidden is allowed, and comes back."""
     obj = [*([1] * padding), good, {good: good, good * 30: good * 30}]
     packed = msgpack.packb(obj)
     assert msgpack.unpackb(packed) == obj

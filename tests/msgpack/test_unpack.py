@@ -502,7 +502,7 @@ def test_wrong_bytes(msgpack: ModuleType, options: dict[str, Any]) -> None:
 
 
 def test_extra_data(msgpack: ModuleType) -> None:
-    """What follows the object is an error that holds both, and their border."""
+    """Bytes behind the object are an error that holds both, and their border."""
     with pytest.raises(msgpack.ExtraData, match=r"unpack\(b\) received extra data") as info:
         msgpack.unpackb(bytearray(b"\x91\x01\x02\x03"))
     assert info.value.unpacked == [1]

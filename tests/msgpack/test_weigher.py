@@ -84,7 +84,7 @@ def test_the_value_that_is_too_much_is_named(msgpack: ModuleType) -> None:
 
 
 def test_it_ends_with_the_message_and_where_unpacking_does(msgpack: ModuleType) -> None:
-    """What comes after is not made, and a header is believed no more than the bytes behind it allow."""
+    """Nothing behind that value is made, and a header is believed no more than the bytes behind it allow."""
     assert weight(msgpack, b"\x91\x01" + b"\x90" * 1000) == 72
     assert weight(msgpack, b"\x93\x90\xc1\x90\x90") == 64 + 24 + 64
     assert weight(msgpack, b"\xdd\xff\xff\xff\xff\x01\x01") == 64 + 16

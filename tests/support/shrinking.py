@@ -18,7 +18,7 @@ SEED = 0 if os.environ.get("CI") else random.SystemRandom().getrandbits(32)
 
 
 class Case(NamedTuple):
-    """What one run does: `content` in parts, named `options`, and `operations` one after the other."""
+    """One run: `content` in parts, named `options`, and `operations` one after the other."""
 
     content: tuple[Any, ...]
     options: dict[str, Any]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pure Zstandard codec is tested against: libzstd, and the codec's other form of its hot loops."""
+"""The oracles of the pure Zstandard codec: libzstd, and the codec's other form of its hot loops."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def other_form() -> ModuleType:
     """
     Import purepy.zstd once more with the hot loops of the other kind of interpreter.
 
-    What a JIT runs on PyPy then runs on CPython too, and the other way round: slowly, but all tests reach both.
+    The loops for PyPy's JIT then run on CPython too, and the other way round: slowly, but all tests reach both.
     """
     saved = {name: module for name, module in sys.modules.items() if _is_codec(name)}
     shared = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a short program pays, in a process of its own: the import, the first message, then call after call.
+"""The cost of a short program, in a process of its own: the import, the first message, then call after call.
 
 Reads from standard input a JSON object: imports (a statement), there and back (expressions of a function), argument (an
 expression), calls and patience (when to stop). The answer: seconds of the import, of the import and the first round
