@@ -279,7 +279,8 @@ def test_reference_counts(zstd: ModuleType) -> None:
         gc.collect()
         growth.append(sys.getallocatedblocks() - blocks)
     after = [sys.getrefcount(thing) for thing in (kind, "\n", None, True)]
-    assert all(abs(count - earlier) < 20 for count, earlier in zip(after, before))
+    # one reference too many or too few shows 160 times or more; what the interpreter caches shows less often
+    assert all(abs(count - earlier) < 100 for count, earlier in zip(after, before))
     assert min(growth) < 20, growth  # the interpreter's free lists grow for some time; a leak does all the time
     assert len(set(things)) == 1
 
