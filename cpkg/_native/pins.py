@@ -22,7 +22,7 @@ _numbers = itertools.count()
 
 
 class Pin(int):
-    """What holds one C object; an int, because the collector knows nothing of those."""
+    """Holder of one C object; an int, because the collector knows nothing of those."""
 
     __slots__ = ()
 

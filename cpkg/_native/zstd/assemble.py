@@ -19,7 +19,7 @@ from purepy.zstd.common import file, parameters, stream_functions, zdict
 
 class Builtins(NamedTuple):
     """
-    What C adds to a backend on CPython, where a cffi call costs more than what a short message takes.
+    Names that C adds to a backend on CPython, where a cffi call costs more than what a short message takes.
 
     `line_buffer` and `make_text_reader` are None where there is no GIL.
     """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What gathers small writes for the compressor in the compiled backend on CPython.
+Writer that gathers small writes for the compressor in the compiled backend on CPython.
 
 Writing a line is one call into C there (ffi_build/zstd/write_buffer.c): a copy into memory that has room for it. This
 module is the rest, once per 128 KiB or per flush.

@@ -63,7 +63,7 @@ class _Work:
 
 class _Kept(threading.local):
     """
-    What a thread keeps for its next call.
+    Contexts and memory that a thread keeps for its next call.
 
     Contexts are in lists: what a signal handler cannot come between is taking one out of a list.
     """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What lines of text are read from in the compiled backend on CPython.
+Readers of lines of text in the compiled backend on CPython.
 
 Reading a line is one call into C there (ffi_build/zstd/lines.c): it is found in the memory that was decompressed into
 and copied into its str. This module is the rest, once per 128 KiB or for what else a file does.
@@ -61,7 +61,7 @@ else:
 
 class LineReader(_Base):
     """
-    What an io.BufferedReader is over `raw`, as far as a ZstdFile under a text file uses one.
+    Reader that stands in for an io.BufferedReader over `raw`, as far as a ZstdFile under a text file uses one.
 
     Each method of the type in C, which comes after it among the bases, is one step for all threads; the lock is for
     what takes several, and for `raw`.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What gathers small writes for the compressor, in place of an io.BufferedWriter.
+Writers that gather small writes for the compressor, in place of an io.BufferedWriter.
 
 An io.BufferedWriter takes a lock and parses arguments in C for each line on CPython, and copies byte by byte on PyPy.
 `BufferedWriterBase` is what replaces one, but for where the bytes wait: in memory that C code fills (the compiled
@@ -21,7 +21,7 @@ from purepy.zstd.common.locks import Exclusive, refuse_second_init
 _TELLS_OF_CLOSING = sys.version_info >= (3, 13) or sys.flags.dev_mode
 
 LONG_PART = 8
-"""What fills this part of a BuilderWriter by itself goes to `raw` at once: two copies would cost more than a call."""
+"""Data that fills this part of a BuilderWriter goes to `raw` at once: two copies would cost more than a call."""
 
 
 def is_closed_from_above(raw: Any) -> bool:
@@ -38,7 +38,7 @@ class PlainWriter(io.BufferedWriter):
 
 
 class Serial(Exclusive):
-    """What buffers for `raw` and does one thing at a time: threads wait, coming back from inside is an error."""
+    """Base of buffers for `raw` that do one thing at a time: threads wait, coming back from inside is an error."""
 
     __slots__ = ()
 
@@ -53,7 +53,7 @@ class Serial(Exclusive):
 
 
 class SerialMemory(Serial):
-    """What does so over `size` bytes of memory for a type in C, which comes after it among the bases."""
+    """A Serial over `size` bytes of memory for a type in C, which comes after it among the bases."""
 
     __slots__ = ()
 
@@ -69,7 +69,7 @@ class SerialMemory(Serial):
 
 class BufferedWriterBase(Serial):
     """
-    What an io.BufferedWriter is over `raw`, as far as a ZstdFile uses one.
+    Base of writers that stand in for an io.BufferedWriter over `raw`, as far as a ZstdFile uses one.
 
     It behaves as an io.BufferedWriter does: a failed write takes nothing of its data and loses nothing that was
     taken before, threads wait for each other, and coming back from inside `raw` is a RuntimeError.

@@ -205,7 +205,7 @@ class WriteFile(io.FileIO):
 
 class CompressWriter(Exclusive, io.RawIOBase):
     """
-    What is written to a file, compressed on the way, as a raw stream for what gathers small writes.
+    Raw stream that compresses what is written to a file, under a writer that gathers small writes.
 
     One thread at a time does something. It has no finalizer: what is on top closes it. Were it closed by itself in a
     cycle of garbage, the frame would end without what that holds and be taken for whole.

@@ -41,7 +41,7 @@ from purepy.zstd_format import BLOCK_HEADER_SIZE, CHECKSUM_SIZE, COMPRESSED, HEA
 
 
 class Settings:
-    """What the arguments `zstd_dict` and `options` of a decompressor come to."""
+    """The checked arguments `zstd_dict` and `options` of a decompressor."""
 
     __slots__ = ("dictionary", "magicless", "window_size_max")
 

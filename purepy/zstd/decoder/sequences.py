@@ -7,7 +7,8 @@ A sequence is: copy some literals, then a match from `offset` bytes back.
 
 There are two forms of the hot loops. For a JIT one loop decodes all sequences of a block to lists and a second one
 executes them, both with plain integers and word-wide copies: one loop with every branch of both would compile to
-many more and longer traces. An interpreter does both in one loop, with appends of slices.
+many more and longer traces. An interpreter does both in one loop, with appends of slices: `_interpret` mirrors
+`_decode` (values, repeat offsets, next states) and then `_execute` (literals, match).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ PREDEFINED, RLE, FSE, REPEAT = range(4)
 
 
 class Field:
-    """What the format fixes for one of the three fields of a sequence."""
+    """Rules of the format for one of the three fields of a sequence."""
 
     __slots__ = ("codes", "max_log", "max_symbol", "name", "predefined")
 

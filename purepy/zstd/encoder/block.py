@@ -18,7 +18,7 @@ MIN_COMPRESSIBLE = 8
 
 class BlockState(NamedTuple):
     """
-    What a compressed block may refer to: the tables and the offsets of those before it, or of a dictionary.
+    State that a compressed block may refer to: the tables and the offsets of those before it, or of a dictionary.
 
     A block that ends up raw or RLE leaves it as it was, as it does in the decoder.
     """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a compression level means: the parameters of the match finder.
+Compression levels: the parameters of the match finder.
 
 The table follows libzstd's for large inputs (`ZSTD_defaultCParameters` in clevels.h): window, table sizes, search
 depth and shortest match grow with the level, and so does the strategy.
@@ -36,7 +36,7 @@ MAX_HISTORY = 1 << 30
 
 
 class LongDistanceParameters(NamedTuple):
-    """What `CompressionParameter` has as `ldm_*`."""
+    """The parameters that `CompressionParameter` has as `ldm_*`."""
 
     hash_log: int
     min_match: int

@@ -54,7 +54,7 @@ def bounds(key: int, is_compress: bool) -> tuple[int, int]:
 
 
 class EncoderOptions:
-    """What `level` and `options` ask for; parameters of the match finder that are 0 follow the level."""
+    """Settings that `level` and `options` ask for; parameters of the match finder that are 0 follow the level."""
 
     __slots__ = ("checksum", "content_size", "dict_id", "level", "long_distance", "magicless", "overrides")
 

@@ -63,7 +63,7 @@ class SequenceTables(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """How one of a sequence's three numbers is coded: the mode, its table, and what the section says of it."""
+    """The coding of one of a sequence's three numbers: the mode, its table, and what the section says of it."""
 
     mode: int
     table: EncodingTable
@@ -73,7 +73,7 @@ class Choice(NamedTuple):
 
 class Sequences:
     """
-    What a match finder found in one block: of each sequence the literals before it, its match and the offset.
+    Finds of a match finder in one block: of each sequence the literals before it, its match and the offset.
 
     Three flat lists of integers, because that is what a tracing JIT keeps unboxed. `literals` holds the literals of
     all sequences and those after the last one.

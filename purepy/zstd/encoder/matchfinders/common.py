@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all match finders share: hashing, counting and the form that they have."""
+"""
+Parts that all match finders share: hashing, counting and the form that they have.
+
+The loops of fast.py, dfast.py and chain.py repeat each other where they find and record a match, because a call there
+would cost more than the rest: a change to one of these parts belongs into all three.
+"""
 
 from __future__ import annotations
 
