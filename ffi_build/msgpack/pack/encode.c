@@ -3,10 +3,10 @@
  * Objects to bytes.
  *
  * Exact types are told apart by pointer, the frequent ones first and inline in the loops over lists and dicts; all
- * that may run Python code (subclasses, conversions, `default`) is in pack_other(), out of the way. A container is
+ * that may run Python code (subclasses, conversions, `default`) is in encode_other(), out of the way. A container is
  * owned while it is walked and its size compared after each item, since such code may change it: the header that was
  * written first must stay true. An item that the container may lose meanwhile is owned by whoever runs that code
- * (pack_str, pack_big_int, pack_value for the rest).
+ * (encode_str, encode_big_int, encode_value for the rest).
  *
  * max_total_bytes is checked where the output grows, and before whatever else may fail or run Python code, so that no
  * later error or call comes first.
@@ -37,7 +37,7 @@ typedef struct {
        max_total_bytes, from the first one, since its check is there. */
     Py_ssize_t check_depth;
     uintptr_t stack_floor;
-} pack_context;
+} encoder;
 
 /* Levels that every stack has room for: they take up to 700 bytes each. */
 #define DEPTH_UNCHECKED 64
@@ -46,10 +46,10 @@ typedef struct {
 #define MAY_CONVERT 1
 #define MAY_DEFAULT 2
 
-static unsigned char *pack_value(pack_context *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage);
+static unsigned char *encode_value(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage);
 
 /* Whether the message is within max_total_bytes so far; false with LimitError. */
-static ALWAYS_INLINE bool within_limit(const pack_context *c, const unsigned char *p)
+static ALWAYS_INLINE bool within_limit(const encoder *c, const unsigned char *p)
 {
     return writer_check_limit(&c->w, (size_t)(p - c->w.start)) == 0;
 }
@@ -62,20 +62,20 @@ static ALWAYS_INLINE bool within_limit(const pack_context *c, const unsigned cha
     } while (0)
 
 /* The bits of purepy.msgpack.conversions. */
-static int pack_conversions(const pack_options *o)
+static int encode_conversions(const pack_options *o)
 {
     return (o->dataclass ? 1 : 0) | (o->date ? 2 : 0) | (o->uuid ? 4 : 0) | (o->enum_ ? 8 : 0) | (o->decimal ? 16 : 0) |
            (o->numpy ? 32 : 0);
 }
 
-static ALWAYS_INLINE unsigned char *pack_start(pack_context *c, const pack_options *options)
+static ALWAYS_INLINE unsigned char *encode_start(encoder *c, const pack_options *options)
 {
     c->options = options;
     c->items = 0;
     c->max_items = options->max_total_items < 0 ? UINT64_MAX : (uint64_t)options->max_total_items;
     c->plain_str = options->use_bin_type && !options->unicode_errors;
     c->plain_float = !options->use_single_float;
-    c->conversions = pack_conversions(options);
+    c->conversions = encode_conversions(options);
     c->check_depth = options->max_depth > DEPTH_UNCHECKED ? options->max_depth - DEPTH_UNCHECKED : 0;
     if (UNLIKELY(options->max_total_bytes >= 0))
         c->check_depth = options->max_depth;
@@ -84,7 +84,7 @@ static ALWAYS_INLINE unsigned char *pack_start(pack_context *c, const pack_optio
 }
 
 /* Count n more values of the message, which the header declares that ends at p. */
-static ALWAYS_INLINE int pack_count(pack_context *c, const unsigned char *p, uint64_t n)
+static ALWAYS_INLINE int encode_count(encoder *c, const unsigned char *p, uint64_t n)
 {
     c->items += n;
     if (LIKELY(c->items <= c->max_items))
@@ -102,7 +102,7 @@ static ALWAYS_INLINE unsigned char *write_integer(unsigned char *p, uint64_t mag
     return negative ? write_int64(p, (int64_t)(0 - magnitude)) : write_uint64(p, magnitude);
 }
 
-static NEVER_INLINE unsigned char *pack_payload(pack_context *c, unsigned char *p, const char *data, size_t n)
+static NEVER_INLINE unsigned char *encode_payload(encoder *c, unsigned char *p, const char *data, size_t n)
 {
     RESERVE(n);
     if (n)
@@ -116,7 +116,7 @@ static unsigned char *too_large(const char *what)
     return NULL;
 }
 
-static unsigned char *pack_str_bytes(pack_context *c, unsigned char *p, const char *data, Py_ssize_t n)
+static unsigned char *encode_str_bytes(encoder *c, unsigned char *p, const char *data, Py_ssize_t n)
 {
     if ((size_t)n > PACK_LENGTH_MAX)
         return too_large("unicode string");
@@ -126,7 +126,7 @@ static unsigned char *pack_str_bytes(pack_context *c, unsigned char *p, const ch
     return p + n;
 }
 
-static unsigned char *pack_bin(pack_context *c, unsigned char *p, const char *data, Py_ssize_t n, const char *what)
+static unsigned char *encode_bin(encoder *c, unsigned char *p, const char *data, Py_ssize_t n, const char *what)
 {
     if ((size_t)n > PACK_LENGTH_MAX)
         return too_large(what);
@@ -137,7 +137,7 @@ static unsigned char *pack_bin(pack_context *c, unsigned char *p, const char *da
     return p + n;
 }
 
-static unsigned char *pack_ext(pack_context *c, unsigned char *p, int code, const char *data, Py_ssize_t n)
+static unsigned char *encode_ext(encoder *c, unsigned char *p, int code, const char *data, Py_ssize_t n)
 {
     if ((size_t)n > PACK_LENGTH_MAX)
         return too_large("EXT data");
@@ -149,7 +149,7 @@ static unsigned char *pack_ext(pack_context *c, unsigned char *p, int code, cons
 }
 
 /* Any str: its UTF-8 is taken from the cache in the object, made there at the first time. */
-static NEVER_INLINE unsigned char *pack_str(pack_context *c, unsigned char *p, PyObject *o)
+static NEVER_INLINE unsigned char *encode_str(encoder *c, unsigned char *p, PyObject *o)
 {
     Py_ssize_t n;
     if (!within_limit(c, p))
@@ -160,21 +160,21 @@ static NEVER_INLINE unsigned char *pack_str(pack_context *c, unsigned char *p, P
         Py_DECREF(o);
         if (!encoded)
             return NULL;
-        p = pack_str_bytes(c, p, PyBytes_AS_STRING(encoded), PyBytes_GET_SIZE(encoded));
+        p = encode_str_bytes(c, p, PyBytes_AS_STRING(encoded), PyBytes_GET_SIZE(encoded));
         Py_DECREF(encoded);
         return p;
     }
     const char *data = PyUnicode_AsUTF8AndSize(o, &n);
-    return data ? pack_str_bytes(c, p, data, n) : NULL;
+    return data ? encode_str_bytes(c, p, data, n) : NULL;
 }
 
 /* A str of the exact type. */
-static ALWAYS_INLINE unsigned char *pack_exact_str(pack_context *c, unsigned char *p, PyObject *o)
+static ALWAYS_INLINE unsigned char *encode_exact_str(encoder *c, unsigned char *p, PyObject *o)
 {
     const unsigned char *data;
     size_t n;
     if (UNLIKELY(!c->plain_str))
-        return pack_str(c, p, o);
+        return encode_str(c, p, o);
     if (LIKELY(PyUnicode_IS_COMPACT_ASCII(o))) {
         data = (const unsigned char *)((PyASCIIObject *)o + 1);
         n = (size_t)((PyASCIIObject *)o)->length;
@@ -186,7 +186,7 @@ static ALWAYS_INLINE unsigned char *pack_exact_str(pack_context *c, unsigned cha
     }
 #endif
     else
-        return pack_str(c, p, o);
+        return encode_str(c, p, o);
     if (LIKELY(n < 32)) {
         RESERVE(32);
         *p++ = (unsigned char)(0xa0 | n);
@@ -201,24 +201,24 @@ static ALWAYS_INLINE unsigned char *pack_exact_str(pack_context *c, unsigned cha
     return p + n;
 }
 
-static unsigned char *pack_timestamp(pack_context *c, unsigned char *p, int64_t seconds, uint32_t nanoseconds)
+static unsigned char *encode_timestamp(encoder *c, unsigned char *p, int64_t seconds, uint32_t nanoseconds)
 {
     unsigned char payload[12];
     if ((uint64_t)seconds >> 34 == 0) {
         uint64_t both = (uint64_t)nanoseconds << 34 | (uint64_t)seconds;
         if (both <= UINT32_MAX) {
             _msgpack_store32(payload, (uint32_t)both);
-            return pack_ext(c, p, -1, (const char *)payload, 4);
+            return encode_ext(c, p, -1, (const char *)payload, 4);
         }
         _msgpack_store64(payload, both);
-        return pack_ext(c, p, -1, (const char *)payload, 8);
+        return encode_ext(c, p, -1, (const char *)payload, 8);
     }
     _msgpack_store32(payload, nanoseconds);
     _msgpack_store64(payload + 4, (uint64_t)seconds);
-    return pack_ext(c, p, -1, (const char *)payload, 12);
+    return encode_ext(c, p, -1, (const char *)payload, 12);
 }
 
-static NEVER_INLINE bool depth_left(pack_context *c, const unsigned char *p, Py_ssize_t depth)
+static NEVER_INLINE bool depth_left(encoder *c, const unsigned char *p, Py_ssize_t depth)
 {
     if (!within_limit(c, p))
         return false;
@@ -233,12 +233,12 @@ static NEVER_INLINE bool depth_left(pack_context *c, const unsigned char *p, Py_
 }
 
 /* To be asked before a container is entered; false with an exception set. */
-static ALWAYS_INLINE bool may_nest(pack_context *c, const unsigned char *p, Py_ssize_t depth)
+static ALWAYS_INLINE bool may_nest(encoder *c, const unsigned char *p, Py_ssize_t depth)
 {
     return LIKELY(depth > c->check_depth) || depth_left(c, p, depth);
 }
 
-static NEVER_INLINE unsigned char *size_changed(const pack_context *c, const unsigned char *p, const char *what)
+static NEVER_INLINE unsigned char *size_changed(const encoder *c, const unsigned char *p, const char *what)
 {
     if (within_limit(c, p))
         PyErr_Format(PyExc_RuntimeError, "%s changed size during packing", what);
@@ -246,11 +246,11 @@ static NEVER_INLINE unsigned char *size_changed(const pack_context *c, const uns
 }
 
 /* One item of a list or dict: the leaves inline, the rest by call. */
-static ALWAYS_INLINE unsigned char *pack_item(pack_context *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
+static ALWAYS_INLINE unsigned char *encode_item(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     PyTypeObject *type = Py_TYPE(o);
     if (type == &PyUnicode_Type)
-        return pack_exact_str(c, p, o);
+        return encode_exact_str(c, p, o);
     if (type == &PyLong_Type) {
         uint64_t magnitude;
         bool negative;
@@ -263,33 +263,33 @@ static ALWAYS_INLINE unsigned char *pack_item(pack_context *c, unsigned char *p,
         RESERVE(HEADER_MAX);
         return write_double(p, PyFloat_AS_DOUBLE(o));
     }
-    return pack_value(c, p, o, depth, MAY_CONVERT | MAY_DEFAULT);
+    return encode_value(c, p, o, depth, MAY_CONVERT | MAY_DEFAULT);
 }
 
-static unsigned char *pack_owned_item(pack_context *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
+static unsigned char *encode_owned_item(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     Py_INCREF(o);
-    p = pack_item(c, p, o, depth);
+    p = encode_item(c, p, o, depth);
     Py_DECREF(o);
     return p;
 }
 
 /* The items of an exact list or tuple, or of a subclass that iterates as they do; `depth` is what its items may use. */
-static ALWAYS_INLINE unsigned char *pack_items(pack_context *c, unsigned char *p, PyObject *o, Py_ssize_t depth,
-                                               bool is_list)
+static ALWAYS_INLINE unsigned char *encode_items(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth,
+                                                 bool is_list)
 {
     Py_ssize_t n = Py_SIZE(o);
     if (UNLIKELY((size_t)n > PACK_LENGTH_MAX))
         return too_large("list");
     RESERVE(HEADER_MAX);
     p = write_array(p, (size_t)n);
-    if (UNLIKELY(pack_count(c, p, (uint64_t)n) < 0))
+    if (UNLIKELY(encode_count(c, p, (uint64_t)n) < 0))
         return NULL;
     for (Py_ssize_t i = 0; i < n; i++) {
         if (is_list && UNLIKELY(PyList_GET_SIZE(o) != n))
             return size_changed(c, p, "list");
         PyObject *item = is_list ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i);
-        p = OWN_ITEMS ? pack_owned_item(c, p, item, depth) : pack_item(c, p, item, depth);
+        p = OWN_ITEMS ? encode_owned_item(c, p, item, depth) : encode_item(c, p, item, depth);
         if (UNLIKELY(!p))
             return NULL;
     }
@@ -298,7 +298,7 @@ static ALWAYS_INLINE unsigned char *pack_items(pack_context *c, unsigned char *p
     return p;
 }
 
-static ALWAYS_INLINE unsigned char *pack_pairs_of_dict(pack_context *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
+static ALWAYS_INLINE unsigned char *encode_pairs_of_dict(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     Py_ssize_t n = PyDict_GET_SIZE(o), position = 0, count = 0;
     PyObject *key, *value;
@@ -306,22 +306,22 @@ static ALWAYS_INLINE unsigned char *pack_pairs_of_dict(pack_context *c, unsigned
         return too_large("dict");
     RESERVE(HEADER_MAX);
     p = write_map(p, (size_t)n);
-    if (UNLIKELY(pack_count(c, p, 2 * (uint64_t)n) < 0))
+    if (UNLIKELY(encode_count(c, p, 2 * (uint64_t)n) < 0))
         return NULL;
     while (PyDict_Next(o, &position, &key, &value)) {
         if (UNLIKELY(count == n))
             return size_changed(c, p, "dictionary");
         if (!OWN_ITEMS && LIKELY(Py_TYPE(key) == &PyUnicode_Type) && LIKELY(c->plain_str)) {
-            if (UNLIKELY(!(p = pack_exact_str(c, p, key)) || !(p = pack_item(c, p, value, depth))))
+            if (UNLIKELY(!(p = encode_exact_str(c, p, key)) || !(p = encode_item(c, p, value, depth))))
                 return NULL;
         }
         else {
             /* packing the key may run code that takes the pair out of the dict */
             Py_INCREF(key);
             Py_INCREF(value);
-            p = pack_item(c, p, key, depth);
+            p = encode_item(c, p, key, depth);
             if (p)
-                p = pack_item(c, p, value, depth);
+                p = encode_item(c, p, value, depth);
             Py_DECREF(key);
             Py_DECREF(value);
             if (!p)
@@ -362,7 +362,7 @@ static int packed_pair_compare(const void *left, const void *right)
 }
 
 /* Pairs from a sequence of (key, value) tuples or two-item sequences: dict subclasses, pack_map_pairs, sorted maps. */
-static unsigned char *pack_pairs(pack_context *c, unsigned char *p, PyObject *pairs, Py_ssize_t n, Py_ssize_t depth)
+static unsigned char *encode_pairs(encoder *c, unsigned char *p, PyObject *pairs, Py_ssize_t n, Py_ssize_t depth)
 {
     const bool sorted = c->options->sort_keys;
     packed_pair *order = NULL;
@@ -373,7 +373,7 @@ static unsigned char *pack_pairs(pack_context *c, unsigned char *p, PyObject *pa
         return too_large("map");
     RESERVE(HEADER_MAX);
     p = write_map(p, (size_t)n);
-    if (pack_count(c, p, 2 * (uint64_t)n) < 0)
+    if (encode_count(c, p, 2 * (uint64_t)n) < 0)
         return NULL;
     if (sorted && n > 1) {
         order = PyMem_Malloc((size_t)n * sizeof *order);
@@ -401,10 +401,10 @@ static unsigned char *pack_pairs(pack_context *c, unsigned char *p, PyObject *pa
             goto done;
         }
         size_t start = (size_t)(p - c->w.start) - first;
-        p = pack_item(c, p, PyTuple_GET_ITEM(two, 0), depth);
+        p = encode_item(c, p, PyTuple_GET_ITEM(two, 0), depth);
         if (p) {
             size_t value_start = (size_t)(p - c->w.start) - first;
-            p = pack_item(c, p, PyTuple_GET_ITEM(two, 1), depth);
+            p = encode_item(c, p, PyTuple_GET_ITEM(two, 1), depth);
             if (p && order)
                 order[i] = (packed_pair){start, value_start - start, (size_t)(p - c->w.start) - first - start, NULL};
         }
@@ -438,13 +438,13 @@ done:
 }
 
 /* A mapping by its items(): what a subclass overrides counts. */
-static NEVER_INLINE unsigned char *pack_mapping(pack_context *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
+static NEVER_INLINE unsigned char *encode_mapping(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     PyObject *items = PyMapping_Items(o);
     if (!items)
         return NULL;
     Py_ssize_t n = PyList_GET_SIZE(items);
-    p = pack_pairs(c, p, items, n, depth);
+    p = encode_pairs(c, p, items, n, depth);
     Py_DECREF(items);
     if (p) {
         Py_ssize_t now = PyObject_Size(o);
@@ -455,17 +455,17 @@ static NEVER_INLINE unsigned char *pack_mapping(pack_context *c, unsigned char *
 }
 
 /* A list or tuple subclass with an iterator of its own. */
-static NEVER_INLINE unsigned char *pack_iterated(pack_context *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
+static NEVER_INLINE unsigned char *encode_iterated(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     PyObject *items = PySequence_List(o);
     if (!items)
         return NULL;
-    p = pack_items(c, p, items, depth, true);
+    p = encode_items(c, p, items, depth, true);
     Py_DECREF(items);
     return p;
 }
 
-static unsigned char *pack_float32(pack_context *c, unsigned char *p, double value)
+static unsigned char *encode_float32(encoder *c, unsigned char *p, double value)
 {
     float narrow = (float)value;
     if (Py_IS_INFINITY(narrow) && !Py_IS_INFINITY(value)) {
@@ -477,7 +477,7 @@ static unsigned char *pack_float32(pack_context *c, unsigned char *p, double val
     return write_float(p, narrow);
 }
 
-static unsigned char *pack_ext_type(pack_context *c, unsigned char *p, PyObject *o)
+static unsigned char *encode_ext_type(encoder *c, unsigned char *p, PyObject *o)
 {
     long code = -129;
     PyObject *data = NULL;
@@ -495,10 +495,10 @@ static unsigned char *pack_ext_type(pack_context *c, unsigned char *p, PyObject 
         PyErr_SetString(PyExc_TypeError, "data must be bytes");
         return NULL;
     }
-    return pack_ext(c, p, (int)code, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data));
+    return encode_ext(c, p, (int)code, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data));
 }
 
-static unsigned char *pack_timestamp_object(pack_context *c, unsigned char *p, PyObject *o)
+static unsigned char *encode_timestamp_object(encoder *c, unsigned char *p, PyObject *o)
 {
     PyObject *seconds = slot_get(o, S.timestamp_seconds), *nanoseconds = slot_get(o, S.timestamp_nanoseconds);
     if (!seconds || !nanoseconds || !PyLong_Check(seconds) || !PyLong_Check(nanoseconds)) {
@@ -518,20 +518,20 @@ static unsigned char *pack_timestamp_object(pack_context *c, unsigned char *p, P
         PyErr_SetString(PyExc_ValueError, "nanoseconds must be a non-negative integer not greater than 999999999.");
         return NULL;
     }
-    return pack_timestamp(c, p, s, (uint32_t)ns);
+    return encode_timestamp(c, p, s, (uint32_t)ns);
 }
 
-static unsigned char *pack_raw_object(pack_context *c, unsigned char *p, PyObject *o)
+static unsigned char *encode_raw_object(encoder *c, unsigned char *p, PyObject *o)
 {
     PyObject *data = slot_get(o, S.raw_data);
     if (!data || !PyBytes_Check(data)) {
         PyErr_SetString(PyExc_TypeError, "the data of a Raw must be bytes");
         return NULL;
     }
-    return pack_payload(c, p, PyBytes_AS_STRING(data), (size_t)PyBytes_GET_SIZE(data));
+    return encode_payload(c, p, PyBytes_AS_STRING(data), (size_t)PyBytes_GET_SIZE(data));
 }
 
-static unsigned char *pack_datetime(pack_context *c, unsigned char *p, PyObject *o)
+static unsigned char *encode_datetime(encoder *c, unsigned char *p, PyObject *o)
 {
     PyObject *delta = PyNumber_Subtract(o, S.epoch);
     if (!delta)
@@ -544,7 +544,7 @@ static unsigned char *pack_datetime(pack_context *c, unsigned char *p, PyObject 
     int64_t seconds = (int64_t)PyDateTime_DELTA_GET_DAYS(delta) * 86400 + PyDateTime_DELTA_GET_SECONDS(delta);
     uint32_t nanoseconds = (uint32_t)PyDateTime_DELTA_GET_MICROSECONDS(delta) * 1000;
     Py_DECREF(delta);
-    return pack_timestamp(c, p, seconds, nanoseconds);
+    return encode_timestamp(c, p, seconds, nanoseconds);
 }
 
 static bool datetime_is_aware(PyObject *o)
@@ -553,7 +553,7 @@ static bool datetime_is_aware(PyObject *o)
 }
 
 /* convert(), then default(), then the error; `o` is none of the types that have a form of their own. */
-static unsigned char *pack_foreign(pack_context *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
+static unsigned char *encode_foreign(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
     if (c->conversions && stage & MAY_CONVERT) {
         PyObject *flags = PyLong_FromLong(c->conversions);
@@ -562,7 +562,7 @@ static unsigned char *pack_foreign(pack_context *c, unsigned char *p, PyObject *
         if (!converted)
             return NULL;
         if (converted != S.NOT_CONVERTED) {
-            p = pack_value(c, p, converted, depth, stage & ~MAY_CONVERT);
+            p = encode_value(c, p, converted, depth, stage & ~MAY_CONVERT);
             Py_DECREF(converted);
             return p;
         }
@@ -572,7 +572,7 @@ static unsigned char *pack_foreign(pack_context *c, unsigned char *p, PyObject *
         PyObject *replaced = PyObject_CallFunctionObjArgs(c->options->default_, o, NULL);
         if (!replaced)
             return NULL;
-        p = pack_value(c, p, replaced, depth, MAY_CONVERT);
+        p = encode_value(c, p, replaced, depth, MAY_CONVERT);
         Py_DECREF(replaced);
         return p;
     }
@@ -583,13 +583,13 @@ static unsigned char *pack_foreign(pack_context *c, unsigned char *p, PyObject *
     return NULL;
 }
 
-static unsigned char *pack_big_int(pack_context *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
+static unsigned char *encode_big_int(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
     if (!within_limit(c, p))
         return NULL;
     if (c->options->default_ && stage & MAY_DEFAULT) {
         Py_INCREF(o); /* `default` may take it out of its container */
-        p = pack_foreign(c, p, o, depth, MAY_DEFAULT);
+        p = encode_foreign(c, p, o, depth, MAY_DEFAULT);
         Py_DECREF(o);
         return p;
     }
@@ -598,8 +598,7 @@ static unsigned char *pack_big_int(pack_context *c, unsigned char *p, PyObject *
 }
 
 /* What is not exactly None, bool, int, float, str, bytes, list, dict or (without strict_types) tuple. */
-static NEVER_INLINE unsigned char *pack_other(pack_context *c, unsigned char *p, PyObject *o, Py_ssize_t depth,
-                                              int stage)
+static NEVER_INLINE unsigned char *encode_other(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
     const bool strict = c->options->strict_types;
     PyTypeObject *type = Py_TYPE(o);
@@ -609,7 +608,7 @@ static NEVER_INLINE unsigned char *pack_other(pack_context *c, unsigned char *p,
     if (PyByteArray_CheckExact(o) || (!strict && PyByteArray_Check(o))) {
         unsigned char *result;
         WITH_LOCKED(o)
-        result = pack_bin(c, p, PyByteArray_AS_STRING(o), PyByteArray_GET_SIZE(o), type->tp_name);
+        result = encode_bin(c, p, PyByteArray_AS_STRING(o), PyByteArray_GET_SIZE(o), type->tp_name);
         END_LOCKED()
         return result;
     }
@@ -618,48 +617,48 @@ static NEVER_INLINE unsigned char *pack_other(pack_context *c, unsigned char *p,
             uint64_t magnitude;
             bool negative;
             if (!int_parts(o, &magnitude, &negative) || (negative && magnitude > (uint64_t)1 << 63))
-                return pack_big_int(c, p, o, depth, stage);
+                return encode_big_int(c, p, o, depth, stage);
             RESERVE(HEADER_MAX);
             return write_integer(p, magnitude, negative);
         }
         if (PyFloat_Check(o)) {
             if (!c->plain_float)
-                return pack_float32(c, p, PyFloat_AS_DOUBLE(o));
+                return encode_float32(c, p, PyFloat_AS_DOUBLE(o));
             RESERVE(HEADER_MAX);
             return write_double(p, PyFloat_AS_DOUBLE(o));
         }
         if (PyBytes_Check(o))
-            return pack_bin(c, p, PyBytes_AS_STRING(o), PyBytes_GET_SIZE(o), type->tp_name);
+            return encode_bin(c, p, PyBytes_AS_STRING(o), PyBytes_GET_SIZE(o), type->tp_name);
         if (PyUnicode_Check(o))
-            return pack_str(c, p, o);
+            return encode_str(c, p, o);
     }
     if ((!strict && PyDict_Check(o)) ||
         (S.frozendict &&
          (type == (PyTypeObject *)S.frozendict || (!strict && PyType_IsSubtype(type, (PyTypeObject *)S.frozendict))))) {
-        return may_nest(c, p, depth) ? pack_mapping(c, p, o, depth - 1) : NULL;
+        return may_nest(c, p, depth) ? encode_mapping(c, p, o, depth - 1) : NULL;
     }
     if (type == (PyTypeObject *)S.ExtType || (!strict && PyType_IsSubtype(type, (PyTypeObject *)S.ExtType)))
-        return pack_ext_type(c, p, o);
+        return encode_ext_type(c, p, o);
     if (type == (PyTypeObject *)S.Timestamp || type == (PyTypeObject *)S.Raw) {
         unsigned char *result;
         WITH_LOCKED(o)
-        result = type == (PyTypeObject *)S.Raw ? pack_raw_object(c, p, o) : pack_timestamp_object(c, p, o);
+        result = type == (PyTypeObject *)S.Raw ? encode_raw_object(c, p, o) : encode_timestamp_object(c, p, o);
         END_LOCKED()
         return result;
     }
     if (!strict && PyTuple_Check(o)) {
         if (!may_nest(c, p, depth))
             return NULL;
-        return type->tp_iter == PyTuple_Type.tp_iter ? pack_items(c, p, o, depth - 1, false)
-                                                     : pack_iterated(c, p, o, depth - 1);
+        return type->tp_iter == PyTuple_Type.tp_iter ? encode_items(c, p, o, depth - 1, false)
+                                                     : encode_iterated(c, p, o, depth - 1);
     }
     if (!strict && PyList_Check(o)) {
         if (!may_nest(c, p, depth))
             return NULL;
         unsigned char *result;
         WITH_LOCKED(o)
-        result = type->tp_iter == PyList_Type.tp_iter ? pack_items(c, p, o, depth - 1, true)
-                                                      : pack_iterated(c, p, o, depth - 1);
+        result = type->tp_iter == PyList_Type.tp_iter ? encode_items(c, p, o, depth - 1, true)
+                                                      : encode_iterated(c, p, o, depth - 1);
         END_LOCKED()
         return result;
     }
@@ -667,17 +666,17 @@ static NEVER_INLINE unsigned char *pack_other(pack_context *c, unsigned char *p,
         Py_buffer view;
         if (PyObject_GetBuffer(o, &view, PyBUF_SIMPLE) < 0)
             return NULL;
-        p = pack_bin(c, p, view.buf, view.len, "memoryview");
+        p = encode_bin(c, p, view.buf, view.len, "memoryview");
         PyBuffer_Release(&view);
         return p;
     }
     if (c->options->datetime && PyDateTime_CheckExact(o) && datetime_is_aware(o))
-        return pack_datetime(c, p, o);
-    return pack_foreign(c, p, o, depth, stage);
+        return encode_datetime(c, p, o);
+    return encode_foreign(c, p, o, depth, stage);
 }
 
 /* Any object; `depth` is how many levels of containers may still be opened. */
-static unsigned char *pack_value(pack_context *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
+static unsigned char *encode_value(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
     PyTypeObject *type = Py_TYPE(o);
     unsigned char *result;
@@ -687,10 +686,10 @@ static unsigned char *pack_value(pack_context *c, unsigned char *p, PyObject *o,
             return NULL;
         Py_INCREF(o);
         if (UNLIKELY(c->options->sort_keys))
-            result = pack_mapping(c, p, o, depth - 1);
+            result = encode_mapping(c, p, o, depth - 1);
         else {
             WITH_LOCKED(o)
-            result = pack_pairs_of_dict(c, p, o, depth - 1);
+            result = encode_pairs_of_dict(c, p, o, depth - 1);
             END_LOCKED()
         }
         Py_DECREF(o);
@@ -701,18 +700,18 @@ static unsigned char *pack_value(pack_context *c, unsigned char *p, PyObject *o,
             return NULL;
         Py_INCREF(o);
         WITH_LOCKED(o)
-        result = pack_items(c, p, o, depth - 1, true);
+        result = encode_items(c, p, o, depth - 1, true);
         END_LOCKED()
         Py_DECREF(o);
         return result;
     }
     if (type == &PyUnicode_Type)
-        return pack_exact_str(c, p, o);
+        return encode_exact_str(c, p, o);
     if (type == &PyLong_Type) {
         uint64_t magnitude;
         bool negative;
         if (UNLIKELY(!int_parts(o, &magnitude, &negative) || (negative && magnitude > (uint64_t)1 << 63)))
-            return pack_big_int(c, p, o, depth, stage);
+            return encode_big_int(c, p, o, depth, stage);
         RESERVE(HEADER_MAX);
         return write_integer(p, magnitude, negative);
     }
@@ -722,22 +721,22 @@ static unsigned char *pack_value(pack_context *c, unsigned char *p, PyObject *o,
     }
     if (type == &PyFloat_Type) {
         if (UNLIKELY(!c->plain_float))
-            return pack_float32(c, p, PyFloat_AS_DOUBLE(o));
+            return encode_float32(c, p, PyFloat_AS_DOUBLE(o));
         RESERVE(HEADER_MAX);
         return write_double(p, PyFloat_AS_DOUBLE(o));
     }
     if (type == &PyBytes_Type)
-        return pack_bin(c, p, PyBytes_AS_STRING(o), PyBytes_GET_SIZE(o), "bytes object");
+        return encode_bin(c, p, PyBytes_AS_STRING(o), PyBytes_GET_SIZE(o), "bytes object");
     if (type == &PyTuple_Type && !c->options->strict_types) {
         if (!may_nest(c, p, depth))
             return NULL;
         Py_INCREF(o);
-        result = pack_items(c, p, o, depth - 1, false);
+        result = encode_items(c, p, o, depth - 1, false);
         Py_DECREF(o);
         return result;
     }
     Py_INCREF(o);
-    result = pack_other(c, p, o, depth, stage);
+    result = encode_other(c, p, o, depth, stage);
     Py_DECREF(o);
     return result;
 }

@@ -16,10 +16,10 @@
 /* Pack one object; NULL with an exception set, or new bytes. */
 static ALWAYS_INLINE PyObject *pack_to_bytes(const pack_options *options, PyObject *o)
 {
-    pack_context c;
-    unsigned char *p = pack_start(&c, options);
-    if (LIKELY(pack_count(&c, p, 1) == 0) &&
-        LIKELY((p = pack_value(&c, p, o, options->max_depth, MAY_CONVERT | MAY_DEFAULT)) != NULL))
+    encoder c;
+    unsigned char *p = encode_start(&c, options);
+    if (LIKELY(encode_count(&c, p, 1) == 0) &&
+        LIKELY((p = encode_value(&c, p, o, options->max_depth, MAY_CONVERT | MAY_DEFAULT)) != NULL))
         return writer_finish(&c.w, p);
     writer_drop(&c.w);
     return NULL;
@@ -105,10 +105,10 @@ static PyObject *pack_into(PyObject *module, PyObject *const *args, Py_ssize_t n
         PyBuffer_Release(&target);
         return NULL;
     }
-    pack_context c;
-    unsigned char *p = pack_start(&c, &options);
-    if (pack_count(&c, p, 1) == 0 &&
-        (p = pack_value(&c, p, positional[0], options.max_depth, MAY_CONVERT | MAY_DEFAULT)) != NULL &&
+    encoder c;
+    unsigned char *p = encode_start(&c, &options);
+    if (encode_count(&c, p, 1) == 0 &&
+        (p = encode_value(&c, p, positional[0], options.max_depth, MAY_CONVERT | MAY_DEFAULT)) != NULL &&
         writer_check_limit(&c.w, (size_t)(p - c.w.start)) == 0) {
         Py_ssize_t size = p - c.w.start;
         if (size > target.len - offset)
@@ -314,7 +314,7 @@ static PyObject *packer_result(Packer *self, writer *w, unsigned char *p)
 
 /* The end of a call that entered; `p` is NULL after an error. A failure empties the Packer's own buffer, as msgpack
    does; a caller's bytearray has not been touched. */
-static PyObject *packer_deliver(Packer *self, packing *call, pack_context *c, unsigned char *p)
+static PyObject *packer_deliver(Packer *self, packing *call, encoder *c, unsigned char *p)
 {
     PyObject *result = NULL;
     WITH_LOCKED(self)
@@ -332,24 +332,24 @@ static PyObject *packer_deliver(Packer *self, packing *call, pack_context *c, un
 static PyObject *packer_pack(PyObject *object, PyObject *o)
 {
     Packer *self = (Packer *)object;
-    pack_context c;
+    encoder c;
     packing call;
     if (!packer_enter(self, &call, "pack"))
         return NULL;
-    unsigned char *p = pack_start(&c, &self->options);
-    p = pack_count(&c, p, 1) < 0 ? NULL : pack_value(&c, p, o, self->options.max_depth, MAY_CONVERT | MAY_DEFAULT);
+    unsigned char *p = encode_start(&c, &self->options);
+    p = encode_count(&c, p, 1) < 0 ? NULL : encode_value(&c, p, o, self->options.max_depth, MAY_CONVERT | MAY_DEFAULT);
     return packer_deliver(self, &call, &c, p);
 }
 
 static PyObject *packer_pack_map_pairs(PyObject *object, PyObject *pairs)
 {
     Packer *self = (Packer *)object;
-    pack_context c;
+    encoder c;
     packing call;
     if (!packer_enter(self, &call, "pack_map_pairs"))
         return NULL;
-    unsigned char *p = pack_start(&c, &self->options);
-    if (pack_count(&c, p, 1) < 0)
+    unsigned char *p = encode_start(&c, &self->options);
+    if (encode_count(&c, p, 1) < 0)
         p = NULL;
     else if (!may_nest(&c, p, self->options.max_depth))
         p = NULL;
@@ -360,7 +360,7 @@ static PyObject *packer_pack_map_pairs(PyObject *object, PyObject *pairs)
         if (listed && PyList_GET_SIZE(listed) != n)
             p = size_changed(&c, p, "list");
         else
-            p = listed ? pack_pairs(&c, p, listed, n, self->options.max_depth - 1) : NULL;
+            p = listed ? encode_pairs(&c, p, listed, n, self->options.max_depth - 1) : NULL;
         if (p) {
             Py_ssize_t now = PyObject_Size(pairs);
             if (now != n)
@@ -375,7 +375,7 @@ static PyObject *packer_pack_map_pairs(PyObject *object, PyObject *pairs)
 static PyObject *packer_pack_header(PyObject *object, PyObject *size, const char *method, const char *what, bool is_map)
 {
     Packer *self = (Packer *)object;
-    pack_context c;
+    encoder c;
     int overflow = 0;
     long long n = 0;
     PyObject *index = PyNumber_Index(size);
@@ -398,7 +398,7 @@ static PyObject *packer_pack_header(PyObject *object, PyObject *size, const char
     PyObject *result = NULL;
     WITH_LOCKED(self)
     if (packer_check(self, method)) {
-        unsigned char *p = pack_start(&c, &self->options);
+        unsigned char *p = encode_start(&c, &self->options);
         if (c.w.end - p < HEADER_MAX)
             p = writer_grow(&c.w, p, HEADER_MAX);
         if (p)
@@ -424,7 +424,7 @@ static PyObject *packer_pack_ext_type(PyObject *object, PyObject *const *args, P
 {
     Packer *self = (Packer *)object;
     PyObject *positional[2] = {NULL};
-    pack_context c;
+    encoder c;
     if (arguments_read(&pack_ext_type_signature, args, n_args, names, positional, NULL) < 0)
         return NULL;
     PyObject *data = positional[1], *result = NULL;
@@ -444,9 +444,9 @@ static PyObject *packer_pack_ext_type(PyObject *object, PyObject *const *args, P
     }
     WITH_LOCKED(self)
     if (packer_check(self, "pack_ext_type")) {
-        unsigned char *p = pack_start(&c, &self->options);
-        p = PyBytes_Check(data) ? pack_ext(&c, p, (int)code, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
-                                : pack_ext(&c, p, (int)code, PyByteArray_AS_STRING(data), PyByteArray_GET_SIZE(data));
+        unsigned char *p = encode_start(&c, &self->options);
+        p = PyBytes_Check(data) ? encode_ext(&c, p, (int)code, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+                                : encode_ext(&c, p, (int)code, PyByteArray_AS_STRING(data), PyByteArray_GET_SIZE(data));
         if (p)
             result = packer_result(self, &c.w, p);
         else

@@ -4,7 +4,7 @@
  * PyPy's Unpacker (cpkg/_native/msgpack/pypy_stream.py) can wait with the objects until the message is whole and the tape
  * makes them.
  *
- * The answer is one of three. SCAN_DOUBT is never wrong, only slow: the caller then lets the pure decoder go on from
+ * The answer is one of three. SCAN_UNSURE is never wrong, only slow: the caller then lets the pure decoder go on from
  * there. SCAN_CUT and SCAN_DONE are sure: whatever the pure decoder refuses in the bytes so far is a doubt. That is
  * a wrong byte, a length or a depth beyond its limit, text that is not UTF-8, a key of a type that may not be one, and an
  * extension that its type may refuse. Some valid messages are doubts too, for simplicity: more than SCAN_FRAMES
@@ -25,7 +25,7 @@
 
 enum { SCAN_FRAMES = 64 };
 
-enum { SCAN_CUT = 0, SCAN_DONE = 1, SCAN_DOUBT = -1 };
+enum { SCAN_CUT = 0, SCAN_DONE = 1, SCAN_UNSURE = -1 };
 
 typedef struct {
     /* Where the value begins that is cut or in doubt (after SCAN_DONE: what follows the message). As in the pure decoder,
@@ -159,7 +159,7 @@ static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t sta
         }
     }
 doubt:
-    found = SCAN_DOUBT;
+    found = SCAN_UNSURE;
 cut:
     s->depth = depth;
     s->frames[depth] = frame;
