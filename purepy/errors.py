@@ -25,7 +25,17 @@ class CodecError(Exception):
 
 
 class LimitError(CodecError, ValueError):
-    """A limit that the caller set, or its default, would be exceeded: a size, a length, a number of items."""
+    """
+    A limit that the caller set, or its default, would be exceeded: a size, a length, a number of items.
+
+    `advice` says how a caller in Python allows more, where that is not plain; the text ends with it.
+    """
+
+    advice: str | None = None
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if self.advice is None else f"{text}; {self.advice}"
 
 
 class UnpackException(CodecError):

@@ -221,10 +221,9 @@ def unpack(
 
 
 def _told(name: str, exc: CodecError) -> str:
-    # what follows the reason of a limit, if anything does, is advice to who writes Python
-    reason = str(exc).partition("; ")[0] if isinstance(exc, LimitError) else str(exc)
-    text = f"{name}: {reason}"
-    return text if exc.offset is None or "byte" in str(exc) else f"{text} (at byte {exc.offset})"
+    # the advice of a limit is for who writes Python
+    text = f"{name}: {exc.args[0] if isinstance(exc, LimitError) else exc}"
+    return text if exc.offset is None or "byte" in text else f"{text} (at byte {exc.offset})"
 
 
 @cli.command()

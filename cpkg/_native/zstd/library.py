@@ -105,10 +105,9 @@ class Library:
         name = self.ffi.string(self.lib.ZSTD_getErrorName(result)).decode("ascii")
         code = self.lib.ZSTD_getErrorCode(result)
         if code == WINDOW_TOO_LARGE:
-            exc: ZstdError = ZstdLimitError(
-                f"{what}: {name}: its window is larger than allowed; if you trust the data, allow more with "
-                "options={DecompressionParameter.window_log_max: 31}"
-            )
+            limit = ZstdLimitError(f"{what}: {name}: its window is larger than allowed")
+            limit.advice = "if you trust the data, allow more with options={DecompressionParameter.window_log_max: 31}"
+            exc: ZstdError = limit
         else:
             exc = ZstdError(f"{what}: {name}")
         exc.code, exc.name, exc.offset = code, name, offset

@@ -60,11 +60,17 @@ def coded_error(code: int, message: str, offset: int | None = None) -> ZstdError
     return error
 
 
-def decoding_error(code: int, offset: int, detail: str) -> ZstdError:
-    """Make the ZstdError of an input that cannot be decoded: `detail` says what is wrong at byte `offset`."""
+def decoding_error(code: int, offset: int, detail: str, advice: str | None = None) -> ZstdError:
+    """
+    Make the ZstdError of an input that cannot be decoded: `detail` says what is wrong at byte `offset`.
+
+    `advice` is for errors of limits.
+    """
     detail = f"{detail} (at byte {offset})"
     error = coded_error(code, f"{CANNOT_DECOMPRESS}: {NAMES[code]}: {detail}", offset)
     error.detail = detail
+    if isinstance(error, ZstdLimitError):
+        error.advice = advice
     return error
 
 

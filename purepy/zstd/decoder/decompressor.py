@@ -181,8 +181,8 @@ class FrameDecoder:
                 raise decoding_error(
                     WINDOW_TOO_LARGE,
                     offset,
-                    f"window of {header.window_size} bytes exceeds the limit of {settings.window_size_max}; "
-                    "raise it with DecompressionParameter.window_log_max",
+                    f"window of {header.window_size} bytes exceeds the limit of {settings.window_size_max}",
+                    advice="raise it with DecompressionParameter.window_log_max",
                 )
             dictionary = settings.dictionary
             found = dictionary.dict_id if dictionary else 0
