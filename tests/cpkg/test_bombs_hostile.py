@@ -20,8 +20,18 @@ from purepy.msgpack.weigher import find_excess
 
 MIB = 2**20
 LIMIT = 64 * MIB
+PYPY = sys.implementation.name == "pypy"
 # a list that grows is there twice for a moment on PyPy, the second time an eighth larger
-OBJECTS = LIMIT * (2.125 if sys.implementation.name == "pypy" else 1.75)
+OBJECTS = LIMIT * (2.125 if PYPY else 1.75)
+# what an interpreter takes besides, and, on PyPy, what its collector has not come by for
+SLACK = (64 if PYPY else 32) * MIB
+
+
+def decompressing() -> float:
+    """Return how many times its output decompressing takes, by the table in docs/zstd.md."""
+    return 4.3 if PYPY and cpkg.backend_info()["zstd"].backend == "pure" else 2.4
+
+
 needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="measures with /proc")
 
 
@@ -99,9 +109,8 @@ print(peak() - start)
     done = run_alone(msgpack, "codec", code)
     assert (done.returncode, done.stderr) == (0, "")
     refused, allowed = map(int, done.stdout.split())
-    # decompressing alone takes up to twice its output
-    assert refused < 2 * min(3 * size, LIMIT) + 32 * MIB
-    assert allowed < max(refused, OBJECTS + 2 * size + 32 * MIB)
+    assert refused < decompressing() * min(3 * size, LIMIT) + SLACK
+    assert allowed < max(refused, OBJECTS + decompressing() * size + SLACK)
 
 
 def test_the_error_names_the_argument(codecs: _job.Codecs) -> None:
