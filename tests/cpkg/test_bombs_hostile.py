@@ -73,8 +73,14 @@ def heaviest_below(item: bytes) -> int:
     return (LIMIT - 64) // -(-(low - 64) // 10)
 
 
+# each takes seconds; the others are in the thorough row
+ORDINARY = ("empty lists", "maps", "small numbers", "long Decimals")
+
+
 @needs_proc
-@pytest.mark.parametrize("kind", ITEMS)
+@pytest.mark.parametrize(
+    "kind", [kind if kind in ORDINARY else pytest.param(kind, marks=pytest.mark.slow) for kind in ITEMS]
+)
 def test_memory_is_bounded(msgpack: ModuleType, kind: str, tmp_path: Path) -> None:
     """The message and 64 MiB of objects, with room for what interpreters differ in."""
     item = ITEMS[kind]

@@ -11,7 +11,7 @@ from backends import available
 from fuzz_zstd_backends import run
 from zstd_oracle import other_form
 
-SECONDS = float(os.environ.get("CPKG_FUZZ_SECONDS", "4"))
+SECONDS = float(os.environ.get("CPKG_FUZZ_SECONDS", "2"))
 
 
 @pytest.mark.parametrize("form", ["usual", "other"])
