@@ -16,6 +16,7 @@ from typing import Any, Callable
 from unittest import mock
 
 import pytest
+from finalizers import finalizers_may_fail  # noqa: F401 - a fixture of every test here
 from threads import beside
 
 import cpkg

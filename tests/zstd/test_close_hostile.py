@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from finalizers import finalizers_may_fail  # noqa: F401 - a fixture of every test here
 from threads import run_threads, switching
 
 RANDOM = random.Random(3).randbytes(200_000)

@@ -53,6 +53,7 @@ class DecompressReader(io.RawIOBase):
 
     _close_fp = False
     _decompressor: Any = None
+    _lock: Any = None  # of an object that was never made, and is finalized all the same
 
     def __init__(self, fp: Any, close_fp: bool, first: Any, make_decompressor: Callable[[], Any]) -> None:
         self._fp = fp
@@ -70,6 +71,9 @@ class DecompressReader(io.RawIOBase):
         self._failure: Exception | None = None
 
     def close(self) -> None:
+        if self._lock is None:
+            super().close()
+            return
         with self._lock:
             release(self._decompressor)
             self._decompressor = self._into = None
