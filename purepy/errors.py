@@ -93,3 +93,11 @@ class ZstdError(CodecError):
 
 class ZstdLimitError(ZstdError, LimitError):
     """Decompressing would produce more than `max_output_size`, or need a larger window than allowed."""
+
+
+class SeekableFormatError(ZstdError):
+    """
+    A file has no seek table where one is needed, or one that is damaged or does not fit its frames.
+
+    Replaces `pyzstd.SeekableFormatError`.
+    """

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The seek table alone: what is written is read, and what is damaged or lies is told."""
+
+from __future__ import annotations
+
+import io
+import struct
+
+import pytest
+
+from purepy.errors import SeekableFormatError, ZstdError
+from purepy.zstd_seek_table import FRAMES_MAX, SeekTable, read_seek_table
+
+FRAMES = [(20, 100, 0xDEADBEEF), (12, 0, 0), (9, 0, 1), (1000, 131072, 0xFFFFFFFF)]
+
+
+def table_of(frames: list[tuple[int, int, int]], checksums: bool) -> SeekTable:
+    table = SeekTable(checksums=checksums)
+    for compressed, decompressed, checksum in frames:
+        table.append(compressed, decompressed, checksum if checksums else None)
+    return table
+
+
+def file_of(table: SeekTable) -> io.BytesIO:
+    return io.BytesIO(bytes(table.compressed_size) + table.to_bytes())
+
+
+@pytest.mark.parametrize("checksums", [False, True])
+def test_what_is_written_is_read(checksums: bool) -> None:
+    table = table_of(FRAMES, checksums)
+    assert (len(table), table.compressed_size, table.decompressed_size) == (4, 1041, 131172)
+    again = read_seek_table(file_of(table))
+    assert again.checksums == checksums
+    assert [again.frame(index) for index in range(4)] == [table.frame(index) for index in range(4)]
+    assert again.frame(3) == (41, 1000, 100, 131072, 0xFFFFFFFF if checksums else None)
+    assert again.to_bytes() == table.to_bytes()
+
+
+def test_the_layout_is_that_of_the_format() -> None:
+    table = SeekTable(checksums=True)
+    table.append(7, 5, 9)
+    assert table.to_bytes() == struct.pack("<IIIIIIBI", 0x184D2A5E, 21, 7, 5, 9, 1, 0x80, 0x8F92EAB1)
+    assert SeekTable(checksums=False).to_bytes() == struct.pack("<IIIBI", 0x184D2A5E, 9, 0, 0, 0x8F92EAB1)
+
+
+def test_find_passes_over_empty_frames() -> None:
+    table = table_of([(9, 0, 0), *FRAMES], True)
+    assert [table.find(position) for position in (0, 99, 100, 131171)] == [1, 1, 4, 4]
+    for position in (-1, 131172):
+        with pytest.raises(IndexError, match="is not in a content"):
+            table.find(position)
+    with pytest.raises(IndexError, match="no frame 5"):
+        table.frame(5)
+
+
+def test_a_table_that_was_read_can_grow() -> None:
+    table = read_seek_table(file_of(table_of(FRAMES[:2], True)))
+    for frame in FRAMES[2:]:
+        table.append(*frame)
+    assert table.to_bytes() == table_of(FRAMES, True).to_bytes()
+
+
+def test_many_entries_are_read_from_a_file_that_gives_little_at_a_time() -> None:
+    class Raw(io.BytesIO):
+        taken = 0
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            piece = super().read(min(size or 0, 1000))
+            self.taken += len(piece)
+            return piece
+
+    table = table_of([(100, number, number) for number in range(5000)], True)
+    file = Raw(file_of(table).getvalue())
+    assert read_seek_table(file).frame(4999) == table.frame(4999)
+    assert file.taken <= len(table.to_bytes()) + 4096
+
+
+@pytest.mark.parametrize(
+    ("frame", "error"),
+    [((-1, 0, 0), ValueError), ((2**32, 0, 0), ValueError), ((0, 2**32, 0), ValueError), ((9, 9, None), ValueError)],
+)
+def test_what_an_entry_cannot_hold_is_refused(frame: tuple[int, int, int | None], error: type[Exception]) -> None:
+    table = SeekTable(checksums=True)
+    with pytest.raises(error):
+        table.append(*frame)
+    assert len(table) == 0
+
+
+def damaged(change: dict[int, bytes], cut: int = 0, grow: bytes = b"") -> io.BytesIO:
+    data = bytearray(file_of(table_of(FRAMES, True)).getvalue())
+    for at, new in change.items():
+        at %= len(data)
+        data[at : at + len(new)] = new
+    return io.BytesIO(bytes(data[: len(data) - cut]) + grow)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        (io.BytesIO(), "no seek table, or is cut: the file has 0 bytes"),
+        (io.BytesIO(bytes(500)), "no seek table, or is cut: its last 4 bytes"),
+        (damaged({}, cut=1), "no seek table, or is cut"),
+        (damaged({}, grow=b"\0"), "no seek table, or is cut"),
+        (damaged({-5: b"\x84"}), "reserved bits"),
+        (damaged({-9: b"\xff\xff\xff\xff"}), f"more than {FRAMES_MAX}"),
+        (damaged({-9: b"\xff\xff\x00\x00"}), "would not fit into the file"),
+        (damaged({-9: b"\x03"}), "does not begin where it should"),
+        (damaged({-5: b"\x00"}), "does not begin where it should"),
+        (damaged({1041: b"\x5d"}), "does not begin where it should"),
+        (damaged({1045: b"\x00"}), "does not begin where it should"),
+        (damaged({1049: b"\x15"}), "its entries are 1042 bytes of frames, where the file has 1041"),
+        (damaged({1049: b"\xff\xff\xff\xff"}), "bytes of frames, where the file has 1041"),
+        (damaged({1053: b"\xff\xff\xff\xff"}), "entry 0 has 4294967295 bytes of content in a frame of 20 bytes"),
+        (damaged({1049: b"\x00", 1061: b"\x20"}), "entry 0 has 100 bytes of content in a frame of 0 bytes"),
+    ],
+)
+def test_damage_is_told(file: io.BytesIO, text: str) -> None:
+    with pytest.raises(SeekableFormatError, match=text) as caught:
+        read_seek_table(file)
+    assert isinstance(caught.value, ZstdError)
+    assert caught.value.offset is not None
+
+
+def test_the_bits_that_may_be_anything_are_taken() -> None:
+    assert len(read_seek_table(damaged({-5: b"\x83"}))) == 4
