@@ -19,6 +19,7 @@ from cpkg._version import VERSION
 if TYPE_CHECKING:
     from cpkg import msgpack, zstd
     from cpkg._backend import BackendInfo, backend_info
+    from cpkg._install import install
     from cpkg._job import dump, dumps, load, loads
     from cpkg.msgpack import packb, unpackb
     from cpkg.zstd import compress, decompress
@@ -37,6 +38,7 @@ __all__ = [
     "decompress",
     "dump",
     "dumps",
+    "install",
     "load",
     "loads",
     "msgpack",
@@ -56,6 +58,7 @@ _LAZY = {
     "decompress": "cpkg.zstd",
     "dump": "cpkg._job",
     "dumps": "cpkg._job",
+    "install": "cpkg._install",
     "load": "cpkg._job",
     "loads": "cpkg._job",
     "packb": "cpkg.msgpack",

@@ -8,6 +8,10 @@ import sys
 
 def main() -> int:
     """Run the command line and return its exit status."""
+    if sys.argv[1:2] == ["run"]:
+        from cpkg.cli.run import main as run
+
+        return run(sys.argv[2:])  # whose program has its own way with Ctrl-C
     try:
         return _main()
     except KeyboardInterrupt:  # before the command line could take care of it
@@ -21,7 +25,7 @@ def _main() -> int:
     try:
         import rich  # noqa: F401 - the commands import it only where they need it, which is too late to tell
 
-        from cpkg.cli import main as run
+        from cpkg.cli.commands import main as run
     except ModuleNotFoundError as exc:
         if (exc.name or "").partition(".")[0] not in ("click", "rich"):
             raise

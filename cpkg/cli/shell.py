@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import importlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, Any, Final
 
 import click
@@ -23,7 +24,27 @@ class Failure(click.ClickException):
 
 
 class Commands(click.Group):
-    """A group whose errors take one line each, wherever it is called from."""
+    """
+    A group whose errors take one line each, wherever it is called from.
+
+    `elsewhere` names the commands that are imported only when they are called, each with its module and the
+    attribute of it that is the click command, as "cpkg.cli.archive:archive".
+    """
+
+    def __init__(self, *args: Any, elsewhere: Mapping[str, str] | None = None, **extra: Any) -> None:
+        super().__init__(*args, **extra)
+        self._elsewhere = dict(elsewhere or {})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *self._elsewhere})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        place = self._elsewhere.get(cmd_name)
+        if place is None:
+            return super().get_command(ctx, cmd_name)
+        module, _, attribute = place.partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
 
     def main(  # type: ignore[override]
         self,

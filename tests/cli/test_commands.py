@@ -18,7 +18,8 @@ from click.testing import CliRunner, Result
 
 import cpkg
 from cpkg import _backend
-from cpkg.cli import cli, contents, json_text
+from cpkg.cli import contents, json_text
+from cpkg.cli.commands import cli
 from purepy.msgpack.ext import ExtType, Timestamp
 
 MAGIC = b"\x28\xb5\x2f\xfd"

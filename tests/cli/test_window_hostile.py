@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import cpkg
 from cpkg import _backend, _job
-from cpkg.cli import cli
+from cpkg.cli.commands import cli
 from cpkg.zstd import ZstdError
 
 GIB_WINDOW = bytes([0b10100000])  # the window descriptor: 2**(10 + 20) bytes

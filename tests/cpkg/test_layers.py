@@ -19,7 +19,7 @@ LAYERS = [
     ("cpkg._backend",),
     ("cpkg.msgpack", "cpkg.zstd"),
     ("cpkg._objects", "cpkg._set_order"),
-    ("cpkg._job",),
+    ("cpkg._job", "cpkg._install"),
     ("cpkg",),
     ("cpkg.integrations",),
     ("cpkg.cli", "cpkg.__main__"),

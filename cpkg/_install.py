@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Let other packages' names resolve to ours where those packages are absent.
+
+Libraries look for `msgpack`, `zstandard`, `backports.zstd` or `compression.zstd`. A finder at the end of
+`sys.meta_path` is asked for a name only after every other finder has passed, so that what is installed always wins,
+also if it becomes importable later. It makes modules of those names whose attributes are those of our modules.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+# a name that libraries import -> the module of ours behind it, and the same for its submodules
+_TARGETS = {
+    "backports.zstd": "cpkg.zstd",
+    "compression.zstd": "cpkg.zstd",
+    "msgpack": "cpkg.msgpack",
+    "zstandard": "cpkg.zstandard",
+}
+_SUBMODULES = {
+    "msgpack.exceptions": "cpkg.msgpack.exceptions",
+    "msgpack.ext": "cpkg.msgpack.ext",
+    "msgpack.fallback": "cpkg.msgpack",
+    "zstandard.backend_c": "cpkg.zstandard",
+    "zstandard.backend_cffi": "cpkg.zstandard",
+}
+
+
+def install(*names: str) -> dict[str, bool]:
+    """
+    Make names of other packages resolve to cpkg's modules in this process, where those packages are absent.
+
+    `names` are some of `backports.zstd`, `compression.zstd`, `msgpack` and `zstandard`; none means all of them.
+    What is installed is never replaced. Call it before the libraries that look for these names are imported: most
+    decide at their own import. It may be called again. Interpreters that this process starts do not inherit it.
+
+    Returns for each name whether it resolves to ours now: False if another package of that name is importable or has
+    been imported, or if None in `sys.modules` forbids its import. Raises ValueError for any other name.
+    """
+    for name in names:
+        if name not in _TARGETS:
+            raise ValueError(f"cannot install {name!r}: expected some of {', '.join(_TARGETS)}")
+    wanted = names or tuple(name for name, target in _TARGETS.items() if find_spec(target) is not None)
+    _last.names.update(wanted)
+    if _last not in sys.meta_path:
+        sys.meta_path.append(_last)
+    if "compression.zstd" in wanted and _lacks_library():
+        _first.names.add("compression.zstd")
+        if _first not in sys.meta_path:
+            sys.meta_path.insert(0, _first)
+    return {name: _is_ours(name) for name in wanted}
+
+
+def _lacks_library() -> bool:
+    """Tell whether this is a Python with a `compression.zstd` that was built without libzstd."""
+    return sys.version_info >= (3, 14) and "compression.zstd" not in sys.modules and find_spec("_zstd") is None
+
+
+def _is_ours(name: str) -> bool:
+    module = sys.modules.get(name)
+    if module is not None and module is sys.modules.get(_TARGETS[name]):
+        return True  # put there by hand
+    try:
+        spec = find_spec(name)
+    except Exception:  # a parent package that is somebody else's and cannot be imported or is none
+        return False
+    return spec is not None and isinstance(spec.loader, _Loader)
+
+
+class _Loader:
+    """Makes a module whose attributes are those of the module `target`, fetched at their first use."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        target = importlib.import_module(self.target)
+
+        def fetch(name: str) -> Any:
+            submodule = f"{module.__name__}.{name}"
+            if submodule in _SUBMODULES:
+                return importlib.import_module(submodule)
+            # the import system has its own questions, about __path__ and the like
+            if (name.startswith("__") and name != "__version__") or not hasattr(target, name):
+                raise AttributeError(f"module {module.__name__!r} ({self.target}) has no attribute {name!r}")
+            value = getattr(target, name)
+            setattr(module, name, value)
+            return value
+
+        names = getattr(target, "__all__", None)
+        module.__dict__.update(
+            __doc__=target.__doc__,
+            __all__=[name for name in dir(target) if name[0] != "_"] if names is None else list(names),
+            __getattr__=fetch,
+            __dir__=lambda: sorted({*module.__dict__, *dir(target)}),
+        )
+
+
+class _ParentLoader:
+    """Makes an empty package, for a name with a dot in it to be in."""
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        return None
+
+
+class _Portions:
+    """The path of such a package: what a namespace package of that name has, if directories come to `sys.path`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __iter__(self) -> Iterator[str]:
+        spec = PathFinder.find_spec(self._name)
+        return iter(() if spec is None else spec.submodule_search_locations or ())
+
+
+class _Finder:
+    """Finds the modules of `names`, their submodules and the packages that they are in."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name in self.names:
+            return ModuleSpec(name, _Loader(_TARGETS[name]), origin=_TARGETS[name], is_package=True)  # type: ignore[arg-type]
+        parent = name.rpartition(".")[0]
+        if name in _SUBMODULES:
+            # not below a package of somebody else's
+            if parent in self.names and _is_ours(parent):
+                return ModuleSpec(name, _Loader(_SUBMODULES[name]), origin=_SUBMODULES[name])  # type: ignore[arg-type]
+        elif not parent and any(wanted.startswith(name + ".") for wanted in self.names):
+            spec = ModuleSpec(name, _ParentLoader(), is_package=True)  # type: ignore[arg-type]
+            spec.submodule_search_locations = _Portions(name)  # type: ignore[assignment]
+            return spec
+        return None
+
+
+_last = _Finder()
+_first = _Finder()
+"""Asked before the others, for what is there but does not work."""

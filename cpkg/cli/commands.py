@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The group `cpkg` and its commands `demo`, `pack`, `unpack`, `info`, `backends`; others are imported when called."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib
+import importlib.resources
+import json
+import platform
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any, Final, NoReturn, TypeVar
+
+import click
+
+from cpkg import __version__, _backend
+from cpkg._job import HIGHEST_LEVEL, LEVEL, LOWEST_LEVEL
+from cpkg.cli import json_text
+from cpkg.cli.inout import open_input, open_seekable, read, shown, size_of, summarise, target_for, write
+from cpkg.cli.json_input import Reader
+from cpkg.cli.json_text import LINES_SUFFIXES, JSONError
+from cpkg.cli.packing import KeepingPacker, Packer
+from cpkg.cli.progress import Bar, rounds
+from cpkg.cli.shell import Commands, Failure, not_empty, open_standard_streams, parse_size
+from purepy.errors import CodecError, LimitError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PACKED_SUFFIX: Final = ".mpz"
+_PACKED_SUFFIXES: Final = (PACKED_SUFFIX, ".zst", ".msgpack", ".mpk", ".mp")
+_RECURSION_LIMIT: Final = 8000
+"""Deep enough for 1024 levels of containers in the encoder of `json`, which recurses."""
+
+_ELSEWHERE: Final[dict[str, str]] = {}
+"""Commands in modules of their own: name -> "module:attribute"."""
+
+
+def main() -> int:
+    """Run the command line on this process's arguments and return the exit status."""
+
+    def terminate(number: int, frame: object) -> NoReturn:
+        raise SystemExit(128 + number)  # unwinds, so that no temporary file stays behind
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, terminate)
+    open_standard_streams()
+    try:
+        cli.main(prog_name="cpkg")
+    except SystemExit as exc:
+        return exc.code if isinstance(exc.code, int) else 0
+    return 0
+
+
+@click.group(
+    cls=Commands,
+    elsewhere=_ELSEWHERE,
+    invoke_without_command=True,
+    no_args_is_help=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(
+    __version__,
+    message=f"cpkg {__version__} ({platform.python_implementation()} {platform.python_version()})",
+)
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """
+    Pack JSON as MessagePack, compressed with Zstandard where that makes it smaller, and back.
+
+    FILE can be - for standard input, and OUT - for standard output. An output file appears whole or not at all.
+    """
+    if sys.getrecursionlimit() < _RECURSION_LIMIT:
+        sys.setrecursionlimit(_RECURSION_LIMIT)
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        context.exit(2)
+
+
+def _light(name: str, help_: str) -> None:
+    """Add a command that does its own parsing and starts without click: cpkg/__main__.py calls it before this one."""
+
+    @cli.command(
+        name,
+        help=help_,
+        add_help_option=False,
+        context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    )
+    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+    def command(arguments: tuple[str, ...]) -> NoReturn:
+        sys.exit(importlib.import_module(f"cpkg.cli.{name}").main(arguments))
+
+
+_light("run", "Run a Python program for which cpkg stands in for absent msgpack, zstandard and backports.zstd.")
+
+
+_path: Final = click.Path(readable=False)
+"""Nothing of it is checked, but the shell completes names of files."""
+
+_file = click.argument("file", default="-", metavar="[FILE]", type=_path, callback=not_empty)
+_out = click.option("-o", "--output", metavar="OUT", type=_path, help="Write to OUT, replacing it if it exists.")
+_force = click.option("-f", "--force", is_flag=True, help="Replace the default output file if it exists.")
+_level = click.option(
+    "-l",
+    "--level",
+    type=click.IntRange(LOWEST_LEVEL, HIGHEST_LEVEL),
+    default=LEVEL,
+    show_default=True,
+    help="Zstandard level.",
+)
+_quiet = click.option("-q", "--quiet", is_flag=True, help="No progress bar and no summary.")
+
+
+def _format(what: str) -> Callable[[F], F]:
+    return click.option(
+        "--format",
+        "format_",
+        type=click.Choice(["auto", "json", "jsonl"]),
+        default="auto",
+        show_default=True,
+        help=what,
+    )
+
+
+@cli.command()
+@_file
+@_out
+@_force
+@_format("What FILE holds. auto: JSON Lines if it ends in .jsonl or .ndjson, or if more values follow the first one.")
+@_level
+@click.option(
+    "--compress",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="Compress if it makes the message smaller, always, or never.",
+)
+@click.option("--sort-keys", is_flag=True, help="Order each object's keys, so that equal data gives equal bytes.")
+@click.option("--allow-nan", is_flag=True, help="Take NaN, Infinity and -Infinity, which JSON does not have.")
+@_quiet
+def pack(
+    file: str,
+    output: str | None,
+    force: bool,
+    format_: str,
+    level: int,
+    compress: str,
+    sort_keys: bool,
+    allow_nan: bool,
+    quiet: bool,
+) -> None:
+    """
+    Pack JSON or JSON Lines.
+
+    JSON Lines become one array. Without -o, FILE.json is packed to FILE.mpz, and standard input to standard output.
+    """
+    target = target_for(file, output, PACKED_SUFFIX, (".json", *LINES_SUFFIXES))
+    if target == "-" and sys.stdout.isatty():
+        raise Failure("packed data is not written to a terminal: name a file with -o")
+    name = shown(file)
+    packer = Packer(sort_keys=sort_keys)
+    with contextlib.closing(Bar(3, size_of(file), quiet=quiet)) as bar:
+        bar.stage("reading, parsing and packing")
+        with open_input(file) as stream:
+            size = _parse(stream, file, format_, packer, allow_nan=allow_nan, advance=bar.at)
+        bar.sized(size)
+        bar.stage("compressing")
+        packed = packer.compressed({"always": True, "never": False}.get(compress, "auto"), level)
+        bar.stage("writing")
+        write(target, packed, overwrite=force or output is not None)
+    summarise(f"{name}: {size:,} bytes of JSON packed to {len(packed):,}", target, quiet)
+
+
+def _parse(stream: Any, file: str, format_: str, packer: Packer, *, allow_nan: bool, advance: Any = None) -> int:
+    """Pack the values of a file and return its size in bytes."""
+    lines = {"json": False, "jsonl": True}.get(format_, True if file.lower().endswith(LINES_SUFFIXES) else None)
+    reader = Reader(stream, shown(file), lines=lines, allow_nan=allow_nan, advance=advance)
+    try:
+        reader.run(packer)
+    except JSONError as exc:
+        raise Failure(str(exc)) from None
+    return reader.size
+
+
+@cli.command()
+@_file
+@_out
+@_force
+@_format("What to write. auto: JSON Lines if OUT ends in .jsonl or .ndjson, else JSON.")
+@click.option("--indent", type=click.IntRange(0, 16), help="Indent the JSON by so many spaces.")
+@click.option("--allow-nan", is_flag=True, help="Write NaN, Infinity and -Infinity, which JSON does not have.")
+@click.option(
+    "--max-output-size",
+    callback=parse_size,
+    metavar="SIZE",
+    help="Refuse messages larger than this (64M, 2G, unlimited).  [default: 64M or 100 times FILE's size]",
+)
+@_quiet
+def unpack(
+    file: str,
+    output: str | None,
+    force: bool,
+    format_: str,
+    indent: int | None,
+    allow_nan: bool,
+    max_output_size: int | None,
+    quiet: bool,
+) -> None:
+    """
+    Unpack to JSON or JSON Lines.
+
+    Takes what 'pack' and cpkg.dump write, and any other MessagePack object, compressed with Zstandard or not. Without
+    -o, FILE.mpz is unpacked to FILE.json, and standard input to standard output.
+
+    Binary becomes base64, a time RFC 3339, a UUID, Decimal or date its text, an extension an object of its code and
+    base64, and a key of another type its JSON text.
+    """
+    target = target_for(file, output, ".json", _PACKED_SUFFIXES)
+    lines = format_ == "jsonl" or (format_ == "auto" and target.lower().endswith(LINES_SUFFIXES))
+    name = shown(file)
+    limits: dict[str, Any] = {"max_output_size": max_output_size}
+    if max_output_size is not None:
+        limits["max_memory"] = -1  # the size bounds the objects, and whoever sets it knows his data
+    with contextlib.closing(Bar(3, size_of(file), quiet=quiet)) as bar:
+        data = read(file, bar)
+        bar.stage("unpacking")
+        try:
+            text = json_text.render(data, lines=lines, indent=indent, allow_nan=allow_nan, limits=limits)
+        except LimitError as exc:
+            raise Failure(f"{_told(name, exc)}; --max-output-size allows more") from None
+        except CodecError as exc:
+            raise Failure(_told(name, exc)) from None
+        except (TypeError, ValueError) as exc:
+            raise Failure(f"{name}: {exc}") from None
+        except RecursionError:
+            raise Failure(f"{name}: nested too deep for JSON") from None
+        bar.stage("writing")
+        write(target, text, overwrite=force or output is not None)
+    summarise(f"{name}: {len(data):,} bytes unpacked to {len(text):,} of JSON", target, quiet)
+
+
+def _told(name: str, exc: CodecError) -> str:
+    # the advice of a limit is for who writes Python
+    text = f"{name}: {exc.args[0] if isinstance(exc, LimitError) else exc}"
+    return text if exc.offset is None or "byte" in text else f"{text} (at byte {exc.offset})"
+
+
+@cli.command()
+@_file
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def info(file: str, as_json: bool) -> None:
+    """
+    Tell what is in a packed file, without unpacking it.
+
+    Reads the headers of the Zstandard frames and blocks and the first bytes of the message, so that a large file
+    takes no longer than a small one. Notices a file that is cut, not damage inside of its blocks.
+    """
+    from cpkg.cli import contents, report
+
+    name = shown(file)
+    damage = None
+    with open_seekable(file) as stream:
+        try:
+            summary = contents.inspect_file(stream)
+        except contents.DamagedError as exc:
+            summary, damage = exc.summary, exc
+    if as_json:
+        click.echo(json.dumps({"file": name, **dataclasses.asdict(summary), "error": damage and str(damage)}))
+    else:
+        for line in report.info_lines(name, summary):
+            click.echo(line)
+    if damage is not None:
+        raise Failure(f"{name}: {damage}")
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per codec, in an array.")
+def backends(as_json: bool) -> None:
+    """
+    Tell which backend serves each codec, and why.
+
+    CPKG_MSGPACK_BACKEND, CPKG_ZSTD_BACKEND or CPKG_BACKEND (auto, native, dlopen, pure) choose others.
+    """
+    from cpkg.cli import report
+
+    rows = []
+    for codec, chosen in _backend.backend_info().items():
+        states: dict[str, str] = {}
+        for backend in _backend.MODULES[codec]:
+            try:
+                _backend.load(codec, backend)
+                states[backend] = "loads"
+            except ImportError as exc:
+                states[backend] = str(exc)
+        rows.append((codec, chosen, states))
+    if as_json:
+        click.echo(json.dumps([{**dataclasses.asdict(chosen), "backends": states} for _, chosen, states in rows]))
+        return
+    for codec, chosen, states in rows:
+        click.echo(f"{codec}: {report.named(chosen)} on {chosen.interpreter}")
+        click.echo(f"  policy  {chosen.policy}")
+        click.echo(f"  reason  {chosen.reason}")
+        for backend, state in states.items():
+            click.echo(f"  {backend:<7} {state}")
+        if chosen.faster:
+            click.echo(f"  faster  {chosen.faster}")
+
+
+@cli.command()
+@click.argument("file", required=False, type=_path, callback=not_empty)
+@_format("What FILE holds, as for 'pack'.")
+@_level
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, 60),
+    default=0.3,
+    show_default=True,
+    help="Time each direction of each combination for so long (at least three runs, or one that is longer).",
+)
+@_quiet
+def demo(file: str | None, format_: str, level: int, seconds: float, quiet: bool) -> None:
+    """
+    Pack and unpack FILE (JSON or JSON Lines) through every backend that loads here.
+
+    Without FILE, data that comes with the package: the airports of the United States. Checks that all backends
+    agree and tells how fast each is. Exit status 1 if they disagree.
+    """
+    from cpkg.cli import compare, report
+
+    packer = KeepingPacker()
+    if file is None:
+        name = "airports.json"
+        with (importlib.resources.files("cpkg") / "data" / name).open("rb") as data:
+            size = _parse(data, name, "json", packer, allow_nan=False)
+    else:
+        name = shown(file)
+        with contextlib.closing(Bar(1, size_of(file), quiet=quiet)) as bar, open_input(file) as stream:
+            bar.stage("reading")
+            size = _parse(stream, file, format_, packer, allow_nan=False, advance=bar.at)
+    with rounds(quiet) as progress:
+        result = compare.run(packer.value, seconds=seconds, level=level, progress=progress)
+    report.print_demo(name, size, result)
+    if result.disagreements:
+        raise Failure("; ".join(result.disagreements))

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cpkg run`: a program for which cpkg stands in where MessagePack or Zstandard packages are absent."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Final
+
+USAGE: Final = """\
+usage: python -m cpkg run [--names NAME,...] [SCRIPT | -m MODULE | -c CODE | -] [ARGUMENTS...]
+
+Calls cpkg.install() and then runs a Python program as `python` would: a script, directory or zip file, a module, the
+code of -c, or standard input.
+
+--names NAME,...  install these alone: backports.zstd, compression.zstd, msgpack, zstandard
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Install, run the program that `arguments` name, and return 0; its own exit status comes as SystemExit."""
+    from cpkg._install import install
+
+    arguments = list(arguments)
+    names: list[str] = []
+    while arguments and arguments[0].startswith("--names"):
+        option, given, value = arguments.pop(0).partition("=")
+        if option != "--names" or not (given or arguments):
+            return _misused("--names takes names, separated by commas")
+        names += (value if given else arguments.pop(0)).split(",")
+    if not arguments:
+        return _misused("no program")
+    if arguments[0] in ("-h", "--help"):
+        print(USAGE, end="")
+        return 0
+    kind, *rest = arguments
+    if kind in ("-m", "-c") and not rest:
+        return _misused(f"{kind} takes an argument")
+    if kind.startswith("-") and kind not in ("-m", "-c", "-"):
+        return _misused(f"no such option: {kind}")
+    try:
+        install(*names)
+    except ValueError as exc:
+        return _misused(str(exc))
+    if kind == "-m":
+        return _run_module(rest[0], rest[1:])
+    if kind == "-c":
+        _set_path("")
+        return _run_code(rest[0], "<string>", ["-c", *rest[1:]], {})
+    if kind == "-":
+        _set_path("")
+        return _run_code(sys.stdin.read(), "<stdin>", arguments, {"__file__": "<stdin>"})
+    return _run_path(kind, arguments)
+
+
+def _misused(message: str) -> int:
+    print(f"cpkg run: {message}\n{USAGE.splitlines()[0]}", file=sys.stderr)
+    return 2
+
+
+def _set_path(first: str | None) -> None:
+    """Give the program the first entry of `sys.path` that it would have, in place of that of this command."""
+    if not (getattr(sys.flags, "safe_path", False) or sys.flags.isolated):
+        sys.path[:1] = [] if first is None else [first]
+
+
+def _run_path(path: str, arguments: list[str]) -> int:
+    if os.path.isdir(path) or path.endswith(".pyc") or _is_archive(path):
+        import runpy
+
+        _set_path(None)  # it becomes the first entry itself
+        sys.argv[:] = arguments
+        runpy.run_path(path, run_name="__main__")
+        return 0
+    try:
+        with open(path, "rb") as file:
+            code = file.read()
+    except OSError as exc:
+        print(f"cpkg run: cannot read {path!r}: {exc.strerror}", file=sys.stderr)
+        return 2
+    _set_path(os.path.dirname(os.path.realpath(path)))
+    name = os.path.join(os.getcwd(), path)
+    return _run_code(code, name, arguments, {"__file__": name})
+
+
+def _is_archive(path: str) -> bool:
+    import zipfile
+
+    return zipfile.is_zipfile(path)
+
+
+def _run_module(name: str, arguments: list[str]) -> int:
+    import importlib.util
+    import runpy
+
+    _set_path(os.getcwd())
+    sys.argv[:] = ["-m", *arguments]
+    try:
+        found = importlib.util.find_spec(name)
+    except ModuleNotFoundError:
+        found = None
+    if found is None:
+        print(f"cpkg run: no module named {name!r}", file=sys.stderr)
+        return 1
+    runpy.run_module(name, run_name="__main__", alter_sys=True)
+    return 0
+
+
+def _run_code(code: str | bytes, name: str, arguments: list[str], known: dict[str, str]) -> int:
+    sys.argv[:] = arguments
+    module = ModuleType("__main__")
+    module.__dict__.update(known, __builtins__=builtins)
+    sys.modules["__main__"] = module
+    exec(compile(code, name, "exec", dont_inherit=True), module.__dict__)
+    return 0

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cpkg run`: a program runs as it does under `python`, with our modules in place of absent ones."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipapp
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SHOW = """\
+import os, sys
+print(__name__, sys.argv, [os.path.realpath(sys.path[0])], os.path.realpath(globals().get("__file__", "none")))
+print(__name__ == "__main__" and sys.modules["__main__"].__dict__ is globals())
+sys.exit(int(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """A folder with the same program in each of the forms that `python` takes."""
+    (tmp_path / "folder").mkdir()
+    for place in ("script.py", "folder/__main__.py", "with space.py"):
+        (tmp_path / place).write_text(SHOW)
+    (tmp_path / "link.py").symlink_to("folder/__main__.py")
+    zipapp.create_archive(tmp_path / "folder", tmp_path / "app.pyz")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["script.py"],
+        ["with space.py"],
+        ["./folder/../script.py"],
+        ["folder"],
+        ["link.py"],
+        ["app.pyz"],
+        ["-m", "script"],
+        ["-m", "folder"],
+        ["-c", SHOW],
+        ["-"],
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]).partition("\n")[0],
+)
+def test_as_python(environment: dict[str, str], programs: Path, arguments: list[str]) -> None:
+    def run(*command: str) -> Any:
+        done = subprocess.run(
+            [sys.executable, *command, *arguments, "3", "-m", "--help"],
+            capture_output=True,
+            text=True,
+            input=SHOW if arguments == ["-"] else None,
+            cwd=programs,
+            env=environment,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    expected = run()
+    assert expected[0] == 3
+    assert run("-m", "cpkg", "run") == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "told"),
+    [
+        ([], 2, "cpkg run: no program\n"),
+        (["-m"], 2, "cpkg run: -m takes an argument\n"),
+        (["--what", "script.py"], 2, "cpkg run: no such option: --what\n"),
+        (["--names"], 2, "cpkg run: --names takes names, separated by commas\n"),
+        (["--names", "numpy", "script.py"], 2, "cpkg run: cannot install 'numpy': expected some of "),
+        (["-m", "nowhere.at.all"], 1, "cpkg run: no module named 'nowhere.at.all'\n"),
+        (["nowhere.py"], 2, "cpkg run: cannot read 'nowhere.py': No such file or directory\n"),
+        (["-c", "import sys; sys.exit('told')"], 1, "told\n"),
+        (["-c", "1 / 0"], 1, "ZeroDivisionError: "),
+        # with no __future__ but the program's own
+        (["-c", "def f(x: int): pass\nimport sys; sys.exit(f.__annotations__['x'] is int and 'told')"], 1, "told"),
+    ],
+    ids=str,
+)
+def test_what_fails(environment: dict[str, str], programs: Path, arguments: list[str], status: int, told: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cpkg", "run", *arguments], capture_output=True, text=True, cwd=programs, env=environment
+    )
+    assert (done.returncode, done.stdout) == (status, "")
+    assert told in done.stderr
+
+
+def test_names(environment: dict[str, str]) -> None:
+    code = "import sys, cpkg; print([sorted(finder.names) for finder in sys.meta_path if hasattr(finder, 'names')])"
+    done = subprocess.run(
+        [sys.executable, "-m", "cpkg", "run", "--names=msgpack,backports.zstd", "-c", code],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert (done.stderr, done.stdout) == ("", "[['backports.zstd', 'msgpack']]\n")
+
+
+def test_without_click(environment: dict[str, str], tmp_path: Path) -> None:
+    """It starts without what the other commands need, and imports none of it."""
+    for name in ("click", "rich"):
+        (tmp_path / f"{name}.py").write_text("raise ModuleNotFoundError(name=__name__)\n")
+    path = os.pathsep.join([str(tmp_path), environment["PYTHONPATH"]])
+    done = subprocess.run(
+        [sys.executable, "-m", "cpkg", "run", "-c", "import sys; print('click' in sys.modules)"],
+        capture_output=True,
+        text=True,
+        env={**environment, "PYTHONPATH": path},
+    )
+    assert (done.stderr, done.stdout) == ("", "False\n")
