@@ -12,7 +12,6 @@ import platform
 import shutil
 import sys
 from pathlib import Path
-from pprint import pformat
 
 from setuptools import setup
 from setuptools.command.build_ext import build_ext
@@ -22,7 +21,7 @@ from setuptools.errors import BaseError, CCompilerError
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))  # build isolation leaves the project's folder out
 
-from ffi_build import probe, zstd_build  # noqa: E402
+from ffi_build import build_info, probe, zstd_build  # noqa: E402
 
 MODE = probe.mode()
 FOUND = {codec: probe.find(codec) for codec in ("msgpack", "zstd")}
@@ -38,23 +37,18 @@ for library in FOUND.values():
 
 def write_build_info(folder: Path) -> None:
     """Write the module that tells at run time what was built, and why the rest was not."""
-    record = {
-        codec: {
-            "native": library.usable and codec not in FAILED,
-            "reason": FAILED.get(codec, library.reason),
-            "library": library.version,
-            "advice": probe.advice(codec),
-        }
+    codecs = {
+        codec: build_info.record(
+            native=library.usable and codec not in FAILED,
+            reason=FAILED.get(codec, library.reason),
+            version=library.version,
+            advice=probe.advice(codec),
+        )
         for codec, library in FOUND.items()
     }
     path = folder / "cpkg" / "_build_info.py"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        '"""Written by the build: what was compiled into this installation, and why the rest was not."""\n\n'
-        f"MODE = {MODE!r}\n"
-        f"BUILT_BY = {platform.python_implementation() + ' ' + platform.python_version()!r}\n"
-        f"CODECS = {pformat(record, width=110)}\n"
-    )
+    path.write_text(build_info.text(MODE, f"{platform.python_implementation()} {platform.python_version()}", codecs))
 
 
 class BuildPy(build_py):

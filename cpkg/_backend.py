@@ -162,10 +162,18 @@ def _info(codec: str) -> BackendInfo:
         backend=choice.module.BACKEND,
         policy=choice.policy,
         reason=reason,
-        library=choice.module.LIBRARY_VERSION,
+        library=_library(choice),
         interpreter=f"{platform.python_implementation()} {platform.python_version()}",
         faster=_faster(choice, missed),
     )
+
+
+def _library(choice: Choice) -> str | None:
+    """Return the library behind a backend and its version, and whether it is a copy inside of the native module."""
+    version: str | None = choice.module.LIBRARY_VERSION
+    if choice.module.BACKEND == "native" and (_record(choice.codec) or {}).get("bundled"):
+        return f"bundled {version}"
+    return version
 
 
 def _missed(choice: Choice) -> dict[str, str]:

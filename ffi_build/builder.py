@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cffi import FFI
 
-from ffi_build import probe
+from ffi_build.probe import Library
 
 HERE = Path(__file__).resolve().parent
 
@@ -18,14 +18,15 @@ def text_of(codec: str, part: str) -> str:
     return (HERE / codec / part).read_text(encoding="utf-8")
 
 
-def make(codec: str, *cdefs: str, flags: Sequence[str] = (), links: bool = True) -> FFI:
+def make(library: Library, *cdefs: str, flags: Sequence[str] = (), links: bool = True) -> FFI:
     """
     Return the builder of `cpkg._native._<codec>_ffi`, whose source is module.c in the codec's folder.
 
-    `cdefs` are parts that declare what Python calls. The compiler's arguments are those that the probe found for the
-    codec's library, and `flags`; `links` tells whether the module is linked with the library.
+    `cdefs` are parts that declare what Python calls. The compiler's arguments are those of the codec's library, and
+    `flags`; `links` tells whether the module is linked with the library.
     """
-    arguments = probe.find(codec).extension_arguments()
+    codec = library.codec
+    arguments = library.extension_arguments()
     # Relative to the project's root, where setup.py runs: setuptools refuses absolute paths.
     arguments["include_dirs"].insert(0, f"{HERE.name}/{codec}")
     # Every part is a dependency, so that a change of one rebuilds the module.

@@ -18,14 +18,23 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from cffi import FFI
+
 HERE = Path(__file__).resolve().parent
 if str(HERE.parent) not in sys.path:  # setuptools executes this file by its path
     sys.path.insert(0, str(HERE.parent))
 
+from ffi_build import probe  # noqa: E402
 from ffi_build.builder import make  # noqa: E402
 
-# The loops that measure and copy text are written for vector instructions, which gcc uses from -O3 on.
-ffibuilder = make("msgpack", "cdef.h", flags=["-O3"], links=False)
+
+def make_builder(library: probe.Library, implementation: str) -> FFI:
+    """Return the builder of the module; it is the same for every implementation of Python."""
+    # The loops that measure and copy text are written for vector instructions, which gcc uses from -O3 on.
+    return make(library, "cdef.h", flags=["-O3"], links=False)
+
+
+ffibuilder = make_builder(probe.find("msgpack"), sys.implementation.name)
 
 if __name__ == "__main__":
     ffibuilder.compile(tmpdir=str(HERE.parent), verbose=True)

@@ -19,10 +19,16 @@ HERE = Path(__file__).resolve().parent
 if str(HERE.parent) not in sys.path:  # setuptools executes this file by its path
     sys.path.insert(0, str(HERE.parent))
 
+from ffi_build import probe  # noqa: E402
 from ffi_build.builder import make, text_of  # noqa: E402
 
-_cdefs = ["cdef.h", "compiled_cdef.h", *(["cpython_cdef.h"] if sys.implementation.name == "cpython" else [])]
-ffibuilder = make("zstd", *_cdefs)
+
+def make_builder(library: probe.Library, implementation: str) -> FFI:
+    """Return the builder of the compiled module for an implementation of Python, "cpython" or "pypy"."""
+    return make(library, "cdef.h", "compiled_cdef.h", *(["cpython_cdef.h"] if implementation == "cpython" else []))
+
+
+ffibuilder = make_builder(probe.find("zstd"), sys.implementation.name)
 
 abi_builder = FFI()
 abi_builder.cdef(text_of("zstd", "cdef.h"))

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the module that tells at run time what was built, and why the rest was not: cpkg/_build_info.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pprint import pformat
+from typing import Any
+
+
+def record(native: bool, reason: str, version: str | None, advice: str, bundled: bool = False) -> dict[str, Any]:
+    """Return what is noted about a codec; `bundled` says that its library is inside of the module."""
+    return {"native": native, "reason": reason, "library": version, "bundled": bundled, "advice": advice}
+
+
+def text(mode: str, built_by: str, codecs: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the module's source."""
+    return (
+        '"""Written by the build: what was compiled into this installation, and why the rest was not."""\n\n'
+        f"MODE = {mode!r}\n"
+        f"BUILT_BY = {built_by!r}\n"
+        f"CODECS = {pformat(dict(codecs), width=110)}\n"
+    )

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Build what a release consists of: `python -m ffi_build.wheels [NAME...]`.
+
+NAMEs choose: interpreters (3.11, 3.14t, pypy3.9), architectures (x86_64, aarch64), C libraries (manylinux, musllinux),
+and `pure` and `sdist` for what is built once. Without any of a kind, all of it is built that can be: an interpreter
+that is not here is left out, and said so; one that is named and missing is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ffi_build.wheels import archives, checks, interpreters, release
+from ffi_build.wheels.targets import TARGETS, Target
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBCS = {"manylinux": "glibc", "musllinux": "musl"}
+ARCHITECTURES = tuple(dict.fromkeys(target.architecture for target in TARGETS))
+
+
+@dataclass
+class Wanted:
+    """What the command line asks for."""
+
+    interpreters: list[str] = field(default_factory=list)
+    targets: list[Target] = field(default_factory=list)
+    extras: list[str] = field(default_factory=list)
+    named: bool = False
+    """Whether interpreters were named, which makes a missing one an error."""
+
+
+def parse(names: Sequence[str]) -> Wanted:
+    """Return what is meant; raises SystemExit for a name that nothing has."""
+    known = {*interpreters.NAMES, *ARCHITECTURES, *LIBCS, "pure", "sdist"}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise SystemExit(f"unknown: {', '.join(unknown)}; expected any of {', '.join(sorted(known))}")
+    chosen = [name for name in names if name in interpreters.NAMES]
+    architectures = [name for name in names if name in ARCHITECTURES] or list(ARCHITECTURES)
+    libcs = [LIBCS[name] for name in names if name in LIBCS] or list(LIBCS.values())
+    extras = [name for name in names if name in ("pure", "sdist")]
+    others = len(extras) < len(names)
+    return Wanted(
+        interpreters=chosen or (list(interpreters.NAMES) if others or not names else []),
+        targets=[target for target in TARGETS if target.architecture in architectures and target.libc in libcs],
+        extras=extras or ([] if names else ["pure", "sdist"]),
+        named=bool(chosen),
+    )
+
+
+def setuptools_build(tree: Path, kind: str, folder: Path) -> Path:
+    """Have setuptools build the "sdist" or the pure "wheel" of a tree into a folder, and return its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    code = f"import sys; from setuptools import build_meta; print(build_meta.build_{kind}(sys.argv[1]))"
+    result = subprocess.run(
+        [sys.executable, "-c", code, str(folder)],
+        cwd=tree,
+        env={**os.environ, "CPKG_BUILD_NATIVE": "never", "SOURCE_DATE_EPOCH": str(archives.EPOCH)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if result.returncode != 0:
+        raise SystemExit(f"setuptools cannot build the {kind}:\n{result.stdout}{result.stderr}")
+    return folder / result.stdout.split()[-1]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Build, check and list."""
+    parser = argparse.ArgumentParser(prog="python -m ffi_build.wheels", description=__doc__.split("\n\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="3.11, pypy3.9, aarch64, musllinux, pure, sdist, ...")
+    parser.add_argument("--output", type=Path, default=ROOT / "dist", help="folder of the results (default: dist)")
+    parser.add_argument("--work", type=Path, default=ROOT / "build" / "wheels", help="folder of what leads to them")
+    options = parser.parse_args(arguments)
+    wanted = parse(options.names)
+    found, missing = interpreters.find(wanted.interpreters)
+    if wanted.named and missing:
+        raise SystemExit("; ".join(missing.values()))
+    for name, reason in missing.items():
+        print(f"{name:9} left out: {reason}")
+
+    began = time.perf_counter()
+    work, output = options.work.resolve(), options.output.resolve()
+    output.mkdir(parents=True, exist_ok=True)
+    # all is built from the sdist, which is so shown to hold what a build needs
+    sdist = setuptools_build(ROOT, "sdist", work / "sdist")
+    archives.normalise_sdist(sdist)
+    shutil.rmtree(work / "tree", ignore_errors=True)
+    with tarfile.open(sdist) as archive:
+        archive.extractall(work / "tree")
+    tree = next((work / "tree").iterdir())
+    pure = archives.read_wheel(setuptools_build(tree, "wheel", work / "pure"))
+
+    results = []
+    if "sdist" in wanted.extras:
+        results.append(Path(shutil.copy(sdist, output)))
+    if "pure" in wanted.extras:
+        results.append(archives.write_wheel(output, pure, "py3", "none", ("any",)))
+    pairs = [(one, target) for one in found.values() for target in wanted.targets if one.serves(target)]
+    if pairs:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            factory = release.Factory(pure, tree, work, pool, {target for _, target in pairs})
+            results += pool.map(lambda pair: factory.make_wheel(pair[0], pair[1], output), pairs)
+    checks.check(results, {one.name: one for one in found.values()})
+
+    print(f"{'bytes':>9}  {'SHA-256':16}  file")
+    for path in results:
+        print(f"{path.stat().st_size:9}  {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}  {path.name}")
+    print(f"{len(results)} files in {output}, built and checked in {time.perf_counter() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Compile libzstd once for each target, and the native modules for each interpreter on each target, with zig's compiler.
+
+zig brings clang, a linker and the headers of both C libraries for every target, so that one machine builds for all,
+and what it builds does not depend on that machine. Nothing of libzstd can be seen from outside of the module that it
+is linked into: other libraries in the process keep to their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from concurrent.futures import Executor
+from pathlib import Path
+
+from ffi_build import msgpack_build, zstd_build
+from ffi_build.probe import Library
+from ffi_build.wheels.interpreters import Interpreter
+from ffi_build.wheels.sources import MSGPACK, ZSTD
+from ffi_build.wheels.targets import Target
+
+CODECS = ("msgpack", "zstd")
+
+# -fno-sanitize: zig's default is to trap on undefined behaviour, in release builds too for some of it.
+_COMMON = ("-fPIC", "-fvisibility=hidden", "-fno-sanitize=undefined", "-fomit-frame-pointer", "-g0", "-DNDEBUG")
+_LIBZSTD = (
+    *("-O3", "-ffunction-sections", "-DZSTD_MULTITHREAD=1", "-DXXH_NAMESPACE=ZSTD_"),
+    # what these mark would be visible, whatever -fvisibility says
+    *("-DZSTDLIB_VISIBLE=", "-DZSTDERRORLIB_VISIBLE=", "-DZDICTLIB_VISIBLE="),
+)
+# as CPython compiles its own modules: signed overflow wraps
+_MODULE = ("-std=c11", "-D_GNU_SOURCE", "-O3", "-fwrapv", "-Werror")
+_LINK = ("-shared", "-s", "-pthread", "-Wl,--gc-sections", "-Wl,-Bsymbolic", "-Wl,-z,relro,-z,now")
+# the one function of each module that an interpreter calls
+_EXPORTS = "{ global: PyInit_*; _cffi_pypyinit_*; local: *; };\n"
+
+
+class Compiler:
+    """zig's C compiler for one target; files below `folder` and `root` do not leave their paths in what it writes."""
+
+    def __init__(self, target: Target, folder: Path, root: Path) -> None:
+        self.target = target
+        self._root = root
+        self._command = [sys.executable, "-m", "ziglang", "cc", "-target", target.zig]
+        self._command += [f"-ffile-prefix-map={path}={name}" for path, name in ((folder, "build"), (root, "."))]
+        cache = str(folder / "zig-cache")
+        self._environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
+
+    def run(self, *arguments: str | Path) -> None:
+        """Compile or link, in the tree that the sources' relative paths start from; raises SystemExit on failure."""
+        self._run([*self._command, *map(str, arguments)])
+
+    def archive(self, path: Path, members: Iterable[Path]) -> None:
+        """Write a static library, without the dates of its members."""
+        path.unlink(missing_ok=True)
+        self._run([sys.executable, "-m", "ziglang", "ar", "rcsD", str(path), *map(str, members)])
+
+    def _run(self, command: list[str]) -> None:
+        result = subprocess.run(
+            command, cwd=self._root, env=self._environment, capture_output=True, text=True, check=False
+        )
+        if result.returncode != 0:
+            raise SystemExit(f"{' '.join(command)}\n{result.stdout}{result.stderr}")
+
+
+def zig_version() -> str:
+    """Return the version of the compiler."""
+    command = [sys.executable, "-m", "ziglang", "version"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def build_libzstd(compiler: Compiler, sources: Path, folder: Path, pool: Executor) -> Path:
+    """Return libzstd as a static library; `sources` is the folder of its release's lib."""
+    folder.mkdir(parents=True, exist_ok=True)
+    units = [
+        path for part in ("common", "compress", "decompress", "dictBuilder") for path in (sources / part).glob("*.c")
+    ]
+    if compiler.target.architecture == "x86_64":
+        units.append(sources / "decompress" / "huf_decompress_amd64.S")
+    # large ones first, so that the last of them does not run alone
+    units.sort(key=lambda path: (-path.stat().st_size, path.name))
+    objects = [folder / (path.name + ".o") for path in units]
+
+    def compile_unit(unit: Path, result: Path) -> None:
+        compiler.run(*_COMMON, *_LIBZSTD, "-c", unit, "-o", result)
+
+    list(pool.map(compile_unit, units, objects))
+    library = folder / "libzstd.a"
+    compiler.archive(library, sorted(objects))
+    return library
+
+
+def write_module_sources(folder: Path, libraries: dict[str, Path]) -> dict[tuple[str, str], Unit]:
+    """
+    Have cffi write the C source of each module for each implementation of Python.
+
+    `libraries` are the folders of headers per codec. cffi's output depends on the declarations alone, not on the
+    interpreter that it runs on.
+    """
+    versions = {"msgpack": MSGPACK.version, "zstd": ZSTD.version}
+    make = {"msgpack": msgpack_build.make_builder, "zstd": zstd_build.make_builder}
+    units = {}
+    for codec in CODECS:
+        library = Library(codec, "bundled", True, versions[codec], include_dirs=[str(libraries[codec])])
+        for implementation in ("cpython", "pypy"):
+            place = folder / implementation
+            place.mkdir(parents=True, exist_ok=True)
+            with contextlib.redirect_stdout(io.StringIO()):  # it tells of each file
+                extension = make[codec](library, implementation).distutils_extension(str(place), verbose=False)
+            units[codec, implementation] = Unit(extension)
+    return units
+
+
+class Unit:
+    """The C source of a module, with the arguments that it is compiled with."""
+
+    def __init__(self, extension: object) -> None:
+        self.name: str = extension.name  # type: ignore[attr-defined]
+        self.source = Path(extension.sources[0]).resolve()  # type: ignore[attr-defined]
+        macros = extension.define_macros  # type: ignore[attr-defined]
+        self.arguments = [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in macros]
+        self.arguments += [f"-I{path}" for path in extension.include_dirs]  # type: ignore[attr-defined]
+        self.arguments += extension.extra_compile_args  # type: ignore[attr-defined]
+
+
+def build_module(
+    compiler: Compiler, interpreter: Interpreter, headers: Path, unit: Unit, archives: list[Path], folder: Path
+) -> Path:
+    """Return a native module for an interpreter on the compiler's target, linked with static libraries."""
+    folder.mkdir(parents=True, exist_ok=True)
+    exports = folder / "exports"
+    exports.write_text(_EXPORTS, encoding="utf-8")
+    module = folder / (unit.name.rpartition(".")[2] + interpreter.suffix_for(compiler.target))
+    compiled = module.with_suffix(".o")
+    compiler.run(*_COMMON, *_MODULE, f"-isystem{headers}", *unit.arguments, "-c", unit.source, "-o", compiled)
+    compiler.run(*_LINK, f"-Wl,--version-script={exports}", compiled, *archives, "-o", module)
+    return module

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make the wheels with native modules: the libraries, the modules, and what a wheel tells of them."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Collection, Mapping
+from concurrent.futures import Executor
+from pathlib import Path
+
+from ffi_build import build_info, probe
+from ffi_build.wheels import archives, compiling, sbom
+from ffi_build.wheels.interpreters import Interpreter
+from ffi_build.wheels.sources import MSGPACK, SOURCES, ZSTD, provide
+from ffi_build.wheels.targets import Target
+
+LIBRARIES = {"msgpack": MSGPACK, "zstd": ZSTD}
+
+
+class Factory:
+    """What all wheels of a run share; `make_wheel` may be called from several threads."""
+
+    def __init__(
+        self, pure: Mapping[str, bytes], tree: Path, work: Path, pool: Executor, targets: Collection[Target]
+    ) -> None:
+        """Fetch the libraries and compile libzstd for each target; `pure` are the files of the pure wheel."""
+        self._pure = pure
+        self._work = work
+        folders = {source.name: provide(source, work / "downloads", work / "sources") for source in SOURCES}
+        self._licences = {
+            f"LICENSE.{source.name}": (folders[source.name] / source.licence_file).read_text(encoding="utf-8")
+            for source in SOURCES
+        }
+        zstd = folders[ZSTD.name] / "lib"
+        self._units = compiling.write_module_sources(
+            work / "c", {"zstd": zstd, "msgpack": folders[MSGPACK.name] / "include"}
+        )
+        self._zig = compiling.zig_version()
+        self._compilers = {target: compiling.Compiler(target, work, tree) for target in targets}
+        self._libzstd = {
+            target: compiling.build_libzstd(compiler, zstd, work / "libzstd" / target.zig, pool)
+            for target, compiler in self._compilers.items()
+        }
+        self._headers: dict[str, Path] = {}
+        self._lock = threading.Lock()
+
+    def make_wheel(self, interpreter: Interpreter, target: Target, output: Path) -> Path:
+        """Compile the modules of an interpreter on a target and write the wheel with them into a folder."""
+        with self._lock:
+            if interpreter.name not in self._headers:
+                self._headers[interpreter.name] = interpreter.copy_headers(self._work / "headers")
+        files = dict(self._pure)
+        for codec in compiling.CODECS:
+            module = compiling.build_module(
+                self._compilers[target],
+                interpreter,
+                self._headers[interpreter.name],
+                self._units[codec, interpreter.implementation],
+                [self._libzstd[target]] if codec == "zstd" else [],
+                self._work / "modules" / target.zig / interpreter.name,
+            )
+            files[f"cpkg/_native/{module.name}"] = module.read_bytes()
+        files["cpkg/_build_info.py"] = self._build_info(target).encode()
+        expression = " AND ".join(["Apache-2.0", *(source.licence for source in SOURCES)])
+        archives.add_licences(files, expression, self._licences)
+        info = archives.info_folder(files)
+        name, version = (self._metadata(info, key) for key in ("Name", "Version"))
+        python, abi = interpreter.tags
+        label = f"{name}-{version}-{python}-{abi}-{target.platforms[0]}"
+        files[f"{info}/{sbom.FILE}"] = sbom.make(name, version, label, SOURCES).encode()
+        return archives.write_wheel(output, files, python, abi, target.platforms)
+
+    def _build_info(self, target: Target) -> str:
+        codecs = {
+            codec: build_info.record(
+                native=True,
+                reason=f"a wheel with {source.name} {source.version} inside",
+                version=source.version,
+                advice=probe.advice(codec),
+                bundled=True,
+            )
+            for codec, source in LIBRARIES.items()
+        }
+        return build_info.text("wheel", f"zig cc {self._zig} for {target.zig}", codecs)
+
+    def _metadata(self, info: str, key: str) -> str:
+        found = re.search(rf"(?m)^{key}: (.*)$", self._pure[f"{info}/METADATA"].decode())
+        assert found is not None
+        return found.group(1)

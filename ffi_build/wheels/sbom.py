@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tell what is inside of a wheel in the form that scanners read: CycloneDX, in the place that PEP 770 gives it."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Sequence
+
+from ffi_build.wheels.sources import Source
+
+FILE = "sboms/cpkg-codecs.cdx.json"
+"""The name below a wheel's .dist-info folder."""
+
+
+def make(name: str, version: str, wheel: str, sources: Sequence[Source]) -> str:
+    """Return the SBOM of a wheel, given by its name up to the tags: it depends on nothing else."""
+    own = {"type": "library", "bom-ref": "cpkg", "name": name, "version": version, "purl": f"pkg:pypi/{name}@{version}"}
+    components = [
+        {
+            "type": "library",
+            "bom-ref": source.name,
+            "name": source.name,
+            "version": source.version,
+            "purl": source.purl,
+            "licenses": [{"license": {"id": source.licence}}],
+            "properties": [
+                {"name": "cpkg:archive", "value": source.archive},
+                {"name": "cpkg:archive-sha256", "value": source.sha256},
+                *({"name": "cpkg:patched-file", "value": patch.file} for patch in source.patches),
+            ],
+        }
+        for source in sources
+    ]
+    document = {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, wheel)}",
+        "version": 1,
+        "metadata": {"component": {**own, "licenses": [{"license": {"id": "Apache-2.0"}}]}},
+        "components": components,
+        "dependencies": [
+            {"ref": "cpkg", "dependsOn": [source.name for source in sources]},
+            *({"ref": source.name} for source in sources),
+        ],
+    }
+    return json.dumps(document, indent=2) + "\n"

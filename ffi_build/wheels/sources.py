@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Fetch the libraries that go into wheels: pinned by version and hash, taken from package registries, never committed.
+
+libzstd comes in the sdist of backports.zstd, which carries its sources as they were released; msgpack-c's headers come
+in Debian's package of them. The clients of those registries do the fetching (pip, apt), so that their settings hold
+(mirrors, proxies). A file that has the right hash is taken from the folder of downloads without asking anybody.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A change to one file of a library: text that has to be there, once, and what takes its place."""
+
+    file: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """A library whose code goes into the wheels, and the archive that it is taken from."""
+
+    name: str
+    version: str
+    licence: str
+    """SPDX identifier."""
+    purl: str
+    """Package URL of the library itself, for the SBOM."""
+    archive: str
+    """File name of the archive."""
+    sha256: str
+    package: str
+    """The package that the archive is, as its registry's client takes it."""
+    parts: tuple[tuple[str, str], ...]
+    """Pairs of a folder or file in the archive and where it is put."""
+    licence_file: str
+    patches: tuple[Patch, ...] = ()
+
+
+# Making a context asks the processor what it can do. On a virtual machine each such question is a trap to the host, and
+# together they take longer than compressing a short message: the answer is kept.
+_ASK_THE_PROCESSOR_ONCE = Patch(
+    file="lib/common/zstd_internal.h",
+    old="""\
+    ZSTD_cpuid_t cpuid = ZSTD_cpuid();
+    return ZSTD_cpuid_bmi1(cpuid) && ZSTD_cpuid_bmi2(cpuid);
+""",
+    new="""\
+    static int known; /* 0, or 1 more than the answer; threads that ask at once write the same */
+    int found = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (found == 0) {
+        ZSTD_cpuid_t cpuid = ZSTD_cpuid();
+        found = 1 + (ZSTD_cpuid_bmi1(cpuid) && ZSTD_cpuid_bmi2(cpuid));
+        __atomic_store_n(&known, found, __ATOMIC_RELAXED);
+    }
+    return found - 1;
+""",
+)
+
+ZSTD = Source(
+    name="zstd",
+    version="1.5.7",
+    licence="BSD-3-Clause",
+    purl="pkg:github/facebook/zstd@v1.5.7",
+    archive="backports_zstd-1.8.0.tar.gz",
+    sha256="9dae4f4c481716e3db473d667457b4f508ff7459c0931b567a5c9677fb3db316",
+    package="backports.zstd==1.8.0",
+    parts=(("backports_zstd-1.8.0/src/c/zstd/lib", "lib"), ("backports_zstd-1.8.0/src/c/zstd/LICENSE", "LICENSE")),
+    licence_file="LICENSE",
+    patches=(_ASK_THE_PROCESSOR_ONCE,),
+)
+
+# Of Debian's stable release, which keeps a version for years. The two headers that the codec includes are those of
+# msgpack-c 7.0.2, but for the version number in them.
+MSGPACK = Source(
+    name="msgpack-c",
+    version="6.0.1",
+    licence="BSL-1.0",
+    purl="pkg:github/msgpack/msgpack-c@c-6.0.1",
+    archive="libmsgpack-c-dev_6.0.1-3+b1_amd64.deb",
+    sha256="0729d94a1581eb0b08a5661b9a2da617ed42a9a7164248eb9b435a57d8269a40",
+    package="libmsgpack-c-dev=6.0.1-3+b1",
+    parts=(("usr/include", "include"), ("usr/share/doc/libmsgpack-c-dev/copyright", "LICENSE")),
+    licence_file="LICENSE",
+)
+DEBIAN_SUITE = "trixie"
+
+SOURCES = (ZSTD, MSGPACK)
+
+
+def provide(source: Source, downloads: Path, folder: Path) -> Path:
+    """
+    Return a folder with a library's files, in `folder`; fetch the archive into `downloads` if it is not there.
+
+    Raises SystemExit, with what to do, if the archive cannot be had or has another hash.
+    """
+    archive = downloads / source.archive
+    if not archive.exists():
+        downloads.mkdir(parents=True, exist_ok=True)
+        if archive.suffix == ".deb":
+            _fetch_from_debian(source, downloads)
+        else:
+            _fetch_from_pypi(source, downloads)
+    found = hashlib.sha256(archive.read_bytes()).hexdigest() if archive.exists() else "nothing"
+    if found != source.sha256:
+        raise SystemExit(
+            f"{archive}: expected a file with SHA-256 {source.sha256}, found {found}; put it there by hand"
+        )
+    target = folder / f"{source.name}-{source.version}"
+    shutil.rmtree(target, ignore_errors=True)
+    with _open(archive) as opened:
+        _extract(opened, source, target)
+    for patch in source.patches:
+        text = (target / patch.file).read_text(encoding="utf-8")
+        if text.count(patch.old) != 1:
+            raise SystemExit(f"{target / patch.file}: the patch does not fit this version")
+        (target / patch.file).write_text(text.replace(patch.old, patch.new), encoding="utf-8")
+    return target
+
+
+def _fetch_from_pypi(source: Source, downloads: Path) -> None:
+    # pip checks the hash before it runs anything: it asks an sdist's build backend for metadata
+    wanted = downloads / "requirements.txt"
+    wanted.write_text(f"{source.package} --hash=sha256:{source.sha256}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:", "--require-hashes"]
+    _run([*command, "-r", str(wanted), "-d", str(downloads)], source, downloads)
+
+
+def _fetch_from_debian(source: Source, downloads: Path) -> None:
+    """Have apt download a package of another release than this machine's, with lists of its own."""
+    if shutil.which("apt-get") is None:
+        raise SystemExit(_refusal(source, downloads, "there is no apt-get here"))
+    # the mirror that this machine uses for its own release
+    listed = _run(["apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages"], source, downloads)
+    sites = [site for site in listed.split() if site.rstrip("/").endswith("/debian")]
+    if not sites:
+        raise SystemExit(_refusal(source, downloads, "apt knows no mirror of Debian"))
+    folder = (downloads / "apt").resolve()
+    (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
+    (folder / "cache" / "archives" / "partial").mkdir(parents=True, exist_ok=True)
+    entries = folder / "sources.list"
+    entries.write_text(f"deb [arch=amd64] {sites[0]} {DEBIAN_SUITE} main\n", encoding="utf-8")
+    settings = {
+        "Dir::Etc::sourcelist": entries,
+        "Dir::Etc::sourceparts": "-",
+        "Dir::State::lists": folder / "lists",
+        "Dir::Cache": folder / "cache",
+        "Dir::State::status": "/dev/null",
+        "APT::Sandbox::User": "root",
+    }
+    apt = ["apt-get", "-qq", *(f"-o{name}={value}" for name, value in settings.items())]
+    _run([*apt, "update"], source, downloads)
+    _run([*apt, "download", source.package], source, downloads)
+    shutil.rmtree(folder)
+
+
+def _run(command: list[str], source: Source, downloads: Path) -> str:
+    result = subprocess.run(command, cwd=downloads, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise SystemExit(_refusal(source, downloads, result.stderr.strip()))
+    return result.stdout
+
+
+def _refusal(source: Source, downloads: Path, reason: str) -> str:
+    return f"cannot fetch {source.package}: {reason}\nPut {source.archive} into {downloads} by hand."
+
+
+def _open(archive: Path) -> tarfile.TarFile:
+    """Open an sdist, or the files of a Debian package: an ar archive with a tar archive in it."""
+    if archive.suffix != ".deb":
+        return tarfile.open(archive)
+    content = archive.read_bytes()
+    if not content.startswith(b"!<arch>\n"):
+        raise SystemExit(f"{archive} is no Debian package")
+    position = 8
+    while position < len(content):
+        header = content[position : position + 60]
+        size = int(header[48:58])
+        position += 60
+        if header.startswith(b"data.tar"):
+            return tarfile.open(fileobj=io.BytesIO(content[position : position + size]))
+        position += size + size % 2  # members start at even positions
+    raise SystemExit(f"{archive} holds no files")
+
+
+def _extract(archive: tarfile.TarFile, source: Source, target: Path) -> None:
+    """Write the wanted parts of an archive: regular files alone."""
+    for member in archive:
+        path = PurePosixPath(re.sub(r"^\./", "", member.name))
+        for part, place in source.parts:
+            if member.isfile() and (path == PurePosixPath(part) or PurePosixPath(part) in path.parents):
+                file = archive.extractfile(member)
+                assert file is not None
+                written = target / place / path.relative_to(part)
+                if ".." in written.parts:
+                    raise SystemExit(f"{source.archive}: {member.name} leads out of the archive")
+                written.parent.mkdir(parents=True, exist_ok=True)
+                written.write_bytes(file.read())

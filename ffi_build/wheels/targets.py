@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The systems that wheels are built for: an architecture with a C library, as zig and as pip name them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Target:
+    """A system: `libc` is glibc or musl."""
+
+    libc: str
+    architecture: str
+    zig: str
+    """The target as `zig cc -target` takes it; the oldest glibc that the wheel runs on is part of it."""
+    platforms: tuple[str, ...]
+    """Platform tags of the wheel, the first of which auditwheel has to confirm."""
+
+    @property
+    def triplet(self) -> str:
+        """The end of an extension module's name before `.so`, as CPython built for that system looks for it."""
+        return f"{self.architecture}-linux-{'gnu' if self.libc == 'glibc' else 'musl'}"
+
+
+TARGETS = tuple(
+    Target(libc, architecture, zig.format(architecture), tuple(tag.format(architecture) for tag in tags))
+    for libc, zig, tags in (
+        # pip before 20.3 knows manylinux_2_17 by its old name alone
+        ("glibc", "{}-linux-gnu.2.17", ("manylinux_2_17_{}", "manylinux2014_{}")),
+        ("musl", "{}-linux-musl", ("musllinux_1_2_{}",)),
+    )
+    for architecture in ("x86_64", "aarch64")
+)

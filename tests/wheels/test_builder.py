@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a release's builder decides and writes, without compiling anything."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import tarfile
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from ffi_build import build_info
+from ffi_build.wheels import archives, interpreters, sbom, sources
+from ffi_build.wheels.targets import TARGETS
+
+INFO = "thing-1.0.dist-info"
+PURE = {
+    "thing/__init__.py": b"",
+    f"{INFO}/WHEEL": b"Wheel-Version: 1.0\n",
+    f"{INFO}/METADATA": b"Name: thing\nLicense-Expression: Apache-2.0\nLicense-File: LICENSE\n\nText",
+}
+CP311 = interpreters.Interpreter("3.11", "python3.11", Path("/"), ".cpython-311-x86_64-linux-gnu.so")
+
+
+@pytest.mark.parametrize(
+    ("name", "suffix", "tags"),
+    [
+        ("3.9", ".cpython-39-x86_64-linux-gnu.so", ("cp39", "cp39")),
+        ("3.14t", ".cpython-314t-x86_64-linux-gnu.so", ("cp314", "cp314t")),
+        ("pypy3.9", ".pypy39-pp73-x86_64-linux-gnu.so", ("pp39", "pypy39_pp73")),
+        ("pypy3.11", ".pypy311-pp80-x86_64-linux-gnu.so", ("pp311", "pypy311_pp80")),
+    ],
+)
+def test_tags(name: str, suffix: str, tags: tuple[str, str]) -> None:
+    assert interpreters.Interpreter(name, "python", Path("/"), suffix).tags == tags
+
+
+def test_a_module_is_named_for_its_target() -> None:
+    named = {target.zig: CP311.suffix_for(target) for target in TARGETS}
+    assert named == {
+        "x86_64-linux-gnu.2.17": ".cpython-311-x86_64-linux-gnu.so",
+        "aarch64-linux-gnu.2.17": ".cpython-311-aarch64-linux-gnu.so",
+        "x86_64-linux-musl": ".cpython-311-x86_64-linux-musl.so",
+        "aarch64-linux-musl": ".cpython-311-aarch64-linux-musl.so",
+    }
+
+
+def test_what_is_here_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
+    own = ("pypy" if sys.implementation.name == "pypy" else "") + "{}.{}".format(*sys.version_info)
+    found, missing = interpreters.find([own, "3.99"])
+    assert {*found, *missing} == {own, "3.99"}
+    assert "3.99" in missing
+    if own in found:
+        assert (found[own].headers / "Python.h").exists()
+        assert found[own].name == own
+
+
+def test_a_wheel_has_the_same_bytes_each_time(tmp_path: Path) -> None:
+    one = archives.write_wheel(
+        tmp_path / "a", PURE, "cp311", "cp311", ("manylinux_2_17_x86_64", "manylinux2014_x86_64")
+    )
+    other = archives.write_wheel(
+        tmp_path / "b",
+        dict(reversed(PURE.items())),
+        "cp311",
+        "cp311",
+        ("manylinux2014_x86_64", "manylinux_2_17_x86_64"),
+    )
+    assert one.name == other.name == "thing-1.0-cp311-cp311-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
+    assert one.read_bytes() == other.read_bytes()
+    with zipfile.ZipFile(one) as archive:
+        assert archive.testzip() is None
+        told = archive.read(f"{INFO}/WHEEL").decode()
+        assert told.count("Tag: cp311-cp311-") == 2
+        assert "Root-Is-Purelib: false" in told
+        assert sorted(line.split(b",")[0].decode() for line in archive.read(f"{INFO}/RECORD").splitlines()) == sorted(
+            archive.namelist()
+        )
+    assert set(archives.read_wheel(one)) == set(PURE)
+
+
+def test_licences_are_in_the_wheel_and_its_metadata() -> None:
+    files = dict(PURE)
+    archives.add_licences(files, "Apache-2.0 AND BSD-3-Clause", {"LICENSE.zstd": "text"})
+    assert files[f"{INFO}/licenses/LICENSE.zstd"] == b"text"
+    head, _, body = files[f"{INFO}/METADATA"].decode().partition("\n\n")
+    assert "License-Expression: Apache-2.0 AND BSD-3-Clause" in head.splitlines()
+    assert [line for line in head.splitlines() if line.startswith("License-File")] == [
+        "License-File: LICENSE",
+        "License-File: LICENSE.zstd",
+    ]
+    assert body == "Text"
+
+
+def test_an_sdist_has_the_same_bytes_each_time(tmp_path: Path) -> None:
+    def write(path: Path, order: list[str], mtime: int) -> bytes:
+        with tarfile.open(path, "w:gz") as archive:
+            for name in order:
+                entry = tarfile.TarInfo(name)
+                entry.size, entry.mtime, entry.uname = 4, mtime, f"user{mtime}"
+                archive.addfile(entry, io.BytesIO(b"text"))
+        archives.normalise_sdist(path)
+        return path.read_bytes()
+
+    one = write(tmp_path / "a.tar.gz", ["a/x", "a/y"], 5)
+    assert one == write(tmp_path / "b.tar.gz", ["a/y", "a/x"], 7)
+    with tarfile.open(tmp_path / "a.tar.gz") as archive:
+        assert archive.getnames() == ["a/x", "a/y"]
+        assert archive.extractfile("a/y").read() == b"text"
+
+
+def test_the_sbom_names_what_is_inside() -> None:
+    document = json.loads(sbom.make("cpkg-codecs", "0.1.0", "label", sources.SOURCES))
+    assert document == json.loads(sbom.make("cpkg-codecs", "0.1.0", "label", sources.SOURCES))
+    inside = {component["name"]: component for component in document["components"]}
+    assert inside["zstd"]["version"] == sources.ZSTD.version
+    assert {component["licenses"][0]["license"]["id"] for component in inside.values()} == {"BSD-3-Clause", "BSL-1.0"}
+    assert {"name": "cpkg:archive-sha256", "value": sources.ZSTD.sha256} in inside["zstd"]["properties"]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> sources.Source:
+    """Return a library in an archive that is there already."""
+    archive = tmp_path / "lib-1.tar.gz"
+    with tarfile.open(archive, "w:gz") as opened:
+        for name, data in (("lib-1/src/a.c", b"old text"), ("lib-1/src/deep/b.c", b"b"), ("lib-1/other", b"c")):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            opened.addfile(entry, io.BytesIO(data))
+    digest = sources.hashlib.sha256(archive.read_bytes()).hexdigest()
+    return sources.Source("lib", "1", "MIT", "", archive.name, digest, "lib==1", (("lib-1/src", "src"),), "LICENSE")
+
+
+def test_a_source_is_taken_in_parts_and_patched(source: sources.Source, tmp_path: Path) -> None:
+    patched = replace(source, patches=(sources.Patch("src/a.c", "old", "new"),))
+    folder = sources.provide(patched, tmp_path, tmp_path / "out")
+    assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.*")) == ["src/a.c", "src/deep/b.c"]
+    assert (folder / "src/a.c").read_bytes() == b"new text"
+
+
+def test_another_file_is_refused(source: sources.Source, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="expected a file with SHA-256 " + "0" * 64):
+        sources.provide(replace(source, sha256="0" * 64), tmp_path, tmp_path / "out")
+
+
+def test_a_patch_that_does_not_fit_is_refused(source: sources.Source, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="does not fit"):
+        sources.provide(replace(source, patches=(sources.Patch("src/a.c", "absent", ""),)), tmp_path, tmp_path / "out")
+
+
+def test_build_info_is_a_module() -> None:
+    names: dict[str, object] = {}
+    codecs = {"zstd": build_info.record(True, "inside", "1.5.7", "none", bundled=True)}
+    exec(build_info.text("wheel", "zig", codecs), names)
+    assert names["CODECS"] == {
+        "zstd": {"native": True, "reason": "inside", "library": "1.5.7", "bundled": True, "advice": "none"}
+    }
