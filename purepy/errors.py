@@ -101,3 +101,17 @@ class SeekableFormatError(ZstdError):
 
     Replaces `pyzstd.SeekableFormatError`.
     """
+
+
+class ArchiveError(CodecError):
+    """An archive is damaged or no archive, or cannot be made; `entry` is the name of the entry that it is about."""
+
+    entry: str | None = None
+
+
+class UnsafeEntryError(ArchiveError):
+    """An entry would be written, or link, outside of the directory, or is of a type that the filter does not allow."""
+
+
+class ArchiveLimitError(ArchiveError, LimitError):
+    """An archive holds more than a limit allows: bytes of content, or bytes in one header."""

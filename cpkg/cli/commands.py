@@ -34,7 +34,9 @@ _PACKED_SUFFIXES: Final = (PACKED_SUFFIX, ".zst", ".msgpack", ".mpk", ".mp")
 _RECURSION_LIMIT: Final = 8000
 """Deep enough for 1024 levels of containers in the encoder of `json`, which recurses."""
 
-_ELSEWHERE: Final[dict[str, str]] = {}
+_ELSEWHERE: Final[dict[str, str]] = {
+    "archive": "cpkg.cli.archive:group",
+}
 """Commands in modules of their own: name -> "module:attribute"."""
 
 

@@ -30,7 +30,7 @@ def sessions(page: str) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("page", "least"), [("cli.md", 11), ("install.md", 3)])
+@pytest.mark.parametrize(("page", "least"), [("cli.md", 11), ("install.md", 3), ("archives.md", 5)])
 def test_the_command_lines(tmp_path: Path, page: str, least: int) -> None:
     (tmp_path / "bin").mkdir()
     for name, line in (("cpkg", "-I -m cpkg "), ("python", "")):
@@ -65,8 +65,10 @@ def rough(text: str, command: str) -> str:
     return re.sub(r"\d[\d.,]*", "#", text) if "text.mpz" in command else text
 
 
-def test_the_python_examples() -> None:
-    failed, tried = doctest.testfile(str(DOCS / "objects.md"), module_relative=False)
+@pytest.mark.parametrize("page", ["objects.md", "archives.md"])
+def test_the_python_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    failed, tried = doctest.testfile(str(DOCS / page), module_relative=False)
     assert failed == 0
     assert tried > 5
 

@@ -18,6 +18,7 @@ LAYERS = [
     ("cpkg._native",),
     ("cpkg._backend",),
     ("cpkg.msgpack", "cpkg.zstd"),
+    ("cpkg.archive",),
     ("cpkg._objects", "cpkg._set_order"),
     ("cpkg._job", "cpkg._install"),
     ("cpkg",),
@@ -29,6 +30,7 @@ THIRD_PARTY = {
     "cffi": "cpkg._native",
     "_cffi_backend": "cpkg._native",
     "blake2signer": "cpkg.integrations",
+    "fsspec": "cpkg.archive",
     "click": "cpkg.cli",
     "rich": "cpkg.cli",
 }

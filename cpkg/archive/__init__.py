@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Archives: trees of files to .tar.zst and back, in process and on all processors.
+
+Any tar and zstd reads what this writes, and this what they write. docs/archives.md tells more.
+"""
+
+from __future__ import annotations
+
+from cpkg.archive._create import create
+from cpkg.archive._extract import extract
+from cpkg.archive._listing import entries, verify
+from cpkg.archive._result import ArchiveWarning, Problem, Summary
+from purepy.errors import ArchiveError, ArchiveLimitError, UnsafeEntryError
+from purepy.tar.entry import Entry
+
+__all__ = [
+    "ArchiveError",
+    "ArchiveLimitError",
+    "ArchiveWarning",
+    "Entry",
+    "Problem",
+    "Summary",
+    "UnsafeEntryError",
+    "create",
+    "entries",
+    "extract",
+    "verify",
+]

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decompress frames ahead of their use, in threads, and hand out their content in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future
+from typing import Any, Final, Protocol
+
+from purepy.zstd_frames import Frame, FrameSplitter, Pieces
+
+CHUNK: Final = 4 << 20
+"""Bytes of content that come at a time from a frame that is too large to be decompressed whole."""
+
+
+class Codec(Protocol):
+    """What decompresses: to bytes-like chunks, which `give_back` takes when nobody needs them any more."""
+
+    def inflate(self, frame: Frame) -> Any: ...
+    def inflate_pieces(self, pieces: Iterator[bytes]) -> Iterator[Any]: ...
+    def give_back(self, chunk: Any) -> None: ...
+
+
+class Inflater:
+    """
+    An iterator over the content of frames in chunks, in order; up to `ahead` frames are decompressed in advance.
+
+    `skip` passes over content that was not asked for yet, without decompressing frames that lie in it whole.
+    """
+
+    def __init__(self, splitter: FrameSplitter, codec: Codec, pool: Executor, ahead: int) -> None:
+        self._frames = iter(splitter)
+        self._codec = codec
+        self._pool = pool
+        self._ahead = ahead
+        self._queue: deque[tuple[Future[Any], Frame] | Pieces] = deque()
+        self._stream: Future[Any] | None = None
+        self._chunks: Iterator[Any] = iter(())
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        while True:
+            if self._stream is not None:
+                chunk = self._stream.result()
+                if chunk is not None:
+                    self._stream = self._pool.submit(next, self._chunks, None)
+                    return chunk
+                self._stream = None
+            self._fill()
+            if not self._queue:
+                raise StopIteration
+            item = self._queue.popleft()
+            if isinstance(item, Pieces):
+                self._chunks = self._codec.inflate_pieces(item.data)
+                self._stream = self._pool.submit(next, self._chunks, None)
+                continue
+            self._fill()
+            return item[0].result()
+
+    def _fill(self) -> None:
+        while len(self._queue) < self._ahead and not (self._queue and isinstance(self._queue[-1], Pieces)):
+            frame = next(self._frames, None)
+            if frame is None:
+                return
+            self._queue.append(frame if isinstance(frame, Pieces) else self._submit(frame))
+
+    def _submit(self, frame: Frame) -> tuple[Future[Any], Frame]:
+        return self._pool.submit(self._codec.inflate, frame), frame
+
+    def skip(self, size: int) -> int:
+        """Pass over whole frames of declared size within the next `size` bytes; return how many bytes that are."""
+        skipped = 0
+        if self._stream is not None:
+            return 0
+        while True:
+            if not self._queue:
+                frame = next(self._frames, None)
+                if frame is None:
+                    return skipped
+                if isinstance(frame, Pieces):
+                    self._queue.append(frame)
+                    return skipped
+                if frame.size is None or frame.size > size - skipped:
+                    self._queue.append(self._submit(frame))
+                    return skipped
+                skipped += frame.size
+                continue
+            item = self._queue[0]
+            if isinstance(item, Pieces) or item[1].size is None or item[1].size > size - skipped:
+                return skipped
+            self._queue.popleft()
+            future = item[0]
+            if not future.cancel():
+                future.add_done_callback(self._forget)
+            skipped += item[1].size
+
+    def _forget(self, future: Future[Any]) -> None:
+        if future.exception() is None:
+            self._codec.give_back(future.result())

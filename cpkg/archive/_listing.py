@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""List an archive, and verify one, without writing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from cpkg.archive._extract import opened_archive
+from cpkg.archive._result import Summary
+from cpkg.archive._settings import WINDOW_LOG_MAX, Patterns, pattern_list
+from purepy.tar import patterns
+from purepy.tar.entry import Entry
+from purepy.tar.reader import Content, TarReader
+
+
+def entries(
+    source: Any,
+    *,
+    include: Patterns = (),
+    exclude: Patterns = (),
+    threads: int | None = None,
+    max_size: int | None = None,
+    window_log_max: int = WINDOW_LOG_MAX,
+) -> Iterator[Entry]:
+    """
+    Yield the entries of an archive, in order.
+
+    The arguments are those of `extract`. Frames that lie within the data of one file are not decompressed. Raises
+    ArchiveError and ZstdError where the archive is damaged or cut, ArchiveLimitError, OSError.
+    """
+    is_included = patterns.matcher(pattern_list(include), anchored=True)
+    is_excluded = patterns.matcher(pattern_list(exclude), anchored=False)
+    with opened_archive(source, threads, max_size, window_log_max) as (archive, _):
+        for entry in TarReader(Content(archive, archive.skip)):
+            if is_included is not None and not is_included(entry.name):
+                continue
+            if is_excluded is None or not is_excluded(entry.name):
+                yield entry
+
+
+def verify(
+    source: Any,
+    *,
+    threads: int | None = None,
+    max_size: int | None = None,
+    window_log_max: int = WINDOW_LOG_MAX,
+    progress: Callable[[int, int], object] | None = None,
+) -> Summary:
+    """
+    Decompress all of an archive, check its checksums and headers, and return a Summary.
+
+    Raises ArchiveError and ZstdError where it is damaged or cut, as `extract` would, and SeekableFormatError for a
+    seek table that does not fit.
+    """
+    count = 0
+    with opened_archive(source, threads, max_size, window_log_max) as (archive, _):
+        for _entry in TarReader(Content(archive)):
+            count += 1
+            if progress is not None:
+                progress(archive.size, archive.splitter.consumed)
+        for _chunk in archive:
+            pass
+        return Summary(count, archive.size, archive.splitter.consumed, [])

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tell what was done, and what went wrong on the way."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class ArchiveWarning(UserWarning):
+    """A file changed while it was archived, or was left out."""
+
+
+class Problem(NamedTuple):
+    """Something that went wrong with one entry; `error` is None where the entry is in the archive, though changed."""
+
+    name: str
+    message: str
+    error: Exception | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.message}"
+
+
+class Summary(NamedTuple):
+    """Entries, bytes of content (headers included) and compressed bytes that were written or read, and problems."""
+
+    entries: int
+    size: int
+    compressed_size: int
+    problems: list[Problem]
+
+
+class Problems:
+    """
+    Collects problems and tells the caller.
+
+    With `on_problem` each goes there and the work continues. Without it an error is raised, and anything else is an
+    ArchiveWarning.
+    """
+
+    def __init__(self, on_problem: Callable[[Problem], object] | None) -> None:
+        self._on_problem = on_problem
+        self.found: list[Problem] = []
+
+    def add(self, problem: Problem) -> None:
+        """Tell of a problem; raises its error if nobody listens."""
+        self.found.append(problem)
+        if self._on_problem is not None:
+            self._on_problem(problem)
+        elif problem.error is not None:
+            raise problem.error
+        else:
+            warnings.warn(str(problem), ArchiveWarning, stacklevel=4)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of `create` and `extract`, checked once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Union
+
+from purepy.tar import names, patterns
+from purepy.tar.encode import NANO
+from purepy.tar.entry import Entry
+
+LEVEL: Final = 3
+FRAME_SIZE: Final = 4 << 20
+"""Bytes of content per frame: each is decompressed by itself, so a few per processor are enough."""
+_FRAME_SIZE_MIN: Final = 64 << 10
+_FRAME_SIZE_MAX: Final = 32 << 20
+"""Larger frames would be read piece by piece, by one thread."""
+WINDOW_LOG_MAX: Final = 27
+CONTENT_MIN: Final = 1 << 30
+CONTENT_RATIO: Final = 250
+"""What extract accepts by default: 1 GiB, or 250 times the compressed bytes read so far if that is more."""
+
+Patterns = Union[str, Iterable[str]]
+Select = Callable[[list[Entry]], Iterable[Entry]]
+
+
+def pattern_list(given: Patterns) -> list[str]:
+    """Return patterns as a list, of one as of many."""
+    return [given] if isinstance(given, str) else list(given)
+
+
+class CreateSettings:
+    """What `create` was asked for."""
+
+    def __init__(
+        self,
+        *,
+        level: int,
+        frame_size: int,
+        exclude: Patterns,
+        include: Patterns,
+        recursive: bool,
+        sort: bool,
+        mtime: float | None,
+        owner: tuple[int, int] | None,
+        numeric_owner: bool,
+        reproducible: bool,
+        xattrs: bool,
+        acls: bool,
+        sparse: bool,
+        select: Select | None,
+    ) -> None:
+        if not _FRAME_SIZE_MIN <= frame_size <= _FRAME_SIZE_MAX:
+            raise ValueError(f"frame_size is {_FRAME_SIZE_MIN:,} to {_FRAME_SIZE_MAX:,} bytes, not {frame_size:,}")
+        self.level = level
+        self.frame_size = frame_size
+        self.exclude = pattern_list(exclude)
+        self.include = pattern_list(include)
+        self.is_excluded = patterns.matcher(self.exclude, anchored=False)
+        self.is_included = patterns.matcher(self.include, anchored=False)
+        self.recursive = recursive
+        self.sort = sort or reproducible
+        if mtime is None and reproducible:
+            mtime = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
+        self.mtime_ns = None if mtime is None else int(mtime * NANO) if isinstance(mtime, float) else mtime * NANO
+        self.owner = (0, 0) if owner is None and reproducible else owner
+        self.numeric_owner = numeric_owner or reproducible
+        self.mode_mask = 0o7755 if reproducible else 0o7777
+        self.xattrs = xattrs
+        self.acls = acls
+        self.sparse = sparse
+        self.select = select
+
+    def own(self, entry: Entry, status: os.stat_result, user: Any, group: Any) -> None:
+        """Give an entry the owner and time of its file, or those that were asked for."""
+        if self.mtime_ns is not None:
+            entry.mtime_ns = self.mtime_ns
+        entry.mode &= self.mode_mask
+        if self.owner is not None:
+            entry.uid, entry.gid = self.owner
+            return
+        entry.uid, entry.gid = status.st_uid, status.st_gid
+        if not self.numeric_owner:
+            entry.uname, entry.gname = user(entry.uid), group(entry.gid)
+
+
+class ExtractSettings:
+    """What `extract` was asked for."""
+
+    def __init__(
+        self,
+        *,
+        include: Patterns,
+        exclude: Patterns,
+        strip_components: int,
+        filter: str,
+        xattrs: bool,
+        acls: bool,
+        numeric_owner: bool,
+        select: Select | None,
+        on_entry: Callable[[Entry], object] | None,
+    ) -> None:
+        if strip_components < 0:
+            raise ValueError(f"strip_components is not negative: {strip_components}")
+        self.include = pattern_list(include)
+        self.exclude = pattern_list(exclude)
+        self.is_included = patterns.matcher(self.include, anchored=True)
+        self.is_excluded = patterns.matcher(self.exclude, anchored=False)
+        self.strip = strip_components
+        self.filter = names.check_filter(filter)
+        self.xattrs = xattrs
+        self.acls = acls
+        self.numeric_owner = numeric_owner
+        self.select = select
+        self.on_entry = on_entry
+        self.owns = filter != names.DATA and os.geteuid() == 0
+        """Whether files get their owners."""
+
+    def is_wanted(self, name: str) -> bool:
+        """Say whether the patterns let an entry pass."""
+        if self.is_included is not None and not self.is_included(name):
+            return False
+        return self.is_excluded is None or not self.is_excluded(name)
+
+
+class ContentLimit:
+    """Bounds the content of an archive by `max_size` bytes, or by default by what was read of it so far."""
+
+    def __init__(self, max_size: int | None) -> None:
+        if max_size is not None and max_size < -1:
+            raise ValueError(f"max_size is a number of bytes, or -1 for no limit, not {max_size}")
+        self._max_size = max_size
+
+    def allowed(self, consumed: int) -> int:
+        """Return the most content that may have come out of so many compressed bytes."""
+        if self._max_size is None:
+            return max(CONTENT_MIN, CONTENT_RATIO * consumed)
+        return (1 << 63) if self._max_size == -1 else self._max_size

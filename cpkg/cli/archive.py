@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands `cpkg archive create`, `extract`, `list` and `verify`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar
+
+import click
+
+from cpkg import archive
+from cpkg.cli.inout import shown, size_of
+from cpkg.cli.progress import Bar
+from cpkg.cli.shell import Commands, Failure, not_empty, parse_size
+from purepy.errors import LimitError
+from purepy.tar.names import FILTERS
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_KINDS: Final = {
+    "file": stat.S_IFREG,
+    "hardlink": stat.S_IFREG,
+    "directory": stat.S_IFDIR,
+    "symlink": stat.S_IFLNK,
+    "fifo": stat.S_IFIFO,
+    "character": stat.S_IFCHR,
+    "block": stat.S_IFBLK,
+}
+
+_path: Final = click.Path(readable=False)
+_archive = click.argument("archive_file", metavar="ARCHIVE", type=_path, callback=not_empty)
+_threads = click.option("-T", "--threads", type=click.IntRange(0), default=0, help="Threads; 0: one per processor.")
+_quiet = click.option("-q", "--quiet", is_flag=True, help="No progress bar.")
+_verbose = click.option("-v", "--verbose", is_flag=True, help="Name each entry on standard error.")
+_exclude = click.option(
+    "--exclude", multiple=True, metavar="PATTERN", help="Leave out what matches, as tar --exclude. May be repeated."
+)
+_exclude_from = click.option(
+    "-X", "--exclude-from", multiple=True, type=click.File("r"), metavar="FILE", help="Patterns to exclude, by line."
+)
+_max_size = click.option(
+    "--max-size",
+    callback=parse_size,
+    metavar="SIZE",
+    help="Refuse more content than this (64M, 2G, unlimited).  [default: 1G or 250 times the archive]",
+)
+_long = click.option(
+    "--long", "window_log_max", type=click.IntRange(10, 31), default=27, help="Allow windows of 2**N bytes."
+)
+
+
+@click.group(cls=Commands)
+def group() -> None:
+    """
+    Make, extract, list and verify .tar.zst archives, on all processors.
+
+    Any tar and zstd reads what this writes, and this what they write. ARCHIVE can be - for standard input or output,
+    and a URL where fsspec is installed.
+    """
+
+
+@group.command()
+@_archive
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=_path)
+@click.option("-C", "--directory", metavar="DIR", type=_path, help="Take PATHs relative to DIR.")
+@click.option("--files-from", type=click.File("rb"), metavar="FILE", help="More PATHs, one a line.")
+@click.option("--null", is_flag=True, help="NUL ends each line of --files-from.")
+@_exclude
+@_exclude_from
+@click.option("--include", multiple=True, metavar="PATTERN", help="Take only files that match. May be repeated.")
+@click.option("--no-recursion", is_flag=True, help="Take directories without what is in them.")
+@click.option("-l", "--level", type=click.IntRange(-7, 22), default=3, show_default=True, help="Zstandard level.")
+@click.option("--frame-size", callback=parse_size, default="4M", show_default=True, help="Content of a frame.")
+@click.option(
+    "--sort", type=click.Choice(["name", "none"]), default="name", show_default=True, help="Order of entries."
+)
+@click.option("--mtime", type=float, metavar="SECONDS", help="Give all entries this time, in seconds since 1970.")
+@click.option("--owner", metavar="UID:GID", help="Give all entries this owner, in numbers.")
+@click.option("--numeric-owner", is_flag=True, help="Store no names of users and groups.")
+@click.option("--reproducible", is_flag=True, help="Equal archives for equal trees: fixed order, times, owners.")
+@click.option("--xattrs", is_flag=True, help="Store extended attributes.")
+@click.option("--acls", is_flag=True, help="Store access control lists.")
+@click.option("-S", "--sparse", is_flag=True, help="Store the holes of files as holes.")
+@_threads
+@_verbose
+@_quiet
+def create(
+    archive_file: str,
+    paths: tuple[str, ...],
+    directory: str | None,
+    files_from: Any,
+    null: bool,
+    exclude: tuple[str, ...],
+    exclude_from: tuple[Any, ...],
+    no_recursion: bool,
+    sort: str,
+    owner: str | None,
+    verbose: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """
+    Archive PATHs: files, and directories with all that is in them.
+
+    Exit status 1 if a file changed or vanished while it was read, or could not be read; the archive holds the rest.
+    """
+    listed = files_from.read().split(b"\0" if null else b"\n") if files_from is not None else []
+    names = [os.fsdecode(name) for name in listed if name]
+    if not paths and files_from is None:
+        raise click.UsageError("no PATH: name what to archive, '.' for all of the directory")
+    if archive_file == "-" and sys.stdout.isatty():
+        raise Failure("an archive is not written to a terminal: name a file")
+    target = sys.stdout.buffer if archive_file == "-" else archive_file
+    with _told(verbose) as (on_entry, on_problem, failures), contextlib.closing(Bar(1, None, quiet=quiet)) as bar:
+        bar.stage("archiving")
+        archive.create(
+            target,
+            *paths,
+            base=directory,
+            files_from=names,
+            exclude=_patterns(exclude, exclude_from),
+            recursive=not no_recursion,
+            sort=sort == "name",
+            owner=_owner(owner),
+            on_entry=on_entry,
+            on_problem=on_problem,
+            progress=lambda content, _: bar.at(content),
+            **options,
+        )
+        if archive_file == "-":
+            sys.stdout.buffer.flush()
+    _exit(failures)
+
+
+def _owner(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    numbers = text.split(":")
+    if len(numbers) != 2 or not all(number.isascii() and number.isdigit() for number in numbers):
+        raise click.BadParameter(f"{text!r} is not UID:GID in numbers", param_hint="'--owner'")
+    return int(numbers[0]), int(numbers[1])
+
+
+def _patterns(given: tuple[str, ...], files: tuple[Any, ...]) -> list[str]:
+    return [*given, *(line.rstrip("\n") for file in files for line in file if line.strip())]
+
+
+@group.command()
+@_archive
+@click.argument("members", nargs=-1, metavar="[MEMBER]...")
+@click.option("-C", "--directory", metavar="DIR", type=_path, default=".", help="Extract to DIR, made if missing.")
+@_exclude
+@_exclude_from
+@click.option("--strip-components", type=click.IntRange(0), default=0, metavar="N", help="Leave out N directories.")
+@click.option(
+    "--filter",
+    type=click.Choice(FILTERS),
+    default="data",
+    show_default=True,
+    help="What to refuse and which rights to keep, as tarfile's filters.",
+)
+@click.option("--numeric-owner", is_flag=True, help="Set owners by number.")
+@click.option("--xattrs", is_flag=True, help="Set extended attributes.")
+@click.option("--acls", is_flag=True, help="Set access control lists.")
+@_max_size
+@_long
+@_threads
+@_verbose
+@_quiet
+def extract(
+    archive_file: str,
+    members: tuple[str, ...],
+    directory: str,
+    exclude: tuple[str, ...],
+    exclude_from: tuple[Any, ...],
+    verbose: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """
+    Extract an archive, or those MEMBERs of it: names, directories or patterns.
+
+    Nothing is written outside of DIR, whatever the archive says. Exit status 1 if an entry was refused or failed; the
+    others are extracted.
+    """
+    with _told(verbose) as (on_entry, on_problem, failures), _bar(archive_file, "extracting", quiet) as progress:
+        archive.extract(
+            _source(archive_file),
+            directory,
+            include=members,
+            exclude=_patterns(exclude, exclude_from),
+            on_entry=on_entry,
+            on_problem=on_problem,
+            progress=progress,
+            **options,
+        )
+    _exit(failures)
+
+
+@group.command("list")
+@_archive
+@click.argument("members", nargs=-1, metavar="[MEMBER]...")
+@_exclude
+@_exclude_from
+@click.option("-l", "--long-format", is_flag=True, help="Modes, owners, sizes and times, too.")
+@_max_size
+@_long
+@_threads
+def list_(
+    archive_file: str,
+    members: tuple[str, ...],
+    exclude: tuple[str, ...],
+    exclude_from: tuple[Any, ...],
+    long_format: bool,
+    **options: Any,
+) -> None:
+    """List the names in an archive, or those of MEMBERs."""
+    patterns = _patterns(exclude, exclude_from)
+    for entry in archive.entries(_source(archive_file), include=members, exclude=patterns, **options):
+        click.echo(_long_line(entry) if long_format else _name(entry))
+
+
+@group.command()
+@_archive
+@_max_size
+@_long
+@_threads
+@_quiet
+def verify(archive_file: str, quiet: bool, **options: Any) -> None:
+    """Decompress an archive without writing anything, and check its checksums and headers."""
+    with _bar(archive_file, "verifying", quiet) as progress:
+        summary = archive.verify(_source(archive_file), progress=progress, **options)
+    click.echo(
+        f"{shown(archive_file)}: {summary.entries:,} entries, {summary.size:,} bytes in "
+        f"{summary.compressed_size:,}, no damage"
+    )
+
+
+def _source(archive_file: str) -> Any:
+    return sys.stdin.buffer if archive_file == "-" else archive_file
+
+
+@contextlib.contextmanager
+def _bar(archive_file: str, stage: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    size = size_of(archive_file) if os.path.exists(archive_file) else None
+    try:
+        with contextlib.closing(Bar(1, size, quiet=quiet)) as bar:
+            bar.stage(stage)
+            yield lambda content, compressed: bar.at(compressed)
+    except LimitError as exc:
+        raise Failure(f"{shown(archive_file)}: {exc.args[0]}; --max-size or --long allows more") from None
+
+
+@contextlib.contextmanager
+def _told(verbose: bool) -> Iterator[tuple[Any, Any, list[archive.Problem]]]:
+    """Give the callbacks that tell of entries and problems, and the problems."""
+    failures: list[archive.Problem] = []
+
+    def on_problem(problem: archive.Problem) -> None:
+        failures.append(problem)
+        click.echo("cpkg: " + _printable(str(problem)), err=True)
+
+    def on_entry(entry: archive.Entry) -> None:
+        click.echo(_name(entry), err=True)
+
+    yield on_entry if verbose else None, on_problem, failures
+
+
+def _exit(failures: list[archive.Problem]) -> None:
+    if failures:
+        raise click.exceptions.Exit(1)
+
+
+def _printable(text: str) -> str:
+    """Return text without what would drive a terminal; bytes that are no UTF-8 as backslash escapes."""
+    text = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
+
+
+def _name(entry: archive.Entry) -> str:
+    return _printable(entry.name) + ("/" if entry.type == "directory" else "")
+
+
+def _long_line(entry: archive.Entry) -> str:
+    """Return a line as of `tar -tv`."""
+    mode = stat.filemode(_KINDS[entry.type] | entry.mode)
+    if entry.type == "hardlink":
+        mode = f"h{mode[1:]}"
+    owner = f"{_printable(entry.uname) or entry.uid}/{_printable(entry.gname) or entry.gid}"
+    is_device = entry.type in ("character", "block")
+    size = ",".join(map(str, entry.device)) if is_device else str(entry.size)
+    seconds = entry.mtime_ns // 10**9
+    try:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
+    except (OverflowError, ValueError, OSError):
+        when = str(seconds)
+    link = {"symlink": " -> ", "hardlink": " link to "}.get(entry.type)
+    return f"{mode} {owner} {size:>{max(0, 19 - len(owner))}} {when} {_name(entry)}" + (
+        f"{link}{_printable(entry.linkname)}" if link else ""
+    )

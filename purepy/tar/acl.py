@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""POSIX access control lists: Linux's binary form (linux/posix_acl_xattr.h) and the text that archives hold."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+ACL_KEYS: Final = {
+    "system.posix_acl_access": b"SCHILY.acl.access",
+    "system.posix_acl_default": b"SCHILY.acl.default",
+}
+"""The records of pax headers in which star, GNU tar and bsdtar keep lists, by the attribute in which Linux does."""
+
+_VERSION: Final = 2
+_ENTRY: Final = struct.Struct("<HHI")
+_NO_ID: Final = 0xFFFFFFFF
+_TAGS: Final = {0x01: "user", 0x02: "user", 0x04: "group", 0x08: "group", 0x10: "mask", 0x20: "other"}
+_WITH_ID: Final = (0x02, 0x08)
+_OWN: Final = {"user": 0x01, "u": 0x01, "group": 0x04, "g": 0x04, "mask": 0x10, "m": 0x10, "other": 0x20, "o": 0x20}
+_NAMED: Final = {"user": 0x02, "u": 0x02, "group": 0x08, "g": 0x08}
+
+
+def to_text(binary: bytes) -> bytes:
+    """Return a list as text with numeric ids, `user::rw-,user:1000:r--,...`; raises ValueError if it is none."""
+    if len(binary) < 4 or len(binary) % _ENTRY.size != 4 or binary[:4] != struct.pack("<I", _VERSION):
+        raise ValueError("no access control list of a version that is known")
+    entries = []
+    for tag, bits, number in _ENTRY.iter_unpack(binary[4:]):
+        if tag not in _TAGS:
+            raise ValueError(f"an access control list holds the unknown tag {tag}")
+        rights = "".join(letter if bits & bit else "-" for letter, bit in (("r", 4), ("w", 2), ("x", 1)))
+        entries.append(f"{_TAGS[tag]}:{number if tag in _WITH_ID else ''}:{rights}")
+    return ",".join(entries).encode("ascii")
+
+
+def to_binary(text: bytes) -> bytes:
+    """
+    Return a list of text in binary.
+
+    A qualifier is a number, or a name with a number as a fourth field (star's form). Raises ValueError for others.
+    """
+    entries = []
+    for line in text.decode("utf-8", "surrogateescape").replace("\n", ",").split(","):
+        fields = line.partition("#")[0].strip().split(":")
+        if fields == [""]:
+            continue
+        if len(fields) < 3 or fields[0] not in _OWN:
+            raise ValueError(f"no entry of an access control list: {line!r}")
+        qualifier = fields[3] if len(fields) > 3 and fields[3] else fields[1]
+        tag, number = _OWN[fields[0]], _NO_ID
+        if fields[1]:
+            if fields[0] not in _NAMED or not qualifier.isdecimal():
+                raise ValueError(f"no entry of an access control list with a number: {line!r}")
+            tag, number = _NAMED[fields[0]], int(qualifier)
+        bits = sum(bit for letter, bit in (("r", 4), ("w", 2), ("x", 1)) if letter in fields[2])
+        entries.append((tag, number, bits))
+    entries.sort()
+    return struct.pack("<I", _VERSION) + b"".join(_ENTRY.pack(tag, bits, number) for tag, number, bits in entries)

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read headers: V7, ustar, pax, GNU tar's and star's. A block is 512 bytes; errors are ArchiveError."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Final
+from urllib.parse import unquote
+
+from purepy.errors import ArchiveError
+from purepy.tar.acl import ACL_KEYS, to_binary
+from purepy.tar.encode import NANO
+from purepy.tar.entry import BLOCK, DIRECTORY, FILE, TYPES, Entry
+
+NUL_BLOCK: Final = bytes(BLOCK)
+GNU_MAGIC: Final = b"ustar  \0"
+STAR_MAGIC: Final = b"tar\0"
+SIZE_MAX: Final = (1 << 63) - 1
+"""The largest size that a file can have."""
+NUMBER_MAX: Final = (1 << 32) - 1
+"""The largest user, group and device number."""
+SECONDS_MAX: Final = 1 << 55
+"""Times further from 1970 are refused: no file system has them, and nanoseconds must fit in 64 bits with a margin."""
+
+_ASCII: Final = bytes(range(128))
+_ATTRIBUTES: Final = {key.decode("ascii"): name for name, key in ACL_KEYS.items()}
+_SCHILY: Final = "SCHILY.xattr."
+_LIBARCHIVE: Final = "LIBARCHIVE.xattr."
+
+Pax = "dict[str, bytes]"
+
+
+def text(data: bytes) -> str:
+    """Return a name's bytes as str."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def string(data: bytes) -> bytes:
+    """Return a field's bytes up to the first NUL."""
+    end = data.find(b"\0")
+    return data if end < 0 else data[:end]
+
+
+def is_checksum_right(block: bytes) -> bool:
+    """Say whether the checksum holds: the sum of the bytes, unsigned or, as old programs computed it, signed."""
+    try:
+        stored = number(block[148:156])
+    except ArchiveError:
+        return False
+    unsigned = 256 + sum(block) - sum(block[148:156])
+    if stored == unsigned:
+        return True
+    high = len(block[:148].translate(None, _ASCII)) + len(block[156:].translate(None, _ASCII))
+    return stored == unsigned - 256 * high
+
+
+def number(field: bytes) -> int:
+    """Return a field's number: octal digits, or GNU's base 256 with the first bit set, where it may be negative."""
+    first = field[0]
+    if first & 0x80:
+        value = int.from_bytes(field, "big", signed=True) if first & 0x40 else int.from_bytes(field, "big")
+        return value if first & 0x40 else value - (0x80 << 8 * (len(field) - 1))
+    digits = string(field).strip(b" ")
+    if not digits:
+        return 0
+    if digits.translate(None, b"01234567"):
+        raise ArchiveError(f"a header has {digits!r} where an octal number belongs")
+    return int(digits, 8)
+
+
+def within(value: int, low: int, high: int, what: str) -> int:
+    """Return a number that lies within its bounds; raises ArchiveError if it does not."""
+    if not low <= value <= high:
+        raise ArchiveError(f"a header has an impossible {what}: {value}")
+    return value
+
+
+def decode(block: bytes, pax: dict[str, bytes], long_name: bytes | None, long_link: bytes | None) -> Entry:
+    """
+    Return the entry that a header describes, with what pax headers and GNU's long names before it say.
+
+    The checksum has been checked. `size` is what follows in the archive; a sparse file's comes from its map. Raises
+    ArchiveError.
+    """
+    magic = block[257:265]
+    is_ustar, is_gnu = magic[:6] == b"ustar\0", magic == GNU_MAGIC
+    name = string(block[:100])
+    if is_ustar:
+        prefix = string(block[345:476] if block[508:512] == STAR_MAGIC else block[345:500])
+        if prefix:
+            name = prefix + b"/" + name
+    if long_name is not None:
+        name = long_name
+    name = pax.get("GNU.sparse.name") or pax.get("path") or name
+    linkname = pax.get("linkpath") or (long_link if long_link is not None else string(block[157:257]))
+    flag = block[156:157]
+    kind = TYPES.get(flag, FILE)
+    if flag == b"\0" and name.endswith(b"/") and "size" not in pax:  # V7 has no flag for directories
+        kind = DIRECTORY
+    stripped = name.rstrip(b"/") or name[:1]
+    if not stripped:
+        raise ArchiveError("a header has no name")
+    if b"\0" in stripped or b"\0" in linkname:
+        raise ArchiveError(f"a name holds a NUL byte: {text(stripped)!r}")
+    size = _number_of(pax, "size", block[124:136])
+    entry = Entry(
+        text(stripped),
+        kind,
+        size=within(size, 0, SIZE_MAX, "size") if kind == FILE else 0,
+        mode=number(block[100:108]) & 0o7777,
+        mtime_ns=_time_of(pax, block[136:148]),
+        uid=within(_number_of(pax, "uid", block[108:116]), 0, NUMBER_MAX, "user number"),
+        gid=within(_number_of(pax, "gid", block[116:124]), 0, NUMBER_MAX, "group number"),
+        linkname=text(linkname) if kind in ("symlink", "hardlink") else "",
+    )
+    if is_ustar or is_gnu:
+        entry.uname = text(pax["uname"] if "uname" in pax else string(block[265:297]))
+        entry.gname = text(pax["gname"] if "gname" in pax else string(block[297:329]))
+        if kind in ("character", "block"):
+            entry.device = (
+                within(number(block[329:337]), 0, NUMBER_MAX, "device number"),
+                within(number(block[337:345]), 0, NUMBER_MAX, "device number"),
+            )
+    entry.xattrs = _xattrs(pax) or None
+    return entry
+
+
+def _number_of(pax: dict[str, bytes], key: str, field: bytes) -> int:
+    value = pax.get(key)
+    if not value:
+        return number(field)
+    digits = value[1:] if value[:1] == b"-" else value
+    if not digits.isdigit() or len(digits) > 20:
+        raise ArchiveError(f"a pax header has {key}={value[:40]!r}, which is no number")
+    return int(value)
+
+
+def _time_of(pax: dict[str, bytes], field: bytes) -> int:
+    value = pax.get("mtime")
+    if not value:
+        return within(number(field), -SECONDS_MAX, SECONDS_MAX, "time") * NANO
+    whole, _, fraction = value.partition(b".")
+    sign = -1 if whole[:1] == b"-" else 1
+    digits = whole[1:] if sign < 0 else whole
+    if not digits.isdigit() or len(digits) > 20 or (fraction and not fraction.isdigit()):
+        raise ArchiveError(f"a pax header has mtime={value[:40]!r}, which is no time")
+    seconds = within(int(digits), 0, SECONDS_MAX, "time")
+    return sign * (seconds * NANO + int(fraction[:9].ljust(9, b"0")))
+
+
+def _xattrs(pax: dict[str, bytes]) -> dict[str, bytes]:
+    found = {}
+    for key, value in pax.items():
+        try:
+            if key in _ATTRIBUTES:
+                found[_ATTRIBUTES[key]] = to_binary(value)
+            elif key.startswith(_SCHILY):
+                found[key[len(_SCHILY) :]] = value
+            elif key.startswith(_LIBARCHIVE):
+                name = unquote(key[len(_LIBARCHIVE) :], errors="surrogateescape")
+                found.setdefault(name, base64.b64decode(value + b"=" * (-len(value) % 4), validate=True))
+        except (ValueError, binascii.Error) as exc:
+            raise ArchiveError(f"a pax header has a bad {key[:60]}: {exc}") from None
+    return found
+
+
+def parse_pax(data: bytes) -> tuple[dict[str, bytes], list[tuple[int, int]]]:
+    """
+    Return the records of a pax header, and the pieces of a sparse map of GNU tar's format 0.0 or 0.1 among them.
+
+    An empty value stands for "as if it were not there". Raises ArchiveError.
+    """
+    records: dict[str, bytes] = {}
+    pieces: list[int] = []
+    at = 0
+    while at < len(data):
+        if not data[at]:
+            break  # some writers fill up with NULs
+        space = data.find(b" ", at, at + 21)
+        digits = data[at:space]
+        if space < 0 or not digits.isdigit():
+            raise ArchiveError("a pax header has a record without a length")
+        end = at + int(digits)
+        equals = data.find(b"=", space, end)
+        if end > len(data) or equals < 0 or data[end - 1 : end] != b"\n":
+            raise ArchiveError("a pax header has a record whose length is wrong")
+        key, value = text(data[space + 1 : equals]), data[equals + 1 : end - 1]
+        if key in ("GNU.sparse.offset", "GNU.sparse.numbytes"):  # in format 0.0 they come again and again
+            if not value.isdigit() or len(value) > 20:
+                raise ArchiveError("a sparse file's map holds no number")
+            pieces.append(int(value))
+        else:
+            records[key] = value
+        at = end
+    return records, list(zip(pieces[::2], pieces[1::2]))

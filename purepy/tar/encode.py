@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Write headers of entries: ustar (POSIX.1-1988), and a pax header (POSIX.1-2001) before it for what ustar cannot hold.
+
+Names are stored as the bytes that they are. The C engine writes the same bytes; tests hold both together.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Final
+
+from purepy.tar.acl import ACL_KEYS, to_text
+from purepy.tar.entry import BLOCK, DIRECTORY, TYPEFLAGS, Entry, padding
+
+END: Final = bytes(2 * BLOCK)
+"""What ends an archive."""
+OCTAL_7_MAX: Final = 0o7777777
+OCTAL_11_MAX: Final = 0o77777777777
+_NAME_MAX: Final = 100
+_PREFIX_MAX: Final = 155
+_OWNER_MAX: Final = 32
+_PAX_NAME: Final = b"././@PaxHeader"
+NANO: Final = 10**9
+
+
+def encoded(text: str) -> bytes:
+    """Return a name's bytes."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def pax_record(key: bytes, value: bytes) -> bytes:
+    """Return one record of a pax header: its own length in decimal, the key and the value."""
+    size = len(key) + len(value) + 3
+    total = size + len(str(size))
+    total = size + len(str(total))
+    return b"%d %s=%s\n" % (total, key, value)
+
+
+def pax_time(mtime_ns: int) -> bytes:
+    """Return a time in seconds, with as many digits behind the point as it needs."""
+    sign, value = ("-", -mtime_ns) if mtime_ns < 0 else ("", mtime_ns)
+    seconds, nanoseconds = divmod(value, NANO)
+    fraction = f".{nanoseconds:09}".rstrip("0").rstrip(".") if nanoseconds else ""
+    return f"{sign}{seconds}{fraction}".encode("ascii")
+
+
+def split_name(name: bytes) -> tuple[bytes, bytes] | None:
+    """Split a long name at a slash into ustar's prefix and name; None if it does not fit."""
+    if len(name) > _PREFIX_MAX + 1 + _NAME_MAX:
+        return None
+    # the earliest slash that leaves few enough bytes behind it, though not the one that ends the name
+    cut = name.find(b"/", max(len(name) - _NAME_MAX - 1, 1), len(name) - 1)
+    return (name[:cut], name[cut + 1 :]) if 0 < cut <= _PREFIX_MAX else None
+
+
+def _block(
+    name: bytes,
+    prefix: bytes,
+    typeflag: bytes,
+    mode: int,
+    uid: int,
+    gid: int,
+    size: int,
+    mtime: int,
+    linkname: bytes,
+    uname: bytes,
+    gname: bytes,
+    device: tuple[int, int],
+) -> bytes:
+    block = b"%s%07o\0%07o\0%07o\0%011o\0%011o\0        %s%sustar\00000%s%s%07o\0%07o\0%s" % (
+        name.ljust(_NAME_MAX, b"\0"),
+        mode,
+        uid,
+        gid,
+        size,
+        mtime,
+        typeflag,
+        linkname.ljust(_NAME_MAX, b"\0"),
+        uname.ljust(_OWNER_MAX, b"\0"),
+        gname.ljust(_OWNER_MAX, b"\0"),
+        device[0],
+        device[1],
+        prefix.ljust(167, b"\0"),
+    )
+    return b"%s%06o\0 %s" % (block[:148], sum(block), block[156:])
+
+
+def encode(entry: Entry) -> bytes:
+    """
+    Return all blocks in front of an entry's data: a pax header where one is needed, then the ustar header.
+
+    A sparse file's data then starts with its map (`sparse_map`), which counts as data of the size `stored_size`.
+    Raises ValueError for what no header can hold.
+    """
+    records = []
+    name = encoded(entry.name)
+    size = entry.stored_size
+    if entry.sparse is not None:
+        directory, _, last = name.rpartition(b"/")
+        records.append(pax_record(b"GNU.sparse.major", b"1"))
+        records.append(pax_record(b"GNU.sparse.minor", b"0"))
+        records.append(pax_record(b"GNU.sparse.name", name))
+        records.append(pax_record(b"GNU.sparse.realsize", b"%d" % entry.size))
+        name = (directory + b"/" if directory else b"") + b"GNUSparseFile.0/" + last
+        size += len(sparse_map(entry))
+    if entry.type == DIRECTORY and not name.endswith(b"/"):
+        name += b"/"
+    if not name or b"\0" in name:
+        raise ValueError(f"no archive can hold the name {entry.name!r}")
+    prefix = b""
+    if len(name) > _NAME_MAX:
+        parts = split_name(name)
+        if parts is None:
+            records.append(pax_record(b"path", name))
+            name = name[:_NAME_MAX]
+        else:
+            prefix, name = parts
+    linkname = encoded(entry.linkname)
+    if len(linkname) > _NAME_MAX:
+        records.append(pax_record(b"linkpath", linkname))
+        linkname = linkname[:_NAME_MAX]
+    if size > OCTAL_11_MAX:
+        records.append(pax_record(b"size", b"%d" % size))
+        size = 0
+    numbers = []
+    for key, number in ((b"uid", entry.uid), (b"gid", entry.gid)):
+        if not 0 <= number <= OCTAL_7_MAX:
+            records.append(pax_record(key, b"%d" % number))
+            number = 0
+        numbers.append(number)
+    owners = []
+    for key, text in ((b"uname", entry.uname), (b"gname", entry.gname)):
+        owner = encoded(text)
+        if len(owner) > _OWNER_MAX:
+            records.append(pax_record(key, owner))
+            owner = owner[:_OWNER_MAX]
+        owners.append(owner)
+    mtime, nanoseconds = divmod(entry.mtime_ns, NANO)
+    if nanoseconds or not 0 <= mtime <= OCTAL_11_MAX:
+        records.append(pax_record(b"mtime", pax_time(entry.mtime_ns)))
+        mtime = mtime if 0 <= mtime <= OCTAL_11_MAX else 0
+    for key_text, value in sorted((entry.xattrs or {}).items()):
+        records.append(_xattr_record(key_text, value))
+    if not (0 <= entry.device[0] <= OCTAL_7_MAX and 0 <= entry.device[1] <= OCTAL_7_MAX):
+        raise ValueError(f"no archive can hold the device number {entry.device}")
+    header = _block(
+        name,
+        prefix,
+        TYPEFLAGS[entry.type],
+        entry.mode & 0o7777,
+        numbers[0],
+        numbers[1],
+        size,
+        mtime,
+        linkname,
+        owners[0],
+        owners[1],
+        entry.device,
+    )
+    return pax_header(records) + header if records else header
+
+
+def pax_header(records: list[bytes], typeflag: bytes = b"x") -> bytes:
+    """Return a pax header with these records; one that holds bytes which are no UTF-8 says so."""
+    body = b"".join(records)
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        body = pax_record(b"hdrcharset", b"BINARY") + body
+    header = _block(_PAX_NAME, b"", typeflag, 0, 0, 0, len(body), 0, b"", b"", b"", (0, 0))
+    return header + body + bytes(padding(len(body)))
+
+
+def _xattr_record(name: str, value: bytes) -> bytes:
+    if name in ACL_KEYS:
+        return pax_record(ACL_KEYS[name], to_text(value))
+    if "=" in name:  # the keyword of a record ends at the first one
+        key = f"LIBARCHIVE.xattr.{name.replace('%', '%25').replace('=', '%3D')}"
+        return pax_record(encoded(key), base64.b64encode(value).rstrip(b"="))
+    return pax_record(b"SCHILY.xattr." + encoded(name), value)
+
+
+def sparse_map(entry: Entry) -> bytes:
+    """Return the map in front of a sparse file's data (GNU tar's format 1.0): how many pieces, then each, in blocks."""
+    pieces = list(entry.sparse or ())
+    if not pieces or sum(pieces[-1]) < entry.size:
+        pieces.append((entry.size, 0))  # GNU tar makes a file as long as its last piece reaches
+    text = b"%d\n" % len(pieces) + b"".join(b"%d\n%d\n" % piece for piece in pieces)
+    return text + bytes(padding(len(text)))

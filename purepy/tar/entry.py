@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Model one entry of an archive."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+BLOCK: Final = 512
+
+FILE: Final = "file"
+HARDLINK: Final = "hardlink"
+SYMLINK: Final = "symlink"
+CHARACTER: Final = "character"
+BLOCK_DEVICE: Final = "block"
+DIRECTORY: Final = "directory"
+FIFO: Final = "fifo"
+
+TYPEFLAGS: Final = {
+    FILE: b"0",
+    HARDLINK: b"1",
+    SYMLINK: b"2",
+    CHARACTER: b"3",
+    BLOCK_DEVICE: b"4",
+    DIRECTORY: b"5",
+    FIFO: b"6",
+}
+TYPES: Final = {flag: kind for kind, flag in TYPEFLAGS.items()}
+
+
+class Entry:
+    """
+    One entry: a file, directory, link, device or fifo, with what the archive says of it.
+
+    `name` and `linkname` are as stored, without the slash at a directory's end; bytes that are no UTF-8 are surrogates
+    (os.fsdecode). `type` is "file", "directory", "symlink", "hardlink", "fifo", "character" or "block". `size` is in
+    bytes of content (of a sparse file with its holes), `mtime_ns` in nanoseconds since 1970. `xattrs` maps names to
+    bytes. `sparse` is None or the (offset, size) pairs of a sparse file that hold data. `position` is where the entry
+    starts in the uncompressed archive, None for one that was not read.
+    """
+
+    __slots__ = (
+        "device",
+        "gid",
+        "gname",
+        "linkname",
+        "mode",
+        "mtime_ns",
+        "name",
+        "position",
+        "size",
+        "sparse",
+        "type",
+        "uid",
+        "uname",
+        "xattrs",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        type: str = FILE,
+        *,
+        size: int = 0,
+        mode: int = 0o644,
+        mtime_ns: int = 0,
+        uid: int = 0,
+        gid: int = 0,
+        uname: str = "",
+        gname: str = "",
+        linkname: str = "",
+        device: tuple[int, int] = (0, 0),
+        xattrs: dict[str, bytes] | None = None,
+        sparse: list[tuple[int, int]] | None = None,
+        position: int | None = None,
+    ) -> None:
+        self.name = name
+        self.type = type
+        self.size = size
+        self.mode = mode
+        self.mtime_ns = mtime_ns
+        self.uid = uid
+        self.gid = gid
+        self.uname = uname
+        self.gname = gname
+        self.linkname = linkname
+        self.device = device
+        self.xattrs = xattrs
+        self.sparse = sparse
+        self.position = position
+
+    def replace(self, **changes: Any) -> Entry:
+        """Return a copy with some attributes changed; raises TypeError for one that an entry does not have."""
+        values = {name: getattr(self, name) for name in self.__slots__}
+        unknown = changes.keys() - values.keys()
+        if unknown:
+            raise TypeError(f"an entry has no {', '.join(sorted(unknown))}")
+        return Entry(**{**values, **changes})
+
+    @property
+    def stored_size(self) -> int:
+        """The bytes of data that follow the header, without padding and without a sparse map."""
+        if self.type != FILE:
+            return 0
+        return self.size if self.sparse is None else sum(size for _, size in self.sparse)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Entry):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        link = f" -> {self.linkname!r}" if self.linkname else ""
+        return f"<Entry {self.type} {self.name!r}{link} size={self.size} mode={self.mode:#o}>"
+
+
+def padding(size: int) -> int:
+    """Return how many bytes fill up the last block of `size` bytes."""
+    return -size % BLOCK

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Decide under which name, with which attributes and whether at all an entry is extracted.
+
+The filters are those of tarfile (PEP 706) with these rules: a name with `..` in it is refused; a link's text is
+normalized, so that `..` stands only in front, and may not lead out of the directory from where the link lies. Whoever
+extracts does not follow links on the way to an entry, so that this holds whatever links there are.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from purepy.errors import UnsafeEntryError
+from purepy.tar.entry import DIRECTORY, FILE, HARDLINK, SYMLINK, Entry
+
+DATA: Final = "data"
+TAR: Final = "tar"
+TRUSTED: Final = "fully_trusted"
+FILTERS: Final = (DATA, TAR, TRUSTED)
+
+COMPONENT_MAX: Final = 255
+_ORDINARY: Final = (FILE, HARDLINK, SYMLINK, DIRECTORY)
+
+
+def check_filter(name: str) -> str:
+    """Return the name of a filter; raises ValueError if there is none of that name."""
+    if name not in FILTERS:
+        raise ValueError(f"unknown filter {name!r}: expected one of {', '.join(FILTERS)}")
+    return name
+
+
+def refused(entry: Entry, why: str) -> UnsafeEntryError:
+    """Return the error for an entry that is not extracted."""
+    error = UnsafeEntryError(f"{entry.name!r} {why}")
+    error.entry = entry.name
+    error.offset = entry.position
+    return error
+
+
+def target_path(entry: Entry, strip: int = 0) -> list[str] | None:
+    """
+    Return the components under which an entry is extracted, without `.` and leading slashes.
+
+    None if fewer than one is left after `strip` of them, `.` included, are taken away. Raises UnsafeEntryError for a
+    name with `..`.
+    """
+    parts = [part for part in entry.name.split("/") if part]
+    if ".." in parts:
+        raise refused(entry, "has '..' in its name and would be written outside of the directory")
+    if strip and len(parts) <= strip:
+        return None
+    return [part for part in parts[strip:] if part != "."]
+
+
+def link_target(entry: Entry, strip: int = 0) -> list[str]:
+    """Return the components of the file that a hard link is made to; raises UnsafeEntryError if it is outside."""
+    parts = [part for part in entry.linkname.split("/") if part]
+    target = [part for part in parts[strip:] if part != "."]
+    if ".." in parts or not target:
+        raise refused(entry, f"is a link to {entry.linkname!r}, which is outside of the directory")
+    return target
+
+
+def symlink_text(entry: Entry, parts: list[str], filter_name: str) -> str:
+    """
+    Return the text of a symbolic link at `parts`, whose length says how deep it lies; normalized if it must be.
+
+    Raises UnsafeEntryError under the filter `data` if it is absolute or leads out of the directory.
+    """
+    text = entry.linkname
+    if filter_name != DATA:
+        return text
+    if text.startswith("/"):
+        raise refused(entry, f"is a link to the absolute path {text!r}")
+    ups = 0
+    rest: list[str] = []
+    is_normal = True
+    for part in text.split("/"):
+        if part == "..":
+            if rest:
+                rest.pop()
+                is_normal = False
+            else:
+                ups += 1
+        elif part not in ("", "."):
+            rest.append(part)
+    if ups > len(parts) - 1:
+        raise refused(entry, f"is a link to {text!r}, which is outside of the directory")
+    return text if is_normal else "/".join([".."] * ups + rest) or "."
+
+
+def check_type(entry: Entry, filter_name: str) -> None:
+    """Raise UnsafeEntryError for a device or fifo under the filter `data`."""
+    if filter_name == DATA and entry.type not in _ORDINARY:
+        raise refused(entry, f"is a {entry.type}{'' if entry.type == 'fifo' else ' device'}, which the filter refuses")
+
+
+def target_mode(mode: int, kind: str, filter_name: str) -> int:
+    """Return the permissions that an entry gets."""
+    if filter_name == TRUSTED:
+        return mode
+    mode &= 0o755
+    if filter_name == TAR:
+        return mode
+    if kind == DIRECTORY:
+        return mode | 0o700
+    if not mode & 0o100:
+        mode &= ~0o111
+    return mode | 0o600

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the entries of an uncompressed archive that comes in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, Union
+
+from purepy.errors import ArchiveError, ArchiveLimitError
+from purepy.tar import sparse
+from purepy.tar.decode import NUL_BLOCK, SIZE_MAX, decode, is_checksum_right, number, parse_pax, string, within
+from purepy.tar.entry import BLOCK, FILE, Entry, padding
+
+Chunk = Union[bytes, bytearray, memoryview]
+
+HEADER_MAX: Final = 1 << 20
+"""A longer pax header or long name is refused (1 MiB, as Go's reader has it)."""
+_LONG_NAME, _LONG_LINK, _PAX, _PAX_SUN, _PAX_GLOBAL = b"L", b"K", b"x", b"X", b"g"
+_NO_MEMBERS: Final = {b"V": "volume label", b"M": "continued file of a multi-volume archive", b"N": "old name list"}
+
+
+class Content:
+    """
+    The uncompressed bytes of an archive, taken from chunks.
+
+    `skip` is asked to pass over bytes before the next chunk is made: it is given a number of bytes and returns how
+    many of them it skipped.
+    """
+
+    def __init__(self, chunks: Iterable[Chunk], skip: Callable[[int], int] | None = None) -> None:
+        self._chunks = iter(chunks)
+        self._skip = skip
+        self._chunk = memoryview(b"")
+        self._at = 0
+        self.position = 0
+
+    def _more(self) -> bool:
+        for chunk in self._chunks:
+            if len(chunk):
+                self._chunk, self._at = memoryview(chunk), 0
+                return True
+        self._chunk, self._at = memoryview(b""), 0
+        return False
+
+    def read(self, size: int) -> bytes:
+        """Return the next `size` bytes; fewer at the end alone."""
+        at, end = self._at, self._at + size
+        if end <= len(self._chunk):
+            self._at = end
+            self.position += size
+            return bytes(self._chunk[at:end])
+        return b"".join(map(bytes, self.pieces(size)))
+
+    def read_exactly(self, size: int) -> bytes:
+        """Return the next `size` bytes; raises ArchiveError if there are not so many."""
+        data = self.read(size)
+        if len(data) != size:
+            raise self.cut()
+        return data
+
+    def pieces(self, size: int) -> Iterator[memoryview]:
+        """Return the next `size` bytes in pieces of the chunks, without copies; fewer at the end alone."""
+        while size:
+            if self._at == len(self._chunk) and not self._more():
+                return
+            piece = self._chunk[self._at : self._at + size]
+            self._at += len(piece)
+            self.position += len(piece)
+            size -= len(piece)
+            yield piece
+
+    def skip(self, size: int) -> None:
+        """Pass over `size` bytes; raises ArchiveError if there are not so many."""
+        while size:
+            here = min(size, len(self._chunk) - self._at)
+            self._at += here
+            self.position += here
+            size -= here
+            if size and self._skip is not None:
+                skipped = self._skip(size)
+                self.position += skipped
+                size -= skipped
+            if size and not self._more():
+                raise self.cut()
+
+    def cut(self) -> ArchiveError:
+        """Return the error of an archive that ends too early."""
+        error = ArchiveError(f"the archive is cut: it ends within an entry (at byte {self.position:,} of its content)")
+        error.offset = self.position
+        return error
+
+
+class TarReader:
+    """
+    An iterator over the entries of an archive.
+
+    After each entry its data can be taken by `data()`, in pieces; what is not taken is skipped. The iterator ends at
+    the end-of-archive marker and raises ArchiveError where the archive ends without one, or is none.
+    """
+
+    def __init__(self, content: Content) -> None:
+        self.content = content
+        self._size = self._padding = 0
+        self._global: dict[str, bytes] = {}
+        self._seen = False
+        self._ended = False
+
+    def __iter__(self) -> TarReader:
+        return self
+
+    def __next__(self) -> Entry:
+        entry = self.next()
+        if entry is None:
+            raise StopIteration
+        return entry
+
+    def next(self) -> Entry | None:
+        """Return the next entry, or None at the end."""
+        if self._ended:
+            return None
+        self.content.skip(self._size + self._padding)
+        self._size = self._padding = 0
+        start = self.content.position
+        try:
+            return self._next(start)
+        except ArchiveError as exc:
+            if exc.offset is None:
+                exc.offset = start
+            raise
+
+    def _next(self, start: int) -> Entry | None:
+        pax = dict(self._global)
+        pieces: list[tuple[int, int]] = []
+        long_name = long_link = None
+        while True:
+            block = self._block()
+            if block is None:
+                return None
+            flag = block[156:157]
+            if flag in (_LONG_NAME, _LONG_LINK, _PAX, _PAX_SUN, _PAX_GLOBAL):
+                size = within(number(block[124:136]), 0, SIZE_MAX, "size")
+                if size > HEADER_MAX:
+                    raise ArchiveLimitError(f"a header of {size:,} bytes, more than {HEADER_MAX:,}")
+                data = self.content.read_exactly(size)
+                self.content.skip(padding(size))
+                if flag == _LONG_NAME:
+                    long_name = string(data)
+                elif flag == _LONG_LINK:
+                    long_link = string(data)
+                else:
+                    records, found = parse_pax(data)
+                    (self._global if flag == _PAX_GLOBAL else pax).update(records)
+                    if flag == _PAX_GLOBAL:
+                        pax = {**self._global, **pax}
+                    pieces = found or pieces
+                continue
+            if flag in _NO_MEMBERS:
+                if flag != b"V":
+                    raise ArchiveError(f"the archive holds a {_NO_MEMBERS[flag]}, which cannot be read")
+                self.content.skip(within(number(block[124:136]), 0, SIZE_MAX, "size"))
+                continue
+            entry = decode(block, pax, long_name, long_link)
+            entry.position = start
+            if entry.type == FILE and (flag == b"S" or "GNU.sparse.realsize" in pax or "GNU.sparse.size" in pax):
+                if flag == b"S":
+                    sparse.read_old(block, entry, self.content.read_exactly)
+                else:
+                    sparse.read_pax(pax, pieces, entry, self.content.read_exactly)
+            self._size = entry.stored_size
+            self._padding = padding(self._size)
+            return entry
+
+    def _block(self) -> bytes | None:
+        """Return the next header, or None at the end of the archive."""
+        block = self.content.read(BLOCK)
+        if len(block) < BLOCK:
+            if self._seen and not block:
+                raise ArchiveError("the archive is cut: it has no end-of-archive marker")
+            raise self.content.cut() if self._seen else ArchiveError("no tar archive: it is shorter than a header")
+        if block == NUL_BLOCK:
+            following = self.content.read(BLOCK)
+            if following not in (NUL_BLOCK, b""):
+                raise ArchiveError("a header is missing: one block of zeros, not two, lies between entries")
+            self._ended = True
+            return None
+        if not is_checksum_right(block):
+            what = "a header is damaged" if self._seen else "no tar archive, or its first header is damaged"
+            raise ArchiveError(f"{what}: the checksum is wrong (at byte {self.content.position - BLOCK:,})")
+        self._seen = True
+        return block
+
+    def data(self) -> Iterator[memoryview]:
+        """Return the data of the entry that came last, in pieces; of a sparse file what is stored of it."""
+        size = self._size
+        self._size = 0
+        for piece in self.content.pieces(size):
+            size -= len(piece)
+            yield piece
+        if size:
+            raise self.content.cut()

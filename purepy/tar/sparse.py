@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Read the maps of sparse files: the old GNU form, star's, and GNU tar's formats 0.0, 0.1 and 1.0 in pax headers.
+
+A map is a list of (offset, size): the pieces that hold data, in order. The functions take `read`, which returns
+exactly so many of the bytes that follow the header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from purepy.errors import ArchiveError, ArchiveLimitError
+from purepy.tar.decode import GNU_MAGIC, SIZE_MAX, STAR_MAGIC, number, within
+from purepy.tar.entry import BLOCK, Entry
+
+Map = "list[tuple[int, int]]"
+PIECES_MAX: Final = 1 << 20
+"""More pieces in one file are refused."""
+_FIELD: Final = 12
+
+
+def read_old(block: bytes, entry: Entry, read: Callable[[int], bytes]) -> None:
+    """Read the map of a header of type S, GNU tar's or star's, and of the blocks that continue it."""
+    if block[257:265] == GNU_MAGIC:
+        start, count, extended, real = 386, 4, 482, 483
+    elif block[508:512] == STAR_MAGIC:
+        start, count, extended, real = 356, 4, 355, 452
+    else:
+        raise ArchiveError("a sparse file has a map in no form that is known")
+    pieces = _fields(block, start, count)
+    size = within(number(block[real : real + _FIELD]), 0, SIZE_MAX, "size")
+    more = block[extended]
+    while more not in (0, 0x30):
+        following = read(BLOCK)
+        found = _fields(following, 0, 21)
+        pieces += found
+        _check_count(len(pieces))
+        more = following[504]
+    _apply(entry, pieces, size, entry.size)
+
+
+def _fields(block: bytes, start: int, count: int) -> list[tuple[int, int]]:
+    found = []
+    for at in range(start, start + count * 2 * _FIELD, 2 * _FIELD):
+        offset, size = block[at : at + _FIELD], block[at + _FIELD : at + 2 * _FIELD]
+        if not offset.strip(b"\0 ") and not size.strip(b"\0 "):
+            break
+        found.append((number(offset), number(size)))
+    return found
+
+
+def read_pax(pax: dict[str, bytes], pieces: list[tuple[int, int]], entry: Entry, read: Callable[[int], bytes]) -> None:
+    """Read the map that pax records announce; of format 1.0 it stands in front of the data."""
+    stored = entry.size
+    real = pax.get("GNU.sparse.realsize") or pax.get("GNU.sparse.size")
+    if real is None or not real.isdigit() or len(real) > 20:
+        raise ArchiveError("a sparse file has no size")
+    if pax.get("GNU.sparse.major") == b"1":
+        pieces, used = _read_1_0(read)
+        stored -= used
+    elif "GNU.sparse.map" in pax:
+        numbers = pax["GNU.sparse.map"].split(b",") if pax["GNU.sparse.map"] else []
+        if len(numbers) % 2 or any(not item.isdigit() or len(item) > 20 for item in numbers):
+            raise ArchiveError("a sparse file's map is no list of pairs of numbers")
+        pieces = [(int(numbers[at]), int(numbers[at + 1])) for at in range(0, len(numbers), 2)]
+        _check_count(len(pieces))
+    _apply(entry, pieces, within(int(real), 0, SIZE_MAX, "size"), stored)
+
+
+def _read_1_0(read: Callable[[int], bytes]) -> tuple[list[tuple[int, int]], int]:
+    data = bytearray()
+    at = used = 0
+
+    def next_number() -> int:
+        nonlocal at, used
+        while True:
+            end = data.find(b"\n", at)
+            if end >= 0:
+                digits = bytes(data[at:end])
+                at = end + 1
+                if not digits.isdigit() or len(digits) > 20:
+                    raise ArchiveError("a sparse file's map holds no number")
+                return int(digits)
+            if len(data) - at > 20:
+                raise ArchiveError("a sparse file's map holds no number")
+            del data[:at]
+            at = 0
+            data.extend(read(BLOCK))
+            used += BLOCK
+
+    count = next_number()
+    _check_count(count)
+    return [(next_number(), next_number()) for _ in range(count)], used
+
+
+def _check_count(count: int) -> None:
+    if count > PIECES_MAX:
+        raise ArchiveLimitError(f"a sparse file of more than {PIECES_MAX:,} pieces")
+
+
+def _apply(entry: Entry, pieces: list[tuple[int, int]], size: int, stored: int) -> None:
+    """Take over a map that is in order, within the file, and as long as the data that is stored."""
+    end = total = 0
+    for offset, length in pieces:
+        if offset < end or offset + length > size:
+            raise ArchiveError("a sparse file's map is out of order or reaches beyond its end")
+        end = offset + length
+        total += length
+    if total != stored:
+        raise ArchiveError(f"a sparse file's map tells of {total} bytes, its header of {stored}")
+    entry.size = size
+    entry.sparse = [(offset, length) for offset, length in pieces if length]

@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Archives that are cut or damaged, and files that change while they are archived."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import random
+import subprocess
+import tarfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from archives import contents, fixed, header_of, make_tree, member, uncompressed
+
+from cpkg import archive, zstd
+from purepy.errors import ArchiveError, CodecError
+
+
+def test_every_cut_is_noticed(engine: str, tmp_path: Path) -> None:
+    """An archive reads as whole with its last byte alone; one that is cut never does, for us or for zstd."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a").write_bytes(os.urandom(70_000))
+    (tree / "b").write_bytes(b"b" * 500)
+    target = io.BytesIO()
+    archive.create(target, base=tree, frame_size=64 << 10)
+    data = target.getvalue()
+    table = data.rindex(b"\x5e\x2a\x4d\x18")
+    cuts = [*range(0, table, 1999), *range(table - 30, table)]
+    for cut in cuts:
+        with pytest.raises(CodecError):
+            archive.extract(io.BytesIO(data[:cut]), tmp_path / "out")
+        with pytest.raises(CodecError):
+            archive.verify(io.BytesIO(data[:cut]))
+    for name in os.listdir(tmp_path / "out"):
+        assert (tmp_path / "out" / name).read_bytes() == (tree / name).read_bytes()
+
+
+def test_what_was_written_before_an_error_reads_as_cut(engine: str, tmp_path: Path) -> None:
+    """Whenever the target fails, what it got is no whole archive."""
+    tree = make_tree(tmp_path / "tree")
+    whole = io.BytesIO()
+    archive.create(whole, base=tree, frame_size=64 << 10)
+
+    class Failing(io.BytesIO):
+        calls = 0
+
+        def write(self, data: Any) -> int:
+            Failing.calls += 1
+            if Failing.calls > self.limit:
+                raise OSError(errno.ENOSPC, "full")
+            return super().write(data)
+
+    for limit in range(20):
+        target = Failing()
+        target.limit, Failing.calls = limit, 0
+        try:
+            archive.create(target, base=tree, frame_size=64 << 10)
+        except OSError:
+            with pytest.raises(CodecError):
+                archive.verify(io.BytesIO(target.getvalue()))
+        else:
+            assert target.getvalue() == whole.getvalue()
+            break
+    else:
+        pytest.fail("it never succeeded")
+
+
+@pytest.mark.parametrize("exception", [KeyboardInterrupt, RuntimeError])
+def test_an_interrupted_create_leaves_nothing(engine: str, exception: type[BaseException], tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "tree")
+
+    def interrupt(*sizes: int) -> None:
+        raise exception("now")
+
+    threads = threading.active_count()
+    with pytest.raises(exception):
+        archive.create(tmp_path / "a.tar.zst", base=tree, progress=interrupt, frame_size=64 << 10)
+    assert os.listdir(tmp_path) == ["tree"]
+    assert threading.active_count() == threads
+
+
+def test_a_reader_that_goes_away(engine: str, tmp_path: Path) -> None:
+    (tmp_path / "noise").write_bytes(os.urandom(8 << 20))
+    threads = threading.active_count()
+    read, write = os.pipe()
+    with subprocess.Popen(["head", "-c", "100000"], stdin=read, stdout=subprocess.DEVNULL):
+        os.close(read)
+        with open(write, "wb", buffering=0) as target, pytest.raises(BrokenPipeError):
+            archive.create(target, base=tmp_path)
+    assert threading.active_count() == threads
+
+
+def test_an_iterator_that_is_given_up(engine: str, tmp_path: Path) -> None:
+    archive.create(tmp_path / "a", base=make_tree(tmp_path / "tree"))
+    threads = threading.active_count()
+    found = archive.entries(tmp_path / "a")
+    next(found)
+    found.close()  # type: ignore[attr-defined]
+    assert threading.active_count() == threads
+
+
+def test_a_source_that_fails(engine: str, tmp_path: Path) -> None:
+    class Failing(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            raise OSError(errno.EIO, "broken disk")
+
+    with pytest.raises(OSError, match="broken disk"):
+        archive.extract(Failing(), tmp_path / "out")
+
+
+def test_damage_anywhere_is_noticed(engine: str, tmp_path: Path) -> None:
+    """Frames have checksums; a flipped bit is an error, or was in what has none (a skippable frame)."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a").write_bytes(os.urandom(10_000))
+    target = io.BytesIO()
+    archive.create(target, base=tree)
+    data = target.getvalue()
+    table = data.rindex(b"\x5e\x2a\x4d\x18")
+    choose = random.Random(1)
+    for _ in range(60):
+        at = choose.randrange(table)
+        damaged = bytearray(data)
+        damaged[at] ^= 1 << choose.randrange(8)
+        with pytest.raises(CodecError):
+            archive.verify(io.BytesIO(damaged))
+
+
+def test_damaged_headers(engine: str, tmp_path: Path) -> None:
+    """Each byte of a header, with the checksum wrong and with it right: an error, or an entry; in bounded time."""
+    stream = bytearray(header_of(member("name", mtime=5), b"data") + bytes(1024))
+    good = bad = 0
+    for at in range(0, 512, 3):
+        for value in (0, 0x20, 0x37, 0x39, 0x80, 0xFF):
+            for repair in (False, True):
+                changed = bytearray(stream)
+                changed[at] = value
+                if repair:
+                    changed[:512] = fixed(bytes(changed[:512]))
+                if changed == stream:
+                    continue
+                try:
+                    archive.extract(io.BytesIO(zstd.compress(changed)), tmp_path / "out", max_size=1 << 20)
+                    good += 1
+                except (CodecError, OSError):
+                    bad += 1
+    assert good > 20
+    assert bad > 500
+
+
+LIES = [
+    ("a size below zero", {124: b"\xff" * 12}),
+    ("a size beyond 2**63", {124: b"\x80\0\0\x80" + bytes(8)}),
+    ("a size that is no number", {124: b"12345678xyz\0"}),
+    ("a time too far away", {136: b"\x80" + b"\xff" * 11}),
+    ("an owner beyond 2**32", {108: b"\x80\0\0\x01\0\0\0\0"}),
+    ("no name", {0: bytes(100)}),
+    ("a sparse file without a map", {156: b"S", 257: b"ustar\00000"}),
+    ("a continued volume", {156: b"M"}),
+]
+
+
+@pytest.mark.parametrize("lie", LIES, ids=[name for name, _ in LIES])
+def test_headers_that_lie(engine: str, lie: tuple[str, dict[int, bytes]], tmp_path: Path) -> None:
+    block = bytearray(header_of(member("name"), b"data"))
+    for at, value in lie[1].items():
+        block[at : at + len(value)] = value
+    block[:512] = fixed(bytes(block[:512]))
+    with pytest.raises(ArchiveError):
+        archive.extract(io.BytesIO(zstd.compress(block + bytes(1024))), tmp_path / "out")
+    assert os.listdir(tmp_path / "out") == []
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        b"no length\n",
+        b"99999999999999999999999 path=x\n",
+        b"5 a=b",
+        b"0 path=x\n",
+        b"-9 path=x\n",
+        b"12 size=abc\n",
+        b"18 mtime=1.2.3.45\n",
+        b"24 GNU.sparse.map=1,2,3\n29 GNU.sparse.realsize=10000\n",
+        b"23 GNU.sparse.map=9,9\n26 GNU.sparse.realsize=10\n",
+        b"27 GNU.sparse.realsize=xyz\n",
+        b"27 SCHILY.acl.access=wrong\n",
+    ],
+)
+def test_pax_headers_that_lie(engine: str, records: bytes, tmp_path: Path) -> None:
+    header = header_of(member("pax", b"x"), records)
+    with pytest.raises(ArchiveError):
+        archive.extract(
+            io.BytesIO(zstd.compress(header + header_of(member("name"), b"data") + bytes(1024))), tmp_path / "out"
+        )
+    assert os.listdir(tmp_path / "out") == []
+
+
+def test_signed_checksums_and_old_archives(engine: str, tmp_path: Path) -> None:
+    """V7 has no magic and no type for directories; old programs summed signed bytes."""
+    v7 = bytearray(512)
+    v7[:6] = "d/é".encode() + b"\xff/"
+    v7[100:108], v7[108:116], v7[116:124] = b"   755 \0", b"     1 \0", b"     1 \0"
+    v7[124:136], v7[136:148] = b"          0 ", b" 1234567012 "
+    signed = sum(byte - 256 if byte > 127 else byte for byte in v7[:148] + v7[156:]) + 256
+    v7[148:156] = b"%6o\0 " % signed
+    (entry,) = archive.entries(io.BytesIO(zstd.compress(bytes(v7) + bytes(1024))))
+    assert (entry.type, entry.mode, os.fsencode(entry.name)) == ("directory", 0o755, "d/é".encode() + b"\xff")
+    archive.extract(io.BytesIO(zstd.compress(bytes(v7) + bytes(1024))), tmp_path / "out")
+    assert os.listdir(tmp_path / "out" / "d")
+
+
+def test_star_sparse_header(engine: str, tmp_path: Path) -> None:
+    """star's own header has its map elsewhere than GNU tar's."""
+    block = bytearray(header_of(member("f", b"S", size=1024)))
+    block[257:265] = b"ustar\00000"
+    block[345:508] = bytes(163)
+    block[356:404] = b"00000001000 00000001000 00000100000 00000001000 "
+    block[452:464] = b"00000200000 "
+    block[508:512] = b"tar\0"
+    block[:512] = fixed(bytes(block[:512]))
+    data = b"a" * 512 + b"b" * 512
+    archive.extract(io.BytesIO(zstd.compress(bytes(block[:512]) + data + bytes(1024))), tmp_path)
+    found = (tmp_path / "f").read_bytes()
+    assert len(found) == 0o200000
+    assert found[0o1000:0o2000] == data[:512]
+    assert found[0o100000:0o101000] == data[512:]
+    assert found.count(0) == 0o200000 - 1024
+
+
+class Changing(io.BytesIO):
+    """A target; when its first bytes come, `change` is called, while later files are still to be read."""
+
+    def __init__(self, change: Any) -> None:
+        super().__init__()
+        self._change = change
+
+    def write(self, data: Any) -> int:
+        change, self._change = self._change, None
+        if change is not None:
+            change()
+        return super().write(data)
+
+
+@pytest.mark.parametrize(
+    ("change", "message", "size"),
+    [
+        (lambda path: os.truncate(path, 10), "shrank by", 100_000),
+        (lambda path: path.write_bytes(b"x" * 200_000), "changed as we read", 100_000),
+        (lambda path: path.unlink(), "removed before we read", None),
+        (lambda path: (path.unlink(), path.mkdir()), "", None),
+        (lambda path: (path.unlink(), os.symlink("/etc/passwd", path)), "", None),
+        (lambda path: (path.unlink(), os.mkfifo(path)), "", None),
+    ],
+    ids=["shrinks", "grows", "vanishes", "directory", "link", "fifo"],
+)
+def test_files_that_change(
+    engine: str, change: Any, message: str, size: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They change between the walk and the reading, and are told of as tar does."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a").write_bytes(b"a" * 50_000)
+    (tree / "file").write_bytes(b"f" * 100_000)
+    (tree / "z").write_bytes(b"z")
+    from cpkg.archive import _create
+
+    submit = _create._made
+
+    def changed(plans: Any, engine: Any, pool: Any, ahead: int) -> Any:
+        found = list(plans)
+        change(tree / "file")
+        return submit(iter(found), engine, pool, ahead)
+
+    monkeypatch.setattr(_create, "_made", changed)
+    problems: list[archive.Problem] = []
+    target = io.BytesIO()
+    archive.create(target, base=tree, on_problem=problems.append, frame_size=1 << 20)
+    assert [problem.name for problem in problems] == ["./file"]
+    assert message in problems[0].message
+    with tarfile.open(fileobj=io.BytesIO(uncompressed(target.getvalue()))) as file:
+        sizes = {info.name: info.size for info in file}
+    assert sizes.pop("./file", None) == size
+    assert {name: size for name, size in sizes.items() if name != "."} == {"./a": 50_000, "./z": 1}
+    archive.extract(io.BytesIO(target.getvalue()), tmp_path / "out")
+
+
+def test_changes_are_warnings_and_unreadable_files_errors(engine: str, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="missing"):
+        archive.create(io.BytesIO(), "missing", base=tmp_path)
+    problems: list[archive.Problem] = []
+    archive.create(io.BytesIO(), "missing", base=tmp_path, on_problem=problems.append)
+    assert isinstance(problems[0].error, FileNotFoundError)
+    import socket
+
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "socket"))
+        with pytest.warns(archive.ArchiveWarning, match="socket ignored"):
+            archive.create(io.BytesIO(), base=tmp_path)
+
+
+def test_an_archive_does_not_hold_itself(engine: str, tmp_path: Path) -> None:
+    problems: list[archive.Problem] = []
+    for _ in range(2):
+        archive.create(tmp_path / "a.tar.zst", base=tmp_path, on_problem=problems.append, exclude="a.tar.zst")
+        assert [entry.name for entry in archive.entries(tmp_path / "a.tar.zst")] == ["."]
+    assert "file is the archive" in problems[0].message
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
+def test_a_full_disk(engine: str, tmp_path: Path) -> None:
+    """What does not fit is not there, and nothing of it is."""
+    small = tmp_path / "small"
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", small], check=False).returncode:
+        pytest.skip("cannot mount")
+    try:
+        (tmp_path / "tree").mkdir()
+        for number in range(5):
+            (tmp_path / "tree" / f"{number}").write_bytes(os.urandom(300_000))
+        archive.create(tmp_path / "a.tar.zst", base=tmp_path / "tree")
+        with pytest.raises(OSError) as caught:
+            archive.extract(tmp_path / "a.tar.zst", small / "out")
+        assert caught.value.errno == errno.ENOSPC
+        assert os.fsdecode(caught.value.filename).startswith(str(small))
+        for name, value in contents(small / "out").items():
+            assert value[3][0] == (tmp_path / "tree" / name).read_bytes()
+        with pytest.raises(OSError) as caught:
+            archive.create(small / "b.tar.zst", base=tmp_path / "tree")
+        assert caught.value.errno == errno.ENOSPC
+        assert os.listdir(small) == ["out"]
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
+@pytest.mark.slow
+def test_mutated_archives(engine: str, tmp_path: Path) -> None:
+    """Archives with blocks swapped, bytes changed and checksums repaired: errors of ours, or entries."""
+    made = io.BytesIO()
+    archive.create(made, base=make_tree(tmp_path / "tree"))
+    stream = uncompressed(made.getvalue())
+    mutate(engine, stream, tmp_path / "out", 20_000)
+
+
+def test_some_mutated_archives(engine: str, tmp_path: Path) -> None:
+    made = io.BytesIO()
+    archive.create(made, base=make_tree(tmp_path / "tree"))
+    mutate(engine, uncompressed(made.getvalue()), tmp_path / "out", 150)
+
+
+def mutate(seed: str, stream: bytes, out: Path, rounds: int) -> None:
+    choose = random.Random(seed)
+    outside = out.parent / "outside"
+    outside.mkdir(exist_ok=True)
+    blocks = [stream[at : at + 512] for at in range(0, len(stream), 512)]
+    headers = [index for index, block in enumerate(blocks) if block[257:262] == b"ustar"]
+    for _ in range(rounds):
+        changed = list(blocks)
+        for _ in range(choose.randrange(1, 4)):
+            index = choose.choice(headers)
+            block = bytearray(changed[index])
+            what = choose.randrange(4)
+            if what == 0:
+                block[choose.randrange(512)] = choose.randrange(256)
+            elif what == 1:
+                block[156] = choose.choice(b"01234567xgLKSVMND\0")
+            elif what == 2:
+                name = choose.choice([b"../outside/x", b"/outside", b"link", b"link/x", b"a/" * 40, b"", b"sub"])
+                at = choose.choice([0, 157])
+                block[at : at + 100] = name.ljust(100, b"\0")
+            else:
+                changed[index], changed[choose.randrange(len(changed))] = changed[choose.randrange(len(changed))], block
+                continue
+            changed[index] = fixed(bytes(block))
+        data = b"".join(bytes(block) for block in changed)
+        try:
+            archive.extract(io.BytesIO(zstd.compress(data, 1)), out, max_size=4 << 20, on_problem=lambda problem: None)
+        except CodecError:
+            pass
+        assert os.listdir(outside) == []

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of `cpkg archive`, in this process and as processes in a pipe."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from archives import contents, make_tree
+
+pytest.importorskip("click")
+from click.testing import CliRunner, Result
+
+import cpkg
+from cpkg.cli.commands import cli
+
+APART: dict[str, Any] = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
+
+
+def run(*arguments: Any, status: int = 0) -> Result:
+    result = CliRunner(**APART).invoke(cli, ["archive", *map(str, arguments)], prog_name="cpkg")
+    assert result.exit_code == status, result.output
+    return result
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return make_tree(tmp_path / "tree")
+
+
+def test_create_list_verify_extract(tree: Path, tmp_path: Path) -> None:
+    made = tmp_path / "a.tar.zst"
+    result = run("create", made, "-C", tree, ".")
+    assert result.stdout == result.stderr == ""
+    names = run("list", made).stdout.splitlines()
+    assert len(names) == len(contents(tree)) + 1
+    assert {"./", "./sub/deep/er/file", "./new\\nline", "./no utf-8 \\xff\\xfe", "./link"} <= set(names)
+    assert "no damage" in run("verify", made).stdout
+    assert run("extract", made, "-C", tmp_path / "out", "-v").stderr.count("\n") == len(names)
+    assert contents(tmp_path / "out") == contents(tree)
+    line = run("list", "-l", made, "./link").stdout
+    assert line.startswith("lrwxrwxrwx ")
+    assert line.endswith(" ./link -> text\n")
+
+
+def test_options_reach_the_archive(tree: Path, tmp_path: Path) -> None:
+    made = tmp_path / "a.tar.zst"
+    (tmp_path / "names").write_bytes(b"text\nsub/deep\n")
+    (tmp_path / "patterns").write_text("*er\n\n")
+    run("create", made, "-C", tree, "--files-from", tmp_path / "names", "-X", tmp_path / "patterns", "--mtime", 5)
+    assert run("list", made).stdout == "text\nsub/deep/\n"
+    run("create", made, "-C", tree, "sub", "--exclude", "secret", "--include", "*e*", "--owner", "7:8", "-T", 1)
+    assert run("list", made, "sub/deep/er/file", "sub/secret").stdout == "sub/deep/er/file\n"
+    assert " 7/8 " in run("list", "-l", made).stdout
+    run("create", made, "-C", tree, "sub", "--no-recursion")
+    assert run("list", made).stdout == "sub/\n"
+    first = made.read_bytes()
+    run("create", made, "-C", tree, "sub", "--reproducible")
+    run("create", tmp_path / "b", "-C", tree, "sub", "--reproducible", "-T", 3)
+    assert made.read_bytes() == (tmp_path / "b").read_bytes() != first
+    run("extract", made, "sub/deep", "--strip-components", 2, "-C", tmp_path / "out")
+    assert sorted(contents(tmp_path / "out")) == ["er", "er/file"]
+
+
+def test_problems_are_told_and_set_the_status(tree: Path, tmp_path: Path) -> None:
+    made = tmp_path / "a.tar.zst"
+    result = run("create", made, "-C", tree, "text", "missing", status=1)
+    assert result.stderr == "cpkg: missing: cannot be read: No such file or directory\n"
+    assert run("list", made).stdout == "text\n"
+    assert "no PATH" in run("create", made, status=2).stderr
+    assert "UID:GID" in run("create", made, ".", "--owner", "me", status=2).stderr
+    assert "--max-size" in run("extract", made, "--max-size", "100", "-C", tmp_path / "out", status=1).stderr
+    made.write_bytes(made.read_bytes()[:-200])
+    for command in ("verify", "list", "extract"):
+        assert "cut" in run(command, made, *(["-C", tmp_path / "out"] if command == "extract" else []), status=1).stderr
+    assert "No such file" in run("list", tmp_path / "nothing", status=1).stderr
+
+
+def test_through_pipes(tree: Path, tmp_path: Path) -> None:
+    root = str(Path(cpkg.__file__).parent.parent)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
+    command = f"'{sys.executable}' -m cpkg archive"
+    subprocess.run(
+        f"{command} create - -C '{tree}' . | {command} extract - -C '{tmp_path / 'out'}'",
+        shell=True,
+        check=True,
+        env=environment,
+    )
+    assert contents(tmp_path / "out") == contents(tree)
+    done = subprocess.run(
+        f"{command} list '{tmp_path / 'missing'}' | cat; {command} create - -C '{tree}' . | head -c 10 >/dev/null",
+        shell=True,
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert done.stderr.count("\n") == 1  # of the file that is missing; the closed pipe is no error to tell

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patterns mean what they mean for GNU tar."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cpkg import archive
+from purepy.tar.patterns import matcher
+
+NAMES = ["a", "a/b", "a/b/c", "a/b.c", "b", "b/a", "ab", "a*", "[a]", "b/a/b/c", ".b", "a/.b", "a b/é"]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("patterns") / "tree"
+    for name in NAMES:
+        path = root / "x" / name
+        path.mkdir(parents=True, exist_ok=True)
+        (path / "f").touch()
+    return root
+
+
+@pytest.mark.skipif(shutil.which("tar") is None, reason="needs GNU tar")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(
+    st.lists(
+        st.text(st.sampled_from("ab*?[]!-/.\\cfx"), min_size=1, max_size=6).filter(lambda text: "\\" not in text[-1:]),
+        min_size=1,
+        max_size=2,
+    )
+)
+def test_exclude_is_gnu_tars(engine: str, tree: Path, patterns: list[str]) -> None:
+    options = [f"--exclude={pattern}" for pattern in patterns]
+    done = subprocess.run(
+        ["tar", "-cf", "-", *options, "-C", tree, "x"],
+        capture_output=True,
+        check=False,
+        env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"},
+    )
+    theirs = []
+    if done.stdout.strip(b"\0"):
+        with tarfile.open(fileobj=io.BytesIO(done.stdout)) as file:
+            theirs = file.getnames()
+    target = io.BytesIO()
+    archive.create(target, "x", base=tree, exclude=patterns)
+    assert sorted(entry.name for entry in archive.entries(io.BytesIO(target.getvalue()))) == sorted(theirs)
+
+
+def test_sets_and_escapes() -> None:
+    for pattern, yes, no in (
+        ("[a-c]x", ["ax", "d/bx"], ["dx", "[a-c]x"]),
+        ("[!a]", ["b", "x/b"], ["a"]),
+        ("[[:digit:]]*", ["1", "12", "x/1a"], ["a1"]),
+        ("[]]", ["]"], ["[]]"]),
+        ("\\*", ["*"], ["a"]),
+        ("[", ["["], ["a"]),
+        ("*.o", ["a.o", "d/a.o", "a.o/x"], ["a.oo"]),
+        ("d/*.o", ["d/x/y.o", "e/d/a.o"], ["d.o"]),
+    ):
+        matches = matcher([pattern], anchored=False)
+        assert matches is not None
+        assert [name for name in yes if not matches(name)] == []
+        assert [name for name in no if matches(name)] == []
+    anchored = matcher(["d", "x*"], anchored=True)
+    assert anchored is not None
+    assert [anchored(name) for name in ("d", "d/e", "a/d", "xy/z", "dd")] == [True, True, False, True, False]
+    assert matcher([], anchored=True) is None

@@ -1,0 +1,408 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes in comes out, through our own hands and through those of other programs."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import stat
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+from archives import contents, header_of, make_tree, member, packed, uncompressed
+
+from cpkg import archive, zstd
+
+TAR, BSDTAR = shutil.which("tar"), shutil.which("bsdtar")
+needs_tar = pytest.mark.skipif(
+    TAR is None or "GNU" not in subprocess.run([TAR, "--version"], capture_output=True, text=True, check=False).stdout,
+    reason="needs GNU tar",
+)
+needs_bsdtar = pytest.mark.skipif(BSDTAR is None, reason="needs bsdtar")
+is_root = os.geteuid() == 0
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return make_tree(tmp_path / "tree")
+
+
+def test_a_tree_comes_back(engine: str, tree: Path, tmp_path: Path) -> None:
+    made = archive.create(tmp_path / "a.tar.zst", base=tree)
+    read = archive.extract(tmp_path / "a.tar.zst", tmp_path / "out")
+    assert contents(tmp_path / "out") == contents(tree)
+    assert made.entries == read.entries == len(contents(tree)) + 1
+    assert made.size == read.size
+    assert made.compressed_size == read.compressed_size == (tmp_path / "a.tar.zst").stat().st_size
+    assert made.problems == read.problems == []
+    assert (tmp_path / "out").stat().st_mtime_ns == tree.stat().st_mtime_ns
+
+
+def test_streams_have_no_names_and_cannot_seek(engine: str, tree: Path, tmp_path: Path) -> None:
+    read, write = os.pipe()
+    with (tmp_path / "a").open("wb") as file, subprocess.Popen(["cat"], stdin=read, stdout=file):
+        os.close(read)
+        with open(write, "wb", buffering=0) as target:
+            archive.create(target, ".", base=tree)
+    with subprocess.Popen(["cat", tmp_path / "a"], stdout=subprocess.PIPE) as child:
+        archive.extract(child.stdout, tmp_path / "out")
+    assert contents(tmp_path / "out") == contents(tree)
+
+
+def test_many_frames_and_a_large_file(engine: str, tmp_path: Path) -> None:
+    """Frames end between entries where they can, and a large file fills several."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for number in range(60):
+        (tree / f"{number:03}").write_bytes(os.urandom(3000))
+    (tree / "large").write_bytes(bytes(range(256)) * 1200)
+    (tree / "z").write_bytes(b"after")
+    target = io.BytesIO()
+    archive.create(target, base=tree, frame_size=64 << 10)
+    data = target.getvalue()
+    at = frames = 0
+    while at < len(data):
+        size = zstd.get_frame_size(data[at:])
+        content = zstd.decompress(data[at : at + size])
+        if frames in (0, 1) and content:
+            assert content[257:262] == b"ustar"  # a header is in front
+        frames += 1
+        at += size
+    assert frames >= 10
+    archive.extract(io.BytesIO(data), tmp_path / "out")
+    assert contents(tmp_path / "out") == contents(tree)
+
+
+def test_names_as_tar_makes_them(engine: str, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree)
+    for paths, first in (
+        ((".",), ["."]),
+        (("sub/",), ["sub"]),
+        (("sub/deep", "text"), ["sub/deep", "sub/deep/er", "sub/deep/er/file", "text"]),
+        ((str(tree / "text"),), [str(tree / "text").lstrip("/")]),
+        (("sub/../text",), ["text"]),
+        (("./sub/deep/er",), ["./sub/deep/er", "./sub/deep/er/file"]),
+    ):
+        target = io.BytesIO()
+        archive.create(target, *paths)
+        found = [entry.name for entry in archive.entries(io.BytesIO(target.getvalue()))]
+        assert found[: len(first)] == first
+
+
+@needs_tar
+def test_gnu_tar_reads_it(engine: str, tree: Path, tmp_path: Path) -> None:
+    archive.create(tmp_path / "a.tar.zst", base=tree)
+    subprocess.run(["zstd", "-qt", tmp_path / "a.tar.zst"], check=True)
+    (tmp_path / "out").mkdir()
+    done = subprocess.run(
+        [TAR, "--zstd", "-xf", tmp_path / "a.tar.zst", "-C", tmp_path / "out"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "implausibly old" in done.stderr or done.stderr == ""
+    assert contents(tmp_path / "out") == contents(tree)
+
+
+@needs_tar
+@pytest.mark.parametrize("format", ["v7", "oldgnu", "gnu", "ustar", "pax"])
+def test_it_reads_gnu_tar(engine: str, format: str, tree: Path, tmp_path: Path) -> None:
+    leave_out = ["--exclude=*name*"] if format in ("v7", "ustar") else []
+    subprocess.run(
+        [TAR, f"--format={format}", *leave_out, "-cf", tmp_path / "a.tar", "-C", tree, "."],
+        check=format not in ("v7", "ustar"),  # which cannot hold all names and times
+        stderr=subprocess.DEVNULL,
+    )
+    data = zstd.compress((tmp_path / "a.tar").read_bytes())
+    archive.extract(io.BytesIO(data), tmp_path / "out")
+    subprocess.run(["mkdir", tmp_path / "theirs"], check=True)
+    subprocess.run([TAR, "-xf", tmp_path / "a.tar", "-C", tmp_path / "theirs"], check=True, stderr=subprocess.DEVNULL)
+    assert contents(tmp_path / "out") == contents(tmp_path / "theirs")
+    assert len(contents(tmp_path / "out")) > 10
+
+
+@needs_bsdtar
+@pytest.mark.parametrize("format", ["ustar", "pax", "gnutar", "v7"])
+def test_bsdtar_both_ways(engine: str, format: str, tree: Path, tmp_path: Path) -> None:
+    shutil.rmtree(tree / "sub" / ("a long name " * 12))
+    (tree / ("a long name " * 12)).unlink()
+    (tree / os.fsdecode(b"no utf-8 \xff\xfe")).unlink()
+    os.utime(tree / "empty", ns=(0, 0))
+    made = subprocess.run(
+        [BSDTAR, f"--format={format}", "-cf", "-", "-C", tree, "."],
+        capture_output=True,
+        check=True,
+        env={**os.environ, "LC_ALL": "C.UTF-8"},
+    )
+    archive.extract(io.BytesIO(zstd.compress(made.stdout)), tmp_path / "out")
+    exact = format == "pax"
+    assert {key: value[3] for key, value in contents(tmp_path / "out").items()} == {
+        key: value[3] for key, value in contents(tree).items()
+    }
+    if exact:
+        assert contents(tmp_path / "out") == contents(tree)
+    archive.create(tmp_path / "b.tar.zst", base=tree)
+    (tmp_path / "theirs").mkdir()
+    subprocess.run([BSDTAR, "-xf", tmp_path / "b.tar.zst", "-C", tmp_path / "theirs"], check=True)
+    assert contents(tmp_path / "theirs") == contents(tree)
+
+
+def test_tarfile_both_ways(engine: str, tree: Path, tmp_path: Path) -> None:
+    target = io.BytesIO()
+    archive.create(target, base=tree)
+    with tarfile.open(fileobj=io.BytesIO(uncompressed(target.getvalue())), encoding="utf-8") as file:
+        theirs = [(info.name, info.size if info.isreg() else 0, info.mode, info.linkname) for info in file]
+    ours = [
+        (entry.name, entry.size, entry.mode, entry.linkname) for entry in archive.entries(io.BytesIO(target.getvalue()))
+    ]
+    assert theirs == ours
+    for format in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+        members = [
+            (member("d", tarfile.DIRTYPE), b""),
+            (member("d/f", mtime=5), b"data"),
+            (member("d/l", tarfile.SYMTYPE, linkname="f"), b""),
+            (member("d/h", tarfile.LNKTYPE, linkname="d/f"), b""),
+            (member("x" * 90 + "/" + "y" * 60), b"long"),
+        ]
+        out = tmp_path / f"out{format}"
+        archive.extract(io.BytesIO(packed(*members, format=format)), out)
+        assert (out / "d" / "l").read_bytes() == (out / "d" / "h").read_bytes() == b"data"
+        assert (out / ("x" * 90) / ("y" * 60)).read_bytes() == b"long"
+
+
+@pytest.mark.skipif(shutil.which("pzstd") is None, reason="needs pzstd")
+def test_it_reads_pzstd_and_large_frames(engine: str, tree: Path, tmp_path: Path) -> None:
+    archive.create(tmp_path / "a.tar.zst", base=tree)
+    (tmp_path / "a.tar").write_bytes(uncompressed((tmp_path / "a.tar.zst").read_bytes()))
+    for command in (["pzstd", "-q", "-p", "2", "-c"], ["zstd", "-q", "-c", "-T0"], ["zstd", "-q", "-c", "--no-check"]):
+        made = subprocess.run([*command, tmp_path / "a.tar"], capture_output=True, check=True)
+        archive.extract(io.BytesIO(made.stdout), tmp_path / "out")
+        assert contents(tmp_path / "out") == contents(tree)
+
+
+def test_a_frame_too_large_to_be_kept_whole(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What zstd -T0 writes of a stream is one frame of any size; here one of a few hundred KiB counts as such."""
+    monkeypatch.setattr("purepy.zstd_frames.WHOLE_CONTENT_MAX", 1 << 17)
+    monkeypatch.setattr("purepy.zstd_frames.READ_SIZE", 1 << 15)
+    data = os.urandom(150_000) + bytes(300_000)
+    made = packed((member("f"), data), (member("g"), b"g"))
+    archive.extract(io.BytesIO(made), tmp_path)
+    assert (tmp_path / "f").read_bytes() == data
+    assert (tmp_path / "g").read_bytes() == b"g"
+    with pytest.raises(zstd.ZstdError, match="cut"):
+        archive.verify(io.BytesIO(made[:-3]))
+
+
+def test_reproducible(engine: str, tree: Path, tmp_path: Path) -> None:
+    """Equal trees give equal archives, whatever their times, owners and the order of their files."""
+    shutil.copytree(tree, tmp_path / "other", symlinks=True)
+    os.unlink(tmp_path / "other" / "twin")
+    os.link(tmp_path / "other" / "text", tmp_path / "other" / "twin")
+    first, second = io.BytesIO(), io.BytesIO()
+    archive.create(first, base=tree, reproducible=True, threads=1)
+    archive.create(second, base=tmp_path / "other", reproducible=True, threads=3)
+    assert first.getvalue() == second.getvalue()
+    for entry in archive.entries(io.BytesIO(first.getvalue())):
+        assert (entry.mtime_ns, entry.uid, entry.gid, entry.uname, entry.gname) == (0, 0, 0, "", "")
+
+
+def test_options_of_attributes(engine: str, tree: Path) -> None:
+    target = io.BytesIO()
+    archive.create(target, "text", base=tree, mtime=1.5, owner=(3_000_000, 7))
+    (entry,) = archive.entries(io.BytesIO(target.getvalue()))
+    assert (entry.mtime_ns, entry.uid, entry.gid, entry.uname) == (1_500_000_000, 3_000_000, 7, "")
+
+
+def test_strip_components_and_members(engine: str, tree: Path, tmp_path: Path) -> None:
+    archive.create(tmp_path / "a.tar.zst", "sub", "text", "twin", base=tree)
+    archive.extract(tmp_path / "a.tar.zst", tmp_path / "out", strip_components=1, exclude=["deep", "up"])
+    assert sorted(os.listdir(tmp_path / "out")) == sorted(set(os.listdir(tree / "sub")) - {"deep", "up"})
+    archive.extract(tmp_path / "a.tar.zst", tmp_path / "some", include=["sub/deep", "t?xt"])
+    assert sorted(contents(tmp_path / "some")) == ["sub", "sub/deep", "sub/deep/er", "sub/deep/er/file", "text"]
+
+
+def test_select_and_callbacks(engine: str, tree: Path, tmp_path: Path) -> None:
+    seen, batches, steps = [], [], []
+
+    def select(batch: list[archive.Entry]) -> list[archive.Entry]:
+        batches.append(len(batch))
+        for entry in batch:
+            entry.uname = "somebody"
+        return [entry for entry in batch if not entry.name.endswith("secret")]
+
+    archive.create(
+        tmp_path / "a.tar.zst",
+        "sub",
+        base=tree,
+        select=select,
+        on_entry=lambda entry: seen.append(entry.name),
+        progress=lambda *sizes: steps.append(sizes),
+    )
+    assert batches == [1, 7, 1, 1, 0, 1] or sum(batches) == len(seen) + 1
+    assert "sub/secret" not in seen
+    assert "sub/deep/er/file" in seen
+    assert steps == sorted(steps)
+    assert {entry.uname for entry in archive.entries(tmp_path / "a.tar.zst")} == {"somebody"}
+    extracted: list[str] = []
+    archive.extract(
+        tmp_path / "a.tar.zst",
+        tmp_path / "out",
+        select=lambda batch: [entry.replace(name="moved/" + entry.name) for entry in batch if "deep" in entry.name],
+        on_entry=lambda entry: extracted.append(entry.name),
+    )
+    assert (tmp_path / "out" / "moved" / "sub" / "deep" / "er" / "file").read_text() == "deep"
+    assert os.listdir(tmp_path / "out") == ["moved"]
+
+
+def test_over_what_is_there(engine: str, tree: Path, tmp_path: Path) -> None:
+    """Files, links and directories take the place of what has their names; others stay."""
+    archive.create(tmp_path / "a.tar.zst", base=tree)
+    out = tmp_path / "out"
+    (out / "text").mkdir(parents=True)
+    with pytest.raises(IsADirectoryError):
+        archive.extract(tmp_path / "a.tar.zst", out)
+    (out / "text").rmdir()
+    shutil.rmtree(out)
+    out.mkdir()
+    (out / "sub").write_text("a file where a directory belongs")
+    os.symlink("/nowhere", out / "link")
+    os.symlink("/etc/passwd", out / "text")
+    (out / "other").write_text("other")
+    for _ in range(2):
+        archive.extract(tmp_path / "a.tar.zst", out)
+        (out / "other").unlink(missing_ok=True)
+        assert contents(out) == contents(tree)
+    assert not [name for name in os.listdir(out) if name.startswith(".cpkg")]
+
+
+@pytest.mark.skipif(not is_root, reason="needs root for devices and owners")
+def test_devices_owners_and_special_modes(engine: str, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    os.mkfifo(tree / "fifo")
+    os.mknod(tree / "null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    (tree / "owned").write_text("x")
+    os.chown(tree / "owned", 12345, 3_000_000)
+    (tree / "setuid").write_text("x")
+    (tree / "setuid").chmod(0o4777)
+    (tree / "sticky").mkdir()
+    (tree / "sticky").chmod(0o1777)
+    (tree / "closed").mkdir()
+    (tree / "closed" / "inside").write_text("x")
+    (tree / "closed").chmod(0o555)
+    archive.create(tmp_path / "a.tar.zst", base=tree)
+    archive.extract(tmp_path / "a.tar.zst", tmp_path / "out", filter="fully_trusted")
+    assert contents(tmp_path / "out") == contents(tree)
+    status = os.stat(tmp_path / "out" / "owned")
+    assert (status.st_uid, status.st_gid) == (12345, 3_000_000)
+    problems: list[archive.Problem] = []
+    archive.extract(tmp_path / "a.tar.zst", tmp_path / "data", on_problem=problems.append)
+    assert sorted(problem.name for problem in problems) == ["./fifo", "./null"]
+    modes = {name: value[1] for name, value in contents(tmp_path / "data").items()}
+    assert modes == {"owned": 0o644, "setuid": 0o755, "sticky": 0o755, "closed": 0o755, "closed/inside": 0o644}
+    archive.extract(tmp_path / "a.tar.zst", tmp_path / "tar", filter="tar")
+    modes = {name: value[1] for name, value in contents(tmp_path / "tar").items()}
+    assert modes["closed"] == 0o555
+    assert modes["setuid"] == 0o755
+
+
+def test_sparse_files_both_ways(engine: str, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    with (tree / "sparse").open("wb") as file:
+        for number in range(30):
+            file.seek(number << 20)
+            file.write(b"data" * 1000)
+        file.truncate(40 << 20)
+    with (tree / "hole").open("wb") as file:
+        file.truncate(5 << 20)
+    archive.create(tmp_path / "a.tar.zst", base=tree, sparse=True)
+    assert archive.extract(tmp_path / "a.tar.zst", tmp_path / "out").size < 1 << 20
+    assert contents(tmp_path / "out") == contents(tree)
+    assert (tmp_path / "out" / "sparse").stat().st_blocks * 512 < 2 << 20
+    if TAR is not None:
+        (tmp_path / "theirs").mkdir()
+        subprocess.run([TAR, "--zstd", "-xf", tmp_path / "a.tar.zst", "-C", tmp_path / "theirs"], check=True)
+        assert contents(tmp_path / "theirs") == contents(tree)
+
+
+@needs_tar
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--format=gnu"],
+        ["--format=oldgnu"],
+        *(["--format=pax", f"--sparse-version={n}"] for n in ("0.0", "0.1", "1.0")),
+    ],
+)
+def test_sparse_files_of_gnu_tar(engine: str, options: list[str], tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    with (tree / "sparse").open("wb") as file:
+        for number in range(40):  # more pieces than fit in one header
+            file.seek(number << 16)
+            file.write(b"data" * (1024 if number % 2 else 1025))
+        file.truncate(4 << 20)
+    (tree / "z").write_text("behind it")
+    made = subprocess.run([TAR, "-cSf", "-", *options, "-C", tree, "."], stdout=subprocess.PIPE, check=True)
+    archive.extract(io.BytesIO(zstd.compress(made.stdout)), tmp_path / "out")
+    assert {key: value[3] for key, value in contents(tmp_path / "out").items()} == {
+        key: value[3] for key, value in contents(tree).items()
+    }
+
+
+def test_extended_attributes_on_request(engine: str, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "f").write_text("x")
+    try:
+        os.setxattr(tree / "f", "user.note", b"\0binary\xff")
+        os.setxattr(tree / "f", "user.with=sign", b"v")
+    except OSError:
+        pytest.skip("this file system has no extended attributes")
+    archive.create(tmp_path / "a.tar.zst", base=tree, xattrs=True)
+    archive.extract(tmp_path / "a.tar.zst", tmp_path / "without")
+    assert os.listxattr(tmp_path / "without" / "f") == []
+    archive.extract(tmp_path / "a.tar.zst", tmp_path / "out", xattrs=True)
+    assert os.getxattr(tmp_path / "out" / "f", "user.note") == b"\0binary\xff"
+    assert os.getxattr(tmp_path / "out" / "f", "user.with=sign") == b"v"
+
+
+def test_listing_one_large_file_reads_two_frames(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Frames that lie within a file's data are not decompressed."""
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "a").write_bytes(bytes(2 << 20))
+    (tmp_path / "tree" / "b").write_bytes(b"b")
+    archive.create(tmp_path / "a.tar.zst", "a", "b", base=tmp_path / "tree", frame_size=64 << 10)
+    decompressed = []
+    from cpkg.archive import _pure
+
+    inflate = _pure.PureCodec.inflate
+    monkeypatch.setattr(
+        _pure.PureCodec, "inflate", lambda self, frame: decompressed.append(frame.size) or inflate(self, frame)
+    )
+    names = [entry.name for entry in archive.entries(tmp_path / "a.tar.zst", threads=1)]
+    assert names == ["a", "b"]
+    assert len(decompressed) < 8
+
+
+def test_by_url(engine: str, tree: Path, tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    archive.create("memory://folder/a.tar.zst", base=tree)
+    archive.extract("memory://folder/a.tar.zst", tmp_path / "out")
+    assert contents(tmp_path / "out") == contents(tree)
+    assert next(iter(archive.entries("memory://folder/a.tar.zst"))).name == "."
+
+
+def test_entries_have_everything(engine: str) -> None:
+    block = header_of(member("d", tarfile.CHRTYPE, devmajor=1, devminor=3, uname="u", gname="g", uid=4, gid=5, mtime=6))
+    (entry,) = archive.entries(io.BytesIO(zstd.compress(block + bytes(1024))))
+    assert (entry.type, entry.device, entry.uname, entry.gname) == ("character", (1, 3), "u", "g")
+    assert (entry.uid, entry.gid, entry.mtime_ns, entry.position) == (4, 5, 6 * 10**9, 0)
+    assert entry == entry.replace()
+    assert entry != entry.replace(uid=5)
+    with pytest.raises(TypeError, match="no colour"):
+        entry.replace(colour="red")

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Archives that mean to write outside of the directory, to use up the machine, or to be two things at once."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+from archives import contents, fixed, header_of, member, packed
+
+from cpkg import archive, zstd
+from purepy.errors import ArchiveError, ArchiveLimitError, UnsafeEntryError
+
+LINK, HARD, DIRECTORY = tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> tuple[Path, Path]:
+    """Give the directory to extract to, and one beside it that must stay as it is."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "victim").write_text("untouched")
+    return tmp_path / "in" / "out", tmp_path / "outside"
+
+
+def untouched(outside: Path) -> bool:
+    return os.listdir(outside) == ["victim"] and (outside / "victim").read_text() == "untouched"
+
+
+@pytest.mark.parametrize("filter", ["data", "tar", "fully_trusted"])
+@pytest.mark.parametrize("name", ["../evil", "a/../../evil", "..", "a/..", "./../evil"])
+def test_names_that_lead_out(engine: str, filter: str, name: str, places: tuple[Path, Path]) -> None:
+    out, outside = places
+    for kind in (tarfile.REGTYPE, DIRECTORY, LINK, HARD):
+        with pytest.raises(UnsafeEntryError, match=r"'\.\.'") as caught:
+            archive.extract(
+                io.BytesIO(packed((member("ok"), b"1"), (member(name, kind, linkname="ok"), b""))), out, filter=filter
+            )
+        assert caught.value.entry == name
+    assert (out / "ok").read_bytes() == b"1"
+    assert not (out.parent / "evil").exists()
+    assert untouched(outside)
+
+
+def test_absolute_names_lose_their_slashes(engine: str, places: tuple[Path, Path]) -> None:
+    out, outside = places
+    archive.extract(io.BytesIO(packed((member(f"/{outside}/victim"), b"evil"), (member("//x//y"), b"1"))), out)
+    assert untouched(outside)
+    assert (out / "x" / "y").read_bytes() == b"1"
+
+
+@pytest.mark.parametrize(
+    "target", ["/etc", "../../outside", "..", "a/../../x", "./../.", "a/b/../../../x", "../in/out/../../outside"]
+)
+def test_links_that_lead_out(engine: str, target: str, places: tuple[Path, Path]) -> None:
+    out, outside = places
+    made = packed((member("link", LINK, linkname=target), b""), (member("link/evil"), b"1"))
+    with pytest.raises(UnsafeEntryError, match="link"):
+        archive.extract(io.BytesIO(made), out)
+    assert not os.path.lexists(out / "link")
+    assert untouched(outside)
+
+
+@pytest.mark.parametrize("filter", ["data", "tar", "fully_trusted"])
+def test_nothing_is_written_through_a_link(engine: str, filter: str, places: tuple[Path, Path]) -> None:
+    """Not through one of the archive, nor through one that somebody has put there."""
+    out, outside = places
+    (out / "d").mkdir(parents=True)
+    os.symlink(outside, out / "there")
+    for made in (
+        packed((member("link", LINK, linkname="d"), b""), (member("link/evil"), b"1")),
+        packed((member("there/evil"), b"1")),
+        packed((member("there/victim"), b"evil")),
+        packed((member("there/deep/evil", DIRECTORY), b"")),
+        packed((member("x"), b"x"), (member("there/victim", HARD, linkname="x"), b"")),
+        packed((member("x", HARD, linkname="there/victim"), b""), (member("x"), b"evil")),
+        packed((member("there/link", LINK, linkname="x"), b"")),
+    ):
+        with pytest.raises(OSError, match="a link or file is where a directory belongs"):
+            archive.extract(io.BytesIO(made), out, filter=filter)
+    assert untouched(outside)
+    assert os.listdir(out / "d") == []
+
+
+def test_a_link_is_replaced_not_followed(engine: str, places: tuple[Path, Path]) -> None:
+    out, outside = places
+    out.mkdir(parents=True)
+    for kind in (tarfile.REGTYPE, DIRECTORY, LINK, HARD):
+        if os.path.lexists(out / "name"):
+            os.rmdir(out / "name") if (out / "name").is_dir() else os.unlink(out / "name")
+        os.symlink(outside / "victim", out / "name")
+        made = packed((member("x"), b"x"), (member("name", kind, linkname="x"), b""))
+        archive.extract(io.BytesIO(made), out)
+        assert untouched(outside)
+        assert kind == LINK or not (out / "name").is_symlink()
+
+
+def test_a_chain_of_links(engine: str, places: tuple[Path, Path]) -> None:
+    """Each link is harmless where it lies, and one through the other would lead out."""
+    out, outside = places
+    made = packed(
+        (member("d/e", DIRECTORY), b""),
+        (member("d/e/up", LINK, linkname="../.."), b""),
+        (member("out", LINK, linkname="d/e/up/../../outside"), b""),
+    )
+    archive.extract(io.BytesIO(made), out)
+    assert os.readlink(out / "out") == "d/outside" or not os.path.exists(out / "out")
+    assert untouched(outside)
+    moved = packed((member("d/l", LINK, linkname=".."), b""), (member("l", HARD, linkname="d/l"), b""))
+    with pytest.raises(UnsafeEntryError, match="hard link to the symbolic link"):
+        archive.extract(io.BytesIO(moved), out)
+    shallower = packed((member("a/b/l", LINK, linkname="../x"), b""))
+    with pytest.raises(UnsafeEntryError):
+        archive.extract(io.BytesIO(shallower), out, strip_components=2)
+
+
+def test_hard_links_that_lead_out_or_nowhere(engine: str, places: tuple[Path, Path]) -> None:
+    out, outside = places
+    for target in ("../../outside/victim", "a/../../x", ".."):
+        with pytest.raises(UnsafeEntryError):
+            archive.extract(io.BytesIO(packed((member("h", HARD, linkname=target), b""))), out)
+    for target in (str(outside / "victim"), "missing", "h"):
+        with pytest.raises(FileNotFoundError):
+            archive.extract(io.BytesIO(packed((member("h", HARD, linkname=target), b""))), out)
+    assert untouched(outside)
+
+
+def test_links_in_a_circle(engine: str, places: tuple[Path, Path]) -> None:
+    out, _ = places
+    made = packed((member("a", LINK, linkname="b"), b""), (member("b", LINK, linkname="a"), b""), (member("a/f"), b"1"))
+    with pytest.raises(NotADirectoryError):
+        archive.extract(io.BytesIO(made), out)
+    with pytest.raises(FileNotFoundError):
+        archive.extract(
+            io.BytesIO(packed((member("x", HARD, linkname="y"), b""), (member("y", HARD, linkname="x"), b""))), out
+        )
+
+
+@pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
+def test_devices_are_refused(engine: str, kind: bytes, places: tuple[Path, Path]) -> None:
+    out, _ = places
+    with pytest.raises(UnsafeEntryError, match="filter refuses"):
+        archive.extract(io.BytesIO(packed((member("dev", kind, devmajor=1, devminor=3), b""))), out)
+    assert os.listdir(out) == []
+
+
+def test_the_same_name_again_and_again(engine: str, places: tuple[Path, Path]) -> None:
+    """The last one wins, whatever kinds they are of."""
+    out, _ = places
+    made = packed(
+        (member("n"), b"first"),
+        (member("h", HARD, linkname="n"), b""),
+        (member("n", LINK, linkname="h"), b""),
+        (member("n"), b"second"),
+        (member("m", LINK, linkname="n"), b""),
+        (member("m"), b"third"),
+        (member("k"), b"file"),
+        (member("k", DIRECTORY), b""),
+        (member("k/inside"), b"x"),
+    )
+    archive.extract(io.BytesIO(made), out)
+    assert {name: value[3] and value[3][0] for name, value in contents(out).items() if name != "k"} == {
+        "n": b"second",
+        "h": b"first",
+        "m": b"third",
+        "k/inside": b"x",
+    }
+
+
+def test_problems_go_to_the_caller_and_the_rest_is_extracted(engine: str, places: tuple[Path, Path]) -> None:
+    out, _ = places
+    made = packed((member("a"), b"a"), (member("../b"), b"b"), (member("a/c"), b"c"), (member("d"), b"d"))
+    problems: list[archive.Problem] = []
+    summary = archive.extract(io.BytesIO(made), out, on_problem=problems.append)
+    assert [problem.name for problem in problems] == ["../b", "a/c"]
+    assert [type(problem.error) for problem in problems] == [UnsafeEntryError, NotADirectoryError]
+    assert sorted(os.listdir(out)) == ["a", "d"]
+    assert summary.entries == 2
+    assert summary.problems == problems
+
+
+def test_bombs(engine: str, places: tuple[Path, Path]) -> None:
+    out, _ = places
+    bomb = packed((member("zeros"), bytes(8 << 20)))
+    with pytest.raises(ArchiveLimitError, match="max_size"):
+        archive.extract(io.BytesIO(bomb), out, max_size=4 << 20)
+    assert not (out / "zeros").exists()
+    with pytest.raises(ArchiveLimitError):
+        archive.verify(io.BytesIO(bomb), max_size=4 << 20)
+    assert archive.extract(io.BytesIO(bomb), out, max_size=-1).entries == 1
+    huge = header_of(member("f", size=1 << 40))
+    with pytest.raises(ArchiveError, match="cut"):
+        archive.extract(io.BytesIO(zstd.compress(huge + b"a little")), out)
+    assert not (out / "f").exists()
+    long_header = fixed(header_of(member("././@LongLink", b"L", size=1 << 30)))
+    with pytest.raises(ArchiveLimitError):
+        archive.extract(io.BytesIO(zstd.compress(long_header)), out)
+
+
+def test_what_is_no_archive(engine: str, tmp_path: Path) -> None:
+    for data, error in (
+        (b"", ArchiveError),
+        (b"no zstd at all", zstd.ZstdError),
+        (zstd.compress(b""), ArchiveError),
+        (zstd.compress(b"no tar"), ArchiveError),
+        (zstd.compress(b"no tar" * 1000), ArchiveError),
+        (b"\x50\x2a\x4d\x18\x00\x00\x00\x00", ArchiveError),
+        (b"\x50\x2a\x4d\x18\xff\xff\xff\xff", zstd.ZstdError),
+    ):
+        with pytest.raises(error):
+            archive.extract(io.BytesIO(data), tmp_path / "out")
+        with pytest.raises(error):
+            list(archive.entries(io.BytesIO(data)))
+        with pytest.raises(error):
+            archive.verify(io.BytesIO(data))
+    assert list(archive.entries(io.BytesIO(zstd.compress(bytes(1024))))) == []
+
+
+def test_a_window_beyond_the_limit(engine: str, tmp_path: Path) -> None:
+    options = {zstd.CompressionParameter.window_log: 20, zstd.CompressionParameter.content_size_flag: 0}
+    compressor = zstd.ZstdCompressor(options=options)
+    stream = header_of(member("f"), b"data") + bytes(1024)
+    made = compressor.compress(stream[:600]) + compressor.flush(compressor.FLUSH_BLOCK)
+    made += compressor.compress(stream[600:]) + compressor.flush()
+    with pytest.raises(zstd.ZstdLimitError, match="window_log_max"):
+        archive.verify(io.BytesIO(made), window_log_max=19)
+    assert archive.verify(io.BytesIO(made), window_log_max=20).entries == 1
+
+
+def test_wrong_arguments(engine: str, tmp_path: Path) -> None:
+    for function, values in (
+        (archive.create, {"frame_size": 1}),
+        (archive.create, {"threads": -1}),
+        (archive.create, {"level": 99}),
+        (archive.extract, {"filter": "none"}),
+        (archive.extract, {"strip_components": -1}),
+        (archive.extract, {"max_size": -2}),
+        (archive.extract, {"window_log_max": 5}),
+    ):
+        with pytest.raises(ValueError):
+            function(io.BytesIO(), tmp_path, **values)  # type: ignore[operator]
