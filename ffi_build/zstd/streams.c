@@ -117,20 +117,48 @@ static PyObject *decompress_whole_frame(ZSTD_DCtx *dctx, const Input *data, size
     return decoded(output_finish(&out), start + frame.size, 1);
 }
 
+/* What both ways of decompressing a chunk are called with. */
+typedef struct {
+    ZSTD_DCtx *dctx;
+    Input data;
+    ZSTD_inBuffer in;
+    uint64_t window_max; /* 0: no frame begins here */
+    int has_magic;
+} Step;
+
+/* Take (address, data, start) from `args`, (window_max, has_magic) from `header`; -1 with an exception. */
+static int step_open(Step *step, PyObject *const *args, PyObject *const *header)
+{
+    step->dctx = PyLong_AsVoidPtr(args[0]);
+    Py_ssize_t start = PyLong_AsSsize_t(args[2]);
+    step->window_max = (uint64_t)PyLong_AsSsize_t(header[0]);
+    step->has_magic = header[1] == Py_True;
+    if (PyErr_Occurred() || input_open(&step->data, args[1]) < 0) {
+        return -1;
+    }
+    if (start < 0 || (size_t)start > step->data.size) {
+        PyErr_SetString(PyExc_ValueError, "start lies outside of the data");
+        input_close(&step->data);
+        return -1;
+    }
+    step->in = (ZSTD_inBuffer){step->data.start, step->data.size, (size_t)start};
+    return 0;
+}
+
 /*
  * Look at the header of a frame that begins. With memory for the content, and all of the frame, libzstd would decompress
  * at once, which has two effects that callers must not see:
  * - It needs no window and so looks at no limit. This does: return libzstd's result for a window that is too large.
  * - It writes anywhere in the output. `capacity` is lowered to the content's size (never raised).
  */
-static size_t begin_frame(const ZSTD_inBuffer *in, uint64_t window_max, int has_magic, size_t *capacity)
+static size_t begin_frame(const Step *step, size_t *capacity)
 {
-    const unsigned char *src = in->src;
+    const unsigned char *src = step->in.src;
     Header header;
-    if (read_header(src + in->pos, src + in->size, has_magic, &header) < 0) {
+    if (step->window_max == 0 || read_header(src + step->in.pos, src + step->in.size, step->has_magic, &header) < 0) {
         return 0;
     }
-    if (header.window > window_max) {
+    if (header.window > step->window_max) {
         return (size_t)0 - ZSTD_error_frameParameter_windowTooLarge;
     }
     if (header.is_declared && header.content < *capacity) {
@@ -154,32 +182,20 @@ static PyObject *stream_decompress(PyObject *module, PyObject *const *args, Py_s
     if (check_count("stream_decompress", nargs, 7) < 0) {
         return NULL;
     }
-    ZSTD_DCtx *dctx = PyLong_AsVoidPtr(args[0]);
-    Py_ssize_t start = PyLong_AsSsize_t(args[2]);
     Py_ssize_t max_length = PyLong_AsSsize_t(args[3]);
     Py_ssize_t expected = PyLong_AsSsize_t(args[4]);
-    Py_ssize_t window_max = PyLong_AsSsize_t(args[5]);
-    int has_magic = args[6] == Py_True;
-    if (PyErr_Occurred()) {
-        return NULL;
-    }
-    Input data;
-    if (input_open(&data, args[1]) < 0) {
+    Step step;
+    if (PyErr_Occurred() || step_open(&step, args, args + 5) < 0) {
         return NULL;
     }
     PyObject *result = NULL;
-    if (start < 0 || (size_t)start > data.size) {
-        PyErr_SetString(PyExc_ValueError, "start lies outside of the data");
-        goto done;
-    }
     if (expected < 0 && max_length < 0) {
-        result = decompress_whole_frame(dctx, &data, (size_t)start);
+        result = decompress_whole_frame(step.dctx, &step.data, step.in.pos);
         if (result != Py_None) {
             goto done;
         }
         Py_CLEAR(result);
     }
-    ZSTD_inBuffer in = {data.start, data.size, (size_t)start};
     size_t limit = max_length < 0 ? PY_SSIZE_T_MAX : (size_t)max_length;
     if (expected <= 0) {
         expected = max_length > SCRATCH_SIZE && max_length <= BIG_PIECE ? max_length : 0;
@@ -188,15 +204,12 @@ static PyObject *stream_decompress(PyObject *module, PyObject *const *args, Py_s
     if (output_begin(&out, (size_t)expected, limit) < 0) {
         goto done;
     }
-    size_t left = 0;
-    if (window_max > 0) {
-        size_t capacity = 0; /* all of the output is ours */
-        left = begin_frame(&in, (uint64_t)window_max, has_magic, &capacity);
-    }
+    size_t capacity = 0; /* all of the output is ours */
+    size_t left = begin_frame(&step, &capacity);
     for (;;) {
         if (!ZSTD_isError(left)) {
             Py_BEGIN_ALLOW_THREADS
-            left = ZSTD_decompressStream(dctx, &out.buffer, &in);
+            left = ZSTD_decompressStream(step.dctx, &out.buffer, &step.in);
             Py_END_ALLOW_THREADS
         }
         if (ZSTD_isError(left)) {
@@ -215,13 +228,13 @@ static PyObject *stream_decompress(PyObject *module, PyObject *const *args, Py_s
                 goto done;
             }
         }
-        else if (in.pos == in.size) {
+        else if (step.in.pos == step.in.size) {
             break;
         }
     }
-    result = decoded(output_finish(&out), in.pos, left == 0);
+    result = decoded(output_finish(&out), step.in.pos, left == 0);
 done:
-    input_close(&data);
+    input_close(&step.data);
     return result;
 }
 
@@ -236,37 +249,23 @@ static PyObject *stream_decompress_into(PyObject *module, PyObject *const *args,
     if (check_count("stream_decompress_into", nargs, 6) < 0) {
         return NULL;
     }
-    ZSTD_DCtx *dctx = PyLong_AsVoidPtr(args[0]);
-    Py_ssize_t start = PyLong_AsSsize_t(args[2]);
-    Py_ssize_t window_max = PyLong_AsSsize_t(args[4]);
-    int has_magic = args[5] == Py_True;
-    if (PyErr_Occurred()) {
-        return NULL;
-    }
-    Input data;
-    if (input_open(&data, args[1]) < 0) {
+    Step step;
+    if (step_open(&step, args, args + 4) < 0) {
         return NULL;
     }
     PyObject *result = NULL;
     Py_buffer view;
-    if (start < 0 || (size_t)start > data.size) {
-        PyErr_SetString(PyExc_ValueError, "start lies outside of the data");
-        goto done;
-    }
     if (PyObject_GetBuffer(args[3], &view, PyBUF_WRITABLE) < 0) {
         goto done;
     }
-    ZSTD_inBuffer in = {data.start, data.size, (size_t)start};
     ZSTD_outBuffer out = {view.buf, (size_t)view.len, 0};
-    size_t left = 0;
+    size_t left;
     Py_BEGIN_ALLOW_THREADS
-    if (window_max > 0) {
-        left = begin_frame(&in, (uint64_t)window_max, has_magic, &out.size);
-    }
+    left = begin_frame(&step, &out.size);
     while (!ZSTD_isError(left)) {
-        left = ZSTD_decompressStream(dctx, &out, &in);
+        left = ZSTD_decompressStream(step.dctx, &out, &step.in);
         out.size = (size_t)view.len; /* from here on libzstd copies what it has decompressed in memory of its own */
-        if (left == 0 || out.pos == out.size || in.pos == in.size) {
+        if (left == 0 || out.pos == out.size || step.in.pos == step.in.size) {
             break;
         }
     }
@@ -276,10 +275,10 @@ static PyObject *stream_decompress_into(PyObject *module, PyObject *const *args,
         result = PyLong_FromSize_t(left);
     }
     else {
-        result = Py_BuildValue("(nnO)", (Py_ssize_t)out.pos, (Py_ssize_t)in.pos, left == 0 ? Py_True : Py_False);
+        result = Py_BuildValue("(nnO)", (Py_ssize_t)out.pos, (Py_ssize_t)step.in.pos, left == 0 ? Py_True : Py_False);
     }
 done:
-    input_close(&data);
+    input_close(&step.data);
     return result;
 }
 

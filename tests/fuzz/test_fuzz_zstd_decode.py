@@ -12,7 +12,7 @@ from zstd_oracle import libzstd, other_form
 
 import purepy.zstd
 
-SECONDS = float(os.environ.get("CPKG_FUZZ_SECONDS", "4"))
+SECONDS = float(os.environ.get("CPKG_FUZZ_SECONDS", "2"))
 
 
 @pytest.mark.parametrize("form", ["usual", "other"])
