@@ -25,6 +25,8 @@ _TARGETS = {
     "zstandard": "cpkg.zstandard",
 }
 _SUBMODULES = {
+    "backports.zstd.tarfile": "cpkg.zstd.tarfile",
+    "backports.zstd.zipfile": "cpkg.zstd.zipfile",
     "msgpack.exceptions": "cpkg.msgpack.exceptions",
     "msgpack.ext": "cpkg.msgpack.ext",
     "msgpack.fallback": "cpkg.msgpack",

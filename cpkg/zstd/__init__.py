@@ -8,6 +8,8 @@ Zstandard: a drop-in for `compression.zstd` of Python 3.14, on every Python from
 
 from __future__ import annotations
 
+from typing import Any
+
 from cpkg import _backend
 from purepy.zstd.common import parameters
 
@@ -37,10 +39,20 @@ __all__ = [
     "get_frame_info",
     "get_frame_size",
     "open",
+    "register_shutil",
     "train_dict",
     "zstd_version",
     "zstd_version_info",
 ]
 
 # The backend's own objects, not wrappers of them: a wrapper would cost more than compressing a short message.
-globals().update({_name: getattr(_module, _name) for _name in __all__})
+globals().update({_name: getattr(_module, _name) for _name in __all__ if _name != "register_shutil"})
+
+
+def __getattr__(name: str) -> Any:
+    """Return `register_shutil`, whose module and what that imports few programs need."""
+    if name != "register_shutil":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from cpkg.zstd._shutil import register_shutil
+
+    return register_shutil

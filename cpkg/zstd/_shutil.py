@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`register_shutil()`: archives of `shutil` in .tar.zst, and in .zip with Zstandard."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tarfile as standard_tarfile
+from functools import partial
+from typing import Any
+
+from cpkg._files import replacing
+from cpkg.zstd import tarfile, zipfile
+
+_TAR = "zstdtar"
+_TAR_DESCRIPTION = "zstd'ed tar-file"
+
+
+def register_shutil(*, tar: bool = True, zip: bool = True, level: int | None = None, options: Any = None) -> None:
+    """
+    Let `shutil.make_archive` write "zstdtar", and `shutil.unpack_archive` read .tar.zst, .tzst and .zip with Zstandard.
+
+    `tar` and `zip` choose which. `level` and `options` are those of `cpkg.zstd.compress` for archives that are made,
+    which appear whole or not at all. What was registered for these formats is replaced, so it may be called again.
+    Replaces `backports.zstd.register_shutil`, and what `shutil` of Python 3.14 has itself.
+    """
+    if tar:
+        with contextlib.suppress(KeyError):
+            shutil.unregister_archive_format(_TAR)
+        make: Any = partial(_make_tarball, level=level, options=options)
+        make.supports_root_dir = True
+        shutil.register_archive_format(_TAR, make, [], _TAR_DESCRIPTION)
+        _register_unpack(_TAR, [".tar.zst", ".tzst"], _unpack_tarball, _TAR_DESCRIPTION)
+    if zip:
+        _register_unpack("zip", [".zip"], _unpack_zip, "ZIP file")
+
+
+def _register_unpack(name: str, extensions: list[str], function: Any, description: str) -> None:
+    with contextlib.suppress(KeyError):
+        shutil.unregister_unpack_format(name)
+    shutil.register_unpack_format(name, extensions, function, [], description)
+
+
+def _make_tarball(
+    base_name: str,
+    base_dir: str,
+    *,
+    level: int | None,
+    options: Any,
+    root_dir: Any = None,
+    dry_run: bool = False,
+    owner: str | None = None,
+    group: str | None = None,
+    logger: Any = None,
+    **ignored: Any,
+) -> str:
+    """Write base_name.tar.zst, as shutil.make_archive calls it (replaces `shutil._make_tarball`)."""
+    name = os.fspath(base_name) + ".tar.zst"
+    folder = os.path.dirname(name)
+    if logger is not None:
+        logger.info("Creating tar archive")
+    uid = None if owner is None else _number_of(owner, "pwd", "getpwnam", "user")
+    gid = None if group is None else _number_of(group, "grp", "getgrnam", "group")
+
+    def with_owner(member: Any) -> Any:
+        if gid is not None:
+            member.gid, member.gname = gid, group
+        if uid is not None:
+            member.uid, member.uname = uid, owner
+        return member
+
+    if not dry_run:
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+        compressed = partial(_OutsideArchive.zstopen, name, "w", level=level, options=options)
+        with replacing(name) as file, compressed(fileobj=file) as archive:
+            archive.output = os.fstat(file.fileno())
+            source = base_dir if root_dir is None else os.path.join(root_dir, base_dir)
+            archive.add(source, arcname=base_dir, filter=with_owner)
+    return os.path.abspath(name) if root_dir is not None else name
+
+
+class _OutsideArchive(tarfile.TarFile):
+    """An archive that leaves out the file that it is written to, whatever that is called."""
+
+    output: os.stat_result
+
+    def gettarinfo(self, name: Any = None, arcname: Any = None, fileobj: Any = None) -> Any:
+        if fileobj is None and os.path.samestat(os.lstat(name), self.output):
+            return None
+        return super().gettarinfo(name, arcname, fileobj)
+
+
+def _number_of(name: str, module: str, function: str, kind: str) -> int | None:
+    """Return the number of a user or group, None where there is no such (as `shutil` has it) or no database of them."""
+    try:
+        return int(getattr(__import__(module), function)(name)[2])
+    except (ImportError, KeyError):
+        return None
+
+
+def _unpack_tarball(filename: Any, extract_dir: Any, **filter: Any) -> None:
+    """Extract a tar archive, with `filter` where Python has filters (replaces `shutil._unpack_tarfile`)."""
+    try:
+        archive = tarfile.open(filename)
+    except standard_tarfile.TarError as exc:
+        raise shutil.ReadError(f"{filename} is not a compressed or uncompressed tar file") from exc
+    with archive:
+        archive.extractall(extract_dir, **filter)
+
+
+def _unpack_zip(filename: Any, extract_dir: Any) -> None:
+    """Extract a ZIP archive (replaces `shutil._unpack_zipfile`)."""
+    if not zipfile.is_zipfile(filename):
+        raise shutil.ReadError(f"{filename} is not a zip file")
+    with zipfile.ZipFile(filename) as archive:
+        archive.extractall(extract_dir)

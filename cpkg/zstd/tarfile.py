@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+`tarfile` with Zstandard: the interpreter's own module, whose modes end in `:zst` and `|zst`, too.
+
+Replaces `tarfile` of Python 3.14 and `backports.zstd.tarfile`. Streams (`r|zst`, `r|*`) are read over all of their
+frames, and one that ends inside a frame is a ReadError; the standard module takes the end of the first frame for the
+end of the stream. Everything else is the interpreter's: formats, filters of extraction, other compressions.
+"""
+
+from __future__ import annotations
+
+import builtins
+import tarfile as _standard
+from tarfile import RECORDSIZE, ReadError, StreamError, TarError
+from typing import Any, ClassVar
+
+from cpkg.zstd import ZstdError, ZstdFile
+from purepy.zstd_format import is_frame
+
+__all__ = list(_standard.__all__)
+_TarFile: Any = _standard.TarFile
+
+_SKIP_SIZE = 1 << 17
+_MAGIC_SIZE = 4
+
+
+class TarFile(_TarFile):  # type: ignore[misc]
+    """A tar archive; see `tarfile.TarFile`, and `open` for the modes with Zstandard."""
+
+    OPEN_METH: ClassVar[dict[str, str]] = {**_TarFile.OPEN_METH, "zst": "zstopen"}
+
+    @classmethod
+    def open(
+        cls, name: Any = None, mode: str = "r", fileobj: Any = None, bufsize: int = RECORDSIZE, **kwargs: Any
+    ) -> Any:
+        """
+        Open a tar archive; takes the modes of `tarfile.open` and "r:zst", "w:zst", "x:zst", "r|zst", "w|zst".
+
+        With these, the keywords `level` (writing), `options` and `zstd_dict` are those of `cpkg.zstd.open`. "r",
+        "r:*" and "r|*" find out that an archive is compressed with Zstandard. "r|..." reads any object with read(),
+        and forward only; `bufsize` does not concern Zstandard.
+
+        Raises ReadError for what is no such archive, what `tarfile.open` raises, and what `cpkg.zstd.open` does.
+        """
+        filemode, bar, comptype = mode.partition("|")
+        if not bar or comptype not in ("zst", "*") or not (name or fileobj):
+            return super().open(name, mode, fileobj, bufsize, **kwargs)
+        if comptype == "*":
+            return cls._open_any_stream(name, mode, fileobj, bufsize, **kwargs)
+        if filemode == "w":
+            return cls.zstopen(name, "w", fileobj, **kwargs)
+        if filemode in ("r", ""):
+            return cls._open_stream(name, fileobj or name, (), **kwargs)
+        raise ValueError("mode must be 'r' or 'w'")
+
+    @classmethod
+    def zstopen(
+        cls,
+        name: Any,
+        mode: str = "r",
+        fileobj: Any = None,
+        level: int | None = None,
+        options: Any = None,
+        zstd_dict: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Open a compressed archive with mode "r", "w" or "x" (replaces `TarFile.zstopen` of Python 3.14)."""
+        if mode not in ("r", "w", "x"):
+            raise ValueError("mode must be 'r', 'w' or 'x'")
+        file: Any = ZstdFile(fileobj or name, mode, level=level, options=options, zstd_dict=zstd_dict)  # type: ignore[call-overload]
+        try:
+            archive = cls.taropen(name, mode, file, **kwargs)
+        except BaseException as exc:
+            file.close()
+            if mode == "r" and isinstance(exc, (ZstdError, EOFError)):
+                raise ReadError(f"not a zstd file: {exc}") from exc
+            raise
+        archive._extfileobj = False
+        return archive
+
+    @classmethod
+    def _open_stream(
+        cls,
+        name: Any,
+        source: Any,
+        owned: tuple[Any, ...],
+        level: Any = None,
+        options: Any = None,
+        zstd_dict: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        # which refuses a level
+        stream = _Stream(ZstdFile(source, "r", level=level, options=options, zstd_dict=zstd_dict), owned)
+        try:
+            archive = cls(name, "r", stream, **kwargs)
+        except BaseException:
+            stream.close()
+            raise
+        archive._extfileobj = False
+        return archive
+
+    @classmethod
+    def _open_any_stream(cls, name: Any, mode: str, fileobj: Any, bufsize: int, **kwargs: Any) -> Any:
+        """Look at a stream's first bytes, and open it as what they tell."""
+        if mode not in ("r|*", "|*"):
+            raise ValueError("mode must be 'r' or 'w'")
+        source = fileobj or builtins.open(name, "rb")  # noqa: SIM115
+        try:
+            first = b""
+            while len(first) < _MAGIC_SIZE:
+                more = source.read(_MAGIC_SIZE - len(first))
+                if not more:
+                    break
+                first += more
+            whole = _Repeated(first, source)
+            if is_frame(first):
+                return cls._open_stream(name, whole, () if fileobj else (source,), **kwargs)
+            archive = super().open(name, mode, whole, bufsize, **kwargs)
+            archive.fileobj._extfileobj = fileobj is not None  # or the stream closes it with itself
+            return archive
+        except BaseException:
+            if fileobj is None:
+                source.close()
+            raise
+
+
+class _Repeated:
+    """A file of which some bytes were read, and are read once more."""
+
+    def __init__(self, first: bytes, file: Any) -> None:
+        self._first = first
+        self._file = file
+
+    def read(self, size: int) -> Any:
+        data, self._first = self._first[:size], self._first[size:]
+        return data + self._file.read(size - len(data)) if len(data) < size else data
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Stream:
+    """What TarFile reads of a stream: the content of all frames, forward only."""
+
+    def __init__(self, file: Any, owned: tuple[Any, ...]) -> None:
+        self._file = file
+        self._owned = owned
+        self._position = 0
+
+    def read(self, size: int) -> bytes:
+        try:
+            data: bytes = self._file.read(size)
+        except (ZstdError, EOFError) as exc:
+            raise ReadError(f"invalid compressed data: {exc}") from exc
+        self._position += len(data)
+        return data
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, position: int) -> int:
+        if position < self._position:
+            raise StreamError("seeking backwards is not allowed")
+        while position > self._position and self.read(min(position - self._position, _SKIP_SIZE)):
+            pass
+        return self._position
+
+    def close(self) -> None:
+        self._file.close()
+        for file in self._owned:
+            file.close()
+
+
+open = TarFile.open
+
+
+def is_tarfile(name: Any) -> bool:
+    """Tell whether a path or file object is a tar archive that `open` can read."""
+    try:
+        if hasattr(name, "read"):
+            position = name.tell()
+            open(fileobj=name).close()
+            name.seek(position)
+        else:
+            open(name).close()
+    except TarError:
+        return False
+    return True
+
+
+def __getattr__(name: str) -> Any:
+    """Return a name that is the standard module's."""
+    try:
+        return globals().setdefault(name, getattr(_standard, name))
+    except AttributeError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(_standard)})

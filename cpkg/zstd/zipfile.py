@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+`zipfile` with method 93, Zstandard: the interpreter's own module, whose ZipFile compresses and reads it, too.
+
+Replaces `zipfile` of Python 3.14 and `backports.zstd.zipfile`. Members of several frames are read whole, and no
+member gives more than the archive declares. Everything else is the interpreter's.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import zipfile as _standard
+from typing import Any, Callable
+from zipfile import ZIP_STORED, BadZipFile, ZipInfo
+from zlib import crc32
+
+from cpkg import zstd
+from purepy.errors import LimitError
+
+ZIP_ZSTANDARD = 93
+ZSTANDARD_VERSION = 63
+
+__all__ = sorted({*_standard.__all__, "ZIP_ZSTANDARD"})
+
+_ZipFile: Any = _standard.ZipFile
+_READ_SIZE = 1 << 16
+_PIECE_SIZE = 1 << 20
+
+if getattr(_standard, "zstd", _standard) is None:
+    _standard.zstd = zstd  # type: ignore[attr-defined]  # a Python that knows the method, built without libzstd
+
+
+class ZipFile(_ZipFile):  # type: ignore[misc]
+    """
+    A ZIP archive; takes the arguments of `zipfile.ZipFile`, for which `compression` may be ZIP_ZSTANDARD.
+
+    `compresslevel` is then a level of Zstandard, and `options` are those of `cpkg.zstd.compress` besides. With
+    `max_output_size`, opening (reading, extracting, testing) a member that declares more bytes is a LimitError; it
+    never gives more than it declares. Damage in a member, and content of another size, is a BadZipFile.
+    """
+
+    def __init__(
+        self,
+        file: Any,
+        mode: Any = "r",
+        compression: int = ZIP_STORED,
+        allowZip64: bool = True,  # noqa: N803
+        compresslevel: int | None = None,
+        *,
+        options: Any = None,
+        max_output_size: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self._options = dict(options or {})
+        self._max_output_size = max_output_size
+        is_ours = compression == ZIP_ZSTANDARD
+        if is_ours:
+            self._make_compressor(compresslevel)  # wrong ones are found before the file is opened
+        super().__init__(file, mode, ZIP_STORED if is_ours else compression, allowZip64, compresslevel, **kwargs)
+        if is_ours:
+            self.compression = ZIP_ZSTANDARD
+
+    def _make_compressor(self, level: int | None) -> Any:
+        if not self._options:
+            return zstd.ZstdCompressor(level)
+        if level is None:
+            return zstd.ZstdCompressor(options=self._options)
+        return zstd.ZstdCompressor(options={**self._options, zstd.CompressionParameter.compression_level: level})
+
+    def open(self, name: Any, mode: str = "r", pwd: Any = None, **kwargs: Any) -> Any:
+        """Open a member for reading or writing, as `zipfile.ZipFile.open`; one of method 93 is an io.BufferedReader."""
+        if mode != "r":
+            return super().open(name, mode, pwd, **kwargs)
+        member = name if isinstance(name, ZipInfo) else self.getinfo(name)
+        if self._max_output_size is not None and member.file_size > self._max_output_size:
+            raise LimitError(
+                f"the member {member.filename!r} has {member.file_size} bytes, "
+                f"more than max_output_size={self._max_output_size}"
+            )
+        if member.compress_type != ZIP_ZSTANDARD:
+            return super().open(name, mode, pwd, **kwargs)
+        return io.BufferedReader(_Member(member, lambda: self._open_compressed(member, pwd)), _READ_SIZE)
+
+    def _open_compressed(self, member: ZipInfo, pwd: Any) -> Any:
+        """Open what is stored of a member, decrypted."""
+        stored = copy.copy(member)
+        stored.compress_type = ZIP_STORED
+        stored.file_size = member.compress_size
+        file = super().open(stored, "r", pwd)
+        file._expected_crc = None  # that is of the content
+        return file
+
+    def _writecheck(self, zinfo: ZipInfo) -> None:
+        if zinfo.compress_type != ZIP_ZSTANDARD:
+            super()._writecheck(zinfo)
+            return
+        zinfo.compress_type = ZIP_STORED  # this one it knows in every version
+        try:
+            super()._writecheck(zinfo)
+        finally:
+            zinfo.compress_type = ZIP_ZSTANDARD
+
+    def _open_to_write(self, zinfo: ZipInfo, force_zip64: bool = False) -> Any:
+        if zinfo.compress_type != ZIP_ZSTANDARD:
+            return super()._open_to_write(zinfo, force_zip64)
+        compressor = self._make_compressor(zinfo._compresslevel)  # type: ignore[attr-defined]
+        zinfo.extract_version = max(ZSTANDARD_VERSION, zinfo.extract_version)
+        zinfo.create_version = max(ZSTANDARD_VERSION, zinfo.create_version)
+        writer = super()._open_to_write(zinfo, force_zip64)
+        writer._compressor = compressor
+        return writer
+
+
+class _Member(io.RawIOBase):
+    """The content of a member, decompressed in pieces as they are asked for and held to its size and checksum."""
+
+    mode = "rb"
+
+    def __init__(self, member: ZipInfo, open_compressed: Callable[[], Any]) -> None:
+        self.name = member.filename
+        self._size = member.file_size
+        self._expected_crc = member.CRC
+        self._open_compressed = open_compressed
+        self._compressed: Any = None
+        self._start()
+
+    def _start(self) -> None:
+        if self._compressed is not None:
+            self._compressed.close()
+        self._compressed = self._open_compressed()
+        self._decompressor = zstd.ZstdDecompressor(multi_frame=True)
+        self._fed = 0
+        self._position = 0
+        self._crc = 0
+        self._is_finished = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with memoryview(buffer) as view, view.cast("B") as room:
+            data = self._next(room.nbytes)
+            room[: len(data)] = data
+        return len(data)
+
+    def readall(self) -> bytes:
+        return b"".join(iter(lambda: self._next(_PIECE_SIZE), b""))
+
+    def _next(self, size: int) -> bytes:
+        """Return up to `size` bytes of content, none at its end, which raises BadZipFile if it is not as declared."""
+        if self._is_finished or not size:
+            return b""
+        data = self._decompress(size)
+        self._position += len(data)
+        self._crc = crc32(data, self._crc)
+        if self._position > self._size or (self._position == self._size and self._decompress(1)):
+            raise BadZipFile(f"File {self.name!r} holds more than the {self._size} bytes that it declares")
+        if self._position == self._size or not data:
+            if self._position < self._size:
+                raise BadZipFile(f"File {self.name!r} holds less than the {self._size} bytes that it declares")
+            if self._crc != self._expected_crc:
+                raise BadZipFile(f"Bad CRC-32 for file {self.name!r}")
+            self._is_finished = True
+        return data
+
+    def _decompress(self, size: int) -> bytes:
+        """Return up to `size` bytes of content, none at the end of the last frame."""
+        try:
+            while True:
+                piece = b""
+                if self._decompressor.needs_input:
+                    piece = self._compressed.read(_READ_SIZE)
+                    if not piece:
+                        if self._fed and not self._decompressor.eof:
+                            raise BadZipFile(f"File {self.name!r} ends inside a Zstandard frame")
+                        return b""
+                    self._fed += len(piece)
+                content = self._decompressor.decompress(piece, size)
+                if content:
+                    return content
+        except zstd.ZstdError as exc:
+            raise BadZipFile(f"Bad Zstandard data in file {self.name!r}: {exc}") from exc
+
+    def seekable(self) -> bool:
+        seekable: bool = self._compressed.seekable()
+        return seekable
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if not self.seekable():
+            raise io.UnsupportedOperation("underlying stream is not seekable")
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}.get(whence)
+        if base is None:
+            raise ValueError("whence must be os.SEEK_SET (0), os.SEEK_CUR (1), or os.SEEK_END (2)")
+        position = min(max(base + offset, 0), self._size)
+        if position < self._position:
+            self._start()
+        while self._position < position:
+            self._next(min(position - self._position, _PIECE_SIZE))
+        return position
+
+    def tell(self) -> int:
+        return self._position
+
+    def close(self) -> None:
+        if not self.closed and self._compressed is not None:
+            self._compressed.close()
+        super().close()
+
+
+_path: Any = getattr(_standard, "_path", _standard)  # where the types are that Path gives its archive
+
+
+class _CompleteDirs(_path.CompleteDirs, ZipFile):  # type: ignore[misc]
+    """An archive whose directories are all listed."""
+
+
+class _FastLookup(_path.FastLookup, _CompleteDirs):  # type: ignore[misc]
+    """The same, which looks its names up once."""
+
+
+class Path(_standard.Path):
+    """A path inside of an archive; see `zipfile.Path`."""
+
+    def __init__(self, root: Any, at: str = "") -> None:
+        if not isinstance(root, _standard.ZipFile):
+            root = _FastLookup(root)
+        elif isinstance(root, ZipFile) and not isinstance(root, _CompleteDirs):
+            root.__class__ = _FastLookup if "r" in root.mode else _CompleteDirs
+        super().__init__(root, at)
+
+
+def __getattr__(name: str) -> Any:
+    """Return a name that is the standard module's."""
+    try:
+        return globals().setdefault(name, getattr(_standard, name))
+    except AttributeError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(_standard)})

@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cpkg.zstd.zipfile: members in method 93, and archives that lie about them."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import zipfile as standard
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cpkg
+from cpkg import zstd
+from cpkg.zstd import zipfile
+
+TEXT = b"a line of text\n" * 2_000
+
+
+def stored(data: bytes, content: bytes | None, *, size: int | None = None, crc: int | None = None) -> io.BytesIO:
+    """Return an archive whose member "member" has `data` in method 93, and the size and CRC of `content`."""
+    content = b"" if content is None else content
+    file = io.BytesIO()
+    with standard.ZipFile(file, "w") as archive:
+        archive.writestr("member", data)
+    raw = bytearray(file.getvalue())
+    size = len(content) if size is None else size
+    crc = zlib.crc32(content) if crc is None else crc
+    directory = raw.rindex(b"PK\x01\x02")
+    for at in (0, directory):
+        fields = at + (8 if at == 0 else 10)
+        struct.pack_into("<H", raw, fields, 93)
+        struct.pack_into("<L", raw, fields + 6, crc)
+        struct.pack_into("<L", raw, fields + 14, size)
+    return io.BytesIO(bytes(raw))
+
+
+def archive_of(**arguments: Any) -> io.BytesIO:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_ZSTANDARD, **arguments) as archive:
+        archive.writestr("text", TEXT)
+        archive.writestr("folder/empty", b"")
+        with archive.open("folder/streamed", "w") as member:
+            for at in range(0, len(TEXT), 1000):
+                member.write(TEXT[at : at + 1000])
+        archive.writestr("deflated", TEXT, compress_type=zipfile.ZIP_DEFLATED)
+    return file
+
+
+def test_round_trip() -> None:
+    with zipfile.ZipFile(archive_of()) as archive:
+        assert isinstance(archive, standard.ZipFile)
+        assert {name: archive.read(name) for name in archive.namelist()} == {
+            "text": TEXT,
+            "folder/empty": b"",
+            "folder/streamed": TEXT,
+            "deflated": TEXT,
+        }
+        assert archive.testzip() is None
+        info = archive.getinfo("text")
+        assert (info.compress_type, info.extract_version) == (93, 63)
+        assert info.compress_size < len(TEXT) // 30
+
+
+def test_levels_and_options() -> None:
+    # the more a compressor looks for, the more it finds
+    data = b" ".join(random.Random(1).choices([b"%d-word" % (number**3) for number in range(2000)], k=2_000))
+
+    def size(**arguments: Any) -> int:
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w", 93, **arguments) as archive:
+            archive.writestr("numbers", data)
+        with zipfile.ZipFile(file) as archive:
+            assert archive.read("numbers") == data
+            return archive.getinfo("numbers").compress_size
+
+    checksum = {zstd.CompressionParameter.checksum_flag: 1}
+    assert size(compresslevel=5) < size(compresslevel=-100)
+    assert size(options=checksum) == size() + 4
+    assert size(compresslevel=5, options=checksum) == size(compresslevel=5) + 4
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("one", data, compress_type=93, compresslevel=-100)
+        archive.writestr("two", data, compress_type=93, compresslevel=5)
+        assert archive.getinfo("two").compress_size < archive.getinfo("one").compress_size
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [({"compresslevel": 99}, ValueError), ({"options": {99999: 1}}, ValueError), ({"options": 7}, TypeError)],
+    ids=str,
+)
+def test_wrong_arguments(tmp_path: Path, arguments: dict[str, Any], error: type[Exception]) -> None:
+    path = tmp_path / "out.zip"
+    with pytest.raises(error):
+        zipfile.ZipFile(path, "w", zipfile.ZIP_ZSTANDARD, **arguments)
+    assert not path.exists()
+
+
+def test_files_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("text").write_bytes(TEXT)
+    with zipfile.ZipFile("out.zip", "w", zipfile.ZIP_ZSTANDARD) as archive:
+        archive.write("text")
+    with zipfile.ZipFile("out.zip", "a", zipfile.ZIP_ZSTANDARD, compresslevel=9) as archive:
+        archive.write("text", "again")
+    with zipfile.ZipFile("out.zip") as archive:
+        archive.extractall("out")
+    assert Path("out/text").read_bytes() == Path("out/again").read_bytes() == TEXT
+    zstd.register_shutil(tar=False)
+    try:
+        shutil.unpack_archive("out.zip", "unpacked")
+        assert Path("unpacked/again").read_bytes() == TEXT
+        Path("no.zip").write_bytes(b"none")
+        with pytest.raises(shutil.ReadError):
+            shutil.unpack_archive("no.zip", "unpacked")
+    finally:
+        shutil.unregister_unpack_format("zip")
+        shutil.register_unpack_format("zip", [".zip"], shutil._unpack_zipfile, [], "ZIP file")  # type: ignore[attr-defined]
+
+
+class Pipe(io.RawIOBase):
+    def __init__(self) -> None:
+        self.data = b""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.data += bytes(data)
+        return len(data)
+
+
+def test_written_to_a_pipe() -> None:
+    """Sizes come behind the data where nobody can go back."""
+    pipe = Pipe()
+    with zipfile.ZipFile(pipe, "w", zipfile.ZIP_ZSTANDARD) as archive:
+        archive.writestr("text", TEXT)
+    with zipfile.ZipFile(io.BytesIO(pipe.data)) as archive:
+        assert archive.read("text") == TEXT
+
+
+def test_members_of_several_frames() -> None:
+    skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
+    frames = [zstd.compress(TEXT[at : at + 3999]) for at in range(0, len(TEXT), 3999)]
+    data = skippable + skippable.join(frames) + zstd.compress(b"")
+    with zipfile.ZipFile(stored(data, TEXT)) as archive:
+        assert archive.read("member") == TEXT
+        assert archive.testzip() is None
+
+
+def test_reading_in_pieces_and_seeking() -> None:
+    with zipfile.ZipFile(archive_of()) as archive, archive.open("text") as file:
+        assert (file.name, file.mode, file.readable(), file.writable(), file.seekable()) == (
+            "text",
+            "rb",
+            True,
+            False,
+            True,
+        )
+        assert file.readline() == b"a line of text\n"
+        assert file.seek(len(TEXT) - 5) == len(TEXT) - 5
+        assert file.read() == TEXT[-5:]
+        assert file.seek(100) == 100
+        assert file.read(50) == TEXT[100:150]
+        assert file.seek(-3, io.SEEK_END) == len(TEXT) - 3
+        assert file.read1() == TEXT[-3:]
+        assert file.seek(0) == 0
+        assert b"".join(file) == TEXT
+        room = bytearray(7)
+        assert (file.seek(1), file.readinto(room), room) == (1, 7, TEXT[1:8])
+        with pytest.raises(ValueError, match="whence"):
+            file.seek(0, 9)
+    with zipfile.ZipFile(archive_of()) as archive, io.TextIOWrapper(archive.open("text"), "ascii") as lines:
+        assert sum(1 for _ in lines) == 2_000
+
+
+def test_two_members_at_once() -> None:
+    archive = zipfile.ZipFile(archive_of())
+    with archive, archive.open("text") as one, archive.open("folder/streamed") as two:
+        while piece := one.read(10_000):
+            assert two.read(10_000) == piece
+
+
+@pytest.mark.parametrize("size", [0, 10, len(TEXT) - 1, len(TEXT) + 1, 1 << 31])
+def test_a_lie_about_the_size(size: int) -> None:
+    with zipfile.ZipFile(stored(zstd.compress(TEXT), TEXT, size=size)) as archive:
+        with pytest.raises(zipfile.BadZipFile, match=r"File 'member' holds (more|less) than the"):
+            archive.read("member")
+        assert archive.testzip() == "member"
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (zstd.compress(TEXT)[:-3], "ends inside a Zstandard frame"),
+        (zstd.compress(TEXT) + b"garbage", "Bad Zstandard data"),
+        (b"no frame at all", "Bad Zstandard data"),
+        (zstd.compress(TEXT) + b"(\xb5/", "ends inside a Zstandard frame"),
+        (b"", "holds less than"),
+        (zstd.compress(TEXT[:-1] + b"?"), "Bad CRC-32 for file 'member'"),
+        # a window of 2 GiB, of which nobody has any use
+        (b"(\xb5/\xfd\x00\xa8" + b"\x01\x00\x00", "Bad Zstandard data"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else str(len(value)),
+)
+def test_damage(data: bytes, told: str) -> None:
+    with zipfile.ZipFile(stored(data, TEXT)) as archive:
+        with pytest.raises(zipfile.BadZipFile, match=told):
+            archive.read("member")
+        with archive.open("member") as file, pytest.raises(zipfile.BadZipFile, match=told):
+            list(iter(lambda: file.read(1000), b""))
+
+
+def test_a_bomb_is_bounded() -> None:
+    """What a member gives is bounded by what it declares, and what is taken by what was asked for."""
+    code = """
+import io, resource, sys
+from cpkg import zstd
+from cpkg.zstd import zipfile
+piece = zstd.compress(bytes(1 << 20))
+file = io.BytesIO()
+with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    info = zipfile.ZipInfo("bomb")
+    archive.writestr(info, piece * 300)
+raw = bytearray(file.getvalue())
+import struct
+at = raw.rindex(b"PK\\1\\2")
+struct.pack_into("<H", raw, at + 10, 93)
+struct.pack_into("<L", raw, at + 24, 300 << 20)
+with zipfile.ZipFile(io.BytesIO(bytes(raw))) as archive, archive.open("bomb") as member:
+    assert len(member.read(10)) == 10
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert len(member.read(1 << 20)) == 1 << 20
+    assert len(member.read(1 << 20)) == 1 << 20
+    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+    root = str(Path(cpkg.__file__).parent.parent)
+    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
+    )
+    assert done.stderr == ""
+    assert int(done.stdout) < 40
+
+
+def test_a_limit_on_members() -> None:
+    file = archive_of()
+    with zipfile.ZipFile(file, max_output_size=len(TEXT) - 1) as archive:
+        for name in ("text", "deflated"):
+            with pytest.raises(
+                cpkg.LimitError, match=f"the member '{name}' has 30000 bytes, more than max_output_size"
+            ):
+                archive.read(name)
+        assert archive.read("folder/empty") == b""
+    with zipfile.ZipFile(file, max_output_size=len(TEXT)) as archive:
+        assert archive.read("text") == TEXT
+
+
+def test_an_encrypted_member() -> None:
+    """The traditional encryption, which the standard module reads and nothing here writes."""
+    keys = [0x12345678, 0x23456789, 0x34567890]
+
+    def crc(value: int, byte: int) -> int:
+        return zlib.crc32(bytes([byte]), value ^ 0xFFFFFFFF) ^ 0xFFFFFFFF
+
+    def update(byte: int) -> None:
+        keys[0] = crc(keys[0], byte)
+        keys[1] = ((keys[1] + (keys[0] & 0xFF)) * 134775813 + 1) & 0xFFFFFFFF
+        keys[2] = crc(keys[2], keys[1] >> 24)
+
+    def encrypt(data: bytes) -> bytes:
+        output = bytearray()
+        for byte in data:
+            key = keys[2] | 2
+            output.append(byte ^ (key * (key ^ 1) >> 8) & 0xFF)
+            update(byte)
+        return bytes(output)
+
+    for byte in b"secret":
+        update(byte)
+    content = b"what nobody may read" * 100
+    data = encrypt(bytes(11) + bytes([zlib.crc32(content) >> 24]) + zstd.compress(content))
+    raw = bytearray(stored(data, content).getvalue())
+    for at in (6, raw.rindex(b"PK\x01\x02") + 8):
+        raw[at] |= 1
+    with zipfile.ZipFile(io.BytesIO(bytes(raw))) as archive:
+        assert archive.read("member", b"secret") == content
+        with pytest.raises(RuntimeError, match="password"):
+            archive.read("member")
+
+
+def test_paths(tmp_path: Path) -> None:
+    path = tmp_path / "out.zip"
+    path.write_bytes(archive_of().getvalue())
+    for root in (str(path), zipfile.ZipFile(path)):
+        inside = zipfile.Path(root)
+        assert sorted(part.name for part in inside.iterdir()) == ["deflated", "folder", "text"]
+        assert (inside / "folder").is_dir()
+        assert (inside / "folder" / "streamed").read_bytes() == TEXT
+        assert [part.name for part in (inside / "folder").iterdir()] == ["empty", "streamed"]
+        assert inside.joinpath("text").read_text(encoding="ascii") == TEXT.decode()
+        inside.root.close()
+
+
+def reference() -> Any:
+    if sys.version_info >= (3, 14):
+        pytest.importorskip("_zstd")
+        return standard
+    return pytest.importorskip("backports.zstd.zipfile")
+
+
+def test_with_the_standard_module() -> None:
+    other = reference()
+    with other.ZipFile(archive_of()) as archive:
+        assert archive.testzip() is None
+        assert archive.read("folder/streamed") == TEXT
+    file = io.BytesIO()
+    with other.ZipFile(file, "w", 93, compresslevel=7) as archive:
+        archive.writestr("text", TEXT)
+        archive.writestr("empty", b"")
+    with zipfile.ZipFile(file) as archive:
+        assert archive.testzip() is None
+        assert (archive.read("text"), archive.read("empty")) == (TEXT, b"")
+
+
+def test_the_standard_module_is_as_it_was() -> None:
+    """Importing ours changes nothing for who uses the standard one."""
+    if sys.version_info < (3, 14):
+        with pytest.raises(NotImplementedError):
+            standard.ZipFile(io.BytesIO(), "w", 93)
+
+
+def test_every_name_is_there() -> None:
+    assert [name for name in dir(standard) if not hasattr(zipfile, name)] == []
+    assert zipfile.BadZipFile is standard.BadZipFile
+    assert zipfile.ZIP_ZSTANDARD == 93
+    assert zipfile.ZSTANDARD_VERSION == 63
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        zipfile.nothing  # type: ignore[attr-defined]
