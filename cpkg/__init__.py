@@ -11,21 +11,18 @@ Nothing is loaded before it is used: importing this module costs about as much a
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
-from cpkg._version import VERSION
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from cpkg import msgpack, zstd
-    from cpkg._backend import BackendInfo, backend_info
+    from cpkg._backend_info import BackendInfo, backend_info
     from cpkg._install import install
     from cpkg._job import dump, dumps, load, loads
+    from cpkg._version import __version__
     from cpkg.msgpack import packb, unpackb
     from cpkg.zstd import compress, decompress
     from purepy.errors import CodecError, LimitError, ZstdError
-
-__version__ = VERSION
 
 __all__ = [
     "BackendInfo",
@@ -49,11 +46,12 @@ __all__ = [
 
 # name -> the module that it comes from, imported at the name's first use (PEP 562)
 _LAZY = {
-    "BackendInfo": "cpkg._backend",
+    "BackendInfo": "cpkg._backend_info",
     "CodecError": "purepy.errors",
     "LimitError": "purepy.errors",
     "ZstdError": "purepy.errors",
-    "backend_info": "cpkg._backend",
+    "__version__": "cpkg._version",
+    "backend_info": "cpkg._backend_info",
     "compress": "cpkg.zstd",
     "decompress": "cpkg.zstd",
     "dump": "cpkg._job",
@@ -68,13 +66,13 @@ _SUBMODULES = ("msgpack", "zstd")
 
 
 def __getattr__(name: str) -> Any:
+    if name not in _LAZY and name not in _SUBMODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from purepy._lazy import imported
+
     if name in _SUBMODULES:
-        return importlib.import_module(f"cpkg.{name}")
-    try:
-        module = importlib.import_module(_LAZY[name])
-    except KeyError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
-    value = getattr(module, name)
+        return imported(f"cpkg.{name}")
+    value = getattr(imported(_LAZY[name]), name)
     globals()[name] = value  # found without this function from now on
     return value
 

@@ -10,12 +10,15 @@ ImportError that a fallback swallows is kept here and shown by `backend_info()`.
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
-from dataclasses import dataclass
-from types import ModuleType
-from typing import Any
+
+from purepy._lazy import imported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
 
 POLICIES = ("auto", "native", "dlopen", "pure")
 
@@ -35,27 +38,16 @@ MODULES: dict[str, dict[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class BackendInfo:
-    """The backend of one codec here, and the reason; `faster` says what would make it faster, or is None."""
-
-    codec: str
-    backend: str
-    policy: str
-    reason: str
-    library: str | None
-    interpreter: str
-    faster: str | None
-
-
-@dataclass(frozen=True)
 class Choice:
     """The module that serves a codec; `source` is what set the policy."""
 
-    codec: str
-    policy: str
-    source: str
-    module: ModuleType
+    __slots__ = ("codec", "module", "policy", "source")
+
+    def __init__(self, codec: str, policy: str, source: str, module: ModuleType) -> None:
+        self.codec = codec
+        self.policy = policy
+        self.source = source
+        self.module = module
 
 
 _loaded: dict[tuple[str, str], ModuleType | ImportError] = {}
@@ -90,7 +82,8 @@ def _import(codec: str, backend: str) -> ModuleType | ImportError:
             f"to choose {backend} for the other codec alone, set its own CPKG_*_BACKEND"
         )
     try:
-        return importlib.import_module(name)
+        module: ModuleType = imported(name)
+        return module
     except ImportError as exc:
         reason = str(exc)
         if backend == "native":
@@ -137,90 +130,18 @@ def _first(codec: str) -> ModuleType:
     raise ImportError(f"no backend of {codec} can be loaded: " + "; ".join(reasons))
 
 
-def backend_info() -> dict[str, BackendInfo]:
-    """
-    Return, per codec, the backend in use, the reason for it and what would make it faster.
-
-    Chooses the backends if nothing has been packed or compressed yet. Raises ImportError where using the codec would.
-    """
-    return {codec: _info(codec) for codec in MODULES}
-
-
-def _info(codec: str) -> BackendInfo:
-    import platform  # costs more to import than this module, and only this report needs it
-
-    choice = choose(codec)
-    missed = _missed(choice)
-    if choice.policy != "auto":
-        reason = f"asked for by {choice.source}={choice.policy}"
-    elif missed:
-        reason = "the fastest that loads; " + "; ".join(missed.values())
-    else:
-        reason = f"the fastest on {platform.python_implementation()} as measured"
-    return BackendInfo(
-        codec=codec,
-        backend=choice.module.BACKEND,
-        policy=choice.policy,
-        reason=reason,
-        library=_library(choice),
-        interpreter=f"{platform.python_implementation()} {platform.python_version()}",
-        faster=_faster(choice, missed),
-    )
-
-
-def _library(choice: Choice) -> str | None:
-    """Return the library behind a backend and its version, and whether it is a copy inside of the native module."""
-    version: str | None = choice.module.LIBRARY_VERSION
-    if choice.module.BACKEND == "native" and (_record(choice.codec) or {}).get("bundled"):
-        return f"bundled {version}"
-    return version
-
-
-def _missed(choice: Choice) -> dict[str, str]:
-    """Return the backends that are faster than the one in use, with what keeps each from loading."""
-    missed = {}
-    for backend in MODULES[choice.codec]:
-        if backend == choice.module.BACKEND:
-            break
-        try:
-            load(choice.codec, backend)
-            missed[backend] = f"{backend} would be faster and loads"
-        except ImportError as exc:
-            missed[backend] = str(exc)
-    return missed
-
-
-def _faster(choice: Choice, missed: dict[str, str]) -> str | None:
-    if not missed:
-        return None
-    loadable = [backend for backend in missed if not isinstance(_loaded[choice.codec, backend], ImportError)]
-    if loadable:
-        return f"unset {choice.source}: {loadable[0]} loads here and is faster"
-    return _advice(choice.codec)
-
-
-def _record(codec: str) -> dict[str, Any] | None:
+def record(codec: str) -> dict[str, Any] | None:
     """Return what the build noted about a codec, or None for a source tree that was never built."""
     try:
-        build_info = importlib.import_module("cpkg._build_info")
+        found: dict[str, Any] = imported("cpkg._build_info").CODECS[codec]
     except ImportError:
         return None
-    record: dict[str, Any] = build_info.CODECS[codec]
-    return record
+    return found
 
 
 def _built(codec: str) -> tuple[bool, str]:
     """Return whether the build made the native module, and the build's reason."""
-    record = _record(codec)
-    if record is None:
+    noted = record(codec)
+    if noted is None:
         return False, "not built: this is a source tree that was never installed (pip install .)"
-    return record["native"], record["reason"]
-
-
-def _advice(codec: str) -> str:
-    record = _record(codec)
-    if record is None:
-        return "install the package (pip install .) instead of importing its source tree"
-    if record["native"]:
-        return "reinstall: the native module was built but does not load here"
-    return str(record["advice"])
+    return noted["native"], noted["reason"]

@@ -8,10 +8,15 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
-from typing import BinaryIO, Final, Union
 
-Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO, Final
+
+    from typing_extensions import TypeAlias
+
+Path: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
 
 _MOST_LINKS: Final = 40  # as Linux
 _LONGEST_NAME: Final = 200

@@ -10,22 +10,24 @@ more can begin like a frame, and nothing needs to be written in front to mark th
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import io
-import operator
 import os
-from collections.abc import Callable, Iterator
-from typing import Any, Final, Literal, Union
 
 from cpkg import _backend, _objects
-from cpkg._files import Path, replacing
-from purepy._writing import write_all
+from purepy._lazy import imported
 from purepy.errors import CodecError, FormatError, LimitError, TruncatedError
-from purepy.msgpack.weigher import HEAVIEST
+from purepy.msgpack.interface import HEAVIEST
 from purepy.zstd_format import MAGIC, is_frame
 
-Compress = Union[bool, Literal["auto"]]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Final, Literal
+
+    from typing_extensions import TypeAlias
+
+Compress: TypeAlias = "bool | Literal['auto']"
 
 MAX_DEPTH: Final = 1024
 MIN_SIZE: Final = 128
@@ -51,13 +53,18 @@ _ANY_LENGTH: Final = 2**32 - 1
 class Codecs:
     """The functions that do the job: of the backends that are chosen, or of those that the demo compares."""
 
-    __slots__ = ("_zstd", "find_excess", "packb", "unpackb")
+    __slots__ = ("_msgpack", "_zstd", "packb", "unpackb")
 
     def __init__(self, msgpack: Any, zstd: Any = None) -> None:
         self.packb = msgpack.packb
         self.unpackb = msgpack.unpackb
-        self.find_excess = msgpack.find_excess
+        self._msgpack = msgpack
         self._zstd = zstd
+
+    @property
+    def find_excess(self) -> Any:
+        """The function that weighs a message, which few need."""
+        return self._msgpack.find_excess
 
     @property
     def zstd(self) -> Any:
@@ -78,24 +85,21 @@ def chosen_codecs() -> Codecs:
 
 def encode(codecs: Codecs, obj: Any, **options: Any) -> bytes:
     """Do what `dumps` does, with the given codecs; not while another thread packs or unpacks."""
-    with _using(codecs):
-        return dumps(obj, **options)
+    packed: bytes = _call_with(codecs, dumps, obj, options)
+    return packed
 
 
 def decode(codecs: Codecs, data: Any, **options: Any) -> Any:
     """Do what `loads` does, with the given codecs; not while another thread packs or unpacks."""
-    with _using(codecs):
-        return loads(data, **options)
+    return _call_with(codecs, loads, data, options)
 
 
-@contextlib.contextmanager
-def _using(codecs: Codecs) -> Iterator[None]:
-    """Take the place of the codecs that are chosen."""
+def _call_with(codecs: Codecs, function: Callable[..., Any], value: Any, options: dict[str, Any]) -> Any:
+    """Call a function with these codecs in the place of those that are chosen."""
     global _chosen
-    before = _chosen
-    _chosen = codecs
+    before, _chosen = _chosen, codecs
     try:
-        yield
+        return function(value, **options)
     finally:
         _chosen = before
 
@@ -159,6 +163,8 @@ def finish(zstd: Any, message: Any, *, compress: Compress, level: int, checksum:
 
 
 def _check_level(level: Any) -> None:
+    import operator  # which takes longer to import than a short message to pack
+
     if not LOWEST_LEVEL <= operator.index(level) <= HIGHEST_LEVEL:
         raise ValueError(f"level must be {LOWEST_LEVEL} to {HIGHEST_LEVEL}, not {level}")
 
@@ -221,7 +227,9 @@ def loads(
             max_ext_len=_ANY_LENGTH,
         )
     except _objects.ExtensionError as exc:
-        exc.offset = _objects.find_bad_extension(message)  # the hook that raised it was not told
+        exc.offset = imported("cpkg._extension_values").find_bad_extension(
+            message
+        )  # the hook that raised it was not told
         raise
     except CodecError:
         raise
@@ -341,11 +349,10 @@ def dump(
         max_depth=max_depth,
     )
     if _is_path(path_or_file):
-        path: Path = path_or_file
-        with replacing(path) as file:
+        with imported("cpkg._files").replacing(path_or_file) as file:
             file.write(data)
     else:
-        write_all(path_or_file, data)
+        imported("purepy._writing").write_all(path_or_file, data)
 
 
 def load(

@@ -7,8 +7,10 @@ The order of a set itself changes from run to run, and with the way that the set
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any, Final
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import Any, Final
 
 _PARTLY_ORDERED: Final = (frozenset, float, tuple)
 """Types some of whose objects compare without an error and without an order: sorting would keep what order they had."""

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 """The version, in the one place that both the build and the package read."""
 
-VERSION = "0.1.0"
+__version__ = VERSION = "0.1.0"

@@ -9,12 +9,16 @@ few and large library calls for an interpreter that pays for each bytecode) choo
 
 from __future__ import annotations
 
-import platform
 import struct
 import sys
-from typing import TYPE_CHECKING, Any, Callable
 
-JIT = platform.python_implementation() == "PyPy"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    from typing_extensions import TypeAlias
+
+JIT = sys.implementation.name == "pypy"
 """True where a tracing JIT compiles the loops."""
 
 
@@ -67,8 +71,8 @@ else:
 # natively there and swapped by arithmetic. A format has one item, and nothing is called between the loading of
 # `pack` and the call: only so the JIT sees a constant format and does not interpret it.
 
-Reader = Callable[[bytes, int], "tuple[Any, ...]"]
-Writer = Callable[[Any], bytes]
+Reader: TypeAlias = "Callable[[bytes, int], tuple[Any, ...]]"
+Writer: TypeAlias = "Callable[[Any], bytes]"
 
 read_i8: Reader = struct.Struct(">b").unpack_from
 read_f32: Reader = struct.Struct(">f").unpack_from

@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import errno
 import io
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def write_some(file: Any, data: Any) -> int:

@@ -10,7 +10,9 @@ below them, so that code written for the originals catches the same errors as be
 
 from __future__ import annotations
 
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class CodecError(Exception):

@@ -18,13 +18,14 @@ from array import array
 from bisect import bisect_right
 from itertools import accumulate
 from struct import Struct
-from typing import TYPE_CHECKING, Any
 
 from purepy.errors import SeekableFormatError
 from purepy.zstd_format import SKIPPABLE_HEADER_SIZE, content_size_max
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
 SKIPPABLE_MAGIC = 0x184D2A5E
 SEEKABLE_MAGIC = 0x8F92EAB1

@@ -11,9 +11,14 @@ long as C uses the memory.
 from __future__ import annotations
 
 import sys
-from typing import Any, Union
 
-Bytes = Union[bytes, memoryview]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import TypeAlias
+
+Bytes: TypeAlias = "bytes | memoryview"
 
 
 DIRECT = sys.implementation.name == "cpython"

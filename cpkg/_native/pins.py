@@ -13,7 +13,10 @@ from __future__ import annotations
 import gc
 import itertools
 import sys
-from typing import Any, Callable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
 
 _IS_NEEDED = sys.implementation.name == "cpython"
 

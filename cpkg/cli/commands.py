@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import click
 
-from cpkg import __version__, _backend
+from cpkg import __version__, _backend, backend_info
 from cpkg._job import HIGHEST_LEVEL, LEVEL, LOWEST_LEVEL
 from cpkg.cli import json_text
 from cpkg.cli.inout import open_input, open_seekable, read, shown, size_of, summarise, target_for, write
@@ -289,7 +289,7 @@ def backends(as_json: bool) -> None:
     from cpkg.cli import report
 
     rows = []
-    for codec, chosen in _backend.backend_info().items():
+    for codec, chosen in backend_info().items():
         states: dict[str, str] = {}
         for backend in _backend.MODULES[codec]:
             try:

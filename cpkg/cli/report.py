@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import click
 
-from cpkg import _backend
+from cpkg import _backend_info
 from cpkg.cli.compare import Result
 from cpkg.cli.contents import Frame, Summary
 
 
-def named(chosen: _backend.BackendInfo) -> str:
+def named(chosen: _backend_info.BackendInfo) -> str:
     """Return the name of a backend, with that of its library."""
     return f"{chosen.backend} ({chosen.library})" if chosen.library else chosen.backend
 
@@ -76,7 +76,7 @@ def print_demo(name: str, size: int, result: Result) -> None:
         table.add_row(row.msgpack, row.zstd, speed(row.pack), speed(row.unpack), f"{row.size:,}", share, auto)
     console.print(table)
     click.echo("MB/s: millions of bytes of JSON per second, best run. json: Python's own, for comparison.")
-    for codec, chosen in _backend.backend_info().items():
+    for codec, chosen in _backend_info.backend_info().items():
         click.echo(f"{codec}: {chosen.policy} picks {named(chosen)}: {chosen.reason}")
         if chosen.faster:
             click.echo(f"  to be faster: {chosen.faster}")

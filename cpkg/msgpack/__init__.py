@@ -20,13 +20,18 @@ The documentation of each name is on the name itself.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from cpkg.msgpack import exceptions, ext
+from cpkg._backend import choose
+from purepy._lazy import imported
 from purepy.msgpack import interface
 from purepy.msgpack.interface import *  # noqa: F403
 
+TYPE_CHECKING = False
+
 if TYPE_CHECKING:
+    from typing import Any
+
+    from cpkg.msgpack import exceptions, ext
+
     # what a type checker sees is the pure backend: all backends have its signatures
     from purepy.msgpack import (
         Packer,
@@ -44,11 +49,20 @@ if TYPE_CHECKING:
         unpackb_from,
     )
 else:
-    from cpkg._backend import choose
-
     _module = choose("msgpack").module
-    globals().update({name: getattr(_module, name) for name in interface.FUNCTIONS})
-    del choose, _module
+
+    def __getattr__(name: str) -> Any:
+        """Return a name of the backend, or one of the two submodules, at its first use."""
+        if name in interface.FUNCTIONS:
+            return globals().setdefault(name, getattr(_module, name))
+        if name in ("exceptions", "ext"):
+            return imported(f"cpkg.msgpack.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "Packer",

@@ -8,13 +8,28 @@ Zstandard: a drop-in for `compression.zstd` of Python 3.14, on every Python from
 
 from __future__ import annotations
 
-from typing import Any
+import sys
 
-from cpkg import _backend
-from purepy.zstd.common import parameters
+from cpkg._backend import choose
+from purepy._lazy import imported
 
-_module = _backend.choose("zstd").module
-parameters.answer_bounds_from(_module.parameter_bounds)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_PARAMETERS = "purepy.zstd.common.parameters"
+_module = choose("zstd").module
+_SOURCES = {"register_shutil": "cpkg.zstd._shutil"}
+"""The modules of names that are no backend's."""
+
+
+def _bounds(key: int, is_compress: bool) -> tuple[int, int]:
+    bounds: tuple[int, int] = _module.parameter_bounds(key, is_compress)
+    return bounds
+
+
+if _PARAMETERS in sys.modules:
+    sys.modules[_PARAMETERS].answer_bounds_from(_bounds)
 
 __all__ = [
     "COMPRESSION_LEVEL_DEFAULT",
@@ -45,14 +60,16 @@ __all__ = [
     "zstd_version_info",
 ]
 
-# The backend's own objects, not wrappers of them: a wrapper would cost more than compressing a short message.
-globals().update({_name: getattr(_module, _name) for _name in __all__ if _name != "register_shutil"})
-
 
 def __getattr__(name: str) -> Any:
-    """Return `register_shutil`, whose module and what that imports few programs need."""
-    if name != "register_shutil":
+    """Return a name of the backend at its first use: its own object, since a wrapper would cost more than a message."""
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from cpkg.zstd._shutil import register_shutil
+    if name in ("CompressionParameter", "DecompressionParameter"):
+        imported(_PARAMETERS).answer_bounds_from(_bounds)
+    source = imported(_SOURCES[name]) if name in _SOURCES else _module
+    return globals().setdefault(name, getattr(source, name))
 
-    return register_shutil
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -96,8 +96,6 @@ static const struct {
     {"StackError", &S.StackError},       {"TruncatedError", &S.TruncatedError},
     {"ExtraData", &S.ExtraData},         {"ExtType", &S.ExtType},
     {"Timestamp", &S.Timestamp},         {"Raw", &S.Raw},
-    {"write_rest", &S.write_rest},       {"convert", &S.convert},
-    {"NOT_CONVERTED", &S.NOT_CONVERTED},
 };
 
 static int setup_shared(PyObject *ns)
@@ -111,11 +109,6 @@ static int setup_shared(PyObject *ns)
         take_slot(S.Timestamp, "nanoseconds", &S.timestamp_nanoseconds) < 0 ||
         take_slot(S.Raw, "data", &S.raw_data) < 0)
         return -1;
-    PyDateTime_IMPORT;
-    if (!PyDateTimeAPI)
-        return -1;
-    S.utc = new_ref(PyDateTime_TimeZone_UTC);
-    S.epoch = PyDateTimeAPI->DateTime_FromDateAndTime(1970, 1, 1, 0, 0, 0, 0, S.utc, PyDateTimeAPI->DateTimeType);
     PyObject *builtins = PyEval_GetBuiltins(); /* borrowed */
     PyObject *frozendict = builtins ? PyDict_GetItemString(builtins, "frozendict") : NULL;
     S.frozendict = frozendict && PyType_Check(frozendict) ? new_ref(frozendict) : NULL;
@@ -130,7 +123,7 @@ static int setup_shared(PyObject *ns)
     if (!gc_isenabled || !gc_disable || !gc_enable)
         return -1;
 #endif
-    return S.epoch ? 0 : -1;
+    return 0;
 }
 
 /* The state is the process's. Another interpreter in it has types of its own by the same names (so has a second import of

@@ -7,22 +7,21 @@ Its signatures and documentation are those of every backend; `cpkg.msgpack` give
 
 from __future__ import annotations
 
+from purepy._lazy import lazy_names
 from purepy.msgpack import interface
-from purepy.msgpack.async_reading import make_unpack_async
 from purepy.msgpack.interface import *  # noqa: F403
-from purepy.msgpack.oneshot import unpack, unpackb, unpackb_from  # noqa: F401 - in FUNCTIONS
-from purepy.msgpack.packer import Packer, pack, pack_into, packb  # noqa: F401 - in FUNCTIONS
-from purepy.msgpack.unpacker import Unpacker
-from purepy.msgpack.weigher import find_excess  # noqa: F401 - for `cpkg.loads`
 
 BACKEND = "pure"
 LIBRARY_VERSION = None
 
-unpack_async = make_unpack_async(Unpacker)
-
-dump = pack
-dumps = packb
-load = unpack
-loads = unpackb
+__getattr__ = lazy_names(
+    __name__,
+    {
+        **dict.fromkeys(("Packer", "dump", "dumps", "pack", "pack_into", "packb"), "purepy.msgpack.packer"),
+        **dict.fromkeys(("load", "loads", "unpack", "unpackb", "unpackb_from"), "purepy.msgpack.oneshot"),
+        **dict.fromkeys(("Unpacker", "unpack_async"), "purepy.msgpack.unpacker"),
+        "find_excess": "purepy.msgpack.weigher",  # for `cpkg.loads`
+    },
+)
 
 __all__ = [*interface.__all__, *interface.FUNCTIONS]

@@ -3,19 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable
-from typing import Any, Callable, Final, Protocol
-
 from purepy.errors import OutOfData, TruncatedError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable
+    from typing import Any, Callable, Final, Protocol
+
+    class AsyncReadable(Protocol):
+        """A stream that `unpack_async` reads from, say an `asyncio.StreamReader`."""
+
+        def read(self, size: int, /) -> Awaitable[bytes]:
+            """Return up to `size` bytes, or b"" at the end."""
+
+
 _READ_SIZE: Final = 64 * 1024
-
-
-class AsyncReadable(Protocol):
-    """A stream that `unpack_async` reads from, say an `asyncio.StreamReader`."""
-
-    def read(self, size: int, /) -> Awaitable[bytes]:
-        """Return up to `size` bytes, or b"" at the end."""
 
 
 def make_unpack_async(unpacker: type[Any]) -> Callable[..., AsyncIterator[Any]]:

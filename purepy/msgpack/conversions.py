@@ -9,7 +9,10 @@ A packer calls it only after none of its own types matched: its cost never falls
 from __future__ import annotations
 
 import sys
-from typing import Any, Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 DATACLASS: Final = 1
 DATE: Final = 2

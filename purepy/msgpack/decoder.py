@@ -12,8 +12,6 @@ item of a list that stands for the message.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Final
-
 from purepy._jit import newlist_hint
 from purepy.errors import FormatError, LimitError, StackError
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
@@ -35,6 +33,10 @@ from purepy.msgpack.keys import KEYS, LONGEST
 from purepy.msgpack.options import as_depth, as_limit, as_size
 from purepy.msgpack.plain_reader import ITEM, KEY, LENGTH_READERS, NUMBERS, PREALLOCATE, VALUE, Frame, read_plain
 from purepy.msgpack.skimmer import Skimmer, too_deep
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Final
 
 KEY_DEPTH: Final = 32
 """Containers in a map key may nest so deep: hashing and comparing them recurses, on stacks as small as 64 KiB."""

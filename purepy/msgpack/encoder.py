@@ -9,10 +9,8 @@ wait on a stack, and their depth is bounded by `max_depth` alone.
 
 from __future__ import annotations
 
-import datetime as _datetime
 import sys
 from _thread import get_ident
-from typing import Any, Callable, Final
 
 from purepy._jit import finish, new_builder, utf8, write_f32, write_f64, write_u16, write_u32
 from purepy.errors import LimitError
@@ -30,6 +28,10 @@ from purepy.msgpack.plain_writer import (
     str_header,
     write_plain,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Final
 
 if sys.version_info >= (3, 15):
     from builtins import frozendict
@@ -129,6 +131,12 @@ class _Metered:
         total.items += items
         if 0 <= self.max_items < total.items:
             raise LimitError(f"{total.items} exceeds max_total_items({self.max_items})")
+
+
+def _is_datetime(kind: type) -> bool:
+    """Tell whether a type is datetime, without an import: there is no such object while the module is not there."""
+    module = sys.modules.get("datetime")
+    return module is not None and kind is module.datetime
 
 
 class _Sorted:
@@ -371,7 +379,7 @@ class Encoder:
                 raise BufferError("memoryview: underlying buffer is not C-contiguous")
             out.append(self.bin_header(obj.nbytes))
             out.append(obj.tobytes())
-        elif self.datetime and kind is _datetime.datetime and obj.tzinfo is not None:
+        elif self.datetime and _is_datetime(kind) and obj.tzinfo is not None:
             self.write_timestamp(out, Timestamp.from_datetime(obj))
         else:
             return False
@@ -396,7 +404,7 @@ class Encoder:
                 return replacement, asked, True
         if self.default is not None and not asked:
             return self.ask_default(obj), True, False
-        if self.datetime and kind is _datetime.datetime:
+        if self.datetime and _is_datetime(kind):
             raise ValueError(f"can not serialize '{_type_name(kind):.200}' object where tzinfo=None")
         raise TypeError(f"can not serialize '{_type_name(kind):.200}' object")
 

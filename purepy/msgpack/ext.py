@@ -3,20 +3,47 @@
 
 from __future__ import annotations
 
-import datetime
 import struct
-from typing import Any, NamedTuple
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+from purepy._fields import Fields, field
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import datetime
+    from typing import Any, ClassVar, NamedTuple
+
 _TIMESTAMP32 = struct.Struct(">I")
 _TIMESTAMP64 = struct.Struct(">Q")
 _TIMESTAMP96 = struct.Struct(">Iq")
 _NANOSECONDS = 10**9
 
+_epoch: datetime.datetime
+_datetime: Any = None
+"""The module, once a Timestamp is converted: it may take as long to import as all of this package."""
 
-class _ExtFields(NamedTuple):
-    code: int
-    data: bytes
+
+def _load_datetime() -> Any:
+    global _datetime, _epoch
+    import datetime
+
+    _epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    _datetime = datetime
+    return datetime
+
+
+if TYPE_CHECKING:
+
+    class _ExtFields(NamedTuple):
+        code: int
+        data: bytes
+else:
+
+    class _ExtFields(Fields):
+        __slots__ = ()
+        _fields = __match_args__ = ("code", "data")
+        _field_defaults: ClassVar[dict[str, Any]] = {}
+        code = field(0, "Alias for field number 0")
+        data = field(1, "Alias for field number 1")
 
 
 class ExtType(_ExtFields):
@@ -36,7 +63,7 @@ class ExtType(_ExtFields):
             raise TypeError("data must be bytes")
         if not 0 <= code <= 127:
             raise ValueError("code must be 0~127")
-        return super().__new__(cls, code, data)
+        return tuple.__new__(cls, (code, data))
 
 
 class Timestamp:
@@ -131,7 +158,9 @@ class Timestamp:
 
     def to_datetime(self) -> datetime.datetime:
         """Return the time as an aware datetime in UTC, rounded down to microseconds; OverflowError out of range."""
-        return _EPOCH + datetime.timedelta(seconds=self.seconds, microseconds=self.nanoseconds // 1000)
+        module = _datetime or _load_datetime()
+        when: datetime.datetime = _epoch + module.timedelta(seconds=self.seconds, microseconds=self.nanoseconds // 1000)
+        return when
 
     @staticmethod
     def from_datetime(dt: datetime.datetime) -> Timestamp:
@@ -139,7 +168,9 @@ class Timestamp:
         if dt.tzinfo is None:
             dt = dt.astimezone()
         # integer arithmetic: the float of dt.timestamp() loses microseconds far from the epoch
-        delta = dt - _EPOCH
+        if _datetime is None:
+            _load_datetime()
+        delta = dt - _epoch
         return Timestamp(delta.days * 86400 + delta.seconds, delta.microseconds * 1000)
 
 

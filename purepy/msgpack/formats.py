@@ -8,7 +8,9 @@ that they inline; everything else looks here.
 
 from __future__ import annotations
 
-from typing import Final
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 # The families of formats, in the order of the specification's overview.
 INVALID: Final = 0
@@ -25,60 +27,32 @@ MAX_LENGTH: Final = 2**32 - 1
 """The longest str, bin and ext payload in bytes, and the most items of an array or pairs of a map."""
 
 
-def _family(byte: int) -> int:
-    if byte <= 0x7F or byte >= 0xE0 or byte in (0xC0, 0xC2, 0xC3):
-        return IMMEDIATE
-    if 0xA0 <= byte <= 0xBF or 0xD9 <= byte <= 0xDB:
-        return STR
-    if 0x90 <= byte <= 0x9F or byte in (0xDC, 0xDD):
-        return ARRAY
-    if 0x80 <= byte <= 0x8F or byte in (0xDE, 0xDF):
-        return MAP
-    if 0xC4 <= byte <= 0xC6:
-        return BIN
-    if 0xCA <= byte <= 0xD3:
-        return NUMBER
-    return INVALID if byte == 0xC1 else EXT  # 0xc7..0xc9, 0xd4..0xd8
+def _table(*runs: tuple[int, int]) -> bytes:
+    """Return a table from runs of first bytes with the same entry: (how many, entry)."""
+    return b"".join([bytes((entry,)) * count for count, entry in runs])
 
 
-def _value(byte: int) -> int | bool | None:
-    if byte <= 0x7F:
-        return byte
-    if byte >= 0xE0:
-        return byte - 0x100
-    return {0xC2: False, 0xC3: True}.get(byte)
-
-
-def _length_bytes(byte: int) -> int:
-    """Return the size of the length field: 0 where the first byte holds the length, or no length is needed."""
-    by_family = {
-        0xC4: 1, 0xC5: 2, 0xC6: 4, 0xC7: 1, 0xC8: 2, 0xC9: 4,
-        0xD9: 1, 0xDA: 2, 0xDB: 4, 0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4,
-    }  # fmt: skip
-    return by_family.get(byte, 0)
-
-
-def _length(byte: int) -> int:
-    """Return the length that the first byte holds: of a payload, in items, or in pairs."""
-    if 0x80 <= byte <= 0x9F:
-        return byte & 0x0F
-    if 0xA0 <= byte <= 0xBF:
-        return byte & 0x1F
-    if 0xD4 <= byte <= 0xD8:
-        return int(1 << (byte - 0xD4))
-    return {0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8}.get(byte, 0)
-
-
-FAMILY: Final = bytes(map(_family, range(256)))
+FAMILY: Final = _table(
+    (0x80, IMMEDIATE), (16, MAP), (16, ARRAY), (32, STR),  # 0x00 to 0xbf
+    (1, IMMEDIATE), (1, INVALID), (2, IMMEDIATE), (3, BIN), (3, EXT), (10, NUMBER), (5, EXT),  # 0xc0 to 0xd8
+    (3, STR), (2, ARRAY), (2, MAP), (32, IMMEDIATE),  # 0xd9 to 0xff
+)  # fmt: skip
 """The family of each first byte."""
 
-IMMEDIATES: Final = tuple(map(_value, range(256)))
+IMMEDIATES: Final = (*range(0x80), *[None] * 66, False, True, *[None] * 28, *range(-32, 0))
 """The value of each first byte of the family IMMEDIATE."""
 
-LENGTH_BYTES: Final = bytes(map(_length_bytes, range(256)))
+LENGTH_BYTES: Final = _table(
+    (0xC4, 0), (1, 1), (1, 2), (1, 4), (1, 1), (1, 2), (1, 4), (15, 0),  # to 0xd8
+    (1, 1), (1, 2), (1, 4), (1, 2), (1, 4), (1, 2), (1, 4), (32, 0),
+)  # fmt: skip
 """The size in bytes of the length field that follows each first byte."""
 
-LENGTHS: Final = tuple(map(_length, range(256)))
+LENGTHS: Final = (
+    *[0] * 0x80, *range(16), *range(16), *range(32), *[0] * 10,  # to 0xc9
+    4, 8, 1, 2, 4, 8, 1, 2, 4, 8,  # floats, unsigned and signed numbers
+    1, 2, 4, 8, 16, *[0] * 39,  # fixext
+)  # fmt: skip
 """The length that each first byte itself tells: bytes of payload of a number, str or ext, items, pairs."""
 
 

@@ -3,16 +3,21 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from purepy.msgpack import exceptions
 from purepy.msgpack.exceptions import *  # noqa: F403
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 version = (1, 2, 4)
 """The release of msgpack that this replaces."""
 
 __version__ = "1.2.4"
+
+HEAVIEST: Final = 96
+"""No message that unpacks weighs more than this per byte (see `weigher`): `81 c0 81 c0 ...`, maps of one pair."""
 
 FUNCTIONS: Final = [
     "Packer",

@@ -11,7 +11,9 @@ key is found by comparing bytes, without looking anything up. A wrong guess cost
 
 from __future__ import annotations
 
-from typing import Final
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 SIZE: Final = 1024
 """Keys in the table; when it is full, it starts over."""

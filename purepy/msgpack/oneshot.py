@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
-
 from purepy.errors import ExtraData, TruncatedError
 from purepy.msgpack.decoder import UNLIMITED, Decoder, at
 from purepy.msgpack.options import UNPACKING, as_size
 from purepy.msgpack.plain_reader import ITEM, Frame, read_plain
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Protocol
 
-class Readable(Protocol):
-    """A stream that `Unpacker` and `unpack` read from."""
+    class Readable(Protocol):
+        """A stream that `Unpacker` and `unpack` read from."""
 
-    def read(self, size: int = ..., /) -> bytes:
-        """Return up to `size` bytes, or b"" at the end."""
+        def read(self, size: int = ..., /) -> bytes:
+            """Return up to `size` bytes, or b"" at the end."""
 
 
 def contiguous(buffer: Any, viewed: bool = False) -> tuple[bytes, memoryview | None]:
@@ -110,3 +111,7 @@ def _decode_one(decoder: Decoder, data: bytes, view: memoryview | None) -> tuple
 def unpack(stream: Readable, *, options: Any) -> Any:
     """Unpack the one object that the rest of a stream holds (replaces `msgpack.unpack`). As `unpackb`."""
     return unpackb_with(stream.read(), options)
+
+
+load = unpack
+loads = unpackb

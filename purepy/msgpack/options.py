@@ -11,11 +11,14 @@ type, default and order of an option stand nowhere else but in the stub for type
 from __future__ import annotations
 
 import operator
-from collections import namedtuple
-from types import ModuleType
-from typing import Any, Callable, Final
+import sys
 
+from purepy._fields import Fields, field
 from purepy.msgpack.ext import ExtType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Final
 
 
 def declare_packing(
@@ -74,9 +77,9 @@ class Options:
     def __init__(self, name: str, declaration: Any) -> None:
         declared: dict[str, Any] = declaration.__kwdefaults__
         self.types = {key: value for key, value in declaration.__annotations__.items() if key in declared}
-        # its fields are not known here, which typing.NamedTuple would want
-        self.Values: Any = namedtuple(name, declared, defaults=declared.values())  # type: ignore[misc]  # noqa: PYI024
-        self.defaults: Any = self.Values()
+        getters = {option: field(index, f"The option {option!r}.") for index, option in enumerate(declared)}
+        self.Values: Any = type(name, (Fields,), {"__slots__": (), "_fields": tuple(declared), **getters})
+        self.defaults: Any = self.Values(declared.values())
 
     def taken_by(self, plain: Callable[..., Any] | None = None) -> Callable[[Any], Any]:
         """
@@ -107,7 +110,7 @@ class Options:
                 lines += [f"    if {self._have_defaults()}:", f"        return _plain({passed})"]
             lines.append(f"    return _general({passed}, options=_new(_Values, ({', '.join(names)})))")
             # the dict of a module: names in it are constants for PyPy's JIT
-            module = ModuleType(general.__module__)
+            module = type(sys)(general.__module__)
             namespace = module.__dict__
             namespace.update(
                 _Values=self.Values,

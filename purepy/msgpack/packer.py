@@ -5,28 +5,31 @@ from __future__ import annotations
 
 import operator
 from _thread import get_ident
-from typing import Any, ClassVar, Final, Protocol
 
 from purepy._jit import JIT
-from purepy._writing import write_all
 from purepy.errors import LimitError
 from purepy.msgpack.encoder import Encoder, ext_header
 from purepy.msgpack.formats import MAX_LENGTH
-from purepy.msgpack.options import PACKING, as_size
+from purepy.msgpack.options import PACKING
+from purepy.msgpack.packing import check_buf_size, pack_into_with, pack_with, packb_with
 from purepy.msgpack.plain_writer import array_header, map_header
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, ClassVar, Final, Protocol
+
+    class Writable(Protocol):
+        """A stream that `pack` writes to."""
+
+        def write(self, data: bytes, /) -> Any:
+            """Take all of `data`."""
+
 
 _Bytes = bytes  # within Packer, bytes is a method
 
 
 PLAIN_ENCODER: Final = Encoder(PACKING.defaults)
 """The encoder of the default options, which keeps nothing of what it packs."""
-
-
-class Writable(Protocol):
-    """A stream that `pack` writes to."""
-
-    def write(self, data: bytes, /) -> Any:
-        """Take all of `data`."""
 
 
 class Packer:
@@ -65,7 +68,7 @@ class Packer:
 
     @PACKING.taken_by()
     def __init__(self, *, options: Any, buffer: bytearray | None = None) -> None:
-        _check_buf_size(options.buf_size)
+        check_buf_size(options.buf_size)
         if buffer is not None and type(buffer) is not bytearray:
             raise TypeError(f"buffer must be a bytearray or None, not {type(buffer).__name__}")
         encoder: Encoder | None = getattr(self, "_encoder", None)
@@ -185,65 +188,24 @@ def _length(size: int, kind: str) -> int:
     return size
 
 
-def _check_buf_size(size: int) -> None:
-    if as_size(size) < 0:
-        raise OverflowError("can't convert negative value to size_t")
-
-
-def packb_with(o: Any, options: Any, encoder_type: type[Encoder] = Encoder) -> Any:
-    """Do what `packb` does, with the values of its options."""
-    _check_buf_size(options.buf_size)
-    packed = encoder_type(options).encode(o)
-    return packed if options.autoreset else None
-
-
 # making a Packer or an Encoder costs more than packing a short message
 @PACKING.taken_by(plain=PLAIN_ENCODER.encode)
 def packb(o: Any, *, options: Any) -> _Bytes:
-    """Return the packed form of an object (replaces `msgpack.packb`). Options and errors are those of Packer."""
     packed: _Bytes = packb_with(o, options)
     return packed
 
 
 @PACKING.taken_by()
 def pack(o: Any, stream: Writable, *, options: Any) -> None:
-    """
-    Pack an object and write it to a stream (replaces `msgpack.pack`).
-
-    Options and errors are those of Packer; nothing is written if packing fails. A raw file that takes a part of the
-    bytes is given the rest again; one that would block is a BlockingIOError.
-    """
-    write_all(stream, packb_with(o, options))
+    pack_with(o, stream, options)
 
 
 @PACKING.taken_by()
 def pack_into(o: Any, buffer: Any, offset: int = 0, *, options: Any) -> int:
-    """
-    Pack an object into a writable buffer, `offset` bytes from its start, and return the offset of its end.
-
-    Writes all of it or nothing: ValueError tells how many bytes it needs if it does not fit. Options and errors are
-    those of Packer (`autoreset` and `buf_size` mean nothing here).
-    """
     return pack_into_with(o, buffer, offset, options)
 
 
-def pack_into_with(o: Any, buffer: Any, offset: int, options: Any, encoder_type: type[Encoder] = Encoder) -> int:
-    """Do what `pack_into` does, with the values of its options."""
-    # Views are released at once: on PyPy 8 the buffer could not be resized before the collector had come by.
-    with memoryview(buffer) as view:
-        if view.readonly:
-            raise TypeError("pack_into needs a writable buffer")
-        if not view.c_contiguous:
-            raise BufferError("pack_into needs a contiguous buffer")
-        size = view.nbytes
-    offset = as_size(offset)
-    if not 0 <= offset <= size:
-        raise ValueError(f"offset {offset} is outside of the buffer of {size} bytes")
-    packed = encoder_type(options).encode(o)
-    with memoryview(buffer) as view, view.cast("B") as out:
-        if len(packed) > len(out) - offset:
-            raise ValueError(
-                f"the packed object needs {len(packed)} bytes, the buffer has {len(out) - offset} from offset {offset}"
-            )
-        out[offset : offset + len(packed)] = packed
-    return offset + len(packed)
+packb.__doc__, pack.__doc__, pack_into.__doc__ = packb_with.__doc__, pack_with.__doc__, pack_into_with.__doc__
+
+dump = pack
+dumps = packb

@@ -8,7 +8,6 @@ It decodes what most messages hold and stops in front of anything else, which `p
 from __future__ import annotations
 
 import struct
-from typing import Any, Final
 
 from purepy._jit import (
     Reader,
@@ -27,6 +26,12 @@ from purepy._jit import (
 from purepy.msgpack.formats import LENGTH_BYTES
 from purepy.msgpack.keys import KEYS, LONGEST
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+    from typing_extensions import TypeAlias
+
 # The next thing to read: an item of an array, a key of a map, or the value of a key.
 ITEM: Final = 0
 KEY: Final = 1
@@ -34,7 +39,7 @@ VALUE: Final = 2
 
 # A container that is open around the current one: (what it reads next, itself, items or pairs left, its key).
 # The item or pair that is being read counts as left.
-Frame = tuple[int, Any, int, Any]
+Frame: TypeAlias = "tuple[int, Any, int, Any]"
 
 PREALLOCATE: Final = 1000
 """A list is made for so many items at most before they are read: a declared count is not believed."""

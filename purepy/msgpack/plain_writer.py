@@ -7,9 +7,8 @@ Any other object, and whatever it holds, is given to a function: `purepy.msgpack
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import chain
-from typing import Any, Callable, Final
+from struct import unpack
 
 from purepy._jit import (
     utf8,
@@ -23,15 +22,35 @@ from purepy._jit import (
 )
 from purepy.msgpack.formats import MAX_LENGTH
 
-FIXINT: Final = [bytes([byte]) for byte in range(0x80)] + [bytes([byte]) for byte in range(0xE0, 0x100)]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Callable, Final
+
+    from typing_extensions import TypeAlias
+
+
+def _each(first: int, end: int) -> list[bytes]:
+    """Return the bytes from `first` on one by one; in few calls, since a JIT is slow at what runs once."""
+    return list(unpack("1s" * (end - first), bytes(range(first, end))))
+
+
+def _with_each(byte: int) -> list[bytes]:
+    """Return the 256 pairs of bytes that begin with this one."""
+    pairs = bytearray((byte,)) * 512
+    pairs[1::2] = bytes(range(256))
+    return list(unpack("2s" * 256, pairs))
+
+
+FIXINT: Final = _each(0, 0x80) + _each(0xE0, 0x100)
 """The packed form of -32 to 127, at its own index (Python counts the negative ones from the end)."""
 
-_UINT8: Final = [bytes([0xCC, value]) for value in range(256)]
-_INT8: Final = [bytes([0xD0, value]) for value in range(256)]
-_STR: Final = [bytes([0xA0 | n]) if n < 32 else bytes([0xD9, n]) for n in range(256)]
-_BIN: Final = [bytes([0xC4, n]) for n in range(256)]
-_ARRAY: Final = [bytes([0x90 | n]) for n in range(16)]
-_MAP: Final = [bytes([0x80 | n]) for n in range(16)]
+_UINT8: Final = _with_each(0xCC)
+_INT8: Final = _with_each(0xD0)
+_STR: Final = _each(0xA0, 0xC0) + _with_each(0xD9)[32:]
+_BIN: Final = _with_each(0xC4)
+_ARRAY: Final = _each(0x90, 0xA0)
+_MAP: Final = _each(0x80, 0x90)
 
 RUN: Final = 16
 """Lists of fewer items are not worth a loop of their own."""
@@ -39,10 +58,10 @@ RUN: Final = 16
 _PIECE: Final = 4096
 """Items that are copied at once: large objects take PyPy longer than their size."""
 
-Builder = Any  # has append(bytes)
+Builder: TypeAlias = "Any"  # has append(bytes)
 
 # A container that is open around the current one: (whether it is a map, its iterator, itself, its length).
-Frame = tuple[bool, Any, Any, int]
+Frame: TypeAlias = "tuple[bool, Any, Any, int]"
 
 
 def int_bytes(value: int) -> bytes:

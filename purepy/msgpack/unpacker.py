@@ -4,16 +4,22 @@
 from __future__ import annotations
 
 from _thread import allocate_lock
-from typing import Any, Callable, ClassVar, Final
 
 from purepy.errors import BufferFull, OutOfData
+from purepy.msgpack.async_reading import make_unpack_async
 from purepy.msgpack.decoder import Decoder, at
 from purepy.msgpack.ext import Raw
 from purepy.msgpack.formats import ARRAY, FAMILY, LENGTH_BYTES, LENGTHS, MAP
-from purepy.msgpack.oneshot import Readable, contiguous
+from purepy.msgpack.oneshot import contiguous
 from purepy.msgpack.options import UNPACKING, as_size
 from purepy.msgpack.plain_reader import LENGTH_READERS
 from purepy.msgpack.skimmer import Skimmer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, ClassVar, Final
+
+    from purepy.msgpack.oneshot import Readable
 
 _READ_SIZE: Final = 1024 * 1024
 _SHORT: Final = 256
@@ -305,3 +311,6 @@ class Unpacker:
 
 def _busy(method: str) -> RuntimeError:
     return RuntimeError(f"Unpacker.{method}() cannot be called while unpacking is in progress")
+
+
+unpack_async = make_unpack_async(Unpacker)

@@ -17,12 +17,11 @@ every backend and interpreter, it is what CPython's objects take on a 64-bit mac
 
 from __future__ import annotations
 
-from typing import Final
-
 from purepy.msgpack.formats import ARRAY, BIN, EXT, FAMILY, LENGTH_BYTES, LENGTHS, MAP, NUMBER
 
-HEAVIEST: Final = 96
-"""No message that unpacks weighs more than this per byte: `81 c0 81 c0 ...`, maps of one pair in each other."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 SHARED_KEYS: Final = 1024
 _CONTINUATIONS: Final = bytes(range(0x80, 0xC0))

@@ -5,22 +5,26 @@ Zstandard (RFC 8878) in pure Python, written for a tracing JIT: a backend with t
 
 from __future__ import annotations
 
-from purepy.errors import ZstdError, ZstdLimitError
-from purepy.zstd.common import file as _file
-from purepy.zstd.common import stream_functions as _streams
-from purepy.zstd.common.parameters import (
-    COMPRESSION_LEVEL_DEFAULT,
-    CompressionParameter,
-    DecompressionParameter,
-    FrameInfo,
-    Strategy,
-)
-from purepy.zstd.common.zdict import ZstdDict
-from purepy.zstd.decoder.decompressor import ZstdDecompressor, decompress, decompress_into
-from purepy.zstd.decoder.frame import get_frame_info, get_frame_size
-from purepy.zstd.encoder import ZstdCompressor, compress, compress_into
-from purepy.zstd.encoder.options import bounds as parameter_bounds
-from purepy.zstd.encoder.training import finalize_dict, train_dict
+from purepy._lazy import lazy_names
+from purepy.zstd.common import SHARED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from purepy.errors import ZstdError, ZstdLimitError
+    from purepy.zstd.common.parameters import (
+        COMPRESSION_LEVEL_DEFAULT,
+        CompressionParameter,
+        DecompressionParameter,
+        FrameInfo,
+        Strategy,
+    )
+    from purepy.zstd.common.zdict import ZstdDict
+    from purepy.zstd.decoder.decompressor import ZstdDecompressor, decompress, decompress_into
+    from purepy.zstd.decoder.frame import get_frame_info, get_frame_size
+    from purepy.zstd.encoder.compressor import ZstdCompressor, compress, compress_into
+    from purepy.zstd.encoder.options import parameter_bounds
+    from purepy.zstd.encoder.training import finalize_dict, train_dict
+    from purepy.zstd.files import ZstdFile, compress_iter, copy_stream, decompress_iter, open
 
 BACKEND = "pure"
 LIBRARY_VERSION: str | None = None
@@ -29,18 +33,19 @@ zstd_version_info = (1, 5, 7)
 """The libzstd whose interface, limits and error codes this backend follows; there is no library behind it."""
 zstd_version = ".".join(map(str, zstd_version_info))
 
-
-class ZstdFile(_file.ZstdFile):
-    __doc__ = _file.ZstdFile.__doc__
-    _compressor_type = ZstdCompressor
-    _decompressor_type = ZstdDecompressor
-
-
-open = _file.make_open(ZstdFile)
-_functions = _streams.Streams(ZstdCompressor, ZstdDecompressor)
-compress_iter = _functions.compress_iter
-decompress_iter = _functions.decompress_iter
-copy_stream = _functions.copy_stream
+_DECODER, _ENCODER = "purepy.zstd.decoder", "purepy.zstd.encoder"
+__getattr__ = lazy_names(
+    __name__,
+    {
+        **SHARED,
+        **dict.fromkeys(("ZstdDecompressor", "decompress", "decompress_into"), f"{_DECODER}.decompressor"),
+        **dict.fromkeys(("get_frame_info", "get_frame_size"), f"{_DECODER}.frame"),
+        **dict.fromkeys(("ZstdCompressor", "compress", "compress_into"), f"{_ENCODER}.compressor"),
+        "parameter_bounds": f"{_ENCODER}.options",
+        **dict.fromkeys(("finalize_dict", "train_dict"), f"{_ENCODER}.training"),
+        **dict.fromkeys(("ZstdFile", "compress_iter", "copy_stream", "decompress_iter", "open"), "purepy.zstd.files"),
+    },
+)
 
 __all__ = [
     "BACKEND",

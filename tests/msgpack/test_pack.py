@@ -117,7 +117,7 @@ def test_memoryview_not_contiguous(msgpack: ModuleType) -> None:
         msgpack.packb(memoryview(b"abcd")[::2])
 
 
-Point = namedtuple("Point", "x y")  # noqa: PYI024 - the plain one has no hints
+Point = namedtuple("Point", "x y")
 
 
 class Colour(enum.IntEnum):

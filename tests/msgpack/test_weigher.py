@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from purepy import msgpack as pure
-from purepy.msgpack.weigher import HEAVIEST
+from purepy.msgpack.interface import HEAVIEST
 
 BACKENDS = available("msgpack")
 

@@ -9,23 +9,21 @@ crossed once, here.
 
 from __future__ import annotations
 
-import platform
-from typing import TYPE_CHECKING, Any
+import sys
 
-if platform.python_implementation() == "PyPy":
+if sys.implementation.name == "pypy":
     raise ImportError("the native MessagePack packer and unpacker use CPython's C API, which PyPy emulates too slowly")
 
 from cpkg._native import _msgpack_ffi
-from cpkg._native.msgpack.weigher import find_excess  # noqa: F401 - for `loads`
-from purepy._writing import write_rest  # noqa: F401 - the builtins take it from here
+from purepy._lazy import imported
 from purepy.msgpack import interface
-from purepy.msgpack.async_reading import make_unpack_async
-from purepy.msgpack.conversions import NOT_CONVERTED, convert  # noqa: F401 - the builtins take them from here
 from purepy.msgpack.ext import ExtType
 from purepy.msgpack.interface import *  # noqa: F403
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import inspect
+    from typing import Any
 
     from purepy.msgpack import Unpacker, pack, packb, unpack, unpackb
 
@@ -67,9 +65,18 @@ for _name in ("Packer", "Unpacker"):
     _text = getattr(_lib, f"cpkg_msgpack_{_name.lower()}_signature")()
     _class.__signature__ = _SignatureOfClass(_class, _ffi.string(_text).decode())
 
-unpack_async = make_unpack_async(Unpacker)
-
 dump = pack
 dumps = packb
 load = unpack
 loads = unpackb
+
+
+def __getattr__(name: str) -> Any:
+    """Return what C leaves to Python: `unpack_async`, and `find_excess` for `loads`."""
+    if name == "unpack_async":
+        made: Any = imported("purepy.msgpack.async_reading").make_unpack_async(Unpacker)
+    elif name == "find_excess":
+        made = imported("cpkg._native.msgpack.weigher").find_excess
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals().setdefault(name, made)

@@ -22,13 +22,16 @@ All of this works on CPython too, where the tests use it, but is not fast there.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from itertools import chain
-from typing import Any, Callable, Final
 
 from cpkg._native._msgpack_ffi import ffi, lib
 from purepy._jit import content, finish, list_kind, new_builder
 from purepy.msgpack.plain_writer import RUN, Frame, array_header, bin_header, changed, map_header, str_header
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Callable, Final
 
 USABLE: Final = sys.byteorder == "little"
 """Whether the loop can run here: it turns the bytes of numbers around."""

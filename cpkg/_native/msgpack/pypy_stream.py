@@ -10,15 +10,17 @@ stream count as read at each moment.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
-
 from cpkg._native._msgpack_ffi import ffi, lib
 from cpkg._native.msgpack import pypy_unpack
-from purepy import msgpack as pure
 from purepy.msgpack.async_reading import make_unpack_async
 from purepy.msgpack.decoder import Decoder
 from purepy.msgpack.ext import ExtType
 from purepy.msgpack.plain_reader import ITEM, KEY, VALUE, Frame
+from purepy.msgpack.unpacker import Unpacker as PureUnpacker
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, ClassVar, Final
 
 _LARGE: Final = 4096
 """Messages in one piece of so many bytes go to the tape; shorter ones need no more time in the pure decoder."""
@@ -184,12 +186,12 @@ class ScanningDecoder(Decoder):
         return (VALUE if values & 1 else KEY), (values + 1) >> 1
 
 
-class Unpacker(pure.Unpacker):
+class Unpacker(PureUnpacker):
     """Unpack objects from a stream of bytes (see `purepy.msgpack.Unpacker`)."""
 
     _decoder_type: ClassVar[type[Decoder]] = ScanningDecoder
 
 
-Unpacker.__doc__ = pure.Unpacker.__doc__
+Unpacker.__doc__ = PureUnpacker.__doc__
 
 unpack_async = make_unpack_async(Unpacker)

@@ -14,11 +14,13 @@ turns to the pure codec. All of this works on CPython too, where the tests use i
 
 from __future__ import annotations
 
-from typing import Any, Final
-
 from cpkg._native._msgpack_ffi import ffi, lib
 from purepy._jit import newlist_hint
 from purepy.msgpack.ext import ExtType, Timestamp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 # the kinds of words, in the order of the enum in msgpack/pypy/tape.c
 (

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
 from cpkg._native._msgpack_ffi import ffi, lib
 from cpkg._native.buffers import readable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 _LARGEST: Final = 2**62
 

@@ -5,89 +5,183 @@ A backend's module over libzstd: all its names, made from a Library and the buil
     library (cffi)  ->  functions.Codec        ->  compress, decompress, ...
                               ->  streams.*              ->  ZstdCompressor, ZstdDecompressor
     builtins (C, CPython)     ->  in place of, or under,     compress, decompress, what ZstdFile reads and writes with
+
+They are made in groups, each when one of its names is first asked for: who compresses one message needs no files.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import sys
+from _thread import RLock
 
-from cpkg._native.zstd import buffered_writer, functions, streams, text_reader
-from cpkg._native.zstd.library import Library
-from purepy import errors
-from purepy.zstd.common import file, parameters, stream_functions, zdict
+from purepy._lazy import imported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from cpkg._native.zstd.library import Library
+
+OLDEST = (1, 4, 8)
+
+_FUNCTIONS = frozenset(
+    {
+        "_slow_compress",
+        "_slow_decompress",
+        "codec",
+        "compress",
+        "compress_into",
+        "decompress",
+        "decompress_into",
+        "finalize_dict",
+        "get_frame_info",
+        "get_frame_size",
+        "parameter_bounds",
+        "train_dict",
+    }
+)
+_STREAMS = frozenset({"ZstdCompressor", "ZstdDecompressor", "compress_iter", "copy_stream", "decompress_iter"})
+_FILES = frozenset({"ZstdFile", "open"})
 
 
-class Builtins(NamedTuple):
+def version_of(ffi: Any, lib: Any) -> tuple[tuple[int, int, int], str]:
+    """Return the version of a libzstd as numbers and as text; ImportError for one that is too old."""
+    number = lib.ZSTD_versionNumber()
+    info = (number // 10000, number // 100 % 100, number % 100)
+    text = ffi.string(lib.ZSTD_versionString()).decode("ascii")
+    if info < OLDEST:
+        raise ImportError(f"libzstd {text} is too old, {'.'.join(map(str, OLDEST))} or newer is needed")
+    return info, text
+
+
+class Builtins:
     """
     Names that C adds to a backend on CPython, where a cffi call costs more than what a short message takes.
 
     `line_buffer` and `make_text_reader` are None where there is no GIL.
     """
 
-    compress: Any
-    decompress: Any
-    write_buffer: Any
-    line_buffer: Any
-    make_text_reader: Any
+    __slots__ = ("compress", "decompress", "line_buffer", "make_text_reader", "write_buffer")
+
+    def __init__(self, namespace: dict[str, Any]) -> None:
+        self.compress = namespace["compress"]
+        self.decompress = namespace["decompress"]
+        self.write_buffer = namespace["_WriteBuffer"]
+        self.line_buffer = namespace.get("_LineBuffer")
+        self.make_text_reader = namespace.pop("_make_text_reader", None)
 
 
-def assemble(module: str, backend: str, library: Library, builtins: Builtins | None = None) -> dict[str, Any]:
-    """Return the names of the backend module called `module`, `__all__` among them."""
-    codec = functions.Codec(library, module)
+class Names:
+    """
+    Names of a backend module; `get` is its `__getattr__`.
 
-    def derive(name: str, *bases: Any, **attributes: Any) -> Any:
-        return type(name, bases, {"__module__": module, "__doc__": bases[0].__doc__, **attributes})
+    `make_library` returns the Library. What the module has already stays.
+    """
 
-    compressor = derive("ZstdCompressor", streams.Compressor, __slots__=(), _library=library)
-    decompressor = derive("ZstdDecompressor", streams.Decompressor, __slots__=(), _library=library)
-    file_hooks: dict[str, Any] = {"_compressor_type": compressor, "_decompressor_type": decompressor}
-    slots = ("_lock", "_memory", "raw")
-    if builtins is not None:
-        file_hooks["_writer_type"] = derive(
-            "BufferedWriter", buffered_writer.BufferedWriter, builtins.write_buffer, __slots__=slots
+    def __init__(
+        self, module: str, backend: str, ffi: Any, lib: Any, make_library: Callable[[], Library], builtins: Any = None
+    ) -> None:
+        info, version = version_of(ffi, lib)
+        self._module = module
+        self._namespace = namespace = vars(sys.modules[module])
+        self._make_library = make_library
+        self._builtins: Builtins | None = builtins
+        self._lock = RLock()  # two threads must not get two types of one name
+        namespace.update(
+            BACKEND=backend, LIBRARY_VERSION=f"libzstd {version}", zstd_version=version, zstd_version_info=info
         )
-    if builtins is not None and builtins.line_buffer is not None:
-        line_reader = derive("LineReader", text_reader.LineReader, builtins.line_buffer, __slots__=slots)
-        readers = builtins.make_text_reader(text_reader.TextReader, line_reader), line_reader
 
-        def text_types(encoding: str | None, newline: str | None) -> tuple[Any, Any]:
-            return readers if text_reader.line_codec(encoding, newline) else file.text_types(encoding, newline)
+    def get(self, name: str) -> Any:
+        """Return a name of the module, and keep it there with what is made beside it."""
+        if name in _FUNCTIONS:
+            make = self._functions
+        elif name in _STREAMS:
+            make = self._streams
+        elif name in _FILES:
+            make = self._files
+        else:
+            sources = imported("purepy.zstd.common").SHARED
+            if name not in sources:
+                raise AttributeError(f"module {self._module!r} has no attribute {name!r}")
+            return self._namespace.setdefault(name, getattr(imported(sources[name]), name))
+        with self._lock:
+            if name not in self._namespace:
+                for made, value in make().items():
+                    self._namespace.setdefault(made, value)
+            return self._namespace[name]
 
-        file_hooks["_text_reader_type"], file_hooks["_line_reader_type"] = readers
-        file_hooks["_text_types"] = staticmethod(text_types)
-    file_type = derive("ZstdFile", file.ZstdFile, **file_hooks)
-    iterating = stream_functions.Streams(compressor, decompressor)
-    names = {
-        "BACKEND": backend,
-        "COMPRESSION_LEVEL_DEFAULT": parameters.COMPRESSION_LEVEL_DEFAULT,
-        "LIBRARY_VERSION": f"libzstd {library.version}",
-        "CompressionParameter": parameters.CompressionParameter,
-        "DecompressionParameter": parameters.DecompressionParameter,
-        "FrameInfo": parameters.FrameInfo,
-        "Strategy": parameters.Strategy,
-        "ZstdCompressor": compressor,
-        "ZstdDecompressor": decompressor,
-        "ZstdDict": zdict.ZstdDict,
-        "ZstdError": errors.ZstdError,
-        "ZstdFile": file_type,
-        "ZstdLimitError": errors.ZstdLimitError,
-        "compress": builtins.compress if builtins else codec.compress,
-        "compress_into": codec.compress_into,
-        "compress_iter": iterating.compress_iter,
-        "copy_stream": iterating.copy_stream,
-        "decompress": builtins.decompress if builtins else codec.decompress,
-        "decompress_into": codec.decompress_into,
-        "decompress_iter": iterating.decompress_iter,
-        "finalize_dict": codec.finalize_dict,
-        "get_frame_info": codec.get_frame_info,
-        "get_frame_size": codec.get_frame_size,
-        "open": file.make_open(file_type),
-        "parameter_bounds": codec.parameter_bounds,
-        "train_dict": codec.train_dict,
-        "zstd_version": library.version,
-        "zstd_version_info": library.version_info,
-    }
-    hidden: dict[str, Any] = {"codec": codec}  # what functions of this backend are pickled by
-    if builtins is not None:  # what they leave to Python
-        hidden["_slow_compress"], hidden["_slow_decompress"] = codec.compress, codec.decompress
-    return {**names, **hidden, "__all__": list(names)}
+    def _derive(self, name: str, *bases: Any, **attributes: Any) -> Any:
+        return type(name, bases, {"__module__": self._module, "__doc__": bases[0].__doc__, **attributes})
+
+    def _functions(self) -> dict[str, Any]:
+        from cpkg._native.zstd.functions import Codec
+
+        codec = Codec(self._make_library(), self._module)
+        return {
+            "codec": codec,  # what functions of this backend are pickled by
+            "_slow_compress": codec.compress,  # what builtins leave to Python
+            "_slow_decompress": codec.decompress,
+            "compress": codec.compress,
+            "compress_into": codec.compress_into,
+            "decompress": codec.decompress,
+            "decompress_into": codec.decompress_into,
+            "finalize_dict": codec.finalize_dict,
+            "get_frame_info": codec.get_frame_info,
+            "get_frame_size": codec.get_frame_size,
+            "parameter_bounds": codec.parameter_bounds,
+            "train_dict": codec.train_dict,
+        }
+
+    def _streams(self) -> dict[str, Any]:
+        from cpkg._native.zstd import streams
+        from purepy.zstd.common import stream_functions
+
+        library = self.get("codec").library
+        compressor = self._derive("ZstdCompressor", streams.Compressor, __slots__=(), _library=library)
+        decompressor = self._derive("ZstdDecompressor", streams.Decompressor, __slots__=(), _library=library)
+        iterating = stream_functions.Streams(compressor, decompressor)
+        return {
+            "ZstdCompressor": compressor,
+            "ZstdDecompressor": decompressor,
+            "compress_iter": iterating.compress_iter,
+            "copy_stream": iterating.copy_stream,
+            "decompress_iter": iterating.decompress_iter,
+        }
+
+    def _files(self) -> dict[str, Any]:
+        from purepy.zstd.common import file
+
+        file_type = self._derive(
+            "ZstdFile",
+            file.ZstdFile,
+            _compressor_type=self.get("ZstdCompressor"),
+            _decompressor_type=self.get("ZstdDecompressor"),
+            **self._file_hooks(),
+        )
+        return {"ZstdFile": file_type, "open": file.make_open(file_type)}
+
+    def _file_hooks(self) -> dict[str, Any]:
+        """Return what files read and write with in place of the types of purepy."""
+        builtins = self._builtins
+        if builtins is None:
+            return {}
+        from cpkg._native.zstd import buffered_writer, text_reader
+        from purepy.zstd.common import file
+
+        slots = ("_lock", "_memory", "raw")
+        hooks: dict[str, Any] = {
+            "_writer_type": self._derive(
+                "BufferedWriter", buffered_writer.BufferedWriter, builtins.write_buffer, __slots__=slots
+            )
+        }
+        if builtins.line_buffer is not None:
+            line_reader = self._derive("LineReader", text_reader.LineReader, builtins.line_buffer, __slots__=slots)
+            readers = builtins.make_text_reader(text_reader.TextReader, line_reader), line_reader
+
+            def text_types(encoding: str | None, newline: str | None) -> tuple[Any, Any]:
+                return readers if text_reader.line_codec(encoding, newline) else file.text_types(encoding, newline)
+
+            hooks["_text_reader_type"], hooks["_line_reader_type"] = readers
+            hooks["_text_types"] = staticmethod(text_types)
+        return hooks

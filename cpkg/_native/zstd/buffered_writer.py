@@ -8,12 +8,12 @@ module is the rest, once per 128 KiB or per flush.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from cpkg._native import buffers
 from purepy.zstd.common.buffering import BufferedWriterBase, SerialMemory
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
 
     class _Base(BufferedWriterBase):
         """The type in C, which is mixed in."""

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import sys
 
-from cpkg._native.zstd.assemble import assemble
-from cpkg._native.zstd.library import Library
+from cpkg._native.zstd.assemble import Names
 
 try:
     from cpkg._native._zstd_abi import ffi
 except ImportError as exc:
     raise ImportError(f"the build has not written cpkg._native._zstd_abi, or cffi is missing ({exc})") from exc
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cpkg._native.zstd.library import Library
 
 
 def _open() -> object:
@@ -27,5 +30,12 @@ def _open() -> object:
         raise ImportError(f"{name} cannot be opened ({exc}); install libzstd (Debian: libzstd1)") from exc
 
 
+def _make_library() -> Library:
+    from cpkg._native.zstd.library import Library
+
+    return Library(ffi, _lib, BACKEND)
+
+
 BACKEND = "dlopen"
-globals().update(assemble(__name__, BACKEND, Library(ffi, _open(), BACKEND)))
+_lib = _open()
+__getattr__ = Names(__name__, BACKEND, ffi, _lib, _make_library).get

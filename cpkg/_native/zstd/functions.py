@@ -8,8 +8,6 @@ Each backend module makes one Codec from its Library (see assemble.py).
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from typing import Any
 
 from cpkg._native import buffers
 from cpkg._native.buffers import Bytes
@@ -61,6 +59,11 @@ from purepy.zstd_format import (
     is_trusted,
     trusted_hint,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
 
 HEADER_ERRORS = (PREFIX_UNKNOWN, VERSION_UNSUPPORTED, FRAME_PARAMETER_UNSUPPORTED, WINDOW_TOO_LARGE, DICTIONARY_WRONG)
 

@@ -15,8 +15,7 @@ back: libzstd's reset does not reach all that an error may leave.
 from __future__ import annotations
 
 import os
-import threading
-from typing import Any, Union
+from _thread import _local as local
 
 from cpkg._native.buffers import DIRECT, Bytes
 from cpkg._native.pins import pin, pin_for_good
@@ -36,7 +35,11 @@ from purepy.zstd_format import (
     may_ask_for_more,
 )
 
-OLDEST = (1, 4, 8)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import TypeAlias
 
 CONTINUE, FLUSH_BLOCK, FLUSH_FRAME = 0, 1, 2
 RESET_SESSION, RESET_ALL = 1, 3
@@ -48,8 +51,8 @@ KEPT_CCTX_MAX = 4 << 20
 KEPT_DCTX_MAX = 1 << 20
 GROWTH_MAX = 16 << 20
 
-Decoded = Union["tuple[bytes, int, bool]", int]
-DecodedInto = Union["tuple[int, int, bool]", int]
+Decoded: TypeAlias = "tuple[bytes, int, bool] | int"
+DecodedInto: TypeAlias = "tuple[int, int, bool] | int"
 
 
 class _Work:
@@ -61,7 +64,7 @@ class _Work:
         self.output = ffi.new("ZSTD_outBuffer *")
 
 
-class _Kept(threading.local):
+class _Kept(local):
     """
     Contexts and memory that a thread keeps for its next call.
 
@@ -84,11 +87,6 @@ class Library:
     """libzstd behind one pair of `ffi` and `lib`; `name` tells its digested dictionaries from another library's."""
 
     def __init__(self, ffi: Any, lib: Any, name: str) -> None:
-        number = lib.ZSTD_versionNumber()
-        self.version_info = (number // 10000, number // 100 % 100, number % 100)
-        self.version = ffi.string(lib.ZSTD_versionString()).decode("ascii")
-        if self.version_info < OLDEST:
-            raise ImportError(f"libzstd {self.version} is too old, {'.'.join(map(str, OLDEST))} or newer is needed")
         self.ffi = ffi
         self.lib = lib
         self.name = name

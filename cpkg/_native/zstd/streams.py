@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import operator
 import os
-from typing import TYPE_CHECKING, Any, ClassVar
 
 from cpkg._native import buffers
 from cpkg._native.buffers import Bytes
@@ -23,6 +22,10 @@ from purepy.zstd.common.error_codes import CANNOT_COMPRESS, CANNOT_DECOMPRESS
 from purepy.zstd.common.locks import ExclusiveStream
 from purepy.zstd.common.zdict import PREFIX
 from purepy.zstd_format import ERROR_SIZE, UNKNOWN_SIZE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, ClassVar
 
 
 class _Stream(ExclusiveStream):

@@ -12,10 +12,13 @@ import codecs
 import io
 import locale
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
 from purepy.zstd.common.buffering import SerialMemory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 PLAIN_COOKIES = 1 << 64
 """From here on what io.TextIOWrapper.tell() returns is more than a position in the file."""

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What import sets up once: the types shared with the pure backend, interned names, small tables. */
+/* What import sets up once, the types shared with the pure backend, interned names, small tables; and what a first use
+   does, since importing it takes longer than a short message. */
 #ifndef CPKG_MSGPACK_COMMON_STATE
 #define CPKG_MSGPACK_COMMON_STATE
 
 #include <Python.h>
+#include <datetime.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,11 +24,10 @@ static struct {
     /* purepy.msgpack.ext; the offsets are those of their slots */
     PyObject *ExtType, *Timestamp, *Raw;
     Py_ssize_t timestamp_seconds, timestamp_nanoseconds, raw_data;
-    /* purepy.msgpack.conversions */
-    PyObject *convert, *NOT_CONVERTED;
-    /* purepy._writing */
-    PyObject *write_rest;
-    PyObject *utc, *epoch, *one_second_in_ns;
+    PyObject *one_second_in_ns;
+    PyObject *convert, *NOT_CONVERTED; /* purepy.msgpack.conversions; NULL before conversions_ready() */
+    PyObject *write_rest;              /* purepy._writing; NULL before write_rest_ready() */
+    PyObject *epoch;                   /* a datetime; NULL before datetime_ready() */
     PyObject *frozendict; /* the builtin type, or NULL before 3.15 */
     PyObject *Packer, *Unpacker;
 
@@ -66,6 +67,43 @@ static PyObject *raw_new(PyObject *data)
     else
         Py_XDECREF(data);
     return raw;
+}
+
+/* A name of a module, imported now: 0, or -1 with an exception. */
+static NEVER_INLINE int import_name(const char *module_name, const char *name, PyObject **to)
+{
+    PyObject *module = PyImport_ImportModule(module_name);
+    PyObject *found = module ? PyObject_GetAttrString(module, name) : NULL;
+    Py_XDECREF(module);
+    if (found)
+        Py_XSETREF(*to, found);
+    return found ? 0 : -1;
+}
+
+/* These may run Python code when they are first called, and return 0, or -1 with an exception. */
+static int conversions_ready(void)
+{
+    if (LIKELY(S.convert != NULL))
+        return 0;
+    return import_name("purepy.msgpack.conversions", "NOT_CONVERTED", &S.NOT_CONVERTED) < 0
+               ? -1
+               : import_name("purepy.msgpack.conversions", "convert", &S.convert);
+}
+
+static int write_rest_ready(void)
+{
+    return S.write_rest ? 0 : import_name("purepy._writing", "write_rest", &S.write_rest);
+}
+
+static int datetime_ready(void)
+{
+    if (LIKELY(S.epoch != NULL))
+        return 0;
+    PyDateTime_IMPORT;
+    if (PyDateTimeAPI)
+        S.epoch = PyDateTimeAPI->DateTime_FromDateAndTime(1970, 1, 1, 0, 0, 0, 0, PyDateTime_TimeZone_UTC,
+                                                          PyDateTimeAPI->DateTimeType);
+    return S.epoch ? 0 : -1;
 }
 
 /* Write `offset` on the exception that is set: the byte at which the input is wrong. */

@@ -556,7 +556,7 @@ static bool datetime_is_aware(PyObject *o)
 static unsigned char *encode_foreign(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
     if (c->conversions && stage & MAY_CONVERT) {
-        PyObject *flags = PyLong_FromLong(c->conversions);
+        PyObject *flags = conversions_ready() < 0 ? NULL : PyLong_FromLong(c->conversions);
         PyObject *converted = flags ? PyObject_CallFunctionObjArgs(S.convert, flags, o, NULL) : NULL;
         Py_XDECREF(flags);
         if (!converted)
@@ -576,7 +576,7 @@ static unsigned char *encode_foreign(encoder *c, unsigned char *p, PyObject *o, 
         Py_DECREF(replaced);
         return p;
     }
-    if (c->options->datetime && PyDateTime_CheckExact(o))
+    if (c->options->datetime && datetime_ready() == 0 && PyDateTime_CheckExact(o))
         PyErr_Format(PyExc_ValueError, "can not serialize '%.200s' object where tzinfo=None", Py_TYPE(o)->tp_name);
     else
         PyErr_Format(PyExc_TypeError, "can not serialize '%.200s' object", Py_TYPE(o)->tp_name);
@@ -670,8 +670,12 @@ static NEVER_INLINE unsigned char *encode_other(encoder *c, unsigned char *p, Py
         PyBuffer_Release(&view);
         return p;
     }
-    if (c->options->datetime && PyDateTime_CheckExact(o) && datetime_is_aware(o))
-        return encode_datetime(c, p, o);
+    if (c->options->datetime) {
+        if (datetime_ready() < 0)
+            return NULL;
+        if (PyDateTime_CheckExact(o) && datetime_is_aware(o))
+            return encode_datetime(c, p, o);
+    }
     return encode_foreign(c, p, o, depth, stage);
 }
 

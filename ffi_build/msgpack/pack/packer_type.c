@@ -64,7 +64,9 @@ static PyObject *pack(PyObject *module, PyObject *const *args, Py_ssize_t n_args
     if (written && packed != Py_None &&
         !(PyLong_CheckExact(written) && PyLong_AsSsize_t(written) == PyBytes_GET_SIZE(packed))) {
         PyErr_Clear(); /* a number beyond Py_ssize_t */
-        PyObject *result = PyObject_CallFunctionObjArgs(S.write_rest, positional[1], packed, written, NULL);
+        PyObject *result = NULL;
+        if (write_rest_ready() == 0)
+            result = PyObject_CallFunctionObjArgs(S.write_rest, positional[1], packed, written, NULL);
         Py_DECREF(written);
         written = result;
     }

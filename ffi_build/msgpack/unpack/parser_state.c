@@ -413,6 +413,12 @@ static PyObject *timestamp_value(parser *ps, const unsigned char *s, size_t n)
             PyErr_Format(PyExc_OverflowError, "days=%lld; too large to convert to C int", (long long)days);
             return NULL;
         }
+        if (UNLIKELY(!S.epoch)) {
+            parser_gc_resume(ps);
+            parser_hide(ps);
+            if (datetime_ready() < 0)
+                return NULL;
+        }
         PyObject *delta = PyDelta_FromDSU((int)days, (int)(seconds % 86400), (int)(nanoseconds / 1000));
         PyObject *o = delta ? PyNumber_Add(S.epoch, delta) : NULL;
         Py_XDECREF(delta);

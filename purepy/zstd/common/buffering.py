@@ -12,10 +12,13 @@ from __future__ import annotations
 import io
 import sys
 from _thread import RLock
-from typing import TYPE_CHECKING, Any
 
 from purepy._jit import finish, new_builder
 from purepy.zstd.common.locks import Exclusive, refuse_second_init
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # From 3.13 on io objects tell what goes wrong when they are closed by the collector, before only when developing.
 _TELLS_OF_CLOSING = sys.version_info >= (3, 13) or sys.flags.dev_mode

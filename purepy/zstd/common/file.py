@@ -16,8 +16,6 @@ import os
 import sys
 import weakref
 from _thread import RLock
-from collections.abc import Iterator
-from typing import Any, Callable, ClassVar
 
 from purepy._jit import JIT
 from purepy._writing import write_some
@@ -25,6 +23,11 @@ from purepy.errors import ZstdError
 from purepy.zstd.common.buffering import BuilderWriter, PlainWriter, is_closed_from_above
 from purepy.zstd.common.locks import Exclusive
 from purepy.zstd.common.stream_functions import release
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Callable, ClassVar
 
 BUFFER_SIZE = 128 << 10
 """How much is decompressed ahead while reading, and gathered before compressing while writing."""

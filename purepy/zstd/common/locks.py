@@ -8,7 +8,10 @@ All that wait for each other and refuse to be entered again do so here: streams,
 from __future__ import annotations
 
 from _thread import RLock
-from typing import TYPE_CHECKING, Any, NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 
 def refuse_second_init(thing: Any) -> None:

@@ -10,9 +10,14 @@ from __future__ import annotations
 
 import enum
 import operator
-from typing import Any, Callable
 
 from purepy.zstd_format import WINDOW_LOG_MAX, WINDOW_LOG_MIN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    from typing_extensions import TypeAlias
 
 COMPRESSION_LEVEL_DEFAULT = 3
 """The level that stands for `level=None` and for level 0 (ZSTD_CLEVEL_DEFAULT)."""
@@ -53,7 +58,7 @@ DECOMPRESSION_BOUNDS = {100: (WINDOW_LOG_MIN, WINDOW_LOG_MAX), DECOMPRESSION_FOR
 WINDOW_SIZE_MAX_DEFAULT = (1 << 27) + 1
 """The largest window that is decompressed unless `window_log_max` says otherwise (ZSTD_MAXWINDOWSIZE_DEFAULT)."""
 
-BoundsSource = Callable[[int, bool], "tuple[int, int]"]
+BoundsSource: TypeAlias = "Callable[[int, bool], tuple[int, int]]"
 
 
 def table_bounds(key: int, is_compress: bool) -> tuple[int, int]:

@@ -8,11 +8,13 @@ chunk, the compressor's window and `write_size`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Callable
-
 from purepy._writing import write_all
 from purepy.zstd.common.error_codes import output_limit_error, truncated_error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any, Callable
 
 READ_SIZE = 128 << 10
 WRITE_SIZE = 128 << 10

@@ -10,11 +10,14 @@ operation.
 from __future__ import annotations
 
 from struct import Struct
-from typing import Union
 
 from purepy._jit import JIT, int_add, int_lshift, int_mul, uint_rshift
 
-Bytes = Union[bytes, bytearray, memoryview]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing_extensions import TypeAlias
+
+Bytes: TypeAlias = "bytes | bytearray | memoryview"
 
 _MASK = 0xFFFFFFFFFFFFFFFF
 _PRIME_1 = 0x9E3779B185EBCA87

@@ -8,12 +8,15 @@ one ZstdDict serves every backend, level and thread, and each digest is made onc
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Hashable
-from typing import Any, Callable, NoReturn, Union
+from _thread import RLock
 
 from purepy.zstd.common.locks import refuse_second_init
 from purepy.zstd_format import DICTIONARY_MAGIC
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+    from typing import Any, Callable, NoReturn
 
 MIN_DICT_SIZE = 256
 MIN_SAMPLES = 7
@@ -60,7 +63,7 @@ class ZstdDict:
         self._content = content
         self._id = dict_id
         self._cache: dict[Hashable, Any] = {}
-        self._lock = threading.RLock()  # a finalizer may come back here while make() runs
+        self._lock = RLock()  # a finalizer may come back here while make() runs
 
     @property
     def dict_content(self) -> bytes:
@@ -133,9 +136,6 @@ def can_train(sizes: list[int]) -> bool:
     libzstd takes a dictionary from those and tries it out on the rest; with less than 8 bytes there it would crash.
     """
     return len(sizes) >= MIN_SAMPLES and sum(sizes[: len(sizes) * 3 // 4]) >= MIN_TRAINED
-
-
-DictArgument = Union[ZstdDict, "tuple[ZstdDict, int]", None]
 
 
 def parse_dict_argument(zstd_dict: Any, default: int) -> tuple[ZstdDict, int]:

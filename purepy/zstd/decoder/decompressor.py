@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import sys
 from operator import index
-from typing import Any
 
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import (
@@ -38,6 +37,10 @@ from purepy.zstd.decoder.bits import PADDING_SIZE, padded
 from purepy.zstd.decoder.dictionary import DecodingDictionary, digested
 from purepy.zstd.decoder.window import Window
 from purepy.zstd_format import BLOCK_HEADER_SIZE, CHECKSUM_SIZE, COMPRESSED, HEADER_SIZE_MAX, RAW, RLE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Settings:

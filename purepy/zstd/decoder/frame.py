@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import (
     CORRUPTION_DETECTED,
@@ -36,6 +34,10 @@ from purepy.zstd_format import (
     WINDOW_LOG_MAX,
     window_size,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class FrameHeader:

@@ -13,8 +13,6 @@ many more and longer traces. An interpreter does both in one loop, with appends 
 
 from __future__ import annotations
 
-from typing import Any
-
 from purepy._jit import JIT
 from purepy.errors import ZstdError
 from purepy.zstd.common import fse_tables
@@ -23,6 +21,10 @@ from purepy.zstd.decoder.bits import MASKS, load, not_at_end, store, stream_end
 from purepy.zstd.decoder.fse import build_decoding_table, read_distribution
 from purepy.zstd.decoder.literals import Literals
 from purepy.zstd.decoder.window import Window
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 PREDEFINED, RLE, FSE, REPEAT = range(4)
 

@@ -3,29 +3,28 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import namedtuple
 
 from purepy.zstd.encoder.frame import block_header
-from purepy.zstd.encoder.huffman import HuffmanTable
 from purepy.zstd.encoder.literals import encode_literals
 from purepy.zstd.encoder.matchfinders.common import MatchFinder
-from purepy.zstd.encoder.sequences import INITIAL_REPEATS, Repeats, SequenceTables, encode_sequences, offset_values
+from purepy.zstd.encoder.sequences import INITIAL_REPEATS, SequenceTables, encode_sequences, offset_values
 from purepy.zstd_format import COMPRESSED, RAW, RLE
 
 # Below this no block is worth compressing: the headers of its sections alone take 3 bytes.
 MIN_COMPRESSIBLE = 8
 
 
-class BlockState(NamedTuple):
-    """
-    State that a compressed block may refer to: the tables and the offsets of those before it, or of a dictionary.
+BlockState = namedtuple(
+    "BlockState",
+    ("huffman", "tables", "repeats"),
+    defaults=(None, SequenceTables(), INITIAL_REPEATS),
+)
+"""
+State that a compressed block may refer to: the tables and the offsets of those before it, or of a dictionary.
 
-    A block that ends up raw or RLE leaves it as it was, as it does in the decoder.
-    """
-
-    huffman: HuffmanTable | None = None
-    tables: SequenceTables = SequenceTables()
-    repeats: Repeats = INITIAL_REPEATS
+A block that ends up raw or RLE leaves it as it was, as it does in the decoder.
+"""
 
 
 def encode_block(

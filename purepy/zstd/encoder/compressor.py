@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from operator import index
-from typing import Any
 
 from purepy.zstd.common.error_codes import CANNOT_COMPRESS, DST_SIZE_TOO_SMALL, NAMES, SRC_SIZE_WRONG, coded_error
 from purepy.zstd.common.locks import ExclusiveStream
@@ -14,6 +13,10 @@ from purepy.zstd.encoder.frame_encoder import FrameEncoder
 from purepy.zstd.encoder.matchfinders import make_match_finder
 from purepy.zstd.encoder.options import EncoderOptions
 from purepy.zstd_format import ERROR_SIZE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class ZstdCompressor(ExclusiveStream):

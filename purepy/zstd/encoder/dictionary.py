@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from purepy.zstd.common.zdict import ZstdDict
-from purepy.zstd.decoder.dictionary import load_dictionary
 from purepy.zstd.encoder.block import BlockState
 from purepy.zstd.encoder.fse import EncodingTable
 from purepy.zstd.encoder.huffman import HuffmanTable
@@ -58,6 +57,8 @@ def prefix_only(zstd_dict: ZstdDict) -> EncodingDictionary:
 
 
 def _load(zstd_dict: ZstdDict) -> EncodingDictionary:
+    from purepy.zstd.decoder.dictionary import load_dictionary  # not loaded where nobody has a dictionary
+
     loaded = load_dictionary(zstd_dict.dict_content)
     if loaded.huffman is None:
         return EncodingDictionary(loaded.content, 0, BlockState(), zstd_dict)

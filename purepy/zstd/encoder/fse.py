@@ -9,16 +9,20 @@ to one that it is in *before*; the bits shifted out on the way are those that th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import log2
-from typing import Union
 
 from purepy.zstd.common.fse_tables import MIN_ACCURACY_LOG, spread_symbols
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import TypeAlias
 
 INFINITE_COST = float("inf")
 
 # Of each symbol its number of cells, -1 for "less than 1".
-Distribution = Union[list[int], tuple[int, ...]]
+Distribution: TypeAlias = "list[int] | tuple[int, ...]"
 
 
 class EncodingTable:

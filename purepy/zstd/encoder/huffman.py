@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from struct import pack_into
 
 from purepy.zstd.common.fse_tables import MAX_WEIGHTS_LOG
 from purepy.zstd.encoder import fse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MAX_BITS = 11
 # The tree of a dictionary may have longer codes.

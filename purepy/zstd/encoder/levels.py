@@ -22,7 +22,7 @@ output is larger than libzstd's, by 3 to 6 % on sources and machine code.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import namedtuple
 
 from purepy.zstd_format import WINDOW_LOG_MIN
 
@@ -35,30 +35,22 @@ MIN_HASH_LOG = 6
 MAX_HISTORY = 1 << 30
 
 
-class LongDistanceParameters(NamedTuple):
-    """The parameters that `CompressionParameter` has as `ldm_*`."""
-
-    hash_log: int
-    min_match: int
-    bucket_size_log: int
-    hash_rate_log: int
+LongDistanceParameters = namedtuple(
+    "LongDistanceParameters", ("hash_log", "min_match", "bucket_size_log", "hash_rate_log")
+)
+"""The parameters that `CompressionParameter` has as `ldm_*`."""
 
 
-class MatchParameters(NamedTuple):
-    """
-    The seven parameters of a match finder, as `CompressionParameter` names them.
+MatchParameters = namedtuple(
+    "MatchParameters",
+    ("window_log", "chain_log", "hash_log", "search_log", "min_match", "target_length", "strategy", "long"),
+    defaults=(None,),
+)
+"""
+The seven parameters of a match finder, as `CompressionParameter` names them.
 
-    `long` has those of long distance matching, None if it is off.
-    """
-
-    window_log: int
-    chain_log: int
-    hash_log: int
-    search_log: int
-    min_match: int
-    target_length: int
-    strategy: int
-    long: LongDistanceParameters | None = None
+`long` has those of long distance matching, None if it is off.
+"""
 
 
 _LEVELS = (

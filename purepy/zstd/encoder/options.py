@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from purepy.zstd.common.parameters import (
     COMPRESSION_FORMAT,
     COMPRESSION_LEVEL_DEFAULT,
@@ -22,6 +20,10 @@ from purepy.zstd.encoder.levels import (
     long_distance,
     parameters_for,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 LEVEL_BOUNDS = (MIN_LEVEL, MAX_LEVEL)
 
@@ -46,7 +48,7 @@ _LONG_DISTANCE = (
 _ON = 1
 
 
-def bounds(key: int, is_compress: bool) -> tuple[int, int]:
+def parameter_bounds(key: int, is_compress: bool) -> tuple[int, int]:
     """Return the bounds of a parameter; raises ValueError if the codec does not know it."""
     if is_compress and key in _THREADS:
         return 0, 0
@@ -73,7 +75,7 @@ class EncoderOptions:
                 raise TypeError("invalid type for level, expected int")
             self.level = _checked_level(level)
         elif options is not None:
-            self._take(dict(checked_options(options, True, bounds)))
+            self._take(dict(checked_options(options, True, parameter_bounds)))
 
     def _take(self, values: dict[int, int]) -> None:
         self.level = values.get(CompressionParameter.compression_level) or COMPRESSION_LEVEL_DEFAULT

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from struct import pack_into
-from typing import NamedTuple
 
 from purepy.zstd.common.fse_tables import (
     LITERALS_LENGTH_BITS,
@@ -54,21 +54,16 @@ Repeats = tuple[int, int, int]
 INITIAL_REPEATS: Repeats = (1, 4, 8)
 
 
-class SequenceTables(NamedTuple):
-    """The tables that the repeat mode of a later block refers to; None where there is nothing worth repeating."""
+SequenceTables = namedtuple(
+    "SequenceTables",
+    ("literal_lengths", "offsets", "match_lengths"),
+    defaults=(None, None, None),
+)
+"""The tables that the repeat mode of a later block refers to; None where there is nothing worth repeating."""
 
-    literal_lengths: EncodingTable | None = None
-    offsets: EncodingTable | None = None
-    match_lengths: EncodingTable | None = None
 
-
-class Choice(NamedTuple):
-    """The coding of one of a sequence's three numbers: the mode, its table, and what the section says of it."""
-
-    mode: int
-    table: EncodingTable
-    repeatable: EncodingTable | None
-    description: bytes
+Choice = namedtuple("Choice", ("mode", "table", "repeatable", "description"))
+"""The coding of one of a sequence's three numbers: the mode, its table, and what the section says of it."""
 
 
 class Sequences:

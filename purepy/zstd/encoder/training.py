@@ -10,9 +10,7 @@ the segments that cover the most occurrences that no segment taken before covers
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
 from struct import unpack_from
-from typing import Any
 
 from purepy.zstd.common.error_codes import DST_SIZE_TOO_SMALL, NAMES, SRC_SIZE_WRONG, coded_error
 from purepy.zstd.common.fse_tables import (
@@ -33,6 +31,11 @@ from purepy.zstd.encoder.matchfinders import make_match_finder
 from purepy.zstd.encoder.matchfinders.common import LOW32, PRIME
 from purepy.zstd.encoder.sequences import INITIAL_REPEATS, offset_values, sequence_codes
 from purepy.zstd_format import BLOCK_SIZE_MAX, DICTIONARY_MAGIC
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
 
 # The three repeat offsets of a dictionary lie inside its content, and the largest is 8.
 MIN_CONTENT_SIZE = max(INITIAL_REPEATS)

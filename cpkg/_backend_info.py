@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Report of which backend serves each codec here, why, and what would make it faster: `backend_info()`."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+
+from cpkg import _backend
+from cpkg._backend import MODULES, Choice, choose, load
+
+
+@dataclass(frozen=True)
+class BackendInfo:
+    """The backend of one codec here, and the reason; `faster` says what would make it faster, or is None."""
+
+    codec: str
+    backend: str
+    policy: str
+    reason: str
+    library: str | None
+    interpreter: str
+    faster: str | None
+
+
+def backend_info() -> dict[str, BackendInfo]:
+    """
+    Return, per codec, the backend in use, the reason for it and what would make it faster.
+
+    Chooses the backends if nothing has been packed or compressed yet. Raises ImportError where using the codec would.
+    """
+    return {codec: _info(codec) for codec in MODULES}
+
+
+def _info(codec: str) -> BackendInfo:
+    choice = choose(codec)
+    missed = _missed(choice)
+    if choice.policy != "auto":
+        reason = f"asked for by {choice.source}={choice.policy}"
+    elif missed:
+        reason = "the fastest that loads; " + "; ".join(missed.values())
+    else:
+        reason = f"the fastest on {platform.python_implementation()} as measured"
+    return BackendInfo(
+        codec=codec,
+        backend=choice.module.BACKEND,
+        policy=choice.policy,
+        reason=reason,
+        library=_library(choice),
+        interpreter=f"{platform.python_implementation()} {platform.python_version()}",
+        faster=_faster(choice, missed),
+    )
+
+
+def _library(choice: Choice) -> str | None:
+    """Return the library behind a backend and its version, and whether it is a copy inside of the native module."""
+    version: str | None = choice.module.LIBRARY_VERSION
+    if choice.module.BACKEND == "native" and (_backend.record(choice.codec) or {}).get("bundled"):
+        return f"bundled {version}"
+    return version
+
+
+def _missed(choice: Choice) -> dict[str, str]:
+    """Return the backends that are faster than the one in use, with what keeps each from loading."""
+    missed = {}
+    for backend in MODULES[choice.codec]:
+        if backend == choice.module.BACKEND:
+            break
+        try:
+            load(choice.codec, backend)
+            missed[backend] = f"{backend} would be faster and loads"
+        except ImportError as exc:
+            missed[backend] = str(exc)
+    return missed
+
+
+def _faster(choice: Choice, missed: dict[str, str]) -> str | None:
+    if not missed:
+        return None
+    loadable = [backend for backend in missed if not isinstance(_backend._loaded[choice.codec, backend], ImportError)]
+    if loadable:
+        return f"unset {choice.source}: {loadable[0]} loads here and is faster"
+    return _advice(choice.codec)
+
+
+def _advice(codec: str) -> str:
+    noted = _backend.record(codec)
+    if noted is None:
+        return "install the package (pip install .) instead of importing its source tree"
+    if noted["native"]:
+        return "reinstall: the native module was built but does not load here"
+    return str(noted["advice"])

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`unpackb`, `unpackb_from` and `unpack` on PyPy: from the token tape where it serves, else by the pure decoder."""
+
+from __future__ import annotations
+
+from cpkg._native.msgpack import pypy_unpack
+from purepy.msgpack import oneshot
+from purepy.msgpack.ext import ExtType
+from purepy.msgpack.oneshot import unpackb_from_with, unpackb_plain, unpackb_with
+from purepy.msgpack.options import UNPACKING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+_SHORT: Final = 256
+"""Shorter messages go to the pure codec at once: it needs less time for them than the call into C alone."""
+
+
+def _bytes(packed: Any) -> bytes | None:
+    """Return the bytes of the buffers that nearly everyone uses, None for others."""
+    if type(packed) is bytes:
+        return packed
+    if type(packed) is bytearray:
+        return bytes(packed)
+    if type(packed) is memoryview and packed.itemsize == 1:
+        return packed.tobytes()
+    return None
+
+
+def _tape_options(options: Any) -> pypy_unpack.Options | None:
+    """Return what C checks for these options, or None if they are the pure codec's."""
+    if (
+        options.object_hook is None
+        and options.object_pairs_hook is None
+        and options.list_hook is None
+        and options.unicode_errors is None
+        and options.ext_hook is ExtType
+        and options.use_list
+        and not options.raw
+        and not options.bin_view
+        and not options.tuple_keys
+        and options.max_total_items == options.max_total_bytes == options.raw_depth == -1
+        and (options.timestamp == 0 or options.timestamp == 1 or options.timestamp == 2 or options.timestamp == 3)
+    ):
+        return pypy_unpack.make_options(options)
+    return None
+
+
+def _unpackb_plain(packed: Any) -> Any:
+    data = _bytes(packed)
+    if data is not None and len(data) >= _SHORT:
+        found = pypy_unpack.read(data, 0, pypy_unpack.DEFAULT, 0)
+        if found is not None and found[1] == len(data):
+            return found[0]
+    return unpackb_plain(packed)
+
+
+def _unpackb_with(packed: Any, options: Any) -> Any:
+    data = _bytes(packed)
+    if data is not None and len(data) >= _SHORT:
+        checked = _tape_options(options)
+        if checked is not None:
+            found = pypy_unpack.read(data, 0, checked, options.timestamp)
+            if found is not None and found[1] == len(data):
+                return found[0]
+    return unpackb_with(packed, options)
+
+
+@UNPACKING.taken_by(plain=_unpackb_plain)
+def unpackb(packed: Any, *, options: Any) -> Any:
+    return _unpackb_with(packed, options)
+
+
+def _unpackb_from_plain(buffer: Any, offset: int) -> tuple[Any, int]:
+    data = _bytes(buffer)
+    if data is not None and type(offset) is int and 0 <= offset <= len(data):
+        found = pypy_unpack.read(data, offset, pypy_unpack.DEFAULT, 0)
+        if found is not None:
+            return found
+    return unpackb_from_with(buffer, offset, UNPACKING.defaults)
+
+
+@UNPACKING.taken_by(plain=_unpackb_from_plain)
+def unpackb_from(buffer: Any, offset: int = 0, *, options: Any) -> tuple[Any, int]:
+    data = _bytes(buffer)
+    if data is not None and type(offset) is int and 0 <= offset <= len(data):
+        checked = _tape_options(options)
+        if checked is not None:
+            found = pypy_unpack.read(data, offset, checked, options.timestamp)
+            if found is not None:
+                return found
+    return unpackb_from_with(buffer, offset, options)
+
+
+@UNPACKING.taken_by(plain=lambda stream: _unpackb_plain(stream.read()))
+def unpack(stream: Any, *, options: Any) -> Any:
+    return _unpackb_with(stream.read(), options)
+
+
+for _function in (unpackb, unpackb_from, unpack):
+    _function.__doc__ = getattr(oneshot, _function.__name__).__doc__
+del _function
+
+load = unpack
+loads = unpackb

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Names that a module gets when they are first asked for (PEP 562), so that nobody waits for what he does not use.
+
+A type checker sees them as imports under `if TYPE_CHECKING:` in the same module. Modules that are loaded for a first
+call import neither typing nor importlib, each of which takes longer than all that the call needs.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Callable
+
+
+def imported(name: str) -> Any:
+    """Import a module by its full name and return it, as importlib.import_module does."""
+    __import__(name)
+    return sys.modules[name]
+
+
+def lazy_names(module: str, sources: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module whose further names are those in `sources`, each with its module there."""
+    namespace = vars(sys.modules[module])
+
+    def __getattr__(name: str) -> Any:  # noqa: N807 - tracebacks and debuggers show it under this name
+        if name not in sources:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        return namespace.setdefault(name, getattr(imported(sources[name]), name))
+
+    return __getattr__

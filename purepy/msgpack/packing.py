@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What `packb`, `pack` and `pack_into` do, given the values of their options: for every backend that packs by an Encoder.
+
+The functions that users call are made of these, and have their documentation.
+"""
+
+from __future__ import annotations
+
+from purepy._lazy import imported
+from purepy.msgpack.encoder import Encoder
+from purepy.msgpack.options import as_size
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def check_buf_size(size: int) -> None:
+    """Raise OverflowError for a negative size."""
+    if as_size(size) < 0:
+        raise OverflowError("can't convert negative value to size_t")
+
+
+def packb_with(o: Any, options: Any, encoder_type: type[Encoder] = Encoder) -> Any:
+    """Return the packed form of an object (replaces `msgpack.packb`). Options and errors are those of Packer."""
+    check_buf_size(options.buf_size)
+    packed = encoder_type(options).encode(o)
+    return packed if options.autoreset else None
+
+
+def pack_with(o: Any, stream: Any, options: Any, encoder_type: type[Encoder] = Encoder) -> None:
+    """
+    Pack an object and write it to a stream (replaces `msgpack.pack`).
+
+    Options and errors are those of Packer; nothing is written if packing fails. A raw file that takes a part of the
+    bytes is given the rest again; one that would block is a BlockingIOError.
+    """
+    imported("purepy._writing").write_all(stream, packb_with(o, options, encoder_type))
+
+
+def pack_into_with(o: Any, buffer: Any, offset: int, options: Any, encoder_type: type[Encoder] = Encoder) -> int:
+    """
+    Pack an object into a writable buffer, `offset` bytes from its start, and return the offset of its end.
+
+    Writes all of it or nothing: ValueError tells how many bytes it needs if it does not fit. Options and errors are
+    those of Packer (`autoreset` and `buf_size` mean nothing here).
+    """
+    # Views are released at once: on PyPy 8 the buffer could not be resized before the collector had come by.
+    with memoryview(buffer) as view:
+        if view.readonly:
+            raise TypeError("pack_into needs a writable buffer")
+        if not view.c_contiguous:
+            raise BufferError("pack_into needs a contiguous buffer")
+        size = view.nbytes
+    offset = as_size(offset)
+    if not 0 <= offset <= size:
+        raise ValueError(f"offset {offset} is outside of the buffer of {size} bytes")
+    packed = encoder_type(options).encode(o)
+    with memoryview(buffer) as view, view.cast("B") as out:
+        if len(packed) > len(out) - offset:
+            raise ValueError(
+                f"the packed object needs {len(packed)} bytes, the buffer has {len(out) - offset} from offset {offset}"
+            )
+        out[offset : offset + len(packed)] = packed
+    return offset + len(packed)

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files and whole streams over the pure codec."""
+
+from __future__ import annotations
+
+from purepy.zstd.common import file as _file
+from purepy.zstd.common import stream_functions as _streams
+from purepy.zstd.decoder.decompressor import ZstdDecompressor
+from purepy.zstd.encoder.compressor import ZstdCompressor
+
+
+class ZstdFile(_file.ZstdFile):
+    __doc__ = _file.ZstdFile.__doc__
+    __module__ = "purepy.zstd"
+    _compressor_type = ZstdCompressor
+    _decompressor_type = ZstdDecompressor
+
+
+open = _file.make_open(ZstdFile)
+_functions = _streams.Streams(ZstdCompressor, ZstdDecompressor)
+compress_iter = _functions.compress_iter
+decompress_iter = _functions.decompress_iter
+copy_stream = _functions.copy_stream
