@@ -120,12 +120,12 @@ def test_the_report_is_complete() -> None:
 @pytest.mark.parametrize("codec", _backend.MODULES)
 def test_a_library_inside_of_the_module_is_called_bundled(fresh: pytest.MonkeyPatch, codec: str) -> None:
     """A wheel's copy and the system's library can have one version; only the native backend uses the copy."""
-    fresh.setattr(_backend, "_record", lambda codec: {"native": True, "reason": "", "bundled": True, "advice": ""})
+    fresh.setattr(_backend, "record", lambda codec: {"native": True, "reason": "", "bundled": True, "advice": ""})
     for backend, module in available(codec).items():
         fresh.setenv("CPKG_BACKEND", backend)
         fresh.setattr(_backend, "_chosen", {})
         expected = f"bundled {module.LIBRARY_VERSION}" if backend == "native" else module.LIBRARY_VERSION
-        assert _backend._info(codec).library == expected
+        assert _backend_info._info(codec).library == expected
 
 
 def test_the_facades_serve_what_was_chosen() -> None:

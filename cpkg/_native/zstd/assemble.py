@@ -41,6 +41,7 @@ _FUNCTIONS = frozenset(
         "train_dict",
     }
 )
+_HIDDEN = frozenset({"_slow_compress", "_slow_decompress", "codec"})
 _STREAMS = frozenset({"ZstdCompressor", "ZstdDecompressor", "compress_iter", "copy_stream", "decompress_iter"})
 _FILES = frozenset({"ZstdFile", "open"})
 
@@ -88,9 +89,13 @@ class Names:
         self._make_library = make_library
         self._builtins: Builtins | None = builtins
         self._lock = RLock()  # two threads must not get two types of one name
-        namespace.update(
-            BACKEND=backend, LIBRARY_VERSION=f"libzstd {version}", zstd_version=version, zstd_version_info=info
-        )
+        self._told = {
+            "BACKEND": backend,
+            "LIBRARY_VERSION": f"libzstd {version}",
+            "zstd_version": version,
+            "zstd_version_info": info,
+        }
+        namespace.update(self._told)
 
     def get(self, name: str) -> Any:
         """Return a name of the module, and keep it there with what is made beside it."""
@@ -102,6 +107,9 @@ class Names:
             make = self._files
         else:
             sources = imported("purepy.zstd.common").SHARED
+            if name == "__all__":
+                public = {*_FUNCTIONS - _HIDDEN, *_STREAMS, *_FILES, *sources, *self._told}
+                return self._namespace.setdefault(name, sorted(public))
             if name not in sources:
                 raise AttributeError(f"module {self._module!r} has no attribute {name!r}")
             return self._namespace.setdefault(name, getattr(imported(sources[name]), name))
