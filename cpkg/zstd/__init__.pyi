@@ -36,6 +36,9 @@ def compress(
     level: int | None = None,
     options: _CompressionOptions = None,
     zstd_dict: _DictArgument = None,
+    *,
+    threads: int | None = None,
+    frame_size: int | None = None,
 ) -> bytes: ...
 def compress_into(
     data: Buffer,
@@ -51,6 +54,7 @@ def decompress(
     *,
     max_output_size: int | None = None,
     size_hint: int | None = None,
+    threads: int | None = None,
 ) -> bytes: ...
 def decompress_into(
     data: Buffer,
@@ -66,6 +70,8 @@ def compress_iter(
     *,
     size: int | None = None,
     read_size: int = 131072,
+    threads: int | None = None,
+    frame_size: int | None = None,
 ) -> Iterator[bytes]: ...
 def decompress_iter(
     chunks: _Source,
@@ -75,6 +81,7 @@ def decompress_iter(
     max_output_size: int | None = None,
     read_size: int = 131072,
     write_size: int = 131072,
+    threads: int | None = None,
 ) -> Iterator[bytes]: ...
 def copy_stream(
     source: _Source,
@@ -89,6 +96,8 @@ def copy_stream(
     read_size: int = 131072,
     write_size: int = 131072,
     progress: Callable[[int, int], Any] | None = None,
+    threads: int | None = None,
+    frame_size: int | None = None,
 ) -> tuple[int, int]: ...
 def register_shutil(
     *, tar: bool = True, zip: bool = True, level: int | None = None, options: _CompressionOptions = None
@@ -148,6 +157,7 @@ class ZstdFile(io.BufferedIOBase):
         level: None = None,
         options: _DecompressionOptions = None,
         zstd_dict: _DictArgument = None,
+        threads: int | None = None,
     ) -> None: ...
     @overload
     def __init__(
@@ -159,6 +169,8 @@ class ZstdFile(io.BufferedIOBase):
         level: int | None = None,
         options: _CompressionOptions = None,
         zstd_dict: _DictArgument = None,
+        threads: int | None = None,
+        frame_size: int | None = None,
     ) -> None: ...
     def __enter__(self) -> Self: ...
     def __iter__(self) -> Iterator[bytes]: ...
@@ -187,6 +199,7 @@ def open(
     encoding: None = None,
     errors: None = None,
     newline: None = None,
+    threads: int | None = None,
 ) -> ZstdFile: ...
 @overload
 def open(
@@ -200,6 +213,8 @@ def open(
     encoding: None = None,
     errors: None = None,
     newline: None = None,
+    threads: int | None = None,
+    frame_size: int | None = None,
 ) -> ZstdFile: ...
 @overload
 def open(
@@ -213,6 +228,7 @@ def open(
     encoding: str | None = None,
     errors: str | None = None,
     newline: str | None = None,
+    threads: int | None = None,
 ) -> io.TextIOWrapper: ...
 @overload
 def open(
@@ -226,6 +242,8 @@ def open(
     encoding: str | None = None,
     errors: str | None = None,
     newline: str | None = None,
+    threads: int | None = None,
+    frame_size: int | None = None,
 ) -> io.TextIOWrapper: ...
 @overload
 def open(
@@ -239,4 +257,6 @@ def open(
     encoding: str | None = None,
     errors: str | None = None,
     newline: str | None = None,
+    threads: int | None = None,
+    frame_size: int | None = None,
 ) -> ZstdFile | io.TextIOWrapper: ...

@@ -15,12 +15,14 @@
 #include "format.c"
 
 PyDoc_STRVAR(builtin_compress_doc,
-             "compress(data, level=None, options=None, zstd_dict=None)\n--\n\n"
+             "compress(data, level=None, options=None, zstd_dict=None, *, threads=None, frame_size=None)\n--\n\n"
              "Compress a buffer into one frame and return it as bytes.\n\n"
              "level is an int from -131072 to 22, None and 0 standing for 3; options a dict of\n"
              "CompressionParameter, which excludes level; zstd_dict a ZstdDict or one of its as_* pairs.\n"
-             "The frame has the content's size. Raises TypeError and ValueError for wrong arguments,\n"
-             "ZstdError if libzstd fails. Replaces compression.zstd.compress.");
+             "The frame has the content's size. With threads (0: one per core) or frame_size (bytes of\n"
+             "content, 16 to 64 MiB by default) it makes frames of that size, several at a time. Raises\n"
+             "TypeError and ValueError for wrong arguments, ZstdError if libzstd fails. Replaces\n"
+             "compression.zstd.compress.");
 
 static PyObject *builtin_compress(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -101,12 +103,14 @@ slow:
 }
 
 PyDoc_STRVAR(builtin_decompress_doc,
-             "decompress(data, zstd_dict=None, options=None, *, max_output_size=None, size_hint=None)\n--\n\n"
+             "decompress(data, zstd_dict=None, options=None, *, max_output_size=None, size_hint=None, "
+             "threads=None)\n--\n\n"
              "Decompress all frames of a buffer and return their content as bytes.\n\n"
              "zstd_dict is a ZstdDict or one of its as_* pairs, options a dict of DecompressionParameter.\n"
              "max_output_size (bytes) holds whatever the frames declare: ZstdLimitError if there would be\n"
-             "more. size_hint (bytes) is how much to expect where the frames do not say. Raises ZstdError\n"
-             "for data that is truncated, corrupted or followed by anything but a frame. Replaces\n"
+             "more. size_hint (bytes) is how much to expect where the frames do not say. threads (0: one\n"
+             "per core) is how many frames to decompress at a time. Raises ZstdError for data that is\n"
+             "truncated, corrupted or followed by anything but a frame. Replaces\n"
              "compression.zstd.decompress.");
 
 static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)

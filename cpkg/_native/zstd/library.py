@@ -300,6 +300,10 @@ class Library:
     def advise_huge_pages(self, memory: Any, size: int) -> None:
         """Ask for huge pages behind a large block; nothing to ask with in ABI mode."""
 
+    def join(self, pieces: list[bytes], threads: int) -> bytes:
+        """Return pieces as one, put together by several threads where that is of use."""
+        return b"".join(pieces)
+
     def compress_frame(self, cctx: Any, data: Bytes, target: memoryview | None = None) -> Any:
         """
         Compress one frame; return it, or libzstd's result if that is an error.

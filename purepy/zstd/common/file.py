@@ -360,8 +360,10 @@ class ZstdFile(io.BufferedIOBase):
 
     `file` is a name (str, bytes or a path), which is opened, or an object with read() or write(), which is left open
     by close(). `mode` is "r", "w", "x" or "a", with or without "b". `level`, `options` and `zstd_dict` are those of
-    `compress` when writing; `options` and `zstd_dict` those of `decompress` when reading. Reading goes over all
-    frames of the file. Small writes are gathered, so data reaches the underlying file with flush() and close(), or
+    `compress` when writing; `options` and `zstd_dict` those of `decompress` when reading. `threads` (0: one per core)
+    is how many frames to work on at a time, `frame_size` the content of each; given either, a file is written in
+    several frames, and flush() ends one. Reading goes over all frames of the file. Small writes are gathered, so data
+    reaches the underlying file with flush() and close(), or
     when enough has come together.
 
     Raises ValueError for a mode that is none of these, TypeError for other wrong arguments; reading raises EOFError
@@ -376,6 +378,7 @@ class ZstdFile(io.BufferedIOBase):
     FLUSH_FRAME = 2
     """Mode of flush(): end the frame."""
 
+    _backend: ClassVar[str]  # its module
     _compressor_type: ClassVar[Any]
     _decompressor_type: ClassVar[Any]
     _reader_type: Any = io.BufferedReader
@@ -383,7 +386,16 @@ class ZstdFile(io.BufferedIOBase):
     _writer_type: ClassVar[Any] = BuilderWriter if JIT else PlainWriter
 
     def __init__(
-        self, file: Any, /, mode: str = "r", *, level: Any = None, options: Any = None, zstd_dict: Any = None
+        self,
+        file: Any,
+        /,
+        mode: str = "r",
+        *,
+        level: Any = None,
+        options: Any = None,
+        zstd_dict: Any = None,
+        threads: Any = None,
+        frame_size: Any = None,
     ) -> None:
         for name in self.__dict__.keys() & _PUT_METHODS:  # of another file, if this is not the first call
             delattr(self, name)
@@ -400,12 +412,21 @@ class ZstdFile(io.BufferedIOBase):
             raise TypeError("options must be a dict or None")
         kind = mode[:-1] if mode.endswith("b") else mode
         if kind == "r":
-            if level is not None:
-                raise TypeError("level is illegal in read mode")
+            if level is not None or frame_size is not None:
+                raise TypeError(f"{'level' if level is not None else 'frame_size'} is illegal in read mode")
         elif kind in ("w", "a", "x"):
             if level is not None and not isinstance(level, int):
                 raise TypeError("level must be int or None")
-            writer = CompressWriter(self._compressor_type(level=level, options=options, zstd_dict=zstd_dict))
+            if threads is None and frame_size is None:
+                compressor = self._compressor_type(level=level, options=options, zstd_dict=zstd_dict)
+            else:
+                from purepy.zstd.common import parallel, parallel_compress
+
+                module = sys.modules[self._backend]
+                compressor = parallel_compress.ParallelCompressor(
+                    parallel.compressing(module, threads, frame_size, level, options, zstd_dict)
+                )
+            writer = CompressWriter(compressor)
             buffer = self._writer_type(writer, BUFFER_SIZE)  # nothing is left to fail once the file is open
         else:
             raise ValueError(f"Invalid mode: {mode!r}")
@@ -417,6 +438,12 @@ class ZstdFile(io.BufferedIOBase):
 
         # wrong options are found before the file is opened
         first = make_decompressor() if kind == "r" else None
+        make_reader = None
+        if kind == "r" and threads is not None:
+            from purepy.zstd.common import parallel_file
+
+            module = sys.modules[self._backend]
+            make_reader = parallel_file.reader_maker(module, threads, zstd_dict, options)
         if isinstance(file, (str, bytes, os.PathLike)):
             self._fp = open(file, "rb") if kind == "r" else WriteFile(os.fspath(file), kind)  # noqa: SIM115
             self._close_fp = True
@@ -425,7 +452,11 @@ class ZstdFile(io.BufferedIOBase):
         else:
             raise TypeError("file must be a file-like object or a str, bytes, or PathLike object")
         if kind == "r":
-            raw = DecompressReader(self._fp, self._close_fp, first, make_decompressor)
+            if make_reader is None:
+                raw: Any = DecompressReader(self._fp, self._close_fp, first, make_decompressor)
+            else:
+                release(first)
+                raw = make_reader(self._fp, self._close_fp)
             self._buffer = self._reader_type(raw, BUFFER_SIZE)
             self._mode = _READ
             if _PUTS_METHODS_ON_OBJECTS:
@@ -652,6 +683,8 @@ def make_open(file_type: type[ZstdFile]) -> Any:
         encoding: str | None = None,
         errors: str | None = None,
         newline: str | None = None,
+        threads: Any = None,
+        frame_size: Any = None,
     ) -> Any:
         """
         Open a Zstandard file in binary or text mode.
@@ -672,7 +705,16 @@ def make_open(file_type: type[ZstdFile]) -> Any:
         text_type: Any = io.TextIOWrapper
         if is_text and "r" in mode:
             text_type, binary_file._reader_type = file_type._text_types(encoding, newline)
-        file_type.__init__(binary_file, file, binary_mode, level=level, options=options, zstd_dict=zstd_dict)
+        file_type.__init__(
+            binary_file,
+            file,
+            binary_mode,
+            level=level,
+            options=options,
+            zstd_dict=zstd_dict,
+            threads=threads,
+            frame_size=frame_size,
+        )
         if not is_text:
             return binary_file
         text_file = text_type(binary_file, encoding, errors, newline)

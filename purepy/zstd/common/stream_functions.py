@@ -8,6 +8,8 @@ chunk, the compressor's window and `write_size`.
 
 from __future__ import annotations
 
+import sys
+
 from purepy._writing import write_all
 from purepy.zstd.common.error_codes import output_limit_error, truncated_error
 
@@ -52,7 +54,8 @@ def release(stream: Any) -> None:
 class Streams:
     """The stream functions of one backend, as methods of an object that knows its types."""
 
-    def __init__(self, compressor_type: Any, decompressor_type: Any) -> None:
+    def __init__(self, module: str, compressor_type: Any, decompressor_type: Any) -> None:
+        self._module = module
         self._compressor_type = compressor_type
         self._decompressor_type = decompressor_type
 
@@ -65,18 +68,45 @@ class Streams:
         *,
         size: int | None = None,
         read_size: int = READ_SIZE,
+        threads: int | None = None,
+        frame_size: int | None = None,
     ) -> Iterator[bytes]:
         """
         Compress an iterable of buffers, or a file object, into one frame; yield its bytes piece by piece.
 
         `level`, `options` and `zstd_dict` are those of `compress`. `size` is the content's size in bytes, if known:
         it is written into the header, and content of another size is a ZstdError. `read_size` is how much is read
-        from a file object at a time. Wrong arguments raise at the call, not at the first piece.
+        from a file object at a time. With `threads` or `frame_size` it makes several frames, as `compress` does; then
+        `size` is that of all content, and in no header. Wrong arguments raise at the call, not at the first piece.
         """
+        if threads is not None or frame_size is not None:
+            return self._compressed_frames(
+                chunks, level, options, zstd_dict, size, read_size, threads, frame_size, None
+            )
         compressor = self._compressor_type(level, options, zstd_dict)
         if size is not None:
             compressor.set_pledged_input_size(size)
         return self._compressed(compressor, _chunks(chunks, _positive(read_size, "read_size")))
+
+    def _compressed_frames(
+        self,
+        source: Any,
+        level: Any,
+        options: Any,
+        zstd_dict: Any,
+        size: int | None,
+        read_size: int,
+        threads: int | None,
+        frame_size: int | None,
+        read: Callable[[int], None] | None,
+    ) -> Iterator[bytes]:
+        from purepy.zstd.common import parallel, parallel_compress
+
+        parameters = parallel.compressing(sys.modules[self._module], threads, frame_size, level, options, zstd_dict)
+        read_size = _positive(read_size, "read_size")
+        return parallel_compress.compressed_pieces(
+            parameters, source, lambda source: _chunks(source, read_size), size, read
+        )
 
     def _compressed(self, compressor: Any, chunks: Iterator[Any]) -> Iterator[bytes]:
         try:
@@ -98,6 +128,7 @@ class Streams:
         max_output_size: int | None = None,
         read_size: int = READ_SIZE,
         write_size: int = WRITE_SIZE,
+        threads: int | None = None,
     ) -> Iterator[bytes]:
         """
         Decompress an iterable of buffers, or a file object; yield the content in pieces of at most `write_size`.
@@ -105,11 +136,20 @@ class Streams:
         Goes over all frames. `zstd_dict` and `options` are those of `decompress`. Raises ZstdLimitError once there is
         more than `max_output_size` bytes, and ZstdError for data that is truncated, corrupted or no frame; pieces
         yielded before that are not to be taken for the whole. `read_size` is how much is read from a file object at
-        a time.
+        a time. With several `threads` (0: one per core) frames are decompressed beside each other, and the source is
+        read ahead; it is read in the caller's thread.
         """
         decompressor = self._decompressor_type(zstd_dict, options, multi_frame=True)
         source = _chunks(chunks, _positive(read_size, "read_size"))
-        return self._decompressed(decompressor, source, _positive(write_size, "write_size"), max_output_size)
+        write_size = _positive(write_size, "write_size")
+        if threads is not None:
+            from purepy.zstd.common import parallel
+
+            parameters = parallel.decompressing(sys.modules[self._module], threads, zstd_dict, options)
+            if parameters is not None:
+                release(decompressor)
+                return parallel.decompressed_pieces(parameters, source, max_output_size, write_size)
+        return self._decompressed(decompressor, source, write_size, max_output_size)
 
     def _decompressed(
         self, decompressor: Any, chunks: Iterable[Any], write_size: int, limit: int | None
@@ -147,13 +187,17 @@ class Streams:
         read_size: int = READ_SIZE,
         write_size: int = WRITE_SIZE,
         progress: Callable[[int, int], Any] | None = None,
+        threads: int | None = None,
+        frame_size: int | None = None,
     ) -> tuple[int, int]:
         """
         Compress or decompress a source into a file object; return the bytes read and the bytes written.
 
         `source` is a file object or an iterable of buffers, `destination` an object with write(); `mode` is
         "compress" or "decompress". `level` and `size` are for compressing, `max_output_size` and `write_size` for
-        decompressing, as in `compress_iter` and `decompress_iter`. `progress(read, written)` is called after each
+        decompressing, as in `compress_iter` and `decompress_iter`; `threads` for both, `frame_size` for compressing.
+        With several threads a plain file of the io module is read, and written, in larger pieces than `read_size` and
+        `write_size`. `progress(read, written)` is called after each
         piece; an exception that it raises ends the copy. Neither file is closed. If it fails, what the destination
         holds is not whole: the frame has no end, so that a reader finds out. Raises BlockingIOError, whose
         `characters_written` counts the bytes written, if the destination would block, and OSError if it takes none.
@@ -166,28 +210,64 @@ class Streams:
                 read += _nbytes(chunk)
                 yield chunk
 
+        pieces: Any
         if mode == "compress":
             if max_output_size is not None:
                 raise ValueError("max_output_size is for mode='decompress'")
-            pieces = self.compress_iter(counted(), level, options, zstd_dict, size=size)
+            if threads is not None or frame_size is not None:
+
+                def count(size: int) -> None:
+                    nonlocal read
+                    read += size
+
+                pieces = self._compressed_frames(
+                    source, level, options, zstd_dict, size, read_size, threads, frame_size, count
+                )
+            else:
+                pieces = self.compress_iter(counted(), level, options, zstd_dict, size=size)
         elif mode == "decompress":
             if level is not None or size is not None:
                 raise ValueError("level and size are for mode='compress'")
-            pieces = self.decompress_iter(
-                counted(), zstd_dict, options, max_output_size=max_output_size, write_size=write_size
-            )
+            if frame_size is not None:
+                raise ValueError("frame_size is for mode='compress'")
+            pieces = self._copied(counted(), destination, zstd_dict, options, max_output_size, write_size, threads)
         else:
             raise ValueError(f"mode must be 'compress' or 'decompress', not {mode!r}")
-        for piece in pieces:
-            try:
-                write_all(destination, piece)
-            except BlockingIOError as exc:
-                exc.characters_written = written + getattr(exc, "characters_written", 0)
-                raise
-            written += len(piece)
-            if progress is not None:
-                progress(read, written)
+        try:
+            for piece in pieces:
+                try:
+                    write_all(destination, piece)
+                except BlockingIOError as exc:
+                    exc.characters_written = written + getattr(exc, "characters_written", 0)
+                    raise
+                written += len(piece)
+                if progress is not None:
+                    progress(read, written)
+        finally:
+            pieces.close()
         return read, written
+
+    def _copied(
+        self,
+        chunks: Iterator[Any],
+        destination: Any,
+        zstd_dict: Any,
+        options: Any,
+        limit: int | None,
+        write_size: int,
+        threads: int | None,
+    ) -> Iterator[Any]:
+        """Return what `decompress_iter` does, or larger pieces where the destination does not keep what it is given."""
+        if threads is not None:
+            from purepy.zstd.common import parallel, parallel_compress
+
+            if parallel_compress.is_plain_file(destination):
+                parameters = parallel.decompressing(sys.modules[self._module], threads, zstd_dict, options)
+                if parameters is not None:
+                    return parallel.decompressed_views(parameters, chunks, limit)
+        return self.decompress_iter(
+            chunks, zstd_dict, options, max_output_size=limit, write_size=write_size, threads=threads
+        )
 
 
 def _positive(value: int, name: str) -> int:

@@ -448,16 +448,33 @@ def decompress(
     *,
     max_output_size: int | None = None,
     size_hint: int | None = None,
+    threads: int | None = None,
 ) -> bytes:
     """
     Return the content of all frames in `data`, one after the other (replaces `compression.zstd.decompress`).
 
     Skippable frames give nothing. More than `max_output_size` bytes of content: ZstdLimitError. `size_hint`, the size
-    that the caller expects, is of use to other backends; this one allocates by what it has decoded.
-    Raises ZstdError for data that is cut, corrupt or followed by anything that is no frame.
+    that the caller expects, is of use to other backends; this one allocates by what it has decoded. So are `threads`,
+    but for where there is no GIL. Raises ZstdError for data that is cut, corrupt or followed by anything that is no
+    frame.
     """
     limit = size_argument(max_output_size, "max_output_size")
     size_argument(size_hint, "size_hint")
+    if threads is not None:
+        from purepy.zstd.common import parallel
+
+        content = parallel.decompress(
+            sys.modules["purepy.zstd"],
+            data,
+            zstd_dict,
+            options,
+            threads,
+            limit,
+            Settings(zstd_dict, options).window_size_max,
+            parallel.fill_nothing,
+        )
+        if content is not None:
+            return content
     pieces = _decode_all(data, zstd_dict, options, limit, "max_output_size")
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from operator import index
 
 from purepy.zstd.common.error_codes import CANNOT_COMPRESS, DST_SIZE_TOO_SMALL, NAMES, SRC_SIZE_WRONG, coded_error
@@ -177,12 +178,25 @@ class ZstdCompressor(ExclusiveStream):
         self._given = 0
 
 
-def compress(data: Any, level: Any = None, options: Any = None, zstd_dict: Any = None) -> bytes:
+def compress(
+    data: Any,
+    level: Any = None,
+    options: Any = None,
+    zstd_dict: Any = None,
+    *,
+    threads: Any = None,
+    frame_size: Any = None,
+) -> bytes:
     """
     Compress `data`, a buffer, into one frame that tells its content's size.
 
-    The other arguments are those of ZstdCompressor. Replaces `compression.zstd.compress`.
+    `level`, `options` and `zstd_dict` are those of ZstdCompressor. With `threads` or `frame_size` (bytes of content, 16
+    to 64 MiB by default) it makes frames of that size, in the calling thread. Replaces `compression.zstd.compress`.
     """
+    if threads is not None or frame_size is not None:
+        from purepy.zstd.common import parallel
+
+        return parallel.compress(sys.modules["purepy.zstd"], data, level, options, zstd_dict, threads, frame_size)
     return ZstdCompressor(level, options, zstd_dict).compress(data, ZstdCompressor.FLUSH_FRAME)
 
 

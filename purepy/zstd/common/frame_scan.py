@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Where frames and their blocks begin and end, without decompressing (RFC 8878, section 3.1).
+
+What a header says is read by one function; `FrameScanner` goes over frames whose bytes come in pieces.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from purepy.errors import ZstdError
+from purepy.zstd_format import (
+    BLOCK_HEADER_SIZE,
+    BLOCK_SIZE_MAX,
+    CHECKSUM_FLAG,
+    CHECKSUM_SIZE,
+    COMPRESSED,
+    CONTENT_SIZE_SIZES,
+    DICTIONARY_ID_SIZES,
+    HEADER_SIZE_MAX,
+    MAGIC,
+    RAW,
+    RESERVED,
+    RESERVED_FLAG,
+    RLE,
+    SINGLE_SEGMENT_FLAG,
+    SKIPPABLE_HEADER_SIZE,
+    SKIPPABLE_MAGIC_TAIL,
+    window_size,
+)
+
+_SHORTEST_HEADER = 5  # magic number and descriptor: then the size of the header is known
+_MAGIC_NUMBER = int.from_bytes(MAGIC, "little")
+_SKIPPABLE_TAIL = int.from_bytes(SKIPPABLE_MAGIC_TAIL, "little")
+
+
+class Header(NamedTuple):
+    """The header of a frame, all sizes in bytes; a skippable frame has `content_size` 0 and `skipped_size`."""
+
+    size: int
+    is_skippable: bool
+    magic_number: int
+    window_size: int
+    content_size: int | None
+    dictionary_id: int
+    has_checksum: bool
+    skipped_size: int
+
+
+def no_frame(offset: int, why: str) -> ZstdError:
+    """Make the error of bytes that are no frame."""
+    exc = ZstdError(f"there is no Zstandard frame at byte {offset}: {why}")
+    exc.offset = offset
+    return exc
+
+
+def read_header(data: bytes | bytearray | memoryview, start: int, end: int, offset: int) -> Header | None:
+    """
+    Read the header at `data[start:end]`; None if it does not end there.
+
+    Raises ZstdError, which says `offset`, for what is no header.
+    """
+    size = end - start
+    if size < 4:
+        return None
+    magic = int.from_bytes(data[start : start + 4], "little")
+    if magic != _MAGIC_NUMBER:
+        if magic >> 8 != _SKIPPABLE_TAIL or not 0x50 <= magic & 0xFF <= 0x5F:
+            raise no_frame(offset, f"it begins with {magic:#010x}")
+        if size < SKIPPABLE_HEADER_SIZE:
+            return None
+        skipped = int.from_bytes(data[start + 4 : start + 8], "little")
+        return Header(SKIPPABLE_HEADER_SIZE, True, magic, 0, 0, 0, False, skipped)
+    if size < _SHORTEST_HEADER:
+        return None
+    descriptor = data[start + 4]
+    if descriptor & RESERVED_FLAG:
+        raise no_frame(offset, f"its descriptor {descriptor:#04x} has the reserved bit set")
+    is_single = bool(descriptor & SINGLE_SEGMENT_FLAG)
+    id_size = DICTIONARY_ID_SIZES[descriptor & 3]
+    content_bytes = CONTENT_SIZE_SIZES[descriptor >> 6] or (1 if is_single else 0)
+    position = start + _SHORTEST_HEADER + (0 if is_single else 1)
+    header_size = position - start + id_size + content_bytes
+    if size < header_size:
+        return None
+    dictionary_id = int.from_bytes(data[position : position + id_size], "little")
+    position += id_size
+    content: int | None = None
+    if content_bytes:
+        content = int.from_bytes(data[position : position + content_bytes], "little")
+        if content_bytes == 2:
+            content += 256
+    window = content if is_single and content is not None else window_size(data[start + 5])
+    return Header(header_size, False, magic, window, content, dictionary_id, bool(descriptor & CHECKSUM_FLAG), 0)
+
+
+class Block(NamedTuple):
+    """
+    A block of a frame: `type` is "raw", "rle" or "compressed"; `offset` and `size` are with its header.
+
+    `content_size` is None for a compressed block: only decompressing tells.
+    """
+
+    type: str
+    offset: int
+    size: int
+    content_size: int | None
+    is_last: bool
+
+
+class FrameScanner:
+    """
+    Follow one frame after the other through data that comes in pieces.
+
+    `step(data, start, end)` looks at `data[start:end]`, the rest of what has come, and says how many bytes the frame or
+    block header there, and what belongs to it, take. All positions are in the whole of the data.
+    """
+
+    __slots__ = ("_is_last", "block_max", "blocks", "content_max", "header", "is_between", "offset", "start")
+
+    def __init__(self, offset: int = 0) -> None:
+        self.offset = offset
+        """Where the next thing begins: a frame, a block or a checksum."""
+        self.start = offset
+        """Where the frame begins."""
+        self.header: Header | None = None
+        self.is_between = True
+        """Whether the last frame is complete."""
+        self.blocks = 0
+        self.block_max = 0
+        self.content_max = 0
+        """The most content that the blocks so far can have."""
+        self._is_last = False
+
+    def step(self, data: Any, start: int, end: int) -> tuple[int, Block | None] | None:
+        """
+        Return how many bytes the next thing takes, perhaps more than there are, and the block if it is one.
+
+        None if it takes more bytes to tell. Raises ZstdError for what cannot be.
+        """
+        if self.is_between:
+            header = read_header(data, start, min(end, start + HEADER_SIZE_MAX), self.offset)
+            if header is None:
+                return None
+            self.header, self.start = header, self.offset
+            self.blocks = self.content_max = 0
+            self.block_max = min(BLOCK_SIZE_MAX, header.window_size)
+            self.is_between = header.is_skippable
+            self._is_last = False
+            return self._passed(header.size + header.skipped_size), None
+        header = self.header
+        assert header is not None
+        if self._is_last:
+            self.is_between = True
+            return self._passed(CHECKSUM_SIZE), None
+        if end - start < BLOCK_HEADER_SIZE:
+            return None
+        word = data[start] | data[start + 1] << 8 | data[start + 2] << 16
+        kind, size = word >> 1 & 3, word >> 3
+        if kind == RESERVED or size > self.block_max:
+            what = "has the reserved type" if kind == RESERVED else f"has {size} bytes, more than {self.block_max}"
+            exc = ZstdError(f"the frame at byte {self.start} is damaged: its block at byte {self.offset} {what}")
+            exc.offset = self.offset
+            raise exc
+        self.blocks += 1
+        self._is_last = bool(word & 1)
+        if self._is_last and not header.has_checksum:
+            self.is_between = True
+        taken = BLOCK_HEADER_SIZE + (1 if kind == RLE else size)
+        content = None if kind == COMPRESSED else size
+        self.content_max += self.block_max if content is None else content
+        name = "raw" if kind == RAW else "rle" if kind == RLE else "compressed"
+        offset = self.offset
+        return self._passed(taken), Block(name, offset, taken, content, self._is_last)
+
+    def _passed(self, size: int) -> int:
+        self.offset += size
+        return size

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Compress into independent frames, several at a time.
+
+What comes out depends on the parameters and the frames' size, not on the number of threads, and is read by anything
+that reads more than one frame. Each frame declares its size.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any, Callable, NamedTuple
+
+from purepy._jit import JIT
+from purepy.errors import ZstdError
+from purepy.zstd.common.error_codes import CANNOT_COMPRESS
+from purepy.zstd.common.parameters import CompressionParameter
+from purepy.zstd.common.threads import Crew, Job, frame_size_for, is_slow, run_all, thread_count
+from purepy.zstd.common.zdict import PREFIX, UNDIGESTED, parse_dict_argument
+
+CONTINUE, FLUSH_BLOCK, FLUSH_FRAME = 0, 1, 2
+
+_STEP = 1 << 20
+_WORKERS_KEY = int(CompressionParameter.nb_workers)
+
+
+class Parameters(NamedTuple):
+    """What all frames of an output are made with: a backend's functions and the caller's checked arguments."""
+
+    compress: Callable[..., bytes]
+    compressor_type: Any
+    threads: int
+    frame_size: int
+    level: Any
+    options: Any
+    zstd_dict: Any
+    is_slow: bool
+
+    def frame(self, data: Any, check: Callable[[], None]) -> bytes:
+        """Compress one frame; where that takes long, call `check` in between."""
+        if not self.is_slow:
+            return self.compress(data, self.level, self.options, self.zstd_dict)
+        compressor = self.compressor_type(self.level, self.options, self.zstd_dict)
+        compressor.set_pledged_input_size(len(data))
+        pieces = [compressor.compress(b"")]
+        for start in range(0, len(data), _STEP):
+            check()
+            pieces.append(compressor.compress(data[start : start + _STEP]))
+        pieces.append(compressor.flush())
+        return b"".join(pieces)
+
+
+def checked(
+    compress: Any, compressor_type: Any, threads: Any, frame_size: Any, level: Any, options: Any, zstd_dict: Any
+) -> Parameters:
+    """
+    Check the arguments of a compression by several threads.
+
+    Raises what `compress` would for `level`, `options` and `zstd_dict`, besides ValueError for `nb_workers` (both are
+    ways to use several cores) and for a prefix, which other readers know in front of the first frame only.
+    """
+    count = thread_count(threads)
+    compressor_type(level, options, zstd_dict)
+    size = frame_size_for(frame_size, level, options)
+    if options and options.get(_WORKERS_KEY):
+        raise ValueError("threads and nb_workers exclude each other: leave nb_workers out")
+    if zstd_dict is not None and parse_dict_argument(zstd_dict, UNDIGESTED)[1] == PREFIX:
+        raise ValueError("threads and frame_size make several frames, a prefix is for one: use as_undigested_dict")
+    if options is not None:
+        options = dict(options)
+    return Parameters(compress, compressor_type, count or 1, size, level, options, zstd_dict, is_slow(level, options))
+
+
+def compress_at_once(data: Any, parameters: Parameters, join: Callable[[list[bytes], int], bytes]) -> bytes:
+    """Compress a buffer into frames and return them; `join(frames, threads)` puts them together."""
+    given = memoryview(data)
+    if not given.c_contiguous:
+        raise BufferError("memoryview: underlying buffer is not C-contiguous")
+    view = given.cast("B") if given.nbytes else memoryview(b"")
+    size = parameters.frame_size
+    frames: list[bytes] = [b""] * max(-(-len(view) // size), 1)
+
+    def work(number: int, check: Callable[[], None]) -> None:
+        frames[number] = parameters.frame(view[number * size : (number + 1) * size], check)
+
+    run_all(parameters.threads, len(frames), work)
+    return frames[0] if len(frames) == 1 else join(frames, parameters.threads)
+
+
+class _FrameJob(Job):
+    """Compress one frame."""
+
+    def __init__(self, parameters: Parameters, data: Any, finished: Callable[[], None] | None) -> None:
+        super().__init__()
+        self._parameters = parameters
+        self._data = data
+        self._finished = finished
+
+    def run(self) -> None:
+        frame = self._parameters.frame(self._data, self.crew.check)
+        self._data = None
+        if self._finished is not None:
+            self._finished()
+        self.put(frame, is_last=True)
+
+
+class _Room:
+    """
+    The content of the next frame: memory that is used again where a compressor may read a caller's memory, else pieces.
+
+    On PyPy, C cannot read a bytearray where it is: pieces of bytes are joined there.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._spare: list[bytearray] = []
+        self._memory: bytearray | None = None
+        self._pieces: list[Any] = []
+        self.filled = 0
+
+    def put(self, data: memoryview) -> int:
+        """Take as much as fits; return how much that was."""
+        taken = min(len(data), self._size - self.filled)
+        if JIT:
+            self._pieces.append(data[:taken].tobytes())
+        else:
+            memory = self._place(taken)
+            memory[self.filled : self.filled + taken] = data[:taken]
+        self.filled += taken
+        return taken
+
+    def _place(self, taken: int) -> bytearray:
+        memory = self._memory
+        if memory is None:
+            memory = self._memory = self._spare.pop() if self._spare else bytearray()
+        if len(memory) < self.filled + taken:  # the whole size once it shows that there is so much
+            larger = bytearray(self._size if self.filled else taken)
+            larger[: self.filled] = memory[: self.filled]
+            memory = self._memory = larger
+        return memory
+
+    def read_from(self, file: Any) -> int:
+        """Fill it from a file as far as that goes in one read; return how much that was."""
+        wanted = self._size - self.filled
+        if JIT:
+            data = file.read(wanted)
+            taken = None if data is None else len(data)
+            self._pieces.append(data)
+        else:
+            memory = self._place(wanted)
+            with memoryview(memory) as view, view[self.filled : self._size] as rest:
+                taken = file.readinto(rest)
+        if taken is None:
+            raise BlockingIOError("the source has no data at the moment; a non-blocking file cannot be a source")
+        self.filled += taken
+        return int(taken)
+
+    def give(self) -> tuple[Any, Callable[[], None] | None]:
+        """Return the content, and what to call once nobody reads it any more; begin anew."""
+        filled, self.filled = self.filled, 0
+        if JIT:
+            pieces, self._pieces = self._pieces, []
+            return (pieces[0] if len(pieces) == 1 else b"".join(pieces)), None
+        memory, self._memory = self._memory, None
+        if memory is None:
+            return b"", None
+        whole = memoryview(memory)
+        view = whole[:filled]
+        whole.release()
+
+        def finished() -> None:
+            view.release()
+            self._spare.append(memory)
+
+        return view, finished
+
+
+class ParallelCompressor:
+    """
+    A compressor that makes frames of one size, several at a time; what file objects and iterators need of one.
+
+    A flush ends the frame: only so can a reader have all that was given. Calls are for one thread at a time.
+    """
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._parameters = parameters
+        self._crew = Crew(parameters.threads if parameters.threads > 1 else 0)
+        self._room = _Room(parameters.frame_size)
+        self._is_begun = False
+        self.last_mode = FLUSH_FRAME
+
+    def __del__(self) -> None:
+        crew = getattr(self, "_crew", None)
+        if crew is not None:
+            crew.abandon()
+
+    def compress(self, data: Any, mode: int = CONTINUE) -> bytes:
+        """Take a buffer's bytes and return the frames that are ready."""
+        with memoryview(data) as given:
+            view = given.cast("B") if given.nbytes else memoryview(b"")
+            ready: list[bytes] = []
+            with view:
+                start = 0
+                while start < len(view):
+                    start += self._room.put(view[start:])
+                    self._dispatch(ready)
+        self.last_mode = CONTINUE
+        if mode != CONTINUE:
+            ready.append(self.flush(mode))
+        return b"".join(ready)
+
+    def compress_from(self, file: Any) -> tuple[int, list[bytes]]:
+        """Read once from a file; return how much that was, 0 at its end, and the frames that are ready."""
+        self.last_mode = CONTINUE
+        ready: list[bytes] = []
+        taken = self._room.read_from(file)
+        self._dispatch(ready)
+        return taken, ready
+
+    def _dispatch(self, ready: list[bytes]) -> None:
+        if self._room.filled == self._parameters.frame_size:
+            self._give()
+        self._collect(ready, self._parameters.threads + 1)
+
+    def _give(self) -> None:
+        data, finished = self._room.give()
+        self._crew.give(_FrameJob(self._parameters, data, finished))
+        self._is_begun = True
+
+    def _collect(self, ready: list[bytes], most: int) -> None:
+        """Take what is ready, and wait until there are no more than `most` frames under way."""
+        while True:
+            frame = self._crew.take(lambda: len(self._crew) > most)
+            if frame is None:
+                return
+            ready.append(frame)
+
+    def flush(self, mode: int = FLUSH_FRAME) -> bytes:
+        """End the frame and return all that is left."""
+        if self._room.filled or (self.last_mode == CONTINUE and not self._is_begun):
+            self._give()
+        self._is_begun = False
+        ready: list[bytes] = []
+        self._collect(ready, 0)
+        self.last_mode = mode
+        return b"".join(ready)
+
+    def _release(self) -> None:
+        self._crew.stop()
+
+
+def is_plain_file(file: Any) -> bool:
+    """Say whether a file is one of the io module's own, which read into memory and do not keep what they are given."""
+    return type(file) in (io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom, io.BytesIO)
+
+
+def compressed_pieces(
+    parameters: Parameters, source: Any, chunks: Callable[[Any], Iterator[Any]], size: int | None, read: Any
+) -> Iterator[bytes]:
+    """
+    Yield the frames of a source; `chunks(source)` are its pieces if it is no plain file.
+
+    Raises ZstdError if the content is not as long as `size` says; `read(size)` is told what was read.
+    """
+    compressor = ParallelCompressor(parameters)
+    given = 0
+
+    def count(more: int) -> None:
+        nonlocal given
+        given += more
+        if size is not None and given > size:
+            raise _not_pledged(given - size, "more")
+        if read is not None:
+            read(more)
+
+    try:
+        if is_plain_file(source):
+            while True:
+                taken, ready = compressor.compress_from(source)
+                if not taken:
+                    break
+                count(taken)
+                yield from ready
+        else:
+            for chunk in chunks(source):
+                with memoryview(chunk) as view:
+                    count(view.nbytes)
+                frame = compressor.compress(chunk)
+                if frame:
+                    yield frame
+        if size is not None and given < size:
+            raise _not_pledged(size - given, "less")
+        yield compressor.compress(b"", FLUSH_FRAME)
+    finally:
+        compressor._release()
+
+
+def _not_pledged(difference: int, what: str) -> ZstdError:
+    return ZstdError(f"{CANNOT_COMPRESS}: Src size is incorrect: {difference} bytes {what} than pledged")

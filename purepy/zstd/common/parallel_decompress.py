@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Decompress frames of one stream several at a time, and what cannot be divided beside reading and consuming it.
+
+Frames that are whole, and whose content is bounded by what they declare or by their blocks, are decompressed in one go,
+small ones several in a row. A larger one, and anything that is no frame, goes piece by piece to one thread, which says
+what a decompressor in the caller's thread would. Memory is bounded: by frames under way, and by what each may hold.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, Callable, NamedTuple
+
+from purepy._jit import JIT
+from purepy.errors import ZstdError
+from purepy.zstd.common.error_codes import truncated_error
+from purepy.zstd.common.frame_scan import FrameScanner
+from purepy.zstd.common.stream_functions import release
+from purepy.zstd.common.threads import LOOK_AGAIN, Crew, Job
+
+CONTENT_MAX = 64 << 20
+"""The most content, and the most compressed bytes, of what is decompressed in one go."""
+_RUN_SIZE = 4 << 20  # small frames are put together until they have so much content
+_RUN_FRAMES = 1 << 10
+_PIECE = 1 << 20
+_WAITING_MAX = 4 << 20  # input of a frame that goes piece by piece, while a thread is busy with what came before
+_AHEAD_MAX = 16 << 20  # output of it, until it is taken
+
+
+class Parameters(NamedTuple):
+    """A backend's functions, and the caller's checked arguments."""
+
+    decompress: Callable[..., bytes]
+    decompress_into: Callable[..., int]
+    decompressor_type: Any
+    threads: int
+    zstd_dict: Any
+    options: Any
+    truncated: Callable[[int], Exception] = truncated_error
+
+
+class _DecompressJob(Job):
+    """The part of all jobs that decompresses piece by piece, as a decompressor in the caller's thread would."""
+
+    output_max = _AHEAD_MAX
+
+    def __init__(self, parameters: Parameters, offset: int) -> None:
+        super().__init__()
+        self._parameters = parameters
+        self._offset = offset
+
+    def _flow(self, read: Callable[[], Any]) -> None:
+        parameters = self._parameters
+        decompressor = parameters.decompressor_type(parameters.zstd_dict, parameters.options, multi_frame=True)
+        given = 0
+        try:
+            for data in iter(read, None):
+                given += len(data)
+                content = decompressor.decompress(data, _PIECE)
+                while True:
+                    self.crew.check()
+                    if content:
+                        self.put(content)
+                    if decompressor.needs_input:
+                        break
+                    content = decompressor.decompress(b"", _PIECE)
+            if not decompressor.eof:
+                raise parameters.truncated(given)
+        except ZstdError as exc:
+            if exc.offset is not None:
+                exc.offset += self._offset
+            raise
+        finally:
+            release(decompressor)
+
+
+class _WholeJob(_DecompressJob):
+    """Decompress whole frames, whose content is at most `content_max` bytes, in one go."""
+
+    def __init__(
+        self, parameters: Parameters, data: bytearray, offset: int, content_max: int, spare: list[bytearray]
+    ) -> None:
+        super().__init__(parameters, offset)
+        self._data = data
+        self._content_max = content_max
+        self._spare = spare
+
+    def run(self) -> None:
+        data, self._data = self._data, bytearray()
+        try:
+            content = self._content(data)
+        except ZstdError:  # what is in front of the error comes first, and its text is that of a stream
+            self._flow(iter((data, None)).__next__)
+        else:
+            self.put(content, is_last=True)
+
+    def _content(self, data: bytearray) -> Any:
+        parameters, size_max = self._parameters, self._content_max
+        if JIT:  # C cannot write to a bytearray where it is
+            return parameters.decompress(
+                bytes(data), parameters.zstd_dict, parameters.options, max_output_size=size_max
+            )
+        memory = self._spare.pop() if self._spare else bytearray()
+        if len(memory) <= size_max:
+            memory = bytearray(size_max + 1)
+        size = parameters.decompress_into(data, memory, parameters.zstd_dict, parameters.options)
+        return _Lent(memory, size, self._spare)
+
+
+class _Lent:
+    """Output in memory that is given back once it was consumed."""
+
+    def __init__(self, memory: bytearray, size: int, spare: list[bytearray]) -> None:
+        self.memory = memory
+        self.size = size
+        self._spare = spare
+
+    def __len__(self) -> int:
+        return self.size
+
+    def give_back(self) -> None:
+        self._spare.append(self.memory)
+
+
+class _FlowJob(_DecompressJob):
+    """Decompress what comes piece by piece: a large frame, or the rest of a stream, which need not be frames."""
+
+    def __init__(self, parameters: Parameters, offset: int) -> None:
+        super().__init__(parameters, offset)
+        self._input: deque[Any] = deque()
+        self.waiting = 0
+        self._is_complete = False
+
+    def feed(self, data: bytes | bytearray) -> None:
+        """Give more input; called by who gave the job."""
+        with self.crew.changed:
+            self._input.append(data)
+            self.waiting += len(data)
+            self.crew.changed.notify_all()
+
+    def end(self) -> None:
+        """Say that there is no more input."""
+        with self.crew.changed:
+            self._is_complete = True
+            self.crew.changed.notify_all()
+
+    def _next(self) -> Any:
+        crew = self.crew
+        with crew.changed:
+            while not self._input:
+                crew.check()
+                if self._is_complete:
+                    return None
+                crew.changed.wait(LOOK_AGAIN)
+            data = self._input.popleft()
+            self.waiting -= len(data)
+            crew.changed.notify_all()
+            return data
+
+    def run(self) -> None:
+        self._flow(self._next)
+
+
+class ParallelDecompressor:
+    """Decompress a stream that is fed, and yield its content; for one thread at a time."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._parameters = parameters
+        self._crew = Crew(parameters.threads)
+        self._jobs_max = parameters.threads + 2
+        self._scanner = FrameScanner()
+        self._data = bytearray()  # not given to a job yet, from `_begin` on
+        self._begin = 0
+        self._run_content = 0  # whole frames at the start of it: their content, size and number
+        self._run_size = 0
+        self._run_frames = 0
+        self._noted = 0  # the end of the last frame that has come
+        self._flow: _FlowJob | None = None
+        self._flow_ends_with_frame = False
+        self._is_complete = False
+        self._spare: list[bytearray] = []
+        self._lent: _Lent | None = None
+
+    def __del__(self) -> None:
+        crew = getattr(self, "_crew", None)
+        if crew is not None:
+            crew.abandon()
+
+    def close(self) -> None:
+        """Stop all threads; may be called again."""
+        self._crew.stop()
+
+    # input
+
+    @property
+    def wants_input(self) -> bool:
+        """Whether to feed more now; else there is, or will be, output to take."""
+        if self._is_complete or (self._flow is not None and self._flow.waiting >= _WAITING_MAX):
+            return False
+        return len(self._crew) < self._jobs_max
+
+    def feed(self, data: Any) -> None:
+        """Take the next bytes of the stream."""
+        if self._flow is not None and not self._flow_ends_with_frame:
+            self._flow.feed(bytes(data))
+            return
+        self._data += data
+        try:
+            self._scan()
+        except ZstdError:
+            self._give_rest()
+
+    def end(self) -> None:
+        """Say that the stream has ended."""
+        self._is_complete = True
+        if self._flow is None:
+            self._give_run()
+            if not self._data and self._begin:
+                return
+            self._give_flow(to_the_end=True)
+        if self._flow is not None:
+            self._flow.feed(bytes(self._data))
+            self._flow.end()
+            self._flow = None
+        self._data = bytearray()
+
+    def _scan(self) -> None:
+        """Follow the frames as far as they have come, and give those that are complete to the threads."""
+        scanner, data = self._scanner, self._data
+        while True:
+            position = scanner.offset - self._begin
+            if position > len(data):
+                break
+            if scanner.is_between and scanner.offset > self._noted:
+                self._noted = scanner.offset
+                self._frame_has_come(position)
+                data = self._data
+                position = scanner.offset - self._begin
+            if scanner.step(data, position, len(data)) is None:
+                break
+            if not scanner.is_between and self._flow is None and self._is_large():
+                self._give_run()
+                self._give_flow(to_the_end=False)
+                data = self._data
+        if self._flow is None and scanner.header is not None and len(self._data) - self._run_size > CONTENT_MAX:
+            self._give_run()
+            self._give_flow(to_the_end=False)
+        if self._flow is not None:  # up to where the scanner is: it has yet to see what follows
+            self._feed_flow(min(scanner.offset - self._begin, len(self._data)))
+
+    def _frame_has_come(self, size: int) -> None:
+        """Take note that the first `size` bytes of the data end with a frame."""
+        if self._flow is not None:
+            self._feed_flow(size)
+            self._flow.end()
+            self._flow = None
+            return
+        scanner = self._scanner
+        header = scanner.header
+        content = 0 if header is None else scanner.content_max
+        if header is not None and header.content_size is not None:
+            if header.content_size > content:
+                raise ZstdError("the frame declares more than its blocks can hold")
+            content = header.content_size
+        if self._run_content + content > CONTENT_MAX:
+            self._give_run()
+        self._run_content += content
+        self._run_size = scanner.offset - self._begin
+        self._run_frames += 1
+        if self._run_content >= _RUN_SIZE or self._run_size >= _RUN_SIZE or self._run_frames >= _RUN_FRAMES:
+            self._give_run()
+
+    def _is_large(self) -> bool:
+        header = self._scanner.header
+        if header is None:
+            return False
+        declared = header.content_size
+        return self._scanner.content_max > CONTENT_MAX or (declared is not None and declared > CONTENT_MAX)
+
+    def _cut(self, size: int) -> bytearray:
+        """Take the first bytes of the data away."""
+        if size == len(self._data):
+            taken, self._data = self._data, bytearray()
+        else:
+            taken = self._data[:size]
+            self._data = self._data[size:]
+        self._begin += size
+        return taken
+
+    def _give_run(self) -> None:
+        if not self._run_frames:
+            return
+        offset, content = self._begin, self._run_content
+        data = self._cut(self._run_size)
+        self._run_content = self._run_size = self._run_frames = 0
+        self._crew.give(_WholeJob(self._parameters, data, offset, content, self._spare))
+
+    def _give_flow(self, to_the_end: bool) -> None:
+        self._flow = _FlowJob(self._parameters, self._begin)
+        self._flow_ends_with_frame = not to_the_end
+        self._crew.give(self._flow)
+
+    def _give_rest(self) -> None:
+        """Leave all that comes to one thread, which finds out what is wrong with it."""
+        self._give_run()
+        if self._flow is None:
+            self._give_flow(to_the_end=True)
+        self._flow_ends_with_frame = False
+        self._feed_flow(len(self._data))
+
+    def _feed_flow(self, size: int) -> None:
+        if size and self._flow is not None:
+            self._flow.feed(bytes(self._cut(size)))
+
+    # output
+
+    def _take(self) -> Any:
+        """
+        Return the next piece of content, bytes or a view that holds until the next call; None if there is none.
+
+        Waits for it while there is no room for more input.
+        """
+        if self._lent is not None:
+            self._lent.give_back()
+            self._lent = None
+        piece = self._crew.take(lambda: not self.wants_input)
+        if isinstance(piece, _Lent):
+            self._lent = piece
+            return memoryview(piece.memory)[: piece.size]
+        return piece
+
+    def pieces(self, chunks: Iterator[Any]) -> Iterator[Any]:
+        """Yield the content of a stream that comes in chunks: bytes, or views that hold until the next is asked for."""
+        parts = _parts(chunks)
+        try:
+            while len(self._crew) or not self._is_complete:
+                if self.wants_input:
+                    part = next(parts, None)
+                    if part is None:
+                        self.end()
+                    else:
+                        self.feed(part)
+                piece = self._take()
+                if piece is not None and len(piece):
+                    yield piece
+        finally:
+            self.close()
+
+
+def _parts(chunks: Iterator[Any]) -> Iterator[Any]:
+    """Yield buffers in parts of bytes that are not too large to be taken at once."""
+    for chunk in chunks:
+        if type(chunk) is bytes and len(chunk) <= _PIECE:
+            yield chunk
+            continue
+        with memoryview(chunk) as given:
+            view = given.cast("B") if given.nbytes else memoryview(b"")
+            for start in range(0, len(view), _PIECE):
+                yield bytes(view[start : start + _PIECE])
+
+
+def content_of(pieces: Iterator[Any], write_size: int) -> Iterator[bytes]:
+    """Yield pieces as bytes of at most `write_size`."""
+    for piece in pieces:
+        if type(piece) is bytes and len(piece) <= write_size:
+            yield piece
+            continue
+        with memoryview(piece) as view:
+            for start in range(0, len(view), write_size):
+                yield bytes(view[start : start + write_size])

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+All cores against one, and against the `zstd` tool: `python tests/bench/cores.py [--size MiB] [--rounds N]`.
+
+Both sides of a row run one after the other in each round, and the fastest round counts; what comes out is checked.
+Files are in a RAM file system where there is one. It needs an otherwise idle machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import payloads
+
+from cpkg import _backend, zstd
+from purepy.zstd.common.threads import thread_count
+
+Call = Callable[[], Any]
+
+
+def fastest(rounds: int, *calls: Call) -> list[float]:
+    """Run the calls in turn and return the shortest time of each, in seconds."""
+    best = [float("inf")] * len(calls)
+    for _ in range(rounds):
+        for number, call in enumerate(calls):
+            begin = time.perf_counter()
+            result = call()
+            best[number] = min(best[number], time.perf_counter() - begin)
+            del result
+    return best
+
+
+def row(name: str, times: list[float], goal: str) -> None:
+    print(f"{name:58} {times[0]:8.3f} s {times[1]:8.3f} s {times[1] / times[0]:6.2f}  {goal}", flush=True)
+
+
+def copy(source: Path, target: Path, **arguments: Any) -> None:
+    """Do as the command line does: from file to file, with all cores."""
+    with open(source, "rb") as read, open(target, "wb") as write:
+        zstd.copy_stream(read, write, threads=0, **arguments)
+
+
+def tool(*arguments: str) -> Call:
+    return lambda: subprocess.run(["zstd", "-q", "-f", *arguments], check=True)
+
+
+def functions(data: bytes, rounds: int) -> None:
+    cores = thread_count(0) or 1
+    one, several = zstd.compress(data), zstd.compress(data, threads=0)
+    assert zstd.decompress(several, threads=0) == data
+    assert zstd.compress(data, threads=1) == several
+    print(f"ratio lost by frames of the default size: {100 * (len(several) / len(one) - 1):.3f} % (goal: below 0.1)")
+    print(f"{'':58} {'all cores':>10} {'other':>10} {'times':>6}")
+    times = fastest(rounds, lambda: zstd.compress(data, threads=0), lambda: zstd.compress(data, threads=1))
+    row("compress, against one thread", times, f"{1.85 / 2 * cores:.2f} or more")
+    times = fastest(rounds, lambda: zstd.decompress(several, threads=0), lambda: zstd.decompress(several, threads=1))
+    row("decompress several frames, against one thread", times, f"{1.85 / 2 * cores:.2f} or more")
+
+
+def files(data: bytes, rounds: int, folder: Path) -> None:
+    if shutil.which("zstd") is None:
+        print("there is no zstd tool here to compare with")
+        return
+    plain, ours, theirs, back = (folder / name for name in ("plain", "ours.zst", "theirs.zst", "back"))
+    plain.write_bytes(data)
+    times = fastest(rounds, lambda: copy(plain, ours), tool("-3", "-T0", str(plain), "-o", str(theirs)))
+    row("file at level 3, against zstd -T0", times, "1 or more")
+    print(f"  sizes: {ours.stat().st_size} and {theirs.stat().st_size}")
+    for name, source, goal in (
+        ("file of several frames, against zstd -d", ours, "1.67 or more"),
+        ("file of one frame from zstd, against zstd -d", theirs, "1 or more"),
+    ):
+        times = fastest(
+            rounds,
+            lambda source=source: copy(source, back, mode="decompress"),
+            tool("-d", str(source), "-o", str(back)),
+        )
+        row(name, times, goal)
+        copy(source, back, mode="decompress")
+        assert back.read_bytes() == data
+        subprocess.run(["zstd", "-q", "-t", str(source)], check=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=int, default=64, help="MiB of content (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds, of which the fastest counts")
+    parser.add_argument("--folder", type=Path, default=Path("/dev/shm"), help="where files go (default: %(default)s)")
+    parser.add_argument("--input", type=Path, help="a file to take the content from, in place of the corpus")
+    arguments = parser.parse_args()
+    size = arguments.size << 20
+    data = arguments.input.read_bytes()[:size] if arguments.input else payloads.corpus(size)
+    info = _backend.backend_info()["zstd"]
+    print(f"{info.interpreter}, {info.backend} ({info.library}), {len(data) >> 20} MiB, {os.cpu_count()} cores")
+    functions(data, arguments.rounds)
+    with tempfile.TemporaryDirectory(dir=arguments.folder if arguments.folder.is_dir() else None) as folder:
+        files(data, arguments.rounds, Path(folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,489 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several threads make what one makes, and read what one reads, with the same errors."""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import random
+import threading
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+from processes import run_alone
+
+from purepy.zstd.common import parallel, parallel_decompress, threads
+
+FRAME = 4096
+
+
+def sample(size: int, seed: int = 1) -> bytes:
+    """Return text that compresses to about a third."""
+    source = random.Random(seed)
+    words = [bytes(source.choices(b"abcdefghij \n", k=source.randint(2, 9))) for _ in range(200)]
+    return b"".join(source.choices(words, k=size // 4))[:size]
+
+
+DATA = sample(100_000)
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let small frames be worth a thread's while, and a few of them be large ones."""
+    monkeypatch.setattr(parallel, "_PART_SIZE", 2 * FRAME)
+    monkeypatch.setattr(parallel_decompress, "_RUN_SIZE", 2 * FRAME)
+    monkeypatch.setattr(parallel_decompress, "CONTENT_MAX", 5 * FRAME)
+    monkeypatch.setattr(parallel_decompress, "_WAITING_MAX", 2 * FRAME)
+    monkeypatch.setattr(parallel_decompress, "_PIECE", FRAME)
+
+
+@pytest.fixture(autouse=True)
+def _none_left() -> Iterator[None]:
+    """No thread outlives what it was made for."""
+    yield
+    assert workers() == []
+
+
+def workers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "cpkg-zstd"]
+
+
+def cut(data: bytes, size: int) -> list[bytes]:
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+def mixture(zstd: ModuleType) -> bytes:
+    """Frames of all kinds: small, large, empty, skippable, of unknown size, with checksum."""
+    with_checksum = {zstd.CompressionParameter.checksum_flag: 1}
+    no_size = {zstd.CompressionParameter.content_size_flag: 0}
+    skippable = b"\x50\x2a\x4d\x18" + (3 * FRAME).to_bytes(4, "little") + bytes(3 * FRAME)
+    frames = [
+        zstd.compress(DATA[:50]),
+        zstd.compress(DATA[:30_000]),
+        b"\x5f\x2a\x4d\x18\x00\x00\x00\x00",
+        zstd.compress(b""),
+        zstd.compress(DATA[30_000:33_000], options=no_size),
+        zstd.compress(DATA[33_000:80_000], options=no_size),
+        *(zstd.compress(piece, options=with_checksum) for piece in cut(DATA[80_000:81_000], 10)),
+        skippable,
+        zstd.compress(bytes(200_000), options=with_checksum),
+        zstd.compress(DATA[81_000:]),
+        skippable,
+    ]
+    return b"".join(frames)
+
+
+MIXTURE_CONTENT = DATA[:50] + DATA[:81_000] + bytes(200_000) + DATA[81_000:]
+
+
+def test_the_number_of_threads_changes_nothing(zstd: ModuleType) -> None:
+    expected = zstd.compress(DATA, frame_size=FRAME)
+    assert zstd.decompress(expected) == DATA
+    for count in (1, 3):
+        assert zstd.compress(DATA, threads=count, frame_size=FRAME) == expected
+        assert b"".join(zstd.compress_iter(cut(DATA, 1000), threads=count, frame_size=FRAME)) == expected
+        assert b"".join(zstd.compress_iter(io.BytesIO(DATA), threads=count, frame_size=FRAME)) == expected
+        target = io.BytesIO()
+        result = zstd.copy_stream(io.BytesIO(DATA), target, threads=count, frame_size=FRAME)
+        assert (result, target.getvalue()) == ((len(DATA), len(expected)), expected)
+        target = io.BytesIO()
+        with zstd.open(target, "wb", threads=count, frame_size=FRAME) as file:
+            for piece in cut(DATA, 777):
+                file.write(piece)
+        assert target.getvalue() == expected
+
+
+def test_each_frame_declares_its_size(zstd: ModuleType) -> None:
+    data = zstd.compress(DATA[: 3 * FRAME + 1], threads=2, frame_size=FRAME)
+    sizes = []
+    while data:
+        sizes.append(zstd.get_frame_info(data).decompressed_size)
+        data = data[zstd.get_frame_size(data) :]
+    assert sizes == [FRAME, FRAME, FRAME, 1]
+
+
+@pytest.mark.parametrize("content", [b"", b"x", DATA[:FRAME]])
+def test_what_fits_one_frame_is_one(zstd: ModuleType, content: bytes) -> None:
+    data = zstd.compress(content, threads=2, frame_size=FRAME)
+    assert zstd.get_frame_size(data) == len(data)
+    assert b"".join(zstd.compress_iter([content], threads=2, frame_size=FRAME)) == data
+    target = io.BytesIO()
+    with zstd.open(target, "wb", threads=2, frame_size=FRAME) as file:
+        file.write(content)
+    assert target.getvalue() == data
+
+
+def test_slow_levels_look_up_in_between(zstd: ModuleType) -> None:
+    one = zstd.compress(DATA, 10, threads=1, frame_size=10 * FRAME)
+    assert zstd.compress(DATA, 10, threads=2, frame_size=10 * FRAME) == one
+    assert zstd.decompress(one) == DATA
+    assert zstd.get_frame_info(one).decompressed_size == 10 * FRAME
+
+
+@pytest.mark.parametrize("size", [1, 100, 5000, 1 << 20])
+def test_every_way_to_read(zstd: ModuleType, size: int) -> None:
+    data = mixture(zstd)
+    if size == 1:
+        data, content = data[: len(data) // 4], None
+    else:
+        content = MIXTURE_CONTENT
+    assert outcome(lambda: b"".join(zstd.decompress_iter(cut(data, size), threads=3))) == outcome(
+        lambda: b"".join(zstd.decompress_iter(cut(data, size)))
+    )
+    if content is None:
+        return
+    assert zstd.decompress(data, threads=3) == content
+    assert b"".join(zstd.decompress_iter(cut(data, size), threads=3)) == content
+    assert max(map(len, zstd.decompress_iter(cut(data, size), threads=3, write_size=999))) == 999
+    target = io.BytesIO()
+    result = zstd.copy_stream(cut(data, size), target, mode="decompress", threads=3)
+    assert (result, target.getvalue()) == ((len(data), len(content)), content)
+    kept: list[bytes] = []
+
+    class Keeper:
+        def write(self, piece: bytes) -> None:
+            kept.append(piece)
+
+    zstd.copy_stream(io.BytesIO(data), Keeper(), mode="decompress", threads=3)
+    assert b"".join(kept) == content
+
+
+def test_files(zstd: ModuleType) -> None:
+    with zstd.open(io.BytesIO(mixture(zstd)), threads=2) as file:
+        assert file.read(10) == MIXTURE_CONTENT[:10]
+        assert file.seek(100_000) == 100_000
+        assert file.read(10) == MIXTURE_CONTENT[100_000:100_010]
+        assert file.seek(50) == 50
+        assert file.read() == MIXTURE_CONTENT[50:]
+        assert file.read() == b""
+        assert file.seek(-5, io.SEEK_END) == len(MIXTURE_CONTENT) - 5
+        assert file.readline() == MIXTURE_CONTENT[-5:].splitlines(keepends=True)[0]
+    text = DATA.decode()
+    packed = zstd.compress(DATA, threads=2, frame_size=FRAME)
+    with zstd.open(io.BytesIO(packed), "rt", encoding="ascii", newline="\n", threads=2) as file:
+        assert list(file) == text.splitlines(keepends=True)
+
+
+def test_a_flush_ends_the_frame(zstd: ModuleType) -> None:
+    target = io.BytesIO()
+    with zstd.open(target, "wb", threads=2, frame_size=FRAME) as file:
+        file.write(b"first")
+        file.flush()
+        flushed = target.getvalue()
+        assert zstd.decompress(flushed) == b"first"
+        file.flush()
+        file.flush(file.FLUSH_FRAME)
+        assert target.getvalue() == flushed
+        file.write(b"second")
+    assert zstd.decompress(target.getvalue()) == b"firstsecond"
+    with zstd.open(io.BytesIO(), "wb", threads=2) as file:
+        pass
+    assert file.closed
+
+
+def test_a_dictionary_serves_every_frame(zstd: ModuleType) -> None:
+    dictionary = zstd.ZstdDict(DATA[:5000], is_raw=True)
+    data = zstd.compress(DATA, zstd_dict=dictionary, threads=2, frame_size=FRAME)
+    assert len(data) < len(zstd.compress(DATA, threads=2, frame_size=FRAME))
+    assert zstd.decompress(data, zstd_dict=dictionary, threads=2) == DATA
+    assert b"".join(zstd.decompress_iter([data], zstd_dict=dictionary, threads=2)) == DATA
+    prefixed = zstd.compress(DATA, zstd_dict=dictionary.as_prefix)
+    assert zstd.decompress(prefixed, zstd_dict=dictionary.as_prefix, threads=2) == DATA
+
+
+def test_frames_without_magic_number_are_read(zstd: ModuleType) -> None:
+    data = zstd.compress(DATA, options={10: 1})
+    assert zstd.decompress(data, options={1000: 1}, threads=2) == DATA
+    assert b"".join(zstd.decompress_iter([data], options={1000: 1}, threads=2)) == DATA
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"threads": -1}, ValueError),
+        ({"threads": 257}, ValueError),
+        ({"threads": "2"}, TypeError),
+        ({"threads": 2, "frame_size": 1023}, ValueError),
+        ({"frame_size": (1 << 30) + 1}, ValueError),
+        ({"frame_size": 4096.0}, TypeError),
+        ({"threads": 2, "level": 99}, ValueError),
+        ({"threads": 2, "level": "3"}, TypeError),
+        ({"threads": 2, "options": {400: 2}}, ValueError),
+        ({"threads": 2, "options": {12345: 2}}, ValueError),
+    ],
+)
+def test_wrong_arguments(zstd: ModuleType, arguments: dict[str, Any], error: type[Exception]) -> None:
+    calls: list[Callable[[], Any]] = [
+        lambda: zstd.compress(DATA, **arguments),
+        lambda: zstd.compress_iter([DATA], **arguments),
+        lambda: zstd.copy_stream([DATA], io.BytesIO(), **arguments),
+        lambda: zstd.open(io.BytesIO(), "wb", **arguments),
+    ]
+    if set(arguments) == {"threads"}:
+        calls += [
+            lambda: zstd.decompress(zstd.compress(DATA), **arguments),
+            lambda: zstd.decompress_iter([], **arguments),
+            lambda: zstd.open(io.BytesIO(), "rb", **arguments),
+        ]
+    for call in calls:
+        with pytest.raises(error):
+            call()
+
+
+def test_arguments_that_exclude_each_other(zstd: ModuleType) -> None:
+    with pytest.raises(ValueError, match="prefix"):
+        zstd.compress(DATA, zstd_dict=zstd.ZstdDict(DATA[:5000], is_raw=True).as_prefix, threads=2)
+    with pytest.raises(TypeError, match="frame_size is illegal in read mode"):
+        zstd.open(io.BytesIO(), "rb", frame_size=FRAME)
+    with pytest.raises(ValueError, match="frame_size is for mode='compress'"):
+        zstd.copy_stream([], io.BytesIO(), mode="decompress", frame_size=FRAME)
+
+
+def test_zero_threads_are_one_per_core(zstd: ModuleType) -> None:
+    assert threads.thread_count(0) >= 1
+    assert zstd.decompress(zstd.compress(DATA, threads=0, frame_size=FRAME), threads=0) == DATA
+
+
+def test_frames_are_larger_where_windows_are() -> None:
+    sizes = [threads.frame_size_for(None, level, None) for level in (-5, 1, 3, 9, 19, 22)]
+    assert sizes == sorted(sizes)
+    assert (sizes[0], sizes[-1]) == (16 << 20, 64 << 20)
+    assert threads.frame_size_for(None, None, {101: 23}) == 64 << 20
+    assert threads.frame_size_for(None, None, {160: 1}) == 64 << 20
+
+
+# --- errors ------------------------------------------------------------------------------------------------------
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except Exception as exc:
+        return type(exc).__name__, str(exc)
+
+
+def mutants(data: bytes, count: int) -> Iterator[bytes]:
+    source = random.Random(7)
+    for _ in range(count):
+        changed = bytearray(data)
+        for _ in range(source.randint(1, 3)):
+            changed[source.randrange(len(data))] ^= 1 << source.randrange(8)
+        kind = source.randrange(4)
+        if kind == 0:
+            del changed[source.randrange(len(data)) :]
+        elif kind == 1:
+            changed += b"\x28\xb5\x2f\xfd garbage"[: source.randint(1, 12)]
+        yield bytes(changed)
+
+
+def test_the_same_errors(zstd: ModuleType, operations: int) -> None:
+    """Whatever is wrong with it, several threads answer what one does."""
+    small = mixture(zstd)[:12_000]
+    count = 5 if zstd.BACKEND == "pure" else operations // 40
+    for data in (b"", b"\x28", small, *mutants(mixture(zstd), count)):
+        expected = outcome(lambda data=data: zstd.decompress(data))
+        assert outcome(lambda data=data: zstd.decompress(data, threads=3)) == expected
+        limited = outcome(lambda data=data: zstd.decompress(data, max_output_size=40_000))
+        assert outcome(lambda data=data: zstd.decompress(data, max_output_size=40_000, threads=3)) == limited
+        expected = outcome(lambda data=data: b"".join(zstd.decompress_iter(cut(data, 3000))))
+        assert outcome(lambda data=data: b"".join(zstd.decompress_iter(cut(data, 3000), threads=3))) == expected
+        expected = outcome(lambda data=data: zstd.open(io.BytesIO(data)).read())
+        with zstd.open(io.BytesIO(data), threads=3) as file:
+            assert outcome(file.read) == expected
+
+
+def test_what_is_in_front_of_an_error_comes_first(zstd: ModuleType) -> None:
+    frames = [zstd.compress(piece, options={201: 1}) for piece in cut(DATA, FRAME)]
+    frames[10] = frames[10][:-1] + bytes([frames[10][-1] ^ 1])
+    seen = b""
+    pieces = zstd.decompress_iter(frames, threads=3)
+    with pytest.raises(zstd.ZstdError):  # noqa: PT012
+        for piece in pieces:
+            seen += piece
+    assert seen[: 10 * FRAME] == DATA[: 10 * FRAME]
+    file = zstd.open(io.BytesIO(b"".join(frames)), threads=3)
+    assert file.read(9 * FRAME) == DATA[: 9 * FRAME]
+    for _ in range(2):
+        with pytest.raises(zstd.ZstdError):
+            file.read()
+    assert file.seek(5) == 5
+    assert file.read(5) == DATA[5:10]
+    file.close()
+
+
+def test_limits_hold(zstd: ModuleType) -> None:
+    data = mixture(zstd)
+    with pytest.raises(zstd.ZstdLimitError):
+        zstd.decompress(data, max_output_size=len(MIXTURE_CONTENT) - 1, threads=2)
+    assert zstd.decompress(data, max_output_size=len(MIXTURE_CONTENT), threads=2) == MIXTURE_CONTENT
+    with pytest.raises(zstd.ZstdLimitError):
+        list(zstd.decompress_iter([data], max_output_size=len(MIXTURE_CONTENT) - 1, threads=2))
+    small_window = {zstd.DecompressionParameter.window_log_max: 12}
+    for call in (zstd.decompress, lambda data, **more: list(zstd.decompress_iter([data], **more))):
+        with pytest.raises(zstd.ZstdLimitError):
+            call(data, options=small_window, threads=2)
+
+
+def test_a_wrong_size_is_an_error(zstd: ModuleType) -> None:
+    assert zstd.decompress(b"".join(zstd.compress_iter(cut(DATA, 900), size=len(DATA), threads=2))) == DATA
+    for size, text in ((len(DATA) - 1, "1 bytes more"), (len(DATA) + 1, "1 bytes less")):
+        with pytest.raises(zstd.ZstdError, match=text):
+            list(zstd.compress_iter(cut(DATA, 900), size=size, threads=2, frame_size=FRAME))
+
+
+class Broken(Exception):
+    pass
+
+
+def test_errors_of_sources_and_destinations_end_it(zstd: ModuleType) -> None:
+    def source(data: bytes) -> Iterator[bytes]:
+        yield from cut(data, 1000)
+        raise Broken
+
+    class Full(io.RawIOBase):
+        def writable(self) -> bool:
+            return True
+
+        def write(self, data: Any, /) -> int:
+            raise Broken
+
+    packed = zstd.compress(DATA, frame_size=FRAME)
+    for mode, data in (("compress", DATA), ("decompress", packed)):
+        more = {"frame_size": FRAME} if mode == "compress" else {}
+        with pytest.raises(Broken):
+            zstd.copy_stream(source(data), io.BytesIO(), mode=mode, threads=2, **more)
+        with pytest.raises(Broken):
+            zstd.copy_stream([data], Full(), mode=mode, threads=2, **more)
+
+
+def test_errors_of_workers_reach_the_caller_with_their_cause(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    cause = OSError("no more room")
+
+    def fail(*arguments: Any, **more: Any) -> bytes:
+        raise Broken("in a worker") from cause
+
+    monkeypatch.setattr(zstd, "compress", fail)
+    for call in (
+        lambda: zstd.compress_iter([DATA], threads=2, frame_size=FRAME),
+        lambda: zstd.copy_stream(io.BytesIO(DATA), io.BytesIO(), threads=2, frame_size=FRAME),
+    ):
+        with pytest.raises(Broken, match="in a worker") as caught:
+            list(call())
+        assert caught.value.__cause__ is cause
+
+
+# --- ends ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_iterator_that_is_left_early_stops_all(zstd: ModuleType) -> None:
+    packed = zstd.compress(DATA, frame_size=FRAME)
+    for pieces in (
+        zstd.compress_iter(cut(DATA, 500), threads=3, frame_size=FRAME),
+        zstd.decompress_iter(cut(packed, 500), threads=3),
+    ):
+        assert next(pieces)
+        pieces.close()
+        assert workers() == []
+        with pytest.raises(StopIteration):
+            next(pieces)
+
+
+def test_files_that_are_closed_early_or_forgotten_stop_all(zstd: ModuleType) -> None:
+    packed = zstd.compress(DATA, frame_size=FRAME)
+    file = zstd.open(io.BytesIO(packed), threads=3)
+    assert file.read(1)
+    file.close()
+    assert workers() == []
+    for opened in (zstd.open(io.BytesIO(packed), threads=3), zstd.compress_iter([DATA], threads=2, frame_size=FRAME)):
+        next(iter(opened))
+    started = workers()
+    del file, opened
+    for _ in range(3):
+        gc.collect()
+    for thread in started:
+        thread.join(30)
+
+
+def test_what_is_read_ahead_is_bounded(zstd: ModuleType) -> None:
+    given = 0
+
+    def source(data: bytes, size: int) -> Iterator[bytes]:
+        nonlocal given
+        for piece in cut(data, size):
+            given += len(piece)
+            yield piece
+
+    data = DATA * 2
+    content = 0
+    for frames in zstd.compress_iter(source(data, 1024), threads=2, frame_size=FRAME):
+        content += len(zstd.decompress(frames))
+        assert given <= content + 5 * FRAME
+    given = content = 0
+    packed = zstd.compress(data, frame_size=FRAME)
+    for piece in zstd.decompress_iter(source(packed, 100), threads=2):
+        content += len(piece)
+        # two frames are given at once, three jobs and a part are ahead of what comes out
+        assert given <= len(packed) * (content + 12 * FRAME) / len(data) + 1000
+
+
+def test_a_large_frame_waits_for_its_reader(zstd: ModuleType) -> None:
+    """What one thread decompresses piece by piece does not run away from who takes it."""
+    data = zstd.compress(bytes(20 << 20))
+    pieces = zstd.decompress_iter(cut(data, 100), threads=2)
+    assert sum(map(len, pieces)) == 20 << 20
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_has_none_of_the_threads(zstd: ModuleType) -> None:
+    if zstd.BACKEND == "pure":
+        pytest.skip("uses no threads")
+    code = f"""
+import io, os, sys, warnings
+warnings.simplefilter("ignore")
+data = bytes(range(256)) * 400
+packed = zstd.compress(data, frame_size={FRAME})
+pieces = zstd.compress_iter([data] * 9, threads=2, frame_size={FRAME})
+writer = zstd.open(io.BytesIO(), "wb", threads=2, frame_size={FRAME})
+next(pieces)
+writer.write(data)
+pid = os.fork()
+if not pid:
+    try:
+        for use in (lambda: next(pieces), lambda: (writer.write(data), writer.flush())):
+            try:
+                use()
+            except RuntimeError as exc:
+                assert "fork" in str(exc), exc
+            else:
+                os._exit(2)
+        pieces.close()
+        assert zstd.decompress(zstd.compress(data, threads=2, frame_size={FRAME}), threads=2) == data
+        os._exit(0)
+    except BaseException as exc:
+        print(repr(exc), flush=True)
+        os._exit(1)
+assert os.waitpid(pid, 0)[1] == 0
+assert zstd.decompress(zstd.compress(data, frame_size={FRAME}) ) == data
+list(pieces)
+writer.close()
+print("done")
+"""
+    result = run_alone(zstd, "zstd", code)
+    assert (result.returncode, result.stdout) == (0, "done\n"), result.stdout + result.stderr
+
+
+def test_the_interpreter_ends_with_threads_at_work(zstd: ModuleType) -> None:
+    code = f"""
+import io
+data = bytes(range(256)) * 4000
+packed = io.BytesIO(zstd.compress(data))
+kept = [zstd.compress_iter([data] * 9, threads=2, frame_size={FRAME}), zstd.open(packed, threads=2)]
+for one in kept:
+    next(iter(one))
+print("done")
+"""
+    result = run_alone(zstd, "zstd", code)
+    assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr
