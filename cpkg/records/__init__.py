@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Record files: MessagePack records in Zstandard frames, to append to, seek in, split and recover.
+
+    with records.open("events.rec", "ab") as file:
+        file.append({"user": 7, "seconds": 0.25})
+    with records.open("events.rec") as file:
+        print(len(file), file[0], file[-10:])
+
+A record file is a file of the Zstandard seekable format: `zstd -dc` gives its records as a stream of MessagePack.
+docs/records.md shows what can be done with it, docs/records_format.md describes it byte for byte.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from cpkg.records.checking import Damage, Report, inspect, repair, verify
+from cpkg.records.codec import FRAME_SIZE, LEVEL
+from cpkg.records.errors import DamagedError, LockedError, RecordsError
+from cpkg.records.reader import Reader, open_reader
+from cpkg.records.splits import Split, splits
+from cpkg.records.writer import Writer, open_writer
+
+if TYPE_CHECKING:
+    from cpkg.records.sources import Place
+    from cpkg.zstd import ZstdDict
+
+__all__ = [
+    "Damage",
+    "DamagedError",
+    "LockedError",
+    "Reader",
+    "RecordsError",
+    "Report",
+    "Split",
+    "Writer",
+    "inspect",
+    "open",
+    "repair",
+    "splits",
+    "verify",
+]
+
+
+@overload
+def open(
+    place: Place,
+    mode: Literal["rb", "r"] = "rb",
+    *,
+    threads: int | None = None,
+    errors: Literal["raise", "skip"] = "raise",
+    **options: Any,
+) -> Reader: ...
+@overload
+def open(
+    place: Place,
+    mode: Literal["wb", "xb", "ab", "w", "x", "a"],
+    *,
+    threads: int | None = None,
+    level: int = LEVEL,
+    frame_size: int = FRAME_SIZE,
+    fsync: Literal["never", "close", "flush"] = "never",
+    dictionary: ZstdDict | int | None = None,
+    **options: Any,
+) -> Writer: ...
+def open(place: Any, mode: str = "rb", *, threads: int | None = None, **arguments: Any) -> Any:
+    """
+    Open a record file: a Reader for mode "rb", a Writer for "wb" (anew), "xb" (only if there is none), "ab" (append).
+
+    Args:
+        place: a path; a URL of fsspec ("rb", "wb"); a binary file object that can seek ("rb") or has `write` ("wb").
+        threads: how many threads compress or decompress beside the caller; None for as many as help, 0 for none.
+        errors: "raise" a DamagedError where records cannot be read, or "skip" them and note it ("rb").
+        level: of Zstandard, -131072 to 22 (writing).
+        frame_size: how many bytes of records make a frame (writing); one record is read by decompressing one frame.
+        fsync: what outlasts a crash of the whole system: "never", or what was written when "close" or "flush" returns
+            (writing). What `flush` has returned for always outlasts the process.
+        dictionary: a ZstdDict, or the size in bytes of one to train from the first records, for small frames (writing).
+        **options: of `cpkg.msgpack.unpackb` (reading) and `Packer` (writing). Map keys of every type are allowed.
+
+    Raises OSError as the builtin `open` does, RecordsError if it is no record file, LockedError (another writer has
+    it), ValueError and TypeError for wrong arguments.
+    """
+    mode = mode if mode.endswith("b") else mode + "b"
+    if mode == "rb":
+        errors = arguments.pop("errors", "raise")
+        return open_reader(place, threads=threads, errors=errors, options=arguments)
+    if mode not in ("wb", "xb", "ab"):
+        raise ValueError(f"mode must be 'rb', 'wb', 'xb' or 'ab', not {mode!r}")
+    return open_writer(
+        place,
+        mode,
+        level=arguments.pop("level", LEVEL),
+        frame_size=arguments.pop("frame_size", FRAME_SIZE),
+        threads=threads,
+        fsync=arguments.pop("fsync", "never"),
+        dictionary=arguments.pop("dictionary", None),
+        options=arguments,
+    )

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From records to a Zstandard frame and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from cpkg import msgpack, zstd
+from cpkg.records import format as fmt
+from cpkg.records.errors import DamagedError, RecordsError
+from cpkg.records.layout import Frame
+from cpkg.records.sources import Source
+from purepy.errors import CodecError, ExtraData, StackError, UnpackException, ZstdError
+from purepy.zstd_format import is_trusted
+
+LEVEL: Final = 3
+FRAME_SIZE: Final = 256 << 10
+"""So many bytes of records make a frame: a record is found in less than a millisecond, and larger ones gain 1 %."""
+
+_ARRAY32: Final = 0xDD
+_ARRAY_HEADER: Final = 5
+_DEPTH: Final = 1024
+# What counts over a whole message, or is called with each array: such options go record by record.
+_PER_RECORD_PACKING: Final = frozenset(("max_total_bytes", "max_total_items"))
+_PER_RECORD_UNPACKING: Final = frozenset(
+    ("list_hook", "max_array_len", "max_total_items", "max_total_bytes", "raw_depth", "max_depth")
+)
+_NOT_PACKING: Final = frozenset(("autoreset", "buffer", "buf_size"))
+
+
+def batches(options: dict[str, Any]) -> bool:
+    """Tell whether several records can be packed by one call under these options."""
+    return not _PER_RECORD_PACKING.intersection(options)
+
+
+def check_packing(options: dict[str, Any]) -> None:
+    """Refuse options of Packer that a writer sets itself."""
+    wrong = sorted(_NOT_PACKING.intersection(options))
+    if wrong:
+        raise TypeError(f"a record writer takes no {wrong[0]}")
+    msgpack.Packer(**options)
+
+
+def pack_batch(records: Sequence[Any], options: dict[str, Any]) -> memoryview:
+    """Pack records by one call; return their bytes, one behind the other."""
+    packed = msgpack.packb(list(records), **{**options, "max_depth": options.get("max_depth", _DEPTH) + 1})
+    first = packed[0]
+    return memoryview(packed)[1 if first < 0xDC else 3 if first == 0xDC else _ARRAY_HEADER :]
+
+
+def read_dictionary(source: Source, place: tuple[int, int] | None) -> zstd.ZstdDict | None:
+    """Read the dictionary of a file from its offset and size; None if it has none. RecordsError if it is damaged."""
+    if place is None:
+        return None
+    offset, size = place
+    content = fmt.parse_dictionary_frame(source.read_at(offset, min(size, fmt.DICTIONARY_MAX)))
+    if content is None:
+        raise RecordsError(f"{source.name}: the dictionary at byte {offset} is damaged; no record can be read without")
+    return zstd.ZstdDict(content)
+
+
+class Encoder:
+    """Compresses the records of a frame; used by several threads at once."""
+
+    def __init__(self, level: int, dictionary: zstd.ZstdDict | None) -> None:
+        self._options: dict[int, int] = {
+            zstd.CompressionParameter.compression_level: level,
+            zstd.CompressionParameter.checksum_flag: 1,
+        }
+        self.level = level
+        self.dictionary = dictionary
+
+    def encode(self, content: Any) -> bytes:
+        """Return the frame for records packed one behind the other; it has their size and checksum."""
+        return zstd.compress(content, options=self._options, zstd_dict=self.dictionary)
+
+
+class Decoder:
+    """Decompresses and unpacks frames, under one set of options of `unpackb`; used by several threads at once."""
+
+    def __init__(self, options: dict[str, Any], dictionary: zstd.ZstdDict | None = None) -> None:
+        msgpack.unpackb(b"\xc0", **options)  # names of options that do not exist are found here, not in the first frame
+        self.dictionary = dictionary
+        # all that a writer takes comes back, keys of every type among it
+        self._options = {"strict_map_key": False, **options}
+        self._tuple_keys = not {"strict_map_key", "tuple_keys"}.intersection(options)
+        self._whole = not _PER_RECORD_UNPACKING.intersection(options)
+
+    def content(self, frame: Frame, data: bytes) -> bytearray:
+        """
+        Decompress a frame behind the header of an array that holds its records.
+
+        Raises DamagedError with the numbers of the records if the bytes are not those that were written.
+        """
+        size = frame.decompressed
+        if len(data) != frame.compressed:
+            raise damaged(frame, f"it has {len(data)} of {frame.compressed} bytes")
+        if not size or size > fmt.CONTENT_MAX or not frame.records or frame.records > size:
+            raise damaged(frame, f"it says to hold {frame.records} records of {size} bytes in all")
+        try:
+            if is_trusted(size, len(data)):
+                content = bytearray(_ARRAY_HEADER + size)
+                with memoryview(content) as view, view[_ARRAY_HEADER:] as target:
+                    found = zstd.decompress_into(data, target, zstd_dict=self.dictionary)
+            else:
+                plain = zstd.decompress(data, zstd_dict=self.dictionary, max_output_size=size)
+                found = len(plain)
+                content = bytearray(_ARRAY_HEADER) + plain
+        except ZstdError as exc:
+            raise damaged(frame, str(exc)) from exc
+        if found != size:
+            raise damaged(frame, f"it holds {found} bytes instead of {size}")
+        content[0] = _ARRAY32
+        content[1:_ARRAY_HEADER] = frame.records.to_bytes(4, "big")
+        return content
+
+    def records(self, frame: Frame, content: bytearray) -> list[Any]:
+        """
+        Unpack the records of what `content` returned.
+
+        Raises DamagedError if they are not as many as the frame says. What limits and hooks of the caller's raise
+        passes as it is.
+        """
+        try:
+            if self._whole:
+                return list(self._plain(msgpack.unpackb, content, max_depth=_DEPTH + 1))
+            return self._one_by_one(frame, content)
+        except StackError:
+            raise
+        except (UnpackException, ExtraData) as exc:
+            raise damaged(frame, f"its MessagePack is wrong: {exc}") from exc
+
+    def _plain(self, function: Any, data: Any, **more: Any) -> Any:
+        """Call `unpackb` or the like; once more for arrays among the map keys, which takes longer on PyPy."""
+        try:
+            return function(data, **self._options, **more)
+        except TypeError:
+            if not self._tuple_keys:
+                raise
+        return function(data, **self._options, **more, tuple_keys=True)
+
+    def _one_by_one(self, frame: Frame, content: bytearray) -> list[Any]:
+        starts = self.starts(frame, content)
+        return [self.record(content, start, end) for start, end in zip(starts, starts[1:])]
+
+    def decode(self, frame: Frame, data: bytes) -> list[Any]:
+        """Return the records of a frame."""
+        return self.records(frame, self.content(frame, data))
+
+    def starts(self, frame: Frame, content: bytearray) -> list[int]:
+        """Return where each record begins in what `content` returned, and where the last one ends."""
+        unpacker = msgpack.Unpacker(max_buffer_size=0)
+        unpacker.feed(memoryview(content)[_ARRAY_HEADER:])
+        starts = [_ARRAY_HEADER]
+        try:
+            for _ in range(frame.records):
+                unpacker.skip()
+                starts.append(_ARRAY_HEADER + unpacker.tell())
+        except CodecError as exc:
+            raise damaged(frame, f"its MessagePack is wrong: {exc}") from exc
+        if starts[-1] != len(content):
+            raise damaged(frame, f"it holds more than {frame.records} records")
+        return starts
+
+    def record(self, content: bytearray, start: int, end: int) -> Any:
+        """Unpack one record."""
+        return self._plain(msgpack.unpackb, memoryview(content)[start:end])
+
+
+def damaged(frame: Frame, reason: str) -> DamagedError:
+    """Return the error about a frame."""
+    return DamagedError(reason, frame.offset, frame.first, frame.records)

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading record files: in order, by number, while they grow, and past damage."""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import AsyncIterator, Generator, Iterator
+from itertools import chain
+from typing import Any, Final, overload
+
+from cpkg.records import layout as layouts
+from cpkg.records.codec import Decoder, read_dictionary
+from cpkg.records.errors import DamagedError
+from cpkg.records.layout import Frame, Gap, Layout
+from cpkg.records.ordered import has_gil, mapped, thread_count
+from cpkg.records.sources import WINDOW, Place, Source, Window, open_source
+
+_ERRORS: Final = ("raise", "skip")
+
+
+class Reader:
+    """
+    The records of a file, as a sequence.
+
+    Made by `records.open(path)`. Iterate over it, ask for `reader[number]` or a slice, which is a list; `len` is the
+    number that the next record would get. A file that somebody writes at the same time is read as far as it was
+    written when the reader was opened, or `refresh` was called last. Damage is a DamagedError with the numbers of the
+    records that it hides; with `errors="skip"` it is passed over and noted in `damage`. What a repair has marked as
+    lost is passed over, and a DamagedError where it is asked for by number. May be used by several threads.
+    """
+
+    def __init__(self, source: Source, *, threads: int | None, errors: str, options: dict[str, Any]) -> None:
+        check_errors(errors)
+        self._threads = thread_count(threads)
+        self._source = source
+        self._skip = errors == "skip"
+        self._lock = threading.Lock()
+        self._decoder = Decoder(options)
+        self._layout = layouts.load(source)
+        self._decoder.dictionary = read_dictionary(source, self._layout.dictionary)
+        self._last: _Last | None = None
+        self._closed = False
+        self.damage: list[DamagedError] = []
+        """What `errors="skip"` has passed over so far."""
+
+    # --- in order -------------------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over all records from the first one on."""
+        return self.iter()
+
+    def iter(self, start: int = 0, stop: int | None = None) -> Iterator[Any]:
+        """
+        Iterate over the records from number `start` on, up to `stop` (not included) or the end.
+
+        Frames are read and decompressed in advance by the reader's threads. Raises DamagedError in the place of
+        records that cannot be read.
+        """
+        return chain.from_iterable(self.batches(start, stop))
+
+    def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Any]]:
+        """Iterate over the same records in lists, one for each frame."""
+        start, stop, _ = slice(start, stop).indices(len(self))
+        return self._batches(start, stop)
+
+    def _batches(self, start: int, stop: int) -> Generator[list[Any], None, None]:
+        source = self._source
+        if not source.is_local:
+            source = Window(source, self._layout.end, WINDOW)
+        pieces = self._pieces(start, stop)
+        # a window is read from front to back, and not by several threads
+        calls = ((piece, source if source.is_local else _read(source, piece)) for piece in pieces)
+        for piece, result in mapped(self._prepared, calls, self._threads):
+            try:
+                records = self._finish(piece, result)
+            except DamagedError as exc:
+                if not self._skip:
+                    raise
+                self.damage.append(exc)
+                continue
+            first = piece.first
+            if first < start or first + len(records) > stop:
+                records = records[max(start - first, 0) : stop - first]
+            yield records
+
+    def _pieces(self, start: int, stop: int) -> Iterator[Any]:
+        layout = self._layout
+        number = max(layout.find(start), 0)
+        for piece in layout.pieces(number):
+            if piece.first >= stop:
+                return
+            if piece.first + piece.records <= start or (isinstance(piece, Gap) and piece.known):
+                continue
+            yield piece
+
+    def _prepared(self, piece: Any, found: Source | bytes) -> tuple[Any, Any]:
+        """Do what a thread can do in advance for one frame; errors wait for their turn."""
+        if isinstance(piece, Gap):
+            return piece, DamagedError(piece.reason, piece.start, piece.first, piece.records)
+        try:
+            data = found if isinstance(found, bytes) else _read(found, piece)
+            content = self._decoder.content(piece, data)
+            return piece, content if has_gil() else self._decoder.records(piece, content)
+        except Exception as exc:
+            return piece, exc
+
+    def _finish(self, piece: Any, result: Any) -> list[Any]:
+        if isinstance(result, Exception):
+            raise result
+        return self._decoder.records(piece, result) if isinstance(result, bytearray) else result
+
+    # --- by number ------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self._layout.total
+
+    @overload
+    def __getitem__(self, number: int) -> Any: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Any]: ...
+    def __getitem__(self, number: int | slice) -> Any:
+        """
+        Return one record, or those of a slice as a list.
+
+        Reads and decompresses one frame for a record, none for its neighbours. Raises IndexError if there is no such
+        record, DamagedError if it cannot be read.
+        """
+        if isinstance(number, slice):
+            start, stop, step = number.indices(len(self))
+            if step == 1:
+                return list(chain.from_iterable(self._batches(start, stop)))
+            return [self[index] for index in range(start, stop, step)]
+        index = operator.index(number)
+        if index < 0:
+            index += len(self)
+        if not 0 <= index < len(self):
+            raise IndexError(f"record {number} is not among {len(self)}")
+        with self._lock:
+            return self._record(index)
+
+    def _record(self, index: int) -> Any:
+        last = self._last
+        if last is None or not last.frame.first <= index < last.frame.first + last.frame.records:
+            frame = self._layout.frame(max(self._layout.find(index), 0)) if len(self._layout) else None
+            if frame is None or not frame.first <= index < frame.first + frame.records:
+                raise self._lost(index)
+            content = self._decoder.content(frame, _read(self._source, frame))
+            self._last = last = _Last(frame, content, self._decoder.starts(frame, content))
+        at = index - last.frame.first
+        return self._decoder.record(last.content, last.starts[at], last.starts[at + 1])
+
+    def _lost(self, index: int) -> DamagedError:
+        for gap in self._layout.gaps:
+            if gap.first <= index < gap.first + gap.records:
+                return DamagedError(gap.reason, gap.start, gap.first, gap.records)
+        return DamagedError("no frame holds it", self._layout.end, index, 1)
+
+    # --- asynchronously -------------------------------------------------------------------------------------------
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        """Iterate over all records without keeping the event loop waiting for the file."""
+        import asyncio
+        from concurrent.futures import ThreadPoolExecutor
+
+        batches = self._batches(0, len(self))
+        end: list[Any] = []
+        # a thread of its own, so that a reader that is given up midway can be closed behind its last call
+        thread = ThreadPoolExecutor(1, "cpkg-records")
+        try:
+            coming = thread.submit(next, batches, end)
+            while True:
+                records = await asyncio.wrap_future(coming)
+                if records is end:
+                    return
+                coming = thread.submit(next, batches, end)
+                for record in records:
+                    yield record
+        finally:
+            thread.submit(batches.close)
+            thread.shutdown(wait=False)
+
+    # --- the file -------------------------------------------------------------------------------------------------
+
+    def refresh(self) -> int:
+        """Look for records that were written since; return how many there are. Whole frames count alone."""
+        with self._lock:
+            before = len(self)
+            layout = self._layout
+            known = layout.dictionary
+            layouts.extend(layout, self._source)
+            if known is None and layout.dictionary is not None:
+                self._decoder.dictionary = read_dictionary(self._source, layout.dictionary)
+            return len(self) - before
+
+    @property
+    def layout(self) -> Layout:
+        """Where the frames are, for who wants to know."""
+        return self._layout
+
+    @property
+    def name(self) -> str:
+        """The path or URL of the file; empty if it has none."""
+        return self._source.name
+
+    def close(self) -> None:
+        """Close the file, if the reader has opened it."""
+        self._last = None
+        self._source.close()
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class _Last:
+    """The frame that a record was taken from last: its neighbours are often asked for next."""
+
+    __slots__ = ("content", "frame", "starts")
+
+    def __init__(self, frame: Frame, content: bytearray, starts: list[int]) -> None:
+        self.frame = frame
+        self.content = content
+        self.starts = starts
+
+
+def check_errors(errors: str) -> None:
+    """Refuse what `errors` cannot be."""
+    if errors not in _ERRORS:
+        raise ValueError(f"errors must be one of {', '.join(_ERRORS)}, not {errors!r}")
+
+
+def _read(source: Source, piece: Frame | Gap) -> bytes:
+    return source.read_at(piece.offset, piece.compressed) if isinstance(piece, Frame) else b""
+
+
+def open_reader(place: Place, *, threads: int | None, errors: str, options: dict[str, Any]) -> Reader:
+    """Open a record file for reading: `records.open` with "rb"."""
+    source = open_source(place)
+    try:
+        return Reader(source, threads=threads, errors=errors, options=options)
+    except BaseException:
+        source.close()
+        raise

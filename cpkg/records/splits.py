@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of a record file that read independently of each other, for whoever distributes work."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from cpkg.records import format as fmt
+from cpkg.records import layout as layouts
+from cpkg.records.codec import Decoder, read_dictionary
+from cpkg.records.errors import DamagedError
+from cpkg.records.layout import Frame, Gap, Layout, Walk, find_dictionary
+from cpkg.records.reader import check_errors
+from cpkg.records.sources import WINDOW, Place, Source, Window, open_source
+
+
+@dataclass(frozen=True)
+class Split:
+    """
+    A stretch of a record file, which can be read alone, in another process or on another machine.
+
+    `place` is the path or URL, `start` and `end` are in bytes. The stretch has all frames whose headers begin in it.
+    `first` is the number of its first record and `stop` that of the first one behind it, both None if the file has no
+    index and was not searched. `dictionary` is where the file's dictionary is, (offset, size), or None.
+    """
+
+    place: str
+    start: int
+    end: int
+    first: int | None = None
+    stop: int | None = None
+    dictionary: tuple[int, int] | None = None
+
+    def read(self, *, errors: str = "raise", **options: Any) -> Iterator[Any]:
+        """
+        Iterate over the records of the split; the arguments are those of `records.open`.
+
+        Reads the bytes of the split in large pieces, and no others but the rest of a frame at its end and the
+        dictionary. Raises DamagedError as a Reader does.
+        """
+        return chain.from_iterable(self.batches(errors=errors, **options))
+
+    def batches(self, *, errors: str = "raise", **options: Any) -> Generator[list[Any], None, None]:
+        """Iterate over the records in lists, one for each frame."""
+        check_errors(errors)
+        decoder = Decoder(options)
+        source = open_source(self.place)
+        try:
+            decoder.dictionary = read_dictionary(source, self.dictionary)
+            window = Window(source, self.end, WINDOW)
+            for piece in self._pieces(window):
+                try:
+                    if isinstance(piece, Gap):
+                        raise DamagedError(piece.reason, piece.start, piece.first, piece.records)
+                    yield decoder.decode(piece, window.read_at(piece.offset, piece.compressed))
+                except DamagedError:
+                    if errors == "raise":
+                        raise
+        finally:
+            source.close()
+
+    def _pieces(self, source: Source) -> Iterator[Frame | Gap]:
+        """Yield what is in the stretch, frames and damage."""
+        walk = Walk(source, self.start, self.end, 0 if self.start == 0 else self.first)
+        following = self.first
+        for piece in walk:
+            if isinstance(piece, Frame):
+                following = piece.first + piece.records
+                yield piece
+            elif isinstance(piece, Gap):
+                following = piece.first + piece.records
+                if self.stop is not None and following > self.stop:
+                    piece = piece._replace(records=self.stop - piece.first)  # the rest is the next split's to report
+                if not piece.known:
+                    yield piece
+        if following is not None and self.stop is not None and following < self.stop and walk.torn:
+            reason = "the file ends in front of it, or a header is damaged"
+            yield Gap(self.end - walk.torn, self.end, following, self.stop - following, reason)
+
+
+def splits(place: Place, count: int) -> list[Split]:
+    """
+    Divide a record file into at most `count` stretches of about the same size that read independently of each other.
+
+    `place` is a path or a URL of fsspec. Needs the index alone, if the file has one. A local file without one is
+    searched for its frames; a remote one is divided by size, and each split finds its frames when it is read.
+    Raises RecordsError if it is no record file, ValueError for a count below 1.
+    """
+    if count < 1:
+        raise ValueError(f"count must be 1 or more, not {count}")
+    source = open_source(place)
+    try:
+        if not source.name:
+            raise ValueError("splits are of a path or URL, which their readers open again")
+        layout, _ = layouts.from_index(source)
+        if layout is None:
+            if not source.is_local:
+                return _by_size(source, count)
+            layout = layouts.load(source)
+        return list(_by_frames(source.name, layout, count))
+    finally:
+        source.close()
+
+
+def _by_frames(place: str, layout: Layout, count: int) -> Iterator[Split]:
+    begun = start = first = 0
+    for number in range(1, len(layout)):
+        at = layout.offsets[number] - fmt.DATA_HEADER_SIZE
+        if at * count >= (begun + 1) * layout.end:
+            yield Split(place, start, at, first, layout.firsts[number], layout.dictionary)
+            begun = at * count // layout.end
+            start, first = at, layout.firsts[number]
+    if layout.total > first:
+        yield Split(place, start, layout.end, first, layout.total, layout.dictionary)
+
+
+def _by_size(source: Source, count: int) -> list[Split]:
+    size = source.size()
+    dictionary = find_dictionary(source)
+    bounds = sorted({size * number // count for number in range(count + 1)})
+    return [Split(source.name, start, end, dictionary=dictionary) for start, end in zip(bounds, bounds[1:])]

@@ -1,0 +1,411 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing record files: frames are cut by size, compressed by threads, and written in order."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from cpkg import msgpack, zstd
+from cpkg.records import format as fmt
+from cpkg.records import layout as layouts
+from cpkg.records.codec import Encoder, batches, check_packing, pack_batch, read_dictionary
+from cpkg.records.layout import Frame, Layout
+from cpkg.records.ordered import Ordered, thread_count
+from cpkg.records.sources import PathSource, filesystem, is_url
+from cpkg.records.targets import FSYNC, FileTarget, PathTarget, Target
+from purepy.errors import LimitError, ZstdError
+
+_FRAME_SIZE_MAX: Final = fmt.CONTENT_MAX // 2
+_SAMPLES_PER_BYTE: Final = 100
+"""A dictionary is trained from so many times its size of records."""
+_BATCH_MAX: Final = 1024
+_MEAN_SIZE: Final = 1 << 10
+
+
+class Encoded(NamedTuple):
+    """A frame that waits to be written."""
+
+    records: int
+    size: int
+    data: bytes
+
+
+class Writer:
+    """
+    Append records to a file.
+
+    Made by `records.open(path, "wb")` ("xb", "ab"). Records are packed when they are given, gathered until they are
+    `frame_size` bytes, compressed by `threads` while the caller goes on, and written in order. What `flush` has
+    returned for is in the file: a process that is killed loses none of it. `close` writes the index; a file that was
+    never closed can be read and appended to without.
+
+    A call that raises has not taken its record (`extend`: the record that it came to), and what was taken before is
+    kept and written by the next call. Several threads may append.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        layout: Layout,
+        *,
+        level: int,
+        frame_size: int,
+        threads: int | None,
+        fsync: str,
+        dictionary: zstd.ZstdDict | int | None,
+        options: dict[str, Any],
+    ) -> None:
+        self._closed = True  # until all arguments are known to be right
+        self._target = target
+        if not 1 <= frame_size <= _FRAME_SIZE_MAX:
+            raise ValueError(f"frame_size must be 1 to {_FRAME_SIZE_MAX} bytes, not {frame_size}")
+        if fsync not in FSYNC:
+            raise ValueError(f"fsync must be one of {', '.join(FSYNC)}, not {fsync!r}")
+        check_packing(options)
+        self._options = options
+        self._batches = batches(options)
+        self._layout = layout
+        self._frame_size = self._limit = frame_size
+        self._fsync = fsync
+        self._process = os.getpid()
+        self._lock = threading.RLock()
+        self._queue: Ordered[Encoded] = Ordered(thread_count(threads))
+        self._queued = 0  # records in the frames that are compressed and not written
+        self._mean = _MEAN_SIZE  # of a record in the last frame
+        self._ends: list[int] | None = None  # where each record ends, while there is a dictionary to train
+        self._dictionary_size = 0
+        if isinstance(dictionary, int):
+            if not 256 <= dictionary <= fmt.DICTIONARY_MAX:
+                raise ValueError(f"a dictionary has 256 to {fmt.DICTIONARY_MAX} bytes, not {dictionary}")
+            self._ends = []
+            self._dictionary_size = dictionary
+            self._limit = max(frame_size, _SAMPLES_PER_BYTE * dictionary)
+            dictionary = None
+        elif dictionary is not None and not dictionary.dict_id:
+            raise ValueError("a dictionary of a record file needs tables and an id: make it with train_dict")
+        self._encoder = Encoder(level, dictionary)
+        self._encoder.encode(b"")  # a level that does not exist is found here
+        self._has_tail = layout.indexed
+        self._changed = not layout.indexed
+        if not layout.end:
+            self._put(fmt.file_header())
+        if dictionary is not None and layout.dictionary is None:
+            self._put_dictionary(dictionary)
+        self._new_buffer()
+        self._closed = False
+
+    # --- records --------------------------------------------------------------------------------------------------
+
+    def append(self, record: Any) -> None:
+        """
+        Add one record.
+
+        Raises what packing does (TypeError, OverflowError, ...), LimitError for a record beyond 1 GiB, OSError if an
+        earlier frame cannot be written; the record is not added then.
+        """
+        with self._lock:
+            buffer = self._buffer
+            if len(buffer) >= self._limit or self._closed:
+                self._cut()
+                buffer = self._buffer
+            before = len(buffer)
+            self._pack(record)
+            self._count += 1
+            if self._ends is not None:
+                self._ends.append(len(buffer))
+            if len(buffer) > fmt.CONTENT_MAX:
+                self._divide(before)
+
+    def extend(self, records: Iterable[Any], *, batch: int = 1) -> None:
+        """
+        Add many records.
+
+        Those of a list or tuple are packed many at a time, which takes half of the time. Those of any other iterable
+        are packed one by one as they come, because it may give one object many times; `batch` says how many to take
+        from it at a time where each is a new object. Raises what `append` does and what the iterable raises; the
+        records in front of it are added.
+        """
+        if batch < 1:
+            raise ValueError(f"batch must be 1 or more, not {batch}")
+        if isinstance(records, (list, tuple)):
+            at = 0
+            while at < len(records):
+                piece = records[at : at + self._batch_size()]
+                self._extend_batch(piece)
+                at += len(piece)
+        elif batch == 1:
+            append = self.append
+            for record in records:
+                append(record)
+        else:
+            iterator = iter(records)
+            while True:
+                taken: list[Any] = []
+                try:
+                    taken.extend(islice(iterator, min(batch, self._batch_size())))
+                finally:
+                    self._extend_batch(taken)  # also those in front of an error
+                if not taken:
+                    return
+
+    def _batch_size(self) -> int:
+        """Return how many records to pack at once, so that they fill about a quarter of a frame."""
+        with self._lock:
+            mean = len(self._buffer) // self._count if self._count else self._mean
+            return max(min(self._frame_size // 4 // max(mean, 1), _BATCH_MAX), 1)
+
+    def _extend_batch(self, records: Sequence[Any]) -> None:
+        if len(records) > 1 and self._batches and self._ends is None:
+            try:
+                packed = pack_batch(records, self._options)
+            except Exception:
+                pass  # one of them fails: it is found, and those in front of it are added, one by one
+            else:
+                with self._lock:
+                    if len(self._buffer) >= self._limit or self._closed:
+                        self._cut()
+                    if len(self._buffer) + len(packed) <= fmt.CONTENT_MAX and self._ends is None:
+                        self._buffer += packed
+                        self._count += len(records)
+                        return
+        for record in records:
+            self.append(record)
+
+    def _new_buffer(self, begun: bytes = b"", count: int = 0) -> None:
+        self._buffer = bytearray(begun)
+        self._count = count
+        self._pack = msgpack.Packer(buffer=self._buffer, **self._options).pack
+
+    def _divide(self, before: int) -> None:
+        """Give the last record, with which the buffer became too large for a frame, one of its own."""
+        buffer = self._buffer
+        last = bytes(memoryview(buffer)[before:])
+        del buffer[before:]
+        self._count -= 1
+        if self._ends is not None:
+            self._ends.pop()
+        if len(last) > fmt.CONTENT_MAX:
+            raise LimitError(f"a record of {len(last)} bytes exceeds the most that a frame holds ({fmt.CONTENT_MAX})")
+        self._cut()
+        self._new_buffer(last, 1)
+        if self._ends is not None:
+            self._ends.append(len(last))
+
+    # --- frames ---------------------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        if self._closed:
+            raise ValueError("I/O operation on a closed record file")
+        if self._process != os.getpid():
+            raise RuntimeError("a record writer cannot be used in a forked child: open the file there")
+
+    def _cut(self, *, here: bool = False, final: bool = False) -> None:
+        """Make a frame of what was gathered, and write those in front of it that are ready."""
+        self._check()
+        while self._queue.is_full:
+            self._write_first()
+        if not self._count:
+            return
+        if self._ends is not None:
+            self._train(final)
+        else:
+            self._mean = len(self._buffer) // self._count
+            self._queue.call(self._encode, self._buffer, self._count, here=here)
+            self._queued += self._count
+            self._new_buffer()
+
+    def _encode(self, content: bytearray, records: int) -> Encoded:
+        return Encoded(records, len(content), self._encoder.encode(content))
+
+    def _write_first(self) -> None:
+        records, size, data = self._queue.first()
+        layout = self._layout
+        checksum = int.from_bytes(data[-4:], "little")
+        frame = Frame(layout.end + fmt.DATA_HEADER_SIZE, len(data), size, records, layout.total, checksum)
+        self._put(fmt.data_header(frame.header) + data)
+        layout.add(frame)
+        self._queue.drop()
+        self._queued -= records
+
+    def _put(self, data: bytes) -> None:
+        """Write behind the last frame, in the place of an index that is there."""
+        if self._has_tail or self._layout.torn:
+            self._target.cut(self._layout.end)
+            self._has_tail = False
+            self._layout.torn = 0
+        self._changed = True
+        self._target.write(self._layout.end, data)
+        self._layout.end += len(data)
+
+    # --- dictionary -----------------------------------------------------------------------------------------------
+
+    def _train(self, final: bool) -> None:
+        """Train the dictionary from what was gathered, and cut that into frames."""
+        ends, buffer = self._ends or [], bytes(self._buffer)
+        if not final or len(buffer) >= self._limit // 4:
+            starts = [0, *ends[:-1]]
+            samples = [buffer[start:end] for start, end in zip(starts, ends)]
+            try:
+                dictionary = zstd.train_dict(samples, self._dictionary_size)
+            except ZstdError:
+                dictionary = None  # too little data, or all of it alike: the file does without
+            if dictionary is not None:
+                self._put_dictionary(dictionary)
+                self._encoder = Encoder(self._encoder.level, dictionary)
+            if dictionary is not None or len(buffer) >= self._limit:
+                self._ends = None
+                self._limit = self._frame_size
+        start = done = count = 0
+        try:
+            for end in ends:
+                count += 1
+                if end - start >= self._frame_size or end == len(buffer):
+                    self._queue.call(self._encode, buffer[start:end], count)
+                    self._queued += count
+                    start, done, count = end, done + count, 0
+        finally:
+            if self._ends is not None:
+                self._ends = [end - start for end in ends[done:]]
+            self._new_buffer(buffer[start:], len(ends) - done)
+
+    def _put_dictionary(self, dictionary: zstd.ZstdDict) -> None:
+        data = fmt.dictionary_frame(dictionary.dict_content)
+        self._layout.dictionary = (self._layout.end, len(data))
+        self._put(data)
+
+    # --- the file -------------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """
+        Write all records to the file, as a frame of their own.
+
+        When it has returned they outlast this process, and with `fsync="flush"` the system, too. Frames that are much
+        smaller than `frame_size` compress worse: flush when records have to be safe, not after each.
+        """
+        with self._lock:
+            self._drain()
+            if self._fsync == "flush":
+                self._target.sync()
+
+    def _drain(self) -> None:
+        self._cut(here=not len(self._queue), final=True)
+        while len(self._queue):
+            self._write_first()
+
+    def close(self) -> None:
+        """
+        Write what is left and the index, and let others write.
+
+        If it raises, the file stays open and nothing is lost: it can be called again. A file to which nothing was
+        added stays as it is.
+        """
+        with self._lock:
+            if self._closed:
+                return
+            self._drain()
+            if self._changed:
+                if self._layout.torn:
+                    self._target.cut(self._layout.end)
+                    self._layout.torn = 0
+                self._target.write(self._layout.end, self._layout.tail())
+                self._changed = False
+                self._has_tail = True
+            if self._fsync != "never":
+                self._target.sync()
+            self._closed = True
+            self._queue.close()
+            self._target.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` has done its work."""
+        return self._closed
+
+    @property
+    def name(self) -> str:
+        """The path of the file; empty if it has none."""
+        return self._target.name
+
+    def __len__(self) -> int:
+        """Return the number of records: those that were there, and those added."""
+        with self._lock:
+            return self._layout.total + self._queued + self._count
+
+    def __enter__(self) -> Writer:
+        self._check()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_closed", True):
+            return
+        if self._process != os.getpid():
+            self._closed = True
+            self._target.close()  # the parent's records are the parent's to write
+            return
+        self.close()
+
+
+def open_writer(
+    place: Any,
+    mode: str,
+    *,
+    level: int,
+    frame_size: int,
+    threads: int | None,
+    fsync: str,
+    dictionary: zstd.ZstdDict | int | None,
+    options: dict[str, Any],
+) -> Writer:
+    """Open a record file for writing: `records.open` with "wb", "xb" or "ab"."""
+    target, layout, found = _open_target(place, mode)
+    try:
+        if found is not None:
+            if isinstance(dictionary, zstd.ZstdDict) and dictionary.dict_content != found.dict_content:
+                raise ValueError(f"{target.name}: has a dictionary of its own, and can have no other")
+            dictionary = found
+        return Writer(
+            target,
+            layout,
+            level=level,
+            frame_size=frame_size,
+            threads=threads,
+            fsync=fsync,
+            dictionary=dictionary,
+            options=options,
+        )
+    except BaseException:
+        target.close()
+        raise
+
+
+def _open_target(place: Any, mode: str) -> tuple[Target, Layout, zstd.ZstdDict | None]:
+    """Return where to write, what is there already, and its dictionary."""
+    if hasattr(place, "write"):
+        if mode == "ab":
+            raise ValueError("to append, give the path of a local file")
+        return FileTarget(place), Layout(), None
+    if is_url(place):
+        if mode != "wb":
+            raise ValueError(f"{place}: a URL can be written whole (mode 'wb'), and not appended to")
+        fs, path = filesystem(place)
+        return FileTarget(fs.open(path, "wb"), owned=True), Layout(), None
+    target = PathTarget(place, mode)
+    if mode != "ab":
+        return target, Layout(), None
+    try:
+        source = PathSource(place)
+        try:
+            layout = layouts.load(source)
+            return target, layout, read_dictionary(source, layout.dictionary)
+        finally:
+            source.close()
+    except BaseException:
+        target.close()
+        raise
