@@ -36,6 +36,7 @@ _RECURSION_LIMIT: Final = 8000
 
 _ELSEWHERE: Final[dict[str, str]] = {
     "archive": "cpkg.cli.archive:group",
+    "records": "cpkg.cli.records:group",
 }
 """Commands in modules of their own: name -> "module:attribute"."""
 

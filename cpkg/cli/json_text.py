@@ -69,7 +69,7 @@ def render(data: Any, *, lines: bool, indent: int | None, allow_nan: bool, limit
     try:
         # Nearly every message has keys that are all str, and then json's own encoder does the whole work.
         # An ExtType is a tuple, which json would write as an array without asking.
-        value = _job.loads(data, timestamp=0, strict_map_key=True, ext_hook=_plain_ext, **limits)
+        value = _job.loads(data, timestamp=0, strict_map_key=True, ext_hook=plain_ext, **limits)
         return _encode(value, lines, json.JSONEncoder(default=_plain, **options))
     except LimitError:
         raise
@@ -84,6 +84,19 @@ def _encode(value: Any, lines: bool, encoder: json.JSONEncoder) -> bytes:
     if not isinstance(value, list):
         raise JSONError(f"JSON Lines needs an array, one line per item; this is {describe(value)}")
     return "".join([encoder.encode(item) + "\n" for item in value]).encode()
+
+
+def lines(values: list[Any], *, allow_nan: bool) -> bytes:
+    """
+    Return values as JSON Lines; extension values have to be read by `plain_ext` before.
+
+    Raises JSONError for what JSON cannot hold, ValueError for NaN if that is not allowed.
+    """
+    options: dict[str, Any] = {"allow_nan": allow_nan, "ensure_ascii": False, "separators": (",", ":")}
+    try:
+        return _encode(values, True, json.JSONEncoder(default=_plain, **options))
+    except (TypeError, RecursionError):
+        return _encode(_with_str_keys(values, "$", allow_nan), True, json.JSONEncoder(**options))
 
 
 def describe(value: Any) -> str:
@@ -106,11 +119,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (uuid.UUID, decimal.Decimal)):
         return str(value)
     if isinstance(value, ExtType):
-        return _plain_ext(value.code, value.data)
+        return plain_ext(value.code, value.data)
     raise JSONError(f"a {type(value).__name__} has no form in JSON")
 
 
-def _plain_ext(code: int, data: bytes) -> dict[str, Any]:
+def plain_ext(code: int, data: bytes) -> dict[str, Any]:
+    """Return what stands in JSON for an extension value."""
     return {"ext": code, "data": base64.b64encode(data).decode("ascii")}
 
 

@@ -12,7 +12,7 @@ from cpkg.records.errors import DamagedError, RecordsError
 from cpkg.records.layout import Frame
 from cpkg.records.sources import Source
 from purepy.errors import CodecError, ExtraData, StackError, UnpackException, ZstdError
-from purepy.zstd_format import is_trusted
+from purepy.zstd_format import content_size_max, is_trusted
 
 LEVEL: Final = 3
 FRAME_SIZE: Final = 256 << 10
@@ -96,9 +96,12 @@ class Decoder:
         size = frame.decompressed
         if len(data) != frame.compressed:
             raise damaged(frame, f"it has {len(data)} of {frame.compressed} bytes")
-        if not size or size > fmt.CONTENT_MAX or not frame.records or frame.records > size:
+        if size > fmt.CONTENT_MAX or size > content_size_max(len(data)) or frame.records > size:
             raise damaged(frame, f"it says to hold {frame.records} records of {size} bytes in all")
         try:
+            declared = zstd.get_frame_info(data).decompressed_size
+            if declared != size:
+                raise damaged(frame, f"it holds {declared} bytes instead of {size}")
             if is_trusted(size, len(data)):
                 content = bytearray(_ARRAY_HEADER + size)
                 with memoryview(content) as view, view[_ARRAY_HEADER:] as target:

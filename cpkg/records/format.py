@@ -116,8 +116,9 @@ def parse_data_header(data: bytes, at: int = 0) -> DataHeader | None:
             size, crc = found
             body = data[at + PREFIX.size : at + DATA_HEADER_SIZE]
             header = DataHeader._make((*_DATA_BODY.unpack(body), kind == LOST))
-            whole = size == _DATA_SIZE and not (header.lost and header.compressed)
-            return header if whole and _is_sound(kind, crc, body) else None
+            # the shortest record has one byte
+            possible = not header.compressed if header.lost else 0 < header.records <= header.decompressed
+            return header if size == _DATA_SIZE and possible and _is_sound(kind, crc, body) else None
     return None
 
 

@@ -152,11 +152,18 @@ class Layout:
         """Return the index and the seek table that belong at `end`."""
         table = SeekTable(checksums=True)
         at = 0
+        start, size = self.dictionary or (0, 0)
+        known = (bound for gap in self.gaps for bound in (gap.start, gap.end))
+        borders = iter(sorted({fmt.FILE_HEADER_SIZE, start, start + size, *known}))
+        border = next(borders, None)
 
         def empty_until(offset: int) -> None:
-            nonlocal at
+            """Add the frames without content up to `offset`, each with an entry of its own."""
+            nonlocal at, border
             while at < offset:
-                size = min(offset - at, fmt.LOST_SIZE_MAX)
+                while border is not None and border <= at:
+                    border = next(borders, None)
+                size = min(offset if border is None else min(offset, border), at + fmt.LOST_SIZE_MAX) - at
                 table.append(size, 0, fmt.EMPTY_CHECKSUM)
                 at += size
 
@@ -164,6 +171,7 @@ class Layout:
         following = 0
         for number in range(len(self)):
             frame = self.frame(number)
+            empty_until(frame.offset - fmt.DATA_HEADER_SIZE)
             empty_until(frame.offset)
             table.append(frame.compressed, frame.decompressed, frame.checksum)
             at += frame.compressed
@@ -248,6 +256,8 @@ def _from_table(table: SeekTable, index: fmt.Index, end: int) -> tuple[Layout | 
             return None, "the seek table has more frames than the index"
         records, lost = entries[used], entries[used + 1]
         used += 2
+        if not 0 < records <= decompressed:
+            return None, f"the index has a frame with {records} records in {decompressed} bytes"
         if lost:
             layout.gaps.append(Gap(covered, offset - fmt.DATA_HEADER_SIZE, first, lost, MARKED, known=True))
             first += lost
@@ -332,11 +342,13 @@ class Walk:
         self._moved = 0  # how far frames are behind the positions that their headers tell
         self._base = 0  # what is added to the numbers that headers tell
         self._patience = self._size  # how many bytes to look at in all for something better than a moved header
+        self._last: tuple[fmt.DataHeader, int] | None = None  # of the frame that came last, and where it is
+        self._rejected = False  # whether the last search has passed over sound headers
         self.torn = 0
 
     def __iter__(self) -> Iterator[Frame | Gap | Other]:
         if self._next is None:
-            found = self._search(self._at, self._end)
+            found = self._search(self._at, self._end, 0)
             if found is None:
                 return
             self._at, header = found
@@ -354,66 +366,97 @@ class Walk:
         if header is not None and header.offset + self._moved == at and self._base + header.first >= following:
             end = at + fmt.DATA_HEADER_SIZE + header.compressed
             first = self._base + header.first
+            if end > self._size:
+                return self._torn(at, following, first + header.records)
             if not header.lost and first > following:
                 self._next = first
                 return Gap(at, at, following, first - following, "the frame in front of this one is missing")
-            if end <= self._size:
-                self._at, self._next = end, first + header.records
-                if header.lost:
-                    return Gap(at, end, following, self._next - following, MARKED, known=True)
-                return Frame(
-                    at + fmt.DATA_HEADER_SIZE,
-                    header.compressed,
-                    header.decompressed,
-                    header.records,
-                    first,
-                    header.checksum,
-                )
-        elif header is None and (other := fmt.parse_skippable(head)) is not None:
+            self._at, self._next = end, first + header.records
+            if header.lost:
+                return Gap(at, end, following, self._next - following, MARKED, known=True)
+            self._last = header, at
+            frame = Frame(at, header.compressed, header.decompressed, header.records, first, header.checksum)
+            return frame._replace(offset=at + fmt.DATA_HEADER_SIZE)
+        if header is None and (other := fmt.parse_skippable(head)) is not None:
             size, kind = other
             if at + size <= self._size and (not kind or self._is_sound(at, size, kind)):
                 self._at = at + size
                 if kind == fmt.FILE:
                     self._moved, self._base = at, following
                 return Other(kind, at, size)
-        return self._rest(at, following)
+        return self._damaged(at, following)
 
     def _is_sound(self, at: int, size: int, kind: bytes) -> bool:
         """Tell whether a frame of our own is as it was written."""
-        if kind not in (fmt.FILE, fmt.DICTIONARY, fmt.INDEX):
+        if kind not in (fmt.FILE, fmt.DICTIONARY, fmt.INDEX) or size < fmt.PREFIX.size:
             return False  # a header in front of records, and a damaged one
-        _, _, _, expected = fmt.PREFIX.unpack(self._source.read_at(at, fmt.PREFIX.size))
+        expected: int = fmt.PREFIX.unpack(self._source.read_at(at, fmt.PREFIX.size))[3]
         crc = zlib.crc32(kind)
         for start in range(at + fmt.PREFIX.size, at + size, _SEARCH_PIECE_MAX):
             crc = zlib.crc32(self._source.read_at(start, min(_SEARCH_PIECE_MAX, at + size - start)), crc)
         return crc == expected
 
-    def _rest(self, at: int, following: int) -> Gap | None:
-        """Find out what stands at `at`, where no whole frame does: damage, if there is a sound header behind it."""
-        found = self._search(at, self._size)
-        if found is None:
-            self._at = self._size
+    def _torn(self, at: int, following: int, after: int) -> Gap | None:
+        """
+        Deal with a sound header whose frame would end behind the file.
+
+        It was never finished, unless bytes were lost from the middle of it: then the next header follows.
+        """
+        found = self._search(at + 1, self._size, after, exactly=True)
+        if found is not None:
+            return self._continue(found, at, following)
+        self.torn = self._size - at
+        self._at = self._size
+        return None
+
+    def _damaged(self, at: int, following: int) -> Gap | None:
+        """Find out where sound frames go on behind `at`, where there is none."""
+        start = at
+        if self._last is not None and not self._is_plausible(*self._last):
+            start = self._last[1] + fmt.DATA_HEADER_SIZE  # bytes of that frame are lost: it has not ended here
+        found = self._search(start, self._size, following)
+        if found is not None:
+            return self._continue(found, at, following)
+        self._at = self._size
+        if not self._rejected:
             self.torn = self._size - at
             return None
+        # somebody's frames: they are no torn tail that could be cut off
+        return Gap(at, self._size, following, 0, "headers of frames that do not continue the file")
+
+    def _is_plausible(self, header: fmt.DataHeader, at: int) -> bool:
+        """Tell whether the checksum of a header stands at the end of the frame behind it."""
+        end = at + fmt.DATA_HEADER_SIZE + header.compressed
+        return int.from_bytes(self._source.read_at(end - 4, 4), "little") == header.checksum
+
+    def _continue(self, found: tuple[int, fmt.DataHeader], at: int, following: int) -> Gap:
+        """Go on at a header that was found, behind a gap."""
         self._at, header = found
         self._moved = self._at - header.offset
-        if self._base + header.first < following:
-            self._base = following - header.first  # frames of another file: they get numbers, and none is overwritten
         self._next = self._base + header.first
-        return Gap(at, self._at, following, self._next - following, "a header is damaged, or what stands behind it")
+        reason = "a header is damaged, or what stands behind it"
+        return Gap(min(at, self._at), self._at, following, self._next - following, reason)
 
-    def _search(self, start: int, end: int) -> tuple[int, fmt.DataHeader] | None:
+    def _search(
+        self, start: int, end: int, following: int, *, exactly: bool = False
+    ) -> tuple[int, fmt.DataHeader] | None:
         """
         Return the position of the next sound header in front of `end`, and the header itself.
 
-        One that says itself that it is there goes before others, which may be part of somebody's records. Others are
-        taken where bytes were lost, so that all that follows has moved.
+        Its records have number `following` or, unless `exactly` that is asked for, a higher one. A header that says
+        itself that it is there goes before others, which may be part of somebody's records. Others are taken where
+        bytes were lost, so that all that follows has moved.
         """
         moved: tuple[int, fmt.DataHeader] | None = None
+        self._rejected = False
         for at, header in self._headers(start, end):
             if moved is not None and at - moved[0] > self._patience:
                 break
+            first = self._base + header.first
             if at + fmt.DATA_HEADER_SIZE + header.compressed > self._size:
+                continue
+            if first < following or (exactly and first > following):
+                self._rejected = True
                 continue
             if header.offset + self._moved == at:
                 return at, header

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Any, Callable, Final, Generic, TypeVar
 
 from cpkg import _backend
@@ -99,7 +99,7 @@ class Ordered(Generic[T]):
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def mapped(function: Callable[..., T], calls: Iterable[tuple[Any, ...]], threads: int) -> Iterator[T]:
+def mapped(function: Callable[..., T], calls: Iterable[tuple[Any, ...]], threads: int) -> Generator[T, None, None]:
     """Yield `function(*arguments)` for each of `calls`, in order, some of them made in advance by threads."""
     if not threads:
         for arguments in calls:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import threading
 from collections.abc import AsyncIterator, Generator, Iterator
@@ -71,18 +72,19 @@ class Reader:
         pieces = self._pieces(start, stop)
         # a window is read from front to back, and not by several threads
         calls = ((piece, source if source.is_local else _read(source, piece)) for piece in pieces)
-        for piece, result in mapped(self._prepared, calls, self._threads):
-            try:
-                records = self._finish(piece, result)
-            except DamagedError as exc:
-                if not self._skip:
-                    raise
-                self.damage.append(exc)
-                continue
-            first = piece.first
-            if first < start or first + len(records) > stop:
-                records = records[max(start - first, 0) : stop - first]
-            yield records
+        with contextlib.closing(mapped(self._prepared, calls, self._threads)) as prepared:
+            for piece, result in prepared:
+                try:
+                    records = self._finish(piece, result)
+                except DamagedError as exc:
+                    if not self._skip:
+                        raise
+                    self.damage.append(exc)
+                    continue
+                first = piece.first
+                if first < start or first + len(records) > stop:
+                    records = records[max(start - first, 0) : stop - first]
+                yield records
 
     def _pieces(self, start: int, stop: int) -> Iterator[Any]:
         layout = self._layout

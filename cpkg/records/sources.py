@@ -171,10 +171,10 @@ class Tail(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         end = self._size if size < 0 else min(self._at + size, self._size)
-        if self._at >= self._start:
-            data = self._tail[self._at - self._start : max(end - self._start, 0)]
-        else:
-            data = self._source.read_at(self._at, end - self._at)
+        data = b""
+        if self._at < self._start:
+            data = self._source.read_at(self._at, min(end, self._start) - self._at)
+        data += self._tail[max(self._at + len(data) - self._start, 0) : max(end - self._start, 0)]
         self._at += len(data)
         return data
 

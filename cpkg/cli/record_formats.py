@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The formats that `cpkg records convert` reads and writes, each as records in and records out."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+from collections.abc import Iterator
+from typing import IO, Any, BinaryIO, Callable, Final
+
+from cpkg import msgpack, zstd
+from cpkg.cli import json_text
+from cpkg.cli.json_input import Reader
+from cpkg.cli.json_text import JSONError
+from cpkg.cli.shell import Failure
+from purepy._writing import write_all
+from purepy.zstd_format import is_frame
+
+SUFFIXES: Final = {
+    ".rec": "records",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".csv": "csv",
+    ".msgpack": "msgpack",
+    ".mpk": "msgpack",
+    ".mp": "msgpack",
+    ".parquet": "parquet",
+}
+FORMATS: Final = ("records", "jsonl", "csv", "msgpack", "parquet")
+READ_OPTIONS: Final[dict[str, Any]] = {"ext_hook": json_text.plain_ext}
+"""How records are read that become text: an extension would be taken for an array."""
+
+_BATCH: Final = 1000
+_CHUNK: Final = 1 << 20
+
+
+def format_of(name: str, asked: str) -> str:
+    """Return the format that was asked for, or that a file's name says; ".zst" behind it means nothing."""
+    if asked != "auto":
+        return asked
+    base = name.lower()
+    base = base[: -len(".zst")] if base.endswith(".zst") else base
+    for suffix, kind in SUFFIXES.items():
+        if base.endswith(suffix):
+            return kind
+    return "records" if name != "-" else "jsonl"
+
+
+Take = Callable[[list[Any]], object]
+"""Called with some records, in order."""
+
+
+class _Values:
+    """A sink of JSON values that hands them on."""
+
+    def __init__(self, take: Take) -> None:
+        self._take = take
+
+    def take(self, values: list[Any]) -> None:
+        self._take(values)
+
+    def nest(self) -> None:
+        raise JSONError("arrays one behind the other: give one array, or one value per line")
+
+    def single(self, value: Any) -> None:
+        self._take([value])
+
+
+def read_json(stream: BinaryIO, name: str, take: Take, advance: Callable[[int], Any]) -> None:
+    """Read JSON Lines, a stream of values, or one array, whose items are the records."""
+    lines = True if name.lower().endswith(json_text.LINES_SUFFIXES) else None
+    try:
+        Reader(stream, name, lines=lines, allow_nan=False, advance=advance).run(_Values(take))
+    except JSONError as exc:
+        raise Failure(str(exc)) from None
+
+
+def read_csv(stream: BinaryIO, name: str, *, numbers: bool) -> Iterator[list[Any]]:
+    """Read lines under a line of column names; with `numbers`, what is written as a JSON number becomes one."""
+    text = io.TextIOWrapper(stream, "utf-8-sig", newline="")
+    try:
+        rows = csv.reader(text, strict=True)
+        columns = next(rows, None)
+        if columns is None:
+            return
+        if len(set(columns)) != len(columns):
+            raise Failure(f"{name}: two columns have the same name")
+        batch = []
+        for row in rows:
+            if len(row) != len(columns):
+                if not row:
+                    continue
+                raise Failure(f"{name}: line {rows.line_num}: {len(row)} fields for {len(columns)} columns")
+            batch.append(dict(zip(columns, map(_number, row) if numbers else row)))
+            if len(batch) == _BATCH:
+                yield batch
+                batch = []
+        yield batch
+    except csv.Error as exc:
+        raise Failure(f"{name}: line {rows.line_num}: {exc}") from None
+    except UnicodeDecodeError as exc:
+        raise Failure(f"{name}: {exc}") from None
+    finally:
+        text.detach()
+
+
+def _number(field: str) -> Any:
+    if field[-1:].isdigit() and json_text.TOKEN.fullmatch(field):
+        value = json.loads(field)
+        return value if isinstance(value, float) or -(2**63) <= value < 2**64 else field
+    return field
+
+
+def read_msgpack(stream: BinaryIO, name: str, **options: Any) -> Iterator[list[Any]]:
+    """Read a stream of MessagePack objects, compressed with Zstandard or not."""
+    file: Any = io.BufferedReader(stream, _CHUNK) if isinstance(stream, io.RawIOBase) else stream
+    head = file.peek(4)[:4] if hasattr(file, "peek") else b""
+    if is_frame(head):
+        file = zstd.open(file, "rb")
+    unpacker = msgpack.Unpacker(file, max_buffer_size=0, strict_map_key=False, **options)
+    batch: list[Any] = []
+    for value in unpacker:
+        batch.append(value)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    yield batch
+    if unpacker.read_bytes(1):
+        raise Failure(f"{name}: the file ends within an object (at byte {unpacker.tell()})")
+
+
+def read_parquet(stream: BinaryIO, name: str) -> Iterator[list[Any]]:
+    """Read the rows of a Parquet file."""
+    parquet = _pyarrow(name)
+    for batch in parquet.ParquetFile(stream).iter_batches(_BATCH):
+        yield batch.to_pylist()
+
+
+def _pyarrow(name: str) -> Any:
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise Failure(f"{name}: install pyarrow for Parquet files (pip install pyarrow)") from None
+    return pyarrow.parquet
+
+
+def write_json(out: IO[bytes], *, allow_nan: bool = False) -> Take:
+    """Return what writes a line of JSON per record."""
+
+    def take(batch: list[Any]) -> None:
+        try:
+            write_all(out, json_text.lines(batch, allow_nan=allow_nan))
+        except (TypeError, ValueError, RecursionError) as exc:
+            raise Failure(f"a record has no form in JSON: {exc}") from None
+
+    return take
+
+
+@contextlib.contextmanager
+def write_csv(out: IO[bytes], columns: list[str]) -> Iterator[Take]:
+    """Write a line per record under a line of column names; what is no text or number becomes JSON, None nothing."""
+    text = io.TextIOWrapper(out, "utf-8", newline="", write_through=True)
+    try:
+        writer = csv.writer(text)
+        writer.writerow(columns)
+        yield lambda batch: writer.writerows([_field(record.get(column)) for column in columns] for record in batch)
+        text.flush()
+    finally:
+        text.detach()
+
+
+def _field(value: Any) -> Any:
+    if value is None or isinstance(value, (str, float)) or type(value) is int:
+        return value
+    return json_text.lines([value], allow_nan=True).decode().rstrip("\n").strip('"')
+
+
+class Columns:
+    """The keys of all records, in the order in which they come up."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, None] = {}
+        self._count = 0
+
+    def take(self, batch: list[Any]) -> None:
+        """Look at some records; Failure for one that is no map with text as keys."""
+        for record in batch:
+            if not isinstance(record, dict) or not all(isinstance(key, str) for key in record):
+                raise Failure(f"record {self._count} is no map with names as keys, which a line of CSV needs")
+            self._names.update(dict.fromkeys(record))
+            self._count += 1
+
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        return list(self._names)
+
+
+@contextlib.contextmanager
+def write_msgpack(out: IO[bytes], *, compress: bool, level: int) -> Iterator[Take]:
+    """Write a stream of MessagePack objects."""
+    packer = msgpack.Packer(autoreset=False)
+    with zstd.open(out, "wb", level=level) if compress else contextlib.nullcontext(out) as file:
+
+        def take(batch: list[Any]) -> None:
+            for record in batch:
+                packer.pack(record)
+            write_all(file, packer.bytes())
+            packer.reset()
+
+        yield take
+
+
+@contextlib.contextmanager
+def write_parquet(out: IO[bytes], name: str) -> Iterator[Take]:
+    """Write rows as Parquet, compressed with Zstandard; the first records say the types of the columns."""
+    parquet = _pyarrow(name)
+    import pyarrow
+
+    writer: Any = None
+
+    def take(batch: list[Any]) -> None:
+        nonlocal writer
+        try:
+            table = pyarrow.Table.from_pylist(batch, schema=writer.schema if writer is not None else None)
+            if writer is None:
+                writer = parquet.ParquetWriter(out, table.schema, compression="zstd")
+            writer.write_table(table)
+        except (pyarrow.ArrowException, AttributeError) as exc:
+            raise Failure(f"records that do not fit the columns of Parquet: {exc}") from None
+
+    try:
+        yield take
+    finally:
+        if writer is not None:
+            writer.close()

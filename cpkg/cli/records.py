@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands `cpkg records ...`: look into record files, check and repair them, convert other formats."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import IO, Any, Final
+
+import click
+
+from cpkg import records
+from cpkg._files import replacing
+from cpkg.cli import record_formats as formats
+from cpkg.cli.inout import open_input, open_seekable, shown, size_of, summarise
+from cpkg.cli.progress import Bar
+from cpkg.cli.shell import Commands, Failure, not_empty, parse_size
+from cpkg.records.sources import is_url
+
+_BATCH: Final = 1000
+
+_file = click.argument("file", metavar="FILE", callback=not_empty)
+_skip = click.option("--skip-damage", is_flag=True, help="Pass over records that cannot be read, and tell which.")
+_quiet = click.option("-q", "--quiet", is_flag=True, help="No progress bar and no summary.")
+_threads = click.option("--threads", type=click.IntRange(0, 64), help="Beside the main one.  [default: one per core]")
+
+
+@click.group(cls=Commands)
+def group() -> None:
+    """
+    Record files: MessagePack records in Zstandard frames, to append to, seek in, split and recover.
+
+    FILE is a path or a URL that fsspec opens (s3://, https://, ...), or - for standard input.
+    """
+
+
+@contextlib.contextmanager
+def _opened(file: str, *, skip: bool = False, threads: int | None = None, **options: Any) -> Iterator[records.Reader]:
+    """Open a record file; standard input goes through a temporary one."""
+    errors: Any = "skip" if skip else "raise"
+    if is_url(file):
+        with records.open(file, errors=errors, threads=threads, **options) as reader:
+            yield reader
+            return
+    with open_seekable(file) as stream:
+        place = file if stream is not None and file != "-" and os.path.isfile(file) else stream
+        with records.open(place, errors=errors, threads=threads, **options) as reader:
+            yield reader
+            for damage in reader.damage:
+                click.echo(f"cpkg: {shown(file)}: passed over {damage}", err=True)
+
+
+def _named(file: str, exc: records.RecordsError) -> Failure:
+    text = str(exc)
+    return Failure(text if file in text else f"{shown(file)}: {text}")
+
+
+def _print(batches: Iterable[list[Any]]) -> None:
+    take = formats.write_json(sys.stdout.buffer, allow_nan=True)
+    for batch in batches:
+        take(batch)
+    sys.stdout.buffer.flush()
+
+
+@group.command()
+@_file
+@click.option("--start", type=int, default=0, help="From this record on; negative numbers count from the end.")
+@click.option("--stop", type=int, help="Up to this record, which is not included.")
+@_skip
+def cat(file: str, start: int, stop: int | None, skip_damage: bool) -> None:
+    """Print records as JSON Lines."""
+    try:
+        with _opened(file, skip=skip_damage, **formats.READ_OPTIONS) as reader:
+            _print(reader.batches(start, stop))
+    except records.RecordsError as exc:
+        raise _named(file, exc) from None
+
+
+@group.command()
+@_file
+@click.option("-n", "--number", type=click.IntRange(0), default=10, show_default=True, help="So many.")
+def head(file: str, number: int) -> None:
+    """Print the first records as JSON Lines."""
+    try:
+        with _opened(file, threads=0, **formats.READ_OPTIONS) as reader:
+            _print([list(islice(reader.iter(0, number), number))])
+    except records.RecordsError as exc:
+        raise _named(file, exc) from None
+
+
+def _inspected(file: str) -> records.Report:
+    if is_url(file):
+        return records.inspect(file)
+    with open_seekable(file) as stream:
+        return records.inspect(stream)
+
+
+@group.command()
+@_file
+def count(file: str) -> None:
+    """Print the number of records, from the index or the headers of the frames."""
+    try:
+        click.echo(_inspected(file).records)
+    except records.RecordsError as exc:
+        raise _named(file, exc) from None
+
+
+@group.command()
+@_file
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def info(file: str, as_json: bool) -> None:
+    """
+    Tell what is in a record file, without decompressing it.
+
+    Exit status 1 if frames are missing or a header is damaged; `verify` looks into the frames, too.
+    """
+    try:
+        report = _inspected(file)
+    except records.RecordsError as exc:
+        raise _named(file, exc) from None
+    _show(file, report, as_json)
+    if report.damage:
+        raise Failure(f"{shown(file)}: damaged; `cpkg records verify` tells more")
+
+
+@group.command()
+@_file
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@_threads
+@_quiet
+def verify(file: str, as_json: bool, threads: int | None, quiet: bool) -> None:
+    """
+    Read a whole record file and tell what is not as it was written.
+
+    Exit status 1 if anything is.
+    """
+    with contextlib.closing(Bar(1, None if is_url(file) else size_of(file), quiet=quiet)) as bar:
+        bar.stage("verifying")
+        try:
+            if is_url(file):
+                report = records.verify(file, threads=threads, progress=_advance(bar))
+            else:
+                with open_seekable(file) as stream:
+                    report = records.verify(stream, threads=threads, progress=_advance(bar))
+        except records.RecordsError as exc:
+            raise _named(file, exc) from None
+    _show(file, report, as_json)
+    if not report.ok:
+        raise Failure(f"{shown(file)}: {_faults(report)}")
+
+
+@group.command()
+@_file
+@_threads
+@_quiet
+def repair(file: str, threads: int | None, quiet: bool) -> None:
+    """
+    Make a record file whole again, and tell what was lost.
+
+    Cuts off a frame that was never finished and writes the index. Damaged frames are dropped: the file is then
+    written anew, and takes its old place when it is complete.
+    """
+    if file == "-" or is_url(file):
+        raise click.UsageError("only a local file can be repaired", click.get_current_context())
+    with contextlib.closing(Bar(1, size_of(file), quiet=quiet)) as bar:
+        bar.stage("verifying")
+        try:
+            report = records.repair(file, threads=threads, progress=_advance(bar))
+        except records.RecordsError as exc:
+            raise _named(file, exc) from None
+    for line in _fault_lines(report):
+        click.echo(line)
+    done = f"{report.records:,} records are there"
+    if report.ok and report.indexed:
+        click.echo(f"{file}: nothing to repair: {done}")
+    else:
+        lost = f", {report.lost:,} are lost" if report.lost else ""
+        click.echo(f"{file}: repaired: {done}{lost}")
+
+
+def _advance(bar: Bar) -> Any:
+    return lambda done, total: bar.at(done)
+
+
+def _show(file: str, report: records.Report, as_json: bool) -> None:
+    if as_json:
+        fields = dataclasses.asdict(report)
+        fields["damage"] = [damage._asdict() for damage in report.damage]
+        click.echo(json.dumps({**fields, "file": shown(file), "ok": report.ok}))
+        return
+    click.echo(f"{shown(file)}: {report.records:,} records in {report.frames:,} frames, {report.size:,} bytes")
+    if report.compressed:
+        ratio = report.decompressed / report.compressed
+        click.echo(f"  content     {report.decompressed:,} bytes of MessagePack, compressed {ratio:.2f} times")
+    click.echo(f"  index       {'yes' if report.indexed else 'none: it was not closed'}")
+    click.echo(f"  dictionary  {'yes' if report.has_dictionary else 'none'}")
+    if report.marked:
+        click.echo(f"  lost        {report.marked:,} records, before an earlier repair")
+    for line in _fault_lines(report):
+        click.echo(line)
+
+
+def _fault_lines(report: records.Report) -> list[str]:
+    lines = [f"  problem     {problem}" for problem in report.problems]
+    lines += [f"  damage      {damage}" for damage in report.damage]
+    if report.torn:
+        lines.append(f"  torn        the last {report.torn:,} bytes are of a frame that was never finished")
+    return lines
+
+
+def _faults(report: records.Report) -> str:
+    parts = []
+    if report.lost:
+        parts.append(f"{report.lost:,} records cannot be read")
+    elif report.damage:
+        parts.append("headers are damaged")
+    if report.torn:
+        parts.append("the end is torn")
+    if report.problems:
+        parts.append(report.problems[0])
+    return "; ".join(parts)
+
+
+@group.command()
+@click.argument("files", nargs=-1, metavar="[FILE]...", callback=lambda *args: tuple(args[2]) or ("-",))
+@click.option("-o", "--output", metavar="OUT", required=True, callback=not_empty, help="Where to write.")
+@click.option(
+    "--from",
+    "source",
+    type=click.Choice(["auto", *formats.FORMATS]),
+    default="auto",
+    help="What FILE holds.  [default: by its name]",
+)
+@click.option(
+    "--to",
+    "kind",
+    type=click.Choice(["auto", *formats.FORMATS]),
+    default="auto",
+    help="What to write.  [default: by OUT's name]",
+)
+@click.option("-l", "--level", type=click.IntRange(-131072, 22), default=3, show_default=True, help="Zstandard level.")
+@click.option("--frame-size", callback=parse_size, metavar="SIZE", help="Of records in a frame.  [default: 256k]")
+@click.option("--dictionary", callback=parse_size, metavar="SIZE", help="Train a dictionary of so many bytes.")
+@click.option("--append", is_flag=True, help="Add to the record file OUT.")
+@click.option("--numbers", is_flag=True, help="Take what looks like a number in CSV for one.")
+@_skip
+@_threads
+@_quiet
+def convert(
+    files: tuple[str, ...],
+    output: str,
+    source: str,
+    kind: str,
+    level: int,
+    frame_size: int | None,
+    dictionary: int | None,
+    append: bool,
+    numbers: bool,
+    skip_damage: bool,
+    threads: int | None,
+    quiet: bool,
+) -> None:
+    """
+    Convert between record files, JSON Lines, CSV, MessagePack streams and Parquet (with pyarrow).
+
+    Several FILEs become one OUT, in their order. OUT appears whole or not at all, except with --append.
+    """
+    kind = formats.format_of(output, kind)
+    sizes = [None if is_url(file) else size_of(file) for file in files]
+    total = None if None in sizes else sum(size or 0 for size in sizes)
+    with contextlib.closing(Bar(2 if kind == "csv" else 1, total, quiet=quiet)) as bar:
+        text = kind != "records"
+        job = _Conversion(files, source, bar, numbers=numbers, skip=skip_damage, threads=threads, text=text)
+        options: dict[str, Any] = {"level": level, "threads": threads}
+        if frame_size is not None:
+            options["frame_size"] = frame_size
+        if dictionary is not None:
+            options["dictionary"] = dictionary
+        try:
+            if append and kind != "records":
+                raise Failure(f"{output}: only a record file can be appended to")
+            if append:
+                with records.open(output, "ab", **options) as writer:
+                    job.run("converting", writer.extend)
+            else:
+                _write(output, kind, job, options)
+        except records.RecordsError as exc:
+            raise Failure(str(exc)) from None
+        except ValueError as exc:
+            raise Failure(f"{output}: {exc}") from None
+    summarise(f"{job.count:,} records", output, quiet)
+
+
+def _write(output: str, kind: str, job: _Conversion, options: dict[str, Any]) -> None:
+    columns = formats.Columns()
+    if kind == "csv":
+        if "-" in job.files:
+            raise Failure("CSV names its columns first, for which all records are read twice: give a file")
+        job.run("reading", columns.take)
+    with contextlib.ExitStack() as stack:
+        out = stack.enter_context(_output(output))
+        if kind == "jsonl":
+            take = formats.write_json(out)
+        elif kind == "csv":
+            take = stack.enter_context(formats.write_csv(out, columns.names))
+        elif kind == "msgpack":
+            compress = output.lower().endswith(".zst")
+            take = stack.enter_context(formats.write_msgpack(out, compress=compress, level=options["level"]))
+        elif kind == "parquet":
+            take = stack.enter_context(formats.write_parquet(out, output))
+        else:
+            take = stack.enter_context(records.open(out, "wb", **options)).extend
+        job.run("converting", take)
+
+
+@contextlib.contextmanager
+def _output(output: str) -> Iterator[IO[bytes]]:
+    if output == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with replacing(output) as file:
+        yield file
+
+
+class _Conversion:
+    """The records of several files of one format or of several."""
+
+    def __init__(
+        self,
+        files: tuple[str, ...],
+        source: str,
+        bar: Bar,
+        *,
+        numbers: bool,
+        skip: bool,
+        threads: int | None,
+        text: bool,
+    ) -> None:
+        self.files = files
+        self.count = 0
+        """How many records were there in the last run."""
+        self._source = source
+        self._bar = bar
+        self._numbers = numbers
+        self._skip = skip
+        self._threads = threads
+        self._options = formats.READ_OPTIONS if text else {}
+        self._before = 0
+
+    def run(self, stage: str, take: formats.Take) -> None:
+        """Give all records to `take`, in lists."""
+        self._bar.stage(stage)
+        self._before = self.count = 0
+
+        def counted(batch: list[Any]) -> None:
+            take(batch)
+            self.count += len(batch)
+
+        for file in self.files:
+            kind = formats.format_of(file, self._source)
+            size = (None if is_url(file) else size_of(file)) or 0
+            if kind == "records":
+                self._records(file, size, counted)
+            elif is_url(file):
+                raise Failure(f"{file}: only record files are read from URLs")
+            else:
+                with open_input(file) as stream:
+                    self._others(kind, stream, shown(file), counted)
+            self._before += size
+
+    def _records(self, file: str, size: int, take: formats.Take) -> None:
+        done = 0
+        with _opened(file, skip=self._skip, threads=self._threads, **self._options) as reader:
+            for batch in reader.batches():
+                take(batch)
+                done += len(batch)
+                self._bar.at(self._before + size * done // max(len(reader), 1))
+
+    def _others(self, kind: str, stream: Any, name: str, take: formats.Take) -> None:
+        if kind == "jsonl":
+            formats.read_json(stream, name, take, lambda done: self._bar.at(self._before + done))
+            return
+        if kind == "csv":
+            batches = formats.read_csv(stream, name, numbers=self._numbers)
+        elif kind == "msgpack":
+            batches = formats.read_msgpack(stream, name, **self._options)
+        else:
+            batches = formats.read_parquet(stream, name)
+        for batch in batches:
+            take(batch)
+            if stream.seekable():
+                self._bar.at(self._before + stream.tell())

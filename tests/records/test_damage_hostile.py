@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record files that were cut, flipped, joined and thinned out: what is sound is read, what is not is told."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from record_files import Span, forget_index, layout_of, record, spans, written
+from shrinking import SEED
+
+from cpkg import records
+from cpkg.records import format as fmt
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "file.rec"
+    written(path, 24, per_frame=6)
+    return path
+
+
+def read(path: Path) -> list[Any]:
+    with records.open(path, threads=0, errors="skip") as reader:
+        return [row["number"] if isinstance(row, dict) else row for row in reader]
+
+
+def numbers(frames: list[Span]) -> list[int]:
+    return [number for span in frames for number in range(span.first, span.stop)]
+
+
+def test_cut_anywhere(path: Path) -> None:
+    """Every whole frame is read, however long the file is; appending goes on behind them."""
+    data, frames = path.read_bytes(), spans(path)
+    for size in range(len(data)):
+        path.write_bytes(data[:size])
+        whole = numbers([span for span in frames if span.end <= size])
+        assert read(path) == whole
+        report = records.verify(path, threads=0)
+        bounds = {0, fmt.FILE_HEADER_SIZE, *(span.end for span in frames)}
+        if size <= frames[-1].end:
+            assert (report.torn == 0) == (size in bounds), size
+        assert report.records == len(whole)
+        assert not report.damage
+        with records.open(path, "ab", threads=0) as writer:
+            assert len(writer) == len(whole)
+            writer.append("more")
+        assert read(path) == [*whole, "more"]
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_flipped_anywhere(path: Path, indexed: bool) -> None:
+    """A wrong bit hides the records of its frame at most; with an index not even a header's does."""
+    if not indexed:
+        forget_index(path)
+    data = path.read_bytes()
+    frames = spans(path)
+    chance = random.Random(SEED)
+    for at in range(len(data)):
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << chance.randrange(8)
+        path.write_bytes(flipped)
+        sound = numbers([span for span in frames if not span.start <= at < span.end])
+        found = read(path)
+        assert found in (sound, list(range(24))), f"bit of byte {at}, seed {SEED}"
+        header = any(span.start <= at < span.start + fmt.DATA_HEADER_SIZE for span in frames)
+        if header or at < frames[0].start:
+            assert found == (list(range(24)) if indexed or at < frames[0].start else sound)
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_repaired_wherever_it_was_flipped(path: Path, indexed: bool) -> None:
+    if not indexed:
+        forget_index(path)
+    data = path.read_bytes()
+    for at in range(SEED % 5, len(data), 5):
+        flipped = bytearray(data)
+        flipped[at] ^= 0x41
+        path.write_bytes(flipped)
+        found = read(path)
+        report = records.repair(path, threads=0)
+        assert report.records == len(found)
+        assert read(path) == found
+        after = records.verify(path, threads=0)
+        assert after.ok, (at, after)
+        assert after.indexed
+        forget_index(path)
+        assert read(path) == found
+
+
+def test_a_damaged_frame_is_told_by_its_numbers(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    second = spans(path)[1]
+    data[second.end - 10] ^= 1
+    path.write_bytes(data)
+    with records.open(path) as reader:
+        rows = iter(reader)
+        assert [next(rows)["number"] for _ in range(6)] == list(range(6))
+        with pytest.raises(records.DamagedError, match="records 6 to 11") as info:
+            next(rows)
+        assert (info.value.first, info.value.count) == (6, 6)
+        assert info.value.offset == second.start + fmt.DATA_HEADER_SIZE
+        assert [row["number"] for row in reader.iter(12)] == list(range(12, 24))
+        assert [row["number"] for row in reader[12:20]] == list(range(12, 20))
+        assert reader[5] == record(5)
+        assert reader[23] == record(23)
+        for number in (6, 11):
+            with pytest.raises(records.DamagedError):
+                reader[number]
+        with pytest.raises(records.DamagedError):
+            reader[3:9]
+    with records.open(path, errors="skip") as reader:
+        assert [row["number"] for row in reader] == [*range(6), *range(12, 24)]
+        assert [(damage.first, damage.count) for damage in reader.damage] == [(6, 6)]
+    report = records.verify(path)
+    assert not report.ok
+    assert (report.records, report.total, report.lost) == (18, 24, 6)
+    assert "records 6 to 11" in str(report.damage[0])
+
+
+def test_numbers_stay_when_records_are_lost(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    for span in (spans(path)[1], spans(path)[3]):
+        data[span.end - 10] ^= 1
+    path.write_bytes(data)
+    with records.open(path, "ab") as writer:
+        writer.append(record(24))
+    assert records.repair(path).lost == 12
+    for _ in range(2):
+        report = records.verify(path)
+        assert report.ok
+        assert (report.records, report.total, report.marked) == (13, 25, 12)
+        with records.open(path) as reader:
+            assert [row["number"] for row in reader] == [*range(6), *range(12, 18), 24]
+            assert reader[24] == record(24)
+            assert reader[17] == record(17)
+            with pytest.raises(records.DamagedError, match="before the file was repaired"):
+                reader[7]
+        assert [row["number"] for split in records.splits(path, 3) for row in split.read()] == [
+            *range(6),
+            *range(12, 18),
+            24,
+        ]
+        forget_index(path)
+    with records.open(path, "ab") as writer:
+        writer.append(record(25))
+    with records.open(path) as reader:
+        assert reader[25] == record(25)
+
+
+def test_a_lost_end_keeps_its_numbers(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[spans(path)[-1].end - 10] ^= 1
+    path.write_bytes(data)
+    records.repair(path)
+    with records.open(path, "ab") as writer:
+        assert len(writer) == 24
+        writer.append(record(24))
+    with records.open(path) as reader:
+        assert [row["number"] for row in reader] == [*range(18), 24]
+        assert reader[24] == record(24)
+
+
+def test_bytes_lost_in_the_middle(path: Path) -> None:
+    """What follows has moved, and is found all the same."""
+    data, frames = path.read_bytes(), spans(path)
+    chance = random.Random(SEED)
+    for _ in range(40):
+        start = chance.randrange(frames[0].start, frames[2].start)
+        end = chance.randrange(start + 1, frames[2].start + 1)
+        path.write_bytes(data[:start] + data[end:])
+        sound = numbers([span for span in frames if span.end <= start or span.start >= end])
+        assert read(path) == sound, (start, end)
+        assert not records.verify(path).ok
+        records.repair(path)
+        assert records.verify(path).ok
+        assert read(path) == sound
+
+
+def test_bytes_that_came_in_between(path: Path) -> None:
+    data, frames = path.read_bytes(), spans(path)
+    for at in (frames[1].start, frames[1].start + 20, frames[1].end - 9):
+        path.write_bytes(data[:at] + bytes(100) + data[at:])
+        sound = numbers([span for span in frames if not span.start < at < span.end])
+        assert read(path) == sound
+        records.repair(path)
+        assert read(path) == sound
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_files_that_were_joined(path: Path, indexed: bool) -> None:
+    """`cat a b > c` gives the records of both, numbered on; a repair writes their index."""
+    if not indexed:
+        forget_index(path)
+    path.write_bytes(path.read_bytes() * 3)
+    assert read(path) == list(range(24)) * 3
+    with records.open(path) as reader:
+        assert len(reader) == 72
+        assert reader[30] == record(6)
+    records.repair(path)
+    assert records.verify(path).ok
+    assert read(path) == list(range(24)) * 3
+    with records.open(path, "ab") as writer:
+        writer.append("more")
+    assert read(path) == [*list(range(24)) * 3, "more"]
+
+
+def test_a_tail_of_zeros_is_torn(path: Path) -> None:
+    """A file system that lost power may leave a file longer than what reached it."""
+    forget_index(path)
+    with open(path, "ab") as file:
+        file.write(bytes(5000))
+    assert read(path) == list(range(24))
+    report = records.verify(path)
+    assert report.torn == 5000
+    assert not report.ok
+    with records.open(path, "ab") as writer:
+        writer.append("more")
+    assert read(path) == [*range(24), "more"]
+    assert records.verify(path).ok
+
+
+def test_a_record_file_within_a_record(tmp_path: Path) -> None:
+    """Behind damage, headers within somebody's records are told from the file's own."""
+    inner = tmp_path / "inner.rec"
+    written(inner, 30, per_frame=5)
+    noise = random.Random(1).getrandbits(8 * 300).to_bytes(300, "little")
+    path = tmp_path / "outer.rec"
+    with records.open(path, "wb", threads=0, level=1) as writer:
+        for number in range(6):
+            # bytes that do not compress are stored as they are, and so are the headers in them
+            writer.append({"number": number, "data": noise + inner.read_bytes()[:400] + noise})
+            writer.flush()
+    forget_index(path)
+    data = bytearray(path.read_bytes())
+    third = spans(path)[2]
+    data[third.start + 20] ^= 1
+    path.write_bytes(data)
+    assert read(path) == [0, 1, 3, 4, 5]
+
+
+def test_a_torn_frame_with_a_record_file_in_it(tmp_path: Path) -> None:
+    """The frames of the inner file are not taken for the outer one's."""
+    inner = tmp_path / "inner.rec"
+    written(inner, 60, per_frame=5, level=-131072)
+    noise = random.Random(1).getrandbits(8 * 300).to_bytes(300, "little")
+    path = tmp_path / "outer.rec"
+    with records.open(path, "wb", threads=0, level=-131072) as writer:
+        for number in range(3):
+            writer.append({"number": number, "data": noise + inner.read_bytes() + noise})
+            writer.flush()
+    frames = spans(path)
+    data = path.read_bytes()
+    assert data.count(fmt.DATA) > 6
+    path.write_bytes(data[: frames[2].end - 100])
+    assert read(path) == [0, 1]
+    assert records.verify(path).torn == frames[2].end - 100 - frames[2].start
+    with records.open(path, "ab") as writer:
+        writer.append({"number": 2})
+    assert read(path) == [0, 1, 2]
+    assert records.verify(path).ok
+
+
+def test_a_damaged_dictionary(tmp_path: Path) -> None:
+    path = tmp_path / "file.rec"
+    values = [{"user": f"user{number % 97}", "amount": number % 1009} for number in range(3000)]
+    with records.open(path, "wb", frame_size=200, dictionary=1000) as writer:
+        writer.extend(values)
+    place = layout_of(path).dictionary
+    assert place is not None
+    data = bytearray(path.read_bytes())
+    data[place[0] + 100] ^= 1
+    path.write_bytes(data)
+    for use in (records.open, records.repair):
+        with pytest.raises(records.RecordsError, match="dictionary"):
+            use(path)
+    assert "dictionary" in records.verify(path).problems[0]
+    assert path.read_bytes() == data
+
+
+def test_what_a_header_claims_is_not_believed(tmp_path: Path) -> None:
+    """Sizes and counts that cannot be are damage, and take no memory."""
+    path = tmp_path / "file.rec"
+    written(path, 5)
+    span = spans(path)[0]
+    data = path.read_bytes()
+    header = fmt.parse_data_header(data, span.start)
+    assert header is not None
+    frame = data[span.start + fmt.DATA_HEADER_SIZE : span.end]
+    for wrong in (
+        header._replace(decompressed=2**32 - 1),
+        header._replace(decompressed=1 << 30),
+        header._replace(decompressed=header.decompressed - 1),
+        header._replace(records=4),
+        header._replace(records=6),
+    ):
+        path.write_bytes(data[: span.start] + fmt.data_header(wrong) + frame)
+        with records.open(path, threads=0) as reader, pytest.raises(records.DamagedError):
+            list(reader)
+    for wrong in (
+        header._replace(decompressed=0),
+        header._replace(records=0),
+        header._replace(records=2**32 - 1),
+        header._replace(compressed=2**32 - 1),
+        header._replace(compressed=9, lost=True),
+    ):
+        path.write_bytes(data[: span.start] + fmt.data_header(wrong) + frame)
+        assert records.verify(path).torn == span.end - span.start
+        assert read(path) == []
+
+
+def test_garbage_is_searched_in_bounded_time(tmp_path: Path) -> None:
+    """Letters that look like headers, and headers that lie about their places, do not make the search quadratic."""
+    path = tmp_path / "file.rec"
+    written(path, 5, close=False)
+    data = path.read_bytes()
+    header = fmt.parse_data_header(data, fmt.FILE_HEADER_SIZE)
+    assert header is not None
+    liars = b"".join(
+        fmt.data_header(header._replace(offset=number * 1000, compressed=5, first=number)) + b"x" * 13
+        for number in range(20_000)
+    )
+    for garbage in (b"RecD" * 300_000, liars):
+        path.write_bytes(data + garbage)
+        with records.open(path, errors="skip", threads=0) as reader:
+            assert [row["number"] for row in reader.iter(0, 5)] == list(range(5))

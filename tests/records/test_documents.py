@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the documents say about record files: examples as written, test vectors byte for byte."""
+
+from __future__ import annotations
+
+import doctest
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cpkg import records
+from cpkg.records import format as fmt
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def vectors() -> list[bytes]:
+    """Return the files that the format's document spells out."""
+    text = (DOCS / "records_format.md").read_text(encoding="utf-8").partition("## Test vectors")[2]
+    return [bytes.fromhex(block) for block in re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL)]
+
+
+EXPECTED: list[tuple[list[Any], int, int]] = [
+    # records, how many of them are lost, torn bytes
+    ([], 0, 0),
+    ([{"a": 1}, [True, None], "x" * 40], 0, 0),
+    ([{"a": 1}, [True, None]], 0, 66),
+    (["x" * 40], 2, 0),
+]
+
+
+@pytest.mark.parametrize("number", range(len(EXPECTED)))
+def test_vectors_are_read_as_it_is_said(number: int) -> None:
+    data = vectors()[number]
+    values, marked, torn = EXPECTED[number]
+    with records.open(io.BytesIO(data)) as reader:
+        assert list(reader) == values
+        assert len(reader) == len(values) + marked
+    report = records.verify(io.BytesIO(data))
+    assert (report.records, report.marked, report.torn) == (len(values), marked, torn)
+    assert report.indexed == (not torn)
+    assert not report.damage
+    assert not report.problems
+
+
+@pytest.mark.parametrize("number", [0, 1, 3])
+def test_headers_and_index_are_written_as_it_is_said(tmp_path: Path, number: int) -> None:
+    """All but the frames themselves, which depend on the version of Zstandard."""
+    data = vectors()[number]
+    path = tmp_path / "file.rec"
+    path.write_bytes(data)
+    with open(path, "r+b") as file:
+        file.truncate(data.index(fmt.INDEX) - 8)
+    records.repair(path)
+    assert path.read_bytes() == data
+
+
+def test_there_are_as_many_vectors() -> None:
+    assert len(vectors()) == len(EXPECTED)
+
+
+def test_the_examples() -> None:
+    outcome = doctest.testfile(
+        str(DOCS / "records.md"), module_relative=False, optionflags=doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
+    )
+    assert outcome.attempted > 15
+    assert outcome.failed == 0

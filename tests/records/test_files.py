@@ -1,0 +1,590 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing and reading record files: every way in, every way out."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import random
+import subprocess
+import sys
+import threading
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from record_files import forget_index, record, spans, written
+from threads import run_threads
+
+from cpkg import msgpack, records, zstd
+from cpkg.records import codec
+from purepy.errors import LimitError
+from purepy.zstd_seek_table import read_seek_table
+
+BATCH_TYPES = {
+    "list": list,
+    "tuple": tuple,
+    "generator": lambda values: (value for value in values),
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "file.rec"
+
+
+@pytest.mark.parametrize("threads", [0, 1, 3])
+@pytest.mark.parametrize("frame_size", [1, 300, 1 << 20])
+def test_what_is_written_is_read(path: Path, threads: int, frame_size: int) -> None:
+    """Records come back in order, whatever the frames and whoever compresses them."""
+    with records.open(path, "wb", threads=threads, frame_size=frame_size) as writer:
+        for number in range(50):
+            writer.append(record(number))
+        writer.extend([record(number) for number in range(50, 120)])
+        assert len(writer) == 120
+    with records.open(path, threads=threads) as reader:
+        assert list(reader) == [record(number) for number in range(120)]
+        assert len(reader) == 120
+        assert reader.layout.indexed
+        assert len(reader.layout) >= {1: 60, 300: 10, 1 << 20: 1}[frame_size]
+    assert records.verify(path).ok
+
+
+@pytest.mark.parametrize("kind", BATCH_TYPES)
+@pytest.mark.parametrize("batch", [1, 7])
+def test_extend_takes_any_iterable(path: Path, kind: str, batch: int) -> None:
+    with records.open(path, "wb", frame_size=500) as writer:
+        writer.extend(BATCH_TYPES[kind]([record(number) for number in range(100)]), batch=batch)
+    with records.open(path) as reader:
+        assert list(reader) == [record(number) for number in range(100)]
+
+
+def test_an_object_that_changes_after_it_was_given(path: Path) -> None:
+    """A generator may give one object again and again: each is packed as it comes."""
+
+    def rows() -> Any:
+        row: dict[str, int] = {}
+        for number in range(100):
+            row["number"] = number
+            yield row
+
+    with records.open(path, "wb") as writer:
+        writer.extend(rows())
+    with records.open(path) as reader:
+        assert [row["number"] for row in reader] == list(range(100))
+
+
+@pytest.mark.parametrize("batch", [1, 5])
+def test_records_in_front_of_an_error_are_added(path: Path, batch: int) -> None:
+    class OwnError(Exception):
+        pass
+
+    def rows(error: Any) -> Any:
+        for number in range(7):
+            yield record(number)
+        if isinstance(error, Exception):
+            raise error
+        yield error
+
+    with records.open(path, "wb") as writer:
+        with pytest.raises(OwnError):
+            writer.extend(rows(OwnError()), batch=batch)
+        assert len(writer) == 7
+        with pytest.raises(TypeError):
+            writer.extend(rows(object()), batch=batch)
+        assert len(writer) == 14
+        with pytest.raises(TypeError):
+            writer.extend(list(rows(object())))
+        assert len(writer) == 21
+        with pytest.raises(TypeError):
+            writer.append(object())
+    with records.open(path) as reader:
+        assert [row["number"] for row in reader] == list(range(7)) * 3
+
+
+def test_any_object_of_messagepack_is_a_record(path: Path) -> None:
+    values = [None, True, 7, -1.5, "text", b"bytes", [1, [2]], {}, {1: "int", (1, 2): "tuple", None: 0}, [[]] * 3]
+    with records.open(path, "wb") as writer:
+        writer.extend(values)
+    with records.open(path) as reader:
+        assert list(reader) == values
+        assert [reader[number] for number in range(len(values))] == values
+
+
+def test_nesting_is_as_deep_as_for_one_message(path: Path) -> None:
+    deep: Any = 1
+    for _ in range(1024):
+        deep = [deep]
+    with records.open(path, "wb") as writer:
+        writer.extend([deep, deep])
+        with pytest.raises(ValueError, match=r"recursion|depth|nest"):
+            writer.extend([1, [deep]])
+        assert len(writer) == 3
+    with records.open(path) as reader:
+        found = list(reader)
+    assert found[2] == 1
+    for value in found[:2]:
+        depth = 0
+        while value != 1:
+            (value,) = value
+            depth += 1
+        assert depth == 1024
+
+
+def test_options_of_packing_and_unpacking(path: Path) -> None:
+    moment = msgpack.Timestamp(7)
+    with records.open(path, "wb", default=lambda value: sorted(value), max_total_items=5) as writer:
+        writer.extend([{"set": {2, 1}}, moment, [1, 2]])
+        with pytest.raises(LimitError):
+            writer.extend([1, [1, 2, 3, 4, 5], 2])
+    with records.open(path, timestamp=2, use_list=False) as reader:
+        assert list(reader) == [{"set": (1, 2)}, 7_000_000_000, (1, 2), 1]
+    with records.open(path, list_hook=len) as reader:
+        assert list(reader) == [{"set": 2}, moment, 2, 1]
+    with records.open(path, object_hook=lambda pairs: "a map") as reader:
+        assert reader[0] == "a map"
+        assert next(iter(reader)) == "a map"
+    with records.open(path, max_array_len=1) as reader, pytest.raises(LimitError):
+        list(reader)
+
+
+@pytest.mark.parametrize(
+    ("mode", "arguments", "error"),
+    [
+        ("rb", {"nothing": 1}, TypeError),
+        ("rb", {"errors": "ignore"}, ValueError),
+        ("rb", {"threads": -1}, ValueError),
+        ("wb", {"nothing": 1}, TypeError),
+        ("wb", {"buffer": bytearray()}, TypeError),
+        ("wb", {"level": 23}, ValueError),
+        ("wb", {"frame_size": 0}, ValueError),
+        ("wb", {"fsync": "always"}, ValueError),
+        ("wb", {"dictionary": 7}, ValueError),
+        ("rw", {}, ValueError),
+    ],
+)
+def test_wrong_arguments(path: Path, mode: str, arguments: dict[str, Any], error: type[Exception]) -> None:
+    written(path, 1)
+    with pytest.raises(error):
+        records.open(path, mode, **arguments)
+
+
+def test_places_that_hold_no_records(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        records.open(tmp_path / "missing")
+    with pytest.raises(TypeError):
+        records.open(7)
+    other = tmp_path / "other"
+    other.write_bytes(b"something else altogether, and long enough for a header")
+    for mode in ("rb", "ab"):
+        with pytest.raises(records.RecordsError, match="no record file"):
+            records.open(other, mode)
+    assert other.read_bytes().startswith(b"something else")
+    with pytest.raises(records.RecordsError, match="no regular file"):
+        records.open(os.devnull, "wb")
+    newer = bytearray(records.format.file_header())
+    newer[16] = 2
+    newer[12:16] = zlib.crc32(newer[16:], zlib.crc32(b"RecF")).to_bytes(4, "little")
+    other.write_bytes(newer)
+    with pytest.raises(records.RecordsError, match="version 2"):
+        records.open(other)
+
+
+# --- by number ------------------------------------------------------------------------------------------------------
+
+
+def test_numbers_and_slices(path: Path) -> None:
+    written(path, 100, frame_size=300)
+    everything = [record(number) for number in range(100)]
+    chance = random.Random(3)
+    with records.open(path) as reader:
+        for number in [0, 99, -1, -100, *(chance.randrange(-100, 100) for _ in range(50))]:
+            assert reader[number] == everything[number]
+        for _ in range(50):
+            start, stop = chance.randrange(-120, 120), chance.choice([None, chance.randrange(-120, 120)])
+            step = chance.choice([None, 1, 2, 7, -1, -3])
+            assert reader[start:stop:step] == everything[start:stop:step]
+            assert list(reader.iter(start, stop)) == everything[start:stop]
+        for number in (100, -101, 10**30):
+            with pytest.raises(IndexError):
+                reader[number]
+        with pytest.raises(TypeError):
+            reader["x"]
+
+
+def test_a_record_is_nobody_elses(path: Path) -> None:
+    """Asking twice gives two objects: changing one changes nothing."""
+    written(path, 3)
+    with records.open(path) as reader:
+        reader[1]["name"] = "changed"
+        assert reader[1] == record(1)
+
+
+def test_several_threads_read_and_write(path: Path) -> None:
+    with records.open(path, "wb", frame_size=200) as writer:
+
+        def add(start: int) -> None:
+            for number in range(start, start + 200):
+                writer.append(record(number))
+
+        assert run_threads(lambda: add(0), lambda: add(1000), lambda: add(2000)) == []
+    with records.open(path) as reader:
+        found = [row["number"] for row in reader]
+        assert sorted(found) == [*range(200), *range(1000, 1200), *range(2000, 2200)]
+        assert [n for n in found if n < 1000] == list(range(200))
+
+        def look(seed: int) -> None:
+            chance = random.Random(seed)
+            for _ in range(50):
+                number = chance.randrange(600)
+                assert reader[number]["number"] == found[number]
+            assert [row["number"] for row in reader] == found
+
+        assert run_threads(lambda: look(1), lambda: look(2)) == []
+
+
+def test_asynchronously(path: Path) -> None:
+    written(path, 100, frame_size=300)
+
+    async def everything() -> list[Any]:
+        with records.open(path) as reader:
+            return [row async for row in reader]
+
+    async def the_first() -> Any:
+        with records.open(path) as reader:
+            iterator = reader.__aiter__()
+            found = await iterator.__anext__()
+            await iterator.aclose()
+            return found
+
+    assert asyncio.run(everything()) == [record(number) for number in range(100)]
+    assert asyncio.run(the_first()) == record(0)
+
+
+def test_asynchronously_an_error_arrives(path: Path) -> None:
+    written(path, 40, frame_size=300)
+    data = bytearray(path.read_bytes())
+    data[spans(path)[1].end - 3] ^= 1
+    path.write_bytes(data)
+
+    async def main() -> list[Any]:
+        found: list[Any] = []
+
+        async def look() -> None:
+            async for row in reader:
+                found.append(row)  # noqa: PERF401
+
+        with records.open(path) as reader, pytest.raises(records.DamagedError):
+            await look()
+        return found
+
+    assert asyncio.run(main()) == [record(number) for number in range(spans(path)[0].stop)]
+
+
+# --- the file -------------------------------------------------------------------------------------------------------
+
+
+def test_appending(path: Path) -> None:
+    for number in range(20):
+        with records.open(path, "ab") as writer:
+            assert len(writer) == number
+            writer.append(record(number))
+    with records.open(path) as reader:
+        assert list(reader) == [record(number) for number in range(20)]
+    assert records.verify(path).ok
+    before = path.read_bytes()
+    with records.open(path, "ab"):
+        pass
+    assert path.read_bytes() == before
+
+
+def test_modes(path: Path) -> None:
+    written(path, 3)
+    with pytest.raises(FileExistsError):
+        records.open(path, "xb")
+    with records.open(path, "w") as writer:
+        writer.append("new")
+    with records.open(path, "r") as reader:
+        assert list(reader) == ["new"]
+    path.unlink()
+    with records.open(path, "x"):
+        pass
+    with records.open(path) as reader:
+        assert list(reader) == []
+        assert len(reader) == 0
+        with pytest.raises(IndexError):
+            reader[0]
+
+
+def test_an_empty_file_holds_no_records(path: Path) -> None:
+    """A writer that was killed before it wrote anything leaves one."""
+    path.touch()
+    with records.open(path) as reader:
+        assert list(reader) == []
+    with records.open(path, "ab") as writer:
+        writer.append(1)
+    with records.open(path) as reader:
+        assert list(reader) == [1]
+
+
+def test_file_objects(path: Path) -> None:
+    memory = io.BytesIO()
+    with records.open(memory, "wb", frame_size=300) as writer:
+        writer.extend([record(number) for number in range(50)])
+    assert not memory.closed
+    with records.open(memory) as reader:
+        assert list(reader) == [record(number) for number in range(50)]
+        assert reader[7] == record(7)
+    assert records.verify(memory).ok
+    path.write_bytes(memory.getvalue())
+    with open(path, "rb") as file, records.open(file) as reader:
+        assert list(reader) == [record(number) for number in range(50)]
+    with pytest.raises(ValueError, match="append"):
+        records.open(memory, "ab")
+
+
+def test_frames_of_the_seekable_format(path: Path) -> None:
+    """The file is one of the seekable format: its table tells each frame, with size and checksum of its content."""
+    written(path, 60, frame_size=300)
+    data = path.read_bytes()
+    with open(path, "rb") as file:
+        table = read_seek_table(file)
+    plain = zstd.decompress(data)
+    assert plain == b"".join(msgpack.packb(record(number)) for number in range(60))
+    assert table.decompressed_size == len(plain)
+    for number in range(len(table)):
+        offset, size, position, content, checksum = table.frame(number)
+        found = zstd.decompress(data[offset : offset + size])
+        assert found == plain[position : position + content]
+        if content:
+            assert checksum == int.from_bytes(data[offset + size - 4 : offset + size], "little")
+            assert zstd.get_frame_info(data[offset : offset + size]).decompressed_size == content
+    assert list(msgpack.Unpacker(io.BytesIO(plain))) == [record(number) for number in range(60)]
+
+
+def test_the_tool_reads_it(path: Path) -> None:
+    written(path, 60, frame_size=300)
+    try:
+        done = subprocess.run(["zstd", "-dc", str(path)], capture_output=True, check=True)
+    except FileNotFoundError:
+        pytest.skip("there is no zstd here")
+    assert list(msgpack.Unpacker(io.BytesIO(done.stdout))) == [record(number) for number in range(60)]
+
+
+def test_a_record_larger_than_a_frame(path: Path) -> None:
+    large = {"data": bytes(100_000)}
+    with records.open(path, "wb", frame_size=1000) as writer:
+        writer.extend([1, large, 2])
+        writer.append(large)
+    with records.open(path) as reader:
+        assert list(reader) == [1, large, 2, large]
+        assert reader[3] == large
+
+
+def test_a_record_beyond_the_most_that_a_frame_holds(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records.format, "CONTENT_MAX", 1000)
+    with records.open(path, "wb", frame_size=400) as writer:
+        for size in (300, 990, 5, 380, 700):
+            writer.append(bytes(size))
+        for give in (writer.append, lambda value: writer.extend([value, 1])):
+            with pytest.raises(LimitError, match="1000"):
+                give(bytes(1000))
+        writer.extend([bytes(300), bytes(990)])
+    with records.open(path) as reader:
+        assert [len(value) for value in reader] == [300, 990, 5, 380, 700, 300, 990]
+
+
+def test_writers_that_are_given_up_write_all(path: Path) -> None:
+    writer = records.open(path, "wb")
+    writer.append(1)
+    writer.__del__()
+    assert writer.closed
+    with records.open(path) as reader:
+        assert list(reader) == [1]
+    for use in (lambda: writer.append(1), lambda: writer.extend([1, 2]), writer.flush, writer.__enter__):
+        with pytest.raises(ValueError, match="closed"):
+            use()
+    writer.close()
+
+
+# --- dictionaries ---------------------------------------------------------------------------------------------------
+
+
+def sample(number: int) -> dict[str, Any]:
+    return {"user": f"user{number % 97}", "action": ["login", "logout", "buy"][number % 3], "amount": number % 1009}
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_a_dictionary_trained_from_the_first_records(path: Path, threads: int) -> None:
+    plain = path.with_name("plain")
+    for target, dictionary in ((path, 1000), (plain, None)):
+        with records.open(target, "wb", frame_size=200, dictionary=dictionary, threads=threads) as writer:
+            writer.extend([sample(number) for number in range(5000)])
+    assert path.stat().st_size < plain.stat().st_size * 0.9
+    with records.open(path) as reader:
+        assert list(reader) == [sample(number) for number in range(5000)]
+        assert reader[4321] == sample(4321)
+        assert reader.layout.dictionary is not None
+    assert records.verify(path).ok
+    with records.open(path, "ab") as writer:
+        writer.append("more")
+    forget_index(path)
+    with records.open(path) as reader:
+        assert reader[5000] == "more"
+        assert reader[10] == sample(10)
+    assert records.repair(path).has_dictionary
+    assert [row for split in records.splits(path, 3) for row in split.read()][:5000] == [
+        sample(number) for number in range(5000)
+    ]
+
+
+def test_a_dictionary_that_is_given(path: Path) -> None:
+    samples = [msgpack.packb(sample(number)) for number in range(2000)]
+    dictionary = zstd.train_dict(samples, 1000)
+    with records.open(path, "wb", dictionary=dictionary) as writer:
+        writer.append(sample(1))
+    with records.open(path, "ab", dictionary=dictionary) as writer:
+        writer.append(sample(2))
+    with records.open(path) as reader:
+        assert list(reader) == [sample(1), sample(2)]
+    other = zstd.train_dict(samples[:1500], 900)
+    with pytest.raises(ValueError, match="dictionary of its own"):
+        records.open(path, "ab", dictionary=other)
+    with pytest.raises(ValueError, match="tables"):
+        records.open(path, "wb", dictionary=zstd.ZstdDict(b"raw content", is_raw=True))
+
+
+def test_too_little_to_train_from(path: Path) -> None:
+    with records.open(path, "wb", dictionary=1000) as writer:
+        writer.append(1)
+        writer.flush()
+        writer.append(2)
+    with records.open(path) as reader:
+        assert list(reader) == [1, 2]
+        assert reader.layout.dictionary is None
+
+
+# --- backends -------------------------------------------------------------------------------------------------------
+
+
+def test_every_backend_reads_what_every_backend_writes(path: Path, msgpack: Any, zstd: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(codec, "msgpack", msgpack)
+    monkeypatch.setattr(codec, "zstd", zstd)
+    values = [record(number) for number in range(300)]
+    with records.open(path, "wb", frame_size=2000) as writer:
+        writer.extend(values)
+    with records.open(path) as reader:
+        assert list(reader) == values
+        assert reader[123] == values[123]
+    monkeypatch.undo()
+    with records.open(path) as reader:
+        assert list(reader) == values
+    damaged = bytearray(path.read_bytes())
+    damaged[spans(path)[2].end - 20] ^= 0x55
+    path.write_bytes(damaged)
+    monkeypatch.setattr(codec, "msgpack", msgpack)
+    monkeypatch.setattr(codec, "zstd", zstd)
+    with records.open(path, errors="skip") as reader:
+        found = list(reader)
+        (damage,) = reader.damage
+        assert found == values[: damage.first] + values[damage.first + damage.count :]
+
+
+def test_memory_stays_flat(tmp_path: Path) -> None:
+    """Writing and reading ten times as much takes no more memory."""
+    resource = pytest.importorskip("resource")
+    code = f"""
+import resource, sys
+sys.path[:0] = {sys.path!r}
+from cpkg import records
+def rows(count):
+    for number in range(count):
+        yield {{"number": number, "text": "x" * 200, "more": [number] * 10}}
+def run(count):
+    with records.open(sys.argv[1], "wb", frame_size=1 << 16) as writer:
+        writer.extend(rows(count))
+    with records.open(sys.argv[1]) as reader:
+        assert sum(1 for row in reader) == count
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = run(20_000)
+print(run(100_000) - before)
+"""
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code, str(tmp_path / "file.rec")], capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) < 12_000  # KiB, where the records take 26 MB
+    assert resource is not None
+
+
+def test_growth_is_seen_when_it_is_asked_for(path: Path) -> None:
+    with records.open(path, "wb") as writer, records.open(path) as reader:
+        assert len(reader) == 0
+        for number in range(10):
+            writer.append(record(number))
+            assert reader.refresh() == 0
+            writer.flush()
+            assert reader.refresh() == 1
+            assert reader[-1] == record(number)
+        assert list(reader) == [record(number) for number in range(10)]
+        writer.close()
+        assert reader.refresh() == 0
+        with records.open(path, "ab") as second:
+            second.append(record(10))
+        assert reader.refresh() == 1
+        assert [row["number"] for row in reader] == list(range(11))
+
+
+def test_a_reader_beside_a_writer_sees_whole_frames(path: Path) -> None:
+    """While another process writes, appends and closes, what is read is always a beginning of what was written."""
+    code = f"""
+import sys
+sys.path[:0] = {sys.path!r}
+from cpkg import records
+print("ready", flush=True)
+sys.stdin.readline()
+number = 0
+for _ in range(12):
+    with records.open(sys.argv[1], "ab", frame_size=400) as writer:
+        for _ in range(60):
+            writer.append({{"number": number, "text": "t" * (number % 50)}})
+            number += 1
+            if number % 17 == 0:
+                writer.flush()
+"""
+    records.open(path, "wb").close()
+    child = subprocess.Popen(
+        [sys.executable, "-I", "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with child:
+        assert child.stdout is not None
+        assert child.stdin is not None
+        child.stdout.readline()
+        child.stdin.write("go\n")
+        child.stdin.flush()
+        seen = 0
+        with records.open(path, threads=0) as growing:
+            while child.poll() is None or seen == 0:
+                with records.open(path, threads=0) as reader:
+                    found = [row["number"] for row in reader]
+                assert found == list(range(len(found)))
+                assert len(found) >= seen
+                seen = len(found)
+                growing.refresh()
+                assert [row["number"] for row in growing] == list(range(len(growing)))
+    assert child.returncode == 0
+    with records.open(path) as reader:
+        assert [row["number"] for row in reader] == list(range(720))
+
+
+def test_no_thread_stays_behind(path: Path) -> None:
+    before = threading.active_count()
+    with records.open(path, "wb", threads=2, frame_size=100) as writer:
+        writer.extend([record(number) for number in range(50)])
+    with records.open(path, threads=2) as reader:
+        iterator = reader.batches()
+        next(iterator)
+        iterator.close()  # type: ignore[attr-defined]
+        list(reader)
+    assert threading.active_count() == before

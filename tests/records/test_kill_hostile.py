@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writers that are killed, fail and fork: what `flush` has returned for is there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from record_files import record, spans, written
+from shrinking import SEED
+
+from cpkg import records
+from cpkg.records import targets
+
+WRITER = f"""
+import sys, random
+sys.path[:0] = {sys.path!r}
+from cpkg import records
+path, seed, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+chance = random.Random(seed)
+out = sys.stdout
+for _ in range(10**9):
+    with records.open(path, "ab", frame_size=chance.choice([200, 2000, 20000]), threads=threads) as writer:
+        number = len(writer)
+        print("open", number, flush=True)
+        for _ in range(chance.randrange(1, 400)):
+            writer.append({{"number": number, "text": "t" * chance.randrange(200)}})
+            number += 1
+            if chance.random() < 0.1:
+                writer.flush()
+                print("flushed", number, flush=True)
+    print("flushed", number, flush=True)
+"""
+
+
+def kill_writers(path: Path, times: int, threads: int) -> None:
+    """Kill a writer at a random moment, look at what it left, and let the next one go on there."""
+    chance = random.Random(SEED)
+    safe = 0
+    for turn in range(times):
+        arguments = [sys.executable, "-I", "-c", WRITER, str(path), str(SEED + turn), str(threads)]
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            begun = child.stdout.readline()
+            assert begun.startswith("open")
+            assert int(begun.split()[1]) >= safe
+            time.sleep(chance.random() ** 2 * 0.12)
+            child.send_signal(signal.SIGKILL)
+            told = child.stdout.read().splitlines()
+        ends = [int(line.split()[1]) for line in told if line.startswith("flushed")]
+        safe = max([safe, *ends])
+        with records.open(path, threads=0) as reader:
+            found = [row["number"] for row in reader]
+        assert found == list(range(len(found))), f"turn {turn}, seed {SEED}"
+        assert len(found) >= safe, f"turn {turn}, seed {SEED}"
+        report = records.verify(path, threads=0)
+        assert not report.damage
+        assert not report.problems
+        if turn % 3 == 0:
+            records.repair(path, threads=0)
+            assert records.verify(path, threads=0).ok
+            with records.open(path, threads=0) as reader:
+                assert len(reader) == len(found)
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_killed_at_random_moments(tmp_path: Path, threads: int) -> None:
+    kill_writers(tmp_path / "file.rec", 12, threads)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [0, 2])
+def test_killed_hundreds_of_times(tmp_path: Path, threads: int) -> None:
+    kill_writers(tmp_path / "file.rec", 200, threads)
+
+
+def test_every_write_may_be_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is read after each change of it, and after each half of one, as a kill there would leave it."""
+    path = tmp_path / "file.rec"
+    seen: list[int] = []
+
+    def look() -> None:
+        with records.open(path, threads=0) as reader:
+            assert [row["number"] for row in reader] == list(range(len(reader)))
+            assert len(reader) >= max(seen, default=0)
+            seen.append(len(reader))
+
+    pwrite, ftruncate = os.pwrite, os.ftruncate
+
+    def write_in_pieces(descriptor: int, data: Any, offset: int) -> int:
+        done = 0
+        for end in (1, len(data) // 2, len(data) - 1, len(data)):
+            if end > done:
+                done += pwrite(descriptor, data[done:end], offset + done)
+                look()
+        return done
+
+    def cut(descriptor: int, size: int) -> None:
+        ftruncate(descriptor, size)
+        look()
+
+    monkeypatch.setattr(targets.os, "pwrite", write_in_pieces)
+    monkeypatch.setattr(targets.os, "ftruncate", cut)
+    for start in range(0, 60, 12):
+        with records.open(path, "ab", threads=0) as writer:
+            for number in range(start, start + 12):
+                writer.append(record(number))
+                if number % 5 == 0:
+                    writer.flush()
+    assert seen[-1] == 60
+    assert len(set(seen)) > 10
+
+
+class Full:
+    """A disk that is full after so many bytes."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+        self.room = room
+        self._pwrite = os.pwrite
+        monkeypatch.setattr(targets.os, "pwrite", self.pwrite)
+
+    def pwrite(self, descriptor: int, data: Any, offset: int) -> int:
+        if not self.room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        done = self._pwrite(descriptor, data[: self.room], offset)
+        self.room -= done
+        return done
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+@pytest.mark.parametrize("room", [0, 10, 100, 300, 1000])
+def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int, threads: int) -> None:
+    """A call that fails has not taken its record; what was taken is written when there is room again."""
+    path = tmp_path / "file.rec"
+    writer = records.open(path, "wb", frame_size=300, threads=threads)
+    disk = Full(monkeypatch, room)
+    taken = 0
+    with pytest.raises(OSError, match="space") as info:  # noqa: PT012
+        for number in range(200):
+            writer.append(record(number))
+            taken += 1
+    assert info.value.errno == errno.ENOSPC
+    assert info.value.filename == str(path)
+    with pytest.raises(OSError, match="space"):
+        writer.flush()
+    with pytest.raises(OSError, match="space"):
+        writer.close()
+    assert not writer.closed
+    with records.open(path) as reader:
+        before = len(reader)
+        assert [row["number"] for row in reader] == list(range(before))
+    disk.room = 1 << 20
+    for number in range(taken, 200):
+        writer.append(record(number))
+    writer.close()
+    with records.open(path) as reader:
+        assert list(reader) == [record(number) for number in range(200)]
+    assert records.verify(path).ok
+
+
+def test_a_file_object_that_fails_takes_no_more(tmp_path: Path) -> None:
+    class Broken:
+        def __init__(self) -> None:
+            self.writes = 0
+
+        def write(self, data: bytes) -> int:
+            self.writes += 1
+            if self.writes > 2:
+                raise OSError(errno.EIO, "broken")
+            return len(data)
+
+    writer = records.open(Broken(), "wb", frame_size=100, threads=0)
+    with pytest.raises(OSError, match="broken"):
+        writer.extend([record(number) for number in range(50)])
+    for _ in range(2):
+        with pytest.raises(records.RecordsError, match="failed before"):
+            writer.flush()
+    writer._closed = True
+
+
+# --- one writer at a time -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["wb", "ab"])
+def test_a_second_writer_is_refused(tmp_path: Path, mode: str) -> None:
+    path = tmp_path / "file.rec"
+    written(path, 5)
+    with records.open(path, "ab") as writer:
+        writer.append(record(5))
+        writer.flush()
+        for use in (lambda: records.open(path, mode), lambda: records.repair(path)):
+            with pytest.raises(records.LockedError, match="another writer"):
+                use()
+        code = f"""
+import sys
+sys.path[:0] = {sys.path!r}
+from cpkg import records
+try:
+    records.open(sys.argv[1], sys.argv[2])
+except records.LockedError as exc:
+    print("locked", exc)
+"""
+        done = subprocess.run(
+            [sys.executable, "-I", "-c", code, str(path), mode], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.startswith("locked")
+        writer.append(record(6))
+    with records.open(path) as reader:
+        assert [row["number"] for row in reader] == list(range(7))
+    with records.open(path, "ab") as writer:
+        assert len(writer) == 7
+
+
+def test_a_file_that_was_replaced_while_it_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lock is on the file that has the name, not on the one that had it."""
+    path, other = tmp_path / "file.rec", tmp_path / "other.rec"
+    written(path, 5)
+    written(other, 9)
+    lock = targets.lock
+
+    def replace_first(descriptor: int, name: str) -> None:
+        if other.exists():
+            os.replace(other, path)
+        lock(descriptor, name)
+
+    monkeypatch.setattr(targets, "lock", replace_first)
+    with records.open(path, "ab") as writer:
+        assert len(writer) == 9
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "file.rec"
+    code = f"""
+import os, sys, gc
+sys.path[:0] = {sys.path!r}
+from cpkg import records
+writer = records.open(sys.argv[1], "wb", threads=0)
+writer.append("parent's")
+child = os.fork()
+if not child:
+    try:
+        writer.flush()
+    except RuntimeError as exc:
+        assert "forked" in str(exc)
+        del writer
+        gc.collect()
+        os._exit(0)
+    os._exit(1)
+assert os.waitpid(child, 0)[1] == 0
+writer.append("second")
+writer.close()
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-I", "-c", code, str(path)], check=True)
+    with records.open(path) as reader:
+        assert list(reader) == ["parent's", "second"]
+
+
+# --- how far it goes ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("fsync", "flushes", "closes"), [("never", 0, 0), ("close", 0, 1), ("flush", 1, 1)])
+def test_fsync_says_what_outlasts_the_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fsync: Any, flushes: int, closes: int
+) -> None:
+    calls: list[int] = []
+    directories: list[str] = []
+    monkeypatch.setattr(targets.os, "fsync", calls.append)
+    monkeypatch.setattr(targets, "sync_directory", directories.append)
+    path = tmp_path / "file.rec"
+    writer = records.open(path, "wb", fsync=fsync)
+    writer.append(1)
+    writer.flush()
+    assert len(calls) == flushes
+    writer.close()
+    assert len(calls) == flushes + closes
+    assert directories == ([str(tmp_path)] if flushes + closes else [])
+    assert spans(path)

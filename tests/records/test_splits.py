@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Splits: every record in one of them, read from the bytes of that one alone, here and from URLs."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import pytest
+from record_files import forget_index, record, spans, written
+from web import serving
+
+from cpkg import records
+from cpkg.records import format as fmt
+from cpkg.records import sources
+
+COUNTS = (1, 2, 3, 7, 50)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "file.rec"
+    written(path, 200, frame_size=600)
+    return path
+
+
+def numbers(split: records.Split, **options: Any) -> list[int]:
+    return [row["number"] for row in split.read(**options)]
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize("count", COUNTS)
+def test_every_record_is_in_one_split(path: Path, count: int, indexed: bool) -> None:
+    if not indexed:
+        forget_index(path)
+    splits = records.splits(path, count)
+    assert len(splits) == min(count, len(spans(path)))
+    assert [number for split in splits for number in numbers(split)] == list(range(200))
+    for split in splits:
+        assert split.first is not None
+        assert split.stop is not None
+        assert numbers(pickle.loads(pickle.dumps(split))) == list(range(split.first, split.stop))
+    sizes = [split.end - split.start for split in splits]
+    if count <= 7:
+        assert max(sizes) < 2.5 * sum(sizes) / len(sizes)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_a_file_divided_by_size_alone(path: Path, count: int) -> None:
+    """Borders anywhere: each frame belongs to the split in which its header begins."""
+    size = path.stat().st_size
+    for shift in range(0, 40, 3):
+        bounds = sorted({0, size, *((size * number // count + shift) % size for number in range(1, count))})
+        splits = [records.Split(str(path), start, end) for start, end in zip(bounds, bounds[1:])]
+        assert [number for split in splits for number in numbers(split)] == list(range(200))
+
+
+def test_damage_is_told_in_its_split_alone(path: Path) -> None:
+    splits = records.splits(path, 4)
+    frames = spans(path)
+    for broken in (2, len(frames) - 1):
+        for at in (frames[broken].start + 9, frames[broken].end - 9):
+            data = bytearray(path.read_bytes())
+            data[at] ^= 0x81
+            other = path.with_name("other.rec")
+            other.write_bytes(data)
+            found = []
+            told = []
+            for split in splits:
+                part = records.Split(str(other), split.start, split.end, split.first, split.stop)
+                found += numbers(part, errors="skip")
+                try:
+                    numbers(part)
+                except records.DamagedError as exc:
+                    told.append((exc.first, exc.count))
+            span = frames[broken]
+            assert found == [*range(span.first), *range(span.stop, 200)]
+            assert told == [(span.first, span.stop - span.first)]
+
+
+def test_options_reach_the_unpacker(path: Path) -> None:
+    (split,) = records.splits(path, 1)
+    assert next(split.read(object_hook=len)) == 3
+    with pytest.raises(TypeError):
+        next(split.read(nothing=1))
+    with pytest.raises(ValueError, match="errors"):
+        next(split.read(errors="ignore"))
+
+
+def test_places_without_splits(tmp_path: Path, path: Path) -> None:
+    with pytest.raises(ValueError, match="count"):
+        records.splits(path, 0)
+    with open(path, "rb", buffering=0) as file, pytest.raises(ValueError, match="path or URL"):
+        records.splits(_Nameless(file), 2)
+    records.open(tmp_path / "empty.rec", "wb").close()
+    assert records.splits(tmp_path / "empty.rec", 3) == []
+    (tmp_path / "none").write_bytes(b"x" * 100)
+    with pytest.raises(records.RecordsError):
+        records.splits(tmp_path / "none", 3)
+
+
+class _Nameless:
+    def __init__(self, file: Any) -> None:
+        self.read = file.read
+        self.seek = file.seek
+
+    def seekable(self) -> bool:
+        return True
+
+
+# --- URLs -----------------------------------------------------------------------------------------------------------
+
+
+def test_through_fsspec(path: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    url = "memory://folder/file.rec"
+    with records.open(url, "wb", frame_size=600) as writer:
+        writer.extend([record(number) for number in range(200)])
+    with records.open(url) as reader:
+        assert [row["number"] for row in reader] == list(range(200))
+        assert reader[77] == record(77)
+        assert reader.name == url
+    assert records.verify(url).ok
+    assert [number for split in records.splits(url, 3) for number in numbers(split)] == list(range(200))
+    fsspec.filesystem("memory").pipe_file("folder/file.rec", path.read_bytes()[: spans(path)[-1].end])
+    splits = records.splits(url, 3)
+    assert splits[0].first is None
+    assert [number for split in splits for number in numbers(split)] == list(range(200))
+    for mode in ("ab", "xb"):
+        with pytest.raises(ValueError, match="URL"):
+            records.open(url, mode)
+
+
+def test_without_fsspec(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(ImportError, match="pip install fsspec"):
+        records.open("s3://bucket/file.rec")
+
+
+@pytest.fixture
+def web(path: Path) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+    """The file on a server of its own, and the ranges that were asked for."""
+    asked: list[tuple[int, int]] = []
+    with records.open(path, "wb", frame_size=600) as writer:
+        writer.extend({**record(number), "noise": os.urandom(200)} for number in range(200))
+    data = path.read_bytes()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_HEAD(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(data)))
+            self.send_header("Accept-Ranges", "bytes")
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            wanted = self.headers["Range"]
+            assert wanted is not None
+            start, _, last = wanted[len("bytes=") :].partition("-")
+            asked.append((int(start), int(last) + 1))
+            body = data[int(start) : int(last) + 1]
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {start}-{last}/{len(data)}")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with serving(Handler) as address:
+        yield f"{address}/file.rec", asked
+
+
+def test_only_the_bytes_that_are_needed(web: tuple[str, list[tuple[int, int]]], path: Path, monkeypatch: Any) -> None:
+    pytest.importorskip("fsspec")
+    pytest.importorskip("aiohttp")
+    url, asked = web
+    frames = spans(path)
+    size = path.stat().st_size
+    monkeypatch.setattr(sources, "_TAIL_SIZE", 5000)
+    splits = records.splits(url, 4)
+    assert asked == [(size - 5000, size)]
+    for split in splits:
+        asked.clear()
+        assert numbers(split) == list(range(split.first or 0, split.stop or 0))
+        assert asked == [(split.start, split.end)]
+    with records.open(url) as reader:
+        asked.clear()
+        assert reader[100]["number"] == 100
+        (span,) = [span for span in frames if span.first <= 100 < span.stop]
+        assert asked == [(span.start + fmt.DATA_HEADER_SIZE, span.end)]
+        asked.clear()
+        assert len(list(reader)) == 200
+        assert len(asked) == 1
