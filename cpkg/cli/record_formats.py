@@ -128,8 +128,10 @@ def read_msgpack(stream: BinaryIO, name: str, **options: Any) -> Iterator[list[A
             yield batch
             batch = []
     yield batch
-    if unpacker.read_bytes(1):
-        raise Failure(f"{name}: the file ends within an object (at byte {unpacker.tell()})")
+    try:
+        unpacker.read_bytes(0)
+    except ValueError:  # an object is begun and not complete
+        raise Failure(f"{name}: the file ends within an object (at byte {unpacker.tell()})") from None
 
 
 def read_parquet(stream: BinaryIO, name: str) -> Iterator[list[Any]]:

@@ -202,6 +202,7 @@ def open_source(place: Place) -> Source:
         return PathSource(place)
     if not hasattr(place, "read"):
         raise TypeError(f"a record file is a path, a URL or a binary file, not {type(place).__name__}")
-    if not place.seekable():
-        raise RecordsError("a stream that cannot seek is read from front to back: use records.read_stream()")
+    # a SpooledTemporaryFile can, and before Python 3.11 does not say so
+    if not (place.seekable() if hasattr(place, "seekable") else hasattr(place, "seek")):
+        raise RecordsError("a stream that cannot seek has no record number: copy it to a file first")
     return FileSource(place)

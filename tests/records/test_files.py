@@ -300,6 +300,13 @@ def test_appending(path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_a_stream_that_cannot_seek() -> None:
+    read, write = os.pipe()
+    os.close(write)
+    with open(read, "rb") as stream, pytest.raises(records.RecordsError, match="copy it"):
+        records.open(stream)
+
+
 def test_modes(path: Path) -> None:
     written(path, 3)
     with pytest.raises(FileExistsError):

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cpkg records ...`: what the commands print, write and refuse."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from record_files import forget_index, record, spans, written
+
+from cpkg import msgpack, records, zstd
+
+pytest.importorskip("click")
+from click.testing import CliRunner
+
+from cpkg.cli.commands import cli
+
+
+def run(*arguments: object, status: int = 0, data: bytes | None = None) -> str:
+    """Run a command; return what it printed on both streams."""
+    result = CliRunner().invoke(cli, ["records", *map(str, arguments)], input=data)
+    assert result.exit_code == status, result.output
+    return result.output
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "file.rec"
+    with records.open(path, "wb", frame_size=300) as writer:
+        writer.extend([{"number": number, "name": f"name {number}", "nothing": None} for number in range(40)])
+    return path
+
+
+def lines(text: str) -> list[Any]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_looking(path: Path) -> None:
+    assert [row["number"] for row in lines(run("cat", path))] == list(range(40))
+    assert [row["number"] for row in lines(run("cat", path, "--start", -5, "--stop", 38))] == [35, 36, 37]
+    assert [row["number"] for row in lines(run("head", path, "-n", 3))] == [0, 1, 2]
+    assert run("head", path, "-n", 0) == ""
+    assert run("count", path) == "40\n"
+    assert [row["number"] for row in lines(run("cat", "-", data=path.read_bytes()))] == list(range(40))
+    assert "40 records in" in run("info", path)
+    assert json.loads(run("info", path, "--json"))["records"] == 40
+    assert "index       yes" in run("verify", path)
+    forget_index(path)
+    assert "index       none" in run("verify", path)
+
+
+def test_values_that_json_does_not_have(tmp_path: Path) -> None:
+    path = tmp_path / "file.rec"
+    with records.open(path, "wb") as writer:
+        writer.extend([b"\x00\xff", msgpack.ExtType(5, b"x"), {1: msgpack.Timestamp(0)}, float("nan")])
+    assert run("cat", path).splitlines() == [
+        '"AP8="',
+        '{"ext":5,"data":"eA=="}',
+        '{"1":"1970-01-01T00:00:00Z"}',
+        "NaN",
+    ]
+    assert "JSON" in run("convert", path, "-o", tmp_path / "out.jsonl", status=1)
+    assert not (tmp_path / "out.jsonl").exists()
+    run("convert", path, "-o", tmp_path / "copy.rec")
+    with records.open(tmp_path / "copy.rec") as reader:
+        assert reader[1] == msgpack.ExtType(5, b"x")
+
+
+def test_damage(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    second = spans(path)[1]
+    data[second.end - 9] ^= 1
+    path.write_bytes(data)
+    hidden = f"records {second.first} to {second.stop - 1}"
+    assert hidden in run("cat", path, status=1)
+    shown = run("cat", path, "--skip-damage")
+    assert hidden in shown
+    assert len(lines("\n".join(line for line in shown.splitlines() if line.startswith("{")))) == 40 - (
+        second.stop - second.first
+    )
+    assert hidden in run("verify", path, status=1)
+    damage = json.loads(run("verify", path, "--json", status=1).splitlines()[0])["damage"]
+    assert damage[0]["first"] == second.first
+    text = run("repair", path)
+    assert hidden in text
+    assert f"{second.stop - second.first} are lost" in text
+    assert "nothing to repair" in run("repair", path)
+    assert "lost" in run("verify", path)
+    path.write_bytes(path.read_bytes()[:-3])
+    assert "torn" in run("verify", path, status=1)
+    assert "torn" in run("repair", path)
+
+
+def test_conversions(path: Path, tmp_path: Path) -> None:
+    with records.open(path) as reader:
+        rows = list(reader)
+    for name in ("a.jsonl", "a.msgpack", "a.msgpack.zst", "a.csv", "a.rec"):
+        run("convert", path, "-o", tmp_path / name)
+        run("convert", "--numbers", tmp_path / name, "-o", tmp_path / "back.rec", "--frame-size", "1k", "-l", 1)
+        with records.open(tmp_path / "back.rec") as reader:
+            expected = [{**row, "nothing": ""} for row in rows] if name == "a.csv" else rows
+            assert list(reader) == expected
+    assert [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()] == rows
+    packed = (tmp_path / "a.msgpack").read_bytes()
+    assert list(msgpack.Unpacker(io.BytesIO(packed))) == rows
+    assert zstd.decompress((tmp_path / "a.msgpack.zst").read_bytes()) == packed
+    with open(tmp_path / "a.csv", newline="") as file:
+        assert next(csv.DictReader(file)) == {"number": "0", "name": "name 0", "nothing": ""}
+    run("convert", path, tmp_path / "a.jsonl", "-o", tmp_path / "both.rec")
+    assert run("count", tmp_path / "both.rec") == "80\n"
+    run("convert", "--append", path, "-o", tmp_path / "both.rec")
+    assert run("count", tmp_path / "both.rec") == "120\n"
+    run("convert", "--dictionary", 500, "--frame-size", 300, path, path, path, "-o", tmp_path / "small.rec")
+    assert run("convert", path, "-o", "-", "--to", "jsonl") == (tmp_path / "a.jsonl").read_text()
+
+
+def test_json_of_every_form(tmp_path: Path) -> None:
+    for text in ('[{"a":1},{"a":2}]', '{"a":1}\n{"a":2}\n', '{"a":1}'):
+        (tmp_path / "in.json").write_text(text)
+        run("convert", tmp_path / "in.json", "-o", tmp_path / "out.rec")
+        assert lines(run("cat", tmp_path / "out.rec")) == [{"a": 1}, {"a": 2}][: text.count("a")]
+    run("convert", "--from", "jsonl", "-o", tmp_path / "out.rec", data=b'{"a":1}\n')
+    assert run("count", tmp_path / "out.rec") == "1\n"
+
+
+def test_csv_with_fields_of_every_kind(tmp_path: Path) -> None:
+    path = tmp_path / "file.rec"
+    values = [{"a": 1, "b": [1, {"c": 2}]}, {"a": 'x,"y"\n', "d": True}, {"b": 0.5}]
+    with records.open(path, "wb") as writer:
+        writer.extend(values)
+    run("convert", path, "-o", tmp_path / "out.csv")
+    with open(tmp_path / "out.csv", newline="") as file:
+        assert list(csv.reader(file)) == [
+            ["a", "b", "d"],
+            ["1", '[1,{"c":2}]', ""],
+            ['x,"y"\n', "", "true"],
+            ["", "0.5", ""],
+        ]
+    with records.open(path, "ab") as writer:
+        writer.append([1])
+    assert "record 3 is no map" in run("convert", path, "-o", tmp_path / "other.csv", status=1)
+    assert not (tmp_path / "other.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", "a,a\n1,2\n", "same name"),
+        ("a.csv", "a,b\n1\n", "line 2: 1 fields for 2 columns"),
+        ("a.csv", "a\n\xff\n", "decode"),
+        ("a.jsonl", '{"a":}\n', "a.jsonl"),
+        ("a.json", "[1][2]", "extra data"),
+        ("a.msgpack", "\x81", "within an object"),
+        ("a.rec", "something else", "no record file"),
+        ("a.parquet", "PAR1", "arquet"),
+    ],
+)
+def test_bad_input(tmp_path: Path, name: str, content: str, message: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content.encode("latin-1"))
+    assert message in run("convert", path, "-o", tmp_path / "out.rec", status=1)
+    assert not (tmp_path / "out.rec").exists()
+
+
+def test_wrong_use(path: Path, tmp_path: Path) -> None:
+    assert "No such file" in run("count", tmp_path / "missing", status=1)
+    run("convert", path, status=2)
+    run("repair", "-", status=2)
+    assert "only a record file" in run("convert", "--append", path, "-o", tmp_path / "a.csv", status=1)
+    assert "give a file" in run("convert", "--from", "jsonl", "-o", tmp_path / "a.csv", status=1, data=b"{}")
+    with records.open(path, "ab"):
+        assert "another writer" in run("repair", path, status=1)
+
+
+def test_parquet(path: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    with records.open(path) as reader:
+        rows = list(reader)
+    run("convert", path, "-o", tmp_path / "a.parquet")
+    run("convert", tmp_path / "a.parquet", "-o", tmp_path / "back.rec")
+    with records.open(tmp_path / "back.rec") as reader:
+        assert list(reader) == rows
+    with records.open(path, "ab") as writer:
+        writer.extend([record(1), {"number": "text"}])
+    assert "Parquet" in run("convert", path, "-o", tmp_path / "b.parquet", status=1)
+    assert not (tmp_path / "b.parquet").exists()
+
+
+def test_without_pyarrow(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    assert "pip install pyarrow" in run("convert", path, "-o", tmp_path / "a.parquet", status=1)
+
+
+def test_urls(path: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    fsspec.filesystem("memory").pipe_file("commands/file.rec", path.read_bytes())
+    url = "memory://commands/file.rec"
+    assert run("count", url) == "40\n"
+    assert len(lines(run("cat", url))) == 40
+    run("verify", url)
+    run("repair", url, status=2)
+
+
+def test_written_from_the_start(tmp_path: Path) -> None:
+    written(tmp_path / "file.rec", 3)
+    assert lines(run("head", tmp_path / "file.rec", "-n", 1))[0]["number"] == 0
