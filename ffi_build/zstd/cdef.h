@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is used of libzstd: stable symbols of 1.4.8 and newer only. ABI mode reads the same text and cannot ask a
+ * What is used of libzstd: stable symbols of 1.4.8 and newer only, but for the last function. ABI mode reads the same text and cannot ask a
  * compiler, so constants have their values here and enum arguments are ints. API mode checks all of it.
  */
 
@@ -85,3 +85,21 @@ size_t ZDICT_finalizeDictionary(void *dstDictBuffer, size_t maxDictSize, const v
                                 size_t dictContentSize, const void *samplesBuffer, const size_t *samplesSizes,
                                 unsigned nbSamples, ZDICT_params_t parameters);
 unsigned ZDICT_isError(size_t errorCode);
+
+/* Not promised to stay, though it has since 1.4.0: looked for when it is called (cpkg/_native/zstd/fast_cover.py). */
+typedef struct {
+    unsigned k;
+    unsigned d;
+    unsigned f;
+    unsigned steps;
+    unsigned nbThreads;
+    double splitPoint;
+    unsigned accel;
+    unsigned shrinkDict;
+    unsigned shrinkDictMaxRegression;
+    ZDICT_params_t zParams;
+} ZDICT_fastCover_params_t;
+
+size_t ZDICT_optimizeTrainFromBuffer_fastCover(void *dictBuffer, size_t dictBufferCapacity, const void *samplesBuffer,
+                                               const size_t *samplesSizes, unsigned nbSamples,
+                                               ZDICT_fastCover_params_t *parameters);

@@ -10,6 +10,7 @@
 
 #include <Python.h>
 
+#define ZDICT_STATIC_LINKING_ONLY
 #include <zdict.h>
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -17,6 +18,9 @@
 #if ZSTD_VERSION_NUMBER < 10408
 #error "libzstd 1.4.8 or newer is needed"
 #endif
+
+/* A library without it is as good for all the rest. */
+#pragma weak ZDICT_optimizeTrainFromBuffer_fastCover
 
 #include "copy.c"
 #include "huge_pages.c"

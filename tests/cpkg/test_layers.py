@@ -18,7 +18,7 @@ LAYERS = [
     ("cpkg._native",),
     ("cpkg._backend",),
     ("cpkg.msgpack", "cpkg.zstd"),
-    ("cpkg.archive", "cpkg.records"),
+    ("cpkg.archive", "cpkg.records", "cpkg.zstandard"),
     ("cpkg._backend_info",),
     ("cpkg._objects", "cpkg._set_order", "cpkg._extension_values"),
     ("cpkg._job", "cpkg._install"),

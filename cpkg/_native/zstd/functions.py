@@ -106,6 +106,16 @@ class CompressionSettings:
         if self.dict is not None:
             library.load_for_compression(cctx, self.dict, self.how, self.level)
 
+    def take(self, library: Library) -> Any:
+        """Return a context that is set up, for a stream."""
+        cctx = self.cctx(library)
+        self.apply(library, cctx)
+        return cctx
+
+    def give(self, library: Library, cctx: Any, told: int | None) -> None:
+        """Take back a context whose calls all succeeded."""
+        library.give_cctx(cctx, self.workers, told)
+
 
 class DecompressionSettings:
     """The checked arguments `zstd_dict` and `options` of everything that decompresses."""
@@ -131,6 +141,16 @@ class DecompressionSettings:
         if self.dict is not None:
             library.load_for_decompression(dctx, self.dict, self.how)
         library.set_decompression(dctx, self.pairs)
+
+    def take(self, library: Library) -> Any:
+        """Return a context that is set up, for a stream."""
+        dctx = library.take_dctx()
+        self.apply(library, dctx)
+        return dctx
+
+    def give(self, library: Library, dctx: Any, told: int | None) -> None:
+        """Take back a context whose calls all succeeded."""
+        library.give_dctx(dctx, told)
 
     def apply_again(self, library: Library, dctx: Any) -> None:
         """Set up a context after an error, or for the frame that follows one with a prefix, which serves one frame."""

@@ -76,10 +76,19 @@ class Compressor(_Stream):
 
     def __init__(self, level: Any = None, options: Any = None, zstd_dict: Any = None) -> None:
         super().__init__()
+        self._begin(CompressionSettings(self._library, level, options, zstd_dict))
+
+    @classmethod
+    def _over(cls, settings: Any) -> Compressor:
+        """Return a stream over settings made before (see presets.py)."""
+        stream = cls.__new__(cls)
+        ExclusiveStream.__init__(stream)
+        stream._begin(settings)
+        return stream
+
+    def _begin(self, settings: Any) -> None:
         library = self._library
-        settings = CompressionSettings(library, level, options, zstd_dict)
-        cctx = settings.cctx(library)
-        settings.apply(library, cctx)
+        cctx = settings.take(library)
         self._settings = settings
         self._cctx = cctx
         self._handle = library.handle(cctx)
@@ -142,6 +151,11 @@ class Compressor(_Stream):
             library.check(result, "Unable to set pledged uncompressed content size")
             self._left = size
 
+    def _memory_size(self) -> int | None:
+        """Return the size of the context in bytes, None once it was given back."""
+        with self._turn():
+            return None if self._cctx is None else self._library.lib.ZSTD_sizeof_CCtx(self._cctx)
+
     def _give_back(self) -> None:
         if self._cctx is not None:
             cctx, self._cctx = self._cctx, None
@@ -149,7 +163,7 @@ class Compressor(_Stream):
             if self._has_failed:
                 self._library.drop(cctx)
             else:
-                self._library.give_cctx(cctx, self._settings.workers, self._told)
+                self._settings.give(self._library, cctx, self._told)
 
     def _compress(self, data: Bytes, mode: int) -> bytes:
         with self._turn():
@@ -203,6 +217,7 @@ class Decompressor(_Stream):
         "_at_start",
         "_dctx",
         "_eof",
+        "_goes_on",
         "_handle",
         "_has_failed",
         "_longest",
@@ -218,11 +233,27 @@ class Decompressor(_Stream):
 
     def __init__(self, zstd_dict: Any = None, options: Any = None, *, multi_frame: bool = False) -> None:
         super().__init__()
+        self._begin(DecompressionSettings(self._library, zstd_dict, options), bool(multi_frame))
+
+    @classmethod
+    def _over(cls, settings: Any, multi_frame: bool = False, frame_by_frame: bool = False) -> Decompressor:
+        """
+        Return a stream over settings made before (see presets.py).
+
+        With `frame_by_frame` no call of one with `multi_frame` goes beyond the end of a frame, of which `_at_start`
+        tells.
+        """
+        stream = cls.__new__(cls)
+        ExclusiveStream.__init__(stream)
+        stream._begin(settings, multi_frame, frame_by_frame)
+        return stream
+
+    def _begin(self, settings: Any, multi_frame: bool, frame_by_frame: bool = False) -> None:
         library = self._library
-        self._settings = DecompressionSettings(library, zstd_dict, options)
-        self._multi_frame = bool(multi_frame)
-        dctx = library.take_dctx()
-        self._settings.apply(library, dctx)
+        self._settings = settings
+        self._multi_frame = multi_frame
+        self._goes_on = multi_frame and not frame_by_frame
+        dctx = settings.take(library)
         self._dctx: Any = dctx
         self._handle = library.handle(dctx)
         self._pin = pin(dctx)
@@ -346,7 +377,9 @@ class Decompressor(_Stream):
             )
             if not isinstance(result, int):
                 content, position, is_end = result
-                if not self._multi_frame:
+                if not self._goes_on:
+                    if is_end and self._multi_frame and self._settings.how == PREFIX:
+                        self._settings.apply_again(library, self._dctx)
                     return content, position, is_end
                 pieces.append(content)
                 total += len(content)
@@ -387,8 +420,13 @@ class Decompressor(_Stream):
                 raise library.error(result, CANNOT_DECOMPRESS, self._offset + position)
             if is_end and self._settings.how == PREFIX:
                 self._settings.apply_again(library, self._dctx)
-            if not is_end or not self._multi_frame or position == len(source) or filled == len(target):
+            if not is_end or not self._goes_on or position == len(source) or filled == len(target):
                 return filled, position, is_end
+
+    def _memory_size(self) -> int | None:
+        """Return the size of the context in bytes, None once it was given back."""
+        with self._turn():
+            return None if self._dctx is None else self._library.lib.ZSTD_sizeof_DCtx(self._dctx)
 
     def _give_back(self) -> None:
         if self._dctx is not None:

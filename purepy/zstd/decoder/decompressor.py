@@ -36,7 +36,7 @@ from purepy.zstd.decoder import block, frame
 from purepy.zstd.decoder.bits import PADDING_SIZE, padded
 from purepy.zstd.decoder.dictionary import DecodingDictionary, digested
 from purepy.zstd.decoder.window import Window
-from purepy.zstd_format import BLOCK_HEADER_SIZE, CHECKSUM_SIZE, COMPRESSED, HEADER_SIZE_MAX, RAW, RLE
+from purepy.zstd_format import BLOCK_HEADER_SIZE, BLOCK_SIZE_MAX, CHECKSUM_SIZE, COMPRESSED, HEADER_SIZE_MAX, RAW, RLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -297,6 +297,7 @@ class ZstdDecompressor(ExclusiveStream):
         "_ended",
         "_eof",
         "_failure",
+        "_goes_on",
         "_input",
         "_multi_frame",
         "_needs_input",
@@ -307,8 +308,25 @@ class ZstdDecompressor(ExclusiveStream):
 
     def __init__(self, zstd_dict: Any = None, options: Any = None, *, multi_frame: bool = False) -> None:
         super().__init__()
-        self._settings = Settings(zstd_dict, options)
-        self._multi_frame = bool(multi_frame)
+        self._begin(Settings(zstd_dict, options), bool(multi_frame))
+
+    @classmethod
+    def _over(cls, settings: Settings, multi_frame: bool = False, frame_by_frame: bool = False) -> ZstdDecompressor:
+        """
+        Return a stream over settings made before (see purepy/zstd/presets.py).
+
+        With `frame_by_frame` no call of one with `multi_frame` goes beyond the end of a frame, of which `_at_start`
+        tells.
+        """
+        stream = cls.__new__(cls)
+        ExclusiveStream.__init__(stream)
+        stream._begin(settings, multi_frame, frame_by_frame)
+        return stream
+
+    def _begin(self, settings: Settings, multi_frame: bool, frame_by_frame: bool = False) -> None:
+        self._settings = settings
+        self._multi_frame = multi_frame
+        self._goes_on = multi_frame and not frame_by_frame
         self._reset()
 
     def _reset(self) -> None:
@@ -330,6 +348,16 @@ class ZstdDecompressor(ExclusiveStream):
     def needs_input(self) -> bool:
         """False if `decompress(b"")` may return more output, or at the end of the frame."""
         return self._needs_input
+
+    def _memory_size(self) -> int:
+        """Return about how many bytes decoding takes: a block, and the window."""
+        window = None if self._decoder is None else self._decoder._window
+        return BLOCK_SIZE_MAX + (0 if window is None else len(window.data))
+
+    @property
+    def _at_start(self) -> bool:
+        """Whether what was returned so far ends where a frame does."""
+        return self._decoder is None and not self._output
 
     @property
     def unused_data(self) -> bytes:
@@ -359,6 +387,8 @@ class ZstdDecompressor(ExclusiveStream):
     def _decompress(self, piece: bytes, max_length: int) -> bytes:
         source = self._input
         source.push(piece)
+        if self._multi_frame and source.available and not self._output:
+            self._ended = False
         if self._failure is not None:
             if max_length:
                 raise self._failure
@@ -373,7 +403,7 @@ class ZstdDecompressor(ExclusiveStream):
         while not self._output:
             decoder = self._decoder
             if decoder is None:
-                if not source.available or (self._ended and not self._multi_frame):
+                if not source.available or (self._ended and not self._goes_on):
                     break
                 decoder = self._decoder = FrameDecoder(self._settings, source)
                 self._ended = False
@@ -402,7 +432,8 @@ class ZstdDecompressor(ExclusiveStream):
         if self._eof:
             self._needs_input = self._multi_frame
         else:
-            self._needs_input = not self._output and room > 0
+            # at the end of one frame of several there may be input for the next
+            self._needs_input = not self._output and room > 0 and not (self._ended and source.available)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _give(self, pieces: list[bytes], output: bytes, at: int, room: int) -> int:

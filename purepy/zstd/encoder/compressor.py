@@ -13,7 +13,7 @@ from purepy.zstd.encoder.dictionary import EncodingDictionary, prefix_only
 from purepy.zstd.encoder.frame_encoder import FrameEncoder
 from purepy.zstd.encoder.matchfinders import make_match_finder
 from purepy.zstd.encoder.options import EncoderOptions
-from purepy.zstd_format import ERROR_SIZE
+from purepy.zstd_format import BLOCK_SIZE_MAX, ERROR_SIZE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,6 +119,12 @@ class ZstdCompressor(ExclusiveStream):
             if self._last_mode != self.FLUSH_FRAME:
                 raise ValueError("set_pledged_input_size() method must be called when last_mode == FLUSH_FRAME")
             self._pledged = size
+
+    def _memory_size(self) -> int:
+        """Return about how many bytes a frame's tables and window take."""
+        parameters = self._options.match_parameters(self._pledged)
+        tables = 4 * ((1 << parameters.hash_log) + (1 << parameters.chain_log))
+        return tables + (1 << parameters.window_log) + BLOCK_SIZE_MAX
 
     def _run(self, data: bytes, mode: int) -> bytes:
         given = self._given + len(data)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from array import array
 from struct import unpack_from
 
+from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import DST_SIZE_TOO_SMALL, NAMES, SRC_SIZE_WRONG, coded_error
 from purepy.zstd.common.fse_tables import (
     MAX_LITERALS_LENGTH_CODE,
@@ -70,20 +71,49 @@ def train_dict(samples: Iterable[Any], dict_size: int) -> ZstdDict:
     _check_size(dict_size, what)
     if not can_train(list(map(len, pieces))):
         raise coded_error(SRC_SIZE_WRONG, f"{what}: {NAMES[SRC_SIZE_WRONG]}")
+    content, _ = _best_content(pieces, dict_size, SEGMENT_SIZES, COMPRESSION_LEVEL_DEFAULT)
+    return ZstdDict(_finalize(content, pieces, dict_size, COMPRESSION_LEVEL_DEFAULT))
+
+
+def train(
+    samples: Sequence[bytes], dict_size: int, *, k: int, d: int, dict_id: int, level: int
+) -> tuple[bytes, int, int]:
+    """
+    Return a dictionary of at most `dict_size` bytes, and the `k` and `d` that it was made with.
+
+    `k` is the length of the segments that it is made of (0: the best of some), `d` that of the groups that are
+    counted, 8 here; `dict_id` its number (0: derived from the content), `level` what it is meant for. Raises ZstdError
+    as `train_dict` does, and for another `d`.
+    """
+    what = "Unable to train the Zstandard dictionary"
+    if d not in (0, GROUP):
+        raise ZstdError(f"{what}: the pure backend counts groups of d={GROUP} bytes, not {d}")
+    _check_size(dict_size, what)
+    if not can_train(list(map(len, samples))):
+        raise coded_error(SRC_SIZE_WRONG, f"{what}: {NAMES[SRC_SIZE_WRONG]}")
+    level = level or COMPRESSION_LEVEL_DEFAULT
+    pieces = list(samples)
+    content, k = _best_content(pieces, dict_size, (k,) if k else SEGMENT_SIZES, level)
+    made = _finalize(content, pieces, dict_size, level)
+    return (made[:4] + dict_id.to_bytes(4, "little") + made[8:] if dict_id else made), k, GROUP
+
+
+def _best_content(pieces: list[bytes], dict_size: int, segment_sizes: Sequence[int], level: int) -> tuple[bytes, int]:
+    """Return the content that compresses samples best, and the length of its segments."""
     groups = _Groups(pieces)
-    best: tuple[int, bytes] | None = None
+    best: tuple[int, bytes, int] | None = None
     trial = _spread_selection(pieces, TRIAL_BYTES)
-    for segment_size in SEGMENT_SIZES:
+    for segment_size in segment_sizes:
         if best is not None and segment_size > dict_size:
             break
         content = groups.cover(dict_size, segment_size)
-        made = _finalize(content, trial, dict_size, COMPRESSION_LEVEL_DEFAULT)
+        made = _finalize(content, trial, dict_size, level)
         compressor = ZstdCompressor(zstd_dict=ZstdDict(made))
         size = len(made) + sum(len(compressor.compress(sample, ZstdCompressor.FLUSH_FRAME)) for sample in trial)
         if best is None or size < best[0]:
-            best = size, content
+            best = size, content, segment_size
     assert best is not None
-    return ZstdDict(_finalize(best[1], pieces, dict_size, COMPRESSION_LEVEL_DEFAULT))
+    return best[1], best[2]
 
 
 def finalize_dict(zstd_dict: ZstdDict, /, samples: Iterable[Any], dict_size: int, level: int) -> ZstdDict:

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training a dictionary with libzstd's fast cover algorithm and all of its parameters."""
+
+from __future__ import annotations
+
+from cpkg._native.zstd.library import Library
+from purepy.errors import ZstdError
+from purepy.zstd.common.error_codes import SRC_SIZE_WRONG
+from purepy.zstd.common.zdict import MIN_DICT_SIZE, MIN_TRAINED
+
+_TRAIN = "ZDICT_optimizeTrainFromBuffer_fastCover"
+_SPLIT_POINT = 0.75
+_MIN_TRAINED_SAMPLES = 5
+
+
+def train(
+    library: Library,
+    samples: list[bytes],
+    dict_size: int,
+    *,
+    k: int,
+    d: int,
+    f: int,
+    split_point: float,
+    accel: int,
+    notifications: int,
+    dict_id: int,
+    level: int,
+    steps: int,
+    threads: int,
+) -> tuple[bytes, int, int]:
+    """
+    Return a dictionary of at most `dict_size` bytes, and the `k` and `d` that were found to be the best.
+
+    The parameters are those of libzstd, 0 standing for its defaults. Raises ValueError for a size that is not positive,
+    ZstdError if there is too little to learn from, for parameters that libzstd refuses, and if it does not have this.
+    """
+    if dict_size <= 0:
+        raise ValueError("dict_size must be positive")
+    lib, ffi = library.lib, library.ffi
+    what = "Unable to train the Zstandard dictionary"
+    try:
+        call = getattr(lib, _TRAIN)
+        is_there = bool(ffi.addressof(lib, _TRAIN))
+    except AttributeError:
+        is_there = False
+    if not is_there:
+        raise ZstdError(f"{what}: libzstd {library.version} was built without {_TRAIN}")
+    sizes = [len(sample) for sample in samples]
+    if dict_size >= MIN_DICT_SIZE and not _can_train(sizes, split_point or _SPLIT_POINT):
+        raise library.error(library.error_result(SRC_SIZE_WRONG), what)
+    parameters = ffi.new(
+        "ZDICT_fastCover_params_t *",
+        {
+            "k": k,
+            "d": d,
+            "f": f,
+            "steps": steps,
+            "nbThreads": threads,
+            "splitPoint": split_point,
+            "accel": accel,
+            "zParams": {"compressionLevel": level, "notificationLevel": notifications, "dictID": dict_id},
+        },
+    )
+    memory = library.new_nonzero("char[]", dict_size)
+    size = call(memory, dict_size, b"".join(samples), ffi.new("size_t[]", sizes), len(sizes), parameters)
+    if lib.ZDICT_isError(size):
+        raise library.error(size, what)
+    return ffi.buffer(memory, size)[:], parameters.k, parameters.d
+
+
+def _can_train(sizes: list[int], split_point: float) -> bool:
+    """Say whether there is enough in the part to learn from: with less than 8 bytes libzstd would crash."""
+    count = int(len(sizes) * split_point) if split_point < 1 else len(sizes)
+    return count >= _MIN_TRAINED_SAMPLES and sum(sizes[:count]) >= MIN_TRAINED

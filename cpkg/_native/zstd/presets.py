@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Settings that many frames share, with a context that keeps them: what cpkg.zstandard's objects are made of.
+
+`compress` and its kin set up a context for every call, which costs little for a level and much for a dictionary. A
+preset sets one up once. Its context is out of its place while a call or a stream uses it; whoever finds the place
+empty (a second thread, a second stream) works with a context of his own. So a preset may be shared by threads.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar
+
+from cpkg._native import buffers
+from cpkg._native.pins import pin
+from cpkg._native.zstd.functions import DecompressionSettings
+from cpkg._native.zstd.library import KEPT_CCTX_MAX, LEVEL_KEY, RESET_SESSION, WORKERS_KEY, Library
+from cpkg._native.zstd.streams import Compressor, Decompressor
+from purepy.zstd.common.error_codes import CANNOT_COMPRESS
+from purepy.zstd.common.parameters import COMPRESSION_LEVEL_DEFAULT, WINDOW_SIZE_MAX_DEFAULT
+from purepy.zstd.common.zdict import PREFIX, ZstdDict
+from purepy.zstd_format import WINDOW_LOG_MIN
+
+FORMAT_KEY, WINDOW_LOG_KEY = 1000, 100
+"""Parameters of a decompression context (ZSTD_d_format, ZSTD_d_windowLogMax)."""
+
+
+class _Place:
+    """The one context that a preset keeps, with how much PyPy's collector was told of it."""
+
+    __slots__ = ("_contexts", "_pin")
+
+    def __init__(self) -> None:
+        # what a signal handler cannot come between is taking one out of a list
+        self._contexts: list[tuple[Any, int | None]] = []
+        self._pin = pin(self._contexts)
+
+    def take(self) -> Any:
+        """Return the context, or None if it is in use or was never made."""
+        try:
+            return self._contexts.pop()[0]
+        except IndexError:
+            return None
+
+    def give(self, context: Any, told: int | None = None) -> bool:
+        """Keep a context; return False if there is one already."""
+        if self._contexts:
+            return False
+        self._contexts.append((context, told))
+        return True
+
+
+class CompressionPreset:
+    """
+    Parameters and a dictionary for any number of frames; `settings` of every Compressor that it makes.
+
+    `_configure` is called once, before anything else. Subclasses have a Library and its Compressor type.
+    """
+
+    _library: ClassVar[Library]
+    _stream_type: ClassVar[type[Compressor]]
+
+    def _configure(self, pairs: list[tuple[int, int]], zstd_dict: ZstdDict | None, how: int) -> None:
+        """Take checked parameters, and a dictionary with the way to load it (DIGESTED, UNDIGESTED, PREFIX)."""
+        values = dict(pairs)
+        self.pairs = pairs
+        self.level = values.get(LEVEL_KEY, COMPRESSION_LEVEL_DEFAULT)
+        self.workers = bool(values.get(WORKERS_KEY))
+        self.dict = zstd_dict
+        self.how = how
+        self._place = _Place()
+        self._made_in = os.getpid() if self.workers else 0
+
+    def compress(self, data: Any) -> bytes:
+        """
+        Compress a buffer into one frame and return it as bytes.
+
+        The header has the content's size, unless the parameters say otherwise. Raises ZstdError if libzstd fails.
+        """
+        library = self._library
+        source = buffers.readable(data)
+        cctx = self.take(library)
+        try:
+            result = library.compress_frame(cctx, source)
+            if isinstance(result, int):
+                raise library.error(result, CANNOT_COMPRESS)
+        except BaseException:
+            library.drop(cctx)
+            raise
+        if self.dict is None and not self.workers and library.lib.ZSTD_sizeof_CCtx(cctx) <= KEPT_CCTX_MAX:
+            library.give_cctx(cctx)  # for whoever comes next in this thread, as presets often serve one frame
+        else:
+            self.give(library, cctx, None)
+        return result
+
+    def take(self, library: Library) -> Any:
+        """Return a context that is set up, between frames."""
+        if self._made_in and self._made_in != os.getpid():
+            self._place, self._made_in = _Place(), os.getpid()  # its threads are not in a forked child
+        cctx = self._place.take()
+        if cctx is None:
+            cctx = library.new_cctx(True, self.dict) if self.workers else library.take_cctx()
+            try:
+                self._apply(library, cctx)
+            except BaseException:
+                library.drop(cctx)
+                raise
+        elif self.how == PREFIX and self.dict is not None:  # which serves one frame
+            library.load_for_compression(cctx, self.dict, self.how, self.level)
+        return cctx
+
+    def give(self, library: Library, cctx: Any, told: int | None) -> None:
+        """Take back a context whose calls all succeeded."""
+        if library.lib.ZSTD_isError(library.lib.ZSTD_CCtx_reset(cctx, RESET_SESSION)) or not self._place.give(cctx):
+            library.drop(cctx)
+
+    def _apply(self, library: Library, cctx: Any) -> None:
+        for key, value in self.pairs:
+            library.check(library.lib.ZSTD_CCtx_setParameter(cctx, key, value), "unable to set compression parameter")
+        if self.dict is not None:
+            library.load_for_compression(cctx, self.dict, self.how, self.level)
+
+    def _new_stream(self) -> Any:
+        """Return a stream between frames."""
+        return self._stream_type._over(self)
+
+    def _memory_size(self) -> int:
+        """Return the size in bytes of the context that is kept, made for that if there is none."""
+        library = self._library
+        cctx = self.take(library)
+        size: int = library.lib.ZSTD_sizeof_CCtx(cctx)
+        self.give(library, cctx, None)
+        return size
+
+
+class DecompressionPreset(DecompressionSettings):
+    """
+    Limits and a dictionary for any number of frames; `settings` of every Decompressor that it makes.
+
+    `_configure` is called once, before anything else. Subclasses have a Library and its Decompressor type.
+    """
+
+    _library: ClassVar[Library]
+    _stream_type: ClassVar[type[Decompressor]]
+
+    def __init__(self) -> None:
+        """Leave it to `_configure`."""
+
+    def _configure(self, zstd_dict: ZstdDict | None, how: int, window_max: int | None, has_magic: bool) -> None:
+        """Take a dictionary with the way to load it (DIGESTED, PREFIX), the largest window in bytes, and the format."""
+        self.dict = zstd_dict
+        self.how = how
+        self.has_magic = has_magic
+        self.window_max = WINDOW_SIZE_MAX_DEFAULT if window_max is None else window_max
+        self.pairs = []
+        if window_max is not None:
+            # libzstd takes powers of two; what lies between is held where a frame begins
+            self.pairs.append((WINDOW_LOG_KEY, max(WINDOW_LOG_MIN, (window_max - 1).bit_length())))
+        if not has_magic:
+            self.pairs.append((FORMAT_KEY, 1))
+        self.is_default = zstd_dict is None and not self.pairs
+        self._place = _Place()
+
+    def take(self, library: Library) -> Any:
+        """Return a context that is set up, between frames."""
+        dctx = self._place.take()
+        if dctx is not None and self.how != PREFIX:
+            return dctx
+        if dctx is None:
+            dctx = library.take_dctx()
+        try:
+            self.apply(library, dctx)
+        except BaseException:
+            library.drop(dctx)
+            raise
+        return dctx
+
+    def give(self, library: Library, dctx: Any, told: int | None) -> None:
+        """Take back a context whose calls all succeeded."""
+        if library.lib.ZSTD_isError(library.lib.ZSTD_DCtx_reset(dctx, RESET_SESSION)) or not self._place.give(dctx):
+            library.drop(dctx)
+
+    def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> Any:
+        """Return a stream between frames; `Decompressor` tells of the arguments."""
+        return self._stream_type._over(self, multi_frame, frame_by_frame)
+
+    def _memory_size(self) -> int:
+        """Return the size in bytes of the context that is kept, made for that if there is none."""
+        library = self._library
+        dctx = self.take(library)
+        size: int = library.lib.ZSTD_sizeof_DCtx(dctx)
+        self.give(library, dctx, None)
+        return size
+
+
+def preset_types(codec: Any) -> tuple[Any, Any]:
+    """Return the types of presets of a backend module over libzstd."""
+    made = getattr(codec, "_preset_types", None)
+    if made is None:
+        library = codec.codec.library
+        made = codec._preset_types = tuple(
+            type(base.__name__, (base,), {"__module__": codec.__name__, "_library": library, "_stream_type": stream})
+            for base, stream in (
+                (CompressionPreset, codec.ZstdCompressor),
+                (DecompressionPreset, codec.ZstdDecompressor),
+            )
+        )
+    return made

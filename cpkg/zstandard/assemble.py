@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The names of this package over one backend: types made from the presets that it has, and functions over them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cpkg.zstandard import compressor, decompressor
+from cpkg.zstandard.constants import FRAME_HEADER
+from cpkg.zstandard.file_opening import open_file
+from cpkg.zstandard.training import train
+
+
+def preset_types(codec: Any) -> tuple[Any, Any]:
+    """Return the types of presets of a backend's module."""
+    if codec.BACKEND == "pure":
+        from purepy.zstd import presets
+
+        return presets.CompressionPreset, presets.DecompressionPreset
+    from cpkg._native.zstd import presets as native
+
+    types: tuple[Any, Any] = native.preset_types(codec)
+    return types
+
+
+def names_over(codec: Any, module: str = "cpkg.zstandard") -> dict[str, Any]:
+    """Return the names that depend on the backend, for the module that is to have them."""
+    of_compression, of_decompression = preset_types(codec)
+
+    def derive(base: Any, preset: Any) -> Any:
+        return type(base.__name__, (base, preset), {"__module__": module, "__doc__": base.__doc__, "_codec": codec})
+
+    compressor_type = derive(compressor.ZstdCompressor, of_compression)
+    decompressor_type = derive(decompressor.ZstdDecompressor, of_decompression)
+
+    def compress(data: Any, level: int = 3) -> bytes:
+        """Compress a buffer into one frame and return it as bytes; `level` is that of a ZstdCompressor."""
+        frame: bytes = compressor_type(level).compress(data)
+        return frame
+
+    def decompress(data: Any, max_output_size: int = 0) -> bytes:
+        """Decompress the frame at the start of a buffer; `max_output_size` is that of `ZstdDecompressor.decompress`."""
+        content: bytes = decompressor_type().decompress(data, max_output_size)
+        return content
+
+    def open(
+        filename: Any,
+        mode: str = "rb",
+        cctx: Any = None,
+        dctx: Any = None,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        closefd: bool | None = None,
+    ) -> Any:
+        """
+        Open a file of compressed data, given by a path or as a file object.
+
+        `mode` is that of the builtin: "r", "w", "a" or "x" for text, with "b" for bytes, which gives a
+        ZstdDecompressionReader or a ZstdCompressionWriter. `cctx` and `dctx` take the place of a ZstdCompressor and
+        ZstdDecompressor with their defaults; `encoding`, `errors` and `newline` are those of io.TextIOWrapper.
+        A file object is closed with the result only if `closefd` is true.
+        """
+        return open_file(
+            filename,
+            mode,
+            lambda: cctx or compressor_type(),
+            lambda: dctx or decompressor_type(),
+            encoding,
+            errors,
+            newline,
+            closefd,
+        )
+
+    def train_dictionary(
+        dict_size: int,
+        samples: list[Any],
+        k: int = 0,
+        d: int = 0,
+        f: int = 0,
+        split_point: float = 0.0,
+        accel: int = 0,
+        notifications: int = 0,
+        dict_id: int = 0,
+        level: int = 0,
+        steps: int = 0,
+        threads: int = 0,
+    ) -> Any:
+        """
+        Return a dictionary of at most `dict_size` bytes, trained on a list of bytes.
+
+        `k` (length of a segment) and `d` (6 or 8, of a group of bytes) are looked for unless given, in `steps` tries;
+        `f` is the logarithm of the size of the table of frequencies, `split_point` the part of the samples to learn
+        from (the rest is for trying out), `accel` 1 to 10 trades quality for speed, `dict_id` is the dictionary's
+        number (0: derived from its content), `level` what it is meant for, `threads` how many threads look,
+        `notifications` how much libzstd tells on standard error. Raises TypeError and ValueError for wrong arguments,
+        ZstdError if there is too little to learn from.
+        """
+        return train(
+            codec, dict_size, samples, k, d, f, split_point, accel, notifications, dict_id, level, steps, threads
+        )
+
+    def estimate_decompression_context_size() -> int:
+        """Return about how many bytes of memory a ZstdDecompressor takes, besides the window."""
+        size: int = decompressor_type().memory_size()
+        return size
+
+    made = {
+        "ZstdCompressor": compressor_type,
+        "ZstdDecompressor": decompressor_type,
+        "ZSTD_VERSION": codec.zstd_version_info,
+        "FRAME_HEADER": FRAME_HEADER,
+    }
+    for function in (compress, decompress, estimate_decompression_context_size, open, train_dictionary):
+        function.__module__ = module
+        function.__qualname__ = function.__name__
+        made[function.__name__] = function
+    return made

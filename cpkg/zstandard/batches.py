@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many buffers at once: multi_compress_to_buffer() and multi_decompress_to_buffer()."""
+
+from __future__ import annotations
+
+import threading
+from itertools import accumulate
+from struct import iter_unpack
+from typing import Any, Callable
+
+from cpkg.zstandard.buffers import SEGMENT, BufferWithSegments, BufferWithSegmentsCollection
+from cpkg.zstandard.common import Bytes, rename, view_of
+from cpkg.zstandard.frames import frame_content_size
+from purepy.errors import ZstdError
+
+
+def compress_all(compressor: Any, data: Any, threads: int) -> BufferWithSegmentsCollection:
+    """Do what `ZstdCompressor.multi_compress_to_buffer` is documented to do, in so many threads."""
+    items = _items(data, "argument must be list of BufferWithSegments")
+    if not any(map(len, items)):
+        raise ValueError("source elements are empty")
+
+    def compress(number: int) -> bytes:
+        try:
+            frame: bytes = compressor.compress(items[number])
+        except ZstdError as exc:
+            raise rename(exc, f"error compressing item {number}") from exc
+        return frame
+
+    return _run(compress, list(map(len, items)), threads)
+
+
+def decompress_all(decompressor: Any, frames: Any, sizes: Any, threads: int) -> BufferWithSegmentsCollection:
+    """Do what `ZstdDecompressor.multi_decompress_to_buffer` is documented to do, in so many threads."""
+    items = _items(frames, "argument must be list or BufferWithSegments")
+    expected = _given_sizes(sizes, len(items)) if sizes is not None else [0] * len(items)
+    for number, item in enumerate(items):
+        if not expected[number]:
+            try:
+                expected[number] = frame_content_size(item)
+            except ZstdError:
+                expected[number] = -1
+            if expected[number] < 0:
+                raise ValueError(f"could not determine decompressed size of item {number}")
+
+    def decompress(number: int) -> bytes:
+        size = expected[number]
+        try:
+            content: bytes = decompressor.decompress(items[number], size)
+        except ZstdError as exc:
+            raise rename(exc, f"error decompressing item {number}") from exc
+        if len(content) != size:
+            raise ZstdError(f"error decompressing item {number}: decompressed {len(content)} bytes; expected {size}")
+        return content
+
+    return _run(decompress, expected, threads)
+
+
+def _items(data: Any, wrong: str) -> list[Bytes]:
+    if isinstance(data, list):
+        items = []
+        for number, item in enumerate(data):
+            try:
+                items.append(view_of(item))
+            except TypeError:
+                raise TypeError(f"item {number} not a bytes like object") from None
+    elif isinstance(data, (BufferWithSegments, BufferWithSegmentsCollection)):
+        items = [view_of(data[number]) for number in range(len(data))]
+    else:
+        raise TypeError(wrong)
+    if not items:
+        raise ValueError("no source elements found")
+    return items
+
+
+def _given_sizes(sizes: Any, count: int) -> list[int]:
+    view = view_of(sizes)
+    if len(view) != 8 * count:
+        raise ValueError(f"decompressed_sizes size mismatch; expected {8 * count}, got {len(view)}")
+    return [size for (size,) in iter_unpack("=Q", view)]
+
+
+def _run(work: Callable[[int], bytes], sizes: list[int], threads: int) -> BufferWithSegmentsCollection:
+    """Do the work for each item, in threads that have about as many bytes to go over; return what came out."""
+    shares = _shares(sizes, max(1, min(threads, len(sizes))))
+    results: list[Any] = [None] * len(shares)
+
+    def run(share: int) -> None:
+        try:
+            results[share] = _joined([work(number) for number in shares[share]])
+        except BaseException as exc:
+            results[share] = exc
+
+    others = [threading.Thread(target=run, args=(share,), daemon=True) for share in range(1, len(shares))]
+    for thread in others:
+        thread.start()
+    run(0)
+    for thread in others:
+        thread.join()
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return BufferWithSegmentsCollection._of(results)
+
+
+def _shares(sizes: list[int], count: int) -> list[range]:
+    """Cut the items, in their order, into at most `count` ranges of about the same number of bytes."""
+    ends = list(accumulate(size + 1 for size in sizes))  # an item costs something even if it is empty
+    shares = []
+    start = 0
+    for share in range(1, count + 1):
+        goal = ends[-1] * share / count
+        end = start
+        while end < len(sizes) and (ends[end] <= goal or end == start):
+            end += 1
+        if end > start:
+            shares.append(range(start, end))
+        start = end
+    return shares
+
+
+def _joined(pieces: list[bytes]) -> BufferWithSegments:
+    offsets = accumulate((len(piece) for piece in pieces), initial=0)
+    table = b"".join(SEGMENT.pack(offset, len(piece)) for offset, piece in zip(offsets, pieces))
+    return BufferWithSegments(b"".join(pieces), table)

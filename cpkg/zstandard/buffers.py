@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+BufferWithSegments and what belongs to it: many pieces of bytes in one block of memory.
+
+All but the collection give their memory to whoever asks through the buffer protocol. For that a class in Python needs
+Python 3.12 or PyPy's `bufferable`; before 3.12 CPython gets bytes that are copies.
+"""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import accumulate
+from struct import Struct
+from typing import TYPE_CHECKING, Any
+
+from cpkg.zstandard.common import view_of
+
+SEGMENT = Struct("=QQ")
+"""Offset and length of a segment, in bytes."""
+
+if TYPE_CHECKING:
+
+    class Exporter:
+        """Base of what has the buffer protocol; the memory it gives cannot be written to."""
+
+        def __new__(cls, view: memoryview) -> Exporter: ...
+        @property
+        def _memory(self) -> memoryview: ...
+        def __len__(self) -> int: ...
+
+elif sys.implementation.name == "cpython" and sys.version_info < (3, 12):
+
+    class Exporter(bytes):
+        """Base of what has the buffer protocol; the memory it gives cannot be written to."""
+
+        @property
+        def _memory(self):
+            return memoryview(self)
+
+else:
+    try:
+        from __pypy__.bufferable import bufferable as _base
+    except ImportError:
+        _base = object
+
+    class Exporter(_base):
+        """Base of what has the buffer protocol; the memory it gives cannot be written to."""
+
+        def __new__(cls, view):
+            exporter = super().__new__(cls)
+            exporter._memory = view.toreadonly()
+            return exporter
+
+        def __buffer__(self, flags):
+            return self._memory
+
+
+class BufferSegment(Exporter):
+    """
+    Some bytes of a BufferWithSegments, which has made it (replaces `zstandard.BufferSegment`).
+
+    Has the buffer protocol.
+    """
+
+    _offset = 0
+
+    @property
+    def offset(self) -> int:
+        """Where in its buffer the segment begins, in bytes."""
+        return self._offset
+
+    def __len__(self) -> int:
+        return len(self._memory)
+
+    def tobytes(self) -> bytes:
+        """Return a copy of the segment."""
+        return bytes(self._memory)
+
+
+class BufferSegments(Exporter):
+    """
+    Offsets and lengths of segments, 64-bit unsigned integers of this machine (replaces `zstandard.BufferSegments`).
+
+    Has the buffer protocol.
+    """
+
+    def __len__(self) -> int:
+        return len(self._memory) // SEGMENT.size
+
+
+class BufferWithSegments(Exporter):
+    """
+    A buffer and where in it segments lie (replaces `zstandard.BufferWithSegments`).
+
+    `data` is a buffer, `segments` another with offset and length of each segment, 64-bit unsigned integers of this
+    machine. Raises ValueError for segments that do not lie inside of the data. Has the buffer protocol, and is a
+    sequence of BufferSegment.
+    """
+
+    _segments: bytes
+
+    def __new__(cls, data: Any, segments: Any) -> BufferWithSegments:
+        view, table = memoryview(view_of(data)), bytes(view_of(segments))
+        if len(table) % SEGMENT.size:
+            raise ValueError(f"segments array size is not a multiple of {SEGMENT.size}")
+        for offset, length in SEGMENT.iter_unpack(table):
+            if offset + length > len(view):
+                raise ValueError("offset within segments array references memory outside buffer")
+        made = super().__new__(cls, view)
+        assert isinstance(made, BufferWithSegments)
+        made._segments = table
+        return made
+
+    @property
+    def size(self) -> int:
+        """The size of the buffer in bytes."""
+        return len(self._memory)
+
+    def __len__(self) -> int:
+        return len(self._segments) // SEGMENT.size
+
+    def __getitem__(self, i: int) -> BufferSegment:  # type: ignore[override, unused-ignore]
+        if i < 0:
+            raise IndexError("offset must be non-negative")
+        if i >= len(self):
+            raise IndexError(f"offset must be less than {len(self)}")
+        offset, length = SEGMENT.unpack_from(self._segments, i * SEGMENT.size)
+        segment = BufferSegment(self._memory[offset : offset + length])
+        segment._offset = offset
+        return segment
+
+    def __iter__(self) -> Iterator[BufferSegment]:  # type: ignore[override, unused-ignore]
+        return (self[i] for i in range(len(self)))
+
+    def segments(self) -> BufferSegments:
+        """Return the offsets and lengths."""
+        return BufferSegments(memoryview(self._segments))
+
+    def tobytes(self) -> bytes:
+        """Return a copy of the buffer."""
+        return bytes(self._memory)
+
+
+class BufferWithSegmentsCollection:
+    """
+    The segments of one or several BufferWithSegments, one after the other, as one sequence.
+
+    Raises ValueError if there are none, or one is empty, TypeError for anything else. Replaces
+    `zstandard.BufferWithSegmentsCollection`.
+    """
+
+    __slots__ = ("_buffers", "_ends")
+
+    def __init__(self, *buffers: BufferWithSegments) -> None:
+        if not buffers:
+            raise ValueError("must pass at least 1 argument")
+        for buffer in buffers:
+            if not isinstance(buffer, BufferWithSegments):
+                raise TypeError("arguments must be BufferWithSegments instances")
+            if not len(buffer) or not buffer.size:
+                raise ValueError("ZstdBufferWithSegments cannot be empty")
+        self._set(list(buffers))
+
+    @classmethod
+    def _of(cls, buffers: list[BufferWithSegments]) -> BufferWithSegmentsCollection:
+        """Return the collection of buffers that may be empty."""
+        made = cls.__new__(cls)
+        made._set(buffers)
+        return made
+
+    def _set(self, buffers: list[BufferWithSegments]) -> None:
+        self._buffers = buffers
+        self._ends = list(accumulate(map(len, buffers)))
+
+    def __len__(self) -> int:
+        return self._ends[-1]
+
+    def __getitem__(self, i: int) -> BufferSegment:
+        if i < 0:
+            raise IndexError("offset must be non-negative")
+        if i >= len(self):
+            raise IndexError(f"offset must be less than {len(self)}")
+        at = bisect_right(self._ends, i)
+        return self._buffers[at][i - (self._ends[at - 1] if at else 0)]
+
+    def size(self) -> int:
+        """Return the size of all segments in bytes."""
+        return sum(length for buffer in self._buffers for _, length in SEGMENT.iter_unpack(buffer._segments))

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the modules of this package share: buffers, errors, sizes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, Union
+
+from purepy.errors import ZstdError
+
+Bytes = Union[bytes, memoryview]
+
+PIECE_SIZE = 1 << 20
+"""Buffers go through streams in pieces of so many bytes, so that output is never held for more than one."""
+
+CONTINUE, FLUSH_BLOCK, FLUSH_FRAME = 0, 1, 2
+"""Modes of the backends' compressors."""
+
+
+def view_of(data: Any) -> Bytes:
+    """
+    Return the bytes of a C-contiguous buffer, as bytes or a view of unsigned bytes.
+
+    Raises TypeError for what is no buffer and BufferError for one that is not contiguous.
+    """
+    if type(data) is bytes:
+        return data
+    view = memoryview(data)
+    if not view.c_contiguous:
+        raise BufferError("memoryview: underlying buffer is not C-contiguous")
+    if view.nbytes == 0:  # cast() refuses a zero in the shape
+        return b""
+    return view if view.format == "B" and view.ndim == 1 else view.cast("B")
+
+
+def pieces_of(data: Bytes, size: int = PIECE_SIZE) -> Iterator[Bytes]:
+    """Yield the bytes of a buffer in views of at most `size` bytes."""
+    if len(data) <= size:
+        yield data
+        return
+    view = memoryview(data)
+    for start in range(0, len(view), size):
+        yield view[start : start + size]
+
+
+def read_chunk(source: Any, size: int) -> Bytes:
+    """Return the next bytes of a file, b"" at its end; raises BlockingIOError if it has none at the moment."""
+    data = source.read(size)
+    if data is None:
+        raise BlockingIOError("the source has no data at the moment; a non-blocking file cannot be a source")
+    return view_of(data)
+
+
+def rename(exc: ZstdError, what: str) -> ZstdError:
+    """Return an error of the same type and fields whose text begins with `what`, as python-zstandard words it."""
+    text = f"{what}: {exc.name or exc}"
+    if exc.detail:
+        text = f"{text}: {exc.detail}"
+    error = type(exc)(text)
+    error.code, error.name, error.detail, error.offset = exc.code, exc.name, exc.detail, exc.offset
+    return error
+
+
+def threads_wanted(threads: int) -> int:
+    """Return a number of threads; below 0 stands for as many as there are processors."""
+    return (os.cpu_count() or 1) if threads < 0 else threads
+
+
+def require_positive(value: int, name: str) -> None:
+    """Raise ValueError for a size of a buffer or chunk that is not positive."""
+    if value < 1:
+        raise ValueError(f"{name} must be positive")

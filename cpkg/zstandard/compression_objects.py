@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ZstdCompressionObj and ZstdCompressionChunker: compressing what a caller hands over, without a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cpkg.zstandard.common import CONTINUE, FLUSH_BLOCK, FLUSH_FRAME, pieces_of, view_of
+from cpkg.zstandard.constants import COMPRESSOBJ_FLUSH_BLOCK, COMPRESSOBJ_FLUSH_FINISH
+from cpkg.zstandard.feeding import Feed
+from purepy.errors import ZstdError
+
+
+class ZstdCompressionObj:
+    """
+    One frame, compressed in pieces, with the methods of zlib's (replaces `zstandard.ZstdCompressionObj`).
+
+    Made by `ZstdCompressor.compressobj`. Methods may be called from several threads.
+    """
+
+    __slots__ = ("_feed", "_finished")
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._finished = False
+
+    def compress(self, data: Any) -> bytes:
+        """Take the bytes of a buffer and return what output there is, perhaps b""; ZstdError after the end."""
+        if self._finished:
+            raise ZstdError("cannot call compress() after compressor finished")
+        return self._feed.push(view_of(data))
+
+    def flush(self, flush_mode: int = COMPRESSOBJ_FLUSH_FINISH) -> bytes:
+        """
+        Return the output that was held back, and end the frame with COMPRESSOBJ_FLUSH_FINISH.
+
+        After COMPRESSOBJ_FLUSH_BLOCK a reader can have all data given so far. Raises ValueError for another mode,
+        ZstdError after the end of the frame.
+        """
+        if flush_mode not in (COMPRESSOBJ_FLUSH_FINISH, COMPRESSOBJ_FLUSH_BLOCK):
+            raise ValueError("flush mode not recognized")
+        if self._finished:
+            raise ZstdError("compressor object already finished")
+        if flush_mode == COMPRESSOBJ_FLUSH_BLOCK:
+            return self._feed.push(b"", FLUSH_BLOCK)
+        self._finished = True
+        output = self._feed.push(b"", FLUSH_FRAME)
+        self._feed.release()
+        return output
+
+
+class ZstdCompressionChunker:
+    """
+    One frame, compressed into chunks of a size that does not change (replaces `zstandard.ZstdCompressionChunker`).
+
+    Made by `ZstdCompressor.chunker`. The methods return iterators, which do the work: each is to be used up before
+    the next call, else that raises ZstdError.
+    """
+
+    __slots__ = ("_chunk_size", "_feed", "_finished", "_held", "_is_busy", "_size")
+
+    def __init__(self, feed: Feed, chunk_size: int) -> None:
+        self._feed = feed
+        self._chunk_size = chunk_size
+        self._held: list[bytes] = []
+        self._size = 0
+        self._finished = False
+        self._is_busy = False
+
+    def compress(self, data: Any) -> Iterator[bytes]:
+        """Take the bytes of a buffer; yield the chunks that became full."""
+        self._check("cannot call compress() after compression finished", "cannot perform operation")
+        for piece in pieces_of(view_of(data)):
+            yield from self._chunks(self._feed.push(piece, CONTINUE))
+
+    def flush(self) -> Iterator[bytes]:
+        """Yield all data given so far, as chunks and a shorter one: a reader can have it then."""
+        self._check("cannot call flush() after compression finished", "cannot call flush()")
+        yield from self._chunks(self._feed.push(b"", FLUSH_BLOCK), is_end=True)
+
+    def finish(self) -> Iterator[bytes]:
+        """End the frame; yield what is left, as chunks and a shorter one."""
+        self._check("cannot call finish() after compression finished", "cannot call finish()")
+        yield from self._chunks(self._feed.push(b"", FLUSH_FRAME), is_end=True)
+        self._finished = True
+        self._feed.release()
+
+    def _check(self, finished: str, busy: str) -> None:
+        if self._finished:
+            raise ZstdError(finished)
+        if self._is_busy:
+            raise ZstdError(f"{busy} before consuming output from previous operation")
+
+    def _chunks(self, output: bytes, is_end: bool = False) -> Iterator[bytes]:
+        """Yield full chunks of what was held and the output, and keep the rest, or yield it too."""
+        self._is_busy = True
+        self._held.append(output)
+        self._size += len(output)
+        if self._size >= self._chunk_size:
+            view = memoryview(b"".join(self._held))
+            end = self._size - self._size % self._chunk_size
+            self._held = [bytes(view[end:])]
+            self._size -= end
+            for start in range(0, end, self._chunk_size):
+                yield bytes(view[start : start + self._chunk_size])
+        if is_end and self._size:
+            rest = b"".join(self._held)
+            self._held, self._size = [], 0
+            yield rest
+        self._is_busy = False

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ZstdCompressor: what compresses, with its parameters and dictionary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from cpkg.zstandard.common import CONTINUE, FLUSH_FRAME, read_chunk, require_positive, threads_wanted
+from cpkg.zstandard.compression_objects import ZstdCompressionChunker, ZstdCompressionObj
+from cpkg.zstandard.constants import (
+    COMPRESSION_RECOMMENDED_INPUT_SIZE,
+    COMPRESSION_RECOMMENDED_OUTPUT_SIZE,
+    MAX_COMPRESSION_LEVEL,
+)
+from cpkg.zstandard.dictionary import ZstdCompressionDict, dictionary_argument
+from cpkg.zstandard.feeding import Feed
+from cpkg.zstandard.parameters import FORCE_MAX_WINDOW, ZstdCompressionParameters, level_pairs
+from cpkg.zstandard.readers import ZstdCompressionReader, size_of, source_chunks
+from cpkg.zstandard.writers import ZstdCompressionWriter, write_pieces
+from purepy.errors import ZstdError
+from purepy.zstd.common.parameters import CompressionParameter
+
+_WORKERS = int(CompressionParameter.nb_workers)
+
+
+class ZstdCompressor:
+    """
+    Compresses data, with the same parameters each time (replaces `zstandard.ZstdCompressor`).
+
+    `level` is -131072 to 22, 0 standing for 3; ValueError above. `dict_data` is a ZstdCompressionDict.
+    `compression_params`, a ZstdCompressionParameters, takes the place of `level` and excludes what follows:
+    `write_checksum` (default False), `write_content_size` (True where it is known), `write_dict_id` (True), and
+    `threads`, the number of threads besides the calling one that compress a frame (below 0: as many as there are
+    processors).
+
+    May be shared by threads, and have any number of streams at a time: each works with a context of its own.
+    """
+
+    _codec: ClassVar[Any]
+    """The backend's module."""
+
+    if TYPE_CHECKING:
+
+        def compress(self, data: Any) -> bytes:
+            """
+            Compress a buffer into one frame and return it as bytes.
+
+            The header has the content's size, unless the parameters say otherwise. Raises ZstdError if that fails.
+            """
+
+        def _configure(self, pairs: list[tuple[int, int]], zstd_dict: Any, how: int) -> None: ...
+        def _new_stream(self) -> Any: ...
+        def _memory_size(self) -> int: ...
+
+    def __init__(
+        self,
+        level: int = 3,
+        dict_data: ZstdCompressionDict | None = None,
+        compression_params: ZstdCompressionParameters | None = None,
+        write_checksum: bool | None = None,
+        write_content_size: bool | None = None,
+        write_dict_id: bool | None = None,
+        threads: int = 0,
+    ) -> None:
+        if level > MAX_COMPRESSION_LEVEL:
+            raise ValueError(f"level must be less than {MAX_COMPRESSION_LEVEL + 1}")
+        if compression_params is None:
+            pairs = level_pairs(level, write_checksum, write_content_size, write_dict_id, threads)
+        else:
+            if not isinstance(compression_params, ZstdCompressionParameters):
+                raise TypeError("compression_params must be zstd.ZstdCompressionParameters")
+            for name, given in (
+                ("write_checksum", write_checksum is not None),
+                ("write_content_size", write_content_size is not None),
+                ("write_dict_id", write_dict_id is not None),
+                ("threads", threads),
+            ):
+                if given:
+                    raise ValueError(f"cannot define compression_params and {name}")
+            pairs = compression_params._pairs()
+        self._check_backend(pairs)
+        dictionary = dictionary_argument(dict_data)
+        found, how = None, 0
+        if dictionary is not None:
+            pairs, found, how = dictionary._for_compression(pairs)
+        self._feed: Feed | None = None
+        self._configure(pairs, found, how)
+
+    def _check_backend(self, pairs: list[tuple[int, int]]) -> None:
+        """Raise ZstdError for what the backend cannot do."""
+        for key, value in pairs:
+            if key == _WORKERS and value > self._codec.parameter_bounds(_WORKERS, True)[1]:
+                raise ZstdError(
+                    f"threads={value}: the {self._codec.BACKEND} backend compresses a frame in the calling thread alone"
+                )
+            if key == FORCE_MAX_WINDOW and self._codec.BACKEND == "pure":
+                raise ZstdError("force_max_window: the pure backend does not have it")
+
+    def memory_size(self) -> int:
+        """Return about how many bytes of memory compressing takes here."""
+        return self._memory_size()
+
+    def frame_progression(self) -> tuple[int, int, int]:
+        """
+        Return how many bytes the stream made last has taken, has compressed, and has given.
+
+        `compress` is no stream: it does not count.
+        """
+        return (0, 0, 0) if self._feed is None else self._feed.progression()
+
+    def _new_feed(self, size: int) -> Feed:
+        feed = self._feed = Feed(self._new_stream(), size)
+        return feed
+
+    def compressobj(self, size: int = -1) -> ZstdCompressionObj:
+        """Return an object that compresses one frame in pieces; `size` is its content's in bytes, if it is known."""
+        return ZstdCompressionObj(self._new_feed(size))
+
+    def chunker(self, size: int = -1, chunk_size: int = COMPRESSION_RECOMMENDED_OUTPUT_SIZE) -> ZstdCompressionChunker:
+        """
+        Return an object that compresses one frame into chunks of `chunk_size` bytes.
+
+        `size` is the content's in bytes, if it is known. Raises ValueError for a chunk size that is not positive.
+        """
+        require_positive(chunk_size, "chunk_size")
+        return ZstdCompressionChunker(self._new_feed(size), chunk_size)
+
+    def stream_reader(
+        self,
+        source: Any,
+        size: int = -1,
+        read_size: int = COMPRESSION_RECOMMENDED_INPUT_SIZE,
+        closefd: bool = True,
+    ) -> ZstdCompressionReader:
+        """
+        Return a file to read the compressed content of a file or buffer from.
+
+        `size` is the content's in bytes, if it is known; that of a buffer is. `read_size` is how much is read from a
+        file at a time. Closing the reader closes the source unless `closefd` is false.
+        """
+        require_positive(read_size, "read_size")
+        return ZstdCompressionReader(self._new_feed(size_of(source, size)), source, read_size, closefd)
+
+    def stream_writer(
+        self,
+        writer: Any,
+        size: int = -1,
+        write_size: int = COMPRESSION_RECOMMENDED_OUTPUT_SIZE,
+        write_return_read: bool = True,
+        closefd: bool = True,
+    ) -> ZstdCompressionWriter:
+        """
+        Return a file whose content goes, compressed, to the file `writer`.
+
+        `size` is the content's in bytes, if it is known; `write_size` is how much is written at a time, at most.
+        `write_return_read=False` has write() return how much was written to the other file. Closing it closes the
+        other file unless `closefd` is false.
+        """
+        if not hasattr(writer, "write"):
+            raise ValueError("must pass an object with a write() method")
+        require_positive(write_size, "write_size")
+        return ZstdCompressionWriter(self._new_feed(size), writer, write_size, write_return_read, closefd)
+
+    def read_to_iter(
+        self,
+        reader: Any,
+        size: int = -1,
+        read_size: int = COMPRESSION_RECOMMENDED_INPUT_SIZE,
+        write_size: int = COMPRESSION_RECOMMENDED_OUTPUT_SIZE,
+    ) -> Iterator[bytes]:
+        """
+        Yield the compressed content of a file or buffer in pieces of at most `write_size` bytes.
+
+        `size` is the content's in bytes, if it is known; `read_size` is how much is read at a time. Nothing is read
+        before the first piece is asked for. Raises ValueError for what is neither a file nor a buffer.
+        """
+        require_positive(read_size, "read_size")
+        require_positive(write_size, "write_size")
+        try:
+            size = size_of(reader, size)
+        except TypeError as exc:
+            raise ValueError(str(exc)) from None
+        return self._read_to_iter(self._new_feed(size), reader, read_size, write_size)
+
+    def _read_to_iter(self, feed: Feed, reader: Any, read_size: int, write_size: int) -> Iterator[bytes]:
+        try:
+            for chunk in source_chunks(reader, read_size):
+                yield from split(feed.push(chunk, CONTINUE), write_size)
+            yield from split(feed.push(b"", FLUSH_FRAME), write_size)
+        finally:
+            feed.release()
+
+    def copy_stream(
+        self,
+        ifh: Any,
+        ofh: Any,
+        size: int = -1,
+        read_size: int = COMPRESSION_RECOMMENDED_INPUT_SIZE,
+        write_size: int = COMPRESSION_RECOMMENDED_OUTPUT_SIZE,
+    ) -> tuple[int, int]:
+        """
+        Compress what is left of the file `ifh` into the file `ofh`; return how many bytes were read and written.
+
+        `size` is the content's in bytes, if it is known. Neither file is closed. If it fails, what was written has no
+        end, so that a reader finds out.
+        """
+        if not hasattr(ifh, "read"):
+            raise ValueError("first argument must have a read() method")
+        if not hasattr(ofh, "write"):
+            raise ValueError("second argument must have a write() method")
+        require_positive(read_size, "read_size")
+        require_positive(write_size, "write_size")
+        feed = self._new_feed(size)
+        written = 0
+        try:
+            while True:
+                chunk = read_chunk(ifh, read_size)
+                if not chunk:
+                    break
+                written += write_pieces(ofh, feed.push(chunk, CONTINUE), write_size)
+            written += write_pieces(ofh, feed.push(b"", FLUSH_FRAME), write_size)
+            return feed.ingested, written
+        finally:
+            feed.release()
+
+    def multi_compress_to_buffer(self, data: Any, threads: int = 0) -> Any:
+        """
+        Compress many buffers into a frame each, in several threads; return a BufferWithSegmentsCollection of them.
+
+        `data` is a list of buffers, a BufferWithSegments or a BufferWithSegmentsCollection; `threads` is their number,
+        below 0 for as many as there are processors. Raises TypeError for anything else, ValueError if there is nothing
+        to compress.
+        """
+        from cpkg.zstandard.batches import compress_all
+
+        return compress_all(self, data, threads_wanted(threads))
+
+
+def split(data: bytes, size: int) -> Iterator[bytes]:
+    """Yield `data` in pieces of at most `size` bytes, none if it is empty."""
+    if len(data) <= size:
+        if data:
+            yield data
+        return
+    for start in range(0, len(data), size):
+        yield data[start : start + size]

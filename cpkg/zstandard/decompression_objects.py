@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ZstdDecompressionObj: decompressing what a caller hands over, without a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cpkg.zstandard.common import view_of
+from purepy.errors import ZstdError
+from purepy.zstd.common.stream_functions import release
+
+
+class ZstdDecompressionObj:
+    """
+    One frame, decompressed in pieces, with the methods of zlib's (replaces `zstandard.ZstdDecompressionObj`).
+
+    Made by `ZstdDecompressor.decompressobj`. With `read_across_frames` it goes on from each frame to the next; `eof`
+    stays false then, and `unused_data` empty. Methods may be called from several threads.
+    """
+
+    __slots__ = ("_across", "_failure", "_stream", "_unused")
+
+    def __init__(self, stream: Any, across: bool) -> None:
+        self._stream = stream
+        self._across = across
+        self._unused: bytes | None = None
+        self._failure: str | None = None
+
+    def decompress(self, data: Any) -> bytes:
+        """
+        Take the bytes of a buffer and return what they decompress to, perhaps b"".
+
+        Raises ZstdError after the end of the frame, and for data that is no frame, from then on.
+        """
+        if self._unused is not None:
+            raise ZstdError("cannot use a decompressobj multiple times")
+        if self._failure is not None:
+            raise ZstdError(self._failure)
+        view = view_of(data)
+        if not view:
+            return b""
+        stream = self._stream
+        try:
+            output: bytes = stream.decompress(view)
+            while self._across and not stream.needs_input:  # an error in a later frame
+                output += stream.decompress(b"")
+        except ZstdError as exc:
+            self._failure = str(exc)
+            raise
+        if not self._across and stream.eof:
+            self._unused = stream.unused_data
+            release(stream)
+        return output
+
+    def flush(self, length: int = 0) -> bytes:
+        """Return b"": nothing is held back."""
+        return b""
+
+    @property
+    def unused_data(self) -> bytes:
+        """What was given behind the end of the frame; b"" before that."""
+        return self._unused or b""
+
+    @property
+    def unconsumed_tail(self) -> bytes:
+        """b"": all data is taken at once."""
+        return b""
+
+    @property
+    def eof(self) -> bool:
+        """Whether the end of the frame was reached."""
+        return self._unused is not None

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ZstdDecompressor: what decompresses, with its limits and dictionary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from cpkg.zstandard.common import read_chunk, rename, require_positive, threads_wanted, view_of
+from cpkg.zstandard.constants import (
+    DECOMPRESSION_RECOMMENDED_INPUT_SIZE,
+    DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE,
+    FORMAT_ZSTD1,
+    FORMAT_ZSTD1_MAGICLESS,
+    WINDOWLOG_MAX,
+    WINDOWLOG_MIN,
+)
+from cpkg.zstandard.decompression_objects import ZstdDecompressionObj
+from cpkg.zstandard.dictionary import ZstdCompressionDict, dictionary_argument
+from cpkg.zstandard.frames import header_of
+from cpkg.zstandard.readers import ZstdDecompressionReader, size_of, source_chunks
+from cpkg.zstandard.writers import ZstdDecompressionWriter, write_pieces
+from purepy.errors import ZstdError
+from purepy.zstd.common.error_codes import (
+    NAMES,
+    PARAMETER_OUT_OF_BOUND,
+    coded_error,
+    output_limit_error,
+    truncated_error,
+)
+from purepy.zstd.common.stream_functions import release
+from purepy.zstd.decoder.frame import FrameHeader
+
+_NOT_WHOLE = "did not decompress full frame"
+
+
+class ZstdDecompressor:
+    """
+    Decompresses data, with the same limits each time (replaces `zstandard.ZstdDecompressor`).
+
+    `dict_data` is a ZstdCompressionDict; `max_window_size` the largest window, in bytes, that a frame may ask for
+    (0: 128 MiB); `format` FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS. ZstdError for values out of bounds.
+
+    May be shared by threads, and have any number of streams at a time: each works with a context of its own.
+    """
+
+    _codec: ClassVar[Any]
+    """The backend's module."""
+
+    if TYPE_CHECKING:
+
+        def _configure(self, zstd_dict: Any, how: int, window_max: int | None, has_magic: bool) -> None: ...
+        def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> Any: ...
+        def _memory_size(self) -> int: ...
+
+    def __init__(
+        self, dict_data: ZstdCompressionDict | None = None, max_window_size: int = 0, format: int = FORMAT_ZSTD1
+    ) -> None:
+        if format not in (FORMAT_ZSTD1, FORMAT_ZSTD1_MAGICLESS):
+            raise _out_of_bound("unable to set decoding format")
+        if max_window_size and not 1 << WINDOWLOG_MIN <= max_window_size <= 1 << WINDOWLOG_MAX:
+            raise _out_of_bound("unable to set max window size")
+        dictionary = dictionary_argument(dict_data)
+        found, how = (None, 0) if dictionary is None else dictionary._for_decompression()
+        self._is_magicless = format == FORMAT_ZSTD1_MAGICLESS
+        self._configure(found, how, max_window_size or None, not self._is_magicless)
+
+    def memory_size(self) -> int:
+        """Return about how many bytes of memory decompressing takes here, besides the window."""
+        return self._memory_size()
+
+    def decompress(
+        self,
+        data: Any,
+        max_output_size: int = 0,
+        read_across_frames: bool = False,
+        allow_extra_data: bool = True,
+    ) -> bytes:
+        """
+        Decompress the frame at the start of a buffer and return its content as bytes.
+
+        `max_output_size` is the most that the content may be, in bytes: ZstdLimitError if it is more. 0 stands for no
+        limit, which only a frame may have whose header tells the content's size. What follows the frame is not looked
+        at, unless `allow_extra_data` is false: then it is a ZstdError. `read_across_frames` is not implemented, as it
+        is not in python-zstandard: ZstdError. Raises ZstdError for data that is truncated or corrupted.
+        """
+        return self._decompress(data, max_output_size, read_across_frames, allow_extra_data)
+
+    def _decompress(self, data: Any, max_output_size: int, read_across_frames: bool, allow_extra_data: bool) -> bytes:
+        if read_across_frames:
+            raise ZstdError("ZstdDecompressor.read_across_frames=True is not yet implemented")
+        view = view_of(data)
+        try:
+            header = header_of(view, self._is_magicless)
+        except ZstdError as exc:
+            raise rename(exc, "error determining content size from frame header") from exc
+        if isinstance(header, int):
+            raise _at_start("error determining content size from frame header: the header is cut")
+        if header.content_size is None and max_output_size <= 0:
+            raise _at_start("could not determine content size in frame header")
+        stream = self._new_stream()
+        try:
+            content = self._whole(stream, view, max_output_size, header)
+            extra = 0 if allow_extra_data else len(stream.unused_data)
+        except ZstdError as exc:
+            raise rename(exc, "decompression error") from exc
+        finally:
+            release(stream)
+        if extra:
+            raise ZstdError(f"compressed input contains {extra} bytes of unused data, which is disallowed")
+        return content
+
+    def _whole(self, stream: Any, data: Any, limit: int, header: FrameHeader) -> bytes:
+        if limit <= 0:
+            content: bytes = stream.decompress(data)
+        else:
+            declared = header.content_size
+            if declared is not None and declared > limit and not header.skippable:
+                raise output_limit_error(limit, 0)
+            content = stream.decompress(data, limit)
+            while not stream.eof and not stream.needs_input:
+                if stream.decompress(b"", 1):
+                    raise rename(output_limit_error(limit, 0), _NOT_WHOLE)
+        if not stream.eof:
+            raise rename(truncated_error(len(data)), _NOT_WHOLE)
+        return content
+
+    def decompressobj(
+        self, write_size: int = DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE, read_across_frames: bool = False
+    ) -> ZstdDecompressionObj:
+        """
+        Return an object that decompresses one frame in pieces, or, with `read_across_frames`, one after the other.
+
+        `write_size` is without effect. Raises ValueError for one that is not positive.
+        """
+        require_positive(write_size, "write_size")
+        return ZstdDecompressionObj(self._new_stream(bool(read_across_frames)), bool(read_across_frames))
+
+    def stream_reader(
+        self,
+        source: Any,
+        read_size: int = DECOMPRESSION_RECOMMENDED_INPUT_SIZE,
+        read_across_frames: bool = False,
+        closefd: bool = True,
+    ) -> ZstdDecompressionReader:
+        """
+        Return a file to read the decompressed content of a file or buffer from.
+
+        `read_size` is how much is read from a file at a time. A read stops at the end of each frame unless
+        `read_across_frames` is true. Closing the reader closes the source unless `closefd` is false.
+        """
+        require_positive(read_size, "read_size")
+        size_of(source, 0)
+        stream = self._new_stream(True, not read_across_frames)
+        return ZstdDecompressionReader(stream, source, read_size, read_across_frames, closefd)
+
+    def stream_writer(
+        self,
+        writer: Any,
+        write_size: int = DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE,
+        write_return_read: bool = True,
+        closefd: bool = True,
+    ) -> ZstdDecompressionWriter:
+        """
+        Return a file whose content goes, decompressed, to the file `writer`.
+
+        `write_size` is how much is written at a time, at most. `write_return_read=False` has write() return how much
+        was written to the other file. Closing it closes the other file unless `closefd` is false.
+        """
+        if not hasattr(writer, "write"):
+            raise ValueError("must pass an object with a write() method")
+        require_positive(write_size, "write_size")
+        return ZstdDecompressionWriter(self._new_stream(True), writer, write_size, write_return_read, closefd)
+
+    def read_to_iter(
+        self,
+        reader: Any,
+        read_size: int = DECOMPRESSION_RECOMMENDED_INPUT_SIZE,
+        write_size: int = DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE,
+        skip_bytes: int = 0,
+    ) -> Iterator[bytes]:
+        """
+        Yield the content of the frame that a file or buffer has, in pieces of at most `write_size` bytes.
+
+        `read_size` is how much is read at a time; `skip_bytes` are left out at the start. Nothing is read before the
+        first piece is asked for, and nothing is looked at behind the frame. Raises ValueError for what is neither a
+        file nor a buffer, ZstdError for data that is truncated, corrupted or no frame.
+        """
+        require_positive(write_size, "write_size")
+        if skip_bytes >= read_size:
+            raise ValueError("skip_bytes must be smaller than read_size")
+        try:
+            size = size_of(reader, skip_bytes)
+        except TypeError as exc:
+            raise ValueError(str(exc)) from None
+        if skip_bytes > size:
+            raise ValueError("skip_bytes larger than first input chunk")
+        return self._read_to_iter(reader, read_size, write_size, skip_bytes)
+
+    def _read_to_iter(self, reader: Any, read_size: int, write_size: int, skip: int) -> Iterator[bytes]:
+        stream = self._new_stream()
+        taken = 0
+        try:
+            for chunk in source_chunks(reader, read_size, skip):
+                if not chunk:
+                    continue
+                taken += len(chunk)
+                output = stream.decompress(chunk, write_size)
+                while True:
+                    if output:
+                        yield output
+                    if stream.eof:
+                        return
+                    if stream.needs_input:
+                        break
+                    output = stream.decompress(b"", write_size)
+            if taken:
+                raise truncated_error(taken)
+        finally:
+            release(stream)
+
+    def copy_stream(
+        self,
+        ifh: Any,
+        ofh: Any,
+        read_size: int = DECOMPRESSION_RECOMMENDED_INPUT_SIZE,
+        write_size: int = DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE,
+    ) -> tuple[int, int]:
+        """
+        Decompress all frames of the file `ifh` into the file `ofh`; return how many bytes were read and written.
+
+        Neither file is closed. Raises ZstdError for data that is truncated, corrupted or no frame; what was written
+        before is not to be taken for the whole.
+        """
+        if not hasattr(ifh, "read"):
+            raise ValueError("first argument must have a read() method")
+        if not hasattr(ofh, "write"):
+            raise ValueError("second argument must have a write() method")
+        require_positive(read_size, "read_size")
+        require_positive(write_size, "write_size")
+        stream = self._new_stream(True)
+        taken = written = 0
+        try:
+            while True:
+                chunk = read_chunk(ifh, read_size)
+                if not chunk:
+                    break
+                taken += len(chunk)
+                written += write_pieces(ofh, stream.decompress(chunk, write_size), write_size)
+                while not stream.needs_input:
+                    written += write_pieces(ofh, stream.decompress(b"", write_size), write_size)
+            if not stream._at_start:
+                raise truncated_error(taken)
+            return taken, written
+        finally:
+            release(stream)
+
+    def decompress_content_dict_chain(self, frames: list[bytes]) -> bytes:
+        """
+        Return the content of the last frame of a list, of which each has the content before it for its dictionary.
+
+        Every frame has to have its content's size. Raises TypeError for what is no list, ValueError for an empty one
+        and for items that are no such frames, ZstdError for those that do not decompress.
+        """
+        if not isinstance(frames, list):
+            raise TypeError("argument must be a list")
+        if not frames:
+            raise ValueError("empty input chain")
+        content = b""
+        for number, frame in enumerate(frames):
+            content = self._link(number, frame, content)
+        return content
+
+    def _link(self, number: int, frame: Any, before: bytes) -> bytes:
+        if not isinstance(frame, bytes):
+            raise ValueError(f"chunk {number} must be bytes")
+        try:
+            header = header_of(frame)
+        except ZstdError as exc:
+            raise ValueError(f"chunk {number} is not a valid zstd frame") from exc
+        if isinstance(header, int):
+            raise ValueError(f"chunk {number} is too small to contain a zstd frame")
+        if header.content_size is None:
+            raise ValueError(f"chunk {number} missing content size in frame")
+        prefix = self._codec.ZstdDict(before, is_raw=True).as_prefix if len(before) >= _PREFIX_MIN else None
+        stream = self._codec.ZstdDecompressor(prefix)
+        try:
+            content: bytes = stream.decompress(frame)
+        except ZstdError as exc:
+            raise rename(exc, f"could not decompress chunk {number}") from exc
+        if not stream.eof:
+            raise rename(truncated_error(len(frame)), f"chunk {number} {_NOT_WHOLE}")
+        return content
+
+    def multi_decompress_to_buffer(self, frames: Any, decompressed_sizes: Any = None, threads: int = 0) -> Any:
+        """
+        Decompress many frames in several threads; return a BufferWithSegmentsCollection of their contents.
+
+        `frames` is a list of buffers, a BufferWithSegments or a BufferWithSegmentsCollection; `decompressed_sizes` a
+        buffer of 64-bit unsigned integers, the contents' sizes in bytes, for frames that do not tell; `threads` is the
+        number of threads, below 0 for as many as there are processors. Raises TypeError and ValueError for wrong
+        arguments, ZstdError, which names the item, for one that does not decompress.
+        """
+        from cpkg.zstandard.batches import decompress_all
+
+        return decompress_all(self, frames, decompressed_sizes, threads_wanted(threads))
+
+
+_PREFIX_MIN = 8
+"""The shortest content that a frame can refer to as its dictionary."""
+
+
+def _out_of_bound(what: str) -> ZstdError:
+    return coded_error(PARAMETER_OUT_OF_BOUND, f"{what}: {NAMES[PARAMETER_OUT_OF_BOUND]}")
+
+
+def _at_start(text: str) -> ZstdError:
+    error = ZstdError(text)
+    error.offset = 0
+    return error

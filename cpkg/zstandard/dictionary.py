@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ZstdCompressionDict: a dictionary with how it is to be read, and what was prepared of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cpkg.zstandard.common import view_of
+from cpkg.zstandard.constants import DICT_TYPE_AUTO, DICT_TYPE_FULLDICT, DICT_TYPE_RAWCONTENT
+from cpkg.zstandard.parameters import MATCH_FIELDS, ZstdCompressionParameters
+from purepy.zstd.common.error_codes import DICTIONARY_WRONG, NAMES, coded_error
+from purepy.zstd.common.parameters import CompressionParameter
+from purepy.zstd.common.zdict import DIGESTED, PREFIX, UNDIGESTED, ZstdDict
+from purepy.zstd_format import DICTIONARY_MAGIC
+
+_SIZE_MIN = 8
+"""libzstd takes no notice of shorter dictionaries."""
+
+_MATCH_KEYS = {int(CompressionParameter[name]): name for name in MATCH_FIELDS}
+_LEVEL = int(CompressionParameter.compression_level)
+
+
+class ZstdCompressionDict:
+    """
+    A dictionary for compressing and decompressing (replaces `zstandard.ZstdCompressionDict`).
+
+    `data` is a buffer, of which a copy is kept. `dict_type` is DICT_TYPE_AUTO (a dictionary if it begins as one, else
+    raw content), DICT_TYPE_RAWCONTENT or DICT_TYPE_FULLDICT; ValueError for another. `k` and `d` are the parameters
+    that it was trained with. May be shared by threads.
+    """
+
+    k: int
+    d: int
+
+    def __init__(self, data: Any, dict_type: int = DICT_TYPE_AUTO, k: int = 0, d: int = 0) -> None:
+        if dict_type not in (DICT_TYPE_AUTO, DICT_TYPE_RAWCONTENT, DICT_TYPE_FULLDICT):
+            raise ValueError(f"invalid dictionary load mode: {dict_type}; must use DICT_TYPE_* constants")
+        self._data = bytes(view_of(data))
+        self._type = dict_type
+        self.k = k
+        self.d = d
+        self._is_full = self._data[:4] == DICTIONARY_MAGIC and len(self._data) >= _SIZE_MIN
+        self._zstd_dict = ZstdDict(self._data, is_raw=True) if len(self._data) >= _SIZE_MIN else None
+        self._prepared: ZstdCompressionParameters | int | None = None
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def dict_id(self) -> int:
+        """Return the number by which frames name the dictionary, 0 for raw content."""
+        return int.from_bytes(self._data[4:8], "little") if self._is_full else 0
+
+    def as_bytes(self) -> bytes:
+        """Return the dictionary itself."""
+        return self._data
+
+    def precompute_compress(self, level: int = 0, compression_params: ZstdCompressionParameters | None = None) -> None:
+        """
+        Have compressors that are made from here on use tables made once, for a level or for parameters.
+
+        They take precedence over the compressor's own. Raises ValueError unless one of the two is given, ZstdError if
+        this is no dictionary though DICT_TYPE_FULLDICT says so.
+        """
+        if level and compression_params:
+            raise ValueError("must only specify one of level or compression_params")
+        if not level and not compression_params:
+            raise ValueError("must specify one of level or compression_params")
+        self._check("unable to precompute dictionary")
+        self._prepared = compression_params or level
+
+    def _check(self, what: str) -> None:
+        if self._type == DICT_TYPE_FULLDICT and not self._is_full:
+            raise coded_error(DICTIONARY_WRONG, f"{what}: {NAMES[DICTIONARY_WRONG]}: it does not begin as a dictionary")
+
+    def _for_compression(self, pairs: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], ZstdDict | None, int]:
+        """Return a compressor's parameters, changed to those that were prepared, the dictionary and how to load it."""
+        self._check("could not load compression dictionary")
+        found = self._zstd_dict
+        if found is None:
+            return pairs, None, UNDIGESTED
+        how = PREFIX if self._is_full and self._type == DICT_TYPE_RAWCONTENT else UNDIGESTED
+        prepared = self._prepared
+        if prepared is None:
+            return pairs, found, how
+        kept = [pair for pair in pairs if pair[0] not in _MATCH_KEYS and pair[0] != _LEVEL]
+        if isinstance(prepared, ZstdCompressionParameters):
+            chosen = ((key, getattr(prepared, name)) for key, name in _MATCH_KEYS.items())
+            return kept + [pair for pair in chosen if pair[1]], found, how
+        return [*kept, (_LEVEL, prepared)], found, DIGESTED if how == UNDIGESTED else how
+
+    def _for_decompression(self) -> tuple[ZstdDict | None, int]:
+        """Return the dictionary and how to load it."""
+        self._check("could not create decompression dict")
+        is_prefix = self._is_full and self._type == DICT_TYPE_RAWCONTENT
+        return self._zstd_dict, PREFIX if is_prefix else DIGESTED
+
+    def __repr__(self) -> str:
+        return f"<ZstdCompressionDict dict_id={self.dict_id()} size={len(self)}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ZstdCompressionDict, (self._data, self._type, self.k, self.d)
+
+
+def dictionary_argument(dict_data: Any) -> ZstdCompressionDict | None:
+    """Return an argument `dict_data`; raises TypeError for what is no dictionary."""
+    if dict_data is not None and not isinstance(dict_data, ZstdCompressionDict):
+        raise TypeError("dict_data must be zstd.ZstdCompressionDict")
+    return dict_data

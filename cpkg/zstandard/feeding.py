@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stream of a backend as the objects of this package use it: one that failed stays so, and it counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cpkg.zstandard.common import CONTINUE, Bytes
+from cpkg.zstandard.constants import BLOCKSIZE_MAX
+from purepy.errors import ZstdError
+from purepy.zstd.common.stream_functions import release
+
+
+class Feed:
+    """
+    A frame being compressed, or several, one after the other, of a ZstdCompressor.
+
+    After an error the frame has lost data: whatever is asked for then fails with the same text. `size` is the size
+    of the first frame's content in bytes, below 0 if it is not known.
+    """
+
+    __slots__ = ("_failure", "_flushed", "_stream", "ingested", "produced")
+
+    def __init__(self, stream: Any, size: int) -> None:
+        if size >= 0:
+            stream.set_pledged_input_size(size)
+        self._stream = stream
+        self._failure: str | None = None
+        self._flushed = 0
+        self.ingested = 0
+        self.produced = 0
+
+    def push(self, data: Bytes, mode: int = CONTINUE) -> bytes:
+        """Compress the bytes of a buffer and return what output there is; `mode` is that of a backend's compressor."""
+        if self._failure is not None:
+            raise ZstdError(self._failure)
+        if not data and mode == CONTINUE:
+            return b""  # a frame without content is to be known as one when it begins
+        try:
+            output: bytes = self._stream.compress(data, mode)
+        except ZstdError as exc:
+            self._failure = str(exc)
+            raise
+        self.ingested += len(data)
+        self.produced += len(output)
+        if mode != CONTINUE:
+            self._flushed = self.ingested
+        return output
+
+    def fail(self, why: str) -> None:
+        """Let nothing more be compressed, as output was lost."""
+        self._failure = why
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether output was lost."""
+        return self._failure is not None
+
+    def progression(self) -> tuple[int, int, int]:
+        """Return how many bytes were taken, how many of them compressed, and how many came of it."""
+        waiting = (self.ingested - self._flushed) % BLOCKSIZE_MAX
+        return self.ingested, self.ingested - waiting, self.produced
+
+    def memory_size(self) -> int | None:
+        """Return the size of the context in bytes, None if it was given back."""
+        size: int | None = self._stream._memory_size()
+        return size
+
+    def release(self) -> None:
+        """Give the context back; nothing can be compressed any more."""
+        release(self._stream)

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the four file objects of this package have in common: they read or write, and do neither backwards."""
+
+from __future__ import annotations
+
+import io
+from _thread import RLock
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from cpkg.zstandard.common import PIECE_SIZE
+from purepy.errors import ZstdError
+from purepy.zstd.common.locks import Exclusive
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class StreamFile(Exclusive):
+    """
+    Base of the readers and writers. Methods may be called from several threads: one waits for the other.
+
+    No io.IOBase, as it is none in python-zstandard: one that is given up is neither closed nor flushed.
+    """
+
+    def __init__(self, file: Any, closefd: bool) -> None:
+        self._lock = RLock()
+        self._file = file
+        self._closefd = bool(closefd)
+        self._entered = False
+        self._closed = False
+
+    def __iter__(self) -> NoReturn:
+        raise io.UnsupportedOperation
+
+    def __next__(self) -> NoReturn:
+        raise io.UnsupportedOperation
+
+    @property
+    def closed(self) -> bool:
+        """Whether close() was called."""
+        return self._closed
+
+    def isatty(self) -> bool:
+        """Return False."""
+        return False
+
+    def seekable(self) -> bool:
+        """Return False."""
+        return False
+
+    def readline(self, size: int = -1) -> bytes:
+        """Raise io.UnsupportedOperation; io.TextIOWrapper and io.BufferedReader around it read lines."""
+        raise io.UnsupportedOperation
+
+    def readlines(self, hint: int = -1) -> list[bytes]:
+        """Raise io.UnsupportedOperation, as `readline` does."""
+        raise io.UnsupportedOperation
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ValueError("stream is closed")
+
+    def _close_file(self) -> None:
+        if self._closefd:
+            close = getattr(self._file, "close", None)
+            if close is not None:
+                close()
+
+
+class Reader(StreamFile):
+    """Base of the readers."""
+
+    _position = 0
+    _failure: ZstdError | None = None
+
+    def __enter__(self) -> Self:
+        if self._entered:
+            raise ValueError("cannot __enter__ multiple times")
+        self._check_open()
+        self._entered = True
+        return self
+
+    def __exit__(self, exc_type: object, exc_value: object, exc_tb: object) -> None:
+        self._entered = False
+        self.close()
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def writable(self) -> bool:
+        """Return False."""
+        return False
+
+    def write(self, data: Any) -> NoReturn:
+        """Raise io.UnsupportedOperation."""
+        raise io.UnsupportedOperation("stream is not writable")
+
+    def writelines(self, lines: Iterable[Any]) -> NoReturn:
+        """Raise io.UnsupportedOperation."""
+        raise io.UnsupportedOperation("stream is not writable")
+
+    def flush(self) -> None:
+        """Do nothing."""
+
+    def tell(self) -> int:
+        """Return how many bytes were read."""
+        return self._position
+
+    def close(self) -> None:
+        """Close the reader, and its source unless `closefd` is false; again: nothing."""
+        with self._turn():
+            if self._closed:
+                return
+            self._closed = True
+            self._drop()
+            self._close_file()
+
+    def _drop(self) -> None:
+        """Give back what the reader holds."""
+
+    def _next(self, limit: int) -> bytes:
+        """Return at least one byte of output and `limit` at most (-1: no limit), b"" at the end."""
+        raise NotImplementedError
+
+    def _goes_on(self) -> bool:
+        """Return whether a read may go on behind what `_next` returned last."""
+        return True
+
+    def _more(self, limit: int) -> bytes:
+        """Do `_next`, and what it raised once from then on."""
+        if self._failure is not None:
+            raise self._failure.with_traceback(None)
+        try:
+            return self._next(limit)
+        except ZstdError as exc:
+            self._failure = exc
+            raise
+
+    def read(self, size: int = -1) -> bytes:
+        """
+        Return `size` bytes, fewer at the end, or with -1 all that is left.
+
+        Raises ZstdError if there is an error in what comes next; what lies in front of it can be read before.
+        """
+        with self._turn():
+            self._check_size(size)
+            if size == -1:
+                return self._read_all()
+            pieces: list[bytes] = []
+            wanted = size
+            while wanted:
+                try:
+                    piece = self._more(wanted)
+                except ZstdError:
+                    if not pieces:
+                        raise
+                    break
+                if not piece:
+                    break
+                pieces.append(piece)
+                wanted -= len(piece)
+                if not self._goes_on():
+                    break
+            return self._given(pieces)
+
+    def readall(self) -> bytes:
+        """Return all that is left."""
+        with self._turn():
+            self._check_open()
+            return self._read_all()
+
+    def read1(self, size: int = -1) -> bytes:
+        """Return at most `size` bytes (-1: some), reading from the source only until there are any."""
+        with self._turn():
+            self._check_size(size)
+            return self._given([self._more(PIECE_SIZE if size == -1 else size)] if size else [])
+
+    def readinto(self, b: Any) -> int:
+        """Fill a writable buffer as far as there is output; return how many bytes it holds then."""
+        return self._read_into(b, self.read)
+
+    def readinto1(self, b: Any) -> int:
+        """Do for a writable buffer what `read1` does."""
+        return self._read_into(b, self.read1)
+
+    def _read_into(self, buffer: Any, read: Any) -> int:
+        with memoryview(buffer) as view:
+            if view.readonly:
+                raise TypeError(f"a writable bytes-like object is required, not {type(buffer).__name__!r}")
+            if not view.nbytes:
+                return 0
+            with view.cast("B") as target:
+                data = read(len(target))
+                target[: len(data)] = data
+                return len(data)
+
+    def _check_size(self, size: int) -> None:
+        self._check_open()
+        if size < -1:
+            raise ValueError("cannot read negative amounts less than -1")
+
+    def _read_all(self) -> bytes:
+        pieces: list[bytes] = []
+        while True:
+            piece = self._more(-1)
+            if not piece:
+                return self._given(pieces)
+            pieces.append(piece)
+
+    def _given(self, pieces: list[bytes]) -> bytes:
+        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        self._position += len(data)
+        return data
+
+
+class Writer(StreamFile):
+    """Base of the writers."""
+
+    def __enter__(self) -> Self:
+        self._check_open()
+        if self._entered:
+            raise ZstdError("cannot __enter__ multiple times")
+        self._entered = True
+        return self
+
+    def readable(self) -> bool:
+        """Return False."""
+        return False
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def fileno(self) -> int:
+        """Return the file descriptor of the file that is written to; OSError if it has none."""
+        fileno = getattr(self._file, "fileno", None)
+        if fileno is None:
+            raise OSError("fileno not available on underlying writer")
+        number: int = fileno()
+        return number
+
+    def seek(self, offset: int, whence: int = 0) -> NoReturn:
+        """Raise io.UnsupportedOperation."""
+        raise io.UnsupportedOperation
+
+    def truncate(self, size: int | None = None) -> NoReturn:
+        """Raise io.UnsupportedOperation."""
+        raise io.UnsupportedOperation
+
+    def read(self, size: int = -1) -> NoReturn:
+        """Raise io.UnsupportedOperation."""
+        raise io.UnsupportedOperation
+
+    def readall(self) -> NoReturn:
+        """Raise io.UnsupportedOperation."""
+        raise io.UnsupportedOperation
+
+    def readinto(self, b: Any) -> NoReturn:
+        """Raise io.UnsupportedOperation."""
+        raise io.UnsupportedOperation

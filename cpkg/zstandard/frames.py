@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the headers of frames tell (RFC 8878, section 3.1.1.1), in the form of python-zstandard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cpkg.zstandard.common import rename, view_of
+from cpkg.zstandard.constants import CONTENTSIZE_UNKNOWN, FORMAT_ZSTD1, FORMAT_ZSTD1_MAGICLESS
+from purepy.errors import ZstdError
+from purepy.zstd.common.error_codes import NAMES, SRC_SIZE_WRONG, coded_error
+from purepy.zstd.decoder.frame import FrameHeader, read_header
+from purepy.zstd_format import CONTENT_SIZE_SIZES, DICTIONARY_ID_SIZES, HEADER_SIZE_MAX, SINGLE_SEGMENT_FLAG
+
+_BEFORE_DESCRIPTOR = 4
+
+
+class FrameParameters:
+    """
+    What a frame's header says (replaces `zstandard.FrameParameters`).
+
+    `content_size` and `window_size` are in bytes, the first CONTENTSIZE_UNKNOWN if the header does not have it;
+    `dict_id` is 0 if none is named.
+    """
+
+    __slots__ = ("content_size", "dict_id", "has_checksum", "window_size")
+
+    content_size: int
+    window_size: int
+    dict_id: int
+    has_checksum: bool
+
+    def __init__(self, header: FrameHeader) -> None:
+        size = header.content_size
+        self.content_size = CONTENTSIZE_UNKNOWN if size is None else size
+        self.window_size = header.window_size
+        self.dict_id = header.dictionary_id
+        self.has_checksum = bool(header.checksum)
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)}" for name in self.__slots__)
+        return f"FrameParameters({fields})"
+
+
+def header_of(data: Any, magicless: bool = False) -> FrameHeader | int:
+    """Return the header at the start of a buffer, or how many bytes it takes at least; ZstdError for no frame."""
+    head = bytes(view_of(data)[:HEADER_SIZE_MAX])
+    return read_header(head, 0, len(head), 0, magicless)
+
+
+def get_frame_parameters(data: Any, format: int = FORMAT_ZSTD1) -> FrameParameters:
+    """
+    Return what the header at the start of a buffer says; `format` is FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS.
+
+    18 bytes are enough for every header. Raises ZstdError for fewer than the header takes, and for what begins no
+    frame. Replaces `zstandard.get_frame_parameters`.
+    """
+    if format not in (FORMAT_ZSTD1, FORMAT_ZSTD1_MAGICLESS):
+        raise ValueError(f"format must be FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS, not {format!r}")
+    try:
+        header = header_of(data, format == FORMAT_ZSTD1_MAGICLESS)
+    except ZstdError as exc:
+        raise rename(exc, "cannot get frame parameters") from exc
+    if isinstance(header, int):
+        error = ZstdError(f"not enough data for frame parameters; need {header} bytes")
+        error.offset = 0
+        raise error
+    return FrameParameters(header)
+
+
+def frame_content_size(data: Any) -> int:
+    """
+    Return the size of the content that a frame's header declares, in bytes, or -1 if it does not.
+
+    Raises ZstdError for what begins no frame, and for a header that is cut. Replaces `zstandard.frame_content_size`.
+    """
+    try:
+        header = header_of(data)
+    except ZstdError as exc:
+        raise rename(exc, "error when determining content size") from exc
+    if isinstance(header, int):
+        raise coded_error(SRC_SIZE_WRONG, "error when determining content size: the frame's header is cut", 0)
+    if header.skippable:
+        return 0
+    return -1 if header.content_size is None else header.content_size
+
+
+def frame_header_size(data: Any) -> int:
+    """
+    Return the size of a frame's header in bytes, as its fifth byte tells; the magic number is not looked at.
+
+    Raises ZstdError for fewer than 5 bytes. Replaces `zstandard.frame_header_size`.
+    """
+    view = view_of(data)
+    if len(view) <= _BEFORE_DESCRIPTOR:
+        raise coded_error(SRC_SIZE_WRONG, f"could not determine frame header size: {NAMES[SRC_SIZE_WRONG]}", 0)
+    descriptor = view[_BEFORE_DESCRIPTOR]
+    is_single = bool(descriptor & SINGLE_SEGMENT_FLAG)
+    size = _BEFORE_DESCRIPTOR + 1 + (not is_single)
+    size += DICTIONARY_ID_SIZES[descriptor & 3]
+    return size + (CONTENT_SIZE_SIZES[descriptor >> 6] or is_single)

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ZstdCompressionParameters: the parameters of libzstd as one object, and those that stand behind a level."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+from cpkg.zstandard.common import threads_wanted
+from cpkg.zstandard.levels import match_parameters
+from purepy.zstd.common.error_codes import NAMES, PARAMETER_OUT_OF_BOUND, coded_error
+from purepy.zstd.common.parameters import COMPRESSION_BOUNDS, COMPRESSION_FORMAT, CompressionParameter
+
+FORCE_MAX_WINDOW = 1000
+"""A parameter of libzstd's that only it has (ZSTD_c_forceMaxWindow)."""
+
+JOB_SIZE_MIN = 512 << 10
+
+_KEYS = {
+    "format": COMPRESSION_FORMAT,
+    "compression_level": int(CompressionParameter.compression_level),
+    "window_log": int(CompressionParameter.window_log),
+    "hash_log": int(CompressionParameter.hash_log),
+    "chain_log": int(CompressionParameter.chain_log),
+    "search_log": int(CompressionParameter.search_log),
+    "min_match": int(CompressionParameter.min_match),
+    "target_length": int(CompressionParameter.target_length),
+    "strategy": int(CompressionParameter.strategy),
+    "write_content_size": int(CompressionParameter.content_size_flag),
+    "write_checksum": int(CompressionParameter.checksum_flag),
+    "write_dict_id": int(CompressionParameter.dict_id_flag),
+    "job_size": int(CompressionParameter.job_size),
+    "overlap_log": int(CompressionParameter.overlap_log),
+    "force_max_window": FORCE_MAX_WINDOW,
+    "enable_ldm": int(CompressionParameter.enable_long_distance_matching),
+    "ldm_hash_log": int(CompressionParameter.ldm_hash_log),
+    "ldm_min_match": int(CompressionParameter.ldm_min_match),
+    "ldm_bucket_size_log": int(CompressionParameter.ldm_bucket_size_log),
+    "ldm_hash_rate_log": int(CompressionParameter.ldm_hash_rate_log),
+    "threads": int(CompressionParameter.nb_workers),
+}
+_FLAGS = ("write_content_size", "write_checksum", "write_dict_id", "force_max_window")
+_CLAMPED = ("compression_level", "job_size", "overlap_log", "threads")
+_OF_THREADS = ("job_size", "overlap_log")
+MATCH_FIELDS = ("window_log", "chain_log", "hash_log", "search_log", "min_match", "target_length", "strategy")
+"""In the order of libzstd's ZSTD_compressionParameters."""
+
+
+class _Field:
+    """A parameter, as an attribute that cannot be set."""
+
+    __slots__ = ("_name",)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> int:
+        value: Any = self if instance is None else instance._values[self._name]
+        return value  # type: ignore[no-any-return]
+
+    def __set__(self, instance: Any, value: int) -> None:
+        raise AttributeError(f"can't set attribute {self._name!r}")
+
+
+class ZstdCompressionParameters:
+    """
+    Parameters of libzstd for a ZstdCompressor (replaces `zstandard.ZstdCompressionParameters`).
+
+    0 leaves a parameter to the level, and so does -1 for `strategy`, `overlap_log` and `ldm_hash_rate_log`. A level,
+    a number of threads, a job size or an overlap out of its bounds is taken for the nearest bound; ZstdError for
+    any other value out of bounds. `threads` below 0 stands for as many as there are processors. Immutable.
+    """
+
+    __slots__ = ("_values",)
+
+    format = _Field()
+    compression_level = _Field()
+    window_log = _Field()
+    hash_log = _Field()
+    chain_log = _Field()
+    search_log = _Field()
+    min_match = _Field()
+    target_length = _Field()
+    strategy = _Field()
+    write_content_size = _Field()
+    write_checksum = _Field()
+    write_dict_id = _Field()
+    job_size = _Field()
+    overlap_log = _Field()
+    force_max_window = _Field()
+    enable_ldm = _Field()
+    ldm_hash_log = _Field()
+    ldm_min_match = _Field()
+    ldm_bucket_size_log = _Field()
+    ldm_hash_rate_log = _Field()
+    threads = _Field()
+
+    def __init__(
+        self,
+        format: int = 0,
+        compression_level: int = 0,
+        window_log: int = 0,
+        hash_log: int = 0,
+        chain_log: int = 0,
+        search_log: int = 0,
+        min_match: int = 0,
+        target_length: int = 0,
+        strategy: int = -1,
+        write_content_size: int = 1,
+        write_checksum: int = 0,
+        write_dict_id: int = 0,
+        job_size: int = 0,
+        overlap_log: int = -1,
+        force_max_window: int = 0,
+        enable_ldm: int = 0,
+        ldm_hash_log: int = 0,
+        ldm_min_match: int = 0,
+        ldm_bucket_size_log: int = 0,
+        ldm_hash_rate_log: int = -1,
+        threads: int = 0,
+    ) -> None:
+        given = locals()
+        self._values = {name: index(given[name]) for name in _KEYS}
+        self._values["threads"] = threads_wanted(self._values["threads"])
+        for name in ("strategy", "overlap_log", "ldm_hash_rate_log"):
+            if self._values[name] == -1:
+                self._values[name] = 0
+        for name, value in self._values.items():
+            self._values[name] = _checked(name, value)
+
+    @staticmethod
+    def from_level(level: int, source_size: int = 0, dict_size: int = 0, **kwargs: Any) -> ZstdCompressionParameters:
+        """
+        Return the parameters that stand behind a level, as libzstd 1.5 has them.
+
+        `source_size` and `dict_size` are sizes in bytes, 0 if not known, that window and tables are fitted to.
+        Other arguments are those of the type, and take precedence.
+        """
+        found = match_parameters(index(level), index(source_size), index(dict_size))
+        return ZstdCompressionParameters(**{**dict(zip(MATCH_FIELDS, found)), **kwargs})
+
+    def estimated_compression_context_size(self) -> int:
+        """Return about how many bytes libzstd needs to compress with these parameters in one thread, in one call."""
+        from cpkg.zstandard.estimates import compression_context_size
+
+        return compression_context_size(self)
+
+    def _pairs(self) -> list[tuple[int, int]]:
+        """Return keys and values for a context of libzstd: those that are not its defaults."""
+        values = self._values
+        defaults = {"write_content_size": 1, "write_dict_id": 1}
+        return [
+            (_KEYS[name], value)
+            for name, value in values.items()
+            if value != defaults.get(name, 0) and (values["threads"] or name not in _OF_THREADS)
+        ]
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={value}" for name, value in self._values.items())
+        return f"ZstdCompressionParameters({fields})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_values, (self._values,)
+
+
+def _from_values(values: dict[str, int]) -> ZstdCompressionParameters:
+    return ZstdCompressionParameters(**values)
+
+
+def _checked(name: str, value: int) -> int:
+    if name in _FLAGS:
+        return int(value != 0)
+    low, high = COMPRESSION_BOUNDS[_KEYS[name]]
+    if name in _CLAMPED:
+        if name == "job_size" and value:
+            low = JOB_SIZE_MIN
+        return max(low, min(value, high))
+    if value and not low <= value <= high:
+        raise coded_error(
+            PARAMETER_OUT_OF_BOUND,
+            f"unable to set compression context parameter: {NAMES[PARAMETER_OUT_OF_BOUND]}: "
+            f"{name}={value}; the valid range is [{low}, {high}]",
+        )
+    return value
+
+
+def level_pairs(
+    level: int, write_checksum: Any, write_content_size: Any, write_dict_id: Any, threads: int
+) -> list[tuple[int, int]]:
+    """Return keys and values for the plain arguments of a ZstdCompressor."""
+    return ZstdCompressionParameters(
+        compression_level=level,
+        write_content_size=1 if write_content_size is None else bool(write_content_size),
+        write_checksum=bool(write_checksum),
+        write_dict_id=1 if write_dict_id is None else bool(write_dict_id),
+        threads=threads,
+    )._pairs()

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ZstdCompressionWriter and ZstdDecompressionWriter: files that write to a file."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from cpkg.zstandard.common import CONTINUE, pieces_of, view_of
+from cpkg.zstandard.common import FLUSH_BLOCK as END_BLOCK
+from cpkg.zstandard.common import FLUSH_FRAME as END_FRAME
+from cpkg.zstandard.constants import FLUSH_BLOCK, FLUSH_FRAME
+from cpkg.zstandard.feeding import Feed
+from cpkg.zstandard.files import Writer
+from purepy._writing import write_all
+from purepy.errors import ZstdError
+from purepy.zstd.common.error_codes import truncated_error
+from purepy.zstd.common.stream_functions import release
+
+
+def write_pieces(file: Any, data: bytes, write_size: int) -> int:
+    """Write `data` to a file in pieces of at most `write_size` bytes; return how many bytes that were."""
+    if data:
+        for piece in pieces_of(data, write_size):
+            write_all(file, piece)
+    return len(data)
+
+
+class ZstdCompressionWriter(Writer):
+    """
+    A file that writes what it is given to another, compressed (replaces `zstandard.ZstdCompressionWriter`).
+
+    Made by `ZstdCompressor.stream_writer`. Closing it ends the frame. After an error the frame has lost data, so that
+    every call but close() raises it again, and close() does not end the frame: what was written is not whole, and a
+    reader finds that out.
+    """
+
+    def __init__(self, feed: Feed, writer: Any, write_size: int, write_return_read: bool, closefd: bool) -> None:
+        super().__init__(writer, closefd)
+        self._feed = feed
+        self._write_size = write_size
+        self._returns_read = bool(write_return_read)
+        self._written = 0
+        self._is_closing = False
+
+    def __exit__(self, exc_type: object, exc_value: object, exc_tb: object) -> None:
+        self._entered = False
+        self.close()
+
+    def memory_size(self) -> int | None:
+        """Return the size in bytes of the context that compresses."""
+        return self._feed.memory_size()
+
+    def write(self, data: Any) -> int:
+        """
+        Take the bytes of a buffer; return how many, or, with `write_return_read=False`, how many were written.
+
+        Raises ZstdError if compressing fails, and what the other file's write() raises.
+        """
+        with self._turn():
+            self._check_open()
+            view = view_of(data)
+            written = 0
+            for piece in pieces_of(view):
+                written += self._push(piece, CONTINUE)
+            return len(view) if self._returns_read else written
+
+    def writelines(self, lines: Iterable[Any]) -> NoReturn:
+        """Raise NotImplementedError, as python-zstandard does."""
+        raise NotImplementedError("writelines() is not yet implemented")
+
+    def flush(self, flush_mode: int = FLUSH_BLOCK) -> int:
+        """
+        Write the output that was held back, flush the other file, and return how many bytes were written.
+
+        With FLUSH_BLOCK a reader can have all data given so far; FLUSH_FRAME ends the frame, and what is written next
+        begins another. Raises ValueError for another mode.
+        """
+        with self._turn():
+            return self._flush(flush_mode)
+
+    def _flush(self, flush_mode: int) -> int:
+        if flush_mode not in (FLUSH_BLOCK, FLUSH_FRAME):
+            raise ValueError(f"unknown flush_mode: {flush_mode!r}")
+        self._check_open()
+        written = self._push(b"", END_BLOCK if flush_mode == FLUSH_BLOCK else END_FRAME)
+        if not self._is_closing:
+            flush = getattr(self._file, "flush", None)
+            if flush is not None:
+                flush()
+        return written
+
+    def close(self) -> None:
+        """End the frame and close the writer, and the other file unless `closefd` is false; again: nothing."""
+        with self._turn():
+            if self._closed:
+                return
+            try:
+                if not self._feed.has_failed:
+                    self._is_closing = True
+                    self._flush(FLUSH_FRAME)
+            finally:
+                self._closed = True
+                self._feed.release()
+                self._close_file()
+
+    def tell(self) -> int:
+        """Return how many bytes were written to the other file."""
+        return self._written
+
+    def _push(self, data: Any, mode: int) -> int:
+        output = self._feed.push(data, mode)
+        try:
+            written = write_pieces(self._file, output, self._write_size)
+        except BaseException as exc:
+            self._feed.fail(f"compressed data was lost, as it could not be written: {exc!r}")
+            raise
+        self._written += written
+        return written
+
+
+class ZstdDecompressionWriter(Writer):
+    """
+    A file that writes what it is given to another, decompressed (replaces `zstandard.ZstdDecompressionWriter`).
+
+    Made by `ZstdDecompressor.stream_writer`. Takes frame after frame. Closing it inside a frame is a ZstdError, unless
+    it is closed because of another.
+    """
+
+    def __init__(self, stream: Any, writer: Any, write_size: int, write_return_read: bool, closefd: bool) -> None:
+        super().__init__(writer, closefd)
+        self._stream = stream
+        self._write_size = write_size
+        self._returns_read = bool(write_return_read)
+        self._taken = 0
+        self._failure: str | None = None
+
+    def __exit__(self, exc_type: object, exc_value: object, exc_tb: object) -> None:
+        self._entered = False
+        if exc_type is not None and self._failure is None:
+            self._failure = f"given up because of {exc_value!r}"
+        self.close()
+
+    def memory_size(self) -> int | None:
+        """Return the size in bytes of the context that decompresses."""
+        size: int | None = self._stream._memory_size()
+        return size
+
+    def write(self, data: Any) -> int:
+        """
+        Take the bytes of a buffer; return how many, or, with `write_return_read=False`, how many were written.
+
+        Raises ZstdError for data that is no frame, from then on, and what the other file's write() raises.
+        """
+        with self._turn():
+            self._check_open()
+            if self._failure is not None:
+                raise ZstdError(self._failure)
+            view = view_of(data)
+            written = 0
+            stream = self._stream
+            try:
+                self._taken += len(view)
+                output = stream.decompress(view, self._write_size) if view else b""
+                while True:
+                    written += write_pieces(self._file, output, self._write_size)
+                    if stream.needs_input:
+                        break
+                    output = stream.decompress(b"", self._write_size)
+            except BaseException as exc:
+                self._failure = str(exc) if isinstance(exc, ZstdError) else f"output was lost: {exc!r}"
+                raise
+            return len(view) if self._returns_read else written
+
+    def writelines(self, lines: Iterable[Any]) -> NoReturn:
+        """Raise io.UnsupportedOperation."""
+        raise io.UnsupportedOperation
+
+    def flush(self) -> None:
+        """Flush the other file; nothing is held back here."""
+        with self._turn():
+            self._check_open()
+            flush = getattr(self._file, "flush", None)
+            if flush is not None:
+                flush()
+
+    def close(self) -> None:
+        """
+        Close the writer, and the other file unless `closefd` is false; again: nothing.
+
+        Raises ZstdError if the data ended inside a frame.
+        """
+        with self._turn():
+            if self._closed:
+                return
+            self._closed = True
+            is_whole = self._failure is not None or self._stream._at_start
+            release(self._stream)
+            self._close_file()
+            if not is_whole:
+                raise truncated_error(self._taken)
+
+    def tell(self) -> NoReturn:
+        """Raise io.UnsupportedOperation."""
+        raise io.UnsupportedOperation

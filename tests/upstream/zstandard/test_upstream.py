@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+python-zstandard's own tests, from the sdist of the release that cpkg.zstandard replaces, on each backend.
+
+The sdist is fetched with pip and checked against its hash, so that these tests run in a row of their own
+(`tox run -e upstream-zstandard-3.11`). All of its tests run, those too that it leaves out unless ZSTD_SLOW_TESTS is
+set. Those that fail are listed below with the reason; each must fail.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from backends import available
+
+pytestmark = pytest.mark.fetch
+
+HERE = Path(__file__).parent
+SDIST = "zstandard-0.25.0.tar.gz"
+SHA256 = "7713e1179d162cf5c7906da876ec2ccb9c3a9dcbdffef0cc7f70c3667a205f0b"
+COLLECTED = 292
+EXAMPLES = {"native": 30, "dlopen": 30, "pure": 1 if sys.implementation.name == "cpython" else 3}
+
+# What is wrong in the original; tests/zstandard/test_differences.py shows what is right.
+DEFECTS = {
+    "TestCompressor_stream_writer.test_bad_size": "needs close() to leave the other file open if compressing failed",
+    "TestDecompressor_decompress.test_stupidly_large_output_buffer": "a limit of 4 EiB needs no 4 EiB of memory here",
+}
+# What libzstd 1.5.7, which the original brings along, does otherwise than the one in use here.
+VERSIONS = {
+    "TestModuleAttributes.test_version": "tells the version of the libzstd in use",
+    "TestCompressor_compress.test_compress_large": "size of a frame of libzstd 1.5.7",
+    "TestCompressor_compressobj.test_compressobj_large": "size of a frame of libzstd 1.5.7",
+    "TestCompressor_copy_stream.test_large_data": "size of a frame of libzstd 1.5.7",
+    "TestCompressor_stream_writer.test_dictionary": "hash of a dictionary that libzstd 1.5.7 trained",
+}
+_BYTES = "bytes of libzstd's encoder, where the pure one chooses others"
+_THREADS = "the pure backend compresses a frame in the calling thread alone, and says so"
+PURE = {
+    "TestCompressor_chunker.test_flush": _BYTES,
+    "TestCompressor_chunker.test_input_size": _BYTES,
+    "TestCompressor_compress.test_compress_large": _BYTES,
+    "TestCompressor_compress.test_no_dict_id": "id of a dictionary that libzstd trained",
+    "TestCompressor_compressobj.test_compressobj_large": _BYTES,
+    "TestCompressor_copy_stream.test_large_data": _BYTES,
+    "TestCompressor_stream_writer.test_compression_params": _BYTES,
+    "TestCompressor_stream_writer.test_dictionary": "hash of a dictionary that libzstd trained",
+    "TestCompressor_read_to_iter.test_read_large": "a full block is held back until it is known not to be the last",
+    "TestCompressor_compress.test_multithreaded": _THREADS,
+    "TestCompressor_compress.test_multithreaded_compression_params": _THREADS,
+    "TestCompressor_compress.test_multithreaded_dict": _THREADS,
+    "TestCompressor_compressobj.test_multithreaded": _THREADS,
+    "TestCompressor_copy_stream.test_multithreaded": _THREADS,
+    "TestCompressor_read_to_iter.test_multithreaded": _THREADS,
+    "TestCompressor_stream_writer.test_multithreaded": _THREADS,
+    "TestTrainDictionary.test_optimize": "the pure backend trains with d=8 alone, and says so",
+}
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that has theirs, `tests`, and our conftest.py."""
+    folder = tmp_path_factory.mktemp("zstandard")
+    sdist = os.environ.get("CPKG_ZSTANDARD_SDIST")
+    if not sdist:
+        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", folder]
+        subprocess.run([*command, "zstandard==0.25.0"], check=True)
+        sdist = str(folder / SDIST)
+    assert hashlib.sha256(Path(sdist).read_bytes()).hexdigest() == SHA256
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder, [member for member in archive if "/tests/" in member.name])
+    shutil.move(folder / SDIST.replace(".tar.gz", "") / "tests", folder / "tests")
+    shutil.copy(HERE / "suite_conftest.py", folder / "conftest.py")
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    return folder
+
+
+@pytest.mark.parametrize("backend", list(available("zstd")))
+def test_suite(backend: str, suite: Path) -> None:
+    """Every test passes but those that are listed."""
+    report = suite / f"{backend}.xml"
+    environ = {
+        **os.environ,
+        "CPKG_ZSTD_BACKEND": backend,
+        "CPKG_SUITE_EXAMPLES": str(EXAMPLES[backend]),
+        "HYPOTHESIS_PROFILE": "cpkg",
+        "ZSTD_SLOW_TESTS": "1",
+    }
+    environ["PYTHONPATH"] = os.pathsep.join(filter(None, [*source_tree(), os.environ.get("PYTHONPATH", "")]))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", f"--junitxml={report}"]
+    run = subprocess.run([*command, "tests"], env=environ, cwd=suite, capture_output=True, text=True, check=False)
+    assert report.exists(), run.stdout + run.stderr
+    cases = list(ET.parse(report).getroot().iter("testcase"))
+    assert len(cases) == COLLECTED, run.stdout
+    assert [name(case) for case in cases if case.find("skipped") is not None] == []
+    failed = {name(case) for case in cases if case.find("failure") is not None or case.find("error") is not None}
+    assert failed == set(expected(backend)), run.stdout[-20000:]
+
+
+def name(case: ET.Element) -> str:
+    return f"{case.get('classname', '').rpartition('.')[2]}.{case.get('name')}"
+
+
+def expected(backend: str) -> dict[str, str]:
+    """Return the tests that fail, with the reasons."""
+    if backend == "pure":
+        return {**DEFECTS, **PURE}
+    is_theirs = available("zstd")[backend].zstd_version_info == (1, 5, 7)
+    return DEFECTS if is_theirs else {**DEFECTS, **VERSIONS}
+
+
+def source_tree() -> list[str]:
+    """Return the path that makes the source tree importable, if that is what is tested here."""
+    import cpkg
+
+    root = HERE.parents[2]
+    return [str(root)] if Path(cpkg.__file__).resolve().parents[1] == root else []

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fixture `zstandard`: the names of cpkg.zstandard over each backend that loads."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import cpkg.zstandard
+from cpkg.zstandard.assemble import names_over
+
+
+@pytest.fixture
+def zstandard(zstd: Any) -> SimpleNamespace:
+    """What `import cpkg.zstandard` gives, where `zstd` is the backend that is chosen."""
+    return SimpleNamespace(**{**vars(cpkg.zstandard), **names_over(zstd)}, codec=zstd)

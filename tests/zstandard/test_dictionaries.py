@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dictionaries of cpkg.zstandard: their kinds, preparing them, training them, chains of contents."""
+
+from __future__ import annotations
+
+import pickle
+from types import SimpleNamespace
+
+import pytest
+from backends import available
+
+from cpkg.zstandard.assemble import names_over
+
+SAMPLES = [b'{"id": %d, "name": "user%d", "active": true, "tags": ["a", "b"]}' % (i, i * 7) for i in range(300)]
+RECORD = b'{"id": 77777, "name": "user12", "active": true, "tags": ["a", "b"]}'
+
+
+@pytest.mark.parametrize("prepared", ["not", "level", "parameters"])
+@pytest.mark.parametrize("kind", ["trained", "raw", "trained as raw"])
+def test_round_trips(zstandard: SimpleNamespace, kind: str, prepared: str) -> None:
+    """Frames made with any kind of dictionary are smaller, and come back on every backend with the same."""
+    trained = zstandard.train_dictionary(2000, SAMPLES)
+    data = b"".join(SAMPLES[:20]) if kind == "raw" else trained.as_bytes()
+    dict_type = zstandard.DICT_TYPE_RAWCONTENT if kind == "trained as raw" else zstandard.DICT_TYPE_AUTO
+    dictionary = zstandard.ZstdCompressionDict(data, dict_type)
+    assert dictionary.dict_id() == (0 if kind == "raw" else trained.dict_id())
+    if prepared == "level":
+        dictionary.precompute_compress(level=6)
+    elif prepared == "parameters":
+        dictionary.precompute_compress(compression_params=zstandard.ZstdCompressionParameters.from_level(6))
+    compressor = zstandard.ZstdCompressor(dict_data=dictionary, write_checksum=True)
+    packer = compressor.compressobj()
+    frames = [compressor.compress(RECORD), compressor.compress(RECORD), packer.compress(RECORD) + packer.flush()]
+    assert len(frames[0]) < len(zstandard.compress(RECORD)) * 0.8
+    assert frames[0] == frames[1]
+    for codec in available("zstd").values():
+        names = SimpleNamespace(**names_over(codec))
+        decompressor = names.ZstdDecompressor(dict_data=dictionary)
+        for frame in frames:
+            assert decompressor.decompress(frame, 1000) == RECORD
+            assert decompressor.decompressobj().decompress(frame) == RECORD
+            assert b"".join(decompressor.read_to_iter(frame)) == RECORD
+        with pytest.raises(zstandard.ZstdError):
+            names.ZstdDecompressor().decompress(frames[0])
+
+
+def test_ids(zstandard: SimpleNamespace) -> None:
+    """A frame names its dictionary unless told not to."""
+    dictionary = zstandard.train_dictionary(1024, SAMPLES, dict_id=4711)
+    assert dictionary.dict_id() == 4711
+    named = zstandard.ZstdCompressor(dict_data=dictionary).compress(RECORD)
+    assert zstandard.get_frame_parameters(named).dict_id == 4711
+    unnamed = zstandard.ZstdCompressor(dict_data=dictionary, write_dict_id=False).compress(RECORD)
+    assert zstandard.get_frame_parameters(unnamed).dict_id == 0
+    with pytest.raises(zstandard.ZstdError, match="Dictionary mismatch"):
+        zstandard.decompress(named)
+
+
+def test_what_is_no_dictionary(zstandard: SimpleNamespace) -> None:
+    """DICT_TYPE_FULLDICT asks for a dictionary with tables; one that begins as such and is not, is an error."""
+    wrong = zstandard.ZstdCompressionDict(b"just some content", zstandard.DICT_TYPE_FULLDICT)
+    for use in (
+        lambda: zstandard.ZstdCompressor(dict_data=wrong),
+        lambda: zstandard.ZstdDecompressor(dict_data=wrong),
+        lambda: wrong.precompute_compress(level=3),
+    ):
+        with pytest.raises(zstandard.ZstdError, match="does not begin as a dictionary"):
+            use()
+    broken = zstandard.ZstdCompressionDict(b"\x37\xa4\x30\xec" + b"x" * 40)
+    with pytest.raises(zstandard.ZstdError):
+        zstandard.ZstdCompressor(dict_data=broken).compress(RECORD)
+    with pytest.raises(zstandard.ZstdError):
+        zstandard.ZstdDecompressor(dict_data=broken).decompress(zstandard.compress(RECORD))
+    short = zstandard.ZstdCompressionDict(b"short")
+    assert zstandard.decompress(zstandard.ZstdCompressor(dict_data=short).compress(RECORD)) == RECORD
+
+
+def test_pickling(zstandard: SimpleNamespace) -> None:
+    """A dictionary can go to another process."""
+    dictionary = zstandard.train_dictionary(1024, SAMPLES, k=200, d=8)
+    again = pickle.loads(pickle.dumps(dictionary))
+    assert (again.as_bytes(), again.k, again.d, len(again)) == (dictionary.as_bytes(), 200, 8, len(dictionary))
+
+
+def test_too_little_to_train_on(zstandard: SimpleNamespace) -> None:
+    """Too few samples, empty ones and too small a dictionary are errors."""
+    for size, samples in ((8192, SAMPLES[:3]), (8192, [b""] * 20), (100, SAMPLES)):
+        with pytest.raises(zstandard.ZstdError, match="cannot train dict"):
+            zstandard.train_dictionary(size, samples)
+    with pytest.raises(TypeError, match="must be a list"):
+        zstandard.train_dictionary(8192, tuple(SAMPLES))
+    with pytest.raises(ValueError, match="must be bytes"):
+        zstandard.train_dictionary(8192, ["text"])
+
+
+def test_chain(zstandard: SimpleNamespace) -> None:
+    """Each content is the dictionary of the next frame."""
+    contents = [b"first " * 50, b"first second " * 50, b"second third " * 50, b"tiny", b"after a tiny one " * 5]
+    frames = [zstandard.compress(contents[0])]
+    for before, content in zip(contents, contents[1:]):
+        compressor = zstandard.ZstdCompressor(dict_data=zstandard.ZstdCompressionDict(before))
+        frames.append(compressor.compress(content))
+    decompressor = zstandard.ZstdDecompressor()
+    for length, content in enumerate(contents, 1):
+        assert decompressor.decompress_content_dict_chain(frames[:length]) == content
+    with pytest.raises(zstandard.ZstdError, match="chunk 1 did not decompress full frame"):
+        decompressor.decompress_content_dict_chain([frames[0], frames[1][:-1]])
