@@ -45,7 +45,7 @@ def train(
     except AttributeError:
         is_there = False
     if not is_there:
-        raise ZstdError(f"{what}: libzstd {library.version} was built without {_TRAIN}")
+        raise ZstdError(f"{what}: this libzstd was built without {_TRAIN}")
     sizes = [len(sample) for sample in samples]
     if dict_size >= MIN_DICT_SIZE and not _can_train(sizes, split_point or _SPLIT_POINT):
         raise library.error(library.error_result(SRC_SIZE_WRONG), what)

@@ -123,8 +123,9 @@ class ZstdCompressor(ExclusiveStream):
     def _memory_size(self) -> int:
         """Return about how many bytes a frame's tables and window take."""
         parameters = self._options.match_parameters(self._pledged)
-        tables = 4 * ((1 << parameters.hash_log) + (1 << parameters.chain_log))
-        return tables + (1 << parameters.window_log) + BLOCK_SIZE_MAX
+        tables: int = 4 * ((1 << parameters.hash_log) + (1 << parameters.chain_log))
+        window: int = 1 << parameters.window_log
+        return tables + window + BLOCK_SIZE_MAX
 
     def _run(self, data: bytes, mode: int) -> bytes:
         given = self._given + len(data)
