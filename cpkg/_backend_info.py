@@ -88,5 +88,7 @@ def _advice(codec: str) -> str:
     if noted is None:
         return "install the package (pip install .) instead of importing its source tree"
     if noted["native"]:
+        if "interpreter" in str(_backend._loaded[codec, "native"]):
+            return "use it in the main interpreter of the process: cffi's modules serve no other"
         return "reinstall: the native module was built but does not load here"
     return str(noted["advice"])

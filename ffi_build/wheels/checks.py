@@ -27,7 +27,7 @@ from ffi_build.wheels.targets import TARGETS, Target
 
 _SYSTEM = {
     "glibc": r"(libc\.so\.6|libpthread\.so\.0|libdl\.so\.2|libm\.so\.6|librt\.so\.1|ld-linux-[\w-]+\.so\.\d)",
-    "musl": r"libc\.so",
+    "musl": r"libc\.musl-\w+\.so\.1",
 }
 _GLIBC = (2, 17)
 

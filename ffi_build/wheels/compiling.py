@@ -32,10 +32,12 @@ _LIBZSTD = (
     *("-O3", "-ffunction-sections", "-DZSTD_MULTITHREAD=1", "-DXXH_NAMESPACE=ZSTD_"),
     # what these mark would be visible, whatever -fvisibility says
     *("-DZSTDLIB_VISIBLE=", "-DZSTDERRORLIB_VISIBLE=", "-DZDICTLIB_VISIBLE="),
+    # calls of functions that whoever else is in the process may have
+    "-DZSTD_TRACE=0",
 )
 # as CPython compiles its own modules: signed overflow wraps
 _MODULE = ("-std=c11", "-D_GNU_SOURCE", "-O3", "-fwrapv", "-Werror")
-_LINK = ("-shared", "-s", "-pthread", "-Wl,--gc-sections", "-Wl,-Bsymbolic", "-Wl,-z,relro,-z,now")
+_LINK = ("-shared", "-s", "-Wl,--gc-sections", "-Wl,-Bsymbolic", "-Wl,-z,relro,-z,now")
 # the one function of each module that an interpreter calls
 _EXPORTS = "{ global: PyInit_*; _cffi_pypyinit_*; local: *; };\n"
 
@@ -59,6 +61,23 @@ class Compiler:
         """Write a static library, without the dates of its members."""
         path.unlink(missing_ok=True)
         self._run([sys.executable, "-m", "ziglang", "ar", "rcsD", str(path), *map(str, members)])
+
+    def link_module(self, path: Path, exports: Path, *parts: Path) -> None:
+        """Link an extension module, whose version script is `exports`, with the C library of the target."""
+        if self.target.libc == "glibc":
+            libraries: tuple[str | Path, ...] = ("-pthread",)
+        else:
+            # zig's musl calls itself libc.so, systems with musl libc.musl-ARCHITECTURE.so.1: an empty library of that
+            # name stands for it, so that the module is one that those systems could have made
+            libraries = ("-nostdlib", "-Wl,--no-as-needed", self._named_libc(path.parent))
+        self.run(*_LINK, f"-Wl,--version-script={exports}", *parts, *libraries, "-o", path)
+
+    def _named_libc(self, folder: Path) -> Path:
+        source, library = folder / "empty.c", folder / "libc.so"
+        source.write_text("", encoding="utf-8")
+        soname = f"libc.musl-{self.target.architecture}.so.1"
+        self.run("-shared", "-nostdlib", f"-Wl,-soname,{soname}", source, "-o", library)
+        return library
 
     def _run(self, command: list[str]) -> None:
         result = subprocess.run(
@@ -138,5 +157,5 @@ def build_module(
     module = folder / (unit.name.rpartition(".")[2] + interpreter.suffix_for(compiler.target))
     compiled = module.with_suffix(".o")
     compiler.run(*_COMMON, *_MODULE, f"-isystem{headers}", *unit.arguments, "-c", unit.source, "-o", compiled)
-    compiler.run(*_LINK, f"-Wl,--version-script={exports}", compiled, *archives, "-o", module)
+    compiler.link_module(module, exports, compiled, *archives)
     return module

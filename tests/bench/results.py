@@ -282,7 +282,7 @@ def _order(row: Row) -> tuple[Any, ...]:
     interpreter, _, backend = row.name.rpartition("-")
     pypy = interpreter.startswith("pypy")
     numbers = tuple(int(part) for part in interpreter.replace("pypy", "").split(".") if part.isdigit())
-    backends = ("auto", "native", "dlopen", "pure")
+    backends = ("auto", "native", "wheel", "dlopen", "pure")
     return pypy, numbers, backends.index(backend) if backend in backends else len(backends), row.name
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+# last: the tests are of the installed package, whose source lies there too
+sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from ffi_build import build_info
 from ffi_build.wheels import archives, interpreters, sbom, sources

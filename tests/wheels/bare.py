@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Install the wheels of dist/ in bare Debian systems, without a network, and try them there.
+
+`python tests/wheels/bare.py [SYSTEM...]`, as root on Debian, with debootstrap. A system is a root file system with
+Python's interpreter and pip, or pypy3 alone: no compiler, no libzstd of its own that could serve. For each interpreter
+the wheel and what it depends on are installed offline; `cpkg demo` and smoke.py then run without a network. Systems of
+another architecture run in qemu (qemu-user-static). The roots are kept, for the next time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from ffi_build.wheels.sources import MSGPACK, ZSTD  # noqa: E402
+
+# Where pip finds the wheels in a root, and where it installs: the interpreter's own folders are the distribution's.
+WHEELS = "/opt/wheels"
+PLACE = "/opt/cpkg"
+
+
+@dataclass(frozen=True)
+class System:
+    """A release of Debian with interpreters, by the names of their programs and packages."""
+
+    suite: str
+    architecture: str
+    interpreters: tuple[str, ...]
+
+
+SYSTEMS = {
+    "debian-11": System("bullseye", "amd64", ("python3",)),
+    "debian-12": System("bookworm", "amd64", ("python3", "pypy3")),
+    "debian-13": System("trixie", "amd64", ("python3",)),
+    "sid": System("sid", "amd64", ("python3.14", "python3.15", "pypy3")),
+    "debian-12-arm64": System("bookworm", "arm64", ("python3", "pypy3")),
+    "debian-13-arm64": System("trixie", "arm64", ("python3",)),
+}
+
+
+def run(*command: str | Path, **options: object) -> str:
+    """Run a command and return its output; raises SystemExit with all that it printed if it fails."""
+    result = subprocess.run(  # type: ignore[call-overload]
+        [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options
+    )
+    if result.returncode != 0:
+        raise SystemExit(f"{' '.join(map(str, command))}\n{result.stdout}exit status {result.returncode}")
+    return str(result.stdout)
+
+
+def make_root(system: System, root: Path) -> None:
+    """Make a root file system with the interpreters, unless it is there."""
+    done = root / "opt" / "made-by-cpkg"
+    if done.exists():
+        return
+    if system.architecture == "arm64":
+        register_qemu()
+    shutil.rmtree(root, ignore_errors=True)
+    # pip comes as Debian has it for its own python3; other interpreters borrow pip's wheel
+    packages = ["python3", "python3-pip", *(name for name in system.interpreters if name != "python3")]
+    options = [f"--arch={system.architecture}", "--variant=minbase", f"--include={','.join(packages)}"]
+    run("debootstrap", *options, system.suite, root)
+    done.touch()
+
+
+def register_qemu() -> None:
+    """Let the kernel run programs for arm64 with qemu, as qemu-user-static sets it up where systemd runs."""
+    place = Path("/proc/sys/fs/binfmt_misc")
+    if not (place / "register").exists():
+        run("mount", "-t", "binfmt_misc", "none", place)
+    if not (place / "qemu-aarch64").exists():
+        (place / "register").write_text(Path("/usr/lib/binfmt.d/qemu-aarch64.conf").read_text().strip())
+
+
+def enter(root: Path, *command: str) -> str:
+    """Run a command in a root without a network."""
+    environment = {
+        "PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": "/root",
+        "LC_ALL": "C.UTF-8",
+        "PYTHONPATH": PLACE,
+    }
+    # with /proc, by which PyPy finds itself, in a namespace that takes the mount away again
+    script = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
+    return run("unshare", "--net", "--mount", "sh", "-c", script, root, *command, env=environment, cwd="/")
+
+
+def interpreter_tags(root: Path, program: str) -> tuple[str, str, str]:
+    """Return an interpreter's version, its implementation and its ABI as pip's options name them."""
+    code = (
+        "import sys, sysconfig; print('%d.%d' % sys.version_info[:2], sys.implementation.name, "
+        "sysconfig.get_config_var('SOABI'))"
+    )
+    version, implementation, soabi = enter(root, program, "-c", code).splitlines()[-1].split()
+    if implementation == "pypy":
+        return version, "pp", "_".join(soabi.split("-")[:2])
+    return version, "cp", "cp" + version.replace(".", "")
+
+
+def fetch_dependencies(version: str, implementation: str, abi: str, machine: str, folder: Path) -> None:
+    """Have pip download what an installation needs besides our wheel, and pip itself."""
+    wanted = ["click>=8.1", "rich>=13", "pip", *(["cffi"] if implementation == "cp" else [])]
+    options = ["--quiet", "--only-binary=:all:", f"--python-version={version}", f"--implementation={implementation}"]
+    options += [
+        f"--abi={abi}",
+        "--abi=none",
+        f"--platform=manylinux_2_17_{machine}",
+        f"--platform=manylinux2014_{machine}",
+    ]
+    # markers are judged by the interpreter that runs pip: what older ones need besides is asked for by name
+    if version == "3.9":
+        wanted.append("typing_extensions")
+    run(sys.executable, "-m", "pip", "download", *options, "--dest", folder, *wanted)
+
+
+def try_interpreter(root: Path, program: str, architecture: str, dist: Path) -> str:
+    """Install in a root for one interpreter and try; return what the smoke test says."""
+    version, implementation, abi = interpreter_tags(root, program)
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}[architecture]
+    python = implementation + version.replace(".", "")
+    ours = sorted(dist.glob(f"cpkg_codecs-*-{python}-{abi}-*manylinux*_{machine}.whl"))
+    if len(ours) != 1:
+        raise SystemExit(f"expected one wheel for {python}-{abi} on {machine} in {dist}, found {len(ours)}")
+    folder = root / WHEELS.lstrip("/")
+    for place in (folder, root / PLACE.lstrip("/")):
+        shutil.rmtree(place, ignore_errors=True)
+    folder.mkdir(parents=True)
+    fetch_dependencies(version, implementation, abi, machine, folder)
+    # the pure wheel lies there too: pip has to prefer the other by itself
+    for wheel in (*ours, *dist.glob("cpkg_codecs-*-py3-none-any.whl")):
+        shutil.copy(wheel, folder)
+    shutil.copy(Path(__file__).with_name("smoke.py"), folder)
+    pip = ["-m", "pip"]
+    if program != "python3":
+        pip = [f"{WHEELS}/{next(folder.glob('pip-*.whl')).name}/pip"]
+    install = ["install", "--quiet", "--no-index", f"--find-links={WHEELS}", f"--target={PLACE}", "cpkg-codecs[cli]"]
+    enter(root, program, *pip, *install)
+    enter(root, program, "-m", "cpkg", "demo")
+    return enter(root, program, f"{WHEELS}/smoke.py", ZSTD.version, MSGPACK.version).strip()
+
+
+def compilers(root: Path) -> Iterator[str]:
+    """Yield the C compilers that a root has, which it should not."""
+    for name in ("cc", "gcc", "clang", "tcc"):
+        if (root / "usr" / "bin" / name).exists():
+            yield name
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Try all systems, or those that are named."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").strip().partition("\n")[0])
+    parser.add_argument("systems", nargs="*", metavar="SYSTEM", help=f"of {', '.join(SYSTEMS)} (default: all)")
+    parser.add_argument("--dist", type=Path, default=ROOT / "dist", help="folder of the wheels (default: dist)")
+    parser.add_argument("--roots", type=Path, default=Path("/var/tmp/cpkg-roots"), help="where the systems are kept")
+    options = parser.parse_args(arguments)
+    unknown = set(options.systems) - set(SYSTEMS)
+    if unknown:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(SYSTEMS)}")
+    if os.geteuid() != 0:
+        sys.exit("this needs root, for debootstrap and chroot")
+    options.roots.mkdir(parents=True, exist_ok=True)
+    failed = False
+    for name in options.systems or SYSTEMS:
+        system = SYSTEMS[name]
+        root = options.roots / name
+        make_root(system, root)
+        found = list(compilers(root))
+        if found:
+            raise SystemExit(f"{name} is not bare: it has {', '.join(found)}")
+        for program in system.interpreters:
+            began = time.perf_counter()
+            try:
+                told = try_interpreter(root, program, system.architecture, options.dist)
+            except SystemExit as error:
+                failed = True
+                told = f"FAILED\n{error}"
+            print(f"{name:16} {program:11} {time.perf_counter() - began:5.0f} s  {told}", flush=True)
+    if failed:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Several libraries that have a libzstd of their own in one process: each keeps to its own, in whatever order they come.
+
+CPKG_TEST_NEIGHBOURS names those that have to be there (the wheel rows of tox.ini); otherwise those that are serve.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import importlib.util
+import itertools
+import json
+import os
+
+import pytest
+from backends import available
+from processes import run_python
+
+import cpkg
+
+NEIGHBOURS = ("zstandard", "pyzstd", "backports.zstd", "compression.zstd")
+REQUIRED = [name for name in os.environ.get("CPKG_TEST_NEIGHBOURS", "").split(",") if name]
+
+pytestmark = pytest.mark.skipif("native" not in available("zstd"), reason="needs the native backend")
+
+CHECK = """
+import ctypes, importlib, json, sys
+order, system = json.loads(sys.argv[1])
+if system:
+    # its symbols are before everybody else's from here on, for whoever looks among the global ones
+    ctypes.CDLL(system, ctypes.RTLD_GLOBAL)
+modules = {name: importlib.import_module(name) for name in order}
+text = b"".join(b"line %d of some text\\n" % number for number in range(5000))
+import cpkg
+told = {"cpkg": cpkg.backend_info()["zstd"].library.split()[-1]}
+frames = {}
+for name, module in modules.items():
+    if name == "zstandard":
+        told[name] = ".".join(map(str, module.ZSTD_VERSION))
+        frames[name] = module.ZstdCompressor(level=3).compress(text)
+    else:
+        told.setdefault(name, getattr(module, "zstd_version", None))
+        frames[name] = module.compress(text, 3)
+for name, module in modules.items():
+    decompress = module.ZstdDecompressor().decompress if name == "zstandard" else module.decompress
+    for other, frame in frames.items():
+        assert decompress(frame) == text, (name, other)
+told.pop("cpkg.zstd", None)
+print(json.dumps(told))
+"""
+
+
+def present() -> list[str]:
+    def found(name: str) -> bool:
+        try:
+            return importlib.util.find_spec(name) is not None
+        except ImportError:
+            return False
+
+    here = [name for name in NEIGHBOURS if found(name)]
+    missing = set(REQUIRED) - set(here)
+    assert not missing, f"CPKG_TEST_NEIGHBOURS asks for {', '.join(sorted(missing))}"
+    return here
+
+
+def load(order: list[str], system: str | None = None, **environment: str) -> dict[str, str]:
+    """Load libraries in a process of its own, have each read what all have written, and return their versions."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("CPKG_")}
+    result = run_python("-I", "-c", CHECK, json.dumps([order, system]), env={**clean, **environment})
+    assert result.returncode == 0, result.stderr
+    versions: dict[str, str] = json.loads(result.stdout)
+    return versions
+
+
+def test_each_keeps_its_own_in_any_order() -> None:
+    here = present()
+    if not here:
+        pytest.skip("no other library is here")
+    alone = {name: load([name])[name] for name in here}
+    own = load(["cpkg.zstd"])["cpkg"]
+    for order in itertools.permutations([*here, "cpkg.zstd"]):
+        assert load(list(order)) == {**alone, "cpkg": own}, order
+
+
+@pytest.mark.skipif(ctypes.util.find_library("zstd") is None, reason="this system has no libzstd")
+def test_a_bundled_library_is_not_mistaken_for_the_system_s() -> None:
+    """Even one whose names come first: the module of a wheel does not look for them outside of itself."""
+    library = cpkg.backend_info()["zstd"].library
+    if library is None or not library.startswith("bundled"):
+        pytest.skip("this build links the system's library")
+    system = ctypes.CDLL("libzstd.so.1")
+    system.ZSTD_versionString.restype = ctypes.c_char_p
+    version = system.ZSTD_versionString().decode()
+    assert load(["cpkg.zstd"], "libzstd.so.1")["cpkg"] == library.split()[-1]
+    assert load(["cpkg.zstd"], CPKG_ZSTD_BACKEND="dlopen")["cpkg"] == version
