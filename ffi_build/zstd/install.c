@@ -43,6 +43,13 @@ static int add_type(PyObject *module, const char *name, PyType_Spec *spec)
  */
 static int add_builtins(PyObject *module)
 {
+    static bool served; /* imports come one at a time */
+    if (served) {
+        /* the types of another interpreter are not those of the first one's objects, which are the process's */
+        PyErr_SetString(PyExc_ImportError, "the native Zstandard codec serves one interpreter of a process, and "
+                                           "another one (or an earlier import) has it");
+        return -1;
+    }
     if (contexts_set_up() < 0) {
         PyErr_SetString(PyExc_OSError, "no thread-specific storage is left for the contexts that threads keep");
         return -1;
@@ -51,6 +58,7 @@ static int add_builtins(PyObject *module)
     if (name == NULL) {
         return -1;
     }
+    served = true;
     int result = 0;
     for (PyMethodDef *method = builtins; method->ml_name != NULL && result == 0; method++) {
         PyObject *function = PyCFunction_NewEx(method, module, name);

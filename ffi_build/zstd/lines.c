@@ -512,12 +512,6 @@ static PyObject *make_text_reader(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "O!O!:make_text_reader", &PyType_Type, &text_class, &PyType_Type, &buffer_class)) {
         return NULL;
     }
-    if (text_base.buffer_type != NULL) {
-        /* the types of another interpreter are not those of the first one's objects */
-        PyErr_SetString(PyExc_ImportError, "the native Zstandard codec serves one interpreter of a process, and "
-                                           "another one (or an earlier import) has it");
-        return NULL;
-    }
     PyType_Spec spec = {
         .name = "cpkg._native.zstd.compiled.TextReader",
         .basicsize = (int)text_class->tp_basicsize,
