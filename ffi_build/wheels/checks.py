@@ -38,7 +38,7 @@ def check(paths: Sequence[Path], interpreters: Mapping[str, Interpreter]) -> Non
     _run("twine", "check", "--strict", *paths)
     if wheels:
         # W002: two native modules have the same stub
-        _run("check_wheel_contents", "--toplevel", "cpkg,purepy", "--ignore", "W002", *wheels)
+        _run("check_wheel_contents", "--toplevel", "cpkg,purepy", "--ignore", "W002", "--no-config", *wheels)
     exported = {one.tags: exported_names(Path(one.program)) for one in interpreters.values()}
     faults = []
     for path in wheels:
