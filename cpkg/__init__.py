@@ -72,7 +72,10 @@ def __getattr__(name: str) -> Any:
 
     if name in _SUBMODULES:
         return imported(f"cpkg.{name}")
-    value = getattr(imported(_LAZY[name]), name)
+    source = imported(_LAZY[name])
+    if name in ("dumps", "loads"):
+        source = source.chosen_codecs()  # the compiled module may have them
+    value = getattr(source, name)
     globals()[name] = value  # found without this function from now on
     return value
 

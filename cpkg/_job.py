@@ -51,15 +51,28 @@ _ANY_LENGTH: Final = 2**32 - 1
 
 
 class Codecs:
-    """The functions that do the job: of the backends that are chosen, or of those that the demo compares."""
+    """
+    The functions that do the job: of the backends that are chosen, or of those that the demo compares.
 
-    __slots__ = ("_msgpack", "_zstd", "packb", "unpackb")
+    `dumps` and `loads` are those of this module, or what the compiled module has in their place.
+    """
+
+    __slots__ = ("_msgpack", "_zstd", "dumps", "loads", "packb", "unpackb")
 
     def __init__(self, msgpack: Any, zstd: Any = None) -> None:
         self.packb = msgpack.packb
         self.unpackb = msgpack.unpackb
         self._msgpack = msgpack
         self._zstd = zstd
+        made: tuple[Any, Any] = (dumps, loads)
+        if hasattr(msgpack, "job_functions"):
+            made = _compiled_functions(msgpack)
+        self.dumps, self.loads = made
+
+    def take_over(self) -> None:
+        """Have the compiled functions ask again which Zstandard module was chosen, and what the constants here are."""
+        if self.dumps is not dumps:
+            _compiled_functions(self._msgpack)
 
     @property
     def find_excess(self) -> Any:
@@ -75,6 +88,47 @@ class Codecs:
 _chosen: Codecs | None = None
 
 
+def _compiled_functions(msgpack: Any) -> tuple[Any, Any]:
+    """Have the compiled module make its `dumps` and `loads`, which leave to those here what is not ordinary."""
+    functions: tuple[Any, Any] = msgpack.job_functions(
+        {
+            "dumps": dumps,
+            "loads": loads,
+            "finish": _finish_chosen,
+            "find_zstd": _find_zstd,
+            "pack_default": _objects.pack_default,
+            "with_default": _objects.with_default,
+            "unpack_ext": _objects.unpack_ext,
+            "CodecError": CodecError,
+            "dumps_doc": _documented(dumps, "obj"),
+            "loads_doc": _documented(loads, "data"),
+            "LEVEL": LEVEL,
+            "MIN_SIZE": MIN_SIZE,
+            "OUTPUT_FLOOR": OUTPUT_FLOOR,
+            "MEMORY_FLOOR": MEMORY_FLOOR,
+            "EXPANSION": EXPANSION,
+            "HEAVIEST": HEAVIEST,
+            "DEFAULT_WINDOW": DEFAULT_WINDOW,
+        }
+    )
+    return functions
+
+
+def _documented(function: Any, first: str) -> str:
+    """Return the documentation of a builtin, its signature in front as the interpreter reads it."""
+    options = ", ".join(f"{name}={value!r}" for name, value in function.__kwdefaults__.items())
+    return f"{function.__name__}({first}, *, {options})\n--\n\n{function.__doc__}"
+
+
+def _find_zstd() -> Any:
+    """Return what the compiled Zstandard module lends to `dumps` and `loads`; None if another one was chosen."""
+    return getattr(chosen_codecs().zstd, "_calls", None)
+
+
+def _finish_chosen(message: Any, compress: Compress, level: int, checksum: bool) -> Any:
+    return finish(chosen_codecs().zstd, message, compress=compress, level=level, checksum=checksum)
+
+
 def chosen_codecs() -> Codecs:
     """Return the functions of the backends that are chosen."""
     global _chosen
@@ -85,23 +139,25 @@ def chosen_codecs() -> Codecs:
 
 def encode(codecs: Codecs, obj: Any, **options: Any) -> bytes:
     """Do what `dumps` does, with the given codecs; not while another thread packs or unpacks."""
-    packed: bytes = _call_with(codecs, dumps, obj, options)
+    packed: bytes = _call_with(codecs, codecs.dumps, obj, options)
     return packed
 
 
 def decode(codecs: Codecs, data: Any, **options: Any) -> Any:
     """Do what `loads` does, with the given codecs; not while another thread packs or unpacks."""
-    return _call_with(codecs, loads, data, options)
+    return _call_with(codecs, codecs.loads, data, options)
 
 
 def _call_with(codecs: Codecs, function: Callable[..., Any], value: Any, options: dict[str, Any]) -> Any:
     """Call a function with these codecs in the place of those that are chosen."""
     global _chosen
     before, _chosen = _chosen, codecs
+    codecs.take_over()
     try:
         return function(value, **options)
     finally:
         _chosen = before
+        codecs.take_over()
 
 
 def dumps(
@@ -338,7 +394,7 @@ def dump(
             raise TypeError("dump writes bytes: open the file in mode 'wb'")
         if not hasattr(path_or_file, "write"):
             raise TypeError(f"dump takes a path or an object with write(), not {type(path_or_file).__name__!r}")
-    data = dumps(
+    data = chosen_codecs().dumps(
         obj,
         compress=compress,
         level=level,
@@ -384,7 +440,7 @@ def load(
             raise BlockingIOError(errno.EAGAIN, "the file has no data at the moment")
         if isinstance(data, str):
             raise TypeError("load reads bytes: open the file in mode 'rb'")
-    return loads(
+    return chosen_codecs().loads(
         data,
         max_output_size=max_output_size,
         max_memory=max_memory,

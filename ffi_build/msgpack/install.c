@@ -10,6 +10,7 @@
 #include "../common/set_up_error.c"
 #include "common/options.c"
 #include "common/state.c"
+#include "job.c"
 #include "pack/packer_type.c"
 #include "unpack/functions.c"
 #include "unpack/huge_pages.c"
@@ -29,6 +30,7 @@ static PyMethodDef functions[] = {
     {"pack_into", AS_METHOD(pack_into), FASTCALL,
      "pack_into(o, buffer, offset=0, *" PACK_SIGNATURE ")\n--\n\n"
      "Pack an object into a writable buffer at `offset`; return the end of what was written, whole or not at all."},
+    {"job_functions", job_functions, METH_O, NULL},
 };
 
 /* A new reference to a name of the namespace. */
@@ -91,11 +93,11 @@ static const struct {
     const char *name;
     PyObject **to;
 } shared[] = {
-    {"LimitError", &S.LimitError},       {"BufferFull", &S.BufferFull},
-    {"OutOfData", &S.OutOfData},         {"FormatError", &S.FormatError},
-    {"StackError", &S.StackError},       {"TruncatedError", &S.TruncatedError},
-    {"ExtraData", &S.ExtraData},         {"ExtType", &S.ExtType},
-    {"Timestamp", &S.Timestamp},         {"Raw", &S.Raw},
+    {"LimitError", &S.LimitError}, {"BufferFull", &S.BufferFull},
+    {"OutOfData", &S.OutOfData},   {"FormatError", &S.FormatError},
+    {"StackError", &S.StackError}, {"TruncatedError", &S.TruncatedError},
+    {"ExtraData", &S.ExtraData},   {"ExtType", &S.ExtType},
+    {"Timestamp", &S.Timestamp},   {"Raw", &S.Raw},
 };
 
 static int setup_shared(PyObject *ns)

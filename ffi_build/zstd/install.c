@@ -74,6 +74,11 @@ static int add_builtins(PyObject *module)
         result = add_type(module, "_LineBuffer", &line_buffer_spec);
     }
 #endif
+    if (result == 0) {
+        PyObject *calls = PyCapsule_New((void *)&calls_for_job, ZSTD_CALLS_NAME, NULL);
+        result = calls == NULL ? -1 : PyObject_SetAttrString(module, "_calls", calls);
+        Py_XDECREF(calls);
+    }
     return result;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compress() and decompress(): all of the data in one call. */
+/* compress() and decompress(): all of the data in one call; and what the main job of cpkg takes of them. */
 #ifndef CPKG_ZSTD_ONESHOT
 #define CPKG_ZSTD_ONESHOT
 
@@ -9,6 +9,7 @@
 
 #include <zstd.h>
 
+#include "../common/zstd_calls.h"
 #include "arguments.c"
 #include "buffers.c"
 #include "contexts.c"
@@ -23,6 +24,48 @@ PyDoc_STRVAR(builtin_compress_doc,
              "content, 16 to 64 MiB by default) it makes frames of that size, several at a time. Raises\n"
              "TypeError and ValueError for wrong arguments, ZstdError if libzstd fails. Replaces\n"
              "compression.zstd.compress.");
+
+/*
+ * Compress into new bytes, or None if the frame is not smaller than `smaller_than`; NULL without an exception takes the
+ * slow path.
+ */
+static PyObject *compress_at_once(const char *start, size_t size, const Parameter *parameters, int count,
+                                  size_t smaller_than)
+{
+    size_t bound = ZSTD_compressBound(size);
+    Output out;
+    if (ZSTD_isError(bound) || bound > (size_t)PY_SSIZE_T_MAX) {
+        return PyErr_NoMemory();
+    }
+    if (output_begin(&out, bound <= SCRATCH_SIZE ? 0 : bound, bound) < 0) {
+        return NULL;
+    }
+    ZSTD_CCtx *cctx = take_cctx(out.kept);
+    if (cctx == NULL) {
+        output_abandon(&out);
+        return PyErr_NoMemory();
+    }
+    size_t written = 0;
+    Py_BEGIN_ALLOW_THREADS
+    for (int i = 0; i < count && !ZSTD_isError(written); i++) {
+        written = ZSTD_CCtx_setParameter(cctx, (ZSTD_cParameter)parameters[i].key, parameters[i].value);
+    }
+    if (!ZSTD_isError(written)) {
+        written = ZSTD_compress2(cctx, out.buffer.dst, out.buffer.size, start, size);
+    }
+    Py_END_ALLOW_THREADS
+    give_cctx(out.kept, cctx, written);
+    if (ZSTD_isError(written)) {
+        output_abandon(&out);
+        return NULL;
+    }
+    if (written >= smaller_than) {
+        output_abandon(&out);
+        Py_RETURN_NONE;
+    }
+    out.buffer.pos = written;
+    return output_finish(&out);
+}
 
 static PyObject *builtin_compress(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -62,42 +105,11 @@ static PyObject *builtin_compress(PyObject *module, PyObject *const *args, Py_ss
         PyErr_Clear(); /* of two bad arguments the parameter is reported */
         goto slow;
     }
-    PyObject *result = NULL;
-    size_t bound = ZSTD_compressBound(in.size);
-    Output out;
-    if (ZSTD_isError(bound) || bound > (size_t)PY_SSIZE_T_MAX) {
-        PyErr_NoMemory();
-        goto done;
-    }
-    if (output_begin(&out, bound <= SCRATCH_SIZE ? 0 : bound, bound) < 0) {
-        goto done;
-    }
-    ZSTD_CCtx *cctx = take_cctx(out.kept);
-    if (cctx == NULL) {
-        PyErr_NoMemory();
-        output_abandon(&out);
-        goto done;
-    }
-    size_t written = 0;
-    Py_BEGIN_ALLOW_THREADS
-    for (int i = 0; i < count && !ZSTD_isError(written); i++) {
-        written = ZSTD_CCtx_setParameter(cctx, (ZSTD_cParameter)parameters[i].key, parameters[i].value);
-    }
-    if (!ZSTD_isError(written)) {
-        written = ZSTD_compress2(cctx, out.buffer.dst, out.buffer.size, in.start, in.size);
-    }
-    Py_END_ALLOW_THREADS
-    give_cctx(out.kept, cctx, written);
-    if (ZSTD_isError(written)) {
-        output_abandon(&out);
-        input_close(&in);
-        goto slow;
-    }
-    out.buffer.pos = written;
-    result = output_finish(&out);
-done:
+    PyObject *result = compress_at_once(in.start, in.size, parameters, count, SIZE_MAX);
     input_close(&in);
-    return result;
+    if (result != NULL || PyErr_Occurred()) {
+        return result;
+    }
 slow:
     return call_slow(module, "_slow_compress", args, nargs, kwnames);
 }
@@ -112,6 +124,39 @@ PyDoc_STRVAR(builtin_decompress_doc,
              "per core) is how many frames to decompress at a time. Raises ZstdError for data that is\n"
              "truncated, corrupted or followed by anything but a frame. Replaces\n"
              "compression.zstd.decompress.");
+
+/* Decompress all frames into new bytes; NULL without an exception takes the slow path, which says what is wrong, and where. */
+static PyObject *decompress_at_once(const char *start, size_t size, uint64_t window_max, size_t limit)
+{
+    uint64_t total;
+    int exact;
+    if (measure_frames((const unsigned char *)start, size, window_max, &total, &exact) < 0 ||
+        (exact && total > limit)) {
+        return NULL;
+    }
+    Output out;
+    size_t capacity = total < limit ? (size_t)total : limit;
+    /* an exact size is allocated as it is; below an upper bound that small the scratch buffer serves */
+    if (output_begin(&out, capacity <= SCRATCH_SIZE && !exact ? 0 : capacity, capacity) < 0) {
+        return NULL;
+    }
+    ZSTD_DCtx *dctx = take_dctx(out.kept);
+    if (dctx == NULL) {
+        output_abandon(&out);
+        return PyErr_NoMemory();
+    }
+    size_t written;
+    Py_BEGIN_ALLOW_THREADS
+    written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, start, size);
+    Py_END_ALLOW_THREADS
+    give_dctx(out.kept, dctx, written);
+    if (ZSTD_isError(written) || (exact && written != total)) {
+        output_abandon(&out);
+        return NULL;
+    }
+    out.buffer.pos = written;
+    return output_finish(&out);
+}
 
 static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -144,44 +189,30 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
     if (input_open(&in, values[0]) < 0) {
         return NULL;
     }
-    uint64_t total;
-    int exact;
-    if (measure_frames((const unsigned char *)in.start, in.size, window_max, &total, &exact) < 0 ||
-        (exact && total > limit)) {
-        input_close(&in);
-        goto slow;
-    }
-    Output out;
-    size_t capacity = total < limit ? (size_t)total : limit;
-    PyObject *result = NULL;
-    /* an exact size is allocated as it is; below an upper bound that small the scratch buffer serves */
-    if (output_begin(&out, capacity <= SCRATCH_SIZE && !exact ? 0 : capacity, capacity) < 0) {
-        goto done;
-    }
-    ZSTD_DCtx *dctx = take_dctx(out.kept);
-    if (dctx == NULL) {
-        PyErr_NoMemory();
-        output_abandon(&out);
-        goto done;
-    }
-    size_t written;
-    Py_BEGIN_ALLOW_THREADS
-    written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, in.start, in.size);
-    Py_END_ALLOW_THREADS
-    give_dctx(out.kept, dctx, written);
-    if (ZSTD_isError(written) || (exact && written != total)) {
-        /* the slow path says what is wrong, and where */
-        output_abandon(&out);
-        input_close(&in);
-        goto slow;
-    }
-    out.buffer.pos = written;
-    result = output_finish(&out);
-done:
+    PyObject *result = decompress_at_once(in.start, in.size, window_max, limit);
     input_close(&in);
-    return result;
+    if (result != NULL || PyErr_Occurred()) {
+        return result;
+    }
 slow:
     return call_slow(module, "_slow_decompress", args, nargs, kwnames);
 }
+
+/* For the main job (common/zstd_calls.h). */
+static PyObject *job_compress(const char *data, size_t size, int level, bool checksum, size_t smaller_than)
+{
+    const Parameter parameters[] = {{ZSTD_c_compressionLevel, level}, {ZSTD_c_checksumFlag, checksum}};
+    if (!is_ordinary(parameters[0])) {
+        return NULL;
+    }
+    return compress_at_once(data, size, parameters, 2, smaller_than);
+}
+
+static PyObject *job_decompress(const char *data, size_t size, size_t limit)
+{
+    return decompress_at_once(data, size, WINDOW_SIZE_MAX_DEFAULT, limit < PY_SSIZE_T_MAX ? limit : PY_SSIZE_T_MAX);
+}
+
+static const zstd_calls calls_for_job = {job_compress, job_decompress};
 
 #endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the compiled Zstandard module lends to the MessagePack one, in a capsule: a frame for `dumps`, content for `loads`. */
+#ifndef CPKG_COMMON_ZSTD_CALLS
+#define CPKG_COMMON_ZSTD_CALLS
+
+#include <Python.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define ZSTD_CALLS_NAME "cpkg._native.zstd.compiled._calls"
+
+/* Both return new bytes, or NULL with an exception. NULL without one leaves the call to Python, which says what is wrong. */
+typedef struct {
+    /* A frame; None if it would not be smaller than `smaller_than`. */
+    PyObject *(*compress)(const char *data, size_t size, int level, bool checksum, size_t smaller_than);
+    /* The content of all frames, if it is at most `limit` bytes. */
+    PyObject *(*decompress)(const char *data, size_t size, size_t limit);
+} zstd_calls;
+
+#endif
