@@ -135,12 +135,13 @@ def _bounds(sizes: Iterable[int]) -> array[int]:
     return bounds
 
 
-def read_seek_table(file: Any) -> SeekTable:
+def read_seek_table(file: Any, frames_size: int | None = None) -> SeekTable:
     """
     Return the table at the end of a binary file that can seek; frames and table have to fill the file.
 
-    Reads the table only, and leaves the file somewhere behind it. Raises SeekableFormatError if there is none, if it is
-    cut or damaged, and if it does not fit the file: sizes that do not add up to the size of the file, or a content that
+    `frames_size` is for a table that has a file of its own: the size of the file with the frames. Reads the table only,
+    and leaves the file somewhere behind it. Raises SeekableFormatError if there is none, if it is cut or damaged, and
+    if it does not fit the file: sizes that do not add up to the size of the file, or a content that
     a frame so small cannot have. Whether the entries' borders are those of frames, only decompressing tells.
     """
     file_size = file.seek(0, 2)
@@ -167,7 +168,7 @@ def read_seek_table(file: Any) -> SeekTable:
     entries = array("I", frame[SKIPPABLE_HEADER_SIZE : -_FOOTER.size])
     if sys.byteorder == "big":
         entries.byteswap()
-    return _table(entries, columns, start)
+    return _table(entries, columns, start if frames_size is None else frames_size)
 
 
 def _table(entries: array[int], columns: int, frames_size: int) -> SeekTable:

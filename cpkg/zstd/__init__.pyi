@@ -6,13 +6,17 @@ from typing import Any, ClassVar, Final, Literal, Protocol, overload
 
 from typing_extensions import Buffer, Self, TypeAlias
 
+from purepy.errors import SeekableFormatError as SeekableFormatError
 from purepy.errors import ZstdError as ZstdError
 from purepy.errors import ZstdLimitError as ZstdLimitError
+from purepy.zstd.common.extras import Verified
+from purepy.zstd.common.frame_scan import Frame
 from purepy.zstd.common.parameters import CompressionParameter as CompressionParameter
 from purepy.zstd.common.parameters import DecompressionParameter as DecompressionParameter
 from purepy.zstd.common.parameters import FrameInfo as FrameInfo
 from purepy.zstd.common.parameters import Strategy as Strategy
 from purepy.zstd.common.zdict import ZstdDict as ZstdDict
+from purepy.zstd_seek_table import SeekTable
 
 _DictArgument: TypeAlias = ZstdDict | tuple[ZstdDict, int] | None
 _CompressionOptions: TypeAlias = Mapping[int, int] | None
@@ -26,6 +30,11 @@ class _Writer(Protocol):
 
 _File: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes] | _Reader | _Writer
 _Source: TypeAlias = Iterable[Buffer] | _Reader
+
+class _SeekableReader(_Reader, Protocol):
+    def seek(self, offset: int, whence: int = ..., /) -> int: ...
+
+_Frames: TypeAlias = Buffer | str | PathLike[str] | _SeekableReader
 
 COMPRESSION_LEVEL_DEFAULT: Final[int]
 zstd_version: Final[str]
@@ -106,6 +115,18 @@ def train_dict(samples: Iterable[Buffer], dict_size: int) -> ZstdDict: ...
 def finalize_dict(zstd_dict: ZstdDict, /, samples: Iterable[Buffer], dict_size: int, level: int) -> ZstdDict: ...
 def get_frame_info(frame_buffer: Buffer) -> FrameInfo: ...
 def get_frame_size(frame_buffer: Buffer) -> int: ...
+def iter_frames(source: _Frames) -> Iterator[Frame]: ...
+def index_frames(
+    source: _Frames, zstd_dict: _DictArgument = None, options: _DecompressionOptions = None
+) -> SeekTable: ...
+def verify(
+    source: _Frames,
+    zstd_dict: _DictArgument = None,
+    options: _DecompressionOptions = None,
+    *,
+    threads: int | None = None,
+    max_output_size: int | None = None,
+) -> Verified: ...
 
 class ZstdCompressor:
     CONTINUE: ClassVar[Literal[0]]
@@ -186,6 +207,28 @@ class ZstdFile(io.BufferedIOBase):
     def name(self) -> Any: ...
     @property
     def mode(self) -> Literal["rb", "wb"]: ...
+
+class SeekableZstdFile(ZstdFile):
+    FRAME_MAX_C_SIZE: ClassVar[int]
+    FRAME_MAX_D_SIZE: ClassVar[int]
+    def __init__(
+        self,
+        filename: _File,
+        mode: _ReadMode | _WriteMode = "r",
+        *,
+        level_or_option: int | Mapping[int, int] | None = None,
+        zstd_dict: _DictArgument = None,
+        read_size: int = 131075,
+        write_size: int = 131591,
+        max_frame_content_size: int = 1073741824,
+        checksums: bool = True,
+        scan: bool = False,
+        index: bool | str | bytes | PathLike[str] | PathLike[bytes] | None = None,
+    ) -> None: ...
+    @property
+    def seek_table_info(self) -> tuple[int, int, int] | None: ...
+    @staticmethod
+    def is_seekable_format_file(filename: str | bytes | PathLike[str] | PathLike[bytes] | _SeekableReader) -> bool: ...
 
 @overload
 def open(

@@ -10,7 +10,7 @@ from purepy.zstd.common import SHARED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from purepy.errors import ZstdError, ZstdLimitError
+    from purepy.errors import SeekableFormatError, ZstdError, ZstdLimitError
     from purepy.zstd.common.parameters import (
         COMPRESSION_LEVEL_DEFAULT,
         CompressionParameter,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from purepy.zstd.encoder.compressor import ZstdCompressor, compress, compress_into
     from purepy.zstd.encoder.options import parameter_bounds
     from purepy.zstd.encoder.training import finalize_dict, train_dict
+    from purepy.zstd.extras import SeekableZstdFile, index_frames, iter_frames, verify
     from purepy.zstd.files import ZstdFile, compress_iter, copy_stream, decompress_iter, open
 
 BACKEND = "pure"
@@ -44,6 +45,7 @@ __getattr__ = lazy_names(
         "parameter_bounds": f"{_ENCODER}.options",
         **dict.fromkeys(("finalize_dict", "train_dict"), f"{_ENCODER}.training"),
         **dict.fromkeys(("ZstdFile", "compress_iter", "copy_stream", "decompress_iter", "open"), "purepy.zstd.files"),
+        **dict.fromkeys(("SeekableZstdFile", "index_frames", "iter_frames", "verify"), "purepy.zstd.extras"),
     },
 )
 
@@ -54,6 +56,8 @@ __all__ = [
     "CompressionParameter",
     "DecompressionParameter",
     "FrameInfo",
+    "SeekableFormatError",
+    "SeekableZstdFile",
     "Strategy",
     "ZstdCompressor",
     "ZstdDecompressor",
@@ -71,9 +75,12 @@ __all__ = [
     "finalize_dict",
     "get_frame_info",
     "get_frame_size",
+    "index_frames",
+    "iter_frames",
     "open",
     "parameter_bounds",
     "train_dict",
+    "verify",
     "zstd_version",
     "zstd_version_info",
 ]

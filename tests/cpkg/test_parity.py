@@ -18,7 +18,7 @@ PAIRS = [
 # Classes that hold a backend's own state differ per backend; everything else that is public is one object.
 OWN = {
     "msgpack": {"Packer", "Unpacker"},
-    "zstd": {"ZstdCompressor", "ZstdDecompressor", "ZstdFile"},
+    "zstd": {"SeekableZstdFile", "ZstdCompressor", "ZstdDecompressor", "ZstdFile"},
 }
 
 

@@ -44,6 +44,7 @@ _FUNCTIONS = frozenset(
 _HIDDEN = frozenset({"_slow_compress", "_slow_decompress", "codec"})
 _STREAMS = frozenset({"ZstdCompressor", "ZstdDecompressor", "compress_iter", "copy_stream", "decompress_iter"})
 _FILES = frozenset({"ZstdFile", "open"})
+_EXTRAS = frozenset({"SeekableZstdFile", "index_frames", "iter_frames", "verify"})
 
 
 def version_of(ffi: Any, lib: Any) -> tuple[tuple[int, int, int], str]:
@@ -105,10 +106,12 @@ class Names:
             make = self._streams
         elif name in _FILES:
             make = self._files
+        elif name in _EXTRAS:
+            make = self._extras
         else:
             sources = imported("purepy.zstd.common").SHARED
             if name == "__all__":
-                public = {*_FUNCTIONS - _HIDDEN, *_STREAMS, *_FILES, *sources, *self._told}
+                public = {*_FUNCTIONS - _HIDDEN, *_STREAMS, *_FILES, *_EXTRAS, *sources, *self._told}
                 return self._namespace.setdefault(name, sorted(public))
             if name not in sources:
                 raise AttributeError(f"module {self._module!r} has no attribute {name!r}")
@@ -169,6 +172,11 @@ class Names:
             **self._file_hooks(),
         )
         return {"ZstdFile": file_type, "open": file.make_open(file_type)}
+
+    def _extras(self) -> dict[str, Any]:
+        from purepy.zstd.common.extras import names_of
+
+        return names_of(self._module, self.get("ZstdFile"))
 
     def _file_hooks(self) -> dict[str, Any]:
         """Return what files read and write with in place of the types of purepy."""

@@ -8,6 +8,7 @@ SHARED = {
     "CompressionParameter": "purepy.zstd.common.parameters",
     "DecompressionParameter": "purepy.zstd.common.parameters",
     "FrameInfo": "purepy.zstd.common.parameters",
+    "SeekableFormatError": "purepy.errors",
     "Strategy": "purepy.zstd.common.parameters",
     "ZstdDict": "purepy.zstd.common.zdict",
     "ZstdError": "purepy.errors",

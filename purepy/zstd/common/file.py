@@ -38,7 +38,7 @@ TEXT_CHUNK_SIZE = 32 << 10
 READ_SIZE = 64 << 10
 """How much is read from the compressed file at a time; from 128 KiB on malloc takes fresh pages each time."""
 
-_CLOSED, _READ, _WRITE = 0, 1, 2
+_CLOSED, _READ, WRITE = 0, 1, 2
 _READ_METHODS = ("peek", "read", "read1", "readinto", "readinto1", "readline")
 _PUT_METHODS = frozenset((*_READ_METHODS, "write"))
 # PyPy's JIT looks through Python methods by itself; and its finalizers could close a file under such a method.
@@ -417,33 +417,13 @@ class ZstdFile(io.BufferedIOBase):
         elif kind in ("w", "a", "x"):
             if level is not None and not isinstance(level, int):
                 raise TypeError("level must be int or None")
-            if threads is None and frame_size is None:
-                compressor = self._compressor_type(level=level, options=options, zstd_dict=zstd_dict)
-            else:
-                from purepy.zstd.common import parallel, parallel_compress
-
-                module = sys.modules[self._backend]
-                compressor = parallel_compress.ParallelCompressor(
-                    parallel.compressing(module, threads, frame_size, level, options, zstd_dict)
-                )
-            writer = CompressWriter(compressor)
+            writer = self._new_writer(level, options, zstd_dict, threads, frame_size)
             buffer = self._writer_type(writer, BUFFER_SIZE)  # nothing is left to fail once the file is open
         else:
             raise ValueError(f"Invalid mode: {mode!r}")
 
-        decompressor_type = self._decompressor_type
-
-        def make_decompressor() -> Any:
-            return decompressor_type(zstd_dict, options, multi_frame=True)
-
         # wrong options are found before the file is opened
-        first = make_decompressor() if kind == "r" else None
-        make_reader = None
-        if kind == "r" and threads is not None:
-            from purepy.zstd.common import parallel_file
-
-            module = sys.modules[self._backend]
-            make_reader = parallel_file.reader_maker(module, threads, zstd_dict, options)
+        make_reader = self._reader_maker(options, zstd_dict, threads) if kind == "r" else None
         if isinstance(file, (str, bytes, os.PathLike)):
             self._fp = open(file, "rb") if kind == "r" else WriteFile(os.fspath(file), kind)  # noqa: SIM115
             self._close_fp = True
@@ -451,12 +431,8 @@ class ZstdFile(io.BufferedIOBase):
             self._fp = file
         else:
             raise TypeError("file must be a file-like object or a str, bytes, or PathLike object")
-        if kind == "r":
-            if make_reader is None:
-                raw: Any = DecompressReader(self._fp, self._close_fp, first, make_decompressor)
-            else:
-                release(first)
-                raw = make_reader(self._fp, self._close_fp)
+        if make_reader is not None:
+            raw = make_reader(self._fp, self._close_fp)
             self._buffer = self._reader_type(raw, BUFFER_SIZE)
             self._mode = _READ
             if _PUTS_METHODS_ON_OBJECTS:
@@ -466,8 +442,35 @@ class ZstdFile(io.BufferedIOBase):
         else:
             writer.attach(self._fp, self._close_fp)
             self._buffer = buffer
-            self._mode = _WRITE
+            self._mode = WRITE
         self.closed = False  # type: ignore[misc]
+
+    def _new_writer(self, level: Any, options: Any, zstd_dict: Any, threads: Any, frame_size: Any) -> CompressWriter:
+        """Return what compresses."""
+        if threads is None and frame_size is None:
+            return CompressWriter(self._compressor_type(level=level, options=options, zstd_dict=zstd_dict))
+        from purepy.zstd.common import parallel, parallel_compress
+
+        module = sys.modules[self._backend]
+        parameters = parallel.compressing(module, threads, frame_size, level, options, zstd_dict)
+        return CompressWriter(parallel_compress.ParallelCompressor(parameters))
+
+    def _reader_maker(self, options: Any, zstd_dict: Any, threads: Any) -> Callable[[Any, bool], Any]:
+        """Check the arguments; return what makes the raw stream of content of a file."""
+        decompressor_type = self._decompressor_type
+
+        def make_decompressor() -> Any:
+            return decompressor_type(zstd_dict, options, multi_frame=True)
+
+        first = make_decompressor()
+        if threads is not None:
+            from purepy.zstd.common import parallel_file
+
+            make = parallel_file.reader_maker(sys.modules[self._backend], threads, zstd_dict, options)
+            if make is not None:
+                release(first)
+                return make
+        return lambda fp, close_fp: DecompressReader(fp, close_fp, first, make_decompressor)
 
     def close(self) -> None:
         """
@@ -479,7 +482,7 @@ class ZstdFile(io.BufferedIOBase):
         buffer = self._buffer
         if self._fp is None:
             return
-        if self._mode == _WRITE and not buffer.raw.closed:
+        if self._mode == WRITE and not buffer.raw.closed:
             try:
                 if self._kept:
                     self._write_or_keep(b"")
@@ -501,7 +504,7 @@ class ZstdFile(io.BufferedIOBase):
 
     def __del__(self) -> None:
         # Where methods are on the objects, a file that nobody closed is closed with the last of them in use.
-        if _PUTS_METHODS_ON_OBJECTS or getattr(self, "_mode", _CLOSED) != _WRITE:
+        if _PUTS_METHODS_ON_OBJECTS or getattr(self, "_mode", _CLOSED) != WRITE:
             return
         if not is_closed_from_above(self._buffer.raw):
             try:
@@ -528,7 +531,7 @@ class ZstdFile(io.BufferedIOBase):
 
     def write(self, data: Any, /) -> int:
         """Write a buffer's bytes and return how many they are; see the class for when they reach the file."""
-        if self._mode != _WRITE:
+        if self._mode != WRITE:
             self._check_not_closed()
             raise io.UnsupportedOperation("File not open for writing")
         if self._keeps_all:
@@ -652,7 +655,7 @@ class ZstdFile(io.BufferedIOBase):
     @property
     def mode(self) -> str:
         """ "wb" for a file open for writing, else "rb"."""
-        return "wb" if self._mode == _WRITE else "rb"
+        return "wb" if self._mode == WRITE else "rb"
 
     def seekable(self) -> bool:
         """Return whether seek() works: the file is open for reading and can seek itself."""
@@ -666,7 +669,7 @@ class ZstdFile(io.BufferedIOBase):
     def writable(self) -> bool:
         """Return whether the file is open for writing."""
         self._check_not_closed()
-        return self._mode == _WRITE
+        return self._mode == WRITE
 
 
 def make_open(file_type: type[ZstdFile]) -> Any:
@@ -719,7 +722,7 @@ def make_open(file_type: type[ZstdFile]) -> Any:
             return binary_file
         text_file = text_type(binary_file, encoding, errors, newline)
         text_file._CHUNK_SIZE = TEXT_CHUNK_SIZE
-        if binary_file._mode == _WRITE:
+        if binary_file._mode == WRITE:
             binary_file._keeps_all = True
             binary_file._buffer.raw.leave_to(text_file)
         return text_file

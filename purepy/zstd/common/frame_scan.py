@@ -7,6 +7,7 @@ What a header says is read by one function; `FrameScanner` goes over frames whos
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from purepy.errors import ZstdError
@@ -30,6 +31,7 @@ from purepy.zstd_format import (
     window_size,
 )
 
+_CHUNK = 256 << 10
 _SHORTEST_HEADER = 5  # magic number and descriptor: then the size of the header is known
 _MAGIC_NUMBER = int.from_bytes(MAGIC, "little")
 _SKIPPABLE_TAIL = int.from_bytes(SKIPPABLE_MAGIC_TAIL, "little")
@@ -177,3 +179,95 @@ class FrameScanner:
     def _passed(self, size: int) -> int:
         self.offset += size
         return size
+
+
+class Frame(NamedTuple):
+    """
+    A frame, as its header and the headers of its blocks tell of it; sizes in bytes, `offset` in the whole file.
+
+    `content_size` is None if the header does not declare it, `content_max` what its blocks can hold at most, `checksum`
+    None if there is none. A skippable frame has no blocks, no content and no window.
+    """
+
+    offset: int
+    size: int
+    header_size: int
+    is_skippable: bool
+    magic_number: int
+    content_size: int | None
+    content_max: int
+    window_size: int
+    dictionary_id: int
+    checksum: int | None
+    blocks: tuple[Block, ...]
+
+
+def scan_frames(file: Any, with_blocks: bool = True) -> Iterator[Frame]:
+    """
+    Yield the frames of a binary file that can seek, from its beginning, without decompressing.
+
+    Frames have no `blocks` if these are not wanted. Raises ZstdError for what is no frame, or not a whole one.
+    """
+    end = file.seek(0, 2)
+    scanner = FrameScanner()
+    data, begin = b"", 0
+    blocks: list[Block] = []
+    while scanner.offset < end or not scanner.is_between:
+        position = scanner.offset - begin
+        # of a checksum that is passed over, its bytes are wanted
+        room = CHECKSUM_SIZE if not scanner.is_between else 0
+        step = None
+        if position + room <= len(data) or begin + len(data) >= end:
+            step = scanner.step(data, position, len(data)) if position <= len(data) else None
+        if step is None:
+            if scanner.offset >= end or (begin == scanner.offset and begin + len(data) >= end):
+                raise _cut(scanner.start if not scanner.is_between else scanner.offset)
+            begin = scanner.offset
+            data = _read_chunk(file, begin)
+            if len(data) < min(_CHUNK, end - begin):  # it is being cut meanwhile
+                raise _cut(scanner.start)
+            continue
+        if step[1] is not None and with_blocks:
+            blocks.append(step[1])
+        header = scanner.header
+        if not scanner.is_between or header is None:
+            continue
+        if scanner.offset > end:
+            raise _cut(scanner.start)
+        checksum = None
+        if header.has_checksum:
+            at = scanner.offset - begin - CHECKSUM_SIZE
+            checksum = int.from_bytes(data[at : at + CHECKSUM_SIZE], "little")
+        yield Frame(
+            scanner.start,
+            scanner.offset - scanner.start,
+            header.size,
+            header.is_skippable,
+            header.magic_number,
+            header.content_size,
+            scanner.content_max,
+            header.window_size,
+            header.dictionary_id,
+            checksum,
+            tuple(blocks),
+        )
+        blocks = []
+
+
+def _read_chunk(file: Any, start: int) -> bytes:
+    file.seek(start)
+    data: bytes | None = file.read(_CHUNK)
+    if data is None:
+        raise BlockingIOError("the file has no data at the moment; a non-blocking file cannot be searched")
+    while 0 < len(data) < _CHUNK:  # raw files give less than they have
+        more = file.read(_CHUNK - len(data))
+        if not more:
+            break
+        data += more
+    return data
+
+
+def _cut(offset: int) -> ZstdError:
+    exc = ZstdError(f"the data ends inside the frame at byte {offset}")
+    exc.offset = offset
+    return exc

@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SeekableZstdFile: pyzstd's interface, any position in the time of a frame, and what is wrong with a file is said."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from purepy.zstd_seek_table import SeekTable, read_seek_table
+
+FRAME = 3000
+DATA = b"".join(b"%d %s\n" % (number, b"abcdefgh"[number % 7 :]) for number in range(8000))[:60_000]
+
+
+def packed(zstd: ModuleType, **more: Any) -> bytes:
+    target = io.BytesIO()
+    with zstd.SeekableZstdFile(target, "w", max_frame_content_size=FRAME, **more) as file:
+        file.write(DATA)
+    return target.getvalue()
+
+
+class Counting(io.BytesIO):
+    """A file that counts what is read of it."""
+
+    taken = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        data = super().read(size)
+        self.taken += len(data)
+        return data
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "file.zst"
+
+
+@pytest.mark.parametrize("checksums", [False, True])
+def test_round_trip_and_random_access(zstd: ModuleType, checksums: bool) -> None:
+    data = packed(zstd, checksums=checksums)
+    assert zstd.decompress(data) == DATA
+    table = read_seek_table(io.BytesIO(data))
+    assert (len(table), table.decompressed_size, table.checksums) == (20, len(DATA), checksums)
+    source = random.Random(3)
+    with zstd.SeekableZstdFile(io.BytesIO(data)) as file:
+        assert file.seek_table_info == (20, table.compressed_size, len(DATA))
+        assert file.read() == DATA
+        for _ in range(60):
+            position, size = source.randrange(len(DATA)), source.randrange(2 * FRAME)
+            assert file.seek(position) == position
+            assert file.read(size) == DATA[position : position + size]
+            assert file.tell() == min(position + size, len(DATA))
+        assert file.seek(-7, io.SEEK_END) == len(DATA) - 7
+        assert file.seek(3, io.SEEK_CUR) == len(DATA) - 4
+        assert file.readline() == DATA[-4:].splitlines(keepends=True)[0]
+        assert file.seek(10**9) == len(DATA)
+        assert file.read(1) == b""
+    assert file.seek_table_info is None
+
+
+def test_it_reads_what_it_needs(zstd: ModuleType) -> None:
+    """One frame and the table: a position costs neither what is in front of it nor what is behind it."""
+    large = random.Random(1).randbytes(400_000) if hasattr(random, "randbytes") else os.urandom(400_000)
+    target = io.BytesIO()
+    with zstd.SeekableZstdFile(target, "w", max_frame_content_size=20_000) as file:
+        file.write(large)
+    source = Counting(target.getvalue())
+    with zstd.SeekableZstdFile(source) as file:
+        assert source.taken <= 4096
+        file.seek(250_000)
+        assert file.read(100) == large[250_000:250_100]
+        assert source.taken <= 4096 + 8 * 20_100  # what the file buffers ahead, 128 KiB, and a frame more
+        source.taken = 0
+        file._buffer.raw.seek(90_000)
+        assert file._buffer.raw.read(100) == large[90_000:90_100]
+        assert source.taken <= 20_100
+
+
+def test_writing(zstd: ModuleType, path: Path) -> None:
+    with zstd.SeekableZstdFile(path, "w", level_or_option=5) as file:
+        assert file.seek_table_info == (0, 0, 0)
+        file.write(b"first")
+        file.flush(file.FLUSH_FRAME)
+        assert file.seek_table_info[::2] == (1, 5)
+        file.flush(file.FLUSH_FRAME)
+        file.write(b"second")
+        file.flush()
+        assert file.seek_table_info[::2] == (1, 5)
+        assert zstd.decompress(path.read_bytes()[: file.seek_table_info[1]]) == b"first"
+    with zstd.SeekableZstdFile(path) as file:
+        assert file.seek_table_info[::2] == (2, 11)
+        assert file.read() == b"firstsecond"
+    with pytest.raises(FileExistsError):
+        zstd.SeekableZstdFile(path, "x")
+    options = {zstd.CompressionParameter.compression_level: 1, zstd.CompressionParameter.checksum_flag: 0}
+    for checksums in (False, True):
+        with zstd.SeekableZstdFile(path, "w", level_or_option=options, checksums=checksums) as file:
+            file.write(DATA)
+        assert [frame.checksum is not None for frame in zstd.iter_frames(path)] == [checksums, False]
+
+
+@pytest.mark.parametrize("checksums", [False, True])
+def test_appending(zstd: ModuleType, path: Path, checksums: bool) -> None:
+    path.write_bytes(packed(zstd, checksums=checksums))
+    with zstd.SeekableZstdFile(path, "a") as file:
+        assert file.seek_table_info[::2] == (20, len(DATA))
+        file.write(b"more")
+    with zstd.SeekableZstdFile(str(path), "ab"):
+        pass
+    with zstd.SeekableZstdFile(os.fsencode(path)) as file:
+        assert file.read() == DATA + b"more"
+        assert file.seek_table_info[0] == 21
+    path.write_bytes(b"")
+    with zstd.SeekableZstdFile(path, "a") as file:
+        file.write(b"new")
+    assert zstd.verify(path)[4:] == (3, True)
+    path.write_bytes(b"no table")
+    with pytest.raises(zstd.SeekableFormatError):
+        zstd.SeekableZstdFile(path, "a")
+    assert path.read_bytes() == b"no table"
+    with pytest.raises(TypeError, match="name"):
+        zstd.SeekableZstdFile(io.BytesIO(), "a")
+
+
+def test_nothing(zstd: ModuleType, path: Path) -> None:
+    path.write_bytes(b"")
+    for _ in range(2):
+        with zstd.SeekableZstdFile(path) as file:
+            assert (file.read(), file.seek(5), file.seek_table_info) == (b"", 0, (0, 0, 0))
+        with zstd.SeekableZstdFile(path, "w"):
+            pass
+    assert path.read_bytes() == SeekTable(checksums=True).to_bytes()
+
+
+def test_a_dictionary(zstd: ModuleType) -> None:
+    dictionary = zstd.ZstdDict(DATA[:2000], is_raw=True)
+    data = packed(zstd, zstd_dict=dictionary)
+    with zstd.SeekableZstdFile(io.BytesIO(data), zstd_dict=dictionary) as file:
+        file.seek(40_000)
+        assert file.read(10) == DATA[40_000:40_010]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (("f", 1), TypeError),
+        (("f", "rt"), ValueError),
+        ((io.BytesIO(), "r", {"level_or_option": 3}), TypeError),
+        ((io.BytesIO(), "w", {"level_or_option": "3"}), TypeError),
+        ((io.BytesIO(), "r", {"max_frame_content_size": 5}), ValueError),
+        ((io.BytesIO(), "r", {"read_size": 0}), ValueError),
+        ((io.BytesIO(), "r", {"write_size": 5}), ValueError),
+        ((io.BytesIO(), "w", {"write_size": 0}), ValueError),
+        ((io.BytesIO(), "w", {"read_size": 5}), ValueError),
+        ((io.BytesIO(), "w", {"scan": True}), ValueError),
+        ((io.BytesIO(), "w", {"max_frame_content_size": 0}), ValueError),
+        ((io.BytesIO(), "w", {"max_frame_content_size": (1 << 30) + 1}), ValueError),
+        ((io.BytesIO(), "r", {"index": True}), ValueError),
+        ((5, "r"), TypeError),
+    ],
+)
+def test_wrong_arguments(zstd: ModuleType, arguments: tuple[Any, ...], error: type[Exception]) -> None:
+    more = arguments[2] if len(arguments) > 2 else {}
+    with pytest.raises(error):
+        zstd.SeekableZstdFile(*arguments[:2], **more)
+
+
+def test_is_seekable_format_file(zstd: ModuleType, path: Path) -> None:
+    data = packed(zstd)
+    check = zstd.SeekableZstdFile.is_seekable_format_file
+    path.write_bytes(data)
+    file = io.BytesIO(data)
+    file.seek(5)
+    assert (check(path), check(file), file.tell()) == (True, True, 5)
+    assert check(io.BytesIO())
+    assert not check(io.BytesIO(data[:-1]))
+    with pytest.raises(TypeError):
+        check(5)
+
+
+def test_a_file_that_cannot_seek(zstd: ModuleType) -> None:
+    class Pipe(io.BytesIO):
+        def seekable(self) -> bool:
+            return False
+
+    with pytest.raises(TypeError, match="seekable"):
+        zstd.SeekableZstdFile(Pipe(packed(zstd)))
+
+
+# --- tables that are missing, damaged, or lie ------------------------------------------------------------------------
+
+
+def test_a_missing_table_is_said_and_can_be_done_without(zstd: ModuleType, path: Path) -> None:
+    frames = [zstd.compress(DATA[start : start + FRAME]) for start in range(0, len(DATA), FRAME)]
+    frames[5] = zstd.compress(DATA[5 * FRAME : 6 * FRAME], options={zstd.CompressionParameter.content_size_flag: 0})
+    frames.insert(3, b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc")
+    data = b"".join(frames)
+    path.write_bytes(data)
+    with pytest.raises(zstd.SeekableFormatError, match=r"no seek table, or is cut.*scan=True"):
+        zstd.SeekableZstdFile(path)
+    index = path.with_name("file.zst.seek")
+    with pytest.raises(zstd.SeekableFormatError, match="missing or does not fit"):
+        zstd.SeekableZstdFile(path, index=True)
+    assert not index.exists()
+    for more in ({"scan": True}, {"scan": True, "index": True}, {"index": True}, {"index": index}):
+        with zstd.SeekableZstdFile(path, **more) as file:
+            assert file.seek_table_info == (21, len(data), len(DATA))
+            file.seek(5 * FRAME + 7)
+            assert file.read(FRAME) == DATA[5 * FRAME + 7 : 6 * FRAME + 7]
+    assert [entry.name for entry in path.parent.iterdir()].count(index.name) == 1
+    path.write_bytes(data + zstd.compress(b"more"))
+    with pytest.raises(zstd.SeekableFormatError, match="does not fit"):
+        zstd.SeekableZstdFile(path, index=True)
+    for _ in range(2):
+        with zstd.SeekableZstdFile(path, scan=True, index=True) as file:
+            assert file.read() == DATA + b"more"
+    table = zstd.index_frames(data)
+    with zstd.SeekableZstdFile(io.BytesIO(data + table.to_bytes())) as file:
+        assert file.read() == DATA
+
+
+def test_damaged_tables(zstd: ModuleType) -> None:
+    data = packed(zstd)
+    for cut in (1, 9, 17, 100):
+        with pytest.raises(zstd.SeekableFormatError):
+            zstd.SeekableZstdFile(io.BytesIO(data[:-cut]))
+    with zstd.SeekableZstdFile(io.BytesIO(data[:-5] + b"\x84" + data[-4:]), scan=True) as file:
+        assert file.read() == DATA
+    with pytest.raises(zstd.ZstdError, match="ends inside the frame"):
+        zstd.SeekableZstdFile(io.BytesIO(data[:-1]), scan=True)
+    with pytest.raises(zstd.ZstdError, match="no Zstandard frame"):
+        zstd.SeekableZstdFile(io.BytesIO(b"something else"), scan=True)
+
+
+def entries(zstd: ModuleType) -> tuple[bytes, list[tuple[int, int, int]]]:
+    data = packed(zstd)
+    table = read_seek_table(io.BytesIO(data))
+    found = [table.frame(index) for index in range(len(table))]
+    return data[: table.compressed_size], [(frame[1], frame[3], frame[4] or 0) for frame in found]
+
+
+def test_lying_tables(zstd: ModuleType) -> None:
+    """What a table says of a frame is found out where that is read, not believed."""
+    frames, honest = entries(zstd)
+
+    def reads(changed: list[tuple[int, int, int]], position: int) -> bytes:
+        table = SeekTable(checksums=True)
+        for entry in changed:
+            table.append(*entry)
+        with zstd.SeekableZstdFile(io.BytesIO(frames + table.to_bytes())) as file:
+            file.seek(position)
+            content = b""
+            while len(content) <= FRAME:  # to the end of the frame, and a bit of the next
+                content += file._buffer.raw.read(2 * FRAME)
+            return content
+
+    def change(index: int, compressed: int = 0, content: int = 0, checksum: int = 0) -> list[tuple[int, int, int]]:
+        changed = list(honest)
+        size, length, found = changed[index]
+        changed[index] = size + compressed, length + content, found ^ checksum
+        return changed
+
+    assert reads(honest, 2 * FRAME) == DATA[2 * FRAME : 4 * FRAME]
+    cases = [
+        (change(2, content=-1), "more content than the table says"),
+        (change(2, content=1), "1 bytes of content less than the table says"),
+        (change(2, checksum=1), "another checksum"),
+    ]
+    for changed, text in cases:
+        with pytest.raises(zstd.SeekableFormatError, match=rf"frame 2, at byte \d+.*{text}") as caught:
+            reads(changed, 2 * FRAME)
+        assert caught.value.offset == sum(size for size, *_ in honest[:2])
+    # overlapping: an entry reaches into the next frame, which begins too late; the sizes add up
+    shifted = change(2, compressed=5)
+    shifted[3] = shifted[3][0] - 5, *shifted[3][1:]
+    for position in (2 * FRAME, 3 * FRAME):
+        with pytest.raises(zstd.ZstdError):
+            reads(shifted, position)
+    # a sum that does not add up is found out at once
+    with pytest.raises(zstd.SeekableFormatError, match="bytes of frames, where the file has"):
+        reads(change(2, compressed=1), 0)
+    # two frames under one entry are one to it
+    merged = [*honest[:2], (honest[2][0] + honest[3][0], 2 * FRAME, 0), *honest[4:]]
+    with pytest.raises(zstd.SeekableFormatError, match="another checksum"):
+        reads(merged, 2 * FRAME)
+
+
+def test_frames_without_checksums_are_held_to_those_of_the_table(zstd: ModuleType) -> None:
+    """As zstd's own tool writes them."""
+    honest = entries(zstd)[1]
+    no_checksums = [zstd.compress(DATA[start : start + FRAME]) for start in range(0, len(DATA), FRAME)]
+    for wrong in (0, 1):
+        table = SeekTable(checksums=True)
+        for index, frame in enumerate(no_checksums):
+            table.append(len(frame), FRAME, honest[index][2] ^ (wrong if index == 4 else 0))
+        with zstd.SeekableZstdFile(io.BytesIO(b"".join(no_checksums) + table.to_bytes())) as file:
+            if wrong:
+                with pytest.raises(zstd.SeekableFormatError, match=r"frame 4.*checksum"):
+                    file.read()
+            else:
+                assert file.read() == DATA
+
+
+def test_damage_in_a_frame(zstd: ModuleType) -> None:
+    honest = entries(zstd)[1]
+    data = bytearray(packed(zstd))
+    start = honest[0][0]
+    data[start + honest[1][0] - 1] ^= 1
+    with zstd.SeekableZstdFile(io.BytesIO(bytes(data))) as file:
+        assert file._buffer.raw.read(10) == DATA[:10]
+        file.seek(FRAME)
+        for _ in range(2):
+            with pytest.raises(zstd.ZstdError):
+                file.read(FRAME)
+        file.seek(2 * FRAME)
+        assert file.read(10) == DATA[2 * FRAME : 2 * FRAME + 10]
+
+
+# --- what cannot be written ------------------------------------------------------------------------------------------
+
+
+class Full(io.BytesIO):
+    """A file that takes so much, and then nothing until there is more room."""
+
+    room = 0
+
+    def write(self, data: Any, /) -> int:
+        taken = min(self.room, len(data))
+        if not taken:
+            raise OSError("no room")
+        self.room -= taken
+        return super().write(bytes(data[:taken]))
+
+
+def test_a_close_that_fails_can_be_tried_again(zstd: ModuleType) -> None:
+    whole = packed(zstd)
+    for room in (0, 100, len(whole) - 100, len(whole) - 1):
+        target = Full()
+        target.room = room
+        file = zstd.SeekableZstdFile(target, "w", max_frame_content_size=FRAME)
+        file.write(DATA)
+        with pytest.raises(OSError, match="no room"):
+            file.close()
+        assert not file.closed
+        target.room = 1 << 20
+        file.close()
+        assert target.getvalue() == whole
+        file.close()
+
+
+def test_fsspec(zstd: ModuleType) -> None:
+    """A file of fsspec reads through its own cache of blocks."""
+    fsspec = pytest.importorskip("fsspec")
+    system = fsspec.filesystem("memory")
+    with system.open("/cpkg/file.zst", "wb") as file:
+        file.write(packed(zstd))
+    try:
+        with system.open("/cpkg/file.zst", "rb") as file, zstd.SeekableZstdFile(file) as opened:
+            opened.seek(50_000)
+            assert opened.read(100) == DATA[50_000:50_100]
+    finally:
+        system.rm("/cpkg", recursive=True)
+
+
+# pyzstd 0.20.0: SeekableZstdFile(..., "w", max_frame_content_size=10).write(b"hello pyzstd, seek me")
+FROM_PYZSTD = bytes.fromhex(
+    "28b52ffd005851000068656c6c6f2070797a7328b52ffd005851000074642c207365656b206d28b52ffd005809000065"
+    "5e2a4d1821000000130000000a000000130000000a0000000a000000010000000300000000b1ea928f"
+)
+
+
+def test_a_file_of_pyzstd_is_read(zstd: ModuleType) -> None:
+    with zstd.SeekableZstdFile(io.BytesIO(FROM_PYZSTD)) as file:
+        assert file.seek_table_info[::2] == (3, 21)
+        file.seek(14)
+        assert file.read() == b"seek me"
+
+
+def test_pyzstd_reads_and_writes_the_same(zstd: ModuleType, path: Path) -> None:
+    pyzstd = pytest.importorskip("pyzstd")
+    for checksums in (False, True):
+        path.write_bytes(packed(zstd, checksums=checksums))
+        with pyzstd.SeekableZstdFile(path) as file:
+            assert file.read() == DATA
+            file.seek(12_345)
+            assert file.read(10) == DATA[12_345:12_355]
+            info = file.seek_table_info
+        with zstd.SeekableZstdFile(path) as file:
+            assert file.seek_table_info == info
+    with pyzstd.SeekableZstdFile(path, "w", max_frame_content_size=FRAME) as file:
+        file.write(DATA)
+    with zstd.SeekableZstdFile(path) as file:
+        assert file.read() == DATA
+        file.seek(12_345)
+        assert file.read(10) == DATA[12_345:12_355]
