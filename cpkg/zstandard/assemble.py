@@ -6,8 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from cpkg.zstandard import compressor, decompressor
-from cpkg.zstandard.constants import FRAME_HEADER
+from cpkg.zstandard.compressor import LEVEL_TOO_HIGH
+from cpkg.zstandard.constants import FRAME_HEADER, MAX_COMPRESSION_LEVEL
 from cpkg.zstandard.file_opening import open_file
+from cpkg.zstandard.levels import LEVEL_MIN
 from cpkg.zstandard.training import train
 
 
@@ -28,19 +30,26 @@ def names_over(codec: Any, module: str = "cpkg.zstandard") -> dict[str, Any]:
     of_compression, of_decompression = preset_types(codec)
 
     def derive(base: Any, preset: Any) -> Any:
-        return type(base.__name__, (base, preset), {"__module__": module, "__doc__": base.__doc__, "_codec": codec})
+        attributes = {"__module__": module, "__doc__": base.__doc__, "_codec": codec}
+        if hasattr(preset, "decompress"):  # a builtin, which takes ordinary calls
+            attributes["decompress"] = preset.decompress
+        return type(base.__name__, (base, preset), attributes)
 
     compressor_type = derive(compressor.ZstdCompressor, of_compression)
     decompressor_type = derive(decompressor.ZstdDecompressor, of_decompression)
 
+    compress_at, default = codec.compress, decompressor_type()
+
     def compress(data: Any, level: int = 3) -> bytes:
         """Compress a buffer into one frame and return it as bytes; `level` is that of a ZstdCompressor."""
-        frame: bytes = compressor_type(level).compress(data)
+        if level > MAX_COMPRESSION_LEVEL:
+            raise ValueError(LEVEL_TOO_HIGH)
+        frame: bytes = compress_at(data, level if level > LEVEL_MIN else LEVEL_MIN)
         return frame
 
     def decompress(data: Any, max_output_size: int = 0) -> bytes:
         """Decompress the frame at the start of a buffer; `max_output_size` is that of `ZstdDecompressor.decompress`."""
-        content: bytes = decompressor_type().decompress(data, max_output_size)
+        content: bytes = default.decompress(data, max_output_size)
         return content
 
     def open(

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import threading
 from itertools import accumulate
-from struct import iter_unpack
+from struct import Struct
 from typing import Any, Callable
 
 from cpkg.zstandard.buffers import SEGMENT, BufferWithSegments, BufferWithSegmentsCollection
 from cpkg.zstandard.common import Bytes, rename, view_of
 from cpkg.zstandard.frames import frame_content_size
 from purepy.errors import ZstdError
+
+_SIZE = Struct("=Q")
 
 
 def compress_all(compressor: Any, data: Any, threads: int) -> BufferWithSegmentsCollection:
@@ -27,24 +29,30 @@ def compress_all(compressor: Any, data: Any, threads: int) -> BufferWithSegments
             raise rename(exc, f"error compressing item {number}") from exc
         return frame
 
-    return _run(compress, list(map(len, items)), threads)
+    many = getattr(compressor, "_compress_many", None)
+    return _run(compress, many and (lambda share: many(items[share.start : share.stop])), items, threads)
 
 
 def decompress_all(decompressor: Any, frames: Any, sizes: Any, threads: int) -> BufferWithSegmentsCollection:
     """Do what `ZstdDecompressor.multi_decompress_to_buffer` is documented to do, in so many threads."""
     items = _items(frames, "argument must be list or BufferWithSegments")
-    expected = _given_sizes(sizes, len(items)) if sizes is not None else [0] * len(items)
-    for number, item in enumerate(items):
-        if not expected[number]:
+    given = None if sizes is None else view_of(sizes)
+    if given is not None and len(given) != 8 * len(items):
+        raise ValueError(f"decompressed_sizes size mismatch; expected {8 * len(items)}, got {len(given)}")
+
+    def size_of(number: int) -> int:
+        size: int = 0 if given is None else _SIZE.unpack_from(given, 8 * number)[0]
+        if not size:
             try:
-                expected[number] = frame_content_size(item)
+                size = frame_content_size(items[number])
             except ZstdError:
-                expected[number] = -1
-            if expected[number] < 0:
+                size = -1
+            if size < 0:
                 raise ValueError(f"could not determine decompressed size of item {number}")
+        return size
 
     def decompress(number: int) -> bytes:
-        size = expected[number]
+        size = size_of(number)
         try:
             content: bytes = decompressor.decompress(items[number], size)
         except ZstdError as exc:
@@ -53,7 +61,13 @@ def decompress_all(decompressor: Any, frames: Any, sizes: Any, threads: int) -> 
             raise ZstdError(f"error decompressing item {number}: decompressed {len(content)} bytes; expected {size}")
         return content
 
-    return _run(decompress, expected, threads)
+    many = getattr(decompressor, "_decompress_many", None)
+
+    def decompress_share(share: range) -> Any:
+        part = None if given is None else given[8 * share.start : 8 * share.stop]
+        return many(items[share.start : share.stop], part) if many is not None else None
+
+    return _run(decompress, decompress_share, items, threads)
 
 
 def _items(data: Any, wrong: str) -> list[Bytes]:
@@ -73,21 +87,23 @@ def _items(data: Any, wrong: str) -> list[Bytes]:
     return items
 
 
-def _given_sizes(sizes: Any, count: int) -> list[int]:
-    view = view_of(sizes)
-    if len(view) != 8 * count:
-        raise ValueError(f"decompressed_sizes size mismatch; expected {8 * count}, got {len(view)}")
-    return [size for (size,) in iter_unpack("=Q", view)]
+def _run(
+    work: Callable[[int], bytes], at_once: Callable[[range], Any] | None, items: list[Bytes], threads: int
+) -> BufferWithSegmentsCollection:
+    """
+    Do the work for each item, in threads that have about as many bytes to go over; return what came out.
 
-
-def _run(work: Callable[[int], bytes], sizes: list[int], threads: int) -> BufferWithSegmentsCollection:
-    """Do the work for each item, in threads that have about as many bytes to go over; return what came out."""
-    shares = _shares(sizes, max(1, min(threads, len(sizes))))
+    `at_once` does it for a range of items and returns the bytes and where each lies, or None if it cannot.
+    """
+    shares = _shares(list(map(len, items)), max(1, min(threads, len(items))))
     results: list[Any] = [None] * len(shares)
 
     def run(share: int) -> None:
         try:
-            results[share] = _joined([work(number) for number in shares[share]])
+            done = None if at_once is None else at_once(shares[share])
+            if done is None:
+                done = _joined([work(number) for number in shares[share]])
+            results[share] = BufferWithSegments._over(*done)
         except BaseException as exc:
             results[share] = exc
 
@@ -119,7 +135,6 @@ def _shares(sizes: list[int], count: int) -> list[range]:
     return shares
 
 
-def _joined(pieces: list[bytes]) -> BufferWithSegments:
+def _joined(pieces: list[bytes]) -> tuple[bytes, bytes]:
     offsets = accumulate((len(piece) for piece in pieces), initial=0)
-    table = b"".join(SEGMENT.pack(offset, len(piece)) for offset, piece in zip(offsets, pieces))
-    return BufferWithSegments(b"".join(pieces), table)
+    return b"".join(pieces), b"".join(SEGMENT.pack(offset, len(piece)) for offset, piece in zip(offsets, pieces))

@@ -108,7 +108,12 @@ class BufferWithSegments(Exporter):
         for offset, length in SEGMENT.iter_unpack(table):
             if offset + length > len(view):
                 raise ValueError("offset within segments array references memory outside buffer")
-        made = super().__new__(cls, view)
+        return cls._over(view, table)
+
+    @classmethod
+    def _over(cls, data: Any, table: bytes) -> BufferWithSegments:
+        """Return one of segments that are known to lie inside of the data."""
+        made = super().__new__(cls, memoryview(data))
         assert isinstance(made, BufferWithSegments)
         made._segments = table
         return made

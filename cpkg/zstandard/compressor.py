@@ -21,6 +21,8 @@ from cpkg.zstandard.writers import ZstdCompressionWriter, write_pieces
 from purepy.errors import ZstdError
 from purepy.zstd.common.parameters import CompressionParameter
 
+LEVEL_TOO_HIGH = f"level must be less than {MAX_COMPRESSION_LEVEL + 1}"
+
 _WORKERS = int(CompressionParameter.nb_workers)
 
 
@@ -64,7 +66,7 @@ class ZstdCompressor:
         threads: int = 0,
     ) -> None:
         if level > MAX_COMPRESSION_LEVEL:
-            raise ValueError(f"level must be less than {MAX_COMPRESSION_LEVEL + 1}")
+            raise ValueError(LEVEL_TOO_HIGH)
         if compression_params is None:
             pairs = level_pairs(level, write_checksum, write_content_size, write_dict_id, threads)
         else:

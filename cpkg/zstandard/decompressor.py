@@ -86,7 +86,13 @@ class ZstdDecompressor:
         """
         return self._decompress(data, max_output_size, read_across_frames, allow_extra_data)
 
-    def _decompress(self, data: Any, max_output_size: int, read_across_frames: bool, allow_extra_data: bool) -> bytes:
+    def _decompress(
+        self,
+        data: Any,
+        max_output_size: int = 0,
+        read_across_frames: bool = False,
+        allow_extra_data: bool = True,
+    ) -> bytes:
         if read_across_frames:
             raise ZstdError("ZstdDecompressor.read_across_frames=True is not yet implemented")
         view = view_of(data)

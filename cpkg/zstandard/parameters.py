@@ -188,10 +188,15 @@ def level_pairs(
     level: int, write_checksum: Any, write_content_size: Any, write_dict_id: Any, threads: int
 ) -> list[tuple[int, int]]:
     """Return keys and values for the plain arguments of a ZstdCompressor."""
-    return ZstdCompressionParameters(
-        compression_level=level,
-        write_content_size=1 if write_content_size is None else bool(write_content_size),
-        write_checksum=bool(write_checksum),
-        write_dict_id=1 if write_dict_id is None else bool(write_dict_id),
-        threads=threads,
-    )._pairs()
+    pairs = []
+    if threads:  # first: setting it changes others
+        pairs.append((_KEYS["threads"], _checked("threads", threads_wanted(index(threads)))))
+    if level:
+        pairs.append((_KEYS["compression_level"], _checked("compression_level", index(level))))
+    if write_content_size is not None and not write_content_size:
+        pairs.append((_KEYS["write_content_size"], 0))
+    if write_checksum:
+        pairs.append((_KEYS["write_checksum"], 1))
+    if write_dict_id is not None and not write_dict_id:
+        pairs.append((_KEYS["write_dict_id"], 0))
+    return pairs

@@ -90,9 +90,10 @@ typedef struct {
  * Walk over the headers of a frame and its blocks (RFC 8878, 3.1.1) without decoding anything.
  *
  * A declared size is believed only as far as the blocks behind it can reach. Return -1 for input that takes the slow
- * path: truncated, malformed, with a dictionary, or with a window above the limit.
+ * path: truncated, malformed, with a dictionary where there is none, or with a window above the limit.
  */
-static int measure_frame(const unsigned char *src, const unsigned char *end, uint64_t window_max, Frame *frame)
+static int measure_frame_for(const unsigned char *src, const unsigned char *end, uint64_t window_max,
+                             int has_dictionary, Frame *frame)
 {
     const unsigned char *start = src;
     if (end - src < 8) {
@@ -109,7 +110,8 @@ static int measure_frame(const unsigned char *src, const unsigned char *end, uin
         return 0;
     }
     Header header;
-    if (read_header(src, end, 1, &header) < 0 || header.has_dictionary_id || header.window > window_max) {
+    if (read_header(src, end, 1, &header) < 0 || (header.has_dictionary_id && !has_dictionary) ||
+        header.window > window_max) {
         return -1;
     }
     uint64_t block_max = header.window < BLOCK_MAX ? header.window : BLOCK_MAX;
@@ -151,6 +153,11 @@ static int measure_frame(const unsigned char *src, const unsigned char *end, uin
     frame->content = header.is_declared ? header.content : reach;
     frame->is_declared = header.is_declared;
     return 0;
+}
+
+static int measure_frame(const unsigned char *src, const unsigned char *end, uint64_t window_max, Frame *frame)
+{
+    return measure_frame_for(src, end, window_max, 0, frame);
 }
 
 /* Say whether to allocate for the content at once: what is declared, or bound to be close, is; the rest grows. */

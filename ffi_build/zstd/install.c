@@ -9,6 +9,7 @@
 #include "../common/set_up_error.c"
 #include "contexts.c"
 #include "oneshot.c"
+#include "presets.c"
 #include "streams.c"
 #include "write_buffer.c"
 /* Nothing would hold io.TextIOWrapper's own lock while next() takes a line. */
@@ -68,6 +69,12 @@ static int add_builtins(PyObject *module)
     Py_DECREF(name);
     if (result == 0) {
         result = add_type(module, "_WriteBuffer", &write_buffer_spec);
+    }
+    if (result == 0) {
+        result = add_type(module, "_CompressionPreset", &compression_preset_spec);
+    }
+    if (result == 0) {
+        result = add_type(module, "_DecompressionPreset", &decompression_preset_spec);
     }
 #ifndef Py_GIL_DISABLED
     if (result == 0) {

@@ -117,7 +117,29 @@ class CompressionSettings:
         library.give_cctx(cctx, self.workers, told)
 
 
-class DecompressionSettings:
+class SetsUpDecompression:
+    """What a context is set up by: `dict`, `how` and `pairs` of a subclass."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        dict: ZstdDict | None
+        how: int
+        pairs: list[tuple[int, int]]
+
+    def apply(self, library: Library, dctx: Any) -> None:
+        """Set up a context that has no parameters yet."""
+        if self.dict is not None:
+            library.load_for_decompression(dctx, self.dict, self.how)
+        library.set_decompression(dctx, self.pairs)
+
+    def apply_again(self, library: Library, dctx: Any) -> None:
+        """Set up a context after an error, or for the frame that follows one with a prefix, which serves one frame."""
+        library.check(library.lib.ZSTD_DCtx_reset(dctx, RESET_ALL), "Unable to reset the decompression context")
+        self.apply(library, dctx)
+
+
+class DecompressionSettings(SetsUpDecompression):
     """The checked arguments `zstd_dict` and `options` of everything that decompresses."""
 
     __slots__ = ("dict", "has_magic", "how", "is_default", "pairs", "window_max")
@@ -136,12 +158,6 @@ class DecompressionSettings:
             self.window_max = window_size_max(self.pairs)
         self.is_default = self.dict is None and not self.pairs
 
-    def apply(self, library: Library, dctx: Any) -> None:
-        """Set up a context that has no parameters yet."""
-        if self.dict is not None:
-            library.load_for_decompression(dctx, self.dict, self.how)
-        library.set_decompression(dctx, self.pairs)
-
     def take(self, library: Library) -> Any:
         """Return a context that is set up, for a stream."""
         dctx = library.take_dctx()
@@ -151,11 +167,6 @@ class DecompressionSettings:
     def give(self, library: Library, dctx: Any, told: int | None) -> None:
         """Take back a context whose calls all succeeded."""
         library.give_dctx(dctx, told)
-
-    def apply_again(self, library: Library, dctx: Any) -> None:
-        """Set up a context after an error, or for the frame that follows one with a prefix, which serves one frame."""
-        library.check(library.lib.ZSTD_DCtx_reset(dctx, RESET_ALL), "Unable to reset the decompression context")
-        self.apply(library, dctx)
 
 
 class Codec:

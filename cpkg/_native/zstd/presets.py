@@ -10,11 +10,11 @@ empty (a second thread, a second stream) works with a context of his own. So a p
 from __future__ import annotations
 
 import os
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cpkg._native import buffers
 from cpkg._native.pins import pin
-from cpkg._native.zstd.functions import DecompressionSettings
+from cpkg._native.zstd.functions import SetsUpDecompression
 from cpkg._native.zstd.library import KEPT_CCTX_MAX, LEVEL_KEY, RESET_SESSION, WORKERS_KEY, Library
 from cpkg._native.zstd.streams import Compressor, Decompressor
 from purepy.zstd.common.error_codes import CANNOT_COMPRESS
@@ -72,7 +72,7 @@ class CompressionPreset:
         self._place = _Place()
         self._made_in = os.getpid() if self.workers else 0
 
-    def compress(self, data: Any) -> bytes:
+    def _compress(self, data: Any) -> bytes:
         """
         Compress a buffer into one frame and return it as bytes.
 
@@ -134,7 +134,7 @@ class CompressionPreset:
         return size
 
 
-class DecompressionPreset(DecompressionSettings):
+class DecompressionPreset(SetsUpDecompression):
     """
     Limits and a dictionary for any number of frames; `settings` of every Decompressor that it makes.
 
@@ -143,9 +143,6 @@ class DecompressionPreset(DecompressionSettings):
 
     _library: ClassVar[Library]
     _stream_type: ClassVar[type[Decompressor]]
-
-    def __init__(self) -> None:
-        """Leave it to `_configure`."""
 
     def _configure(self, zstd_dict: ZstdDict | None, how: int, window_max: int | None, has_magic: bool) -> None:
         """Take a dictionary with the way to load it (DIGESTED, PREFIX), the largest window in bytes, and the format."""
@@ -194,16 +191,116 @@ class DecompressionPreset(DecompressionSettings):
         return size
 
 
+class CffiCompressionPreset(CompressionPreset):
+    """The one of backends without builtins."""
+
+    def compress(self, data: Any) -> bytes:
+        """
+        Compress a buffer into one frame and return it as bytes.
+
+        The header has the content's size, unless the parameters say otherwise. Raises ZstdError if libzstd fails.
+        """
+        return self._compress(data)
+
+
+class BuiltinCompressionPreset(CompressionPreset):
+    """
+    The Python half of one on CPython: C has `compress`, and the place for the context.
+
+    Contexts with threads and with prefixes stay here: the first must not be freed in a forked child, the others are to
+    be set up for each frame.
+    """
+
+    if TYPE_CHECKING:
+
+        def _set_up(self, pairs: list[tuple[int, int]], is_plain: bool) -> None: ...
+        def _take(self) -> int: ...
+        def _give(self, address: int) -> None: ...
+
+    def _configure(self, pairs: list[tuple[int, int]], zstd_dict: ZstdDict | None, how: int) -> None:
+        super()._configure(pairs, zstd_dict, how)
+        self._is_builtin = not self.workers and how != PREFIX
+        if self._is_builtin:
+            self._set_up(pairs, zstd_dict is None)
+
+    def take(self, library: Library) -> Any:
+        """Return a context that is set up, between frames."""
+        if not self._is_builtin:
+            return super().take(library)
+        return library.ffi.gc(library.ffi.cast("ZSTD_CCtx *", self._take()), library.lib.ZSTD_freeCCtx)
+
+    def give(self, library: Library, cctx: Any, told: int | None) -> None:
+        """Take back a context whose calls all succeeded."""
+        if self._is_builtin:
+            self._give(_released(library, cctx))
+        else:
+            super().give(library, cctx, told)
+
+    def _new_context(self) -> int:
+        """Return the address of a new context with the dictionary, which is C's from here on."""
+        library = self._library
+        cctx = library.take_cctx()
+        try:
+            self._apply(library, cctx)
+        except BaseException:
+            library.drop(cctx)
+            raise
+        return _released(library, cctx)
+
+
+class BuiltinDecompressionPreset(DecompressionPreset):
+    """The Python half of one on CPython: C has `decompress`, and the place for the context."""
+
+    if TYPE_CHECKING:
+
+        def _set_up(self, window_max: int, has_dictionary: bool) -> None: ...
+        def _take(self) -> int | None: ...
+        def _give(self, address: int) -> None: ...
+
+    def _configure(self, zstd_dict: ZstdDict | None, how: int, window_max: int | None, has_magic: bool) -> None:
+        super()._configure(zstd_dict, how, window_max, has_magic)
+        if has_magic and how != PREFIX:  # else Python does it all
+            self._set_up(self.window_max, zstd_dict is not None)
+
+    def take(self, library: Library) -> Any:
+        """Return a context that is set up, between frames."""
+        address = self._take()
+        if address is not None and self.how != PREFIX:
+            return library.ffi.gc(library.ffi.cast("ZSTD_DCtx *", address), library.lib.ZSTD_freeDCtx)
+        return super().take(library)
+
+    def give(self, library: Library, dctx: Any, told: int | None) -> None:
+        """Take back a context whose calls all succeeded."""
+        if self.how == PREFIX:
+            library.drop(dctx)
+        else:
+            self._give(_released(library, dctx))
+
+    def _new_context(self) -> int:
+        """Return the address of a new context with the dictionary, which is C's from here on."""
+        library = self._library
+        return _released(library, super().take(library))
+
+
+def _released(library: Library, context: Any) -> int:
+    """Return the address of a context that nobody frees any more."""
+    library.ffi.gc(context, None)
+    return int(library.ffi.cast("uintptr_t", context))
+
+
 def preset_types(codec: Any) -> tuple[Any, Any]:
     """Return the types of presets of a backend module over libzstd."""
-    made = getattr(codec, "_preset_types", None)
+    made = vars(codec).get("_preset_types")
     if made is None:
         library = codec.codec.library
-        made = codec._preset_types = tuple(
-            type(base.__name__, (base,), {"__module__": codec.__name__, "_library": library, "_stream_type": stream})
-            for base, stream in (
-                (CompressionPreset, codec.ZstdCompressor),
-                (DecompressionPreset, codec.ZstdDecompressor),
-            )
+        builtins = vars(codec).get("_CompressionPreset"), vars(codec).get("_DecompressionPreset")
+        if builtins[0] is None:
+            bases: tuple[Any, Any] = (CffiCompressionPreset,), (DecompressionPreset,)
+        else:
+            bases = (BuiltinCompressionPreset, builtins[0]), (BuiltinDecompressionPreset, builtins[1])
+        compression, decompression = (
+            type(of[0].__name__, of, {"__module__": codec.__name__, "_library": library, "_stream_type": stream})
+            for of, stream in zip(bases, (codec.ZstdCompressor, codec.ZstdDecompressor))
         )
+        made = codec._preset_types = compression, decompression
     return made
