@@ -33,9 +33,15 @@ MAX_DEPTH: Final = 1024
 MIN_SIZE: Final = 128
 """Messages shorter than this are not worth trying: a frame costs 13 to 18 bytes before it saves one."""
 
+TIMESTAMP: Final = 3
+"""Timestamps become datetimes."""
+
 LEVEL: Final = 3
 LOWEST_LEVEL: Final = -(2**17)
 HIGHEST_LEVEL: Final = 22
+
+_LEVEL_KEY, _CHECKSUM_KEY = 100, 201
+"""`CompressionParameter.compression_level` and `checksum_flag`, without the module that has them."""
 
 OUTPUT_FLOOR: Final = 64 * 2**20
 MEMORY_FLOOR: Final = 64 * 2**20
@@ -50,6 +56,12 @@ DEFAULT_WINDOW: Final = 2**27
 _ANY_LENGTH: Final = 2**32 - 1
 
 
+_PACKING: Final = {"datetime": True, "dataclass": True, "enum": True, "numpy": True}
+_UNPACKING: Final = dict.fromkeys(
+    ("max_str_len", "max_bin_len", "max_array_len", "max_map_len", "max_ext_len"), _ANY_LENGTH
+)
+
+
 class Codecs:
     """
     The functions that do the job: of the backends that are chosen, or of those that the demo compares.
@@ -57,17 +69,28 @@ class Codecs:
     `dumps` and `loads` are those of this module, or what the compiled module has in their place.
     """
 
-    __slots__ = ("_msgpack", "_zstd", "dumps", "loads", "packb", "unpackb")
+    __slots__ = ("_msgpack", "_zstd", "dumps", "loads", "packb", "plain_packb", "plain_unpackb", "unpackb")
 
     def __init__(self, msgpack: Any, zstd: Any = None) -> None:
         self.packb = msgpack.packb
         self.unpackb = msgpack.unpackb
         self._msgpack = msgpack
         self._zstd = zstd
-        made: tuple[Any, Any] = (dumps, loads)
+        self.dumps: Any = dumps
+        self.loads: Any = loads
         if hasattr(msgpack, "job_functions"):
-            made = _compiled_functions(msgpack)
-        self.dumps, self.loads = made
+            self.dumps, self.loads = _compiled_functions(msgpack)
+            return
+        # with the options of a call without arguments, which are so many that taking them is half of a short message
+        self.plain_packb = msgpack.prepare_packb(default=_objects.pack_default, max_depth=MAX_DEPTH, **_PACKING)
+        self.plain_unpackb = msgpack.prepare_unpackb(
+            ext_hook=_objects.unpack_ext,
+            strict_map_key=False,
+            tuple_keys=True,
+            timestamp=TIMESTAMP,
+            max_depth=MAX_DEPTH,
+            **_UNPACKING,
+        )
 
     def take_over(self) -> None:
         """Have the compiled functions ask again which Zstandard module was chosen, and what the constants here are."""
@@ -192,16 +215,17 @@ def dumps(
     if level is not LEVEL:
         _check_level(level)  # here, since a short message never meets the compressor
     codecs = chosen_codecs()
-    message: bytes = codecs.packb(
-        obj,
-        default=_objects.pack_default if default is None else _objects.with_default(default),
-        datetime=True,
-        dataclass=True,
-        enum=True,
-        numpy=True,
-        sort_keys=sort_keys,
-        max_depth=max_depth,
-    )
+    message: bytes
+    if default is None and sort_keys is False and max_depth is MAX_DEPTH and codecs.dumps is dumps:
+        message = codecs.plain_packb(obj)
+    else:
+        message = codecs.packb(
+            obj,
+            default=_objects.pack_default if default is None else _objects.with_default(default),
+            sort_keys=sort_keys,
+            max_depth=max_depth,
+            **_PACKING,
+        )
     if not compress or (compress == "auto" and len(message) < min_size):
         return message
     packed: bytes = finish(codecs.zstd, message, compress=compress, level=level, checksum=checksum)
@@ -211,8 +235,7 @@ def dumps(
 def finish(zstd: Any, message: Any, *, compress: Compress, level: int, checksum: bool = True) -> Any:
     """Return a message compressed, or with "auto" itself if that is no smaller."""
     if checksum:
-        parameter = zstd.CompressionParameter
-        frame = zstd.compress(message, options={parameter.compression_level: level, parameter.checksum_flag: 1})
+        frame = zstd.compress(message, options={_LEVEL_KEY: level, _CHECKSUM_KEY: 1})
     else:
         frame = zstd.compress(message, level)
     return frame if compress is True or len(frame) < len(message) else message
@@ -236,7 +259,7 @@ def loads(
     object_hook: Callable[[dict[Any, Any]], Any] | None = None,
     use_list: bool = True,
     strict_map_key: bool = False,
-    timestamp: int = 3,
+    timestamp: int = TIMESTAMP,
 ) -> Any:
     """
     Return the object that `dumps` packed into `data`, a bytes-like object.
@@ -266,6 +289,17 @@ def loads(
             max_memory = memory_allowed(memoryview(data).nbytes, max_output_size)
         check_memory(codecs, message, max_memory, max_depth)
     try:
+        if (
+            ext_hook is None
+            and object_hook is None
+            and use_list is True
+            and strict_map_key is False
+            and timestamp is TIMESTAMP
+            and max_depth is MAX_DEPTH
+            and max_total_items is None
+            and codecs.loads is loads
+        ):
+            return codecs.plain_unpackb(message)
         return codecs.unpackb(
             message,
             ext_hook=_objects.unpack_ext if ext_hook is None else _objects.with_ext_hook(ext_hook),
@@ -276,11 +310,7 @@ def loads(
             timestamp=timestamp,
             max_depth=max_depth,
             max_total_items=-1 if max_total_items is None else max_total_items,
-            max_str_len=_ANY_LENGTH,
-            max_bin_len=_ANY_LENGTH,
-            max_array_len=_ANY_LENGTH,
-            max_map_len=_ANY_LENGTH,
-            max_ext_len=_ANY_LENGTH,
+            **_UNPACKING,
         )
     except _objects.ExtensionError as exc:
         exc.offset = imported("cpkg._extension_values").find_bad_extension(
@@ -422,7 +452,7 @@ def load(
     object_hook: Callable[[dict[Any, Any]], Any] | None = None,
     use_list: bool = True,
     strict_map_key: bool = False,
-    timestamp: int = 3,
+    timestamp: int = TIMESTAMP,
 ) -> Any:
     """
     Read one object from a path or from a file object opened for bytes, to its end; takes the arguments of `loads`.

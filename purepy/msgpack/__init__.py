@@ -17,8 +17,12 @@ LIBRARY_VERSION = None
 __getattr__ = lazy_names(
     __name__,
     {
-        **dict.fromkeys(("Packer", "dump", "dumps", "pack", "pack_into", "packb"), "purepy.msgpack.packer"),
-        **dict.fromkeys(("load", "loads", "unpack", "unpackb", "unpackb_from"), "purepy.msgpack.oneshot"),
+        **dict.fromkeys(
+            ("Packer", "dump", "dumps", "pack", "pack_into", "packb", "prepare_packb"), "purepy.msgpack.packer"
+        ),
+        **dict.fromkeys(
+            ("load", "loads", "unpack", "unpackb", "unpackb_from", "prepare_unpackb"), "purepy.msgpack.oneshot"
+        ),
         **dict.fromkeys(("Unpacker", "unpack_async"), "purepy.msgpack.unpacker"),
         "find_excess": "purepy.msgpack.weigher",  # for `cpkg.loads`
     },

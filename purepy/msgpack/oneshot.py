@@ -10,7 +10,7 @@ from purepy.msgpack.plain_reader import ITEM, Frame, read_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Protocol
+    from typing import Any, Callable, Protocol
 
     class Readable(Protocol):
         """A stream that `Unpacker` and `unpack` read from."""
@@ -40,15 +40,20 @@ def _bytes_of(packed: Any, viewed: bool = False) -> tuple[bytes, memoryview | No
     return (packed, None) if type(packed) is bytes else contiguous(packed, viewed)
 
 
-def unpackb_plain(packed: Any) -> Any:
-    """Do what `unpackb` does with its defaults: without a Decoder, unless something is unusual."""
+def unpackb_plain(packed: Any, options: Any = UNPACKING.defaults) -> Any:
+    """
+    Do what `unpackb` does: without a Decoder, unless something is unusual.
+
+    Of the options only those may differ from the defaults that say what is done with what is unusual: with extensions,
+    keys that are no str, lengths that the input does not have, and depth.
+    """
     data, _ = _bytes_of(packed)
     size = len(data)
     stack: list[Frame] = []
-    position, next_, node, left = read_plain(data, 0, ITEM, [], 1, stack, UNPACKING.defaults.max_depth, size, size // 2)
+    position, next_, node, left = read_plain(data, 0, ITEM, [], 1, stack, options.max_depth, size, size // 2)
     if left == 0:
         return _whole(node[0], position, data)
-    decoder = Decoder(UNPACKING.defaults, UNLIMITED, size)
+    decoder = Decoder(options, UNLIMITED, size)
     decoder.resume(position, next_, node, left, stack)
     return _whole(*_decode_one(decoder, data, None), data)
 
@@ -111,6 +116,12 @@ def _decode_one(decoder: Decoder, data: bytes, view: memoryview | None) -> tuple
 def unpack(stream: Readable, *, options: Any) -> Any:
     """Unpack the one object that the rest of a stream holds (replaces `msgpack.unpack`). As `unpackb`."""
     return unpackb_with(stream.read(), options)
+
+
+def prepare_unpackb(**options: Any) -> Callable[[Any], Any]:
+    """Return `unpackb` with options that are taken once, of those that `unpackb_plain` may be given."""
+    values = UNPACKING.defaults._replace(**options)
+    return lambda packed: unpackb_plain(packed, values)
 
 
 load = unpack

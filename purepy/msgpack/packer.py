@@ -16,7 +16,7 @@ from purepy.msgpack.plain_writer import array_header, map_header
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, ClassVar, Final, Protocol
+    from typing import Any, Callable, ClassVar, Final, Protocol
 
     class Writable(Protocol):
         """A stream that `pack` writes to."""
@@ -206,6 +206,12 @@ def pack_into(o: Any, buffer: Any, offset: int = 0, *, options: Any) -> int:
 
 
 packb.__doc__, pack.__doc__, pack_into.__doc__ = packb_with.__doc__, pack_with.__doc__, pack_into_with.__doc__
+
+
+def prepare_packb(**options: Any) -> Callable[[Any], _Bytes]:
+    """Return `packb` with options that are taken once."""
+    return Encoder(PACKING.defaults._replace(**options)).encode
+
 
 dump = pack
 dumps = packb

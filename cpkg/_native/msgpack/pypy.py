@@ -21,9 +21,11 @@ _HERE = "cpkg._native.msgpack"
 __getattr__ = lazy_names(
     __name__,
     {
-        **dict.fromkeys(("dump", "dumps", "pack", "pack_into", "packb"), f"{_HERE}.pypy_packing"),
+        **dict.fromkeys(("dump", "dumps", "pack", "pack_into", "packb", "prepare_packb"), f"{_HERE}.pypy_packing"),
         "Packer": f"{_HERE}.pypy_packer",
-        **dict.fromkeys(("load", "loads", "unpack", "unpackb", "unpackb_from"), f"{_HERE}.pypy_unpacking"),
+        **dict.fromkeys(
+            ("load", "loads", "unpack", "unpackb", "unpackb_from", "prepare_unpackb"), f"{_HERE}.pypy_unpacking"
+        ),
         **dict.fromkeys(("Unpacker", "unpack_async"), f"{_HERE}.pypy_stream"),
         "find_excess": f"{_HERE}.weigher",  # for `loads`
     },

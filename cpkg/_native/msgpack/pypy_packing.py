@@ -10,7 +10,7 @@ from purepy.msgpack.packing import pack_into_with, pack_with, packb_with
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Final
+    from typing import Any, Callable, Final
 
 
 class Encoder(PureEncoder):
@@ -56,6 +56,12 @@ def pack_into(o: Any, buffer: Any, offset: int = 0, *, options: Any) -> int:
 
 
 packb.__doc__, pack.__doc__, pack_into.__doc__ = packb_with.__doc__, pack_with.__doc__, pack_into_with.__doc__
+
+
+def prepare_packb(**options: Any) -> Callable[[Any], bytes]:
+    """Return `packb` with options that are taken once."""
+    return Encoder(PACKING.defaults._replace(**options)).encode
+
 
 dump = pack
 dumps = packb

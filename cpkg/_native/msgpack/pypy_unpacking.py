@@ -11,7 +11,7 @@ from purepy.msgpack.options import UNPACKING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Final
+    from typing import Any, Callable, Final
 
 _SHORT: Final = 256
 """Shorter messages go to the pure codec at once: it needs less time for them than the call into C alone."""
@@ -101,6 +101,23 @@ def unpack(stream: Any, *, options: Any) -> Any:
 for _function in (unpackb, unpackb_from, unpack):
     _function.__doc__ = getattr(oneshot, _function.__name__).__doc__
 del _function
+
+
+def prepare_unpackb(**options: Any) -> Callable[[Any], Any]:
+    """Return `unpackb` with options that are taken once (see `purepy.msgpack.oneshot.prepare_unpackb`)."""
+    values = UNPACKING.defaults._replace(**options)
+    checked = _tape_options(values)
+
+    def unpackb_prepared(packed: Any) -> Any:
+        data = _bytes(packed)
+        if data is not None and len(data) >= _SHORT and checked is not None:
+            found = pypy_unpack.read(data, 0, checked, values.timestamp)
+            if found is not None and found[1] == len(data):
+                return found[0]
+        return unpackb_plain(packed, values)
+
+    return unpackb_prepared
+
 
 load = unpack
 loads = unpackb
