@@ -81,18 +81,23 @@ class Split:
             yield Gap(self.end - walk.torn, self.end, following, self.stop - following, reason)
 
 
-def splits(place: Place, count: int) -> list[Split]:
+def splits(place: Place, count: int | None = None, *, size: int | None = None) -> list[Split]:
     """
-    Divide a record file into at most `count` stretches of about the same size that read independently of each other.
+    Divide a record file into stretches of about the same size that read independently of each other.
 
-    `place` is a path or a URL of fsspec. Needs the index alone, if the file has one. A local file without one is
-    searched for its frames; a remote one is divided by size, and each split finds its frames when it is read.
-    Raises RecordsError if it is no record file, ValueError for a count below 1.
+    There are at most `count` of them, or as many as make them about `size` bytes in the file; a frame is never
+    divided. `place` is a path or a URL of fsspec. Needs the index alone, if the file has one. A local file without
+    one is searched for its frames; a remote one is divided by size, and each split finds its frames when it is read.
+    Raises RecordsError if it is no record file, ValueError for a count or size below 1.
     """
-    if count < 1:
-        raise ValueError(f"count must be 1 or more, not {count}")
+    if (count is None) == (size is None):
+        raise TypeError("give either count or size")
+    if (count or size or 0) < 1:
+        raise ValueError(f"count and size must be 1 or more, not {count or size}")
     source = open_source(place)
     try:
+        if count is None:
+            count = max(-(-source.size() // (size or 1)), 1)
         if not source.name:
             raise ValueError("splits are of a path or URL, which their readers open again")
         layout, _ = layouts.from_index(source)

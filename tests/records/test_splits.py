@@ -60,6 +60,13 @@ def test_a_file_divided_by_size_alone(path: Path, count: int) -> None:
         assert [number for split in splits for number in numbers(split)] == list(range(200))
 
 
+def test_splits_of_a_size(path: Path) -> None:
+    size = path.stat().st_size
+    assert len(records.splits(path, size=size)) == 1
+    assert len(records.splits(path, size=size // 3)) == 4
+    assert len(records.splits(path, size=1)) == len(spans(path))
+
+
 def test_damage_is_told_in_its_split_alone(path: Path) -> None:
     splits = records.splits(path, 4)
     frames = spans(path)
@@ -93,8 +100,12 @@ def test_options_reach_the_unpacker(path: Path) -> None:
 
 
 def test_places_without_splits(tmp_path: Path, path: Path) -> None:
-    with pytest.raises(ValueError, match="count"):
-        records.splits(path, 0)
+    for wrong in ({"count": 0}, {"size": 0}, {"count": -1}):
+        with pytest.raises(ValueError, match="1 or more"):
+            records.splits(path, **wrong)
+    for wrong in ({}, {"count": 1, "size": 1}):
+        with pytest.raises(TypeError):
+            records.splits(path, **wrong)
     with open(path, "rb", buffering=0) as file, pytest.raises(ValueError, match="path or URL"):
         records.splits(_Nameless(file), 2)
     records.open(tmp_path / "empty.rec", "wb").close()

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dask.distributed with cpkg's msgpack and zstandard in place of those it asks for."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("distributed")
+
+import cpkg
+
+SUPPORT = Path(__file__).parents[1] / "support"
+
+
+@pytest.mark.parametrize("compression", ["zstd", "auto"])
+def test_a_cluster_that_speaks_through_ours(compression: str) -> None:
+    """Client, scheduler and workers pack and compress all their messages with cpkg."""
+    paths = [SUPPORT / "in_place", Path(cpkg.__file__).parents[1]]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
+    done = subprocess.run(
+        [sys.executable, str(SUPPORT / "comm_session.py"), compression],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout.splitlines()[-1])
+    for packer, compressor in (seen["here"], *seen["workers"]):
+        assert packer.startswith(("cpkg", "purepy", "_msgpack"))
+        assert compressor.startswith("cpkg.zstandard")
+    assert len(seen["workers"]) == 2
+
+
+def test_frames_of_its_protocol_are_the_same() -> None:
+    """What distributed packs with ours it unpacks with msgpack, and the other way round."""
+    pytest.importorskip("msgpack")
+    code = """
+import sys
+from distributed.protocol import dumps, loads
+message = {"op": "test", "data": ["x" * 10_000, b"y" * 10_000, 1.5, None], "nested": {"a": (1, 2)}}
+if sys.argv[1] == "dump":
+    for frame in dumps(message, context={"compression": "zstd"}):
+        print(bytes(frame).hex())
+else:
+    frames = [bytes.fromhex(line) for line in sys.stdin.read().split()]
+    found = loads(frames)
+    assert found == {**message, "data": tuple(message["data"])}, found
+"""
+    plain = {**os.environ, "PYTHONPATH": str(Path(cpkg.__file__).parents[1])}
+    ours = {**os.environ, "PYTHONPATH": os.pathsep.join([str(SUPPORT / "in_place"), plain["PYTHONPATH"]])}
+    for first, second in ((plain, ours), (ours, plain)):
+        dumped = subprocess.run(
+            [sys.executable, "-c", code, "dump"], env=first, capture_output=True, text=True, timeout=120, check=True
+        )
+        assert dumped.stdout
+        subprocess.run(
+            [sys.executable, "-c", code, "load"], env=second, input=dumped.stdout, text=True, timeout=120, check=True
+        )

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record files on Dask: a real cluster of several processes, workers that die, writes that are done twice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("distributed")
+
+import dask
+from dask.distributed import Client, LocalCluster
+from dask_work import die_once, doubled, pack_fatal, pids, with_fatal
+from record_files import record, written
+
+import cpkg.dask
+from cpkg import records
+
+pytestmark = pytest.mark.filterwarnings("default")  # the cluster's own are none of ours
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    """A client of two worker processes, which are started again when they die."""
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 20}),
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three files of 100 records each."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number in range(3):
+        with records.open(folder / f"{number}.rec", "wb", frame_size=500) as writer:
+            writer.extend([record(100 * number + n) for n in range(100)])
+    return folder
+
+
+def numbers(bag: Any) -> list[int]:
+    return [row["number"] for row in bag.compute()]
+
+
+def test_reading(client: Client, folder: Path) -> None:
+    for urls in (
+        folder,
+        str(folder / "*.rec"),
+        [folder / "0.rec", folder / "1.rec", folder / "2.rec"],
+        f"file://{folder}",
+    ):
+        bag = cpkg.dask.read_records(urls, partition_size=600)
+        assert bag.npartitions > 6
+        assert numbers(bag) == list(range(300))
+    assert bag.pluck("number").sum().compute() == sum(range(300))
+    assert cpkg.dask.read_records(folder).npartitions == 3
+    workers = cpkg.dask.read_records(folder, partition_size=600).map_partitions(pids).compute()
+    assert len(set(workers)) == 2
+    assert os.getpid() not in workers
+
+
+def test_options_and_errors(client: Client, folder: Path) -> None:
+    assert cpkg.dask.read_records(folder, object_hook=len).compute() == [3] * 300
+    with pytest.raises(FileNotFoundError):
+        cpkg.dask.read_records(folder / "*.other")
+    data = bytearray((folder / "1.rec").read_bytes())
+    data[300] ^= 1
+    (folder / "1.rec").write_bytes(data)
+    with pytest.raises(records.DamagedError):
+        cpkg.dask.read_records(folder).compute()
+    assert len(cpkg.dask.read_records(folder, errors="skip").compute()) < 300
+    records.open(folder / "empty.rec", "wb").close()
+    assert cpkg.dask.read_records(folder / "empty.rec").compute() == []
+
+
+def test_writing(client: Client, folder: Path, tmp_path: Path) -> None:
+    bag = cpkg.dask.read_records(folder, partition_size=600)
+    for url in (tmp_path / "out", f"file://{tmp_path}/remote"):
+        names = cpkg.dask.write_records(bag.map(doubled), url, level=1)
+        assert len(names) == bag.npartitions
+        assert numbers(cpkg.dask.read_records(url)) == [2 * number for number in range(300)]
+        with pytest.raises(FileExistsError):
+            cpkg.dask.write_records(bag, url)
+        few = bag.repartition(npartitions=2)
+        assert len(cpkg.dask.write_records(few, url, overwrite=True)) == 2
+        assert numbers(cpkg.dask.read_records(url)) == list(range(300))
+    later = cpkg.dask.write_records(bag, tmp_path / "later", compute=False)
+    assert not (tmp_path / "later").exists()
+    assert len(later.compute()) == bag.npartitions
+
+
+def test_a_worker_that_dies_while_it_reads(client: Client, folder: Path, tmp_path: Path) -> None:
+    bag = cpkg.dask.read_records(folder, partition_size=600).map(die_once, str(tmp_path / "died"))
+    assert numbers(bag) == list(range(300))
+    assert len(list(tmp_path.glob("died-*"))) == 2
+
+
+def test_a_worker_that_dies_while_it_writes(client: Client, folder: Path, tmp_path: Path) -> None:
+    """Half a file stands there under another name; the partition is written again, and nothing is left over."""
+    bag = cpkg.dask.read_records(folder, partition_size=2000)
+    out = tmp_path / "out"
+    fatal = bag.map(with_fatal, str(tmp_path / "died"))
+    names = cpkg.dask.write_records(fatal, out, frame_size=200, default=pack_fatal)
+    assert len(list(tmp_path.glob("died-*"))) == 2
+    assert numbers(cpkg.dask.read_records(out)) == list(range(300))
+    assert sorted(os.listdir(out)) == [os.path.basename(name) for name in names]
+    assert all(records.verify(name).ok for name in names)
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_write_that_is_done_twice(client: Client, tmp_path: Path, scheme: str) -> None:
+    """A scheduler that has lost sight of a worker gives its work to another one, and both may come to the end."""
+    rows = [record(number) for number in range(500)]
+    name = f"{scheme}{tmp_path}/out/part-00000.rec"
+    futures = [client.submit(cpkg.dask._write, rows, name, {"frame_size": 100}, pure=False) for _ in range(8)]
+    assert {future.result() for future in futures} == {name}
+    assert os.listdir(tmp_path / "out") == ["part-00000.rec"]
+    assert cpkg.dask.read_records(tmp_path / "out").compute() == rows
+
+
+def test_data_frames(client: Client, folder: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = cpkg.dask.to_dataframe(folder, partition_size=600)
+    assert frame.npartitions > 6
+    assert list(frame.columns) == ["number", "name", "values"]
+    assert frame["number"].sum().compute() == sum(range(300))
+    whole = cpkg.dask.to_dataframe(folder, columns=["number"]).compute()
+    assert whole["number"].tolist() == list(range(300))
+    assert whole["number"].dtype == "int64"
+    typed = cpkg.dask.to_dataframe(folder, meta={"number": "float64", "missing": "float64"}).compute()
+    assert typed["number"].dtype == "float64"
+    assert typed["missing"].isna().all()
+    with pytest.raises(ValueError, match="do not fit"):
+        cpkg.dask.to_dataframe(folder, meta=pandas.DataFrame({"name": pandas.Series(dtype="int64")})).compute()
+
+
+def test_a_growing_file_is_read_as_far_as_it_was(client: Client, tmp_path: Path) -> None:
+    path = tmp_path / "file.rec"
+    written(path, 50, per_frame=10)
+    bag = cpkg.dask.read_records(path, partition_size=200)
+    with records.open(path, "ab") as writer:
+        writer.append(record(50))
+        writer.flush()
+        assert numbers(bag) == list(range(50))

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+A session of a cluster of two worker processes over TCP: what its messages and their compression have to carry.
+
+Run as a program; prints a line of JSON with what was seen and how long it took. The benchmark runs it, too.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sys
+import time
+from typing import Any
+
+import dask
+from dask.distributed import Client, LocalCluster
+
+ROUNDS = 300
+
+
+def modules() -> list[str]:
+    """Return where this process has its msgpack and zstandard from."""
+    import msgpack
+    import zstandard
+
+    return [msgpack.packb.__module__, zstandard.ZstdCompressor.__module__]
+
+
+def echo(value: Any) -> Any:
+    return value
+
+
+def main(compression: str, rounds: int) -> None:
+    """Start a cluster, send values of every kind there and back, and many small messages."""
+    text = "compressible text, " * 100_000
+    values: list[Any] = [
+        None,
+        {"nested": [1, 2.5, (3, "x")], "bytes": b"\x00" * 100_000},
+        text,
+        text.encode(),
+        datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.timezone.utc),
+        {1: "int", (1, 2): "tuple", None: 0},
+        list(range(50_000)),
+        {"key" * 10 + str(number): number for number in range(5_000)},
+    ]
+    settings = {
+        "distributed.comm.compression": compression,
+        "distributed.nanny.pre-spawn-environ": {},
+        "distributed.scheduler.worker-ttl": None,
+    }
+    with (
+        dask.config.set(settings),
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        for value in values:
+            assert client.submit(echo, value, pure=False).result() == value
+        scattered = client.scatter(values, broadcast=True)
+        assert client.gather(client.map(echo, scattered, pure=False)) == values
+        workers = list(client.run(modules).values())
+        begun = time.perf_counter()
+        assert client.gather(client.map(echo, range(rounds), pure=False)) == list(range(rounds))
+        small = time.perf_counter() - begun
+        begun = time.perf_counter()
+        for _ in range(max(rounds // 60, 1)):
+            assert client.submit(echo, text, pure=False).result() == text
+        large = time.perf_counter() - begun
+        print(json.dumps({"here": modules(), "workers": workers, "small": small, "large": large}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else ROUNDS)
