@@ -23,7 +23,7 @@ LAYERS = [
     ("cpkg._objects", "cpkg._set_order", "cpkg._extension_values"),
     ("cpkg._job", "cpkg._install"),
     ("cpkg",),
-    ("cpkg.integrations",),
+    ("cpkg.integrations", "cpkg.dask"),
     ("cpkg.cli", "cpkg.__main__"),
 ]
 # Where third parties may be imported; purepy and all the rest need none.
@@ -32,6 +32,9 @@ THIRD_PARTY = {
     "_cffi_backend": "cpkg._native",
     "blake2signer": "cpkg.integrations",
     "fsspec": "cpkg.archive",
+    "dask": "cpkg.dask",
+    "pandas": "cpkg.dask",
+    "pyarrow": "cpkg.cli",
     "click": "cpkg.cli",
     "rich": "cpkg.cli",
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts cpkg in the place of msgpack and zstandard in a process that has this folder on its path, and in its children."""
+"""Puts cpkg in the place of msgpack and zstandard in each process that has this folder on its path."""
 
 import sys
 
