@@ -30,13 +30,15 @@ LAYERS = [
 THIRD_PARTY = {
     "cffi": "cpkg._native",
     "_cffi_backend": "cpkg._native",
-    "blake2signer": "cpkg.integrations",
-    "fsspec": "cpkg.archive",
     "dask": "cpkg.dask",
     "pandas": "cpkg.dask",
     "pyarrow": "cpkg.cli",
     "click": "cpkg.cli",
     "rich": "cpkg.cli",
+    **dict.fromkeys(
+        ("blake2signer", "django", "django_redis", "joblib", "kombu", "numcodecs", "numpy", "starlette"),
+        "cpkg.integrations",
+    ),
 }
 
 

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The content coding `zstd` of HTTP (RFC 8878, section 7.2; RFC 9659), as the middleware of each framework needs it.
+
+A body is compressed where the client accepts it, and decompressed within a limit: whoever may post 10 kB may post
+200 MB of zeros in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from cpkg import zstd
+
+CODING: Final = "zstd"
+WINDOW_LOG: Final = 23
+"""A frame needs a window of at most 8 MiB (RFC 9659, section 3)."""
+
+LEVEL: Final = 3
+HIGHEST_LEVEL: Final = 19
+"""libzstd's levels above need larger windows."""
+
+MINIMUM_SIZE: Final = 500
+MAX_REQUEST_SIZE: Final = 16 * 1024 * 1024
+
+# what is compressed already, or is read event by event
+_NOT_WORTH = ("audio/", "font/woff", "image/", "text/event-stream", "video/")
+_NOT_WORTH_APPLICATIONS = ("7z-compressed", "bzip2", "gzip", "x-xz", "zip", "zstd")
+
+
+def largest_body(max_size: int) -> int:
+    """Return how large the compressed form of at most `max_size` bytes may be, in bytes; more need not be read."""
+    return max_size + max_size // 128 + 1024
+
+
+def check_level(level: int) -> int:
+    """Return `level`, or raise ValueError for one whose frames browsers need not accept."""
+    lowest = zstd.CompressionParameter.compression_level.bounds()[0]
+    if not lowest <= level <= HIGHEST_LEVEL:
+        raise ValueError(f"level must be {lowest} to {HIGHEST_LEVEL}, not {level}: higher ones need a larger window")
+    return level
+
+
+def accepts_zstd(accept_encoding: str) -> bool:
+    """Tell whether a header Accept-Encoding allows zstd (RFC 9110, section 12.5.3)."""
+    named = any_other = None
+    for item in accept_encoding.lower().split(","):
+        coding, *parameters = (part.strip() for part in item.split(";"))
+        weight = 1.0
+        for parameter in parameters:
+            if parameter.startswith("q="):
+                try:
+                    weight = float(parameter[2:])
+                except ValueError:
+                    weight = 0.0
+        if coding == CODING:
+            named = weight
+        elif coding == "*":
+            any_other = weight
+    return bool(named if named is not None else any_other)
+
+
+def is_worth_compressing(content_type: str) -> bool:
+    """Tell whether a body of that type is likely to get smaller, and is not one that is read event by event."""
+    kind = content_type.split(";")[0].strip().lower()
+    if kind == "image/svg+xml":
+        return True
+    if kind.startswith("application/"):
+        return not kind.endswith(_NOT_WORTH_APPLICATIONS)
+    return not kind.startswith(_NOT_WORTH)
+
+
+def with_vary(vary: str) -> str:
+    """Return a header Vary that names Accept-Encoding."""
+    names = [name.strip() for name in vary.split(",") if name.strip()]
+    if "*" not in names and "accept-encoding" not in (name.lower() for name in names):
+        names.append("Accept-Encoding")
+    return ", ".join(names)
+
+
+def weakened(etag: str) -> str:
+    """Return an entity tag as a weak one: the bytes are others than those that it was made of (RFC 9110, 8.8.3.1)."""
+    return etag if etag.startswith("W/") else "W/" + etag
+
+
+def decompress_body(body: bytes, max_size: int) -> bytes:
+    """
+    Return a request's body decompressed, of at most `max_size` bytes.
+
+    Raises LimitError for more, before it is made, or for a window of more than 8 MiB, and ZstdError for damage.
+    """
+    options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: WINDOW_LOG}
+    return zstd.decompress(body, options=options, max_output_size=max_size)
+
+
+class BodyCompressor:
+    """Compress a response that is made in pieces, each of which can be read when it is sent."""
+
+    def __init__(self, level: int) -> None:
+        self._compressor = zstd.ZstdCompressor(level)
+
+    def compress(self, piece: bytes) -> bytes:
+        """Return the compressed form of one more piece, whole."""
+        return self._compressor.compress(piece, zstd.ZstdCompressor.FLUSH_BLOCK) if piece else b""
+
+    def finish(self, piece: bytes = b"") -> bytes:
+        """Return the compressed form of the last piece and the frame's end."""
+        return self._compressor.compress(piece, zstd.ZstdCompressor.FLUSH_FRAME)
+
+    def all_of(self, pieces: Iterable[Any]) -> Iterator[bytes]:
+        """Yield the compressed forms of all pieces."""
+        for piece in pieces:
+            out = self.compress(bytes(piece))
+            if out:
+                yield out
+        yield self.finish()

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MessagePack as the body of a request or a response: the same for every web framework."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import cpkg
+
+MEDIA_TYPE: Final = "application/vnd.msgpack"
+"""The registered name; requests may also use one of the older ones."""
+
+_MEDIA_TYPES: Final = (MEDIA_TYPE, "application/msgpack", "application/x-msgpack")
+
+
+def is_message(content_type: str) -> bool:
+    """Tell whether a header Content-Type names MessagePack."""
+    return content_type.split(";")[0].strip().lower() in _MEDIA_TYPES
+
+
+def unsupported(content_type: str) -> str:
+    """Say which types would have been read."""
+    return f"expected a body of type {' or '.join(_MEDIA_TYPES)}, not {content_type or 'one without a type'}"
+
+
+def pack(content: Any, **options: Any) -> bytes:
+    """Return an object as one MessagePack message, not compressed, with the types and options of `cpkg.dumps`."""
+    return cpkg.dumps(content, compress=False, **options)
+
+
+def unpack(body: bytes, **options: Any) -> Any:
+    """
+    Return the object in a body, with the options and limits of `cpkg.loads`.
+
+    Raises CodecError for damage and beyond a limit. A message that is compressed may not be larger than the body: the
+    limit on that is meant to bound what is unpacked.
+    """
+    return cpkg.loads(body, **{"max_output_size": max(1, len(body)), **options})

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Compress responses, and decompress requests, with Zstandard in any ASGI application (Starlette, FastAPI, Quart, ...).
+
+    from cpkg.integrations.asgi import ZstdMiddleware
+
+    app = ZstdMiddleware(app)                          # any ASGI application
+    app = Starlette(middleware=[Middleware(ZstdMiddleware, level=5)])
+    app.add_middleware(ZstdMiddleware)                 # FastAPI
+
+It replaces a GZip middleware or stands outside of one, which then serves the clients that do not accept zstd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, MutableMapping
+from typing import Any, Callable
+
+from cpkg import zstd
+from cpkg.integrations import _content_coding as coding
+from purepy.errors import CodecError, LimitError
+
+__all__ = ["ZstdMiddleware"]
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class ZstdMiddleware:
+    """
+    Serve an ASGI application, its bodies compressed with Zstandard where the client accepts it.
+
+    level: Zstandard's, up to 19 (default 3); higher ones need a window that clients may refuse (RFC 9659).
+    minimum_size: bytes below which a whole body is sent as it is (default 500).
+    max_request_size: largest decompressed body of a request, in bytes (default 16 MiB). A compressed request is read
+    whole before the application is called; beyond the limit it is answered 413, if it is damaged 400.
+
+    A body that comes in pieces is compressed in pieces, each flushed, so that the client can read it at once. Left
+    alone are bodies that have a coding or are of a compressed type (image, video, zip, ...), event streams, parts of
+    a resource (206) and HEAD requests.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        level: int = coding.LEVEL,
+        minimum_size: int = coding.MINIMUM_SIZE,
+        max_request_size: int = coding.MAX_REQUEST_SIZE,
+    ) -> None:
+        self.app = app
+        self.level = coding.check_level(level)
+        self.minimum_size = minimum_size
+        self.max_request_size = max_request_size
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        if _header(scope["headers"], b"content-encoding").lower() == coding.CODING:
+            try:
+                scope, receive = await self._decompressed(scope, receive)
+            except LimitError as exc:
+                await _refuse(send, 413, f"the decompressed body is too large: {exc}")
+                return
+            except CodecError as exc:
+                await _refuse(send, 400, f"the body is no Zstandard data: {exc}")
+                return
+        accepted = coding.accepts_zstd(_header(scope["headers"], b"accept-encoding"))
+        if scope["method"] == "HEAD":
+            await self.app(scope, receive, send)
+        else:
+            await self.app(scope, receive, _Response(self, send, accepted).send)
+
+    async def _decompressed(self, scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
+        """Return the scope and a `receive` of a request whose body is decompressed."""
+        pieces = []
+        size = 0
+        more = True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                break  # the client has left: the application will see that next
+            pieces.append(message.get("body", b""))
+            size += len(pieces[-1])
+            if size > coding.largest_body(self.max_request_size):
+                raise LimitError(f"the compressed body exceeds what {self.max_request_size} bytes become at most")
+            more = message.get("more_body", False)
+        body = coding.decompress_body(b"".join(pieces), self.max_request_size)
+        replaced = (b"content-encoding", b"content-length")
+        headers = [(name, value) for name, value in scope["headers"] if name.lower() not in replaced]
+        headers.append((b"content-length", str(len(body)).encode()))
+        is_given = False
+
+        async def receive_body() -> Message:
+            nonlocal is_given
+            if is_given:
+                return await receive()
+            is_given = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        return {**scope, "headers": headers}, receive_body
+
+
+class _Response:
+    """Hold back the start of a response until its first piece shows whether to compress it."""
+
+    def __init__(self, middleware: ZstdMiddleware, send: Send, accepted: bool) -> None:
+        self._middleware = middleware
+        self._send = send
+        self._accepted = accepted
+        self._start: Message | None = None
+        self._compressor: coding.BodyCompressor | None = None
+
+    async def send(self, message: Message) -> None:
+        """Take one message of the application."""
+        if message["type"] == "http.response.start":
+            self._start = message
+            return
+        if self._start is not None:
+            start, self._start = self._start, None
+            if message["type"] == "http.response.body":
+                message = self._begin(start, message)
+            await self._send(start)
+        elif self._compressor is not None and message["type"] == "http.response.body":
+            piece = bytes(message.get("body", b""))
+            is_last = not message.get("more_body", False)
+            body = self._compressor.finish(piece) if is_last else self._compressor.compress(piece)
+            if not body and not is_last:
+                return
+            message = {**message, "body": body}
+        await self._send(message)
+
+    def _begin(self, start: Message, message: Message) -> Message:
+        """Change the start and return the first piece as it is to be sent."""
+        headers: list[tuple[bytes, bytes]] = list(start.get("headers", ()))
+        if not coding.is_worth_compressing(_header(headers, b"content-type")):
+            return message
+        body = bytes(message.get("body", b""))
+        is_whole = not message.get("more_body", False)
+        can_be = (
+            start["status"] not in (204, 206, 304)
+            and not _header(headers, b"content-encoding")
+            and (len(body) >= self._middleware.minimum_size or not is_whole)
+        )
+        if can_be:
+            _set(headers, b"vary", coding.with_vary(_header(headers, b"vary")))
+        if can_be and self._accepted:
+            etag = _header(headers, b"etag")
+            if etag:
+                _set(headers, b"etag", coding.weakened(etag))
+            _set(headers, b"content-encoding", coding.CODING)
+            headers[:] = [(name, value) for name, value in headers if name.lower() != b"content-length"]
+            if is_whole:
+                body = zstd.compress(body, self._middleware.level)
+                headers.append((b"content-length", str(len(body)).encode()))
+            else:
+                self._compressor = coding.BodyCompressor(self._middleware.level)
+                body = self._compressor.compress(body)
+            message = {**message, "body": body}
+        start["headers"] = headers
+        return message
+
+
+def _header(headers: Any, name: bytes) -> str:
+    """Return all values of a header, joined as one; empty if it is not there."""
+    values: list[bytes] = [value for key, value in headers if key.lower() == name]
+    return b", ".join(values).decode("latin-1")
+
+
+def _set(headers: list[tuple[bytes, bytes]], name: bytes, value: str) -> None:
+    headers[:] = [(key, old) for key, old in headers if key.lower() != name]
+    headers.append((name, value.encode("latin-1")))
+
+
+async def _refuse(send: Send, status: int, reason: str) -> None:
+    """Answer a request whose body cannot be taken."""
+    text = reason.encode()
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(text)).encode())]
+    if status == 400:
+        headers.append((b"accept-encoding", coding.CODING.encode()))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": text})

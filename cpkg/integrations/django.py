@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Answer and read MessagePack, and compress bodies with Zstandard, in Django.
+
+    MIDDLEWARE = ["cpkg.integrations.django.ZstdMiddleware", ...]
+
+    from cpkg.integrations.django import MsgpackResponse, read_msgpack
+
+    def view(request):
+        order = read_msgpack(request)
+        return MsgpackResponse({"accepted": order["id"]})
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any, ClassVar
+
+try:
+    from django.core.exceptions import BadRequest, RequestDataTooBig
+    from django.http import HttpResponse
+    from django.utils.deprecation import MiddlewareMixin
+except ImportError as exc:
+    raise ImportError("cpkg.integrations.django needs Django: pip install django") from exc
+
+from cpkg import zstd
+from cpkg.integrations import _content_coding as coding
+from cpkg.integrations import _messages
+from purepy.errors import CodecError, LimitError
+
+__all__ = ["MsgpackResponse", "ZstdMiddleware", "read_msgpack"]
+
+
+class MsgpackResponse(HttpResponse):
+    """Respond with an object as MessagePack: the types of `cpkg.dumps` (docs/objects.md)."""
+
+    def __init__(self, data: Any, **options: Any) -> None:
+        options.setdefault("content_type", _messages.MEDIA_TYPE)
+        super().__init__(content=_messages.pack(data), **options)
+
+
+def read_msgpack(request: Any, **options: Any) -> Any:
+    """
+    Return the object in a request's body; `options` are those of `cpkg.loads`.
+
+    Raises BadRequest, which Django answers with 400, for another type of body, or one that is damaged or exceeds a
+    limit. Django itself limits the body (DATA_UPLOAD_MAX_MEMORY_SIZE).
+    """
+    if not _messages.is_message(request.content_type or ""):
+        raise BadRequest(_messages.unsupported(request.content_type))
+    try:
+        return _messages.unpack(request.body, **options)
+    except CodecError as exc:
+        raise BadRequest(str(exc)) from exc
+
+
+class ZstdMiddleware(MiddlewareMixin):
+    """
+    Compress responses where the client accepts zstd, and decompress requests.
+
+    Place it where Django's GZipMiddleware stands, or before that, which then serves other clients. A subclass may set
+    `level` (up to 19, default 3), `minimum_size` (bytes below which a body is sent as it is, default 500) and
+    `max_request_size` (bytes of a decompressed request, default 16 MiB; Django's own DATA_UPLOAD_MAX_MEMORY_SIZE is
+    held against the decompressed size, too). A request that is damaged is answered 400, one beyond a limit 413.
+
+    A streaming response is compressed piece by piece, each flushed. Left alone are responses that have a coding, of a
+    compressed type, event streams and parts of a resource (206).
+    """
+
+    level: ClassVar[int] = coding.LEVEL
+    minimum_size: ClassVar[int] = coding.MINIMUM_SIZE
+    max_request_size: ClassVar[int] = coding.MAX_REQUEST_SIZE
+
+    def __init__(self, get_response: Any) -> None:
+        coding.check_level(self.level)
+        super().__init__(get_response)
+
+    def process_request(self, request: Any) -> HttpResponse | None:
+        """Decompress the body."""
+        if request.META.get("HTTP_CONTENT_ENCODING", "").strip().lower() != coding.CODING:
+            return None
+        try:
+            body = request.read(coding.largest_body(self.max_request_size))
+            data = coding.decompress_body(body, self.max_request_size)
+        except (LimitError, RequestDataTooBig) as exc:
+            return HttpResponse(f"the decompressed body is too large: {exc}", status=413, content_type="text/plain")
+        except CodecError as exc:
+            refusal = HttpResponse(f"the body is no Zstandard data: {exc}", status=400, content_type="text/plain")
+            refusal["Accept-Encoding"] = coding.CODING
+            return refusal
+        del request.META["HTTP_CONTENT_ENCODING"]
+        request.__dict__.pop("headers", None)  # made from META at the first use
+        request.META["CONTENT_LENGTH"] = str(len(data))
+        request._stream = io.BytesIO(data)
+        request._read_started = False
+        return None
+
+    def process_response(self, request: Any, response: Any) -> Any:
+        """Compress the body."""
+        if (
+            response.status_code in (204, 206, 304)
+            or response.has_header("Content-Encoding")
+            or not coding.is_worth_compressing(response.get("Content-Type", ""))
+            or (not response.streaming and len(response.content) < self.minimum_size)
+        ):
+            return response
+        response["Vary"] = coding.with_vary(response.get("Vary", ""))
+        if request.method == "HEAD" or not coding.accepts_zstd(request.META.get("HTTP_ACCEPT_ENCODING", "")):
+            return response
+        if not response.streaming:
+            response.content = zstd.compress(response.content, self.level)
+            response["Content-Length"] = str(len(response.content))
+        else:
+            compressor = coding.BodyCompressor(self.level)
+            pieces = response.streaming_content
+            response.streaming_content = _later(compressor, pieces) if response.is_async else compressor.all_of(pieces)
+            del response["Content-Length"]
+        if response.has_header("ETag"):
+            response["ETag"] = coding.weakened(response["ETag"])
+        response["Content-Encoding"] = coding.CODING
+        return response
+
+
+async def _later(compressor: coding.BodyCompressor, pieces: Any) -> Any:
+    """Yield the compressed forms of pieces that come from an asynchronous iterator."""
+    async for piece in pieces:
+        out = compressor.compress(bytes(piece))
+        if out:
+            yield out
+    yield compressor.finish()

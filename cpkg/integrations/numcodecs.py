@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Codecs for numcodecs, and so for chunks of Zarr arrays (format 2).
+
+    from cpkg.integrations.numcodecs import MsgpackObjects, Zstd
+
+    zarr.create_array(..., compressors=Zstd(level=5))
+    zarr.create_array(..., filters=[MsgpackObjects()])     # arrays of Python objects
+
+numcodecs finds both by their names when it reads: `cpkg_zstd` writes what its own `zstd` does (Zstandard frames), and
+`cpkg_msgpack` packs arrays of objects with the types of `cpkg.dumps`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+try:
+    import numpy
+    from numcodecs.abc import Codec
+    from numcodecs.compat import ensure_contiguous_ndarray, ndarray_copy
+except ImportError as exc:
+    raise ImportError("cpkg.integrations.numcodecs needs numcodecs: pip install numcodecs") from exc
+
+import cpkg
+from cpkg import zstd
+
+__all__ = ["MsgpackObjects", "Zstd"]
+
+
+class Zstd(Codec):
+    """
+    Compress chunks with Zstandard.
+
+    level: Zstandard's (default 3). checksum: whether frames carry one (default False).
+    """
+
+    codec_id: ClassVar[str] = "cpkg_zstd"
+
+    def __init__(self, level: int = zstd.COMPRESSION_LEVEL_DEFAULT, checksum: bool = False) -> None:
+        self.level = level
+        self.checksum = checksum
+        parameter = zstd.CompressionParameter
+        self._options: dict[int, int] = {parameter.compression_level: level, parameter.checksum_flag: int(checksum)}
+
+    def encode(self, buf: Any) -> bytes:
+        """Return a chunk as one frame."""
+        data = ensure_contiguous_ndarray(buf).view("u1")
+        return zstd.compress(data, options=self._options)
+
+    def decode(self, buf: Any, out: Any = None) -> Any:
+        """
+        Return a chunk decompressed, in `out` if that is given.
+
+        Raises ZstdError for damage, LimitError if `out` is too small for it, ValueError if it is too large.
+        """
+        data = ensure_contiguous_ndarray(buf).view("u1")
+        if out is None:
+            return zstd.decompress(data)
+        target = ensure_contiguous_ndarray(out).view("u1")
+        return ndarray_copy(zstd.decompress(data, max_output_size=target.nbytes), out)
+
+    def get_config(self) -> dict[str, Any]:
+        """Return what makes an equal codec."""
+        return {"id": self.codec_id, "level": self.level, "checksum": self.checksum}
+
+
+class MsgpackObjects(Codec):
+    """
+    Pack arrays of Python objects as MessagePack: the types of `cpkg.dumps`.
+
+    A chunk is the list of its items, its dtype and its shape, as in numcodecs' own `msgpack2`.
+    """
+
+    codec_id: ClassVar[str] = "cpkg_msgpack"
+
+    def encode(self, buf: Any) -> bytes:
+        """Return a chunk as one message."""
+        array = numpy.asarray(buf)
+        return cpkg.dumps([array.tolist(), array.dtype.str, list(array.shape)], compress=False)
+
+    def decode(self, buf: Any, out: Any = None) -> Any:
+        """Return a chunk as an array, in `out` if that is given. Raises CodecError for damage."""
+        items, dtype, shape = cpkg.loads(ensure_contiguous_ndarray(buf).view("u1"))
+        array = numpy.empty(shape, dtype=dtype)
+        # item by item where they are objects: numpy would take lists in them for further dimensions
+        if array.dtype == object:
+            for index in numpy.ndindex(*shape):
+                item = items
+                for place in index:
+                    item = item[place]
+                array[index] = item
+        else:
+            array[...] = items
+        if out is None:
+            return array
+        numpy.copyto(out, array)
+        return out

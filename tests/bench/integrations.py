@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Measure what our codecs give the libraries that take them: `python tests/bench/integrations.py`.
+
+Each row is one library's own call with our codec and with what it uses without, alternating in one process; minimum
+of the rounds. Results are checked. A library that is not installed is named, and has no row.
+"""
+
+from __future__ import annotations
+
+import datetime
+import io
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+RECORDS: Any = [
+    {"id": number, "name": f"name {number}", "when": f"2026-01-{number % 28 + 1:02}T00:00:00", "scores": [number, 1.5]}
+    for number in range(2000)
+]
+PAGE = "".join(
+    f"<tr><td>{row['id']}</td><td>{row['name']}</td><td>{row['when']}</td></tr>\n" for row in RECORDS
+).encode()
+
+Pair = tuple[Callable[[], Any], Callable[[], Any]]
+
+
+def kombu() -> dict[str, Pair]:
+    from kombu import compression, serialization
+
+    from cpkg.integrations import kombu as plug
+
+    plug.register()
+    packed = serialization.dumps(RECORDS, serializer="msgpack")[2]
+    text = serialization.dumps(RECORDS, serializer="json")[2]
+    assert serialization.loads(packed, "application/x-msgpack", "binary", {"application/x-msgpack"}) == RECORDS
+    return {
+        "kombu, serialize: msgpack / json": (
+            lambda: serialization.dumps(RECORDS, serializer="msgpack"),
+            lambda: serialization.dumps(RECORDS, serializer="json"),
+        ),
+        "kombu, deserialize: msgpack / json": (
+            lambda: serialization.loads(packed, "application/x-msgpack", "binary", {"application/x-msgpack"}),
+            lambda: serialization.loads(text, "application/json", "utf-8", {"application/json"}),
+        ),
+        "kombu, compress: zstd / gzip": (
+            lambda: compression.compress(packed, "zstd"),
+            lambda: compression.compress(packed, "gzip"),
+        ),
+    }
+
+
+def django_cache() -> dict[str, Pair]:
+    from django.core.cache.backends.redis import RedisSerializer
+
+    from cpkg.integrations.django_cache import MsgpackSerializer
+
+    ours, theirs = MsgpackSerializer(), RedisSerializer()
+    entry, pickled = ours.dumps(RECORDS), theirs.dumps(RECORDS)
+    assert ours.loads(entry) == theirs.loads(pickled) == RECORDS
+    print(f"django cache entry: {len(entry)} bytes, pickle {len(pickled)}")
+    return {
+        "django cache, dumps: MessagePack with Zstandard / pickle": (
+            lambda: ours.dumps(RECORDS),
+            lambda: theirs.dumps(RECORDS),
+        ),
+        "django cache, loads": (lambda: ours.loads(entry), lambda: theirs.loads(pickled)),
+    }
+
+
+def content_coding() -> dict[str, Pair]:
+    import gzip
+
+    from cpkg import zstd
+
+    print(f"web page of {len(PAGE)} bytes: zstd {len(zstd.compress(PAGE))}, gzip -6 {len(gzip.compress(PAGE, 6))}")
+    return {"middleware, one page: zstd / gzip 6": (lambda: zstd.compress(PAGE), lambda: gzip.compress(PAGE, 6))}
+
+
+def joblib() -> dict[str, Pair]:
+    import joblib
+
+    from cpkg.integrations import joblib as plug
+
+    plug.register()
+
+    def dump(compress: Any) -> bytes:
+        target = io.BytesIO()
+        joblib.dump(RECORDS, target, compress=compress)
+        return target.getvalue()
+
+    ours, theirs = dump(("zstd", 3)), dump(("zlib", 3))
+    assert joblib.load(io.BytesIO(ours)) == RECORDS
+    return {
+        "joblib, dump: zstd 3 / zlib 3": (lambda: dump(("zstd", 3)), lambda: dump(("zlib", 3))),
+        "joblib, load": (lambda: joblib.load(io.BytesIO(ours)), lambda: joblib.load(io.BytesIO(theirs))),
+    }
+
+
+def numcodecs() -> dict[str, Pair]:
+    import numcodecs
+    import numpy
+
+    from cpkg.integrations.numcodecs import Zstd
+
+    array = numpy.arange(500_000, dtype="<i4") // 3
+    ours, theirs = Zstd(level=3), numcodecs.Zstd(level=3)
+    chunk = ours.encode(array)
+    assert theirs.decode(chunk) == array.tobytes()
+    return {
+        "numcodecs, encode 2 MB: ours / its own zstd": (lambda: ours.encode(array), lambda: theirs.encode(array)),
+        "numcodecs, decode": (lambda: ours.decode(chunk), lambda: theirs.decode(chunk)),
+    }
+
+
+def msgpack_response() -> dict[str, Pair]:
+    from starlette.responses import JSONResponse
+
+    from cpkg.integrations.starlette import MsgpackResponse
+
+    return {
+        "starlette, a response: MsgpackResponse / JSONResponse": (
+            lambda: MsgpackResponse(RECORDS),
+            lambda: JSONResponse(RECORDS),
+        )
+    }
+
+
+def measure(pair: Pair, rounds: int = 15) -> tuple[float, float]:
+    best = [float("inf"), float("inf")]
+    for _ in range(rounds):
+        for side, call in enumerate(pair):
+            start = time.perf_counter()
+            call()
+            best[side] = min(best[side], time.perf_counter() - start)
+    return best[0], best[1]
+
+
+def main() -> None:
+    print(f"{sys.implementation.name} {sys.version.split()[0]}, {datetime.date.today()}")
+    for subject in (kombu, django_cache, msgpack_response, content_coding, joblib, numcodecs):
+        try:
+            pairs = subject()
+        except ImportError as exc:
+            print(f"{subject.__name__}: not here: {exc}")
+            continue
+        for name, pair in pairs.items():
+            ours, theirs = measure(pair)
+            print(f"{name}: {ours * 1e3:.2f} ms against {theirs * 1e3:.2f} ms: {theirs / ours:.2f} times as fast")
+
+
+if __name__ == "__main__":
+    main()

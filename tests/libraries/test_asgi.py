@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ASGI middleware and Starlette's response and parser, in a real server with a real client."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+import cpkg
+from cpkg import zstd
+from cpkg.integrations.starlette import MsgpackResponse, ZstdMiddleware, read_msgpack
+
+TEXT = "a line of text that repeats\n" * 400
+LIMIT = 100_000
+SENT = threading.Event()
+
+
+async def text(request: Request) -> Response:
+    return PlainTextResponse(TEXT, headers={"etag": '"abc"', "vary": "Cookie"})
+
+
+async def small(request: Request) -> Response:
+    return PlainTextResponse("small")
+
+
+async def image(request: Request) -> Response:
+    return Response(bytes(5000), media_type="image/png")
+
+
+async def pieces(request: Request) -> Response:
+    async def make() -> AsyncIterator[bytes]:
+        yield b"first "
+        await to_thread(SENT.wait, 30)  # until the client has read that
+        yield b""
+        yield b"second"
+
+    return StreamingResponse(make(), media_type="text/plain")
+
+
+async def to_thread(function: Any, *args: Any) -> Any:
+    import anyio.to_thread
+
+    return await anyio.to_thread.run_sync(function, *args)
+
+
+async def echo(request: Request) -> Response:
+    return PlainTextResponse(await request.body())
+
+
+async def order(request: Request) -> Response:
+    return MsgpackResponse({"got": await read_msgpack(request)})
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """Give the port of a server that runs the application in a thread."""
+    routes = [
+        Route(f"/{endpoint.__name__}", endpoint, methods=["GET", "POST"])
+        for endpoint in (text, small, image, pieces, echo, order)
+    ]
+    app = Starlette(routes=routes, middleware=[Middleware(ZstdMiddleware, max_request_size=LIMIT)])
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off", ws="none", loop="asyncio"))
+    ready = threading.Event()
+    startup = server.startup
+
+    async def tell(*args: Any, **options: Any) -> None:
+        await startup(*args, **options)
+        ready.set()
+
+    server.startup = tell  # type: ignore[method-assign]
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    assert ready.wait(60)
+    yield server.servers[0].sockets[0].getsockname()[1]
+    server.should_exit = True
+    thread.join(60)
+
+
+def ask(port: int, path: str, body: bytes | None = None, **headers: str) -> tuple[http.client.HTTPResponse, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request("GET" if body is None else "POST", path, body, named)
+    response = connection.getresponse()
+    content = response.read()
+    connection.close()
+    return response, content
+
+
+def test_a_response_is_compressed_where_it_is_accepted(port: int) -> None:
+    response, body = ask(port, "/text", accept_encoding="gzip, zstd;q=0.5")
+    assert response.getheader("content-encoding") == "zstd"
+    assert response.getheader("vary") == "Cookie, Accept-Encoding"
+    assert response.getheader("etag") == 'W/"abc"'
+    assert response.getheader("content-length") == str(len(body))
+    assert len(body) < 200
+    assert zstd.decompress(body) == TEXT.encode()
+
+
+@pytest.mark.parametrize("accepted", ["", "gzip", "zstd;q=0", "*;q=0", "zstd;q=none"])
+def test_a_response_is_left_alone_where_it_is_not(port: int, accepted: str) -> None:
+    response, body = ask(port, "/text", accept_encoding=accepted)
+    assert response.getheader("content-encoding") is None
+    assert response.getheader("vary") == "Cookie, Accept-Encoding"
+    assert response.getheader("etag") == '"abc"'
+    assert body == TEXT.encode()
+
+
+@pytest.mark.parametrize("path", ["/small", "/image"])
+def test_what_is_small_or_compressed_is_left_alone(port: int, path: str) -> None:
+    assert ask(port, path, accept_encoding="zstd")[0].getheader("content-encoding") is None
+
+
+def test_pieces_can_be_read_when_they_are_sent(port: int) -> None:
+    SENT.clear()
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/pieces", headers={"accept-encoding": "zstd"})
+    response = connection.getresponse()
+    assert response.getheader("content-encoding") == "zstd"
+    decompressor = zstd.ZstdDecompressor()
+    assert decompressor.decompress(response.read1(1000)) == b"first "
+    SENT.set()
+    assert decompressor.decompress(response.read()) == b"second"
+    assert decompressor.eof
+    connection.close()
+
+
+def test_a_compressed_request_is_read(port: int) -> None:
+    data = b"x" * LIMIT
+    _, body = ask(port, "/echo", zstd.compress(data[:50_000]) + zstd.compress(data[50_000:]), content_encoding="zstd")
+    assert body == data
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (zstd.compress(bytes(LIMIT + 1)), 413),
+        (zstd.compress(bytes(200_000_000)), 413),
+        (zstd.compress(bytes(5000), options={zstd.CompressionParameter.window_log: 10})[:-1], 400),
+        (b"no frame", 400),
+        (b"", 400),
+        (bytes(300_000), 413),
+    ],
+)
+def test_a_request_that_cannot_be_read_is_refused(port: int, body: bytes, status: int) -> None:
+    assert ask(port, "/echo", body, content_encoding="zstd")[0].status == status
+
+
+def test_messages(port: int) -> None:
+    data = {"id": 5, "data": b"\0\1"}
+    response, body = ask(port, "/order", cpkg.dumps(data, compress=False), content_type="application/msgpack")
+    assert response.getheader("content-type") == "application/vnd.msgpack"
+    assert cpkg.loads(body) == {"got": data}
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        (b"\x80", "application/json", 415),
+        (b"\x81", "application/vnd.msgpack", 400),
+        (b"", "application/vnd.msgpack", 400),
+        (cpkg.dumps([0] * 100_000, compress=True), "application/vnd.msgpack", 400),
+        (b"\xdd\xff\xff\xff\xff", "application/vnd.msgpack", 400),
+    ],
+)
+def test_a_body_that_is_no_message_is_refused(port: int, body: bytes, kind: str, status: int) -> None:
+    assert ask(port, "/order", body, content_type=kind)[0].status == status
+
+
+def test_levels_that_need_a_large_window_are_refused() -> None:
+    with pytest.raises(ValueError, match="level must be"):
+        ZstdMiddleware(None, level=20)  # type: ignore[arg-type]

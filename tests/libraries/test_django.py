@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Django: the middleware, the response and the parser, through its own handlers and test client."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from django.http import HttpResponse, StreamingHttpResponse
+from django.test import AsyncClient, Client, override_settings
+from django.urls import path
+
+import cpkg
+from cpkg import zstd
+from cpkg.integrations.django import MsgpackResponse, ZstdMiddleware, read_msgpack
+
+TEXT = b"a line of text that repeats\n" * 400
+
+
+class Limited(ZstdMiddleware):
+    max_request_size = 100_000
+
+
+def text(request: Any) -> HttpResponse:
+    return HttpResponse(TEXT, content_type="text/plain", headers={"ETag": '"abc"', "Vary": "Cookie"})
+
+
+def pieces(request: Any) -> StreamingHttpResponse:
+    return StreamingHttpResponse(iter([b"first ", b"", b"second"]), content_type="text/plain")
+
+
+def later(request: Any) -> StreamingHttpResponse:
+    async def make() -> AsyncIterator[bytes]:
+        yield b"first "
+        yield b"second"
+
+    return StreamingHttpResponse(make(), content_type="text/plain")
+
+
+def image(request: Any) -> HttpResponse:
+    return HttpResponse(TEXT, content_type="image/png")
+
+
+def echo(request: Any) -> HttpResponse:
+    return HttpResponse(request.body, content_type=request.headers.get("Content-Encoding", "none/none"))
+
+
+def form(request: Any) -> HttpResponse:
+    return HttpResponse(request.POST["name"])
+
+
+def order(request: Any) -> HttpResponse:
+    return MsgpackResponse({"got": read_msgpack(request)})
+
+
+urlpatterns = [path(view.__name__, view) for view in (text, pieces, later, image, echo, form, order)]
+
+
+@pytest.fixture(autouse=True)
+def configured() -> Iterator[None]:
+    with override_settings(ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"], MIDDLEWARE=[f"{__name__}.Limited"]):
+        yield
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client(raise_request_exception=False)
+
+
+def test_a_response_is_compressed_where_it_is_accepted(client: Client) -> None:
+    response = client.get("/text", headers={"accept-encoding": "br, zstd"})
+    assert response["Content-Encoding"] == "zstd"
+    assert response["Vary"] == "Cookie, Accept-Encoding"
+    assert response["ETag"] == 'W/"abc"'
+    assert response["Content-Length"] == str(len(response.content))
+    assert zstd.decompress(response.content) == TEXT
+
+
+def test_a_response_is_left_alone_where_it_is_not(client: Client) -> None:
+    response = client.get("/text")
+    assert response.content == TEXT
+    assert response["Vary"] == "Cookie, Accept-Encoding"
+    assert "Content-Encoding" not in response
+    assert "Content-Encoding" not in client.get("/image", headers={"accept-encoding": "zstd"})
+
+
+def test_a_stream_is_compressed_in_pieces(client: Client) -> None:
+    response = client.get("/pieces", headers={"accept-encoding": "zstd"})
+    stream = list(response.streaming_content)
+    assert len(stream) == 3
+    decompressor = zstd.ZstdDecompressor()
+    assert [decompressor.decompress(piece) for piece in stream] == [b"first ", b"second", b""]
+    assert decompressor.eof
+
+
+def test_a_stream_of_an_asynchronous_view_is_compressed() -> None:
+    import asyncio
+
+    async def run() -> bytes:
+        response = await AsyncClient().get("/later", headers={"accept-encoding": "zstd"})
+        return b"".join([piece async for piece in response.streaming_content])
+
+    assert zstd.decompress(asyncio.run(run())) == b"first second"
+
+
+def test_a_compressed_request_is_read(client: Client) -> None:
+    kind = "application/octet-stream"
+    response = client.post("/echo", zstd.compress(TEXT), content_type=kind, headers={"content-encoding": "zstd"})
+    assert response.content == TEXT
+    assert response["Content-Type"] == "none/none"
+    kind = "application/x-www-form-urlencoded"
+    response = client.post(
+        "/form", zstd.compress(b"name=Oslo"), content_type=kind, headers={"content-encoding": "zstd"}
+    )
+    assert response.content == b"Oslo"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [(zstd.compress(bytes(100_001)), 413), (zstd.compress(bytes(10**8)), 413), (b"no frame", 400), (b"", 400)],
+)
+def test_a_request_that_cannot_be_read_is_refused(client: Client, body: bytes, status: int) -> None:
+    response = client.post("/echo", body, content_type="text/plain", headers={"content-encoding": "zstd"})
+    assert response.status_code == status
+
+
+def test_messages(client: Client) -> None:
+    data = {"id": 5, "data": b"\0\1"}
+    response = client.post("/order", cpkg.dumps(data, compress=False), content_type="application/vnd.msgpack")
+    assert response["Content-Type"] == "application/vnd.msgpack"
+    assert cpkg.loads(response.content) == {"got": data}
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"), [(b"\x80", "application/json"), (b"\x81", "application/msgpack"), (b"", "application/msgpack")]
+)
+def test_a_body_that_is_no_message_is_refused(client: Client, body: bytes, kind: str) -> None:
+    assert client.post("/order", body, content_type=kind).status_code == 400

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kombu and Celery: the serializer, by name and by entry point, and the compression, over Redis and in memory."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import threading
+import uuid
+from typing import Any
+
+import kombu
+import pytest
+from celery import Celery
+from celery.contrib.testing.worker import start_worker
+from kombu import compression, serialization
+from kombu.exceptions import DecodeError
+
+import cpkg
+from cpkg import zstd
+from cpkg.integrations import kombu as plug
+from purepy.errors import LimitError
+
+OBJECT = {
+    "when": datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc),
+    "id": uuid.UUID(int=7),
+    "price": decimal.Decimal("1.10"),
+    "data": b"\0\xff",
+}
+
+
+@pytest.fixture(autouse=True)
+def registered() -> None:
+    plug.register()
+
+
+@pytest.mark.parametrize("name", ["msgpack", "cpkg"])
+def test_the_serializer(name: str) -> None:
+    kind, encoding, payload = serialization.dumps(OBJECT, serializer=name)
+    assert encoding == "binary"
+    assert serialization.loads(payload, kind, encoding, accept=[kind]) == OBJECT
+    with pytest.raises(DecodeError):
+        serialization.loads(payload[:-1], kind, encoding, accept=[kind])
+
+
+def test_messages_of_msgpack_are_read() -> None:
+    data = {"a": [1, "b", b"c"]}
+    kind = "application/x-msgpack"
+    assert serialization.loads(cpkg.packb(data), kind, "binary", accept=[kind]) == data
+
+
+def test_the_compression_is_bounded() -> None:
+    body, kind = compression.compress(b"text" * 1000, "zstd")
+    assert kind == "application/zstd"
+    assert compression.decompress(body, kind) == b"text" * 1000
+    with pytest.raises(LimitError):
+        compression.decompress(zstd.compress(bytes(10**8)), kind)
+
+
+def test_a_message_through_a_broker() -> None:
+    with (
+        kombu.Connection("memory://") as connection,
+        connection.SimpleQueue("queue", serializer="msgpack", compression="zstd") as queue,
+    ):
+        queue.consumer.accept = {"application/x-msgpack"}
+        queue.put(OBJECT)
+        message = queue.get(timeout=30)
+        assert message.headers["compression"] == "application/zstd"
+        assert message.payload == OBJECT
+        message.ack()
+
+
+def test_a_celery_task_over_redis(redis_url: str) -> None:
+    url = redis_url.replace("unix://", "redis+socket://")
+    app = Celery("libraries", broker=url, backend=url, set_as_current=False)
+    app.conf.update(
+        task_serializer="msgpack",
+        result_serializer="msgpack",
+        accept_content=["msgpack"],
+        task_compression="zstd",
+        result_compression="zstd",
+        worker_hijack_root_logger=False,
+    )
+    seen: list[Any] = []
+    done = threading.Event()
+
+    @app.task(name="libraries.work")
+    def work(obj: Any) -> Any:
+        seen.append(obj)
+        done.set()
+        return {"back": obj}
+
+    with start_worker(app, pool="solo", perform_ping_check=False, shutdown_timeout=60):
+        result = work.delay(OBJECT)
+        assert done.wait(60)
+        assert result.get(timeout=60) == {"back": OBJECT}
+    assert seen == [OBJECT]
