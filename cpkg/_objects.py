@@ -150,6 +150,8 @@ def unpack_ext(code: int, data: bytes) -> Any:
 
 # Its results refer to nothing that refers back: native unpackers keep the collector off while it runs.
 unpack_ext.makes_no_cycles = True  # type: ignore[attr-defined]
+# It has no effects: a value may be given to it once more, after the message has turned out to be wrong further on.
+unpack_ext.repeatable = True  # type: ignore[attr-defined]
 
 
 def with_ext_hook(ext_hook: Callable[[int, bytes], Any]) -> Callable[[int, bytes], Any]:

@@ -21,7 +21,7 @@ int64_t *cpkg_tape_words(cpkg_tape *tape);
 int64_t *cpkg_tape_new_names(cpkg_tape *tape);
 char *cpkg_tape_pool(cpkg_tape *tape);
 void cpkg_tape_configure(cpkg_tape *tape, int strict_keys, int64_t max_depth, int64_t max_str, int64_t max_bin,
-                         int64_t max_array, int64_t max_map, int64_t max_ext);
+                         int64_t max_array, int64_t max_map, int64_t max_ext, int exts);
 int64_t cpkg_tape_next(cpkg_tape *tape, const char *data, size_t size, int64_t start);
 int64_t cpkg_tape_write_ints(const int64_t *values, int64_t n, unsigned char *output);
 int64_t cpkg_tape_write_doubles(const double *values, int64_t n, unsigned char *output);
@@ -35,8 +35,30 @@ typedef struct {
     ...;
 } cpkg_scan;
 void cpkg_scan_configure(cpkg_scan *scan, int strict_keys, int64_t max_depth, int64_t max_str, int64_t max_bin,
-                         int64_t max_array, int64_t max_map, int64_t max_ext);
+                         int64_t max_array, int64_t max_map, int64_t max_ext, int exts);
 int cpkg_scan_run(cpkg_scan *scan, const char *data, size_t size, size_t start, int fresh);
+
+/* Messages to marshal's bytes and back (msgpack/pypy/to_marshal.c, from_marshal.c, marshal_buffer.c). */
+typedef struct {
+    unsigned char *bytes;
+    size_t used;
+    ...;
+} cpkg_marshal_buffer;
+void cpkg_marshal_trim(cpkg_marshal_buffer *buffer);
+int cpkg_marshal_stack(void);
+typedef struct cpkg_to_marshal cpkg_to_marshal;
+cpkg_to_marshal *cpkg_to_marshal_new(void);
+void cpkg_to_marshal_free(cpkg_to_marshal *state);
+cpkg_marshal_buffer *cpkg_to_marshal_output(cpkg_to_marshal *state);
+void cpkg_to_marshal_configure(cpkg_to_marshal *state, int strict_keys, int64_t max_depth, int64_t max_str,
+                               int64_t max_bin, int64_t max_array, int64_t max_map, int64_t max_ext, int exts);
+int64_t cpkg_to_marshal_run(cpkg_to_marshal *state, const char *data, size_t size, size_t start);
+typedef struct cpkg_from_marshal cpkg_from_marshal;
+cpkg_from_marshal *cpkg_from_marshal_new(void);
+void cpkg_from_marshal_free(cpkg_from_marshal *state);
+cpkg_marshal_buffer *cpkg_from_marshal_output(cpkg_from_marshal *state);
+cpkg_marshal_buffer *cpkg_from_marshal_path(cpkg_from_marshal *state);
+int cpkg_from_marshal_run(cpkg_from_marshal *state, const char *data, size_t size, int64_t max_depth);
 
 /* Both: where the objects of a message begin to take more memory than `limit` (unpack/weigh.c). */
 int64_t cpkg_weigh(const char *data, size_t size, int64_t limit, int64_t max_depth);

@@ -45,7 +45,9 @@ static const char *cpkg_msgpack_unpacker_signature(void)
 }
 #endif
 
+#include "pypy/from_marshal.c"
 #include "pypy/scan.c" /* which includes the tape */
+#include "pypy/to_marshal.c"
 #include "unpack/weigh.c"
 
 #endif

@@ -7,12 +7,16 @@ The conformance and differential tests hold its results; they could not tell whe
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import platform
 from typing import Any
 
 import pytest
 from backends import available
 
+import cpkg
+import cpkg._objects
 from purepy import msgpack as pure
 from purepy.msgpack.ext import ExtType
 
@@ -31,14 +35,22 @@ def no_pure(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*args: Any, **options: Any) -> Any:
         raise AssertionError("this was to be served natively")
 
-    monkeypatch.setattr(pure, "unpackb", refuse)
-    monkeypatch.setattr(pure, "unpackb_from", refuse)
+    for name in ("unpackb_plain", "unpackb_with", "unpackb_from_with"):
+        monkeypatch.setattr(f"cpkg._native.msgpack.pypy_unpacking.{name}", refuse)
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 @pytest.mark.parametrize(
     "options",
-    [{}, {"strict_map_key": False}, {"max_depth": 3000}, {"max_str_len": 10, "max_array_len": 50}, {"timestamp": 3}],
+    [
+        {},
+        {"strict_map_key": False},
+        {"max_depth": 3000},
+        {"max_str_len": 10, "max_array_len": 50},
+        {"timestamp": 3},
+        {"tuple_keys": True, "strict_map_key": False},
+        {"ext_hook": lambda code, data: (code, data)},
+    ],
     ids=str,
 )
 @pytest.mark.usefixtures("no_pure")
@@ -47,6 +59,46 @@ def test_the_tape_serves(kind: Any, options: dict[str, Any]) -> None:
     packed = NATIVE.packb(MESSAGE)
     assert NATIVE.unpackb(kind(packed), **options) == MESSAGE
     assert NATIVE.unpackb_from(kind(b"--" + packed + b"--"), 2, **options) == (MESSAGE, len(packed) + 2)
+
+
+def test_the_tape_calls_a_hook_that_may_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extension types of `loads` are the tape's; other hooks are called by the pure codec alone, once a value."""
+    values = [decimal.Decimal("1.5"), datetime.date(2024, 2, 29), MESSAGE, datetime.timedelta(1)]
+    message = cpkg.dumps(values, compress=False)
+    hook = cpkg._objects.unpack_ext
+    calls: list[int] = []
+
+    def counting(code: int, data: bytes) -> Any:
+        calls.append(code)
+        return hook(code, data)
+
+    wrong = message[:-1] + b"\xff"
+    for data in (message, wrong):
+        del calls[:]
+        assert NATIVE.unpackb_from(data, ext_hook=counting) == pure.unpackb_from(data, ext_hook=hook)
+        assert len(calls) == 3
+    bad = message.replace(b"2024-02-29", b"2024-02-30")
+    with pytest.raises(pure.FormatError) as expected:
+        pure.unpackb(bad, ext_hook=hook)
+    with pytest.raises(type(expected.value), match="2024-02-30"):
+        NATIVE.unpackb(bad, ext_hook=hook)
+    with pytest.raises(TypeError, match="ext_hook must be a callable"):
+        NATIVE.unpackb(message, ext_hook=5)
+    for key in (b"\xc7\x01N1", b"\xc7\x04NsNaN"):  # a Decimal that has a hash, and one that has none
+        data = b"\x92\xd9\xff" + b"x" * 255 + b"\x81" + key + b"\x01"
+        ours, theirs = [], []
+        for results, codec in ((ours, NATIVE), (theirs, pure)):
+            try:
+                results.append(repr(codec.unpackb(data, ext_hook=hook, strict_map_key=False)))
+            except TypeError as exc:
+                results.append(str(exc))
+        assert ours == theirs
+
+    def refuse(*args: Any, **options: Any) -> Any:
+        raise AssertionError("this was to be served by the tape")
+
+    monkeypatch.setattr("cpkg._native.msgpack.pypy_unpacking.unpackb_with", refuse)
+    assert cpkg.loads(message) == values
 
 
 @pytest.mark.parametrize(

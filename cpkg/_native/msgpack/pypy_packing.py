@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`packb`, `pack` and `pack_into` on PyPy: into the scratch buffer where the options allow it."""
+"""`packb`, `pack` and `pack_into` on PyPy: by `marshal` at first, then into the scratch buffer, if the options allow it."""
 
 from __future__ import annotations
 
-from cpkg._native.msgpack import pypy_pack
+from cpkg._native.msgpack import pypy_marshal_pack, pypy_pack
+from cpkg._native.msgpack.pypy_marshal import WRITING
 from purepy.msgpack.encoder import Encoder as PureEncoder
 from purepy.msgpack.options import PACKING
 from purepy.msgpack.packing import pack_into_with, pack_with, packb_with
@@ -11,6 +12,8 @@ from purepy.msgpack.packing import pack_into_with, pack_with, packb_with
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Final
+
+_rent: Final = WRITING
 
 
 class Encoder(PureEncoder):
@@ -26,6 +29,10 @@ class Encoder(PureEncoder):
 
     def encode(self, obj: Any) -> bytes:
         """Return the packed form of one object."""
+        if self.any_plain and _rent.left > 0 and type(obj) is not bytes and not self.strict:
+            packed = pypy_marshal_pack.pack(obj, self.max_depth)
+            if packed is not None:
+                return packed
         if self.any_plain and pypy_pack.USABLE and type(obj) is not bytes:
             packed = pypy_pack.pack(obj, self.max_depth, list if self.strict else tuple, self.write, self.smaller_size)
             if packed is not None:

@@ -63,9 +63,12 @@ _NEXT_PART: Final = -2
 # Lists are made for so many items at most before these are there, whatever a header declares: a thousand may be open.
 _HINT_MAX: Final = 128
 
-Options = tuple[bool, int, int, int, int, int, int]
-DEFAULT: Final[Options] = (True, 1024, -1, -1, -1, -1, -1)
-"""strict_map_key, max_depth, max_str_len, max_bin_len, max_array_len, max_map_len, max_ext_len; -1 is no limit."""
+Options = tuple[bool, int, int, int, int, int, int, bool]
+DEFAULT: Final[Options] = (True, 1024, -1, -1, -1, -1, -1, True)
+"""
+strict_map_key, max_depth, max_str_len, max_bin_len, max_array_len, max_map_len, max_ext_len (-1 is no limit), and
+whether there may be extensions other than timestamps.
+"""
 
 MAX_DEPTH: Final = 1024
 """The C side's frames: the deepest message that a tape serves."""
@@ -88,7 +91,13 @@ def make_options(options: Any) -> Options | None:
             return None
     if options.max_depth < 0:
         return None
-    return (bool(options.strict_map_key), min(options.max_depth, MAX_DEPTH), *limits[1:])
+    exts = is_repeatable(options.ext_hook)
+    return (bool(options.strict_map_key), min(options.max_depth, MAX_DEPTH), *limits[1:], exts)
+
+
+def is_repeatable(ext_hook: Any) -> bool:
+    """Return whether an ext hook may be called twice for a value: by the tape, and after an error by the pure codec."""
+    return ext_hook is ExtType or getattr(ext_hook, "repeatable", False) is True
 
 
 _unpack = ffi.unpack
@@ -134,19 +143,21 @@ _idle: list[Tape] = []
 _IDLE_MAX: Final = 4
 
 
-def read(data: bytes, start: int, options: Options, timestamp: int) -> tuple[Any, int] | None:
+def read(data: bytes, start: int, options: Options, timestamp: int, ext_hook: Any = ExtType) -> tuple[Any, int] | None:
     """
     Return the object that begins at `start` and the offset of its end, or None if the pure codec has to look at it.
 
-    `options` are like `DEFAULT`; `timestamp` is that of `unpackb`. Arrays become lists, and extensions ExtType.
+    `options` are like `DEFAULT`; `timestamp` and `ext_hook` are those of `unpackb`, the hook one that is repeatable if
+    `options` allow extensions. Arrays become lists.
     """
-    reading = Reading(options, timestamp)
+    reading = Reading(options, timestamp, ext_hook)
     try:
         found = _read(reading, data, start, len(data))
     except _Unnamed:
         return None  # the tape's names no longer match its numbers: it is dropped
-    except (ValueError, OverflowError):
-        found = REFUSED  # no UTF-8, or an extension that its type refuses: the pure codec knows at which offset
+    except (ValueError, OverflowError, TypeError):
+        # no UTF-8, an extension that its type refuses, one as key that has no hash: the pure codec knows its offset
+        found = REFUSED
     reading.release()
     return (reading.containers[0][0], reading.tape.words[HEAD_END]) if found == COMPLETE else None
 
@@ -164,9 +175,9 @@ class Reading:
     Each is stored in the one before.
     """
 
-    __slots__ = ("containers", "fresh", "pending", "tape", "timestamp")
+    __slots__ = ("containers", "ext_hook", "fresh", "pending", "tape", "timestamp")
 
-    def __init__(self, options: Options, timestamp: int) -> None:
+    def __init__(self, options: Options, timestamp: int, ext_hook: Any = ExtType) -> None:
         try:
             tape = _idle.pop()
         except IndexError:
@@ -175,6 +186,7 @@ class Reading:
             tape.configure(options)
         self.tape = tape
         self.timestamp = timestamp
+        self.ext_hook = ext_hook
         self.containers: list[Any] = [[]]
         self.pending: Any = None  # the last key that has no number
         self.fresh = True
@@ -200,11 +212,12 @@ class _Unnamed(Exception):
     """A key that the C side has numbered is no UTF-8."""
 
 
-def _ext(data: bytes, begin: int, end: int, timestamp: int) -> Any:
+def _ext(data: bytes, begin: int, end: int, reading: Reading) -> Any:
     code = data[begin]
     payload = data[begin + 1 : end]
     if code != 255:
-        return ExtType(code if code < 128 else code - 256, payload)
+        return reading.ext_hook(code if code < 128 else code - 256, payload)
+    timestamp = reading.timestamp
     stamp = Timestamp.from_bytes(payload)
     if timestamp == 0:
         return stamp
@@ -215,8 +228,9 @@ def _ext(data: bytes, begin: int, end: int, timestamp: int) -> Any:
     return stamp.to_datetime()
 
 
-def _scalar(tape: Tape, data: bytes, pool: str, begin: int, i: int, timestamp: int) -> Any:
+def _scalar(reading: Reading, data: bytes, pool: str, begin: int, i: int) -> Any:
     """Return the scalar whose word is at `i`; `begin` is where it begins in the pool, if it is there."""
+    tape = reading.tape
     words = tape.words
     word = words[i]
     kind = word & 0xFF
@@ -242,12 +256,11 @@ def _scalar(tape: Tape, data: bytes, pool: str, begin: int, i: int, timestamp: i
         return data[begin:end].decode()
     if kind == BIN:
         return data[begin:end]
-    return _ext(data, begin, end, timestamp)
+    return _ext(data, begin, end, reading)
 
 
 def _read(reading: Reading, data: bytes, start: int, size: int) -> int:
     tape = reading.tape
-    timestamp = reading.timestamp
     handle = tape.handle
     words = tape.words
     doubles = tape.doubles
@@ -292,7 +305,7 @@ def _read(reading: Reading, data: bytes, start: int, size: int) -> int:
                     elif number == KEY_PENDING:
                         key = pending
                     else:
-                        pending = _scalar(tape, data, pool, begin, i - 1, timestamp)
+                        pending = _scalar(reading, data, pool, begin, i - 1)
                         if kind == ASCII:
                             begin = word >> 24
                         elif kind in TWO_WORDS:
@@ -362,7 +375,7 @@ def _read(reading: Reading, data: bytes, start: int, size: int) -> int:
                         in_map = False
                         break
                     else:
-                        node[key] = _scalar(tape, data, pool, begin, i - 1, timestamp)
+                        node[key] = _scalar(reading, data, pool, begin, i - 1)
                         i += 1
             else:
                 while i < used:
@@ -440,7 +453,7 @@ def _read(reading: Reading, data: bytes, start: int, size: int) -> int:
                         outer = None
                         i += count
                     elif kind != MORE:
-                        node.append(_scalar(tape, data, pool, begin, i - 1, timestamp))
+                        node.append(_scalar(reading, data, pool, begin, i - 1))
                         i += 1
         if last or words[HEAD_END] == size:
             parents.append(node)

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`unpackb`, `unpackb_from` and `unpack` on PyPy: from the token tape where it serves, else by the pure decoder."""
+"""
+`unpackb`, `unpackb_from` and `unpack` on PyPy: through `marshal` at first, then from the token tape where it serves, else by
+the pure decoder.
+"""
 
 from __future__ import annotations
 
-from cpkg._native.msgpack import pypy_unpack
+from cpkg._native.msgpack import pypy_marshal_read, pypy_unpack
+from cpkg._native.msgpack.pypy_marshal import READING
 from purepy.msgpack import oneshot
-from purepy.msgpack.ext import ExtType
 from purepy.msgpack.oneshot import unpackb_from_with, unpackb_plain, unpackb_with
 from purepy.msgpack.options import UNPACKING
 
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 
 _SHORT: Final = 256
 """Shorter messages go to the pure codec at once: it needs less time for them than the call into C alone."""
+
+_rent: Final = READING
 
 
 def _bytes(packed: Any) -> bytes | None:
@@ -35,11 +40,10 @@ def _tape_options(options: Any) -> pypy_unpack.Options | None:
         and options.object_pairs_hook is None
         and options.list_hook is None
         and options.unicode_errors is None
-        and options.ext_hook is ExtType
+        and (options.ext_hook is None or callable(options.ext_hook))
         and options.use_list
         and not options.raw
         and not options.bin_view
-        and not options.tuple_keys
         and options.max_total_items == options.max_total_bytes == options.raw_depth == -1
         and (options.timestamp == 0 or options.timestamp == 1 or options.timestamp == 2 or options.timestamp == 3)
     ):
@@ -47,21 +51,35 @@ def _tape_options(options: Any) -> pypy_unpack.Options | None:
     return None
 
 
+def _read(data: bytes, start: int, checked: pypy_unpack.Options, options: Any) -> tuple[Any, int] | None:
+    """Return an object and where it ends, read in the way that is the fastest now, or None if none of them can."""
+    if _rent.left > 0:
+        found = pypy_marshal_read.read(data, start, checked)
+        if found is not None:
+            return found
+    return pypy_unpack.read(data, start, checked, options.timestamp, options.ext_hook)
+
+
 def _unpackb_plain(packed: Any) -> Any:
-    data = _bytes(packed)
-    if data is not None and len(data) >= _SHORT:
-        found = pypy_unpack.read(data, 0, pypy_unpack.DEFAULT, 0)
-        if found is not None and found[1] == len(data):
-            return found[0]
+    data = packed if type(packed) is bytes else _bytes(packed)
+    if data is not None:
+        if _rent.left > 0:
+            found = pypy_marshal_read.read(data, 0, pypy_unpack.DEFAULT)
+            if found is not None and found[1] == len(data):
+                return found[0]
+        if len(data) >= _SHORT:
+            found = pypy_unpack.read(data, 0, pypy_unpack.DEFAULT, 0)
+            if found is not None and found[1] == len(data):
+                return found[0]
     return unpackb_plain(packed)
 
 
 def _unpackb_with(packed: Any, options: Any) -> Any:
     data = _bytes(packed)
-    if data is not None and len(data) >= _SHORT:
+    if data is not None and (len(data) >= _SHORT or _rent.left > 0):
         checked = _tape_options(options)
         if checked is not None:
-            found = pypy_unpack.read(data, 0, checked, options.timestamp)
+            found = _read(data, 0, checked, options)
             if found is not None and found[1] == len(data):
                 return found[0]
     return unpackb_with(packed, options)
@@ -75,7 +93,7 @@ def unpackb(packed: Any, *, options: Any) -> Any:
 def _unpackb_from_plain(buffer: Any, offset: int) -> tuple[Any, int]:
     data = _bytes(buffer)
     if data is not None and type(offset) is int and 0 <= offset <= len(data):
-        found = pypy_unpack.read(data, offset, pypy_unpack.DEFAULT, 0)
+        found = _read(data, offset, pypy_unpack.DEFAULT, UNPACKING.defaults)
         if found is not None:
             return found
     return unpackb_from_with(buffer, offset, UNPACKING.defaults)
@@ -87,7 +105,7 @@ def unpackb_from(buffer: Any, offset: int = 0, *, options: Any) -> tuple[Any, in
     if data is not None and type(offset) is int and 0 <= offset <= len(data):
         checked = _tape_options(options)
         if checked is not None:
-            found = pypy_unpack.read(data, offset, checked, options.timestamp)
+            found = _read(data, offset, checked, options)
             if found is not None:
                 return found
     return unpackb_from_with(buffer, offset, options)

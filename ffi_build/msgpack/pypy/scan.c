@@ -48,9 +48,10 @@ static bool scan_is_ext(const unsigned char *p, size_t n)
 
 /* Set what the next messages are checked against; -1 is no limit. */
 static void cpkg_scan_configure(cpkg_scan *s, int strict_keys, int64_t max_depth, int64_t max_str, int64_t max_bin,
-                                int64_t max_array, int64_t max_map, int64_t max_ext)
+                                int64_t max_array, int64_t max_map, int64_t max_ext, int exts)
 {
-    tape_limits_set(&s->limits, SCAN_FRAMES, strict_keys, max_depth, max_str, max_bin, max_array, max_map, max_ext);
+    tape_limits_set(&s->limits, SCAN_FRAMES, strict_keys, max_depth, max_str, max_bin, max_array, max_map, max_ext,
+                    exts);
 }
 
 /*
@@ -118,7 +119,7 @@ static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t sta
                 goto doubt;
             break;
         case FORMAT_EXT:
-            if (is_key || length > s->limits.max_ext)
+            if (is_key || length > s->limits.max_ext || !s->limits.exts)
                 goto doubt;
             header++; /* the type */
             break;

@@ -97,6 +97,7 @@ typedef struct {
     size_t max_str, max_bin, max_array, max_map, max_ext;
     uint32_t max_depth;
     bool strict_keys;
+    bool exts; /* whether there may be extensions other than timestamps */
 } tape_limits;
 
 struct cpkg_tape {
@@ -451,7 +452,8 @@ static inline int tape_on_ext(cpkg_tape **user, const char *base, const char *p,
 {
     cpkg_tape *t = *user;
     (void)base;
-    if (n == 0 || n - 1 > t->limits.max_ext || tape_place(t, !t->limits.strict_keys) < 0)
+    if (n == 0 || n - 1 > t->limits.max_ext || (!t->limits.exts && (unsigned char)*p != 0xff) ||
+        tape_place(t, !t->limits.strict_keys) < 0)
         return TAPE_REFUSED;
     tape_put_span(t, KIND_EXT, p, n);
     tape_placed(t, o, OF_OTHER);
@@ -506,9 +508,10 @@ static inline size_t tape_limit(int64_t limit)
 
 /* Set them; -1 is no limit, and `frames` the deepest nesting that there is room for. */
 static void tape_limits_set(tape_limits *l, uint32_t frames, int strict_keys, int64_t max_depth, int64_t max_str,
-                            int64_t max_bin, int64_t max_array, int64_t max_map, int64_t max_ext)
+                            int64_t max_bin, int64_t max_array, int64_t max_map, int64_t max_ext, int exts)
 {
     l->strict_keys = strict_keys != 0;
+    l->exts = exts != 0;
     l->max_depth = max_depth < frames ? (uint32_t)max_depth : frames;
     l->max_str = tape_limit(max_str);
     l->max_bin = tape_limit(max_bin);
@@ -518,9 +521,10 @@ static void tape_limits_set(tape_limits *l, uint32_t frames, int strict_keys, in
 }
 
 static void cpkg_tape_configure(cpkg_tape *t, int strict_keys, int64_t max_depth, int64_t max_str, int64_t max_bin,
-                                int64_t max_array, int64_t max_map, int64_t max_ext)
+                                int64_t max_array, int64_t max_map, int64_t max_ext, int exts)
 {
-    tape_limits_set(&t->limits, TAPE_FRAMES, strict_keys, max_depth, max_str, max_bin, max_array, max_map, max_ext);
+    tape_limits_set(&t->limits, TAPE_FRAMES, strict_keys, max_depth, max_str, max_bin, max_array, max_map, max_ext,
+                    exts);
 }
 
 /* Forget a table of names that is full and no longer fits what comes: else one odd message would disable it forever. */

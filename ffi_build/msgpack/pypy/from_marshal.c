@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the bytes that `marshal.dumps(object, 2)` gives to a message: the way back of to_marshal.c, for packing before the
+ * loop that packs is traced.
+ *
+ * The bytes are those that the interpreter's own marshal has just made. What MessagePack has not is refused (sets, complex
+ * numbers, code, ints beyond 64 bits), as is text with surrogates and what is nested deeper than allowed: the caller packs
+ * the object in the ordinary way, which serves it or raises the error.
+ *
+ * marshal tells bytes from nothing else that has a buffer, say an array of the module `array`, which is no MessagePack
+ * type. So for each such value a path is noted on which the caller finds the object and its type.
+ */
+#ifndef CPKG_MSGPACK_PYPY_FROM_MARSHAL
+#define CPKG_MSGPACK_PYPY_FROM_MARSHAL
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../common/utf8.c"
+#include "../common/words.c"
+#include "marshal_buffer.c"
+
+/* The steps of a path, each with a number above it: back to so many containers, to the container at this place of the
+   last one, and the value at this place, which has to be of the type bytes. A dict's values count, not its keys. */
+enum { PATH_BACK, PATH_INTO, PATH_BYTES, PATH_SHIFT = 2 };
+
+typedef struct {
+    int64_t left;   /* list: items to come; dict: -1 */
+    int64_t count;  /* items or values that came, the one at hand included */
+    size_t header;  /* where the message's header is */
+    bool wants_key; /* dict: a key or the end is next */
+} marshal_frame;
+
+struct cpkg_from_marshal {
+    cpkg_marshal_buffer output, path;
+    uint32_t at, known; /* where the path ends: containers around, and how many of them are open still */
+    marshal_frame frames[MARSHAL_FRAMES + 1];
+};
+
+typedef struct cpkg_from_marshal cpkg_from_marshal;
+
+static void cpkg_from_marshal_free(cpkg_from_marshal *m)
+{
+    marshal_close(&m->output);
+    marshal_close(&m->path);
+    free(m);
+}
+
+static cpkg_from_marshal *cpkg_from_marshal_new(void)
+{
+    cpkg_from_marshal *m = calloc(1, sizeof *m);
+    if (m && (!marshal_open(&m->output) || !marshal_open(&m->path))) {
+        cpkg_from_marshal_free(m);
+        return NULL;
+    }
+    return m;
+}
+
+static cpkg_marshal_buffer *cpkg_from_marshal_output(cpkg_from_marshal *m)
+{
+    return &m->output;
+}
+
+static cpkg_marshal_buffer *cpkg_from_marshal_path(cpkg_from_marshal *m)
+{
+    return &m->path;
+}
+
+static bool path_step(cpkg_marshal_buffer *path, int step, int64_t number)
+{
+    int64_t word = number << PATH_SHIFT | step;
+    unsigned char *to = marshal_room(path, path->bytes + path->used, sizeof word);
+    if (!to)
+        return false;
+    memcpy(to, &word, sizeof word);
+    path->used += sizeof word;
+    return true;
+}
+
+/* Note the way to the value at hand, which `depth` containers are around; frames[1] is the outermost one. */
+static bool path_note(cpkg_from_marshal *m, uint32_t depth)
+{
+    if (m->known != depth || m->at != depth) {
+        if (!path_step(&m->path, PATH_BACK, m->known))
+            return false;
+        for (uint32_t level = m->known; level < depth; level++)
+            if (!path_step(&m->path, PATH_INTO, m->frames[level].count - 1))
+                return false;
+        m->at = m->known = depth;
+    }
+    return path_step(&m->path, PATH_BYTES, m->frames[depth].count - 1);
+}
+
+static inline int32_t little_i32(const unsigned char *p)
+{
+    return (int32_t)((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
+}
+
+static inline unsigned char *message_field(unsigned char *to, unsigned char format, uint64_t value, int bytes)
+{
+    *to++ = format;
+    for (int i = bytes - 1; i >= 0; i--)
+        *to++ = (unsigned char)(value >> 8 * i);
+    return to;
+}
+
+static unsigned char *message_int(unsigned char *to, int64_t value)
+{
+    if (value >= -0x20 && value < 0x80) {
+        *to++ = (unsigned char)value;
+        return to;
+    }
+    uint64_t bits = value < 0 ? (uint64_t)~value << 1 : (uint64_t)value; /* a sign takes one */
+    int width = (bits > 0xff) + (bits > 0xffff) + (bits > 0xffffffff);
+    return message_field(to, (unsigned char)((value < 0 ? 0xd0 : 0xcc) + width), (uint64_t)value, 1 << width);
+}
+
+/* A header with a length, in the shortest of four formats: within the first byte (0: there is none), of 8 bits (0: there
+   is none), 16 and 32. */
+static unsigned char *message_header(unsigned char *to, size_t length, unsigned char fix, size_t fix_end,
+                                     unsigned char bits8, unsigned char bits16)
+{
+    if (length < fix_end) {
+        *to++ = (unsigned char)(fix | length);
+        return to;
+    }
+    if (bits8 && length <= 0xff)
+        return message_field(to, bits8, length, 1);
+    if (length <= 0xffff)
+        return message_field(to, bits16, length, 2);
+    return message_field(to, (unsigned char)(bits16 + 1), length, 4);
+}
+
+/* A long int of marshal, `digits` (negative: of a negative int) digits of 15 bits at p; NULL if it is out of range. */
+static unsigned char *message_long(unsigned char *to, const unsigned char *p, int32_t digits)
+{
+    int32_t n = digits < 0 ? -digits : digits;
+    if (n > 5 || (n == 5 && (p[8] | p[9] << 8) > 0xf))
+        return NULL;
+    uint64_t value = 0;
+    for (int32_t i = n - 1; i >= 0; i--)
+        value = value << 15 | (uint64_t)(p[2 * i] | p[2 * i + 1] << 8);
+    if (digits < 0)
+        return value > (uint64_t)1 << 63 ? NULL : message_int(to, (int64_t)(0 - value));
+    return value > INT64_MAX ? message_field(to, 0xcf, value, 8) : message_int(to, (int64_t)value);
+}
+
+/* Write the number of a dict's values where its header's first byte is, moving what follows if that takes more. The room
+   is there: of marshal's bytes, a pair takes two at least. */
+static unsigned char *message_close_map(cpkg_from_marshal *m, unsigned char *to, const marshal_frame *frame)
+{
+    unsigned char header[5], *at = m->output.bytes + frame->header;
+    size_t n = (size_t)(message_header(header, (size_t)frame->count, 0x80, 16, 0, 0xde) - header);
+    if (n > 1)
+        memmove(at + n, at + 1, (size_t)(to - at - 1));
+    memcpy(at, header, n);
+    return to + n - 1;
+}
+
+static int marshal_object(cpkg_from_marshal *m, const char *data, size_t size, int64_t max_depth)
+{
+    const unsigned char *p = (const unsigned char *)data, *end = p + size;
+    uint32_t depth = 0, deepest = max_depth < MARSHAL_FRAMES ? (uint32_t)max_depth : MARSHAL_FRAMES;
+    unsigned char *to = marshal_room(&m->output, m->output.bytes, size);
+    if (!to)
+        return 0;
+    m->path.used = 0;
+    m->at = m->known = 1;
+    marshal_frame *frame = m->frames;
+    *frame = (marshal_frame){.left = 1};
+    while (p < end) {
+        unsigned char code = *p++;
+        size_t n = 0;
+        bool map = false;
+        if (frame->left < 0) {
+            if (frame->wants_key && code == '0')
+                goto passed;
+            frame->count += frame->wants_key;
+            frame->wants_key = !frame->wants_key;
+        }
+        else {
+            frame->count++;
+            frame->left--;
+        }
+        switch (code) {
+        case 'N':
+            *to++ = 0xc0;
+            break;
+        case 'F':
+            *to++ = 0xc2;
+            break;
+        case 'T':
+            *to++ = 0xc3;
+            break;
+        case 'i':
+            if (end - p < 4)
+                return 0;
+            to = message_int(to, little_i32(p));
+            p += 4;
+            break;
+        case 'l': {
+            if (end - p < 4)
+                return 0;
+            int32_t digits = little_i32(p);
+            p += 4;
+            n = 2 * (size_t)(digits < 0 ? -(int64_t)digits : digits);
+            if ((size_t)(end - p) < n || !(to = message_long(to, p, digits)))
+                return 0;
+            p += n;
+            break;
+        }
+        case 'g': {
+            if (end - p < 8)
+                return 0;
+            uint64_t bits = (uint64_t)(uint32_t)little_i32(p) | (uint64_t)(uint32_t)little_i32(p + 4) << 32;
+            to = message_field(to, 0xcb, bits, 8);
+            p += 8;
+            break;
+        }
+        case 'u':
+        case 's':
+            if (end - p < 4)
+                return 0;
+            n = (uint32_t)little_i32(p);
+            p += 4;
+            if ((size_t)(end - p) < n)
+                return 0;
+            if (code == 'u') {
+                if (!is_ascii_roomy((const char *)p, n, (size_t)(end - p)) && find_surrogate(p, p + n))
+                    return 0;
+                to = message_header(to, n, 0xa0, 32, 0xd9, 0xda);
+            }
+            else {
+                /* a key, or the whole object, is on no path */
+                if (depth == 0 || (frame->left < 0 && !frame->wants_key) || !path_note(m, depth))
+                    return 0;
+                to = message_header(to, n, 0, 0, 0xc4, 0xc5);
+            }
+            memcpy(to, p, n);
+            to += n;
+            p += n;
+            break;
+        case '{':
+            map = true;
+            n = 1;
+            /* fall through */
+        case '[':
+        case '(':
+            if (depth >= deepest || (frame->left < 0 && !frame->wants_key))
+                return 0;
+            if (!map) {
+                if (end - p < 4)
+                    return 0;
+                n = (uint32_t)little_i32(p);
+                p += 4;
+            }
+            depth++;
+            *++frame = (marshal_frame){
+                .left = map ? -1 : (int64_t)n, .header = (size_t)(to - m->output.bytes), .wants_key = map};
+            if (map)
+                to++; /* for now */
+            else
+                to = message_header(to, n, 0x90, 16, 0, 0xdc);
+            if (n)
+                continue;
+            break;
+        default:
+            return 0;
+        }
+    passed:
+        while (frame->left == 0 || (frame->left < 0 && code == '0')) {
+            if (depth == 0) {
+                m->output.used = (size_t)(to - m->output.bytes);
+                return p == end;
+            }
+            if (frame->left < 0)
+                to = message_close_map(m, to, frame);
+            code = 0;
+            frame--;
+            depth--;
+            if (m->known > depth)
+                m->known = depth ? depth : 1;
+        }
+    }
+    return 0;
+}
+
+/*
+ * Turn marshal's bytes data[0..size) into a message, in the output; nesting deeper than max_depth is refused, and
+ * containers as keys, which are on no path. Returns 1, or 0 if anything was refused.
+ *
+ * The message takes no more bytes than marshal's form of it does.
+ */
+static int cpkg_from_marshal_run(cpkg_from_marshal *m, const char *data, size_t size, int64_t max_depth)
+{
+    int done = size <= MARSHAL_LARGEST ? marshal_object(m, data, size, max_depth) : 0;
+    if (!done) {
+        cpkg_marshal_trim(&m->output);
+        cpkg_marshal_trim(&m->path);
+    }
+    return done;
+}
+
+#endif

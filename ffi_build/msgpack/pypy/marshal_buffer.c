@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What both ways through `marshal` share: limits, and the memory that is written to, which grows and is kept if small. */
+#ifndef CPKG_MSGPACK_PYPY_MARSHAL_BUFFER
+#define CPKG_MSGPACK_PYPY_MARSHAL_BUFFER
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __linux__
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+enum {
+    MARSHAL_FRAMES = 64,       /* marshal recurses: containers that may be open at a time */
+    MARSHAL_LARGEST = 1 << 27, /* bytes of input; what is made of so many can be counted in 31 bits, as marshal does */
+    MARSHAL_STACK = 1 << 20,   /* bytes */
+    MARSHAL_KEPT = 1 << 16,    /* bytes of memory that are kept between two calls */
+};
+
+typedef struct {
+    unsigned char *bytes, *end; /* the memory that is in use: that which is kept, or larger */
+    unsigned char *kept;
+    size_t used;
+} cpkg_marshal_buffer;
+
+/* Begin with the memory that is kept; false without memory. */
+static bool marshal_open(cpkg_marshal_buffer *b)
+{
+    b->kept = malloc(MARSHAL_KEPT);
+    b->used = b->kept ? MARSHAL_KEPT : 0;
+    b->bytes = b->kept;
+    b->end = b->kept ? b->kept + MARSHAL_KEPT : NULL;
+    return b->kept != NULL;
+}
+
+/* Make room for n bytes more behind `to`; returns `to` in its new place, NULL without memory. */
+static unsigned char *marshal_room(cpkg_marshal_buffer *b, unsigned char *to, size_t n)
+{
+    size_t used = (size_t)(to - b->bytes), size = (size_t)(b->end - b->bytes);
+    if (size - used >= n)
+        return to;
+    size = used + n + (used + n) / 2;
+    unsigned char *bytes = realloc(b->bytes == b->kept ? NULL : b->bytes, size);
+    if (!bytes)
+        return NULL;
+    if (b->bytes == b->kept)
+        memcpy(bytes, b->kept, used);
+    b->bytes = bytes;
+    b->end = bytes + size;
+    return bytes + used;
+}
+
+/* Give back what is larger than the memory that is kept. */
+static void cpkg_marshal_trim(cpkg_marshal_buffer *b)
+{
+    if (b->bytes != b->kept) {
+        free(b->bytes);
+        b->bytes = b->kept;
+        b->end = b->kept + MARSHAL_KEPT;
+    }
+}
+
+static void marshal_close(cpkg_marshal_buffer *b)
+{
+    cpkg_marshal_trim(b);
+    free(b->kept);
+}
+
+/* Whether this thread's stack is so large that the interpreter notices its end when marshal recurses without one: PyPy
+   counts 768 KiB from where a thread begins, however small the stack is that the program asked for. */
+static int cpkg_marshal_stack(void)
+{
+    static _Thread_local int answer; /* 0: not known yet */
+    if (answer == 0) {
+        answer = -1;
+#ifdef __linux__
+        extern int pthread_getattr_np(pthread_t, pthread_attr_t *); /* hidden but for _GNU_SOURCE */
+        pthread_attr_t attributes;
+        size_t size;
+        struct rlimit limit;
+        if (getpid() == (pid_t)syscall(SYS_gettid)) { /* the main thread: its stack grows */
+            if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur >= MARSHAL_STACK)
+                answer = 1;
+        }
+        else if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+            if (pthread_attr_getstacksize(&attributes, &size) == 0 && size >= MARSHAL_STACK)
+                answer = 1;
+            pthread_attr_destroy(&attributes);
+        }
+#endif
+    }
+    return answer > 0;
+}
+
+#endif

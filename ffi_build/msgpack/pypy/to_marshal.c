@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a message to the bytes that Python's `marshal` reads. PyPy's marshal is compiled ahead: it makes the objects of a
+ * message at full speed from a process's first call on, when the loop over the token tape still has to be traced.
+ *
+ * The whole message is checked here, before marshal sees a byte of it: that it is complete, its limits, its text, the types
+ * of its keys. Counts are only passed on when as many items are there. Whatever is not plain is refused with one code, as
+ * the tape does: extensions, containers as keys, nesting deeper than MARSHAL_FRAMES (marshal recurses), and every error.
+ * So are long arrays that begin with a number, which the tape reads without a loop.
+ *
+ * The bytes are those of marshal's version 4: a type code, then what belongs to it, numbers in little-endian order
+ * (CPython's Python/marshal.c and PyPy's module marshal agree on it).
+ */
+#ifndef CPKG_MSGPACK_PYPY_TO_MARSHAL
+#define CPKG_MSGPACK_PYPY_TO_MARSHAL
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../common/formats.c"
+#include "../common/utf8.c"
+#include "marshal_buffer.c"
+#include "tape.c"
+
+enum {
+    MARSHAL_REF = 0x80,  /* set in a type code: the value can be referred to, by its number among those that can be */
+    MARSHAL_TEXT = 32,   /* longest text in bytes that is looked up among those before */
+    MARSHAL_SLOTS = 512, /* of a table of texts; a power of two */
+    MARSHAL_SCALAR = 16, /* bytes that a number, or all of another value but its payload, takes at most */
+    MARSHAL_RUN = 256,   /* longer arrays of numbers are the tape's */
+};
+
+/* A text that the message had: where, and the number of its reference. It is none of another turn's. */
+typedef struct {
+    const char *text;
+    uint32_t length, turn, number;
+} marshal_text;
+
+/* Texts that came lately: keys, and values. One object then serves them all. */
+typedef struct {
+    uint32_t turn, numbers;
+    marshal_text keys[MARSHAL_SLOTS], values[MARSHAL_SLOTS];
+} marshal_texts;
+
+static void marshal_texts_begin(marshal_texts *t)
+{
+    t->numbers = 0;
+    if (++t->turn == 0) {
+        memset(t, 0, sizeof *t);
+        t->turn = 1;
+    }
+}
+
+static unsigned char *marshal_u32(unsigned char *to, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        *to++ = (unsigned char)(value >> 8 * i);
+    return to;
+}
+
+static unsigned char *marshal_u64(unsigned char *to, uint64_t value)
+{
+    return marshal_u32(marshal_u32(to, (uint32_t)value), (uint32_t)(value >> 32));
+}
+
+static unsigned char *marshal_int(unsigned char *to, int64_t value)
+{
+    if (value >= INT32_MIN && value <= INT32_MAX) {
+        *to++ = 'i';
+        return marshal_u32(to, (uint32_t)value);
+    }
+    *to++ = 'I';
+    return marshal_u64(to, (uint64_t)value);
+}
+
+/* An int beyond 63 bits: five digits of 15. */
+static unsigned char *marshal_large(unsigned char *to, uint64_t value)
+{
+    *to++ = 'l';
+    to = marshal_u32(to, 5);
+    for (int i = 0; i < 5; i++, value >>= 15) {
+        *to++ = (unsigned char)value;
+        *to++ = (unsigned char)(value >> 8 & 0x7f);
+    }
+    return to;
+}
+
+static unsigned char *marshal_double(unsigned char *to, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    *to++ = 'g';
+    return marshal_u64(to, bits);
+}
+
+/* The value whose leading byte, at p, is no container, str, bin or ext: a constant or number. */
+static unsigned char *marshal_number(unsigned char *to, const unsigned char *p)
+{
+    unsigned char byte = *p++;
+    uint64_t bits;
+    if (byte < 0x80 || byte >= 0xe0)
+        return marshal_int(to, (signed char)byte);
+    switch (byte) {
+    case 0xc0:
+        *to++ = 'N';
+        return to;
+    case 0xc2:
+        *to++ = 'F';
+        return to;
+    case 0xc3:
+        *to++ = 'T';
+        return to;
+    case 0xca: {
+        uint32_t word = (uint32_t)big_endian(p, 4);
+        float value;
+        memcpy(&value, &word, sizeof value);
+        return marshal_double(to, value);
+    }
+    case 0xcb: {
+        bits = big_endian(p, 8);
+        double value;
+        memcpy(&value, &bits, sizeof value);
+        return marshal_double(to, value);
+    }
+    case 0xcc:
+        return marshal_int(to, *p);
+    case 0xcd:
+        return marshal_int(to, (int64_t)big_endian(p, 2));
+    case 0xce:
+        return marshal_int(to, (int64_t)big_endian(p, 4));
+    case 0xcf:
+        bits = big_endian(p, 8);
+        return bits > INT64_MAX ? marshal_large(to, bits) : marshal_int(to, (int64_t)bits);
+    case 0xd0:
+        return marshal_int(to, (int8_t)*p);
+    case 0xd1:
+        return marshal_int(to, (int16_t)big_endian(p, 2));
+    case 0xd2:
+        return marshal_int(to, (int32_t)big_endian(p, 4));
+    default:
+        return marshal_int(to, (int64_t)big_endian(p, 8));
+    }
+}
+
+/* Write a text of n bytes, which `spare` bytes may be read from; NULL if it is no UTF-8. */
+static unsigned char *marshal_str(marshal_texts *t, unsigned char *to, const char *p, size_t n, size_t spare,
+                                  bool is_key)
+{
+    unsigned char mark = 0;
+    if (n <= MARSHAL_TEXT) {
+        marshal_text *text = &(is_key ? t->keys : t->values)[hash_text(p, n, spare) & (MARSHAL_SLOTS - 1)];
+        if (text->turn == t->turn && text->length == n && memcmp(text->text, p, n) == 0) {
+            *to++ = 'r';
+            return marshal_u32(to, text->number);
+        }
+        *text = (marshal_text){.text = p, .length = (uint32_t)n, .turn = t->turn, .number = t->numbers++};
+        mark = MARSHAL_REF;
+    }
+    if (is_ascii_roomy(p, n, spare)) {
+        *to++ = (unsigned char)((n <= 0xff ? 'z' : 'a') | mark);
+        if (n <= 0xff)
+            *to++ = (unsigned char)n;
+        else
+            to = marshal_u32(to, (uint32_t)n);
+    }
+    else {
+        if (!is_utf8((const unsigned char *)p, n))
+            return NULL;
+        *to++ = 'u' | mark;
+        to = marshal_u32(to, (uint32_t)n);
+    }
+    memcpy(to, p, n);
+    return to + n;
+}
+
+struct cpkg_to_marshal {
+    cpkg_marshal_buffer output;
+    tape_limits limits;
+    marshal_texts texts;
+    uint64_t frames[MARSHAL_FRAMES + 1]; /* as in scan.c */
+};
+
+typedef struct cpkg_to_marshal cpkg_to_marshal;
+
+static void cpkg_to_marshal_free(cpkg_to_marshal *m)
+{
+    marshal_close(&m->output);
+    free(m);
+}
+
+static cpkg_to_marshal *cpkg_to_marshal_new(void)
+{
+    cpkg_to_marshal *m = calloc(1, sizeof *m);
+    if (m && !marshal_open(&m->output)) {
+        free(m);
+        return NULL;
+    }
+    return m;
+}
+
+static cpkg_marshal_buffer *cpkg_to_marshal_output(cpkg_to_marshal *m)
+{
+    return &m->output;
+}
+
+/* Set what the next messages are checked against; -1 is no limit. */
+static void cpkg_to_marshal_configure(cpkg_to_marshal *m, int strict_keys, int64_t max_depth, int64_t max_str,
+                                      int64_t max_bin, int64_t max_array, int64_t max_map, int64_t max_ext, int exts)
+{
+    tape_limits_set(&m->limits, MARSHAL_FRAMES, strict_keys, max_depth, max_str, max_bin, max_array, max_map, max_ext,
+                    exts);
+}
+
+/* Whether the value at p is the first of numbers that the tape moves together. */
+static bool marshal_is_number(const unsigned char *p, const unsigned char *end)
+{
+    return p < end && (*p < 0x80 || *p >= 0xe0 || (*p >= 0xca && *p <= 0xd3));
+}
+
+static size_t marshal_message(cpkg_to_marshal *m, const char *data, size_t size, size_t start)
+{
+    const unsigned char *base = (const unsigned char *)data, *p = base + start, *end = base + size;
+    const tape_limits *limits = &m->limits;
+    marshal_texts_begin(&m->texts);
+    unsigned char *to = marshal_room(&m->output, m->output.bytes, size - start + MARSHAL_SCALAR);
+    if (!to)
+        return 0;
+    uint32_t depth = 0;
+    uint64_t frame = 1 << 1;
+    while (p < end) {
+        unsigned char byte = *p;
+        size_t left = (size_t)(end - p), length, field = 0;
+        int kind;
+        bool is_key = frame & ~(frame >> 1) & 1;
+        if (byte < 0x80 || byte >= 0xe0) {
+            kind = FORMAT_NUMBER;
+            length = 0;
+        }
+        else if (byte < 0xa0) {
+            kind = byte < 0x90 ? FORMAT_MAP : FORMAT_ARRAY;
+            length = byte & 0x0f;
+        }
+        else if (byte < 0xc0) {
+            kind = FORMAT_STR;
+            length = byte & 0x1f;
+        }
+        else {
+            kind = formats[byte - 0xc0].kind;
+            field = formats[byte - 0xc0].field;
+            length = formats[byte - 0xc0].length;
+        }
+        size_t header = 1 + field;
+        if (left < header)
+            return 0;
+        if (field)
+            length = big_endian(p + 1, field);
+        /* an item takes a byte at least, as does a byte of a payload */
+        if (length > left - header)
+            return 0;
+        size_t most = MARSHAL_SCALAR + (kind == FORMAT_STR || kind == FORMAT_BIN ? length : 0);
+        if ((size_t)(m->output.end - to) < most && !(to = marshal_room(&m->output, to, most)))
+            return 0;
+        switch (kind) {
+        case FORMAT_NUMBER:
+            if (is_key && limits->strict_keys)
+                return 0;
+            to = marshal_number(to, p);
+            break;
+        case FORMAT_STR:
+            if (length > limits->max_str)
+                return 0;
+            to = marshal_str(&m->texts, to, (const char *)p + header, length, left - header, is_key);
+            if (!to)
+                return 0;
+            break;
+        case FORMAT_BIN:
+            if (length > limits->max_bin)
+                return 0;
+            *to++ = 's';
+            to = marshal_u32(to, (uint32_t)length);
+            memcpy(to, p + header, length);
+            to += length;
+            break;
+        case FORMAT_ARRAY:
+        case FORMAT_MAP:
+            if (is_key || depth >= limits->max_depth ||
+                length > (kind == FORMAT_MAP ? limits->max_map : limits->max_array))
+                return 0;
+            p += header;
+            if (kind == FORMAT_MAP) {
+                *to++ = '{';
+            }
+            else {
+                if (length > MARSHAL_RUN && marshal_is_number(p, end))
+                    return 0;
+                *to++ = '[';
+                to = marshal_u32(to, (uint32_t)length);
+            }
+            if (length) {
+                m->frames[depth++] = frame;
+                frame = kind == FORMAT_MAP ? (uint64_t)length << 2 | 1 : (uint64_t)length << 1;
+                continue;
+            }
+            if (kind == FORMAT_MAP)
+                *to++ = '0';
+            goto passed;
+        default:
+            return 0;
+        }
+        p += header + length;
+    passed:
+        for (frame -= 2; frame < 2; frame = m->frames[--depth] - 2) {
+            if (depth == 0) {
+                m->output.used = (size_t)(to - m->output.bytes);
+                return (size_t)(p - base);
+            }
+            if (!(frame & 1))
+                continue;
+            if (to == m->output.end && !(to = marshal_room(&m->output, to, MARSHAL_SCALAR)))
+                return 0;
+            *to++ = '0';
+        }
+    }
+    return 0;
+}
+
+/* Turn the message that begins at `start` of data[0..size) into marshal's bytes, in the output. Returns the offset of the
+   message's end, negative if the bytes are not in the memory that is kept, or 0 if the message was refused. */
+static int64_t cpkg_to_marshal_run(cpkg_to_marshal *m, const char *data, size_t size, size_t start)
+{
+    int64_t end = size <= MARSHAL_LARGEST ? (int64_t)marshal_message(m, data, size, start) : 0;
+    if (!end)
+        cpkg_marshal_trim(&m->output);
+    return m->output.bytes == m->output.kept ? end : -end;
+}
+
+#endif

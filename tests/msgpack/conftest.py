@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The way that PyPy's native backend takes: `marshal`, as in a new process, or the loops that the JIT compiles."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+BOTH_WAYS = {
+    "test_buffers",
+    "test_differential_property",
+    "test_input_hostile",
+    "test_keys_hostile",
+    "test_limits_hostile",
+    "test_options",
+    "test_pack",
+    "test_pack_races_hostile",
+    "test_text_hostile",
+    "test_unpack",
+}
+"""The modules whose tests run over both; the others take what comes, marshal at first."""
+
+COMPILED_WAY = {"test_pypy"}
+"""Those that look at the loops themselves."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if sys.implementation.name != "pypy":
+        return
+    name = metafunc.module.__name__.rpartition(".")[2]
+    if name in BOTH_WAYS:
+        metafunc.parametrize("pypy_way", ["marshal", "compiled"], indirect=True)
+    elif name in COMPILED_WAY:
+        metafunc.parametrize("pypy_way", ["compiled"], indirect=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Drop the tests of the pure backend that would run a second time: it has one way."""
+    kept, dropped = [], []
+    for item in items:
+        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        twice = parameters.get("pypy_way") == "marshal" and getattr(parameters.get("msgpack"), "BACKEND", "") == "pure"
+        (dropped if twice else kept).append(item)
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = kept
+
+
+@pytest.fixture(autouse=True)
+def pypy_way(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Force the way that the test is parametrized with, if it is."""
+    way: str | None = getattr(request, "param", None)
+    module: Any = sys.modules.get("cpkg._native.msgpack.pypy_marshal")
+    if way is None or module is None:
+        yield
+        return
+    accounts = (module.READING, module.WRITING)
+    before = [account.left for account in accounts]
+    for account in accounts:
+        account.left = 2**62 if way == "marshal" else 0
+    yield
+    for account, left in zip(accounts, before):
+        account.left = left

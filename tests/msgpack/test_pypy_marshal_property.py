@@ -1,0 +1,434 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Packing and unpacking through `marshal` against the pure codec: the same objects and bytes, and None wherever the pure
+codec raises an error. It is PyPy's, for a process that has just begun, but it runs on CPython too.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import sys
+from collections import OrderedDict
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from threads import run_threads
+
+from purepy import msgpack as pure
+from purepy.msgpack.ext import ExtType, Timestamp
+
+reading = pytest.importorskip("cpkg._native.msgpack.pypy_marshal_read", reason="the native module is not built")
+writing = pytest.importorskip("cpkg._native.msgpack.pypy_marshal_pack")
+marshal = pytest.importorskip("cpkg._native.msgpack.pypy_marshal")
+tape = pytest.importorskip("cpkg._native.msgpack.pypy_unpack")
+
+NOT_STRICT = (False, *tape.DEFAULT[1:])
+LEVELS = 64  # the frames of the C side
+EDGES = [
+    sign * 2**bits + step for bits in (0, 5, 7, 8, 15, 16, 31, 32, 39, 62) for step in (-1, 0, 1) for sign in (1, -1)
+]
+EDGES += [-(2**63), 2**63 - 1, 2**63, 2**64 - 1]
+
+relaxed = settings(deadline=None)
+ints = st.integers(-(2**63), 2**64 - 1) | st.integers(-200, 70_000) | st.sampled_from(EDGES)
+floats = st.floats(allow_nan=False)
+texts = st.text(max_size=40) | st.sampled_from(
+    ["", "id", "x" * 32, "x" * 33, "é" * 16, "é" * 17, "y" * 255, "y" * 256, "€" * 99]
+)
+plain = st.none() | st.booleans() | ints | floats | texts | st.binary(max_size=40)
+keys = texts | st.binary(max_size=5)
+any_keys = keys | ints | floats | st.none() | st.booleans()
+others = st.builds(ExtType, st.integers(0, 127), st.binary(max_size=9)) | st.builds(Timestamp, st.integers(0, 2**40))
+
+
+def objects(keys: Any, scalars: Any = plain) -> Any:
+    """Give nested objects whose maps have keys of `keys`."""
+    return st.recursive(
+        scalars,
+        lambda inner: st.lists(inner, max_size=20) | st.dictionaries(keys, inner, max_size=20),
+        max_leaves=50,
+    )
+
+
+@pytest.fixture(autouse=True)
+def no_end() -> Any:
+    """Leave the accounts as they are before each test, whatever it does with them."""
+    before = marshal.READING.left, marshal.WRITING.left
+    yield
+    marshal.READING.left, marshal.WRITING.left = before
+
+
+def read(data: bytes, options: Any = tape.DEFAULT, start: int = 0) -> Any:
+    return reading.read(data, start, options)
+
+
+def pure_read(data: bytes, **options: Any) -> Any:
+    """Return what the pure codec makes of the message: (object, end), or None for an error."""
+    try:
+        return pure.unpackb_from(data, **options)
+    except (ValueError, OverflowError, pure.UnpackException):
+        return None
+
+
+def same(ours: Any, theirs: Any) -> bool:
+    """Whether two results are the same, types and the order of keys included (1 == True == 1.0)."""
+    return repr(ours) == repr(theirs)
+
+
+# --- unpacking ----------------------------------------------------------------------------------------------------
+
+
+@relaxed
+@given(objects(keys))
+@example([])
+@example({"": {}, "a": [{}, [], {"a": "a"}]})
+@example(["same", "same", {"same": "same"}, "é", "é", {"é": "é"}])
+@example({"k": [list(range(-20, 300)), [2.5] * 300, [None] * 300]})
+def test_what_was_packed_is_read(obj: Any) -> None:
+    """A plain message with keys that are strict comes out as it went in, unless it is one of long lists of numbers."""
+    data = pure.packb(obj)
+    found = read(data)
+    if found is None:
+        assert "300" in repr(obj) or len(data) > 256
+    else:
+        assert same((obj, len(data)), found)
+
+
+@pytest.mark.parametrize("value", EDGES, ids=str)
+def test_ints(value: int) -> None:
+    """Every width of an int, there and back."""
+    data = pure.packb([value, {"k": value}])
+    assert same(read(data), ([value, {"k": value}], len(data)))
+    assert writing.pack([value, {"k": value}], 1024) == data
+
+
+@relaxed
+@given(objects(any_keys))
+@example(dict.fromkeys([1, 2.5, None, False]))
+def test_other_keys_where_they_are_allowed(obj: Any) -> None:
+    """Keys of any scalar type are read if strict_map_key is off, and refused if it is on."""
+    data = pure.packb(obj)
+    for found, expected in (
+        (read(data, NOT_STRICT), pure_read(data, strict_map_key=False)),
+        (read(data), pure_read(data)),
+    ):
+        assert found is None or same(found, expected)
+        assert found is not None or expected is None or len(data) > 256
+
+
+@relaxed
+@given(objects(any_keys, plain | others), st.data())
+def test_damaged_messages(obj: Any, draw: Any) -> None:
+    """A message with wrong bytes in it is read as the pure codec reads it, or refused."""
+    data = bytearray(pure.packb(obj)[:3000])
+    for _ in range(draw.draw(st.integers(1, 4))):
+        byte = draw.draw(st.integers(0, 255) | st.sampled_from([0x91, 0x81, 0xC1, 0xC9, 0xDB, 0xDD, 0xDF]))
+        data[draw.draw(st.integers(0, len(data) - 1))] = byte
+    damaged = bytes(data)
+    for found, expected in (
+        (read(damaged), pure_read(damaged)),
+        (read(damaged, NOT_STRICT), pure_read(damaged, strict_map_key=False)),
+    ):
+        assert found is None or same(found, expected)
+
+
+@relaxed
+@given(st.binary(max_size=80))
+def test_any_bytes(data: bytes) -> None:
+    """Bytes that are no message at all."""
+    found = read(data)
+    assert found is None or same(found, pure_read(data))
+
+
+def test_formats_that_no_packer_writes() -> None:
+    """Floats of 32 bits, lengths in longer fields than needed, and the same key twice: the last value wins."""
+    for data in (
+        b"\xca\x3f\xc0\x00\x00",
+        b"\xca\x7f\x80\x00\x01",
+        b"\xd9\x01a",
+        b"\xda\x00\x01a",
+        b"\xdb\x00\x00\x00\x01a",
+        b"\xc6\x00\x00\x00\x01a",
+        b"\xdd\x00\x00\x00\x01\xcf\x00\x00\x00\x00\x00\x00\x00\x01",
+        b"\xdf\x00\x00\x00\x00",
+        b"\x83\xa1a\x01\xa1b\x02\xa1a\x03",
+        b"\x92\xdf\x00\x00\x00\x01\xd9\x01a\xc0\xd3\xff\xff\xff\xff\xff\xff\xff\xff",
+    ):
+        assert same(read(data), pure_read(data))
+
+
+def test_cut_at_each_byte() -> None:
+    """No prefix of a message is taken for a message."""
+    data = pure.packb([{"key": [1, 2, 300, 4.5], "é" * 30: b"bin"}, "é", "x" * 300, 2**40, 2**64 - 1, {}, []])
+    for length in range(len(data)):
+        assert read(data[:length]) is None, length
+    assert same(read(data), pure_read(data))
+
+
+def test_start_and_end() -> None:
+    """A message within a buffer: from an offset on, with more behind it."""
+    data = b"xyz" + pure.packb({"a": ["b", 1.5]}) + b"\xc1"
+    assert read(data, start=3) == ({"a": ["b", 1.5]}, len(data) - 1)
+
+
+@pytest.mark.parametrize("header", [b"\x91", b"\xdc\x00\x01", b"\x81\xa1k"])
+def test_depth(header: bytes) -> None:
+    """As many containers are open as the C side has frames, or as max_depth says."""
+    for limit in (LEVELS, 5, 0):
+        options = (True, limit, *tape.DEFAULT[2:])
+        assert read(header * limit + b"\x01", options) is not None
+        assert read(header * (limit + 1) + b"\x01", options) is None
+    assert read(b"\x91" * (LEVELS - 1) + b"\x90") is not None
+    assert read(b"\x91" * LEVELS + b"\x90") is None
+    assert read(b"\x91" * 100_000) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "obj"),
+    [
+        ("max_str_len", 2, ["12345"]),
+        ("max_str_len", 2, {"12345": 1}),
+        ("max_bin_len", 3, [b"12345"]),
+        ("max_bin_len", 3, {b"12345": 1}),
+        ("max_array_len", 4, [1, 2, 3, 4, 5]),
+        ("max_map_len", 5, dict.fromkeys("12345")),
+    ],
+)
+def test_limits(name: str, index: int, obj: Any) -> None:
+    """Each limit holds exactly, and is refused where the pure codec refuses it."""
+    data = pure.packb(obj)
+    for limit in (4, 5, 6, 0):
+        options = list(tape.DEFAULT)
+        options[index] = limit
+        assert same(pure_read(data, **{name: limit}), read(data, tuple(options)))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\xc1",
+        b"\xdd\xff\xff\xff\xff" * 3_000,
+        b"\xdf\xff\xff\xff\xff",
+        b"\xdf\x7f\xff\xff\xff\xa1a",
+        b"\xdd\x00\x10\x00\x00" + b"\xc0" * 0xFFFFF,
+        b"\xdb\xff\xff\xff\xffabc",
+        b"\xc6\xff\xff\xff\xff",
+        b"\xa2\xff\xff",
+        b"\x92\xa1a\xa3\xed\xa0\x80",
+        b"\xa2\xc0\x80",
+        b"\x81\xa1\xff\x00",
+        b"\x81\x90\x00",
+        b"\x81\xd4\x01\x00\x00",
+        b"\xd4\x01\x00",
+        b"\xd6\xff\x00\x00\x00\x00",
+    ],
+    ids=lambda data: data[:6].hex(),
+)
+def test_what_is_refused(data: bytes) -> None:
+    """Lying lengths, text that is no UTF-8, containers and extensions as keys, extensions: nothing is made of them."""
+    assert read(data, NOT_STRICT) is None
+
+
+def test_texts_by_reference() -> None:
+    """More different texts than the tables hold, and texts of one slot, each again and again."""
+    obj = [{f"key {i % 700}": f"value {i % 900}", "é": f"é {i % 3}"} for i in range(3000)]
+    data = pure.packb(obj)
+    for _ in range(2):
+        assert read(data) == (obj, len(data))
+
+
+def test_memory_beyond_what_is_kept() -> None:
+    """Messages of any size up to the largest, and small ones after large ones."""
+    for size in (1, 60_000, 70_000, 3_000_000, 5, 1_000_000):
+        obj = ["x" * size, b"b" * (size // 2), [None] * (size // 8), {"é" * (size // 4): "é" * (size // 3)}]
+        data = pure.packb(obj)
+        assert read(data) is None if len(data) > reading.LARGEST else read(data) == (obj, len(data))
+    left = marshal.READING.left
+    assert read(pure.packb(b"x" * reading.LARGEST)) is None
+    assert left
+    assert marshal.READING.left == 0
+
+
+def test_rent() -> None:
+    """Each call is paid for, a refusal more; in the end there is nothing left."""
+    marshal.READING.left = marshal.WRITING.left = 10_000_000
+    assert read(b"\x01") is not None
+    assert writing.pack(1, 1024) is not None
+    paid = 10_000_000 - marshal.READING.left, 10_000_000 - marshal.WRITING.left
+    assert read(b"\xc1") is None
+    assert writing.pack(object(), 1024) is None
+    assert 10_000_000 - marshal.READING.left > 100 * paid[0] > 0
+    assert 10_000_000 - marshal.WRITING.left > 100 * paid[1] > 0
+
+
+# --- packing ------------------------------------------------------------------------------------------------------
+
+
+class Text(str):
+    pass
+
+
+class Binary(bytes):
+    pass
+
+
+class Colour(IntEnum):
+    RED = 1
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+DEEP: Any = "end"
+for _ in range(LEVELS):
+    DEEP = [DEEP]
+CYCLE: Any = [1]
+CYCLE.append(CYCLE)
+HIDDEN_CYCLE: Any = [["a" * 100, "b"], {}]
+HIDDEN_CYCLE[1]["k"] = HIDDEN_CYCLE
+
+
+@relaxed
+@given(objects(any_keys, plain | st.floats()))
+@example({"a": {"b": [b"1", {"c": b"2"}], "d": b"3"}, "e": [[b"4"], b"5", [[b"6"]]], "f": b"7"})
+@example([[b"1"], [[b"2"], b"3"], {"a": [b"4"], "b": b"5"}, b"6"])
+@example({str(i): {str(j): b"x" for j in range(20)} for i in range(40)})
+@example([(), ((),), {"a": (1, (2, "b"))}])
+@example(dict.fromkeys(range(70_000)))
+@example([[], {}] * 40_000)
+def test_the_same_bytes(obj: Any) -> None:
+    """What MessagePack has is packed to the bytes that the pure codec makes."""
+    packed = writing.pack(obj, 1024)
+    if packed is None:
+        assert type(obj) is bytes or _has_bytes_as_key(obj)
+    else:
+        assert packed == pure.packb(obj)
+
+
+def _has_bytes_as_key(obj: Any) -> bool:
+    if type(obj) is dict:
+        return any(type(key) is bytes or _has_bytes_as_key(value) for key, value in obj.items())
+    return type(obj) is list and any(_has_bytes_as_key(item) for item in obj)
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        {1, 2},
+        frozenset((1,)),
+        1j,
+        ...,
+        StopIteration,
+        compile("1", "", "eval"),
+        2**64,
+        -(2**63) - 1,
+        2**200,
+        "\ud800",
+        "a\udfff",
+        ExtType(1, b"x"),
+        Timestamp(1),
+        bytearray(b"x"),
+        memoryview(b"abc"),
+        memoryview(b"abcdef")[::2],
+        array.array("d", [1.5]),
+        array.array("B", b"abc"),
+        (ctypes.c_char * 3)(*b"abc"),
+        Binary(b"abc"),
+        {b"bytes": 1},
+        {("tuple",): 1},
+        {(b"tuple",): 1},
+        Text("text"),
+        Colour.RED,
+        Point(1, 2),
+        OrderedDict(a=1),
+        sys.flags,
+        DEEP,
+        CYCLE,
+        HIDDEN_CYCLE,
+        object(),
+    ],
+    ids=lambda obj: f"{type(obj).__name__}-{repr(obj)[:20]}"
+    if obj is not CYCLE and obj is not HIDDEN_CYCLE
+    else "cycle",
+)
+def test_what_packing_refuses(obj: Any) -> None:
+    """What MessagePack has not, what is of no exact type, and what must be an error: wherever in an object it is."""
+    for whole in (obj, [obj], {"k": obj}, [1, {"a": [b"bytes", obj, b"more"]}, b"x"], ([obj],)):
+        assert writing.pack(whole, 1024) is None
+
+
+def test_bytes_are_told_from_other_buffers_anywhere() -> None:
+    """Each place of bytes among many is looked at."""
+    for place in range(6):
+        values: list[Any] = [b"abc"] * 6
+        obj = [
+            {"a": values[0], "b": [values[1], {"c": values[2]}]},
+            [[[values[3]]]],
+            values[4],
+            {"d": {"e": values[5]}},
+        ]
+        assert writing.pack(obj, 1024) == pure.packb(obj)
+        values[place] = bytearray(b"abc")
+        obj = [
+            {"a": values[0], "b": [values[1], {"c": values[2]}]},
+            [[[values[3]]]],
+            values[4],
+            {"d": {"e": values[5]}},
+        ]
+        assert writing.pack(obj, 1024) is None
+
+
+def test_depth_of_packing() -> None:
+    """max_depth counts containers as the pure codec does; an empty one is one, too."""
+    for obj, depth in (([], 1), ([[]], 2), ({"a": {"b": [1]}}, 3), (((),), 2), (5, 0)):
+        assert writing.pack(obj, depth) == pure.packb(obj)
+        if depth:
+            assert writing.pack(obj, depth - 1) is None
+    assert writing.pack(DEEP[0], 1024) == pure.packb(DEEP[0])
+
+
+def test_large_objects_are_left_alone() -> None:
+    """An object that marshal would need much memory for never comes to it, wherever its size is."""
+    for obj in (
+        [None] * 5_000_000,
+        {"a": [{"b": "x" * 70_000_000}]},
+        [[None] * 3000] * 3000,
+        {"a": {"b": [b"x"] * 5_000_000}},
+    ):
+        assert writing.pack(obj, 1024) is None
+    assert writing.pack([list(range(100))] * 100, 1024) is not None
+
+
+def test_a_small_stack() -> None:
+    """In a thread whose stack ends before the interpreter would notice, an object without end is an error, no crash."""
+    import threading
+
+    before = threading.stack_size(64 * 1024)
+    try:
+        packed: list[Any] = []
+        threads = run_threads(lambda: packed.append(writing.pack([1], 1024)))
+    finally:
+        threading.stack_size(before)
+    assert threads == []
+    assert packed == [None]
+    assert writing.pack([1], 1024) == b"\x91\x01"
+
+
+def test_threads() -> None:
+    """The memory of C is one call's alone."""
+    objs = [{"number": n, "list": [f"{n} {i}" for i in range(2000)], "bytes": b"b" * n} for n in range(4)]
+
+    def work(obj: Any) -> None:
+        data = pure.packb(obj)
+        for _ in range(30):
+            assert writing.pack(obj, 1024) == data
+            assert read(data) == (obj, len(data))
+
+    assert run_threads(*[lambda obj=obj: work(obj) for obj in objs]) == []
