@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-`unpackb`, `unpackb_from` and `unpack` on PyPy: through `marshal` at first, then from the token tape where it serves, else by
-the pure decoder.
+`unpackb`, `unpackb_from` and `unpack` on PyPy: through `marshal` at first, then from the token tape where it serves,
+else by the pure decoder.
 """
 
 from __future__ import annotations
