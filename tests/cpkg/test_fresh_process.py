@@ -44,6 +44,7 @@ PACKING = {
         "cpython": {"cpkg._native.msgpack.cpython"},
         "pypy": {
             *("cpkg._native.msgpack.pypy", "cpkg._native.msgpack.pypy_packing", "cpkg._native.msgpack.pypy_pack"),
+            *("cpkg._native.msgpack.pypy_marshal", "cpkg._native.msgpack.pypy_marshal_pack"),
             *PURE_PACKING,
         },
     },
@@ -54,6 +55,7 @@ UNPACKING = {
         "cpython": {"cpkg._native.msgpack.cpython"},
         "pypy": {
             *("cpkg._native.msgpack.pypy", "cpkg._native.msgpack.pypy_unpacking", "cpkg._native.msgpack.pypy_unpack"),
+            *("cpkg._native.msgpack.pypy_marshal", "cpkg._native.msgpack.pypy_marshal_read"),
             *PURE_UNPACKING,
         },
     },

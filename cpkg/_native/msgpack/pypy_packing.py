@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`packb`, `pack`, `pack_into` on PyPy: by `marshal` at first, then into the scratch buffer, if the options allow it."""
+"""`packb`, `pack`, `pack_into` on PyPy: by `marshal` at first, then into the scratch buffer if the options allow it."""
 
 from __future__ import annotations
 

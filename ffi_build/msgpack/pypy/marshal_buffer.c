@@ -80,7 +80,9 @@ static int cpkg_marshal_stack(void)
     if (answer == 0) {
         answer = -1;
 #ifdef __linux__
-        extern int pthread_getattr_np(pthread_t, pthread_attr_t *); /* hidden but for _GNU_SOURCE */
+        /* hidden but for _GNU_SOURCE */
+        extern int pthread_getattr_np(pthread_t, pthread_attr_t *);
+        extern long syscall(long, ...);
         pthread_attr_t attributes;
         size_t size;
         struct rlimit limit;
