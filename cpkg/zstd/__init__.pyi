@@ -9,6 +9,7 @@ from typing_extensions import Buffer, Self, TypeAlias
 from purepy.errors import SeekableFormatError as SeekableFormatError
 from purepy.errors import ZstdError as ZstdError
 from purepy.errors import ZstdLimitError as ZstdLimitError
+from purepy.zstd.common.aio import Opening
 from purepy.zstd.common.extras import Verified
 from purepy.zstd.common.frame_scan import Frame
 from purepy.zstd.common.parameters import CompressionParameter as CompressionParameter
@@ -111,6 +112,37 @@ def copy_stream(
 def register_shutil(
     *, tar: bool = True, zip: bool = True, level: int | None = None, options: _CompressionOptions = None
 ) -> None: ...
+async def acompress(
+    data: Buffer,
+    level: int | None = None,
+    options: _CompressionOptions = None,
+    zstd_dict: _DictArgument = None,
+    *,
+    threads: int | None = None,
+    frame_size: int | None = None,
+) -> bytes: ...
+async def adecompress(
+    data: Buffer,
+    zstd_dict: _DictArgument = None,
+    options: _DecompressionOptions = None,
+    *,
+    max_output_size: int | None = None,
+    threads: int | None = None,
+) -> bytes: ...
+def aopen(
+    file: _File,
+    /,
+    mode: str = "rb",
+    *,
+    level: int | None = None,
+    options: Mapping[int, int] | None = None,
+    zstd_dict: _DictArgument = None,
+    encoding: str | None = None,
+    errors: str | None = None,
+    newline: str | None = None,
+    threads: int | None = None,
+    frame_size: int | None = None,
+) -> Opening: ...
 def train_dict(samples: Iterable[Buffer], dict_size: int) -> ZstdDict: ...
 def finalize_dict(zstd_dict: ZstdDict, /, samples: Iterable[Buffer], dict_size: int, level: int) -> ZstdDict: ...
 def get_frame_info(frame_buffer: Buffer) -> FrameInfo: ...

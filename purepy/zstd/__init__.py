@@ -11,6 +11,7 @@ from purepy.zstd.common import SHARED
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from purepy.errors import SeekableFormatError, ZstdError, ZstdLimitError
+    from purepy.zstd.aio import acompress, adecompress, aopen
     from purepy.zstd.common.parameters import (
         COMPRESSION_LEVEL_DEFAULT,
         CompressionParameter,
@@ -45,6 +46,7 @@ __getattr__ = lazy_names(
         "parameter_bounds": f"{_ENCODER}.options",
         **dict.fromkeys(("finalize_dict", "train_dict"), f"{_ENCODER}.training"),
         **dict.fromkeys(("ZstdFile", "compress_iter", "copy_stream", "decompress_iter", "open"), "purepy.zstd.files"),
+        **dict.fromkeys(("acompress", "adecompress", "aopen"), "purepy.zstd.aio"),
         **dict.fromkeys(("SeekableZstdFile", "index_frames", "iter_frames", "verify"), "purepy.zstd.extras"),
     },
 )
@@ -65,6 +67,9 @@ __all__ = [
     "ZstdError",
     "ZstdFile",
     "ZstdLimitError",
+    "acompress",
+    "adecompress",
+    "aopen",
     "compress",
     "compress_into",
     "compress_iter",

@@ -45,6 +45,7 @@ _HIDDEN = frozenset({"_slow_compress", "_slow_decompress", "codec"})
 _STREAMS = frozenset({"ZstdCompressor", "ZstdDecompressor", "compress_iter", "copy_stream", "decompress_iter"})
 _FILES = frozenset({"ZstdFile", "open"})
 _EXTRAS = frozenset({"SeekableZstdFile", "index_frames", "iter_frames", "verify"})
+_ASYNC = frozenset({"acompress", "adecompress", "aopen"})
 
 
 def version_of(ffi: Any, lib: Any) -> tuple[tuple[int, int, int], str]:
@@ -108,10 +109,12 @@ class Names:
             make = self._files
         elif name in _EXTRAS:
             make = self._extras
+        elif name in _ASYNC:
+            make = self._async
         else:
             sources = imported("purepy.zstd.common").SHARED
             if name == "__all__":
-                public = {*_FUNCTIONS - _HIDDEN, *_STREAMS, *_FILES, *_EXTRAS, *sources, *self._told}
+                public = {*_FUNCTIONS - _HIDDEN, *_STREAMS, *_FILES, *_EXTRAS, *_ASYNC, *sources, *self._told}
                 return self._namespace.setdefault(name, sorted(public))
             if name not in sources:
                 raise AttributeError(f"module {self._module!r} has no attribute {name!r}")
@@ -177,6 +180,11 @@ class Names:
         from purepy.zstd.common.extras import names_of
 
         return names_of(self._module, self.get("ZstdFile"))
+
+    def _async(self) -> dict[str, Any]:
+        from purepy.zstd.common.aio import names_of
+
+        return names_of(self._module)
 
     def _file_hooks(self) -> dict[str, Any]:
         """Return what files read and write with in place of the types of purepy."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Callable, NamedTuple
 
+from purepy._jit import sliceable
 from purepy.errors import ZstdError
 from purepy.zstd.common import parallel_compress, parallel_decompress
 from purepy.zstd.common.error_codes import output_limit_error, truncated_error
@@ -149,19 +150,21 @@ def decompress(
     parameters = decompressing(module, threads, zstd_dict, options)
     if parameters is None:
         return None
-    given = memoryview(data)
-    if not given.nbytes or not given.c_contiguous:
+    try:
+        view = sliceable(data)
+    except BufferError:
+        return None
+    if not len(view):
         return None
     try:
         # views that C has are not released by hand: an error may hold on to what C has of them
-        view = given.cast("B")
         return _decompress_parts(view, divide(view, window_max), parameters, max_output_size, fill)
     except ZstdError:
         return None
 
 
 def _decompress_parts(
-    view: memoryview,
+    view: Any,
     parts: list[Part],
     parameters: parallel_decompress.Parameters,
     limit: int | None,

@@ -12,7 +12,7 @@ import io
 from collections.abc import Iterator
 from typing import Any, Callable, NamedTuple
 
-from purepy._jit import JIT
+from purepy._jit import JIT, sliceable
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import CANNOT_COMPRESS
 from purepy.zstd.common.parameters import CompressionParameter
@@ -74,10 +74,7 @@ def checked(
 
 def compress_at_once(data: Any, parameters: Parameters, join: Callable[[list[bytes], int], bytes]) -> bytes:
     """Compress a buffer into frames and return them; `join(frames, threads)` puts them together."""
-    given = memoryview(data)
-    if not given.c_contiguous:
-        raise BufferError("memoryview: underlying buffer is not C-contiguous")
-    view = given.cast("B") if given.nbytes else memoryview(b"")
+    view = sliceable(data)
     size = parameters.frame_size
     frames: list[bytes] = [b""] * max(-(-len(view) // size), 1)
 
@@ -119,14 +116,14 @@ class _Room:
         self._pieces: list[Any] = []
         self.filled = 0
 
-    def put(self, data: memoryview) -> int:
-        """Take as much as fits; return how much that was."""
-        taken = min(len(data), self._size - self.filled)
+    def put(self, data: Any, start: int) -> int:
+        """Take as much of `data[start:]`, as `sliceable` gives it, as fits; return how much that was."""
+        taken = min(len(data) - start, self._size - self.filled)
         if JIT:
-            self._pieces.append(data[:taken].tobytes())
+            self._pieces.append(data[start : start + taken])
         else:
             memory = self._place(taken)
-            memory[self.filled : self.filled + taken] = data[:taken]
+            memory[self.filled : self.filled + taken] = data[start : start + taken]
         self.filled += taken
         return taken
 
@@ -197,14 +194,12 @@ class ParallelCompressor:
 
     def compress(self, data: Any, mode: int = CONTINUE) -> bytes:
         """Take a buffer's bytes and return the frames that are ready."""
-        with memoryview(data) as given:
-            view = given.cast("B") if given.nbytes else memoryview(b"")
-            ready: list[bytes] = []
-            with view:
-                start = 0
-                while start < len(view):
-                    start += self._room.put(view[start:])
-                    self._dispatch(ready)
+        view = sliceable(data)
+        ready: list[bytes] = []
+        start = 0
+        while start < len(view):
+            start += self._room.put(view, start)
+            self._dispatch(ready)
         self.last_mode = CONTINUE
         if mode != CONTINUE:
             ready.append(self.flush(mode))

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, Callable, NamedTuple
 
-from purepy._jit import JIT
+from purepy._jit import JIT, sliceable
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import truncated_error
 from purepy.zstd.common.frame_scan import FrameScanner
@@ -355,10 +355,9 @@ def _parts(chunks: Iterator[Any]) -> Iterator[Any]:
         if type(chunk) is bytes and len(chunk) <= _PIECE:
             yield chunk
             continue
-        with memoryview(chunk) as given:
-            view = given.cast("B") if given.nbytes else memoryview(b"")
-            for start in range(0, len(view), _PIECE):
-                yield bytes(view[start : start + _PIECE])
+        view = sliceable(chunk)
+        for start in range(0, len(view), _PIECE):
+            yield bytes(view[start : start + _PIECE])
 
 
 def content_of(pieces: Iterator[Any], write_size: int) -> Iterator[bytes]:
@@ -367,6 +366,6 @@ def content_of(pieces: Iterator[Any], write_size: int) -> Iterator[bytes]:
         if type(piece) is bytes and len(piece) <= write_size:
             yield piece
             continue
-        with memoryview(piece) as view:
-            for start in range(0, len(view), write_size):
-                yield bytes(view[start : start + write_size])
+        view = sliceable(piece)
+        for start in range(0, len(view), write_size):
+            yield bytes(view[start : start + write_size])

@@ -15,6 +15,7 @@ import tempfile
 from _thread import RLock
 from typing import Any, Callable, ClassVar
 
+from purepy._jit import sliceable
 from purepy.errors import SeekableFormatError, ZstdError
 from purepy.zstd.common.file import WRITE, CompressWriter, ZstdFile
 from purepy.zstd.common.frame_scan import Frame, scan_frames
@@ -49,20 +50,19 @@ class _FrameCompressor:
 
     def compress(self, data: Any) -> bytes:
         begins, self.last_mode = self.last_mode == ZstdFile.FLUSH_FRAME, 0
-        with memoryview(data) as given:
-            if not given.nbytes:  # a frame that ended because it was full needs no empty one behind it
-                return self._count(self._compressor.compress(b"")) if begins else b""
-            pieces = []
-            with given.cast("B") as view:
-                start = 0
-                while start < len(view):
-                    part = view[start : start + self._frame_size - self._content]
-                    pieces.append(self._count(self._compressor.compress(part)))
-                    start += len(part)
-                    self._content += len(part)
-                    if self._content == self._frame_size or self._compressed >= self._compressed_max:
-                        pieces.append(self._end_frame())
-            return b"".join(pieces)
+        view = sliceable(data)
+        if not len(view):  # a frame that ended because it was full needs no empty one behind it
+            return self._count(self._compressor.compress(b"")) if begins else b""
+        pieces = []
+        start = 0
+        while start < len(view):
+            part = view[start : start + self._frame_size - self._content]
+            pieces.append(self._count(self._compressor.compress(part)))
+            start += len(part)
+            self._content += len(part)
+            if self._content == self._frame_size or self._compressed >= self._compressed_max:
+                pieces.append(self._end_frame())
+        return b"".join(pieces)
 
     def flush(self, mode: int = ZstdFile.FLUSH_FRAME) -> bytes:
         self.last_mode = mode

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""aopen, acompress and adecompress: what the functions without "a" do, beside a loop that goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import threading
+from collections.abc import Awaitable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+DATA = b"".join(b"line %d\n" % number for number in range(20_000))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "file.zst"
+
+
+def test_functions(zstd: ModuleType) -> None:
+    async def work() -> None:
+        for content in (b"", DATA[:10], DATA):
+            frame = await zstd.acompress(content, 5)
+            assert zstd.get_frame_info(frame).decompressed_size == len(content)
+            assert zstd.get_frame_size(frame) == len(frame)
+            assert await zstd.adecompress(memoryview(frame)) == content
+        frames = await zstd.acompress(bytearray(DATA), threads=2, frame_size=30_000)
+        assert frames == zstd.compress(DATA, frame_size=30_000)
+        assert await zstd.adecompress(frames, threads=2) == DATA
+        with pytest.raises(zstd.ZstdLimitError):
+            await zstd.adecompress(frames, max_output_size=len(DATA) - 1)
+        with pytest.raises(zstd.ZstdError):
+            await zstd.adecompress(frames[:-1])
+        with pytest.raises(ValueError, match="level"):
+            await zstd.acompress(DATA, 99)
+        for bad in ("text", 5):
+            with pytest.raises(TypeError):
+                await zstd.acompress(bad)
+            with pytest.raises(TypeError):
+                await zstd.adecompress(bad)
+
+    asyncio.run(work())
+
+
+def test_output_larger_than_a_step(zstd: ModuleType) -> None:
+    content = bytes(3 << 20) + DATA
+
+    async def work() -> None:
+        assert await zstd.adecompress(await zstd.acompress(content)) == content
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("threads", [None, 2])
+def test_files(zstd: ModuleType, path: Path, threads: int | None) -> None:
+    async def work() -> None:
+        async with zstd.aopen(path, "wb", level=5, threads=threads) as file:
+            assert (file.writable(), file.readable(), file.closed) == (True, False, False)
+            assert await file.write(DATA[:1000]) == 1000
+            await file.flush()
+            await file.write(DATA[1000:])
+        assert file.closed
+        await file.close()
+        assert zstd.decompress(path.read_bytes()) == DATA
+        async with zstd.aopen(path, threads=threads) as file:
+            assert (file.name, file.mode) == (str(path), "rb") or file.name == path
+            assert await file.read(10) == DATA[:10]
+            assert await file.readline() == DATA[10:].splitlines(keepends=True)[0]
+            position = await file.tell()
+            lines = []
+            async for line in file:
+                lines.append(line)
+                if len(lines) == 100:
+                    break
+            assert lines == DATA[position:].splitlines(keepends=True)[:100]
+            position += sum(map(len, lines))
+            assert await file.tell() == position
+            assert await file.read(5) == DATA[position : position + 5]
+            assert await file.readlines(20) == DATA[position + 5 :].splitlines(keepends=True)[:3]
+            assert (await file.peek())[:1] != b""
+            assert await file.seek(7) == 7
+            assert await file.seek(3, io.SEEK_CUR) == 10
+            assert await file.read1(4) == DATA[10:14]
+            assert await file.read() == DATA[14:]
+            assert (await file.read(), await file.readline(), await file.read(5)) == (b"", b"", b"")
+        file = await zstd.aopen(path)
+        assert b"".join([chunk async for chunk in file.chunks(999)]) == DATA
+        await file.close()
+        with pytest.raises(ValueError, match="closed"):
+            await file.read()
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("newline", [None, "", "\n", "\r"])
+def test_text(zstd: ModuleType, path: Path, newline: str | None) -> None:
+    text = "fünf\r\nzwei\rdrei\n\nlast"
+
+    async def work() -> None:
+        async with zstd.aopen(path, "wt", encoding="utf-8", newline="") as file:
+            await file.write(text)
+        with io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8", newline=newline) as plain:
+            expected = list(plain)
+        async with zstd.aopen(path, "rt", encoding="utf-8", newline=newline) as file:
+            assert [line async for line in file] == expected
+            await file.seek(0)
+            assert await file.read(3) == "".join(expected)[:3]
+            assert await file.read() == "".join(expected)[3:]
+
+    asyncio.run(work())
+
+
+def test_errors_of_opening_and_reading(zstd: ModuleType, path: Path) -> None:
+    async def work() -> None:
+        with pytest.raises(FileNotFoundError):
+            await zstd.aopen(path)
+        with pytest.raises(ValueError, match="mode"):
+            async with zstd.aopen(path, "q"):
+                pass
+        path.write_bytes(zstd.compress(DATA)[:-5])
+        async with zstd.aopen(path) as file:
+            with pytest.raises(EOFError):
+                await file.read()
+        path.write_bytes(b"no frame, this")
+        async with zstd.aopen(path) as file:
+            with pytest.raises(zstd.ZstdError):
+                async for _ in file:
+                    pass
+
+    asyncio.run(work())
+
+
+async def ticks_during(work: Awaitable[Any]) -> int:
+    """Return how often the loop came round while a task was under way."""
+    task = asyncio.ensure_future(work)
+    count = 0
+    while not task.done():
+        await asyncio.sleep(0.001)
+        count += 1
+    await task
+    return count
+
+
+def test_the_loop_goes_on(zstd: ModuleType) -> None:
+    size = (1 if zstd.BACKEND == "pure" else 32) << 20
+    content = (DATA * (size // len(DATA) + 1))[:size]
+
+    async def work() -> None:
+        # 32 MiB take 50 ms or more each way; a loop that is held up comes round once or twice
+        assert await ticks_during(zstd.acompress(content)) >= 5
+        assert await ticks_during(zstd.adecompress(zstd.compress(content * 4))) >= 5
+
+    asyncio.run(work())
+
+
+class Gate(io.BytesIO):
+    """A file whose reads wait until they are let through."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self.reached, self.open = threading.Event(), threading.Event()
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.reached.set()
+        assert self.open.wait(60)
+        return super().read(size)
+
+
+async def cancelled_at(gate: Gate, work: Awaitable[Any]) -> None:
+    """Start a task, cancel it while it is in the file's read, and let that go on."""
+    task = asyncio.ensure_future(work)
+    await asyncio.get_running_loop().run_in_executor(None, gate.reached.wait, 60)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    gate.open.set()
+
+
+@pytest.mark.parametrize("kind", ["read", "readline", "iterate", "read all"])
+def test_a_read_that_is_cancelled_loses_nothing(zstd: ModuleType, kind: str) -> None:
+    async def first_line(file: Any) -> Any:
+        return await file.__aiter__().__anext__()
+
+    async def work() -> None:
+        gate = Gate(zstd.compress(DATA))
+        async with zstd.aopen(gate) as file:
+            begun = {
+                "read": lambda: file.read(10),
+                "readline": file.readline,
+                "iterate": lambda: first_line(file),
+                "read all": file.read,
+            }[kind]()
+            await cancelled_at(gate, begun)
+            assert await file.tell() == 0
+            assert await file.readline() == b"line 0\n"
+            assert await file.read() == DATA[7:]
+
+    asyncio.run(work())
+
+
+def test_functions_that_are_cancelled_end(zstd: ModuleType) -> None:
+    before = threading.active_count()
+
+    async def work() -> None:
+        content = DATA * (2 if zstd.BACKEND == "pure" else 100)
+        for begun in (zstd.acompress(content, 9), zstd.acompress(content, 9, threads=2, frame_size=1 << 20)):
+            task = asyncio.ensure_future(begun)
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(work())  # waits for its threads
+    assert threading.active_count() <= before
+
+
+def test_opening_that_is_cancelled_closes_the_file(zstd: ModuleType, path: Path) -> None:
+    path.write_bytes(zstd.compress(DATA))
+
+    async def work() -> None:
+        async def opened() -> Any:
+            return await zstd.aopen(path)
+
+        task = asyncio.ensure_future(opened())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(work())
+
+
+def test_tasks_take_turns(zstd: ModuleType, path: Path) -> None:
+    async def work() -> None:
+        async with zstd.aopen(path, "wb") as file:
+            await asyncio.gather(*(file.write(b"%06d\n" % number) for number in range(200)))
+        async with zstd.aopen(path) as file:
+            lines = await asyncio.gather(*(file.readline() for _ in range(200)))
+        assert sorted(lines) == [b"%06d\n" % number for number in range(200)]
+
+    asyncio.run(work())
