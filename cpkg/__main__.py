@@ -12,6 +12,10 @@ def main() -> int:
         from cpkg.cli.run import main as run
 
         return run(sys.argv[2:])  # whose program has its own way with Ctrl-C
+    if sys.argv[1:2] == ["zstd"]:
+        from cpkg.cli.zstd import main as zstd
+
+        return zstd(sys.argv[2:])
     try:
         return _main()
     except KeyboardInterrupt:  # before the command line could take care of it

@@ -49,7 +49,7 @@ def install(*names: str) -> dict[str, bool]:
     for name in names:
         if name not in _TARGETS:
             raise ValueError(f"cannot install {name!r}: expected some of {', '.join(_TARGETS)}")
-    wanted = names or tuple(name for name, target in _TARGETS.items() if find_spec(target) is not None)
+    wanted = names or tuple(_TARGETS)
     _last.names.update(wanted)
     if _last not in sys.meta_path:
         sys.meta_path.append(_last)

@@ -24,7 +24,8 @@ from cpkg.cli.json_input import Reader
 from cpkg.cli.json_text import LINES_SUFFIXES, JSONError
 from cpkg.cli.packing import KeepingPacker, Packer
 from cpkg.cli.progress import Bar, rounds
-from cpkg.cli.shell import Commands, Failure, not_empty, open_standard_streams, parse_size
+from cpkg.cli.shell import Commands, Failure, not_empty, parse_size
+from cpkg.cli.standard_streams import open_standard_streams
 from purepy.errors import CodecError, LimitError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -98,6 +99,7 @@ def _light(name: str, help_: str) -> None:
 
 
 _light("run", "Run a Python program for which cpkg stands in for absent msgpack, zstandard and backports.zstd.")
+_light("zstd", "Compress and decompress files, with the arguments of the zstd tool.")
 
 
 _path: Final = click.Path(readable=False)

@@ -101,7 +101,7 @@ def _walk(file: BinaryIO, summary: Summary) -> None:
     offset = 0
     while offset < summary.size:
         try:
-            frame = _frame(file, offset)
+            frame = frame_at(file, offset)
         except ZstdError as exc:
             raise DamagedError(str(exc), summary) from None
         if frame is None:
@@ -120,7 +120,7 @@ def _walk(file: BinaryIO, summary: Summary) -> None:
         offset += frame.size
 
 
-def _frame(file: BinaryIO, offset: int) -> Frame | None:
+def frame_at(file: BinaryIO, offset: int) -> Frame | None:
     """Return the frame at an offset, or None if the file ends before its last block begins."""
     file.seek(offset)
     head = file.read(HEADER_SIZE_MAX)

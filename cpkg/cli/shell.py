@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import importlib
 import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import click
 
+from cpkg.cli.standard_streams import discard
 from purepy.errors import CodecError
 
 _POWERS: Final = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
@@ -100,24 +100,6 @@ class Commands(click.Group):
         return status if isinstance(status, int) else 0
 
 
-def open_standard_streams() -> None:
-    """
-    Open those of the three standard streams that are closed, on what refuses to be read or written.
-
-    Else a file that is opened later would get such a number, and what is printed with it.
-    """
-    for number, name, mode, access in (
-        (0, "stdin", "r", os.O_WRONLY),
-        (1, "stdout", "w", os.O_RDONLY),
-        (2, "stderr", "w", os.O_WRONLY),  # the exit status still tells what cannot be said
-    ):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, access)  # gets the lowest number that is free
-            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
-
-
 def complain(message: str, status: int) -> int:
     try:
         click.echo("cpkg: " + " ".join(message.split()), err=True)
@@ -130,12 +112,6 @@ def close_stdout() -> int:
     """Leave quietly when the reader of standard output has gone, as a program that SIGPIPE ends does."""
     discard(sys.stdout)
     return 128 + signal.SIGPIPE
-
-
-def discard(stream: IO[str]) -> None:
-    """Send what a standard stream still holds nowhere: the interpreter flushes it at exit, and would complain then."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def not_empty(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:

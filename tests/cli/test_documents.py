@@ -30,7 +30,9 @@ def sessions(page: str) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("page", "least"), [("cli.md", 11), ("install.md", 3), ("archives.md", 5), ("records.md", 8)])
+@pytest.mark.parametrize(
+    ("page", "least"), [("cli.md", 11), ("install.md", 3), ("zstd_cli.md", 6), ("archives.md", 5), ("records.md", 8)]
+)
 def test_the_command_lines(tmp_path: Path, page: str, least: int) -> None:
     (tmp_path / "bin").mkdir()
     for name, line in (("cpkg", "-I -m cpkg "), ("python", "")):

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where `cpkg zstd` reads from and writes to."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import stat
+import sys
+from typing import Any
+
+from cpkg.cli.zstd_console import Console, Fatal
+from cpkg.cli.zstd_options import STDIN, STDOUT, Options
+
+WRITE_ERROR = 70
+_SEGMENT = 32 << 10
+_ZEROS = bytes(_SEGMENT)
+
+
+class Source:
+    """A file that is read; `status` is None for standard input, `size` None where nobody knows it."""
+
+    def __init__(self, name: str, file: Any, status: os.stat_result | None) -> None:
+        self.name = name
+        self.file = file
+        self.status = status
+        self.size = status.st_size if status is not None and stat.S_ISREG(status.st_mode) else None
+        self.position = 0
+
+    def read(self, size: int) -> bytes:
+        """Read up to `size` bytes; b"" at the end."""
+        try:
+            data: bytes = self.file.read(size)
+        except OSError as exc:
+            raise Fatal(37, f"Read error : {exc.strerror}") from None
+        self.position += len(data)
+        return data
+
+    def close(self) -> None:
+        if self.status is not None:
+            self.file.close()
+
+
+def open_source(name: str, options: Options, console: Console) -> Source | None:
+    """Open a file; None, and a message, for what cannot be read."""
+    if name == STDIN:
+        return Source(name, sys.stdin.buffer.raw if hasattr(sys.stdin.buffer, "raw") else sys.stdin.buffer, None)
+    try:
+        status = os.stat(name)
+    except (OSError, ValueError) as exc:
+        console.tell(1, f"zstd: can't stat {name} : {getattr(exc, 'strerror', None) or exc} -- ignored \n")
+        return None
+    kind = status.st_mode
+    if stat.S_ISDIR(kind):
+        console.tell(1, f"zstd: {name} is a directory -- ignored \n")
+        return None
+    is_block_device = stat.S_ISBLK(kind) and options.overwrite
+    if not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind) or is_block_device):
+        console.tell(1, f"zstd: {name} is not a regular file -- ignored \n")
+        return None
+    try:
+        return Source(name, open(name, "rb", buffering=0), status)
+    except OSError as exc:
+        console.tell(1, f"zstd: {name}: {exc.strerror} \n")
+        return None
+
+
+class Destination:
+    """
+    A file that is written, under another name until all of it is there; `name` is the one that it gets.
+
+    Standard output, pipes and devices are written directly, and `file` is None for what goes nowhere.
+    """
+
+    def __init__(self, name: str, file: Any, temporary: str | None, *, sparse: bool) -> None:
+        self.name = name
+        self.written = 0
+        self._file = file
+        self._temporary = temporary
+        self._sparse = sparse
+        self._skipped = 0
+
+    def write(self, data: Any) -> int:
+        """Write bytes, or leave a hole where they are zeros."""
+        size = len(data)
+        self.written += size
+        if self._file is not None:
+            try:
+                self._write_sparse(data) if self._sparse else self._write_all(data)
+            except BrokenPipeError:
+                raise
+            except OSError as exc:
+                raise Fatal(WRITE_ERROR, f"Write error : cannot write block : {exc.strerror}") from None
+        return size
+
+    def _write_all(self, data: Any) -> None:
+        taken = self._file.write(data)
+        if taken == len(data):
+            return
+        with memoryview(data) as view:
+            while taken is None or taken < len(data):
+                if not taken:
+                    raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+                taken += self._file.write(view[taken:]) or 0
+
+    def _write_sparse(self, data: Any) -> None:
+        start = at = 0
+        end = len(data)
+        while end - at >= _SEGMENT:
+            # what is no hole differs in one of these, mostly
+            if data[at] or data[at + _SEGMENT // 2] or bytes(data[at : at + _SEGMENT]) != _ZEROS:
+                at += _SEGMENT
+                continue
+            self._put(data, start, at)
+            self._skipped += _SEGMENT
+            at += _SEGMENT
+            start = at
+        self._put(data, start, end)
+
+    def _put(self, data: Any, start: int, end: int) -> None:
+        if start == end:
+            return
+        if self._skipped:
+            self._file.seek(self._skipped, io.SEEK_CUR)
+            self._skipped = 0
+        if end - start == len(data):
+            self._write_all(data)
+        else:
+            with memoryview(data) as view:
+                self._write_all(view[start:end])
+
+    def finish(self, source: os.stat_result | None) -> None:
+        """Complete the file and give it its name, and the mode, times and owner of its source."""
+        if self._file is None:
+            return
+        try:
+            if self._skipped:
+                self._file.truncate(self._file.seek(self._skipped, io.SEEK_CUR))
+            if self._temporary is None:
+                if self.name != STDOUT:
+                    self._file.close()
+                return
+            if source is not None and stat.S_ISREG(source.st_mode):
+                _copy_attributes(self._file.fileno(), source)
+            self._file.close()
+            os.replace(self._temporary, self.name)
+        except OSError as exc:
+            raise Fatal(WRITE_ERROR, f"Write error : {exc.strerror}") from None
+        self._temporary = None
+
+    def abandon(self) -> bool:
+        """Leave nothing behind of a file that did not come to its end; return whether there was one."""
+        had = self._temporary is not None
+        if self._file is not None and self.name != STDOUT:
+            with contextlib.suppress(OSError):
+                self._file.close()
+        if self._temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(self._temporary)
+            self._temporary = None
+        return had
+
+
+def _copy_attributes(descriptor: int, source: os.stat_result) -> None:
+    mode = stat.S_IMODE(source.st_mode) & 0o777
+    with contextlib.suppress(OSError):
+        os.fchown(descriptor, -1, source.st_gid)
+        os.fchown(descriptor, source.st_uid, -1)
+    with contextlib.suppress(OSError):
+        os.fchmod(descriptor, mode)
+    with contextlib.suppress(OSError):
+        os.utime(descriptor, ns=(source.st_atime_ns, source.st_mtime_ns))
+
+
+def open_destination(
+    name: str | None, source: Source | None, options: Options, console: Console, *, stdin_is_input: bool
+) -> Destination | None:
+    """
+    Open what is written; `name` None is for what is only tested.
+
+    Returns None, and tells why, if it exists and may not be overwritten, is the source itself or cannot be opened.
+    """
+    if name is None:
+        return Destination("", None, None, sparse=False)
+    if name == STDOUT:
+        stdout = getattr(sys.stdout.buffer, "raw", sys.stdout.buffer)
+        return Destination(name, stdout, None, sparse=bool(options.sparse))
+    try:
+        old = os.stat(name)
+    except OSError:
+        old = None
+    if old is not None and source is not None and source.status is not None and os.path.samestat(old, source.status):
+        console.tell(1, "zstd: Refusing to open an output file which will overwrite the input file \n")
+        return None
+    if old is not None and stat.S_ISREG(old.st_mode) and not options.overwrite:
+        if console.level <= 1:
+            console.tell(1, f"zstd: {name} already exists; not overwritten  \n")
+            return None
+        question = f"zstd: {name} already exists; overwrite (y/n) ? "
+        if not console.ask(question, "Not overwritten  \n", stdin_is_input=stdin_is_input):
+            return None
+    try:
+        if old is not None and not stat.S_ISREG(old.st_mode):
+            return Destination(name, open(name, "wb", buffering=0), None, sparse=bool(options.sparse))
+        is_private = source is not None and source.size is not None
+        temporary, descriptor = _create(name, 0o600 if is_private else 0o666)
+    except OSError as exc:
+        console.tell(1, f"zstd: {name}: {exc.strerror}\n")
+        return None
+    file = open(descriptor, "wb", buffering=0)  # noqa: SIM115
+    return Destination(name, file, temporary, sparse=options.sparse is not False)
+
+
+def _create(name: str, mode: int) -> tuple[str, int]:
+    folder, base = os.path.split(name)
+    while True:
+        temporary = os.path.join(folder, f".{base[:200]}.cpkg-{os.getpid()}-{os.urandom(4).hex()}.tmp")
+        with contextlib.suppress(FileExistsError):
+            return temporary, os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+
+
+def expand(names: list[str], options: Options, console: Console) -> list[str]:
+    """Return the files in the directories among `names`, and the others as they are."""
+    found: list[str] = []
+    for name in names:
+        if name != STDIN and os.path.isdir(name):
+            _walk(name, options, console, found)
+        else:
+            found.append(name)
+    return found
+
+
+def _walk(folder: str, options: Options, console: Console, found: list[str]) -> None:
+    try:
+        entries = os.listdir(folder)
+    except OSError as exc:
+        console.tell(1, f"Cannot open directory '{folder}': {exc.strerror}\n")
+        return
+    for entry in entries:
+        path = os.path.join(folder, entry)
+        if not options.follow_links and os.path.islink(path):
+            console.tell(2, f"Warning : {path} is a symbolic link, ignoring\n")
+        elif os.path.isdir(path):
+            _walk(path, options, console, found)
+        else:
+            found.append(path)
+
+
+def read_dictionary(name: str | None) -> bytes:
+    """Return the content of a dictionary's file, b"" without one."""
+    if name is None:
+        return b""
+    try:
+        status = os.stat(name)
+    except OSError as exc:
+        raise Fatal(31, f"Stat failed on dictionary file {name}: {exc.strerror}") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise Fatal(32, f"Dictionary {name} must be a regular file.")
+    try:
+        with open(name, "rb") as file:
+            return file.read()
+    except OSError as exc:
+        raise Fatal(33, f"Couldn't open dictionary {name}: {exc.strerror}") from None

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cpkg zstd` as a process: signals, pipes, terminals, broken outputs, and what the zstd tool does otherwise."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cpkg import zstd
+
+DATA = b"".join(b"%d\n" % number for number in range(20_000))
+
+
+@pytest.fixture
+def call(environment: dict[str, str], tmp_path: Path) -> Any:
+    """A function that runs the command, in a folder of its own."""
+
+    def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-m", "cpkg", "zstd", *arguments]
+        settings: dict[str, Any] = {
+            "cwd": tmp_path,
+            "env": environment,
+            "capture_output": True,
+            "input": b"",
+            **options,
+        }
+        if "stdin" in options:
+            del settings["input"]
+        return subprocess.run(command, **settings)
+
+    (tmp_path / "data").write_bytes(DATA)
+    (tmp_path / "data1.zst").write_bytes(zstd.compress(DATA))
+    return run
+
+
+def start(environment: dict[str, str], folder: Path, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "cpkg", "zstd", *arguments],
+        cwd=folder,
+        env=environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        **options,
+    )
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 2), (signal.SIGTERM, -signal.SIGTERM)])
+def test_a_signal_leaves_nothing_behind(
+    environment: dict[str, str], tmp_path: Path, number: signal.Signals, status: int
+) -> None:
+    (tmp_path / "out.zst").write_bytes(b"old")
+    os.mkfifo(tmp_path / "fifo")
+    process = start(environment, tmp_path, "-q", "-f", "fifo", "-o", "out.zst")
+    with open(tmp_path / "fifo", "wb", buffering=0) as fifo:
+        for _ in range(40):  # more than a pipe holds: it is being read by then
+            fifo.write(DATA)
+        assert len(list(tmp_path.iterdir())) == 3, "there is a temporary file"
+        process.send_signal(number)
+        assert process.wait() == status
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fifo", "out.zst"]
+    assert (tmp_path / "out.zst").read_bytes() == b"old"
+
+
+def test_the_reader_goes_away(environment: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "zeros.zst").write_bytes(zstd.compress(bytes(10_000_000)))
+    process = start(environment, tmp_path, "-dc", "zeros.zst", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.read(10) == bytes(10)
+    process.stdout.close()
+    assert process.wait() == -signal.SIGPIPE
+    assert process.stderr.read() == b""
+    process.stderr.close()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")
+@pytest.mark.parametrize("arguments", [["-c", "data"], ["-dc", "data1.zst"], ["-d"]])
+def test_a_full_output(call: Any, tmp_path: Path, arguments: list[str]) -> None:
+    with open("/dev/full", "wb") as full, open(tmp_path / "data1.zst", "rb") as source:
+        done = call(*arguments, stdout=full, stderr=subprocess.PIPE, stdin=source, capture_output=False)
+    assert done.returncode == 70
+    assert done.stderr == b"zstd: error 70 : Write error : cannot write block : No space left on device \n"
+
+
+def test_closed_standard_streams(environment: dict[str, str], call: Any, tmp_path: Path) -> None:
+    command = f'"{sys.executable}" -m cpkg zstd'
+    for line, status in (
+        (f"{command} -c data >&-", 70),
+        (f"{command} data 2>&-", 0),
+        (f"{command} -q data -o b <&-", 0),
+    ):
+        done = subprocess.run(["sh", "-c", line], cwd=tmp_path, env=environment, capture_output=True)
+        assert done.returncode == status, done.stderr
+    assert zstd.decompress((tmp_path / "data.zst").read_bytes()) == DATA
+    assert zstd.decompress((tmp_path / "b").read_bytes()) == DATA
+
+
+def test_a_terminal(environment: dict[str, str], tmp_path: Path) -> None:
+    pty = pytest.importorskip("pty")
+    (tmp_path / "data").write_bytes(DATA)
+    (tmp_path / "data.zst").write_bytes(b"old")
+
+    def run(*arguments: str, answer: bytes = b"") -> tuple[int, bytes]:
+        master, slave = pty.openpty()
+        try:
+            process = start(environment, tmp_path, *arguments, stdin=slave, stdout=slave, stderr=subprocess.PIPE)
+            os.write(master, answer)
+            return process.wait(), process.communicate()[1]
+        finally:
+            os.close(master)
+            os.close(slave)
+
+    assert run() == (1, b"stdin is a console, aborting\n")
+    status, messages = run("data", answer=b"n\n")
+    assert (status, messages) == (1, b"zstd: data.zst already exists; overwrite (y/n) ? Not overwritten  \n \n")
+    assert (tmp_path / "data.zst").read_bytes() == b"old"
+    status, messages = run("data", answer=b"y\n")
+    assert status == 0
+    assert zstd.decompress((tmp_path / "data.zst").read_bytes()) == DATA
+
+
+def test_progress(call: Any) -> None:
+    done = call("data", "--progress")
+    assert done.returncode == 0
+    assert re.search(rb"\rRead: +106 KiB / +106 KiB ==> +\d+%", done.stderr)
+    assert done.stderr.endswith(b"data.zst) \n")
+    assert b"\r" not in call("-f", "data").stderr
+
+
+def test_a_failure_keeps_the_old_file(call: Any, tmp_path: Path) -> None:
+    """The tool removes it first."""
+    (tmp_path / "cut.zst").write_bytes((tmp_path / "data1.zst").read_bytes()[:-9])
+    (tmp_path / "cut").write_bytes(b"old")
+    assert call("-df", "cut.zst").returncode == 1
+    assert (tmp_path / "cut").read_bytes() == b"old"
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_holes(call: Any, tmp_path: Path) -> None:
+    content = bytes(300_000) + b"x" * 10 + bytes(500_000) + DATA + bytes(400_000)
+    (tmp_path / "holes.zst").write_bytes(zstd.compress(content))
+    assert call("-q", "-d", "holes.zst").returncode == 0
+    status = (tmp_path / "holes").stat()
+    assert (tmp_path / "holes").read_bytes() == content
+    assert status.st_size == len(content)
+    assert status.st_blocks * 512 < 400_000
+    assert call("-q", "-d", "-f", "--no-sparse", "holes.zst").returncode == 0
+    assert (tmp_path / "holes").read_bytes() == content
+    assert call("-dc", "holes.zst").stdout == content
+
+
+def test_a_large_file_in_several_threads(call: Any, tmp_path: Path) -> None:
+    size = 70 << 20
+    with open(tmp_path / "large", "wb") as file:
+        file.write(DATA)
+        file.truncate(size)
+    assert call("-q", "-T2", "large").returncode == 0
+    compressed = (tmp_path / "large.zst").read_bytes()
+    assert len(zstd.decompress(compressed)) == size
+    done = call("-d", "-T2", "large.zst", "-o", "again")
+    assert (done.returncode, done.stderr) == (0, b"large.zst           : 73400320 bytes \n")
+    with open(tmp_path / "again", "rb") as file:
+        assert file.read(len(DATA) + 10) == DATA + bytes(10)
+        assert file.seek(0, 2) == size
+    (tmp_path / "cut.zst").write_bytes(compressed[:-1])
+    done = call("-d", "cut.zst")
+    assert (done.returncode, done.stderr) == (1, b"cut.zst : Read error (39) : premature end \n")
+    (tmp_path / "tail.zst").write_bytes(compressed + b"garbage")
+    done = call("-t", "tail.zst")
+    assert (done.returncode, done.stderr) == (1, b"zstd: tail.zst: unsupported format \n")
+
+
+def test_names_that_are_no_text(call: Any, tmp_path: Path) -> None:
+    name = os.fsdecode(b"data-\xff")
+    os.rename(tmp_path / "data", tmp_path / name)
+    assert call("-v", name).returncode == 0
+    assert (tmp_path / (name + ".zst")).exists()
+    done = call("-l", name + ".zst")
+    assert (done.returncode, b"data-\xff.zst" in done.stdout) == (0, True)
+    assert call("-d", name + ".zst", "-o", "again").returncode == 0
+    assert (tmp_path / "again").read_bytes() == DATA
+
+
+def test_attributes_are_kept(call: Any, tmp_path: Path) -> None:
+    os.chmod(tmp_path / "data", 0o640)
+    os.utime(tmp_path / "data", ns=(10**18, 10**18 + 5))
+    assert call("data").returncode == 0
+    status = (tmp_path / "data.zst").stat()
+    assert (stat.S_IMODE(status.st_mode), status.st_mtime_ns) == (0o640, 10**18 + 5)
+
+
+def test_training(call: Any, tmp_path: Path) -> None:
+    samples = tmp_path / "samples"
+    samples.mkdir()
+    for number in range(200):
+        text = "".join(f"user {number * j % 97} name {j} {number}\n" for j in range(20))
+        (samples / str(number)).write_text(text)
+    done = call("--train", "-r", "samples", "--maxdict=2K", "--dictID=77", "-o", "made")
+    assert done.returncode == 0, done.stderr
+    assert re.search(rb"Save dictionary of size \d+ into file made \n$", done.stderr)
+    dictionary = zstd.ZstdDict((tmp_path / "made").read_bytes())
+    assert (dictionary.dict_id, len(dictionary) <= 2048) == (77, True)
+    assert call("-D", "made", "samples/7", "-o", "small.zst").returncode == 0
+    assert zstd.get_frame_info((tmp_path / "small.zst").read_bytes()).dictionary_id == 77
+    assert call("-d", "-D", "made", "small.zst", "-o", "large").returncode == 0
+    assert (tmp_path / "large").read_bytes() == (samples / "7").read_bytes()
+    done = call("-q", "--train", "-B1K", "data", "-o", "blocks")
+    assert done.returncode in (0, 1), done.stderr
+
+
+def test_benchmark(call: Any) -> None:
+    done = call("-b1", "-e2", "-i0", "data")
+    assert done.returncode == 0, done.stderr
+    for level, line in zip((1, 2), done.stdout.decode().splitlines()):
+        assert re.fullmatch(
+            rf" {level}#data +: +{len(DATA)} -> +\d+ \(x\d\.\d{{3}}\), +[\d.]+ MB/s, +[\d.]+ MB/s", line
+        )
+    assert call("-b", "nosuch").returncode == 15
+
+
+def test_it_says_what_has_no_effect(call: Any) -> None:
+    done = call("--rsyncable", "--adapt", "data")
+    assert done.returncode == 0
+    assert done.stderr.startswith(
+        b"Warning : --rsyncable is ignored: the output is an ordinary frame \n"
+        b"Warning : --adapt is ignored: the level stays as it is \n"
+    )
+    assert b"Warning" not in call("--asyncio", "--no-row-match-finder", "-f", "data").stderr
+
+
+@pytest.mark.parametrize("backend", ["pure", "dlopen"])
+def test_other_backends(call: Any, environment: dict[str, str], tmp_path: Path, backend: str) -> None:
+    settings = {**environment, "CPKG_ZSTD_BACKEND": backend}
+    done = call("-T2", "data", env=settings)
+    if b"cannot be loaded" in done.stderr:
+        pytest.skip(f"{backend} does not load here")
+    assert done.returncode == 0, done.stderr
+    assert call("-d", "data.zst", "-o", "again", env=settings).returncode == 0
+    assert (tmp_path / "again").read_bytes() == DATA
+    assert call("-t", "data1.zst", env=settings).returncode == 0
+
+
+def test_without_click(environment: dict[str, str], tmp_path: Path) -> None:
+    for name in ("click", "rich", "argparse"):
+        (tmp_path / f"{name}.py").write_text("raise ModuleNotFoundError(name=__name__)\n")
+    path = os.pathsep.join([str(tmp_path), environment["PYTHONPATH"]])
+    done = subprocess.run(
+        [sys.executable, "-m", "cpkg", "zstd", "-c"],
+        capture_output=True,
+        input=DATA,
+        env={**environment, "PYTHONPATH": path},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert zstd.decompress(done.stdout) == DATA
+
+
+@pytest.mark.parametrize("option", ["-h", "-H", "--help", "-V", "-qV"])
+def test_help(call: Any, option: str) -> None:
+    done = call(option)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (b"usage: cpkg zstd" if "h" in option.lower() else zstd.zstd_version.encode()) in done.stdout
