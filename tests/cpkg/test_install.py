@@ -72,6 +72,13 @@ from backports.zstd import ZstdFile, compress
 assert backports.zstd is zstd and zstd.decompress(compress(b"abc")) == b"abc"
 assert zstd.ZstdError is cpkg.ZstdError and zstd.__name__ == "backports.zstd"
 
+import zstandard
+from zstandard.backend_cffi import ZstdDecompressor
+import cpkg.zstandard
+assert ZstdDecompressor is cpkg.zstandard.ZstdDecompressor
+assert ZstdDecompressor().decompress(zstandard.ZstdCompressor().compress(b"abc")) == b"abc"
+assert zstandard.__version__ == cpkg.zstandard.__version__
+
 from compression.zstd import decompress
 assert decompress(compress(b"abc")) == b"abc"
 """)
