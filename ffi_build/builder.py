@@ -31,7 +31,9 @@ def make(library: Library, *cdefs: str, flags: Sequence[str] = (), links: bool =
     arguments["include_dirs"].insert(0, f"{HERE.name}/{codec}")
     # Every part is a dependency, so that a change of one rebuilds the module.
     arguments["depends"] = sorted(
-        str(path.relative_to(HERE.parent)) for folder in (codec, "common") for path in (HERE / folder).rglob("*.[ch]")
+        str(path.relative_to(HERE.parent))
+        for folder in (codec, "common", "archive")
+        for path in (HERE / folder).rglob("*.[ch]")
     )
     arguments["extra_compile_args"] += flags
     if not links:
@@ -43,7 +45,7 @@ def make(library: Library, *cdefs: str, flags: Sequence[str] = (), links: bool =
         f"cpkg._native._{codec}_ffi",
         text_of(codec, "module.c"),
         # the builtins use the whole C API, which the limited one (cffi's default) does not have
-        define_macros=[("_CFFI_NO_LIMITED_API", None)],
+        define_macros=[("_CFFI_NO_LIMITED_API", None), ("_GNU_SOURCE", "1")],
         py_limited_api=False,
         **arguments,
     )

@@ -25,7 +25,12 @@ from ffi_build.builder import make, text_of  # noqa: E402
 
 def make_builder(library: probe.Library, implementation: str) -> FFI:
     """Return the builder of the compiled module for an implementation of Python, "cpython" or "pypy"."""
-    return make(library, "cdef.h", "compiled_cdef.h", *(["cpython_cdef.h"] if implementation == "cpython" else []))
+    cdefs = ["cdef.h", "compiled_cdef.h"]
+    if implementation == "cpython":
+        cdefs.append("cpython_cdef.h")
+    if sys.platform == "linux":
+        cdefs.append("../archive/cdef.h")
+    return make(library, *cdefs)
 
 
 ffibuilder = make_builder(probe.find("zstd"), sys.implementation.name)

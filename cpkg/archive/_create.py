@@ -101,6 +101,7 @@ def create(
         engine = _engine.for_create(settings, problems, on_entry)
         output = _Output(file, progress)
         with (
+            closing(engine),
             closing(engine.plans(root, names, _identity(file))) as plans,
             pool_of(workers) as pool,
             closing(_made(plans, engine, pool, 2 * workers)) as frames,
@@ -109,6 +110,7 @@ def create(
                 for problem in frame.problems:
                     problems.add(problem)
                 output.write(frame.data, frame.size)
+                engine.give_back(frame)
         output.end(engine.deflate(END))
     return Summary(engine.entries, output.table.decompressed_size, output.written, problems.found)
 

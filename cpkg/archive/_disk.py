@@ -74,7 +74,7 @@ class Tree:
         self.root = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | getattr(os, "O_CLOEXEC", 0))
         self._chain: list[tuple[str, int]] = []  # the directory opened last, and those above it
         self._finished: list[_Finished] = []
-        self._token = f".cpkg-{os.getpid()}-{os.urandom(4).hex()}"
+        self.token = f".cpkg-{os.getpid()}-{os.urandom(4).hex()}"
         self._count = 0
 
     def close(self) -> None:
@@ -123,7 +123,7 @@ class Tree:
     def temporary(self) -> str:
         """Return a new name for a file that is not whole yet."""
         self._count += 1
-        return f"{self._token}-{self._count:x}.tmp"
+        return f"{self.token}-{self._count:x}.tmp"
 
     def make(self, entry: Entry, parts: list[str], data: Iterable[Any]) -> None:
         """Make what an entry describes at `parts`; OSError names the path."""

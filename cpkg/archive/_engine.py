@@ -7,24 +7,19 @@ Choose what does the work: C where the native backend of Zstandard serves and no
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Generator, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
+from cpkg import _backend
+from cpkg.archive._made import MadeFrame
 from cpkg.archive._plan import Plan, Planner, assemble
 from cpkg.archive._pure import PureCodec
 from cpkg.archive._pure_extract import PureExtract
-from cpkg.archive._result import Problem, Problems
+from cpkg.archive._result import Problems
 from cpkg.archive._settings import CreateSettings, ExtractSettings
 from cpkg.archive._walk import Member, Walker
 from purepy.tar.entry import Entry
-
-
-class MadeFrame(NamedTuple):
-    """A frame, how much content it has, and what went wrong while files were read."""
-
-    data: Any
-    size: int
-    problems: list[Problem]
 
 
 class PureCreate:
@@ -38,12 +33,14 @@ class PureCreate:
         self._on_entry = on_entry
         self._codec = PureCodec(settings.level)
         self.deflate = self._codec.deflate
+        self._walker: Walker | None = None
         self.entries = 0
 
     def plans(self, base: str, paths: list[str], own_file: tuple[int, int] | None) -> Generator[Plan, None, None]:
         """Yield the plans of all frames."""
-        walker = Walker(self._settings, self._problems, own_file)
-        yield from Planner(self._settings.frame_size, self._problems).plans(self._told(walker.walk(base, paths)))
+        self._walker = Walker(self._settings, self._problems, own_file)
+        members = self._told(self._walker.walk(base, paths))
+        yield from Planner(self._settings.frame_size, self._problems).plans(members)
 
     def _told(self, members: Iterator[Member]) -> Iterator[Member]:
         for member in members:
@@ -57,14 +54,42 @@ class PureCreate:
         content, problems = assemble(plan)
         return MadeFrame(self._codec.deflate(content) if content else b"", len(content), problems)
 
+    def give_back(self, frame: MadeFrame) -> None:
+        """Do nothing: the frame is freed when nobody holds it."""
 
-def for_create(settings: CreateSettings, problems: Problems, on_entry: Callable[[Entry], object] | None) -> PureCreate:
+    def close(self) -> None:
+        """Close what the last plans may have needed."""
+        if self._walker is not None:
+            self._walker.close()
+
+
+def _is_native() -> bool:
+    """Say whether C does the work."""
+    policy, source = _backend.policy("archive")
+    if policy in ("pure", "dlopen"):
+        return False
+    if policy == "auto" and _backend.choose("zstd").module.BACKEND != "native":
+        return False
+    try:
+        importlib.import_module("cpkg._native.archive")
+    except ImportError as exc:
+        if policy == "native":
+            raise ImportError(f"{source}=native: {exc}") from exc
+        return False
+    return True
+
+
+def for_create(settings: CreateSettings, problems: Problems, on_entry: Callable[[Entry], object] | None) -> Any:
     """Return the engine of `create`."""
+    if on_entry is None and _is_native():
+        native = importlib.import_module("cpkg.archive._native_create")
+        if native.can_do(settings):
+            return native.NativeCreate(settings, problems)
     return PureCreate(settings, problems, on_entry)
 
 
 def for_reading(window_log_max: int) -> PureCodec:
-    """Return what decompresses."""
+    """Return what decompresses for Python."""
     return PureCodec(window_log_max=window_log_max)
 
 
@@ -73,6 +98,13 @@ def for_extract(
     problems: Problems,
     directory: str,
     progress: Callable[[int, int], object] | None,
-) -> PureExtract:
-    """Return the engine of `extract`."""
-    return PureExtract(settings, problems, directory, progress)
+    window_log_max: int,
+    threads: int,
+) -> tuple[Any, Any]:
+    """Return the engine of `extract`, and what decompresses for it."""
+    if _is_native():
+        native = importlib.import_module("cpkg.archive._native_extract")
+        if native.can_do(settings):
+            codec = native.NativeCodec(window_log_max)
+            return native.NativeExtract(settings, problems, directory, progress, codec, threads), codec
+    return PureExtract(settings, problems, directory, progress), for_reading(window_log_max)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from cpkg.archive import _engine
@@ -53,16 +53,19 @@ class Opened:
         return skipped
 
 
-@contextmanager
-def opened_archive(
-    source: Any, threads: int | None, max_size: int | None, window_log_max: int
-) -> Iterator[tuple[Opened, Any]]:
-    """Open an archive for reading; yields it and the pool whose threads decompress."""
+def check_window(window_log_max: int) -> None:
+    """Raise ValueError for a limit that Zstandard does not have."""
     if not 10 <= window_log_max <= 31:
         raise ValueError(f"window_log_max is 10 to 31, not {window_log_max}")
+
+
+@contextmanager
+def opened_archive(
+    source: Any, threads: int, max_size: int | None, window_log_max: int, codec: Any
+) -> Iterator[tuple[Opened, Any]]:
+    """Open an archive for reading; yields it and the pool whose threads decompress by `codec`."""
     workers = thread_count(threads)
     limit = ContentLimit(max_size)
-    codec = _engine.for_reading(window_log_max)
     with opened_source(source) as file, pool_of(workers) as pool:
         yield Opened(file, pool, workers, codec, limit, window_log_max), pool
 
@@ -118,7 +121,9 @@ def extract(
         on_entry=on_entry,
     )
     problems = Problems(on_problem)
-    with opened_archive(source, threads, max_size, window_log_max) as (archive, pool):
-        engine = _engine.for_extract(settings, problems, os.fsdecode(directory), progress)
+    check_window(window_log_max)
+    workers = thread_count(threads)
+    engine, codec = _engine.for_extract(settings, problems, os.fsdecode(directory), progress, window_log_max, workers)
+    with closing(codec), opened_archive(source, workers, max_size, window_log_max, codec) as (archive, pool):
         engine.run(archive, pool)
     return Summary(engine.entries, archive.size, archive.splitter.consumed, problems.found)

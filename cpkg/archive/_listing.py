@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from cpkg.archive._extract import opened_archive
+from cpkg.archive import _engine
+from cpkg.archive._extract import check_window, opened_archive
 from cpkg.archive._result import Summary
 from cpkg.archive._settings import WINDOW_LOG_MAX, Patterns, pattern_list
+from cpkg.archive._threads import thread_count
 from purepy.tar import patterns
 from purepy.tar.entry import Entry
 from purepy.tar.reader import Content, TarReader
@@ -31,7 +33,9 @@ def entries(
     """
     is_included = patterns.matcher(pattern_list(include), anchored=True)
     is_excluded = patterns.matcher(pattern_list(exclude), anchored=False)
-    with opened_archive(source, threads, max_size, window_log_max) as (archive, _):
+    check_window(window_log_max)
+    codec = _engine.for_reading(window_log_max)
+    with opened_archive(source, thread_count(threads), max_size, window_log_max, codec) as (archive, _):
         for entry in TarReader(Content(archive, archive.skip)):
             if is_included is not None and not is_included(entry.name):
                 continue
@@ -54,7 +58,9 @@ def verify(
     seek table that does not fit.
     """
     count = 0
-    with opened_archive(source, threads, max_size, window_log_max) as (archive, _):
+    check_window(window_log_max)
+    codec = _engine.for_reading(window_log_max)
+    with opened_archive(source, thread_count(threads), max_size, window_log_max, codec) as (archive, _):
         for _entry in TarReader(Content(archive)):
             count += 1
             if progress is not None:

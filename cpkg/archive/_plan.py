@@ -17,10 +17,12 @@ from purepy.tar.entry import FILE, padding
 
 OPEN_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
 HANDLES_MAX: Final = 64
-"""A frame refers to so many directories at most, since each is kept open until the frame is made."""
+"""So many directories are kept open for a frame; further ones are opened again when it is made."""
 
 # what may happen to a file while it is read
 VANISHED, OPEN_FAILED, READ_FAILED, SHRANK, CHANGED, REPLACED = range(1, 7)
+# or before it is read
+STAT_FAILED, IS_SOCKET, UNKNOWN_TYPE, IS_ARCHIVE, DIRECTORY_FAILED = range(7, 12)
 
 
 class Source:
@@ -57,7 +59,7 @@ class Source:
 class Item:
     """A part of a frame: a header, then `size` bytes of a file from `offset` on, then `fill` bytes of zeros."""
 
-    __slots__ = ("fill", "header", "offset", "size", "source")
+    __slots__ = ("fill", "header", "is_held", "offset", "size", "source")
 
     def __init__(self, header: bytes, source: Source | None = None, offset: int = 0, size: int = 0) -> None:
         self.header = header
@@ -65,6 +67,8 @@ class Item:
         self.offset = offset
         self.size = size
         self.fill = 0
+        self.is_held = True
+        """Whether the directory of a file that has to be opened is open."""
 
 
 class Plan:
@@ -77,7 +81,7 @@ class Plan:
         self._handles: list[Handle] = []
 
     def hold(self, handle: Handle) -> bool:
-        """Keep a directory open for this frame; false if there are too many."""
+        """Keep a directory open for this frame; false if it keeps enough of them."""
         if not self._handles or self._handles[-1] is not handle:
             if len(self._handles) >= HANDLES_MAX:
                 return False
@@ -143,10 +147,8 @@ class Planner:
             self._plan.add(Item(header))
             return
         if entry.sparse is None and len(header) + data + padding(data) <= self._frame_size:
-            if not self._plan.hold(member.parent):
-                yield self._take()
-                self._plan.hold(member.parent)
             item = Item(header, Source(member), 0, data)
+            item.is_held = self._plan.hold(member.parent)
             item.fill = padding(data)
             self._plan.entries += 1
             self._plan.add(item)
@@ -204,7 +206,18 @@ def problem(name: str, what: int, amount: int, code: int) -> Problem:
         return Problem(
             name, f"read error: {os.strerror(code)}; padding with zeros", OSError(code, os.strerror(code), name)
         )
-    return open_problem(name, OSError(code, os.strerror(code), name))
+    if what == VANISHED:
+        return Problem(name, "file removed before we read it")
+    if what == IS_SOCKET:
+        return Problem(name, "socket ignored")
+    if what == UNKNOWN_TYPE:
+        return Problem(name, "file of an unknown type ignored")
+    if what == IS_ARCHIVE:
+        return Problem(name, "file is the archive; not dumped")
+    error = OSError(code, os.strerror(code), name)
+    if what == OPEN_FAILED:
+        return open_problem(name, error)
+    return Problem(name, f"cannot be {'opened' if what == DIRECTORY_FAILED else 'read'}: {error.strerror}", error)
 
 
 def assemble(plan: Plan) -> tuple[bytearray, list[Problem]]:
@@ -220,7 +233,7 @@ def assemble(plan: Plan) -> tuple[bytearray, list[Problem]]:
             content += _data(source.fd, source, item, problems)
         else:
             try:
-                fd = os.open(source.base, OPEN_FLAGS, dir_fd=source.handle.fd)
+                fd = _open(source, item.is_held)
             except OSError as exc:
                 problems.append(open_problem(source.name, exc))
                 continue
@@ -236,6 +249,15 @@ def assemble(plan: Plan) -> tuple[bytearray, list[Problem]]:
         if item.fill:
             content += bytes(item.fill)
     return content, problems
+
+
+def _open(source: Source, is_held: bool) -> int:
+    directory = source.handle.fd if is_held else source.handle.open_again()
+    try:
+        return os.open(source.base, OPEN_FLAGS, dir_fd=directory)
+    finally:
+        if not is_held:
+            os.close(directory)
 
 
 def _data(fd: int, source: Source, item: Item, problems: list[Problem]) -> bytes:

@@ -45,5 +45,8 @@ class PureCodec:
         if not decompressor.eof:
             raise ZstdError("the compressed data is cut: it ends within a frame")
 
+    def close(self) -> None:
+        """Do nothing: there is nothing that would stay open."""
+
     def give_back(self, chunk: Any) -> None:
         """Do nothing: the chunk is freed when nobody holds it."""

@@ -15,6 +15,12 @@ from purepy.tar.entry import Entry
 from purepy.tar.reader import Content, TarReader
 
 
+def tell_of(entry: Entry, exc: Exception) -> Problem:
+    """Return the problem that an entry cannot be extracted."""
+    text = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
+    return Problem(entry.name, f"cannot be extracted: {text}", exc)
+
+
 class PureExtract:
     """Reads headers and makes files in the calling thread, while others decompress."""
 
@@ -68,8 +74,7 @@ class PureExtract:
             names.check_type(chosen, settings.filter)
             tree.make(chosen, parts, reader.data())
         except (OSError, UnsafeEntryError, ValueError) as exc:
-            text = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
-            self._problems.add(Problem(entry.name, f"cannot be extracted: {text}", exc))
+            self._problems.add(tell_of(entry, exc))
             return
         self.entries += 1
         if settings.on_entry is not None:

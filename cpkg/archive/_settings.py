@@ -12,7 +12,7 @@ from purepy.tar.encode import NANO
 from purepy.tar.entry import Entry
 
 LEVEL: Final = 3
-FRAME_SIZE: Final = 4 << 20
+FRAME_SIZE: Final = 8 << 20
 """Bytes of content per frame: each is decompressed by itself, so a few per processor are enough."""
 _FRAME_SIZE_MIN: Final = 64 << 10
 _FRAME_SIZE_MAX: Final = 32 << 20

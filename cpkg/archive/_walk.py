@@ -37,14 +37,30 @@ DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_
 
 
 class Handle:
-    """An open directory that several parts use; it is closed when the last one has released it."""
+    """
+    An open directory that several parts use; it is closed when the last one has released it.
 
-    __slots__ = ("_count", "_lock", "fd")
+    `open_again` opens it from the root on, which stays open.
+    """
 
-    def __init__(self, fd: int) -> None:
+    __slots__ = ("_base", "_count", "_lock", "_parent", "fd")
+
+    def __init__(self, fd: int, parent: Handle | None = None, base: str = "") -> None:
         self.fd = fd
+        self._parent = parent
+        self._base = base
         self._count = 1
         self._lock = threading.Lock()
+
+    def open_again(self) -> int:
+        """Return a new descriptor of the directory, though it may have been closed."""
+        if self._parent is None:
+            return os.dup(self.fd)
+        parent = self._parent.open_again()
+        try:
+            return os.open(self._base, DIRECTORY_FLAGS, dir_fd=parent)
+        finally:
+            os.close(parent)
 
     def retain(self) -> Handle:
         """Count one more user."""
@@ -109,15 +125,19 @@ class Walker:
         self._problems = problems
         self._own_file = own_file
         self._links: dict[tuple[int, int], str] = {}
+        self._root: Handle | None = None
+
+    def close(self) -> None:
+        """Close the root, when all files were read."""
+        if self._root is not None:
+            self._root.release()
+            self._root = None
 
     def walk(self, base: str, paths: Iterable[str]) -> Iterator[Member]:
         """Yield the members of `paths`, which are relative to `base`. A member's handle is valid until the next one."""
-        root = Handle(os.open(base, os.O_RDONLY | os.O_DIRECTORY | getattr(os, "O_CLOEXEC", 0)))
-        try:
-            for path in paths:
-                yield from self._tree(root, path)
-        finally:
-            root.release()
+        self._root = Handle(os.open(base, os.O_RDONLY | os.O_DIRECTORY | getattr(os, "O_CLOEXEC", 0)))
+        for path in paths:
+            yield from self._tree(self._root, path)
 
     def _tree(self, root: Handle, path: str) -> Iterator[Member]:
         levels: list[tuple[Handle, Iterator[Member]]] = [
@@ -149,7 +169,7 @@ class Walker:
 
     def _open(self, member: Member) -> Handle | None:
         try:
-            return Handle(os.open(member.base, DIRECTORY_FLAGS, dir_fd=member.parent.fd))
+            return Handle(os.open(member.base, DIRECTORY_FLAGS, dir_fd=member.parent.fd), member.parent, member.base)
         except OSError as exc:
             self._failed(member.entry.name, "cannot be opened", exc)
             return None

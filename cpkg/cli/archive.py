@@ -75,7 +75,7 @@ def group() -> None:
 @click.option("--include", multiple=True, metavar="PATTERN", help="Take only files that match. May be repeated.")
 @click.option("--no-recursion", is_flag=True, help="Take directories without what is in them.")
 @click.option("-l", "--level", type=click.IntRange(-7, 22), default=3, show_default=True, help="Zstandard level.")
-@click.option("--frame-size", callback=parse_size, default="4M", show_default=True, help="Content of a frame.")
+@click.option("--frame-size", callback=parse_size, default="8M", show_default=True, help="Content of a frame.")
 @click.option(
     "--sort", type=click.Choice(["name", "none"]), default="name", show_default=True, help="Order of entries."
 )

@@ -22,6 +22,9 @@
 /* A library without it is as good for all the rest. */
 #pragma weak ZDICT_optimizeTrainFromBuffer_fastCover
 
+#ifdef __linux__
+#include "../archive/module.c"
+#endif
 #include "copy.c"
 #include "huge_pages.c"
 #ifndef PYPY_VERSION

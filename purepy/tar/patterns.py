@@ -2,9 +2,9 @@
 """
 Match names against patterns as GNU tar does.
 
-In a pattern `*` and `?` match slashes too, `[...]` a set, and a backslash takes the next character as it is; characters
-are bytes, as they are for GNU tar. A pattern that matches a directory covers what is below it. Patterns of `exclude`
-may begin at any component of a name, those of `include` at the first.
+In a pattern `*` and `?` match slashes too, `[...]` a set, and a backslash takes the next character as it is; what
+counts as a character is a byte, as for GNU tar. A pattern that matches a directory covers what is below it. Patterns of
+`exclude` may begin at any component of a name, those of `include` at the first.
 """
 
 from __future__ import annotations

@@ -83,6 +83,10 @@ class Content:
             if size and not self._more():
                 raise self.cut()
 
+    def rest(self) -> memoryview:
+        """Return what is at hand of the content and was not taken."""
+        return self._chunk[self._at :]
+
     def cut(self) -> ArchiveError:
         """Return the error of an archive that ends too early."""
         error = ArchiveError(f"the archive is cut: it ends within an entry (at byte {self.position:,} of its content)")
@@ -92,17 +96,17 @@ class Content:
 
 class TarReader:
     """
-    An iterator over the entries of an archive.
+    An iterator over the entries of an archive; `is_begun` says that `content` begins behind the first of them.
 
     After each entry its data can be taken by `data()`, in pieces; what is not taken is skipped. The iterator ends at
     the end-of-archive marker and raises ArchiveError where the archive ends without one, or is none.
     """
 
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: Content, *, is_begun: bool = False) -> None:
         self.content = content
         self._size = self._padding = 0
         self._global: dict[str, bytes] = {}
-        self._seen = False
+        self._seen = is_begun
         self._ended = False
 
     def __iter__(self) -> TarReader:
@@ -118,8 +122,7 @@ class TarReader:
         """Return the next entry, or None at the end."""
         if self._ended:
             return None
-        self.content.skip(self._size + self._padding)
-        self._size = self._padding = 0
+        self.finish()
         start = self.content.position
         try:
             return self._next(start)
@@ -188,6 +191,16 @@ class TarReader:
             raise ArchiveError(f"{what}: the checksum is wrong (at byte {self.content.position - BLOCK:,})")
         self._seen = True
         return block
+
+    @property
+    def has_global(self) -> bool:
+        """Whether a pax header holds for all entries that follow."""
+        return bool(self._global)
+
+    def finish(self) -> None:
+        """Pass over what was not taken of the entry that came last."""
+        self.content.skip(self._size + self._padding)
+        self._size = self._padding = 0
 
     def data(self) -> Iterator[memoryview]:
         """Return the data of the entry that came last, in pieces; of a sparse file what is stored of it."""

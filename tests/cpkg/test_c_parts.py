@@ -14,7 +14,7 @@ import pytest
 
 SOURCES = Path(__file__).resolve().parents[2] / "ffi_build"
 # the folders whose parts are held to it
-FOLDERS = ["common", "msgpack", "zstd"]
+FOLDERS = ["common", "msgpack", "zstd", "archive"]
 
 pytestmark = [
     pytest.mark.skipif(sys.implementation.name != "cpython", reason="the parts are written against CPython's C API"),
@@ -41,6 +41,16 @@ def flags() -> list[str]:
 def test_part_compiles_alone(part: str, flags: list[str], tmp_path: Path) -> None:
     unit = tmp_path / "unit.c"
     unit.write_text(f'#include "{SOURCES / part}"\n' * 2, encoding="utf-8")  # its guard makes the second one empty
-    command = ["gcc", "-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", *flags]
+    command = [
+        "gcc",
+        "-std=c11",
+        "-D_GNU_SOURCE",
+        "-fsyntax-only",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-Wno-unused-function",
+        *flags,
+    ]
     result = subprocess.run([*command, str(unit)], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

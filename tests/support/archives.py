@@ -13,6 +13,12 @@ from typing import Any
 from cpkg import zstd
 
 ENGINES = ["pure"]
+try:
+    import cpkg._native.archive  # noqa: F401
+
+    ENGINES.insert(0, "native")
+except ImportError:
+    pass
 
 LONG = "a long name " * 12
 

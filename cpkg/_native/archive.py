@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C side of archives, which is part of the compiled Zstandard module on Linux."""
+
+from __future__ import annotations
+
+from cpkg._native._zstd_ffi import ffi, lib
+
+if not hasattr(lib, "cpkg_walk_new"):
+    raise ImportError("archives have no C side on this system: it is written for Linux")
+
+__all__ = ["ffi", "lib"]

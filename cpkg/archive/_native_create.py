@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine of `create` whose work is done in C: walking, reading, headers and compressing, without the GIL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from typing import Any
+
+from cpkg._native.archive import ffi, lib
+from cpkg.archive._made import MadeFrame
+from cpkg.archive._plan import problem
+from cpkg.archive._pure import PureCodec
+from cpkg.archive._result import Problem, Problems
+from cpkg.archive._settings import CreateSettings
+from cpkg.archive._walk import member_name
+from purepy.errors import ZstdError
+from purepy.tar.encode import NANO
+
+
+def can_do(settings: CreateSettings) -> bool:
+    """Say whether C can do what is asked for; sets in patterns, attributes and sparse files are left to Python."""
+    return not (
+        settings.select is not None
+        or settings.include
+        or settings.xattrs
+        or settings.acls
+        or settings.sparse
+        or any("[" in pattern for pattern in settings.exclude)
+    )
+
+
+class _Plan:
+    """A plan of C's."""
+
+    __slots__ = ("pointer",)
+
+    def __init__(self, pointer: Any) -> None:
+        self.pointer = pointer
+
+    def close(self) -> None:
+        """Release its files, directories and memory."""
+        pointer, self.pointer = self.pointer, None
+        if pointer is not None:
+            lib.cpkg_plan_free(pointer)
+
+
+class NativeCreate:
+    """Walks in the calling thread, and reads and compresses in the threads that call `carry_out`."""
+
+    def __init__(self, settings: CreateSettings, problems: Problems) -> None:
+        self._settings = settings
+        self._problems = problems
+        self.deflate = PureCodec(settings.level).deflate
+        self.entries = 0
+        self._walk: Any = None
+        self._makers: list[Any] = []
+        self._outputs: list[Any] = []
+        self._capacity = lib.ZSTD_compressBound(2 * settings.frame_size)
+        self._new = ffi.new_allocator(should_clear_after_alloc=False)
+
+    def close(self) -> None:
+        """Free contexts and the walk, whose root the last plans may need."""
+        if self._walk is not None:
+            lib.cpkg_walk_free(self._walk)
+            self._walk = None
+        while self._makers:
+            lib.cpkg_maker_free(self._makers.pop())
+
+    def _options(self, own_file: tuple[int, int] | None) -> Any:
+        settings = self._settings
+        options = ffi.new("cpkg_walk_options *")
+        options.frame_size = settings.frame_size
+        options.is_sorted = settings.sort
+        options.is_recursive = settings.recursive
+        options.is_numeric = settings.numeric_owner
+        options.mode_mask = settings.mode_mask
+        if settings.mtime_ns is not None:
+            options.has_time = 1
+            options.seconds, options.nanoseconds = divmod(settings.mtime_ns, NANO)
+        if settings.owner is not None:
+            options.has_owner = 1
+            options.uid, options.gid = settings.owner
+        if own_file is not None:
+            options.has_own_file = 1
+            options.own_device, options.own_inode = own_file
+        return options
+
+    def plans(self, base: str, paths: list[str], own_file: tuple[int, int] | None) -> Generator[_Plan, None, None]:
+        """Yield the plans of all frames."""
+        patterns = self._settings.exclude
+        texts = b"".join(os.fsencode(pattern) + b"\0" for pattern in patterns)
+        self._walk = lib.cpkg_walk_new(self._options(own_file), os.fsencode(base), texts, len(patterns))
+        if not self._walk:
+            self._walk = None
+            raise OSError(ffi.errno, os.strerror(ffi.errno), base)
+        for path in paths:
+            if not lib.cpkg_walk_add(self._walk, os.fsencode(path), os.fsencode(member_name(path))):
+                raise MemoryError("no memory for the names of files")
+        is_at_end = ffi.new("int *")
+        while True:
+            pointer = lib.cpkg_walk_next(self._walk, is_at_end)
+            if not pointer:
+                if is_at_end[0]:
+                    return
+                raise MemoryError("no memory for the names of files")
+            yield _Plan(pointer)
+            if is_at_end[0]:
+                return
+
+    def carry_out(self, plan: _Plan) -> MadeFrame:
+        """Make the frame of a plan; called in threads."""
+        try:
+            maker = self._makers.pop()
+        except IndexError:
+            maker = lib.cpkg_maker_new(self._settings.level)
+            if not maker:
+                raise MemoryError("no memory for a compression context") from None
+        try:
+            output = self._outputs.pop()
+        except IndexError:
+            output = self._new("char[]", self._capacity)
+        size = lib.cpkg_plan_make(plan.pointer, maker, output, self._capacity)
+        self._makers.append(maker)
+        if lib.ZSTD_isError(size):
+            raise ZstdError(f"a frame cannot be made: {ffi.string(lib.ZSTD_getErrorName(size)).decode('ascii')}")
+        return MadeFrame(ffi.buffer(output, size), lib.cpkg_plan_size(plan.pointer), self._told(plan.pointer), output)
+
+    def _told(self, pointer: Any) -> list[Problem]:
+        self.entries += lib.cpkg_plan_entries(pointer)
+        count = lib.cpkg_plan_problems(pointer)
+        if not count:
+            return []
+        what, amount, error = ffi.new("int *"), ffi.new("int64_t *"), ffi.new("int *")
+        found = []
+        for index in range(count):
+            name = lib.cpkg_plan_problem(pointer, index, what, amount, error)
+            found.append(problem(os.fsdecode(ffi.string(name)), what[0], amount[0], error[0]))
+        return found
+
+    def give_back(self, frame: MadeFrame) -> None:
+        """Take back the memory of a frame that was written."""
+        self._outputs.append(frame.memory)

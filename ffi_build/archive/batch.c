@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files to write out of one chunk of content: a thread takes a batch. */
+#ifndef CPKG_ARCHIVE_BATCH
+#define CPKG_ARCHIVE_BATCH
+
+#include "file.c"
+
+/* A file whose data comes in several chunks, which several threads may write at the same time. */
+typedef struct {
+    atomic_int references, error;
+    atomic_ullong missing; /* bytes that are not written yet */
+    Naming *naming;
+    Dir *dir;
+    int fd;
+    Attributes attributes;
+    char temporary[TEMPORARY_SIZE];
+    char name[];
+} LargeFile;
+
+typedef struct {
+    Dir *dir; /* of a whole file */
+    LargeFile *large;
+    size_t name_at, path_at; /* in the batch's `texts` */
+    const char *data;
+    uint64_t size, offset;
+    Attributes attributes;
+    int error;
+} Job;
+
+typedef struct cpkg_batch_s {
+    Job *jobs;
+    size_t count, capacity;
+    Bytes texts;
+    Dir *held[HELD_MAX];
+    size_t held_count;
+    Naming *naming;
+} cpkg_batch;
+
+static void large_release(LargeFile *large)
+{
+    if (atomic_fetch_sub(&large->references, 1) != 1)
+        return;
+    if (large->fd >= 0) { /* it has not become whole */
+        close(large->fd);
+        if (large->temporary[0] != '\0')
+            unlinkat(large->dir->fd, large->temporary, 0);
+    }
+    dir_unuse(large->dir);
+    dir_forget(large->dir);
+    free(large);
+}
+
+/* Keep a directory open for a batch; false if it keeps enough of them. */
+static int batch_holds(cpkg_batch *batch, Dir *dir)
+{
+    if (batch->held_count && batch->held[batch->held_count - 1] == dir)
+        return 1;
+    if (batch->held_count == HELD_MAX)
+        return 0;
+    atomic_fetch_add(&dir->users, 1);
+    atomic_fetch_add(&dir->references, 1);
+    batch->held[batch->held_count++] = dir;
+    return 1;
+}
+
+static Job *batch_job(cpkg_batch *batch)
+{
+    if (!array_reserve((void **)&batch->jobs, batch->count, &batch->capacity, sizeof *batch->jobs))
+        return NULL;
+    Job *job = &batch->jobs[batch->count];
+    memset(job, 0, sizeof *job);
+    return job;
+}
+
+static int write_whole(cpkg_batch *batch, const Job *job)
+{
+    char temporary[TEMPORARY_SIZE];
+    int fd = file_create(batch->naming, job->dir->fd, temporary);
+    if (fd < 0)
+        return errno;
+    int error = write_all_at(fd, job->data, job->size, 0);
+    if (error) {
+        close(fd);
+        if (temporary[0] != '\0')
+            unlinkat(job->dir->fd, temporary, 0);
+        return error;
+    }
+    return file_finish(batch->naming, fd, job->dir->fd, temporary, batch->texts.data + job->name_at, &job->attributes);
+}
+
+/* Write a piece of a large file; whoever writes the last one finishes it. */
+static int write_part(const Job *job)
+{
+    LargeFile *large = job->large;
+    int error = atomic_load(&large->error) ? 0 : write_all_at(large->fd, job->data, job->size, job->offset);
+    if (error && atomic_exchange(&large->error, error))
+        error = 0; /* it has been told */
+    if (atomic_fetch_sub(&large->missing, job->size) == job->size && !atomic_load(&large->error)) {
+        int fd = large->fd;
+        large->fd = -1;
+        error = file_finish(large->naming, fd, large->dir->fd, large->temporary, large->name, &large->attributes);
+    }
+    return error;
+}
+
+/* Write all files of a batch; return how many could not be written. */
+size_t cpkg_batch_write(cpkg_batch *batch)
+{
+    size_t failed = 0;
+    for (size_t index = 0; index < batch->count; index++) {
+        Job *job = &batch->jobs[index];
+        job->error = job->large != NULL ? write_part(job) : write_whole(batch, job);
+        failed += job->error != 0;
+    }
+    return failed;
+}
+
+/* Return the path of the next file from `index` on that could not be written, and its error; NULL if there is none. */
+const char *cpkg_batch_failed(const cpkg_batch *batch, size_t *index, int *error)
+{
+    for (; *index < batch->count; ++*index) {
+        if (batch->jobs[*index].error) {
+            *error = batch->jobs[*index].error;
+            return batch->texts.data + batch->jobs[(*index)++].path_at;
+        }
+    }
+    return NULL;
+}
+
+void cpkg_batch_free(cpkg_batch *batch)
+{
+    for (size_t index = 0; index < batch->count; index++)
+        if (batch->jobs[index].large != NULL)
+            large_release(batch->jobs[index].large);
+    for (size_t index = 0; index < batch->held_count; index++) {
+        dir_unuse(batch->held[index]);
+        dir_forget(batch->held[index]);
+    }
+    free(batch->jobs);
+    bytes_free(&batch->texts);
+    free(batch);
+}
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What archives have in C, on Linux: making frames of a tree, and making a tree of content. Names are bytes ended by
+ * NUL. Every call may take long and needs no Python.
+ */
+
+typedef struct {
+    int64_t frame_size;
+    int is_sorted, is_recursive, is_numeric;
+    unsigned mode_mask;
+    int has_time;
+    int64_t seconds;
+    long nanoseconds;
+    int has_owner;
+    int64_t uid, gid;
+    int has_own_file;
+    uint64_t own_device, own_inode;
+} cpkg_walk_options;
+
+typedef struct cpkg_walk_s cpkg_walk;
+typedef struct cpkg_plan_s cpkg_plan;
+typedef struct cpkg_maker_s cpkg_maker;
+
+/* A walk below a directory, or NULL with errno set; patterns to exclude are one after another, each with its NUL. */
+cpkg_walk *cpkg_walk_new(const cpkg_walk_options *options, const char *base, const char *patterns, size_t count);
+int cpkg_walk_add(cpkg_walk *walk, const char *path, const char *name);
+/* The next frame's plan; NULL at the end, and for want of memory, which `is_at_end` tells. */
+cpkg_plan *cpkg_walk_next(cpkg_walk *walk, int *is_at_end);
+void cpkg_walk_free(cpkg_walk *walk);
+
+/* What makes frames: a context, and memory for the content. */
+cpkg_maker *cpkg_maker_new(int level);
+void cpkg_maker_free(cpkg_maker *maker);
+/* Read what a plan says and compress it; the frame's size, 0 for an empty one, or libzstd's error. */
+size_t cpkg_plan_make(cpkg_plan *plan, cpkg_maker *maker, void *out, size_t capacity);
+int64_t cpkg_plan_size(const cpkg_plan *plan);
+int64_t cpkg_plan_entries(const cpkg_plan *plan);
+size_t cpkg_plan_problems(const cpkg_plan *plan);
+const char *cpkg_plan_problem(const cpkg_plan *plan, size_t index, int *what, int64_t *amount, int *error);
+void cpkg_plan_free(cpkg_plan *plan);
+
+typedef struct {
+    int is_data, is_trusted; /* the filter */
+    int strip;
+    int is_owning, is_numeric;
+    int with_attributes;
+} cpkg_tree_options;
+
+typedef struct cpkg_tree_s cpkg_tree;
+typedef struct cpkg_batch_s cpkg_batch;
+
+/* What extracts below the directory `root`, which is an open descriptor; patterns to include come before the others. */
+cpkg_tree *cpkg_tree_new(const cpkg_tree_options *options, int root, const char *token, const char *patterns,
+                         size_t included, size_t excluded);
+void cpkg_tree_free(cpkg_tree *tree);
+/*
+ * Read content from a position on and put its files into a batch. -1: no memory; 0: all of the chunk was read; 1: the
+ * batch is full; 2: Python has to read the entry that begins with the carry, or at the position; 3: a path came before:
+ * all batches must be written, and cpkg_tree_go_on called.
+ */
+int cpkg_tree_parse(cpkg_tree *tree, const char *chunk, size_t size, size_t *position, cpkg_batch *batch);
+void cpkg_tree_go_on(cpkg_tree *tree);
+void cpkg_tree_taken(cpkg_tree *tree);
+void cpkg_tree_pass(cpkg_tree *tree, uint64_t size);
+const char *cpkg_tree_carry(const cpkg_tree *tree, size_t *size);
+uint64_t cpkg_tree_missing(const cpkg_tree *tree, uint64_t *skipped);
+uint64_t cpkg_tree_entries(const cpkg_tree *tree);
+int cpkg_tree_note(cpkg_tree *tree, const char *path, size_t size);
+const char *cpkg_tree_finish(cpkg_tree *tree, int *error);
+
+cpkg_batch *cpkg_batch_new(cpkg_tree *tree);
+size_t cpkg_batch_count(const cpkg_batch *batch);
+size_t cpkg_batch_write(cpkg_batch *batch);
+const char *cpkg_batch_failed(const cpkg_batch *batch, size_t *index, int *error);
+void cpkg_batch_free(cpkg_batch *batch);

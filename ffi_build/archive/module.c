@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Archives in C, on Linux: what cdef.h declares. Errors are told by numbers; no part needs Python. */
+#ifndef CPKG_ARCHIVE_MODULE
+#define CPKG_ARCHIVE_MODULE
+
+#include "make.c"
+#include "tree.c"
+#include "walk.c"
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plan of a frame: which headers and which pieces of which files make up its content. */
+#ifndef CPKG_ARCHIVE_PLAN
+#define CPKG_ARCHIVE_PLAN
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "memory.c"
+
+/* What may happen to a file; the numbers are those of cpkg/archive/_plan.py. */
+enum {
+    VANISHED = 1,
+    OPEN_FAILED,
+    READ_FAILED,
+    SHRANK,
+    CHANGED,
+    REPLACED,
+    STAT_FAILED,
+    IS_SOCKET,
+    UNKNOWN_TYPE,
+    IS_ARCHIVE,
+    DIRECTORY_FAILED,
+};
+
+#define OPEN_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+#define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+enum { HELD_MAX = 64 }; /* directories that a plan keeps open; others are opened again, from the root on */
+
+/* A directory: it is open while it has users, and known while it has references. */
+typedef struct Dir {
+    atomic_int references, users;
+    int fd;
+    struct Dir *parent;
+    char name[];
+} Dir;
+
+/* A file that is open for several plans. */
+typedef struct {
+    atomic_int references;
+    int fd;
+} Source;
+
+typedef struct {
+    size_t header_at, header_size; /* in the plan's `bytes` */
+    size_t name_at, base_at;
+    Dir *dir; /* of a file that has to be opened */
+    Source *source;
+    int is_held;
+    unsigned fill;
+    uint64_t offset, size;
+    uint64_t inode, file_size;
+    struct timespec mtime;
+} Item;
+
+typedef struct {
+    size_t name_at;
+    int what, error;
+    int64_t amount;
+} Trouble;
+
+typedef struct cpkg_plan_s {
+    Item *items;
+    size_t count, capacity;
+    Bytes bytes; /* headers and names */
+    Trouble *troubles;
+    size_t trouble_count, trouble_capacity;
+    Dir *held[HELD_MAX];
+    size_t held_count;
+    uint64_t size; /* of the content, as planned and then as made */
+    int64_t entries;
+} cpkg_plan;
+
+static Dir *dir_new(int fd, Dir *parent, const char *name)
+{
+    Dir *dir = malloc(sizeof *dir + strlen(name) + 1);
+    if (dir == NULL)
+        return NULL;
+    atomic_init(&dir->references, 1);
+    atomic_init(&dir->users, 1);
+    dir->fd = fd;
+    dir->parent = parent;
+    if (parent != NULL)
+        atomic_fetch_add(&parent->references, 1);
+    strcpy(dir->name, name);
+    return dir;
+}
+
+static void dir_unuse(Dir *dir)
+{
+    if (atomic_fetch_sub(&dir->users, 1) == 1)
+        close(dir->fd);
+}
+
+static void dir_forget(Dir *dir)
+{
+    while (dir != NULL && atomic_fetch_sub(&dir->references, 1) == 1) {
+        Dir *parent = dir->parent;
+        free(dir);
+        dir = parent;
+    }
+}
+
+static void source_release(Source *source)
+{
+    if (atomic_fetch_sub(&source->references, 1) == 1) {
+        close(source->fd);
+        free(source);
+    }
+}
+
+/* Keep a directory open for a plan; false if it keeps enough of them. */
+static int plan_holds(cpkg_plan *plan, Dir *dir)
+{
+    if (plan->held_count && plan->held[plan->held_count - 1] == dir)
+        return 1;
+    if (plan->held_count == HELD_MAX)
+        return 0;
+    atomic_fetch_add(&dir->users, 1);
+    atomic_fetch_add(&dir->references, 1);
+    plan->held[plan->held_count++] = dir;
+    return 1;
+}
+
+/* Add a text with its NUL to a plan and tell where it is; false for want of memory. */
+static int plan_text(cpkg_plan *plan, const char *text, size_t *at)
+{
+    *at = plan->bytes.size;
+    return bytes_add(&plan->bytes, text, strlen(text) + 1);
+}
+
+static Item *plan_item(cpkg_plan *plan)
+{
+    if (!array_reserve((void **)&plan->items, plan->count, &plan->capacity, sizeof *plan->items))
+        return NULL;
+    Item *item = &plan->items[plan->count];
+    memset(item, 0, sizeof *item);
+    return item;
+}
+
+/* Note what went wrong with the entry whose name is at `name_at`; false for want of memory. */
+static int plan_trouble(cpkg_plan *plan, size_t name_at, int what, int64_t amount, int error)
+{
+    if (!array_reserve((void **)&plan->troubles, plan->trouble_count, &plan->trouble_capacity, sizeof *plan->troubles))
+        return 0;
+    plan->troubles[plan->trouble_count++] = (Trouble){name_at, what, error, amount};
+    return 1;
+}
+
+void cpkg_plan_free(cpkg_plan *plan)
+{
+    for (size_t index = 0; index < plan->count; index++) {
+        if (plan->items[index].source != NULL)
+            source_release(plan->items[index].source);
+        if (plan->items[index].dir != NULL)
+            dir_forget(plan->items[index].dir);
+    }
+    for (size_t index = 0; index < plan->held_count; index++) {
+        dir_unuse(plan->held[index]);
+        dir_forget(plan->held[index]);
+    }
+    free(plan->items);
+    free(plan->troubles);
+    bytes_free(&plan->bytes);
+    free(plan);
+}
+
+int64_t cpkg_plan_size(const cpkg_plan *plan)
+{
+    return (int64_t)plan->size;
+}
+
+int64_t cpkg_plan_entries(const cpkg_plan *plan)
+{
+    return plan->entries;
+}
+
+size_t cpkg_plan_problems(const cpkg_plan *plan)
+{
+    return plan->trouble_count;
+}
+
+const char *cpkg_plan_problem(const cpkg_plan *plan, size_t index, int *what, int64_t *amount, int *error)
+{
+    const Trouble *trouble = &plan->troubles[index];
+    *what = trouble->what;
+    *amount = trouble->amount;
+    *error = trouble->error;
+    return plan->bytes.data + trouble->name_at;
+}
+
+#endif
