@@ -20,7 +20,8 @@ from typing import Any
 
 import payloads
 
-from cpkg import _backend, zstd
+import cpkg
+from cpkg import zstd
 from purepy.zstd.common.threads import thread_count
 
 Call = Callable[[], Any]
@@ -98,7 +99,7 @@ def main() -> None:
     arguments = parser.parse_args()
     size = arguments.size << 20
     data = arguments.input.read_bytes()[:size] if arguments.input else payloads.corpus(size)
-    info = _backend.backend_info()["zstd"]
+    info = cpkg.backend_info()["zstd"]
     print(f"{info.interpreter}, {info.backend} ({info.library}), {len(data) >> 20} MiB, {os.cpu_count()} cores")
     functions(data, arguments.rounds)
     with tempfile.TemporaryDirectory(dir=arguments.folder if arguments.folder.is_dir() else None) as folder:

@@ -16,7 +16,7 @@ from purepy._jit import JIT, sliceable
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import CANNOT_COMPRESS
 from purepy.zstd.common.parameters import CompressionParameter
-from purepy.zstd.common.threads import Crew, Job, frame_size_for, is_slow, run_all, thread_count
+from purepy.zstd.common.threads import Crew, Job, frame_size_for, is_slow, run_all, thread_count, work_memory
 from purepy.zstd.common.zdict import PREFIX, UNDIGESTED, parse_dict_argument
 
 CONTINUE, FLUSH_BLOCK, FLUSH_FRAME = 0, 1, 2
@@ -111,8 +111,8 @@ class _Room:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._spare: list[bytearray] = []
-        self._memory: bytearray | None = None
+        self._spare: list[Any] = []
+        self._memory: Any = None
         self._pieces: list[Any] = []
         self.filled = 0
 
@@ -127,12 +127,12 @@ class _Room:
         self.filled += taken
         return taken
 
-    def _place(self, taken: int) -> bytearray:
+    def _place(self, taken: int) -> Any:
         memory = self._memory
         if memory is None:
             memory = self._memory = self._spare.pop() if self._spare else bytearray()
         if len(memory) < self.filled + taken:  # the whole size once it shows that there is so much
-            larger = bytearray(self._size if self.filled else taken)
+            larger = work_memory(self._size if self.filled else taken)
             larger[: self.filled] = memory[: self.filled]
             memory = self._memory = larger
         return memory

@@ -18,7 +18,7 @@ from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import truncated_error
 from purepy.zstd.common.frame_scan import FrameScanner
 from purepy.zstd.common.stream_functions import release
-from purepy.zstd.common.threads import LOOK_AGAIN, Crew, Job
+from purepy.zstd.common.threads import LOOK_AGAIN, Crew, Job, work_memory
 
 CONTENT_MAX = 64 << 20
 """The most content, and the most compressed bytes, of what is decompressed in one go."""
@@ -80,7 +80,7 @@ class _WholeJob(_DecompressJob):
     """Decompress whole frames, whose content is at most `content_max` bytes, in one go."""
 
     def __init__(
-        self, parameters: Parameters, data: bytearray, offset: int, content_max: int, spare: list[bytearray]
+        self, parameters: Parameters, data: bytearray, offset: int, content_max: int, spare: list[Any]
     ) -> None:
         super().__init__(parameters, offset)
         self._data = data
@@ -102,9 +102,9 @@ class _WholeJob(_DecompressJob):
             return parameters.decompress(
                 bytes(data), parameters.zstd_dict, parameters.options, max_output_size=size_max
             )
-        memory = self._spare.pop() if self._spare else bytearray()
+        memory: Any = self._spare.pop() if self._spare else b""
         if len(memory) <= size_max:
-            memory = bytearray(size_max + 1)
+            memory = work_memory(size_max + 1)
         size = parameters.decompress_into(data, memory, parameters.zstd_dict, parameters.options)
         return _Lent(memory, size, self._spare)
 
@@ -112,7 +112,7 @@ class _WholeJob(_DecompressJob):
 class _Lent:
     """Output in memory that is given back once it was consumed."""
 
-    def __init__(self, memory: bytearray, size: int, spare: list[bytearray]) -> None:
+    def __init__(self, memory: Any, size: int, spare: list[Any]) -> None:
         self.memory = memory
         self.size = size
         self._spare = spare
@@ -180,7 +180,7 @@ class ParallelDecompressor:
         self._flow: _FlowJob | None = None
         self._flow_ends_with_frame = False
         self._is_complete = False
-        self._spare: list[bytearray] = []
+        self._spare: list[Any] = []
         self._lent: _Lent | None = None
 
     def __del__(self) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 READ_SIZE = 128 << 10
 WRITE_SIZE = 128 << 10
+_LARGE_READ_SIZE = 1 << 20
 
 
 def _chunks(source: Any, read_size: int) -> Iterator[Any]:
@@ -203,10 +204,15 @@ class Streams:
         `characters_written` counts the bytes written, if the destination would block, and OSError if it takes none.
         """
         read = written = 0
+        chunk_size = _positive(read_size, "read_size")
+        if threads is not None:
+            from purepy.zstd.common.parallel_compress import is_plain_file
+
+            chunk_size = max(chunk_size, _LARGE_READ_SIZE) if is_plain_file(source) else chunk_size
 
         def counted() -> Iterator[Any]:
             nonlocal read
-            for chunk in _chunks(source, _positive(read_size, "read_size")):
+            for chunk in _chunks(source, chunk_size):
                 read += _nbytes(chunk)
                 yield chunk
 
