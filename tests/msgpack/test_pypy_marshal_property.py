@@ -70,7 +70,7 @@ def pure_read(data: bytes, **options: Any) -> Any:
     """Return what the pure codec makes of the message: (object, end), or None for an error."""
     try:
         return pure.unpackb_from(data, **options)
-    except (ValueError, OverflowError, pure.UnpackException):
+    except (ValueError, OverflowError, TypeError, pure.UnpackException):
         return None
 
 
