@@ -65,8 +65,8 @@ def pack(obj: Any, max_depth: int) -> bytes | None:
     try:
         if _is_moderate(obj) and _has_stack():
             data = dumps(obj, 2)
-    except (ValueError, RuntimeError, MemoryError):
-        pass  # another type, nested without end, or changed by another thread
+    except Exception:  # of which type depends on what is in the object; the encoder raises its own
+        pass  # another type, nested without end, changed by another thread, a buffer that cannot be read
     if data is None:
         WRITING.left -= REFUSED
         return None
