@@ -128,8 +128,8 @@ def prepare_unpackb(**options: Any) -> Callable[[Any], Any]:
 
     def unpackb_prepared(packed: Any) -> Any:
         data = _bytes(packed)
-        if data is not None and len(data) >= _SHORT and checked is not None:
-            found = pypy_unpack.read(data, 0, checked, values.timestamp)
+        if data is not None and checked is not None and (len(data) >= _SHORT or _rent.left > 0):
+            found = _read(data, 0, checked, values)
             if found is not None and found[1] == len(data):
                 return found[0]
         return unpackb_plain(packed, values)
