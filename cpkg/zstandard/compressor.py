@@ -14,7 +14,7 @@ from cpkg.zstandard.constants import (
     MAX_COMPRESSION_LEVEL,
 )
 from cpkg.zstandard.dictionary import ZstdCompressionDict, dictionary_argument
-from cpkg.zstandard.feeding import Feed
+from cpkg.zstandard.feeding import Feed, Progress
 from cpkg.zstandard.parameters import FORCE_MAX_WINDOW, ZstdCompressionParameters, level_pairs
 from cpkg.zstandard.readers import ZstdCompressionReader, size_of, source_chunks
 from cpkg.zstandard.writers import ZstdCompressionWriter, write_pieces
@@ -86,7 +86,7 @@ class ZstdCompressor:
         found, how = None, 0
         if dictionary is not None:
             pairs, found, how = dictionary._for_compression(pairs)
-        self._feed: Feed | None = None
+        self._progress = Progress()
         self._configure(pairs, found, how)
 
     def _check_backend(self, pairs: list[tuple[int, int]]) -> None:
@@ -109,10 +109,11 @@ class ZstdCompressor:
 
         `compress` is no stream: it does not count.
         """
-        return (0, 0, 0) if self._feed is None else self._feed.progression()
+        return self._progress.told()
 
     def _new_feed(self, size: int) -> Feed:
-        feed = self._feed = Feed(self._new_stream(), size)
+        feed = Feed(self._new_stream(), size)
+        self._progress = feed.progress
         return feed
 
     def compressobj(self, size: int = -1) -> ZstdCompressionObj:
@@ -222,7 +223,7 @@ class ZstdCompressor:
                     break
                 written += write_pieces(ofh, feed.push(chunk, CONTINUE), write_size)
             written += write_pieces(ofh, feed.push(b"", FLUSH_FRAME), write_size)
-            return feed.ingested, written
+            return feed.progress.ingested, written
         finally:
             feed.release()
 

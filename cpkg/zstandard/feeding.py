@@ -11,24 +11,37 @@ from purepy.errors import ZstdError
 from purepy.zstd.common.stream_functions import release
 
 
+class Progress:
+    """How many bytes the frames of a Feed have taken, had compressed when they were last flushed, and given."""
+
+    __slots__ = ("flushed", "ingested", "produced")
+
+    def __init__(self) -> None:
+        self.ingested = self.flushed = self.produced = 0
+
+    def told(self) -> tuple[int, int, int]:
+        """Return how many bytes were taken, how many of them compressed, and how many came of it."""
+        waiting = (self.ingested - self.flushed) % BLOCKSIZE_MAX
+        return self.ingested, self.ingested - waiting, self.produced
+
+
 class Feed:
     """
     A frame being compressed, or several, one after the other, of a ZstdCompressor.
 
     After an error the frame has lost data: whatever is asked for then fails with the same text. `size` is the size
-    of the first frame's content in bytes, below 0 if it is not known.
+    of the first frame's content in bytes, below 0 if it is not known. The compressor holds the `progress` alone, since
+    the stream holds the compressor.
     """
 
-    __slots__ = ("_failure", "_flushed", "_stream", "ingested", "produced")
+    __slots__ = ("_failure", "_stream", "progress")
 
     def __init__(self, stream: Any, size: int) -> None:
         if size >= 0:
             stream.set_pledged_input_size(size)
         self._stream = stream
         self._failure: str | None = None
-        self._flushed = 0
-        self.ingested = 0
-        self.produced = 0
+        self.progress = Progress()
 
     def push(self, data: Bytes, mode: int = CONTINUE) -> bytes:
         """Compress the bytes of a buffer and return what output there is; `mode` is that of a backend's compressor."""
@@ -41,10 +54,11 @@ class Feed:
         except ZstdError as exc:
             self._failure = str(exc)
             raise
-        self.ingested += len(data)
-        self.produced += len(output)
+        progress = self.progress
+        progress.ingested += len(data)
+        progress.produced += len(output)
         if mode != CONTINUE:
-            self._flushed = self.ingested
+            progress.flushed = progress.ingested
         return output
 
     def fail(self, why: str) -> None:
@@ -55,11 +69,6 @@ class Feed:
     def has_failed(self) -> bool:
         """Whether output was lost."""
         return self._failure is not None
-
-    def progression(self) -> tuple[int, int, int]:
-        """Return how many bytes were taken, how many of them compressed, and how many came of it."""
-        waiting = (self.ingested - self._flushed) % BLOCKSIZE_MAX
-        return self.ingested, self.ingested - waiting, self.produced
 
     def memory_size(self) -> int | None:
         """Return the size of the context in bytes, None if it was given back."""

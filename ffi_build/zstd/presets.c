@@ -21,6 +21,7 @@
 #include "buffers.c"
 #include "contexts.c"
 #include "format.c"
+#include "streams.c"
 
 typedef struct {
     PyObject_HEAD
@@ -481,6 +482,64 @@ slow:
 }
 
 /*
+ * _whole_frame(data, start, room) -> (bytes, position, True), or None if it takes the slow path.
+ *
+ * Decompresses the frame that begins at `start`, if it is there whole and its content has room (-1: any).
+ */
+static PyObject *preset_whole_frame(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    DecompressionPreset *preset = (DecompressionPreset *)self;
+    if (check_count("_whole_frame", nargs, 3) < 0) {
+        return NULL;
+    }
+    Py_ssize_t start = PyLong_AsSsize_t(args[1]);
+    Py_ssize_t room = PyLong_AsSsize_t(args[2]);
+    Input in;
+    if (PyErr_Occurred() || input_open(&in, args[0]) < 0) {
+        return NULL;
+    }
+    Input rest = in;
+    Frame frame;
+    PyObject *result = NULL;
+    if (start < 0 || (size_t)start > in.size) {
+        PyErr_SetString(PyExc_ValueError, "start lies outside of the data");
+        goto done;
+    }
+    rest.start += start;
+    rest.size -= (size_t)start;
+    if (preset_measure(preset, &rest, &frame) < 0 || !is_trusted(frame.content, frame.is_declared, frame.size) ||
+        (room >= 0 && frame.content > (size_t)room)) {
+        result = new_ref(Py_None);
+        goto done;
+    }
+    Output out;
+    size_t capacity = (size_t)frame.content;
+    if (output_begin(&out, capacity <= SCRATCH_SIZE && !frame.is_declared ? 0 : capacity, capacity) < 0) {
+        goto done;
+    }
+    ZSTD_DCtx *dctx = preset_take_dctx(preset, out.kept);
+    if (dctx == NULL) {
+        output_abandon(&out);
+        goto done;
+    }
+    size_t written;
+    Py_BEGIN_ALLOW_THREADS
+    written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, rest.start, frame.size);
+    Py_END_ALLOW_THREADS
+    preset_give_dctx(preset, out.kept, dctx, written);
+    if (ZSTD_isError(written) || (frame.is_declared && written != frame.content)) {
+        output_abandon(&out);
+        result = new_ref(Py_None);
+        goto done;
+    }
+    out.buffer.pos = written;
+    result = decoded(output_finish(&out), (size_t)start + frame.size, 1);
+done:
+    input_close(&in);
+    return result;
+}
+
+/*
  * _decompress_many(list, sizes) -> (bytes, table), or None if one of the frames takes the slow path.
  *
  * `sizes` is None or a buffer of the contents' sizes, 64 bits each, 0 for what the frame tells. The contents lie one
@@ -571,6 +630,7 @@ static PyMethodDef decompression_preset_methods[] = {
     {"_set_up", decompression_set_up, METH_VARARGS, NULL},
     {"_take", decompression_take, METH_NOARGS, NULL},
     {"_give", decompression_give, METH_O, NULL},
+    {"_whole_frame", AS_METHOD(preset_whole_frame), METH_FASTCALL, NULL},
     {"_decompress_many", decompress_many, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -122,6 +122,16 @@ class SetsUpDecompression:
 
     __slots__ = ()
 
+    @property
+    def whole_frame(self) -> Any:
+        """
+        A builtin that decompresses a frame that lies ahead whole, or None if there is none.
+
+        Of the data, where the frame begins and the room for its content (-1: any) it makes what `stream_decompress`
+        returns, or None if it cannot.
+        """
+        return None
+
     if TYPE_CHECKING:
         dict: ZstdDict | None
         how: int

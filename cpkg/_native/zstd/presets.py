@@ -254,13 +254,20 @@ class BuiltinDecompressionPreset(DecompressionPreset):
     if TYPE_CHECKING:
 
         def _set_up(self, window_max: int, has_dictionary: bool) -> None: ...
+        def _whole_frame(self, data: Any, start: int, room: int) -> tuple[bytes, int, bool] | None: ...
         def _take(self) -> int | None: ...
         def _give(self, address: int) -> None: ...
 
     def _configure(self, zstd_dict: ZstdDict | None, how: int, window_max: int | None, has_magic: bool) -> None:
         super()._configure(zstd_dict, how, window_max, has_magic)
-        if has_magic and how != PREFIX:  # else Python does it all
+        self._is_builtin = has_magic and how != PREFIX
+        if self._is_builtin:
             self._set_up(self.window_max, zstd_dict is not None)
+
+    @property
+    def whole_frame(self) -> Any:
+        """A builtin, or None if Python does it all."""
+        return self._whole_frame if self._is_builtin else None
 
     def take(self, library: Library) -> Any:
         """Return a context that is set up, between frames."""

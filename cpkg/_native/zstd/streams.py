@@ -229,6 +229,7 @@ class Decompressor(_Stream):
         "_position",
         "_settings",
         "_told",
+        "_whole_frame",
     )
 
     def __init__(self, zstd_dict: Any = None, options: Any = None, *, multi_frame: bool = False) -> None:
@@ -249,18 +250,26 @@ class Decompressor(_Stream):
         return stream
 
     def _begin(self, settings: Any, multi_frame: bool, frame_by_frame: bool = False) -> None:
-        library = self._library
         self._settings = settings
         self._multi_frame = multi_frame
         self._goes_on = multi_frame and not frame_by_frame
-        dctx = settings.take(library)
-        self._dctx: Any = dctx
-        self._handle = library.handle(dctx)
-        self._pin = pin(dctx)
+        self._whole_frame = settings.whole_frame
+        self._dctx: Any = None
+        self._handle: Any = None
+        self._pin: Any = None
+        if self._whole_frame is None:
+            self._take()
         self._has_failed = False
         self._told: int | None = None
         self._longest = -1
         self._forget()
+
+    def _take(self) -> None:
+        """Take a context; where whole frames need none, not before one comes in parts."""
+        library = self._library
+        self._dctx = dctx = self._settings.take(library)
+        self._handle = library.handle(dctx)
+        self._pin = pin(dctx)
 
     def _forget(self) -> None:
         self._pending: Bytes = b""
@@ -370,11 +379,17 @@ class Decompressor(_Stream):
         position = start
         while True:
             room = limit - total if limit >= 0 else -1
-            expected = -1 if is_end and self._settings.is_default else 0
-            window_max = self._settings.window_max if is_end else 0
-            result = library.stream_decompress(
-                self._handle, source, position, room, expected, window_max, self._settings.has_magic
-            )
+            result: Any = None
+            if is_end and self._whole_frame is not None:
+                result = self._whole_frame(source, position, room)
+            if result is None:
+                if self._handle is None:
+                    self._take()
+                expected = -1 if is_end and self._settings.is_default else 0
+                window_max = self._settings.window_max if is_end else 0
+                result = library.stream_decompress(
+                    self._handle, source, position, room, expected, window_max, self._settings.has_magic
+                )
             if not isinstance(result, int):
                 content, position, is_end = result
                 if not self._goes_on:
@@ -398,6 +413,8 @@ class Decompressor(_Stream):
         filled, position = 0, start
         is_end = self._at_start
         result: Any
+        if self._handle is None:
+            self._take()
         while True:
             window_max, has_magic = self._settings.window_max if is_end else 0, self._settings.has_magic
             if not filled:
@@ -426,7 +443,9 @@ class Decompressor(_Stream):
     def _memory_size(self) -> int | None:
         """Return the size of the context in bytes, None once it was given back."""
         with self._turn():
-            return None if self._dctx is None else self._library.lib.ZSTD_sizeof_DCtx(self._dctx)
+            if self._dctx is not None:
+                return self._library.lib.ZSTD_sizeof_DCtx(self._dctx)
+            return None if self._whole_frame is None else self._settings._memory_size()
 
     def _give_back(self) -> None:
         if self._dctx is not None:
@@ -435,7 +454,7 @@ class Decompressor(_Stream):
             if self._has_failed:
                 self._library.drop(dctx)
             else:
-                self._library.give_dctx(dctx, self._told)
+                self._settings.give(self._library, dctx, self._told)
 
     def _settings_error_reset(self) -> None:
         """Forget all data after an error, and begin anew."""
@@ -444,6 +463,8 @@ class Decompressor(_Stream):
 
     def _reset_session(self) -> None:
         """Begin a new session after an error in the same settings, a prefix that was used included."""
+        if self._dctx is None:
+            return
         self._has_failed = True
         if self._settings.how == PREFIX:
             self._settings.apply_again(self._library, self._dctx)
