@@ -25,7 +25,7 @@ for codec in msgpack zstd; do
     }
 done
 
-[ $# -gt 0 ] || set -- tests/msgpack tests/zstd -m "not slow"
+[ $# -gt 0 ] || set -- tests/msgpack tests/zstd tests/zstandard -m "not slow"
 # The interpreter is not instrumented: the runtimes go first, and its own memory (never freed) is not a leak. With
 # PYTHONMALLOC=malloc every object is an allocation of its own, whose ends are watched. Little freed memory is held
 # back, since tests measure the memory of a process.
