@@ -133,7 +133,7 @@ def _made(plans: Iterator[Any], engine: Any, pool: Executor, ahead: int) -> Gene
                 plan = next(plans, None)
                 if plan is None:
                     break
-                waiting.append((plan, pool.submit(engine.carry_out, plan)))
+                waiting.append((plan, pool.submit(engine.carry_out, engine.prepare(plan))))
             if not waiting:
                 return
             frame = waiting[0][1].result()

@@ -16,7 +16,7 @@ from cpkg.archive._made import MadeFrame
 from cpkg.archive._plan import Plan, Planner, assemble
 from cpkg.archive._pure import PureCodec
 from cpkg.archive._pure_extract import PureExtract
-from cpkg.archive._result import Problems
+from cpkg.archive._result import Problem, Problems
 from cpkg.archive._settings import CreateSettings, ExtractSettings
 from cpkg.archive._walk import Member, Walker
 from purepy.tar.entry import Entry
@@ -49,9 +49,13 @@ class PureCreate:
                 self._on_entry(member.entry)
             yield member
 
-    def carry_out(self, plan: Plan) -> MadeFrame:
-        """Make the frame of a plan; called in threads."""
-        content, problems = assemble(plan)
+    def prepare(self, plan: Plan) -> tuple[bytearray, list[Problem]]:
+        """Return what `carry_out` takes: the content, since threads that read in Python would wait for each other."""
+        return assemble(plan)
+
+    def carry_out(self, prepared: tuple[bytearray, list[Problem]]) -> MadeFrame:
+        """Make a frame of its content; called in threads."""
+        content, problems = prepared
         return MadeFrame(self._codec.deflate(content) if content else b"", len(content), problems)
 
     def give_back(self, frame: MadeFrame) -> None:

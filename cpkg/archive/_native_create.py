@@ -108,6 +108,10 @@ class NativeCreate:
             if is_at_end[0]:
                 return
 
+    def prepare(self, plan: _Plan) -> _Plan:
+        """Return what `carry_out` takes: the plan, whose files are read in threads."""
+        return plan
+
     def carry_out(self, plan: _Plan) -> MadeFrame:
         """Make the frame of a plan; called in threads."""
         try:

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Measure archives against tar piped into zstd, and zstd into tar.
+
+    python tests/bench/archives.py [CASE ...] [--rounds N] [--engines native,pure] [--folder DIR]
+
+Cases: small (20,000 files of 2 to 8 KiB), large (one file of 1 GiB), many (300,000 files of 200 bytes), tree (a tree of
+one's own: --tree DIR), alternating and window (two traps: reads and writes that take turns, and a window of 512 MiB).
+Without a case: small and large. Both sides alternate within a round, and what they extract is compared. Beside the
+medians stand the processor seconds and the largest resident set of the processes; ratios are ours to theirs, so that
+less than 1 is faster. Everything lies in --folder, by default /dev/shm; give a folder on a disk and --cold, as root,
+for a cold cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import filecmp
+import os
+import random
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LEVEL = 3
+CASES = ("small", "large", "many", "tree", "alternating", "window")
+
+
+def corpus(size: int) -> bytes:
+    """Return Python sources and machine code of this interpreter's installation, cut to a size."""
+    folder = Path(os.__file__).parent
+    data = bytearray()
+    for path in sorted([*folder.rglob("*.py"), *folder.rglob("*.so")]):
+        if len(data) >= size:
+            break
+        data += path.read_bytes()
+    return bytes(data[:size])
+
+
+def make_small(root: Path, count: int, low: int, high: int, per_folder: int) -> None:
+    """Make many small files, of slices of sources."""
+    choose = random.Random(1)
+    blob = corpus(16 << 20)
+    for number in range(count):
+        folder = root / f"folder{number // per_folder:04}"
+        if number % per_folder == 0:
+            folder.mkdir(parents=True)
+        size = choose.randint(low, high)
+        start = choose.randrange(len(blob) - size)
+        (folder / f"module_{number:06}.py").write_bytes(blob[start : start + size])
+
+
+def make_large(root: Path, size: int) -> None:
+    """Make one file of a mixed corpus, in which no two pieces of 64 MiB are alike."""
+    root.mkdir()
+    blob = corpus(64 << 20)
+    choose = random.Random(2)
+    with (root / "large").open("wb") as file:
+        while file.tell() < size:
+            start = choose.randrange(len(blob) // 2)
+            piece = blob[start : start + (4 << 20)]
+            file.write(piece[: size - file.tell()])
+
+
+class Side:
+    """The figures of one way: elapsed and processor seconds per round, and memory."""
+
+    def __init__(self) -> None:
+        self.elapsed: list[float] = []
+        self.processor: list[float] = []
+        self.memory = 0
+
+    def run(self, command: str, cwd: Path, environment: dict[str, str]) -> None:
+        """Run a command in the shell and note what it took; the memory is that of its largest process."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        start = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-c", _WATCH, command],
+            cwd=cwd,
+            env={**os.environ, **environment},
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        elapsed = time.perf_counter() - start
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        inner, memory = done.stdout.split()[-2:]
+        self.elapsed.append(min(elapsed, float(inner)))
+        self.processor.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        self.memory = max(self.memory, int(memory))
+
+
+# The shell's children are timed without this interpreter's own start.
+_WATCH = """
+import resource, subprocess, sys, time
+start = time.perf_counter()
+subprocess.run(["sh", "-c", sys.argv[1]], check=True)
+print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+
+
+def ours(python: str, call: str) -> str:
+    """Return the command that makes a call of cpkg.archive."""
+    return f'{python} -c "from cpkg import archive; {call}"'
+
+
+def same(left: Path, right: Path) -> bool:
+    """Say whether two trees hold the same files."""
+    for directory, _, files in os.walk(left):
+        other = right / Path(directory).relative_to(left)
+        _, wrong, missing = filecmp.cmpfiles(directory, other, files, shallow=False)
+        if wrong or missing:
+            return False
+    return True
+
+
+def compare(name: str, tree: Path, folder: Path, options: argparse.Namespace) -> None:
+    """Measure creating and extracting one tree, by theirs and by each engine of ours."""
+    theirs_file, out = folder / "theirs.tar.zst", folder / "out"
+    engines = options.engines.split(",")
+    sides: dict[tuple[str, str], Side] = {}
+    start_up = Side()
+
+    def measure(direction: str, who: str, command: str, environment: dict[str, str]) -> None:
+        if options.cold:
+            subprocess.run("sync; echo 3 > /proc/sys/vm/drop_caches", shell=True, check=True)
+        sides.setdefault((direction, who), Side()).run(command, ROOT, environment)
+
+    def cleared() -> Path:
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir()
+        return out
+
+    for round_number in range(options.rounds):
+        start_up.run(ours(sys.executable, "pass"), ROOT, {})
+        zstd = f"zstd -{LEVEL} -T0 -q -f -o '{theirs_file}'"
+        measure("create", "tar", f"tar -cf - -C '{tree}' . | {zstd}", {})
+        for engine in engines:
+            call = f"archive.create('{folder / engine}.tar.zst', base='{tree}', level={LEVEL})"
+            measure("create", engine, ours(sys.executable, call), {"CPKG_ARCHIVE_BACKEND": engine})
+        measure("extract", "tar", f"zstd -dcq '{theirs_file}' | tar -xf - -C '{cleared()}'", {})
+        for engine in engines:
+            call = f"archive.extract('{folder / engine}.tar.zst', '{cleared()}', max_size=-1)"
+            measure("extract", engine, ours(sys.executable, call), {"CPKG_ARCHIVE_BACKEND": engine})
+            if round_number == 0 and not same(tree, out):
+                raise SystemExit(f"{name}: {engine} has extracted something else")
+    shutil.rmtree(out, ignore_errors=True)
+    base = statistics.median(start_up.elapsed), statistics.median(start_up.processor)
+    sizes = {engine: (folder / f"{engine}.tar.zst").stat().st_size for engine in engines}
+    listed = ", ".join(f"{engine} {size:,}" for engine, size in sizes.items())
+    print(f"{name}: tar and zstd {theirs_file.stat().st_size:,} bytes, {listed}")
+    print(f"  {'':8} {'':8} {'seconds':>9} {'ratio':>6} {'cpu s':>8} {'ratio':>6} {'MiB':>6}")
+    for direction in ("create", "extract"):
+        reference = sides[direction, "tar"]
+        for who in ("tar", *engines):
+            side = sides[direction, who]
+            # starting Python and importing is no part of the work that an import has paid for
+            elapsed = statistics.median(side.elapsed) - (base[0] if who != "tar" else 0)
+            processor = statistics.median(side.processor) - (base[1] if who != "tar" else 0)
+            first = statistics.median(reference.elapsed), statistics.median(reference.processor)
+            print(
+                f"  {direction:8} {who:8} {elapsed:9.3f} {elapsed / first[0]:6.2f} {processor:8.3f} "
+                f"{processor / first[1]:6.2f} {side.memory / 1024:6.0f}"
+            )
+
+
+def trap_alternating(folder: Path, options: argparse.Namespace) -> None:
+    """Extract one file by reads and writes that take turns on one thread, and by ours."""
+    compare("large", large_tree(folder), folder, options)
+    from cpkg import zstd
+
+    times = []
+    for _ in range(options.rounds):
+        start = time.perf_counter()
+        with zstd.open(folder / "theirs.tar.zst") as source, (folder / "alternating").open("wb") as target:
+            while piece := source.read(32 << 10):
+                target.write(piece)
+        times.append(time.perf_counter() - start)
+    (folder / "alternating").unlink()
+    print(f"  reads of 32 KiB and writes that take turns: {statistics.median(times):.3f} s")
+
+
+def trap_window(folder: Path, options: argparse.Namespace) -> None:
+    """Extract a file whose frame has a window of 512 MiB, beside one of 2 MiB; each byte is to cost the same."""
+    from cpkg import archive
+    from purepy.errors import ZstdLimitError
+
+    tree = large_tree(folder)
+    for log in (21, 29):
+        made = folder / f"window{log}.tar.zst"
+        command = f"tar -cf - -C '{tree}' . | zstd -1 -q -f --zstd=wlog={log} -o '{made}'"
+        subprocess.run(["sh", "-c", command], check=True)
+        times = []
+        for _ in range(options.rounds):
+            start = time.perf_counter()
+            archive.extract(made, folder / "out", window_log_max=30, max_size=-1)
+            times.append(time.perf_counter() - start)
+            shutil.rmtree(folder / "out")
+        try:
+            archive.verify(made, max_size=-1)
+            refused = "read by default"
+        except ZstdLimitError:
+            refused = "refused by default"
+        print(f"  window of {1 << log >> 20} MiB: {statistics.median(times):.3f} s, {refused}")
+
+
+def large_tree(folder: Path) -> Path:
+    """Return the tree of one large file, made if it is missing."""
+    tree = folder / "large"
+    if not tree.exists():
+        make_large(tree, 1 << 30)
+    return tree
+
+
+def main() -> None:
+    """Run the cases that the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="*", choices=[*CASES, []], metavar="CASE", help=", ".join(CASES))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--engines", default="native,pure")
+    parser.add_argument("--folder", type=Path, default=Path("/dev/shm"))
+    parser.add_argument("--tree", type=Path, help="the tree of the case tree")
+    parser.add_argument("--cold", action="store_true", help="drop the system's caches before each run (needs root)")
+    options = parser.parse_args()
+    sys.path.insert(0, str(ROOT))
+    folder = options.folder / f"cpkg-bench-archives-{os.getpid()}"
+    folder.mkdir()
+    made: dict[str, Callable[[Path], None]] = {
+        "small": lambda root: make_small(root, 20_000, 2048, 8192, 100),
+        "many": lambda root: make_small(root, 300_000, 200, 200, 30),
+        "large": lambda root: make_large(root, 1 << 30),
+    }
+    try:
+        for case in options.cases or ["small", "large"]:
+            if case == "alternating":
+                trap_alternating(folder, options)
+            elif case == "window":
+                trap_window(folder, options)
+            elif case == "tree":
+                if options.tree is None:
+                    parser.error("the case tree needs --tree DIR")
+                compare(str(options.tree), options.tree.resolve(), folder, options)
+            else:
+                if not (folder / case).exists():
+                    made[case](folder / case)
+                compare(case, folder / case, folder, options)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
