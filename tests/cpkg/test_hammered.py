@@ -23,7 +23,7 @@ TEXT = b"".join(b"line %d of some text\n" % number for number in range(200))
 
 
 def hammer(work: Callable[[int], Any], allowed: tuple[type[BaseException], ...] = ()) -> None:
-    """Run `work`, given the thread's number, in all threads many times at once; errors of `allowed` types may happen."""
+    """Run `work`, given the thread's number, in all threads, many times; errors of `allowed` types may happen."""
     start = threading.Barrier(THREADS)
 
     def thread(number: int) -> Callable[[], None]:
