@@ -110,7 +110,12 @@ def copy_stream(
     frame_size: int | None = None,
 ) -> tuple[int, int]: ...
 def register_shutil(
-    *, tar: bool = True, zip: bool = True, level: int | None = None, options: _CompressionOptions = None
+    *,
+    tar: bool = True,
+    zip: bool = True,
+    level: int | None = None,
+    options: _CompressionOptions = None,
+    threads: int | None = None,
 ) -> None: ...
 async def acompress(
     data: Buffer,

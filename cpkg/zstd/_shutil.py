@@ -17,21 +17,29 @@ _TAR = "zstdtar"
 _TAR_DESCRIPTION = "zstd'ed tar-file"
 
 
-def register_shutil(*, tar: bool = True, zip: bool = True, level: int | None = None, options: Any = None) -> None:
+def register_shutil(
+    *,
+    tar: bool = True,
+    zip: bool = True,
+    level: int | None = None,
+    options: Any = None,
+    threads: int | None = None,
+) -> None:
     """
     Let `shutil.make_archive` write "zstdtar", and `shutil.unpack_archive` read .tar.zst, .tzst and .zip with Zstandard.
 
-    `tar` and `zip` choose which. `level` and `options` are those of `cpkg.zstd.compress` for archives that are made,
-    which appear whole or not at all. What was registered for these formats is replaced, so it may be called again.
+    `tar` and `zip` choose which. `level`, `options` and `threads` are those of `cpkg.zstd.compress` for archives that
+    are made, which appear whole or not at all; `threads` serves reading .tar.zst, too. What was registered for these
+    formats is replaced, so it may be called again.
     Replaces `backports.zstd.register_shutil`, and what `shutil` of Python 3.14 has itself.
     """
     if tar:
         with contextlib.suppress(KeyError):
             shutil.unregister_archive_format(_TAR)
-        make: Any = partial(_make_tarball, level=level, options=options)
+        make: Any = partial(_make_tarball, level=level, options=options, threads=threads)
         make.supports_root_dir = True
         shutil.register_archive_format(_TAR, make, [], _TAR_DESCRIPTION)
-        _register_unpack(_TAR, [".tar.zst", ".tzst"], _unpack_tarball, _TAR_DESCRIPTION)
+        _register_unpack(_TAR, [".tar.zst", ".tzst"], partial(_unpack_tarball, threads), _TAR_DESCRIPTION)
     if zip:
         _register_unpack("zip", [".zip"], _unpack_zip, "ZIP file")
 
@@ -48,6 +56,7 @@ def _make_tarball(
     *,
     level: int | None,
     options: Any,
+    threads: int | None,
     root_dir: Any = None,
     dry_run: bool = False,
     owner: str | None = None,
@@ -73,7 +82,7 @@ def _make_tarball(
     if not dry_run:
         if folder:
             os.makedirs(folder, exist_ok=True)
-        compressed = partial(_OutsideArchive.zstopen, name, "w", level=level, options=options)
+        compressed = partial(_OutsideArchive.zstopen, name, "w", level=level, options=options, threads=threads)
         with replacing(name) as file, compressed(fileobj=file) as archive:
             archive.output = os.fstat(file.fileno())
             source = base_dir if root_dir is None else os.path.join(root_dir, base_dir)
@@ -100,12 +109,12 @@ def _number_of(name: str, module: str, function: str, kind: str) -> int | None:
         return None
 
 
-def _unpack_tarball(filename: Any, extract_dir: Any, **filter: Any) -> None:
+def _unpack_tarball(threads: int | None, filename: Any, extract_dir: Any, **filter: Any) -> None:
     """Extract a tar archive, with `filter` where Python has filters (replaces `shutil._unpack_tarfile`)."""
     try:
-        archive = tarfile.open(filename)
+        archive = tarfile.open(filename, "r:zst", threads=threads)
     except standard_tarfile.TarError as exc:
-        raise shutil.ReadError(f"{filename} is not a compressed or uncompressed tar file") from exc
+        raise shutil.ReadError(f"{filename} is not a tar file compressed with Zstandard") from exc
     with archive:
         archive.extractall(extract_dir, **filter)
 

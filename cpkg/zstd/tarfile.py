@@ -36,8 +36,8 @@ class TarFile(_TarFile):  # type: ignore[misc]
         """
         Open a tar archive; takes the modes of `tarfile.open` and "r:zst", "w:zst", "x:zst", "r|zst", "w|zst".
 
-        With these, the keywords `level` (writing), `options` and `zstd_dict` are those of `cpkg.zstd.open`. "r",
-        "r:*" and "r|*" find out that an archive is compressed with Zstandard. "r|..." reads any object with read(),
+        With these, the keywords `level` (writing), `options`, `zstd_dict` and `threads` are those of `cpkg.zstd.open`.
+        "r", "r:*" and "r|*" find out that an archive is compressed with Zstandard. "r|..." reads any object with read(),
         and forward only; `bufsize` does not concern Zstandard.
 
         Raises ReadError for what is no such archive, what `tarfile.open` raises, and what `cpkg.zstd.open` does.
@@ -62,12 +62,15 @@ class TarFile(_TarFile):  # type: ignore[misc]
         level: int | None = None,
         options: Any = None,
         zstd_dict: Any = None,
+        threads: int | None = None,
         **kwargs: Any,
     ) -> Any:
         """Open a compressed archive with mode "r", "w" or "x" (replaces `TarFile.zstopen` of Python 3.14)."""
         if mode not in ("r", "w", "x"):
             raise ValueError("mode must be 'r', 'w' or 'x'")
-        file: Any = ZstdFile(fileobj or name, mode, level=level, options=options, zstd_dict=zstd_dict)  # type: ignore[call-overload]
+        file: Any = ZstdFile(  # type: ignore[call-overload]
+            fileobj or name, mode, level=level, options=options, zstd_dict=zstd_dict, threads=threads
+        )
         try:
             archive = cls.taropen(name, mode, file, **kwargs)
         except BaseException as exc:
@@ -87,10 +90,12 @@ class TarFile(_TarFile):  # type: ignore[misc]
         level: Any = None,
         options: Any = None,
         zstd_dict: Any = None,
+        threads: int | None = None,
         **kwargs: Any,
     ) -> Any:
         # which refuses a level
-        stream = _Stream(ZstdFile(source, "r", level=level, options=options, zstd_dict=zstd_dict), owned)
+        file = ZstdFile(source, "r", level=level, options=options, zstd_dict=zstd_dict, threads=threads)
+        stream = _Stream(file, owned)
         try:
             archive = cls(name, "r", stream, **kwargs)
         except BaseException:

@@ -93,6 +93,22 @@ def test_round_trip(tree: Path, write_mode: str, read_mode: str) -> None:
         assert contents(archive) == CONTENT
 
 
+@pytest.mark.parametrize("mode", ["zst", "|zst"])
+def test_threads(tree: Path, mode: str) -> None:
+    """With threads an archive is made of several frames if it is large, and read all the same."""
+    separator = "" if mode.startswith("|") else ":"
+    with tarfile.open("out.tar.zst", f"w{separator}{mode}", threads=2) as archive:
+        archive.add("tree")
+    for threads in (None, 2):
+        with tarfile.open("out.tar.zst", f"r{separator}{mode}", threads=threads) as archive:
+            assert contents(archive) == CONTENT
+    with tarfile.open(fileobj=io.BytesIO(FRAMES["many"]), mode=f"r{separator}{mode}", threads=2) as archive:
+        assert contents(archive) == CONTENT
+    with pytest.raises(ValueError, match="threads"):
+        tarfile.open("wrong.tar.zst", f"w{separator}{mode}", threads=-1)
+    assert not os.path.exists("wrong.tar.zst")
+
+
 @pytest.mark.parametrize("read_mode", READ_MODES)
 @pytest.mark.parametrize("frames", list(FRAMES))
 def test_frames_are_read_to_the_end(frames: str, read_mode: str) -> None:
@@ -287,7 +303,7 @@ def test_with_tar(tree: Path) -> None:
 @pytest.fixture
 def registered() -> Any:
     saved: Any = dict(shutil._ARCHIVE_FORMATS), dict(shutil._UNPACK_FORMATS)  # type: ignore[attr-defined]
-    zstd.register_shutil()
+    zstd.register_shutil(threads=2)
     yield
     shutil._ARCHIVE_FORMATS, shutil._UNPACK_FORMATS = saved  # type: ignore[attr-defined]
 
