@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-DATA = b"".join(b"line %d\n" % number for number in range(60_000))
+DATA = b"".join(b"line %d\n" % number for number in range(20_000))
 SKIPPABLE = b"\x5a\x2a\x4d\x18\x05\x00\x00\x00hello"
 
 

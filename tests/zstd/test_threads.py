@@ -282,7 +282,7 @@ def mutants(data: bytes, count: int) -> Iterator[bytes]:
 def test_the_same_errors(zstd: ModuleType, operations: int) -> None:
     """Whatever is wrong with it, several threads answer what one does."""
     small = mixture(zstd)[:12_000]
-    count = 5 if zstd.BACKEND == "pure" else operations // 40
+    count = 5 if zstd.BACKEND == "pure" else operations // 80
     for data in (b"", b"\x28", small, *mutants(mixture(zstd), count)):
         expected = outcome(lambda data=data: zstd.decompress(data))
         assert outcome(lambda data=data: zstd.decompress(data, threads=3)) == expected
