@@ -170,7 +170,7 @@ class Gate(io.BytesIO):
         return super().read(size)
 
 
-async def cancelled_at(gate: Gate, work: Awaitable[Any]) -> None:
+async def cancelled_at(gate: Any, work: Awaitable[Any]) -> None:
     """Start a task, cancel it while it is in the file's read, and let that go on."""
     task = asyncio.ensure_future(work)
     await asyncio.get_running_loop().run_in_executor(None, gate.reached.wait, 60)
@@ -218,18 +218,28 @@ def test_functions_that_are_cancelled_end(zstd: ModuleType) -> None:
     assert threading.active_count() <= before
 
 
+class Slow:
+    """A path whose file is opened once that is let through."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.reached, self.open = threading.Event(), threading.Event()
+
+    def __fspath__(self) -> str:
+        self.reached.set()
+        assert self.open.wait(60)
+        return str(self._path)
+
+
 def test_opening_that_is_cancelled_closes_the_file(zstd: ModuleType, path: Path) -> None:
     path.write_bytes(zstd.compress(DATA))
 
     async def work() -> None:
-        async def opened() -> Any:
-            return await zstd.aopen(path)
+        async def opened(slow: Slow) -> Any:
+            return await zstd.aopen(slow)
 
-        task = asyncio.ensure_future(opened())
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        slow = Slow(path)
+        await cancelled_at(slow, opened(slow))
 
     asyncio.run(work())
 
