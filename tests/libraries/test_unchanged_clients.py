@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import http.server
 import os
+import shutil
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,6 +64,11 @@ import requests
 response = requests.get(url)
 content, coding = response.content, response.headers["content-encoding"]
 """,
+    "httpx": """
+import httpx
+response = httpx.get(url)
+content, coding = response.content, response.headers["content-encoding"]
+""",
     "aiohttp": """
 import aiohttp, asyncio
 if aiohttp.__version__ < "3.14":  # earlier ones read the first frame alone
@@ -73,15 +81,84 @@ content, coding = asyncio.run(get())
 }
 
 
+CPYTHON_ONLY = pytest.mark.skipif(
+    sys.implementation.name == "pypy", reason="does not install on PyPy 7.3.11: docs/integrations.md has the errors"
+)
+
+# each name that a library here may look for is ours, so that what works works with ours
+PRELUDE = """
+import cpkg
+made = cpkg.install()
+assert all(made.values()), made
+"""
+
+
+def run(program: str) -> str:
+    result = run_python("-c", PRELUDE + program, env=os.environ)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_client_reads_what_it_asked_for(url: str, client: str) -> None:
     program = f"""
-import cpkg, sys
-cpkg.install()
 url = {url!r}
 {CLIENTS[client]}
 assert coding == "zstd", coding
 print(len(content), content == b"a line of text that repeats\\n" * 4000)
 """
-    result = run_python("-c", program, env=os.environ)
-    assert result.stdout.split() == [str(len(CONTENT)), "True"], result.stderr
+    assert run(program).split() == [str(len(CONTENT)), "True"]
+
+
+@CPYTHON_ONLY
+def test_scrapy_decompresses_responses() -> None:
+    program = """
+from cpkg import zstd
+from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS, HttpCompressionMiddleware
+from scrapy.http import Request, Response
+from scrapy.utils.test import get_crawler
+assert b"zstd" in ACCEPTED_ENCODINGS
+request = Request("http://example.org")
+response = Response(request.url, body=zstd.compress(b"text" * 100), headers={"Content-Encoding": "zstd"})
+middleware = HttpCompressionMiddleware.from_crawler(get_crawler())
+print(middleware.process_response(request, response).body == b"text" * 100)
+"""
+    assert run(program).split() == ["True"]
+
+
+def test_smart_open_and_fsspec_find_files(tmp_path: Path) -> None:
+    path = tmp_path / "text.zst"
+    program = f"""
+import fsspec, smart_open
+with smart_open.open({os.fspath(path)!r}, "wt") as file:
+    file.write("one\\ntwo\\n")
+with fsspec.open({os.fspath(path)!r}, "rt", compression="infer") as file:
+    print(file.read().split())
+"""
+    assert run(program).strip() == "['one', 'two']"
+    assert zstd.decompress(path.read_bytes()) == b"one\ntwo\n"
+
+
+@CPYTHON_ONLY
+def test_pandas_reads_and_writes_files(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv.zst"
+    program = f"""
+import pandas
+table = pandas.DataFrame({{"a": range(1000)}})
+table.to_csv({os.fspath(path)!r}, index=False)
+print(pandas.read_csv({os.fspath(path)!r}).equals(table))
+"""
+    assert run(program).split() == ["True"]
+    assert zstd.decompress(path.read_bytes()).startswith(b"a\n0\n1\n")
+
+
+def test_pynvim_talks_to_neovim() -> None:
+    assert shutil.which("nvim") is not None, "install neovim"
+    program = """
+import pynvim
+nvim = pynvim.attach("child", argv=["nvim", "--clean", "--embed", "--headless", "-n"])
+nvim.current.buffer[:] = ["one", "zwei \u00e4"]
+print(nvim.eval("line('$')"), list(nvim.current.buffer) == ["one", "zwei \u00e4"], nvim.eval("1.5 + 1"))
+nvim.close()
+"""
+    assert run(program).split() == ["2", "True", "2.5"]
