@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from cpkg import msgpack, zstd
@@ -12,13 +12,12 @@ from cpkg.records.errors import DamagedError, RecordsError
 from cpkg.records.layout import Frame
 from cpkg.records.sources import Source
 from purepy.errors import CodecError, ExtraData, StackError, UnpackException, ZstdError
-from purepy.zstd_format import content_size_max, is_trusted
 
 LEVEL: Final = 3
 FRAME_SIZE: Final = 256 << 10
 """So many bytes of records make a frame: a record is found in less than a millisecond, and larger ones gain 1 %."""
 
-_ARRAY32: Final = 0xDD
+_ARRAY32: Final = b"\xdd"
 _ARRAY_HEADER: Final = 5
 _DEPTH: Final = 1024
 # What counts over a whole message, or is called with each array: such options go record by record.
@@ -87,88 +86,112 @@ class Decoder:
         self._tuple_keys = not {"strict_map_key", "tuple_keys"}.intersection(options)
         self._whole = not _PER_RECORD_UNPACKING.intersection(options)
 
-    def content(self, frame: Frame, data: bytes) -> bytearray:
+    def content(self, frame: Frame, data: bytes) -> bytes:
         """
-        Decompress a frame behind the header of an array that holds its records.
+        Decompress a frame.
 
         Raises DamagedError with the numbers of the records if the bytes are not those that were written.
         """
         size = frame.decompressed
         if len(data) != frame.compressed:
             raise damaged(frame, f"it has {len(data)} of {frame.compressed} bytes")
-        if size > fmt.CONTENT_MAX or size > content_size_max(len(data)) or frame.records > size:
+        if size > fmt.CONTENT_MAX or frame.records > size:
             raise damaged(frame, f"it says to hold {frame.records} records of {size} bytes in all")
+        content = b""
         try:
-            declared = zstd.get_frame_info(data).decompressed_size
-            if declared != size:
-                raise damaged(frame, f"it holds {declared} bytes instead of {size}")
-            if is_trusted(size, len(data)):
-                content = bytearray(_ARRAY_HEADER + size)
-                with memoryview(content) as view, view[_ARRAY_HEADER:] as target:
-                    found = zstd.decompress_into(data, target, zstd_dict=self.dictionary)
-            else:
-                plain = zstd.decompress(data, zstd_dict=self.dictionary, max_output_size=size)
-                found = len(plain)
-                content = bytearray(_ARRAY_HEADER) + plain
+            found = zstd.get_frame_info(data).decompressed_size
+            if found == size:
+                content = zstd.decompress(data, zstd_dict=self.dictionary, max_output_size=size)
+                found = len(content)
         except ZstdError as exc:
             raise damaged(frame, str(exc)) from exc
         if found != size:
             raise damaged(frame, f"it holds {found} bytes instead of {size}")
-        content[0] = _ARRAY32
-        content[1:_ARRAY_HEADER] = frame.records.to_bytes(4, "big")
         return content
 
-    def records(self, frame: Frame, content: bytearray) -> list[Any]:
+    def records(self, frame: Frame, content: bytes) -> list[Any]:
         """
-        Unpack the records of what `content` returned.
+        Unpack the records of a frame's content by one call.
 
         Raises DamagedError if they are not as many as the frame says. What limits and hooks of the caller's raise
         passes as it is.
         """
+        if not self._whole:
+            return list(self.each(frame, content))
+        whole = b"".join((_ARRAY32, frame.records.to_bytes(4, "big"), content))
         try:
-            if self._whole:
-                return list(self._plain(msgpack.unpackb, content, max_depth=_DEPTH + 1))
-            return self._one_by_one(frame, content)
+            found = self._plain(whole, max_depth=_DEPTH + 1)
         except StackError:
             raise
         except (UnpackException, ExtraData) as exc:
             raise damaged(frame, f"its MessagePack is wrong: {exc}") from exc
+        return found if type(found) is list else list(found)
 
-    def _plain(self, function: Any, data: Any, **more: Any) -> Any:
-        """Call `unpackb` or the like; once more for arrays among the map keys, which takes longer on PyPy."""
+    def each(self, frame: Frame, content: bytes, skip: int = 0) -> Iterator[Any]:
+        """
+        Unpack the records of a frame's content one after the other, without the first `skip`.
+
+        Takes less time than `records` where each is let go of before the next one: they use the same memory. Raises
+        what `records` does.
+        """
+        unpacker = self._unpacker(content, self._options)
+        done = 0
         try:
-            return function(data, **self._options, **more)
+            for _ in range(skip):
+                unpacker.skip()
+            try:
+                for done, record in enumerate(unpacker, 1):  # noqa: B007
+                    yield record
+            except TypeError:
+                if not self._tuple_keys:
+                    raise
+                unpacker = self._unpacker(content, {**self._options, "tuple_keys": True})
+                for _ in range(skip + done):
+                    unpacker.skip()
+                for done, record in enumerate(unpacker, done + 1):  # noqa: B007, B020
+                    yield record
+        except StackError:
+            raise
+        except UnpackException as exc:
+            raise damaged(frame, f"its MessagePack is wrong: {exc}") from exc
+        if skip + done != frame.records or unpacker.tell() != len(content):
+            raise damaged(frame, f"it holds {skip + done} records instead of {frame.records}")
+
+    def _unpacker(self, content: bytes, options: dict[str, Any]) -> msgpack.Unpacker:
+        unpacker = msgpack.Unpacker(**options, max_buffer_size=0)
+        unpacker.feed(content)
+        return unpacker
+
+    def _plain(self, data: Any, **more: Any) -> Any:
+        """Call `unpackb`; once more for arrays among the map keys, which takes longer on PyPy."""
+        try:
+            return msgpack.unpackb(data, **self._options, **more)
         except TypeError:
             if not self._tuple_keys:
                 raise
-        return function(data, **self._options, **more, tuple_keys=True)
-
-    def _one_by_one(self, frame: Frame, content: bytearray) -> list[Any]:
-        starts = self.starts(frame, content)
-        return [self.record(content, start, end) for start, end in zip(starts, starts[1:])]
+        return msgpack.unpackb(data, **self._options, **more, tuple_keys=True)
 
     def decode(self, frame: Frame, data: bytes) -> list[Any]:
         """Return the records of a frame."""
         return self.records(frame, self.content(frame, data))
 
-    def starts(self, frame: Frame, content: bytearray) -> list[int]:
-        """Return where each record begins in what `content` returned, and where the last one ends."""
-        unpacker = msgpack.Unpacker(max_buffer_size=0)
-        unpacker.feed(memoryview(content)[_ARRAY_HEADER:])
-        starts = [_ARRAY_HEADER]
+    def starts(self, frame: Frame, content: bytes) -> list[int]:
+        """Return where each record begins in a frame's content, and where the last one ends."""
+        unpacker = self._unpacker(content, {})
+        starts = [0]
         try:
             for _ in range(frame.records):
                 unpacker.skip()
-                starts.append(_ARRAY_HEADER + unpacker.tell())
+                starts.append(unpacker.tell())
         except CodecError as exc:
             raise damaged(frame, f"its MessagePack is wrong: {exc}") from exc
         if starts[-1] != len(content):
             raise damaged(frame, f"it holds more than {frame.records} records")
         return starts
 
-    def record(self, content: bytearray, start: int, end: int) -> Any:
+    def record(self, content: bytes, start: int, end: int) -> Any:
         """Unpack one record."""
-        return self._plain(msgpack.unpackb, memoryview(content)[start:end])
+        return self._plain(content[start:end])
 
 
 def damaged(frame: Frame, reason: str) -> DamagedError:

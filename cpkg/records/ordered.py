@@ -20,18 +20,18 @@ _MOST: Final = 4
 """More threads than this find no work: packing and unpacking take turns."""
 
 
-def thread_count(threads: int | None) -> int:
+def thread_count(threads: int | None, *, alone: bool = False) -> int:
     """
     Return how many threads to use where the caller asks for `threads`; None is as many as help here.
 
-    That is one per core, but none on a single core and where Zstandard is the pure backend, whose threads would take
-    turns. Raises ValueError for a negative number.
+    That is one per core, but none on a single core, where Zstandard is the pure backend, whose threads would take
+    turns, and where the caller is faster `alone`. Raises ValueError for a negative number.
     """
     if threads is not None:
         if threads < 0:
             raise ValueError(f"threads must be 0 or more, not {threads}")
         return threads
-    if _backend.choose("zstd").module.BACKEND == "pure":
+    if alone or _backend.choose("zstd").module.BACKEND == "pure":
         return 0
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(cores, _MOST) if cores > 1 else 0

@@ -6,8 +6,8 @@ from __future__ import annotations
 import contextlib
 import operator
 import threading
-from collections.abc import AsyncIterator, Generator, Iterator
-from itertools import chain
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator
+from itertools import chain, islice
 from typing import Any, Final, overload
 
 from cpkg.records import layout as layouts
@@ -33,7 +33,7 @@ class Reader:
 
     def __init__(self, source: Source, *, threads: int | None, errors: str, options: dict[str, Any]) -> None:
         check_errors(errors)
-        self._threads = thread_count(threads)
+        self._threads = thread_count(threads, alone=has_gil())
         self._source = source
         self._skip = errors == "skip"
         self._lock = threading.Lock()
@@ -55,10 +55,28 @@ class Reader:
         """
         Iterate over the records from number `start` on, up to `stop` (not included) or the end.
 
-        Frames are read and decompressed in advance by the reader's threads. Raises DamagedError in the place of
-        records that cannot be read.
+        The reader's threads, if it has any, decompress frames in advance. Raises DamagedError in the place of records
+        that cannot be read.
         """
-        return chain.from_iterable(self.batches(start, stop))
+        start, stop, _ = slice(start, stop).indices(len(self))
+        return chain.from_iterable(self._streams(start, stop))
+
+    def _streams(self, start: int, stop: int) -> Iterator[Iterable[Any]]:
+        """Yield the records of each frame as an iterable of its own."""
+        with contextlib.closing(self._ready(start, stop)) as frames:
+            for piece, result in frames:
+                if isinstance(result, bytes):
+                    records = self._each(piece, result, max(start - piece.first, 0))
+                    is_whole = piece.first + piece.records <= stop
+                    yield records if is_whole else islice(records, stop - max(start, piece.first))
+                else:
+                    yield result[max(start - piece.first, 0) : stop - piece.first]
+
+    def _each(self, frame: Frame, content: bytes, skip: int) -> Iterator[Any]:
+        try:
+            yield from self._decoder.each(frame, content, skip)
+        except DamagedError as exc:
+            self._note(exc)
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Any]]:
         """Iterate over the same records in lists, one for each frame."""
@@ -66,6 +84,20 @@ class Reader:
         return self._batches(start, stop)
 
     def _batches(self, start: int, stop: int) -> Generator[list[Any], None, None]:
+        with contextlib.closing(self._ready(start, stop)) as frames:
+            for piece, result in frames:
+                try:
+                    records = self._decoder.records(piece, result) if isinstance(result, bytes) else result
+                except DamagedError as exc:
+                    self._note(exc)
+                    continue
+                first = piece.first
+                if first < start or first + len(records) > stop:
+                    records = records[max(start - first, 0) : stop - first]
+                yield records
+
+    def _ready(self, start: int, stop: int) -> Generator[tuple[Frame, bytes | list[Any]], None, None]:
+        """Yield frames with their contents or, where threads unpack, with their records."""
         source = self._source
         if not source.is_local:
             source = Window(source, self._layout.end, WINDOW)
@@ -74,23 +106,24 @@ class Reader:
         calls = ((piece, source if source.is_local else _read(source, piece)) for piece in pieces)
         with contextlib.closing(mapped(self._prepared, calls, self._threads)) as prepared:
             for piece, result in prepared:
-                try:
-                    records = self._finish(piece, result)
-                except DamagedError as exc:
-                    if not self._skip:
-                        raise
-                    self.damage.append(exc)
-                    continue
-                first = piece.first
-                if first < start or first + len(records) > stop:
-                    records = records[max(start - first, 0) : stop - first]
-                yield records
+                if isinstance(result, DamagedError):
+                    self._note(result)
+                elif isinstance(result, Exception):
+                    raise result
+                else:
+                    yield piece, result
+
+    def _note(self, exc: DamagedError) -> None:
+        """Raise an error about damage, or note it."""
+        if not self._skip:
+            raise exc
+        self.damage.append(exc)
 
     def _pieces(self, start: int, stop: int) -> Iterator[Any]:
         layout = self._layout
         number = max(layout.find(start), 0)
         for piece in layout.pieces(number):
-            if piece.first >= stop:
+            if piece.first >= stop or start >= stop:
                 return
             if piece.first + piece.records <= start or (isinstance(piece, Gap) and piece.known):
                 continue
@@ -106,11 +139,6 @@ class Reader:
             return piece, content if has_gil() else self._decoder.records(piece, content)
         except Exception as exc:
             return piece, exc
-
-    def _finish(self, piece: Any, result: Any) -> list[Any]:
-        if isinstance(result, Exception):
-            raise result
-        return self._decoder.records(piece, result) if isinstance(result, bytearray) else result
 
     # --- by number ------------------------------------------------------------------------------------------------
 
@@ -222,7 +250,7 @@ class _Last:
 
     __slots__ = ("content", "frame", "starts")
 
-    def __init__(self, frame: Frame, content: bytearray, starts: list[int]) -> None:
+    def __init__(self, frame: Frame, content: bytes, starts: list[int]) -> None:
         self.frame = frame
         self.content = content
         self.starts = starts

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 from cpkg.records import format as fmt
@@ -41,10 +40,13 @@ class Split:
         Reads the bytes of the split in large pieces, and no others but the rest of a frame at its end and the
         dictionary. Raises DamagedError as a Reader does.
         """
-        return chain.from_iterable(self.batches(errors=errors, **options))
+        return self._read(errors, options, whole=False)
 
-    def batches(self, *, errors: str = "raise", **options: Any) -> Generator[list[Any], None, None]:
+    def batches(self, *, errors: str = "raise", **options: Any) -> Iterator[list[Any]]:
         """Iterate over the records in lists, one for each frame."""
+        return self._read(errors, options, whole=True)
+
+    def _read(self, errors: str, options: dict[str, Any], *, whole: bool) -> Iterator[Any]:
         check_errors(errors)
         decoder = Decoder(options)
         source = open_source(self.place)
@@ -55,7 +57,11 @@ class Split:
                 try:
                     if isinstance(piece, Gap):
                         raise DamagedError(piece.reason, piece.start, piece.first, piece.records)
-                    yield decoder.decode(piece, window.read_at(piece.offset, piece.compressed))
+                    content = decoder.content(piece, window.read_at(piece.offset, piece.compressed))
+                    if whole:
+                        yield decoder.records(piece, content)
+                    else:
+                        yield from decoder.each(piece, content)
                 except DamagedError:
                     if errors == "raise":
                         raise

@@ -24,6 +24,8 @@ _SAMPLES_PER_BYTE: Final = 100
 """A dictionary is trained from so many times its size of records."""
 _BATCH_MAX: Final = 1024
 _MEAN_SIZE: Final = 1 << 10
+_GROUP_SIZE: Final = 1 << 20
+"""Frames of so many bytes of records go to a thread at once: handing over takes time, too."""
 
 
 class Encoded(NamedTuple):
@@ -73,7 +75,10 @@ class Writer:
         self._fsync = fsync
         self._process = os.getpid()
         self._lock = threading.RLock()
-        self._queue: Ordered[Encoded] = Ordered(thread_count(threads))
+        count = thread_count(threads)
+        self._queue: Ordered[list[Encoded]] = Ordered(count)
+        self._group_size = _GROUP_SIZE if count else 0
+        self._group: list[tuple[bytearray | bytes, int]] = []  # frames for the next thread
         self._queued = 0  # records in the frames that are compressed and not written
         self._mean = _MEAN_SIZE  # of a record in the last frame
         self._ends: list[int] | None = None  # where each record ends, while there is a dictionary to train
@@ -203,7 +208,7 @@ class Writer:
         if self._process != os.getpid():
             raise RuntimeError("a record writer cannot be used in a forked child: open the file there")
 
-    def _cut(self, *, here: bool = False, final: bool = False) -> None:
+    def _cut(self, *, final: bool = False) -> None:
         """Make a frame of what was gathered, and write those in front of it that are ready."""
         self._check()
         while self._queue.is_full:
@@ -214,22 +219,37 @@ class Writer:
             self._train(final)
         else:
             self._mean = len(self._buffer) // self._count
-            self._queue.call(self._encode, self._buffer, self._count, here=here)
+            self._group.append((self._buffer, self._count))
             self._queued += self._count
             self._new_buffer()
+            self._hand_over(final=final)
 
-    def _encode(self, content: bytearray, records: int) -> Encoded:
-        return Encoded(records, len(content), self._encoder.encode(content))
+    def _hand_over(self, *, final: bool) -> None:
+        """Have the frames that were cut compressed, when they are enough for a thread."""
+        group = self._group
+        if group and (final or sum(len(content) for content, _ in group) >= self._group_size):
+            self._queue.call(self._encode, group, here=final and not len(self._queue))
+            self._group = []
+
+    def _encode(self, group: list[tuple[bytearray | bytes, int]]) -> list[Encoded]:
+        encode = self._encoder.encode
+        return [Encoded(records, len(content), encode(content)) for content, records in group]
 
     def _write_first(self) -> None:
-        records, size, data = self._queue.first()
+        """Write the frames that were handed over first, and take note of each that is in the file."""
+        frames = self._queue.first()
+        while frames:
+            self._write(frames[0])
+            self._queued -= frames.pop(0).records
+        self._queue.drop()
+
+    def _write(self, encoded: Encoded) -> None:
+        records, size, data = encoded
         layout = self._layout
         checksum = int.from_bytes(data[-4:], "little")
         frame = Frame(layout.end + fmt.DATA_HEADER_SIZE, len(data), size, records, layout.total, checksum)
         self._put(fmt.data_header(frame.header) + data)
         layout.add(frame)
-        self._queue.drop()
-        self._queued -= records
 
     def _put(self, data: bytes) -> None:
         """Write behind the last frame, in the place of an index that is there."""
@@ -264,13 +284,14 @@ class Writer:
             for end in ends:
                 count += 1
                 if end - start >= self._frame_size or end == len(buffer):
-                    self._queue.call(self._encode, buffer[start:end], count)
+                    self._group.append((buffer[start:end], count))
                     self._queued += count
                     start, done, count = end, done + count, 0
         finally:
             if self._ends is not None:
                 self._ends = [end - start for end in ends[done:]]
             self._new_buffer(buffer[start:], len(ends) - done)
+        self._hand_over(final=final)
 
     def _put_dictionary(self, dictionary: zstd.ZstdDict) -> None:
         data = fmt.dictionary_frame(dictionary.dict_content)
@@ -292,7 +313,8 @@ class Writer:
                 self._target.sync()
 
     def _drain(self) -> None:
-        self._cut(here=not len(self._queue), final=True)
+        self._cut(final=True)
+        self._hand_over(final=True)
         while len(self._queue):
             self._write_first()
 

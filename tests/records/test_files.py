@@ -20,6 +20,7 @@ from threads import run_threads
 
 from cpkg import msgpack, records, zstd
 from cpkg.records import codec
+from cpkg.records import writer as writing
 from purepy.errors import LimitError
 from purepy.zstd_seek_table import read_seek_table
 
@@ -37,8 +38,9 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("threads", [0, 1, 3])
 @pytest.mark.parametrize("frame_size", [1, 300, 1 << 20])
-def test_what_is_written_is_read(path: Path, threads: int, frame_size: int) -> None:
+def test_what_is_written_is_read(path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, frame_size: int) -> None:
     """Records come back in order, whatever the frames and whoever compresses them."""
+    monkeypatch.setattr(writing, "_GROUP_SIZE", 1000)
     with records.open(path, "wb", threads=threads, frame_size=frame_size) as writer:
         for number in range(50):
             writer.append(record(number))
@@ -49,6 +51,8 @@ def test_what_is_written_is_read(path: Path, threads: int, frame_size: int) -> N
         assert len(reader) == 120
         assert reader.layout.indexed
         assert len(reader.layout) >= {1: 60, 300: 10, 1 << 20: 1}[frame_size]
+        assert list(reader.iter(7, 113)) == [record(number) for number in range(7, 113)]
+        assert [row for batch in reader.batches(7, 113) for row in batch] == reader[7:113]
     assert records.verify(path).ok
 
 

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Messages of a dask.distributed cluster with msgpack and zstandard, and with cpkg in their places.
+
+`python tests/bench/dask_comm.py`: a client, a scheduler and two worker processes over TCP, small calls and texts of
+1.9 MB that are compressed; both sides alternate, each figure is the best of its rounds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SUPPORT = ROOT / "tests" / "support"
+ROUNDS = 2
+CALLS = 600
+
+
+def session(in_place: bool) -> dict[str, float]:
+    """Run one session; return how long its parts took, in seconds."""
+    paths = [str(ROOT), *([str(SUPPORT / "in_place")] if in_place else [])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, str(SUPPORT / "comm_session.py"), "zstd", str(CALLS)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+def main() -> None:
+    best: dict[tuple[bool, str], float] = {}
+    for _ in range(ROUNDS):
+        for in_place in (False, True):
+            figures = session(in_place)
+            for part in ("small", "large"):
+                key = in_place, part
+                best[key] = min(figures[part], best.get(key, figures[part]))
+    for part, count in (("small", CALLS), ("large", max(CALLS // 60, 1))):
+        theirs, ours = best[False, part] / count * 1e3, best[True, part] / count * 1e3
+        print(
+            f"{part:6} {theirs:8.2f} ms a call with msgpack and zstandard, {ours:8.2f} with cpkg: {theirs / ours:.2f} times"
+        )
+
+
+if __name__ == "__main__":
+    main()
