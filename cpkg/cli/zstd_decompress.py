@@ -20,6 +20,9 @@ _WRITE_SIZE = 1 << 20
 _PIPE_SIZE = 1 << 15
 """A pipe that gives so much at once has more to come, probably."""
 _THREADS_MAX = 4
+_LARGE_FRAME = 64 << 20
+"""A frame of so much content is decompressed by one thread, piece by piece."""
+_ROOMS = 3
 _UNKNOWN_FRAME = 10  # codes of libzstd's errors
 _WINDOW_TOO_LARGE = 16
 
@@ -85,35 +88,35 @@ class Decompressing:
         return False
 
     def _frames(self, source: Source, destination: Destination, first: bytes, told: str) -> None:
-        def pieces() -> Iterator[bytes]:
-            yield first
-            while data := source.read(_READ_SIZE):
-                yield data
-
         before = destination.written
         for content in self._contents(
-            pieces(), is_small=len(first) < (_READ_SIZE if source.size is not None else _PIPE_SIZE)
+            source, first, is_small=len(first) < (_READ_SIZE if source.size is not None else _PIPE_SIZE)
         ):
             destination.write(content)
             if self._console.shows_progress:
                 written = self._console.wide(destination.written - before)
                 self._console.progress(f"{told}{source.name:<20.20} : {written}...")
 
-    def _contents(self, pieces: Iterator[bytes], *, is_small: bool) -> Iterator[Any]:
+    def _contents(self, source: Source, first: bytes, *, is_small: bool) -> Iterator[Any]:
         """Yield the content of frames; of large files it is decompressed while the caller writes."""
-        if not is_small and not self._options.single_thread:
-            from cpkg._backend import choose
+        from cpkg._backend import choose
+
+        module = choose("zstd").module
+        if not is_small and not self._options.single_thread and module.BACKEND != "pure":
+            size = zstd.get_frame_info(first).decompressed_size
+            if size is None or size >= _LARGE_FRAME:
+                yield from _ahead(_Rest(source, first), self._zstd_dict, self._parameters)
+                return
             from purepy.zstd.common import parallel
 
-            module = choose("zstd").module
             parameters = parallel.decompressing(
                 module, self._threads, self._zstd_dict, self._parameters, lambda given: EOFError()
             )
             if parameters is not None:
-                yield from parallel.decompressed_views(parameters, pieces, None)
+                yield from parallel.decompressed_views(parameters, _pieces(source, first), None)
                 return
         decompressor: Any = zstd.ZstdDecompressor(self._zstd_dict, self._parameters, multi_frame=True)
-        for data in pieces:
+        for data in _pieces(source, first):
             content = decompressor.decompress(data, _WRITE_SIZE)
             while True:
                 if content:
@@ -150,6 +153,65 @@ class Decompressing:
         if log <= 31:
             megabytes = -(-window >> 20)
             self._console.tell(1, f"{name} : Use --long={log} or --memory={megabytes}MB \n")
+
+
+def _pieces(source: Source, first: bytes) -> Iterator[bytes]:
+    yield first
+    while data := source.read(_READ_SIZE):
+        yield data
+
+
+class _Rest:
+    """A file of which the first bytes were read already."""
+
+    def __init__(self, source: Source, first: bytes) -> None:
+        self._source = source
+        self._first = first
+
+    def read(self, size: int) -> bytes:
+        first, self._first = self._first, b""
+        return first or self._source.read(size)
+
+
+def _ahead(file: _Rest, zstd_dict: Any, parameters: dict[int, int]) -> Iterator[Any]:
+    """
+    Yield the content of a file, decompressed by another thread into memory that is used again and again.
+
+    Fresh memory for each piece costs half as much as decompressing.
+    """
+    import threading
+    from queue import SimpleQueue
+
+    free: SimpleQueue[Any] = SimpleQueue()
+    full: SimpleQueue[Any] = SimpleQueue()
+    reader = zstd.ZstdFile(file, options=parameters, zstd_dict=zstd_dict)
+
+    def work() -> None:
+        try:
+            while (room := free.get()) is not None:
+                size = reader.readinto(room)
+                full.put((room, size))
+                if not size:
+                    return
+        except BaseException as exc:
+            full.put((None, exc))
+
+    for _ in range(_ROOMS):
+        free.put(bytearray(_WRITE_SIZE))
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        while True:
+            room, size = full.get()
+            if room is None:
+                raise size
+            if not size:
+                return
+            with memoryview(room) as view:
+                yield view[:size]
+            free.put(room)
+    finally:
+        free.put(None)
 
 
 def tell_result(console: Console, source: str, written: int) -> None:

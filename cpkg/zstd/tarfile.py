@@ -37,8 +37,8 @@ class TarFile(_TarFile):  # type: ignore[misc]
         Open a tar archive; takes the modes of `tarfile.open` and "r:zst", "w:zst", "x:zst", "r|zst", "w|zst".
 
         With these, the keywords `level` (writing), `options`, `zstd_dict` and `threads` are those of `cpkg.zstd.open`.
-        "r", "r:*" and "r|*" find out that an archive is compressed with Zstandard. "r|..." reads any object with read(),
-        and forward only; `bufsize` does not concern Zstandard.
+        "r", "r:*" and "r|*" find out that an archive is compressed with Zstandard. "r|..." reads any object with
+        read(), and forward only; `bufsize` does not concern Zstandard.
 
         Raises ReadError for what is no such archive, what `tarfile.open` raises, and what `cpkg.zstd.open` does.
         """
