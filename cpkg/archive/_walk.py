@@ -227,7 +227,8 @@ class Walker:
         settings = self._settings
         kind = _TYPES.get(stat.S_IFMT(status.st_mode))
         if kind is None:
-            self._problems.add(Problem(name, "socket ignored" if stat.S_ISSOCK(status.st_mode) else "unknown type"))
+            what = "socket" if stat.S_ISSOCK(status.st_mode) else "file of an unknown type"
+            self._problems.add(Problem(name, f"{what} ignored"))
             return None
         if (status.st_dev, status.st_ino) == self._own_file:
             self._problems.add(Problem(name, "file is the archive; not dumped"))

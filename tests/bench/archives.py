@@ -18,7 +18,6 @@ import argparse
 import filecmp
 import os
 import random
-import resource
 import shutil
 import statistics
 import subprocess
@@ -76,38 +75,39 @@ class Side:
         self.processor: list[float] = []
         self.memory = 0
 
-    def run(self, command: str, cwd: Path, environment: dict[str, str]) -> None:
-        """Run a command in the shell and note what it took; the memory is that of its largest process."""
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        start = time.perf_counter()
+    def note(self, code: str, argument: str, environment: dict[str, str]) -> None:
+        """Run code in a process of its own, which prints what its work took."""
         done = subprocess.run(
-            [sys.executable, "-c", _WATCH, command],
-            cwd=cwd,
+            [sys.executable, "-c", code, argument],
+            cwd=ROOT,
             env={**os.environ, **environment},
             check=True,
             stdout=subprocess.PIPE,
             text=True,
         )
-        elapsed = time.perf_counter() - start
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        inner, memory = done.stdout.split()[-2:]
-        self.elapsed.append(min(elapsed, float(inner)))
-        self.processor.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        elapsed, processor, memory = done.stdout.split()[-3:]
+        self.elapsed.append(float(elapsed))
+        self.processor.append(float(processor))
         self.memory = max(self.memory, int(memory))
 
 
-# The shell's children are timed without this interpreter's own start.
-_WATCH = """
+_THEIRS = """
 import resource, subprocess, sys, time
 start = time.perf_counter()
 subprocess.run(["sh", "-c", sys.argv[1]], check=True)
-print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+elapsed = time.perf_counter() - start
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(elapsed, used.ru_utime + used.ru_stime, used.ru_maxrss)
 """
-
-
-def ours(python: str, call: str) -> str:
-    """Return the command that makes a call of cpkg.archive."""
-    return f'{python} -c "from cpkg import archive; {call}"'
+# without the start of the interpreter, which is no part of the work
+_OURS = """
+import resource, sys, time
+from cpkg import archive
+start, processor = time.perf_counter(), time.process_time()
+exec(sys.argv[1])
+elapsed, processor = time.perf_counter() - start, time.process_time() - processor
+print(elapsed, processor, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
 
 
 def same(left: Path, right: Path) -> bool:
@@ -125,12 +125,14 @@ def compare(name: str, tree: Path, folder: Path, options: argparse.Namespace) ->
     theirs_file, out = folder / "theirs.tar.zst", folder / "out"
     engines = options.engines.split(",")
     sides: dict[tuple[str, str], Side] = {}
-    start_up = Side()
 
-    def measure(direction: str, who: str, command: str, environment: dict[str, str]) -> None:
+    def measure(direction: str, who: str, command: str) -> None:
         if options.cold:
             subprocess.run("sync; echo 3 > /proc/sys/vm/drop_caches", shell=True, check=True)
-        sides.setdefault((direction, who), Side()).run(command, ROOT, environment)
+        code = _THEIRS if who == "tar" else _OURS
+        sides.setdefault((direction, who), Side()).note(
+            code, command, {} if who == "tar" else {"CPKG_ARCHIVE_BACKEND": who}
+        )
 
     def cleared() -> Path:
         shutil.rmtree(out, ignore_errors=True)
@@ -138,20 +140,18 @@ def compare(name: str, tree: Path, folder: Path, options: argparse.Namespace) ->
         return out
 
     for round_number in range(options.rounds):
-        start_up.run(ours(sys.executable, "pass"), ROOT, {})
         zstd = f"zstd -{LEVEL} -T0 -q -f -o '{theirs_file}'"
-        measure("create", "tar", f"tar -cf - -C '{tree}' . | {zstd}", {})
+        measure("create", "tar", f"tar -cf - -C '{tree}' . | {zstd}")
         for engine in engines:
             call = f"archive.create('{folder / engine}.tar.zst', base='{tree}', level={LEVEL})"
-            measure("create", engine, ours(sys.executable, call), {"CPKG_ARCHIVE_BACKEND": engine})
-        measure("extract", "tar", f"zstd -dcq '{theirs_file}' | tar -xf - -C '{cleared()}'", {})
+            measure("create", engine, call)
+        measure("extract", "tar", f"zstd -dcq '{theirs_file}' | tar -xf - -C '{cleared()}'")
         for engine in engines:
             call = f"archive.extract('{folder / engine}.tar.zst', '{cleared()}', max_size=-1)"
-            measure("extract", engine, ours(sys.executable, call), {"CPKG_ARCHIVE_BACKEND": engine})
+            measure("extract", engine, call)
             if round_number == 0 and not same(tree, out):
                 raise SystemExit(f"{name}: {engine} has extracted something else")
     shutil.rmtree(out, ignore_errors=True)
-    base = statistics.median(start_up.elapsed), statistics.median(start_up.processor)
     sizes = {engine: (folder / f"{engine}.tar.zst").stat().st_size for engine in engines}
     listed = ", ".join(f"{engine} {size:,}" for engine, size in sizes.items())
     print(f"{name}: tar and zstd {theirs_file.stat().st_size:,} bytes, {listed}")
@@ -160,9 +160,7 @@ def compare(name: str, tree: Path, folder: Path, options: argparse.Namespace) ->
         reference = sides[direction, "tar"]
         for who in ("tar", *engines):
             side = sides[direction, who]
-            # starting Python and importing is no part of the work that an import has paid for
-            elapsed = statistics.median(side.elapsed) - (base[0] if who != "tar" else 0)
-            processor = statistics.median(side.processor) - (base[1] if who != "tar" else 0)
+            elapsed, processor = statistics.median(side.elapsed), statistics.median(side.processor)
             first = statistics.median(reference.elapsed), statistics.median(reference.processor)
             print(
                 f"  {direction:8} {who:8} {elapsed:9.3f} {elapsed / first[0]:6.2f} {processor:8.3f} "
