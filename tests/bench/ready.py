@@ -24,6 +24,8 @@ import subprocess
 import sys
 import time
 from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Callable
 
 import payloads
@@ -66,11 +68,17 @@ assert (result if {reads} else back(result)) is not None
 print(spans[0], spans[9], spans[-1], sum(spans))
 """
 
+# without site, whose files of installed packages import what they like: nobody's import should find that done
+PATHS = [str(Path(find_spec("cpkg").origin).parent.parent), *sys.path[1:]]  # type: ignore[union-attr,arg-type]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(PATHS)}
+
 
 def start(code: str, text: str = "") -> tuple[float, str]:
     """Run a piece of code in a fresh interpreter; return the seconds that it took in all, and what it printed."""
     before = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", code], input=text, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code], input=text, capture_output=True, text=True, check=False, env=ENVIRONMENT
+    )
     seconds = time.perf_counter() - before
     if done.returncode:
         raise RuntimeError(done.stderr.strip().rpartition("\n")[2])

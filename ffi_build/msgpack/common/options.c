@@ -94,12 +94,14 @@ typedef struct {
     UNPACKER_TYPE_OPTIONS(FIELD)
     PyObject *file_like; /* borrowed likewise */
     bool plain_text;     /* nothing but its UTF-8 matters of a short str; follows from the others */
+    bool plain;          /* no hook for containers, lists for arrays, nothing left packed; likewise */
 } unpack_options;
 
 static const pack_options default_pack_options = {PACK_OPTIONS(DEFAULT) PACKER_TYPE_OPTIONS(DEFAULT)};
 static unpack_options default_unpack_options = {UNPACK_OPTIONS(DEFAULT) UNPACKER_TYPE_OPTIONS(DEFAULT)
                                                     /* follows from these */
-                                                    .plain_text = true};
+                                                    .plain_text = true,
+                                                .plain = true};
 
 static option pack_table[] = {PACK_OPTIONS(PACK_ROW)};
 static option packer_type_table[] = {PACK_OPTIONS(PACK_ROW) PACKER_TYPE_OPTIONS(PACK_ROW)};
@@ -157,6 +159,8 @@ static int unpack_options_check(unpack_options *options)
 {
     options->plain_text = !options->raw && !options->unicode_errors && options->max_total_bytes == -1 &&
                           (options->max_str_len == -1 || options->max_str_len >= PLAIN_TEXT_MAX);
+    options->plain = options->plain_text && !options->object_hook && !options->object_pairs_hook &&
+                     !options->list_hook && options->use_list && options->raw_depth == -1;
     if (options->object_hook && options->object_pairs_hook) {
         PyErr_SetString(PyExc_TypeError, "object_pairs_hook and object_hook are mutually exclusive.");
         return -1;

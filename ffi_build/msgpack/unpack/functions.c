@@ -47,11 +47,12 @@ static ALWAYS_INLINE PyObject *unpack_data(const unpack_options *options, const 
     PyObject *o = NULL;
     parser_init(&ps, options, size - offset);
     ps.source = source;
-    const bool hooks = parser_has_hooks(options);
+    const bool hooks = !options->plain && parser_has_hooks(options);
     ps.gc_held = !hooks && gc_hold(size - offset);
     ps.guard = guard_of(ps.gc_held);
     arenas_hold(&ahead, hooks ? 0 : size - offset);
-    enum parse_result outcome = parser_run(&ps, data, size, &offset, &o);
+    enum parse_result outcome = LIKELY(options->plain) ? parser_run_plain(&ps, data, size, &offset, &o)
+                                                       : parser_run(&ps, data, size, &offset, &o);
     arenas_release(&ahead);
     parser_free(&ps);
     if (ps.gc_held)
