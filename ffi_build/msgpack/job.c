@@ -315,6 +315,8 @@ static PyObject *job_loads(PyObject *module, PyObject *const *args, Py_ssize_t n
             !job_size(values[TIMESTAMP], 0, 3, &options.timestamp))
             goto slow;
         options.tuple_keys = !options.strict_map_key;
+        if (unpack_options_check(&options) < 0) /* what follows from them */
+            return NULL;
         limits.has_output_size = values[MAX_OUTPUT_SIZE] != NULL;
         limits.has_memory = values[MAX_MEMORY] != NULL;
         o = job_unpack(&options, args[0], &limits);
