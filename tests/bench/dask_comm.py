@@ -40,9 +40,8 @@ def main() -> None:
                 best[key] = min(figures[part], best.get(key, figures[part]))
     for part, count in (("small", CALLS), ("large", max(CALLS // 60, 1))):
         theirs, ours = best[False, part] / count * 1e3, best[True, part] / count * 1e3
-        print(
-            f"{part:6} {theirs:8.2f} ms a call with msgpack and zstandard, {ours:8.2f} with cpkg: {theirs / ours:.2f} times"
-        )
+        times = theirs / ours
+        print(f"{part}: {theirs:.2f} ms a call with msgpack and zstandard, {ours:.2f} with cpkg ({times:.2f} times)")
 
 
 if __name__ == "__main__":
