@@ -151,6 +151,7 @@ class Late:
 compressor, decompressor = zstd.ZstdCompressor(), zstd.ZstdDecompressor()
 compressor.compress(data)
 decompressor.decompress(frame)
+zstd.decompress(frame)  # what is loaded at its first use cannot be loaded at the end
 del compressor, decompressor
 late = [Late() for _ in range(3)]
 """,
