@@ -32,6 +32,8 @@ static int bytes_reserve(Bytes *bytes, size_t more)
 /* Add bytes, zeros if there is no source; false for want of memory. */
 static int bytes_add(Bytes *bytes, const void *source, size_t size)
 {
+    if (!size)
+        return 1;
     if (!bytes_reserve(bytes, size))
         return 0;
     if (source != NULL)
