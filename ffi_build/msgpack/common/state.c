@@ -28,7 +28,7 @@ static struct {
     PyObject *convert, *NOT_CONVERTED; /* purepy.msgpack.conversions; NULL before conversions_ready() */
     PyObject *write_rest;              /* purepy._writing; NULL before write_rest_ready() */
     PyObject *epoch;                   /* a datetime; NULL before datetime_ready() */
-    PyObject *frozendict; /* the builtin type, or NULL before 3.15 */
+    PyObject *frozendict;              /* the builtin type, or NULL before 3.15 */
     PyObject *Packer, *Unpacker;
 
     PyObject *str_read, *str_write, *str_offset, *str_toreadonly, *str_makes_no_cycles;

@@ -5,9 +5,9 @@
  * makes them.
  *
  * The answer is one of three. SCAN_UNSURE is never wrong, only slow: the caller then lets the pure decoder go on from
- * there. SCAN_CUT and SCAN_DONE are sure: whatever the pure decoder refuses in the bytes so far is a doubt. That is
+ * there. SCAN_CUT and SCAN_DONE are sure: whatever the pure decoder refuses in the bytes so far is unsure. That is
  * a wrong byte, a length or a depth beyond its limit, text that is not UTF-8, a key of a type that may not be one, and an
- * extension that its type may refuse. Some valid messages are doubts too, for simplicity: more than SCAN_FRAMES
+ * extension that its type may refuse. Some valid messages are unsure, too, for simplicity: more than SCAN_FRAMES
  * containers open, a container or an extension as key, a timestamp of 96 bits.
  *
  * It stops in front of a value that is cut, so that there is nothing of a value to remember.
@@ -28,7 +28,7 @@ enum { SCAN_FRAMES = 64 };
 enum { SCAN_CUT = 0, SCAN_DONE = 1, SCAN_UNSURE = -1 };
 
 typedef struct {
-    /* Where the value begins that is cut or in doubt (after SCAN_DONE: what follows the message). As in the pure decoder,
+    /* Where the value begins that is cut or unsure (after SCAN_DONE: what follows the message). As in the pure decoder,
        how much of a cut value counts as read, and how many bytes from its beginning on it takes at least to go on. */
     int64_t position, consumed, needed;
     tape_limits limits;
@@ -108,26 +108,26 @@ static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t sta
         switch (kind) {
         case FORMAT_NUMBER:
             if (is_key && s->limits.strict_keys)
-                goto doubt;
+                goto unsure;
             break;
         case FORMAT_STR:
             if (length > s->limits.max_str)
-                goto doubt;
+                goto unsure;
             break;
         case FORMAT_BIN:
             if (length > s->limits.max_bin)
-                goto doubt;
+                goto unsure;
             break;
         case FORMAT_EXT:
             if (is_key || length > s->limits.max_ext || !s->limits.exts)
-                goto doubt;
+                goto unsure;
             header++; /* the type */
             break;
         case FORMAT_ARRAY:
         case FORMAT_MAP:
             if (is_key || depth >= s->limits.max_depth ||
                 length > (kind == FORMAT_MAP ? s->limits.max_map : s->limits.max_array))
-                goto doubt;
+                goto unsure;
             p += header;
             if (length) {
                 s->frames[depth++] = frame;
@@ -136,7 +136,7 @@ static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t sta
             }
             goto passed;
         default:
-            goto doubt;
+            goto unsure;
         }
         if (left < header || left - header < length) {
             consumed = 1 + field;
@@ -145,10 +145,10 @@ static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t sta
         }
         if (kind == FORMAT_STR) {
             if (!is_ascii_roomy((const char *)p + header, length, left - header) && !is_utf8(p + header, length))
-                goto doubt;
+                goto unsure;
         }
         else if (kind == FORMAT_EXT && !scan_is_ext(p + header, length)) {
-            goto doubt;
+            goto unsure;
         }
         p += header + length;
     passed:
@@ -159,7 +159,7 @@ static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t sta
             }
         }
     }
-doubt:
+unsure:
     found = SCAN_UNSURE;
 cut:
     s->depth = depth;
