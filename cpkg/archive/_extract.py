@@ -102,9 +102,9 @@ def extract(
     `threads` decompress, None or 0 for one per processor. `max_size` bounds the content in bytes: by default 1 GiB or
     250 times the compressed size, -1 for no limit. `window_log_max` bounds the window of frames, as zstd --long does.
 
-    `select` is called with the entries of a batch and returns those to extract; `on_entry` with each entry that was
-    extracted, `progress` with the bytes of content and of input so far. `on_problem` is called with each Problem of an
-    entry, and the rest is extracted; without it the first one is raised.
+    `select` is called with each entry, in a list, and returns a list of those to extract; `on_entry` with each entry
+    that was extracted, `progress` with the bytes of content and of input so far. `on_problem` is called with each
+    Problem of an entry, and the rest is extracted; without it the first one is raised.
 
     Files appear whole or not at all, and take the place of others of the same name. Raises ArchiveError and ZstdError
     for what is damaged or cut, UnsafeEntryError for what the filter refuses, ArchiveLimitError, OSError.
