@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from backends import available
 from processes import run_python
+
+import cpkg
 
 # Each takes longer to import than packing a first message does in all.
 HEAVY = {
@@ -18,6 +21,7 @@ HEAVY = {
 # What the compiled modules need: the numbers of parameters are an enum.
 ENUM = {"enum", "types", "operator", "functools", "collections"}
 
+HERE = Path(__file__).parent
 COMMON = {"cpkg", "cpkg._backend", "purepy", "purepy._lazy"}
 NATIVE = {"cpkg._native", "_cffi_backend"}
 MSGPACK = {
@@ -93,8 +97,9 @@ def loaded(code: str, **policies: str) -> set[str]:
     code = f"import sys; before = set(sys.modules); {code}; print(*sorted(set(sys.modules) - before))"
     clean = {key: value for key, value in os.environ.items() if not key.startswith("CPKG_")}
     # without site, whose files of installed packages import what they like
-    paths = os.pathsep.join(path for path in sys.path if path)
-    done = run_python("-S", "-W", "error", "-c", code, env={**clean, **policies, "PYTHONPATH": paths})
+    paths = os.pathsep.join([str(Path(cpkg.__file__).parents[1]), *filter(None, sys.path)])
+    # not in a checkout, whose packages are those of the source, without what is built
+    done = run_python("-S", "-W", "error", "-c", code, env={**clean, **policies, "PYTHONPATH": paths}, cwd=HERE)
     assert done.stderr == ""
     found = {name for name in done.stdout.split() if not name.endswith("_ffi.lib")}
     assert "cpkg" in found

@@ -54,7 +54,10 @@ def other_form() -> ModuleType:
     before, usual = parent.zstd, _jit.JIT
     _jit.JIT = not usual
     try:
-        return importlib.import_module("purepy.zstd")
+        module = importlib.import_module("purepy.zstd")
+        for name in module.__all__:
+            getattr(module, name)  # loads what is loaded at its first use
+        return module
     finally:
         _jit.JIT = usual
         parent.zstd = before
