@@ -10,6 +10,7 @@ import json
 import os
 import struct
 import uuid
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -455,13 +456,15 @@ def test_demo_of_a_file(tmp_path: Path) -> None:
 
 def test_demo_notices_backends_that_disagree(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without this the demo's last line could not be believed."""
-    module = _backend.choose("msgpack").module
+    module = _backend.load("msgpack", "pure")
     original = module.packb
 
     def wrong(obj: Any, **options: Any) -> Any:
         return original([obj], **options)
 
+    # both ways to it: the second is for calls without options
     monkeypatch.setattr(module, "packb", wrong)
+    monkeypatch.setattr(module, "prepare_packb", lambda **options: partial(wrong, **options))
     result = run("demo", "--seconds", "0", "-", stdin=b'{"a": [1]}')
     assert result.exit_code == 1
     assert "what comes back is not what was packed" in result.stderr

@@ -244,7 +244,7 @@ def test_a_record_file_within_a_record(tmp_path: Path) -> None:
 def test_a_torn_frame_with_a_record_file_in_it(tmp_path: Path) -> None:
     """The frames of the inner file are not taken for the outer one's."""
     inner = tmp_path / "inner.rec"
-    written(inner, 60, per_frame=5, level=-131072)
+    written(inner, 5, per_frame=5, level=-131072)  # one frame: of several, what they share might be compressed
     noise = random.Random(1).getrandbits(8 * 300).to_bytes(300, "little")
     path = tmp_path / "outer.rec"
     with records.open(path, "wb", threads=0, level=-131072) as writer:
@@ -253,7 +253,7 @@ def test_a_torn_frame_with_a_record_file_in_it(tmp_path: Path) -> None:
             writer.flush()
     frames = spans(path)
     data = path.read_bytes()
-    assert data.count(fmt.DATA) > 6
+    assert data.count(fmt.DATA) > 3
     path.write_bytes(data[: frames[2].end - 100])
     assert read(path) == [0, 1]
     assert records.verify(path).torn == frames[2].end - 100 - frames[2].start
