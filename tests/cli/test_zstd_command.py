@@ -63,7 +63,12 @@ def test_a_signal_leaves_nothing_behind(
             fifo.write(DATA)
         assert len(list(tmp_path.iterdir())) == 3, "there is a temporary file"
         process.send_signal(number)
-        assert process.wait() == status
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            # it came between the interpreter's last look for signals and its call of read(): seen once on PyPy
+            process.send_signal(number)
+        assert process.wait(timeout=60) == status
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fifo", "out.zst"]
     assert (tmp_path / "out.zst").read_bytes() == b"old"
 
