@@ -300,6 +300,10 @@ class Crew:
         """Let the threads end, at the latest with the frames under way, and wait for them; may be called again."""
         if os.getpid() != self._pid:
             return
+        if sys.is_finalizing():
+            # the threads stand still where they are, also with a lock: nothing of theirs can be waited for any more
+            self.is_stopped = True
+            return
         with self.changed:
             self.is_stopped = True
             self._waiting.clear()
