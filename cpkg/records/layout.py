@@ -390,7 +390,10 @@ class Walk:
         """Tell whether a frame of our own is as it was written."""
         if kind not in (fmt.FILE, fmt.DICTIONARY, fmt.INDEX) or size < fmt.PREFIX.size:
             return False  # a header in front of records, and a damaged one
-        expected: int = fmt.PREFIX.unpack(self._source.read_at(at, fmt.PREFIX.size))[3]
+        prefix = self._source.read_at(at, fmt.PREFIX.size)
+        if len(prefix) < fmt.PREFIX.size:
+            return False  # a writer that appends has cut it away meanwhile
+        expected: int = fmt.PREFIX.unpack(prefix)[3]
         crc = zlib.crc32(kind)
         for start in range(at + fmt.PREFIX.size, at + size, _SEARCH_PIECE_MAX):
             crc = zlib.crc32(self._source.read_at(start, min(_SEARCH_PIECE_MAX, at + size - start)), crc)
@@ -416,6 +419,8 @@ class Walk:
             start = self._last[1] + fmt.DATA_HEADER_SIZE  # bytes of that frame are lost: it has not ended here
         found = self._search(start, self._size, following)
         if found is not None:
+            if found[0] == at and found[1].offset + self._moved == at:
+                return self._step(following)  # a writer has put it there meanwhile, in the place of its index
             return self._continue(found, at, following)
         self._at = self._size
         if not self._rejected:
