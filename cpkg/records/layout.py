@@ -412,7 +412,7 @@ class Walk:
         self._at = self._size
         return None
 
-    def _damaged(self, at: int, following: int) -> Gap | None:
+    def _damaged(self, at: int, following: int) -> Frame | Gap | Other | None:
         """Find out where sound frames go on behind `at`, where there is none."""
         start = at
         if self._last is not None and not self._is_plausible(*self._last):
