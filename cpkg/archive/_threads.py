@@ -4,17 +4,15 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+
+from purepy._cores import usable_cores
 
 
 def usable_cpus() -> int:
     """Return the number of processors that this process may use, by its affinity and its control group's quota."""
-    try:
-        count = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on this system
-        count = os.cpu_count() or 1
+    count = usable_cores()
     try:
         with open("/sys/fs/cgroup/cpu.max", encoding="ascii") as file:
             quota, period = file.read().split()

@@ -18,7 +18,8 @@ from cpkg.cli import zstd_options as modes
 from cpkg.cli.standard_streams import discard, open_standard_streams
 from cpkg.cli.zstd_console import Console, Fatal
 from cpkg.cli.zstd_files import Destination, Source, expand, open_destination, open_source, read_dictionary
-from cpkg.cli.zstd_options import STDIN, STDOUT, Options, Parser, UsageError, cores
+from cpkg.cli.zstd_options import STDIN, STDOUT, Options, Parser, UsageError
+from purepy._cores import usable_cores
 
 _INTERRUPTED = 2
 
@@ -108,7 +109,7 @@ class Command:
         if options.mode == modes.DECOMPRESS and not options.single_thread and options.threads > 1:
             self._console.tell(3, "Note: frames that are independent are decompressed in several threads \n")
         if not options.threads and not options.single_thread:
-            options.threads = cores()
+            options.threads = usable_cores()
             self._console.tell(3, f"Note: {options.threads} core(s) detected \n")
         named = self._collect()
         if named is None:

@@ -10,7 +10,8 @@ from cpkg import zstd
 from cpkg.cli.zstd_compress import dictionary_of
 from cpkg.cli.zstd_console import Console, Fatal
 from cpkg.cli.zstd_files import Destination, Source
-from cpkg.cli.zstd_options import DEFAULT_WINDOW_LOG, STDOUT, Options, cores
+from cpkg.cli.zstd_options import DEFAULT_WINDOW_LOG, STDOUT, Options
+from purepy._cores import usable_cores
 from purepy.zstd_format import is_frame
 
 SUFFIXES = {".zst": "", ".tzst": ".tar"}
@@ -42,7 +43,7 @@ class Decompressing:
         self._options = options
         self._console = console
         # one to decompress, and this one to read and write: more are of use for several frames
-        self._threads = options.threads if options.threads > 1 else min(max(cores(), 2), _THREADS_MAX)
+        self._threads = options.threads if options.threads > 1 else min(max(usable_cores(), 2), _THREADS_MAX)
         self._zstd_dict = dictionary_of(dictionary, prefix=options.patch_from is not None)
         window_log = options.advanced.get("window_log", DEFAULT_WINDOW_LOG)
         self._limit = options.memory_limit or 1 << (window_log & 31)

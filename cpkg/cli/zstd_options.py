@@ -88,13 +88,6 @@ _ADVANCED = {
 """Keys of `--zstd=`: name -> member of CompressionParameter."""
 
 
-def cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 class UsageError(Exception):
     """An argument that does not exist, or has no such form."""
 

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import deque
 from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Any, Callable, Final, Generic, TypeVar
 
 from cpkg import _backend
+from purepy._cores import usable_cores
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -33,7 +33,7 @@ def thread_count(threads: int | None, *, alone: bool = False) -> int:
         return threads
     if alone or _backend.choose("zstd").module.BACKEND == "pure":
         return 0
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = usable_cores()
     return min(cores, _MOST) if cores > 1 else 0
 
 

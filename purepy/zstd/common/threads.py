@@ -16,6 +16,7 @@ from contextlib import suppress
 from threading import Condition, Thread
 from typing import Any, Callable
 
+from purepy._cores import usable_cores
 from purepy.zstd.common.parameters import COMPRESSION_LEVEL_DEFAULT, CompressionParameter
 
 THREADS_MAX = 256
@@ -46,9 +47,7 @@ def thread_count(threads: Any) -> int | None:
         raise ValueError(f"threads must be 0 (all cores) to {THREADS_MAX}, not {count}")
     if count:
         return count
-    if hasattr(os, "sched_getaffinity"):
-        return min(len(os.sched_getaffinity(0)), THREADS_MAX)
-    return min(os.cpu_count() or 1, THREADS_MAX)
+    return min(usable_cores(), THREADS_MAX)
 
 
 def python_runs_in_parallel() -> bool:
