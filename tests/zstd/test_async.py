@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import threading
 from collections.abc import Awaitable
 from pathlib import Path
@@ -134,27 +135,48 @@ def test_errors_of_opening_and_reading(zstd: ModuleType, path: Path) -> None:
     asyncio.run(work())
 
 
-async def ticks_during(work: Awaitable[Any]) -> int:
-    """Return how often the loop came round while a task was under way."""
-    task = asyncio.ensure_future(work)
-    count = 0
-    while not task.done():
-        await asyncio.sleep(0.001)
-        count += 1
-    await task
-    return count
+class Meeting:
+    """
+    An iterator function of a backend that goes on only while the event loop does: before each step the thread that
+    works asks the loop for an answer. A loop that waits for that thread gives none.
+    """
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self.loop: Any = None
+        self.sizes: list[int] = []
+        self.threads: set[int] = set()
+
+    def __call__(self, chunks: Any, *arguments: Any, **more: Any) -> Any:
+        return self._function(self._met(chunks), *arguments, **more)
+
+    def _met(self, chunks: Any) -> Any:
+        for chunk in chunks:
+            answer = threading.Event()
+            self.loop.call_soon_threadsafe(answer.set)
+            assert answer.wait(60), "the event loop stands still"
+            self.sizes.append(len(chunk))
+            self.threads.add(threading.get_ident())
+            yield chunk
 
 
-def test_the_loop_goes_on(zstd: ModuleType) -> None:
-    size = (1 if zstd.BACKEND == "pure" else 32) << 20
-    content = (DATA * (size // len(DATA) + 1))[:size]
+@pytest.mark.parametrize("threads", [None, 2])
+def test_the_loop_goes_on(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch, threads: int | None) -> None:
+    content = os.urandom(3 << 20)  # which takes as many steps compressed
+    meetings = [Meeting(getattr(zstd, name)) for name in ("compress_iter", "decompress_iter")]
+    for name, meeting in zip(("compress_iter", "decompress_iter"), meetings):
+        monkeypatch.setattr(zstd, name, meeting)
 
     async def work() -> None:
-        # 32 MiB take 50 ms or more each way; a loop that is held up comes round once or twice
-        assert await ticks_during(zstd.acompress(content)) >= 5
-        assert await ticks_during(zstd.adecompress(zstd.compress(content * 4))) >= 5
+        for meeting in meetings:
+            meeting.loop = asyncio.get_running_loop()
+        assert await zstd.adecompress(await zstd.acompress(content, threads=threads), threads=threads) == content
 
     asyncio.run(work())
+    for meeting in meetings:
+        assert len(meeting.sizes) >= 3
+        assert max(meeting.sizes) <= 1 << 20
+        assert threading.get_ident() not in meeting.threads
 
 
 class Gate(io.BytesIO):
