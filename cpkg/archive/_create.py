@@ -20,7 +20,8 @@ from cpkg.archive import _engine
 from cpkg.archive._files import opened_target
 from cpkg.archive._result import Problem, Problems, Summary
 from cpkg.archive._settings import FRAME_SIZE, LEVEL, CreateSettings, Patterns, Select
-from cpkg.archive._threads import pool_of, thread_count
+from cpkg.archive._threads import pool_of
+from purepy._cores import thread_count
 from purepy._writing import write_all
 from purepy.tar.encode import END
 from purepy.tar.entry import Entry
@@ -94,7 +95,7 @@ def create(
     names = [os.fsdecode(path) for path in (*paths, *files_from)]
     if not names and not paths:
         names = ["."]
-    workers = thread_count(threads)
+    workers = thread_count(threads or 0)
     problems = Problems(on_problem)
     root = os.fsdecode(base) if base is not None else "."
     with opened_target(target) as file:

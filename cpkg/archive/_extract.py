@@ -13,7 +13,8 @@ from cpkg.archive._files import opened_source
 from cpkg.archive._inflate import Inflater
 from cpkg.archive._result import Problem, Problems, Summary
 from cpkg.archive._settings import WINDOW_LOG_MAX, ContentLimit, ExtractSettings, Patterns, Select
-from cpkg.archive._threads import pool_of, thread_count
+from cpkg.archive._threads import pool_of
+from purepy._cores import thread_count
 from purepy.errors import ArchiveLimitError
 from purepy.tar.entry import Entry
 from purepy.zstd_frames import FrameSplitter
@@ -64,7 +65,7 @@ def opened_archive(
     source: Any, threads: int, max_size: int | None, window_log_max: int, codec: Any
 ) -> Iterator[tuple[Opened, Any]]:
     """Open an archive for reading; yields it and the pool whose threads decompress by `codec`."""
-    workers = thread_count(threads)
+    workers = thread_count(threads or 0)
     limit = ContentLimit(max_size)
     with opened_source(source) as file, pool_of(workers) as pool:
         yield Opened(file, pool, workers, codec, limit, window_log_max), pool
@@ -122,7 +123,7 @@ def extract(
     )
     problems = Problems(on_problem)
     check_window(window_log_max)
-    workers = thread_count(threads)
+    workers = thread_count(threads or 0)
     engine, codec = _engine.for_extract(settings, problems, os.fsdecode(directory), progress, window_log_max, workers)
     with closing(codec), opened_archive(source, workers, max_size, window_log_max, codec) as (archive, pool):
         engine.run(archive, pool)

@@ -10,7 +10,7 @@ from cpkg.archive import _engine
 from cpkg.archive._extract import check_window, opened_archive
 from cpkg.archive._result import Summary
 from cpkg.archive._settings import WINDOW_LOG_MAX, Patterns, pattern_list
-from cpkg.archive._threads import thread_count
+from purepy._cores import thread_count
 from purepy.tar import patterns
 from purepy.tar.entry import Entry
 from purepy.tar.reader import Content, TarReader
@@ -35,7 +35,7 @@ def entries(
     is_excluded = patterns.matcher(pattern_list(exclude), anchored=False)
     check_window(window_log_max)
     codec = _engine.for_reading(window_log_max)
-    with opened_archive(source, thread_count(threads), max_size, window_log_max, codec) as (archive, _):
+    with opened_archive(source, thread_count(threads or 0), max_size, window_log_max, codec) as (archive, _):
         for entry in TarReader(Content(archive, archive.skip)):
             if is_included is not None and not is_included(entry.name):
                 continue
@@ -61,7 +61,7 @@ def verify(
     count = 0
     check_window(window_log_max)
     codec = _engine.for_reading(window_log_max)
-    with opened_archive(source, thread_count(threads), max_size, window_log_max, codec) as (archive, _):
+    with opened_archive(source, thread_count(threads or 0), max_size, window_log_max, codec) as (archive, _):
         for _entry in TarReader(Content(archive)):
             count += 1
             if progress is not None:

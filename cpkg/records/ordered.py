@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Any, Callable, Final, Generic, TypeVar
 
 from cpkg import _backend
-from purepy._cores import usable_cores
+from purepy._cores import checked_threads, usable_cores
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -25,22 +24,14 @@ def thread_count(threads: int | None, *, alone: bool = False) -> int:
     Return how many threads to use where the caller asks for `threads`; None is as many as help here.
 
     That is one per core, but none on a single core, where Zstandard is the pure backend, whose threads would take
-    turns, and where the caller is faster `alone`. Raises ValueError for a negative number.
+    turns, and where the caller is faster `alone`. Raises TypeError and ValueError as `checked_threads`.
     """
     if threads is not None:
-        if threads < 0:
-            raise ValueError(f"threads must be 0 or more, not {threads}")
-        return threads
+        return checked_threads(threads)
     if alone or _backend.choose("zstd").module.BACKEND == "pure":
         return 0
     cores = usable_cores()
     return min(cores, _MOST) if cores > 1 else 0
-
-
-def has_gil() -> bool:
-    """Tell whether threads of Python take turns here."""
-    enabled: Callable[[], bool] | None = getattr(sys, "_is_gil_enabled", None)
-    return enabled is None or enabled()
 
 
 class Ordered(Generic[T]):

@@ -14,8 +14,9 @@ from cpkg.records import layout as layouts
 from cpkg.records.codec import Decoder, read_dictionary
 from cpkg.records.errors import DamagedError
 from cpkg.records.layout import Frame, Gap, Layout
-from cpkg.records.ordered import has_gil, mapped, thread_count
+from cpkg.records.ordered import mapped, thread_count
 from cpkg.records.sources import WINDOW, Place, Source, Window, open_source
+from purepy._cores import python_runs_in_parallel
 
 _ERRORS: Final = ("raise", "skip")
 
@@ -33,7 +34,7 @@ class Reader:
 
     def __init__(self, source: Source, *, threads: int | None, errors: str, options: dict[str, Any]) -> None:
         check_errors(errors)
-        self._threads = thread_count(threads, alone=has_gil())
+        self._threads = thread_count(threads, alone=not python_runs_in_parallel())
         self._source = source
         self._skip = errors == "skip"
         self._lock = threading.Lock()
@@ -136,7 +137,7 @@ class Reader:
         try:
             data = found if isinstance(found, bytes) else _read(found, piece)
             content = self._decoder.content(piece, data)
-            return piece, content if has_gil() else self._decoder.records(piece, content)
+            return piece, self._decoder.records(piece, content) if python_runs_in_parallel() else content
         except Exception as exc:
             return piece, exc
 

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any, Union
 
+from purepy._cores import usable_cores
 from purepy.errors import ZstdError
 
 Bytes = Union[bytes, memoryview]
@@ -63,8 +63,8 @@ def rename(exc: ZstdError, what: str) -> ZstdError:
 
 
 def threads_wanted(threads: int) -> int:
-    """Return a number of threads; below 0 stands for as many as there are processors."""
-    return (os.cpu_count() or 1) if threads < 0 else threads
+    """Return a number of threads; below 0 stands for as many as this process may use processors."""
+    return usable_cores() if threads < 0 else threads
 
 
 def require_positive(value: int, name: str) -> None:

@@ -243,7 +243,6 @@ def test_arguments_that_exclude_each_other(zstd: ModuleType) -> None:
 
 
 def test_zero_threads_are_one_per_core(zstd: ModuleType) -> None:
-    assert threads.thread_count(0) >= 1
     assert zstd.decompress(zstd.compress(DATA, threads=0, frame_size=FRAME), threads=0) == DATA
 
 

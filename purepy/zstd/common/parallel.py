@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Callable, NamedTuple
 
+from purepy._cores import python_runs_in_parallel, thread_count
 from purepy._jit import sliceable
 from purepy.errors import ZstdError
 from purepy.zstd.common import parallel_compress, parallel_decompress
@@ -19,7 +20,7 @@ from purepy.zstd.common.frame_scan import FrameScanner
 from purepy.zstd.common.parallel_compress import compress_at_once
 from purepy.zstd.common.parallel_decompress import ParallelDecompressor, content_of
 from purepy.zstd.common.parameters import DECOMPRESSION_FORMAT
-from purepy.zstd.common.threads import python_runs_in_parallel, run_all, thread_count
+from purepy.zstd.common.threads import run_all
 from purepy.zstd.common.zdict import DIGESTED, PREFIX, parse_dict_argument
 from purepy.zstd_format import is_trusted
 
@@ -27,8 +28,8 @@ _PART_SIZE = 1 << 20  # of content, that is worth a thread's while
 
 
 def useful_threads(module: Any, threads: Any) -> int:
-    """Check the argument `threads`; return how many are of use."""
-    count = thread_count(threads) or 1
+    """Check the argument `threads`; return how many are of use. None is one, 0 one per core."""
+    count = 1 if threads is None else thread_count(threads)
     return count if module.BACKEND != "pure" or python_runs_in_parallel() else 1
 
 

@@ -16,7 +16,7 @@ from purepy._jit import JIT, sliceable
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import CANNOT_COMPRESS
 from purepy.zstd.common.parameters import CompressionParameter
-from purepy.zstd.common.threads import Crew, Job, frame_size_for, is_slow, run_all, thread_count, work_memory
+from purepy.zstd.common.threads import Crew, Job, frame_size_for, is_slow, run_all, work_memory
 from purepy.zstd.common.zdict import PREFIX, UNDIGESTED, parse_dict_argument
 
 CONTINUE, FLUSH_BLOCK, FLUSH_FRAME = 0, 1, 2
@@ -52,7 +52,7 @@ class Parameters(NamedTuple):
 
 
 def checked(
-    compress: Any, compressor_type: Any, threads: Any, frame_size: Any, level: Any, options: Any, zstd_dict: Any
+    compress: Any, compressor_type: Any, threads: int, frame_size: Any, level: Any, options: Any, zstd_dict: Any
 ) -> Parameters:
     """
     Check the arguments of a compression by several threads.
@@ -60,7 +60,6 @@ def checked(
     Raises what `compress` would for `level`, `options` and `zstd_dict`, besides ValueError for `nb_workers` (both are
     ways to use several cores) and for a prefix, which other readers know in front of the first frame only.
     """
-    count = thread_count(threads)
     compressor_type(level, options, zstd_dict)
     size = frame_size_for(frame_size, level, options)
     if options and options.get(_WORKERS_KEY):
@@ -69,7 +68,7 @@ def checked(
         raise ValueError("threads and frame_size make several frames, a prefix is for one: use as_undigested_dict")
     if options is not None:
         options = dict(options)
-    return Parameters(compress, compressor_type, count or 1, size, level, options, zstd_dict, is_slow(level, options))
+    return Parameters(compress, compressor_type, threads, size, level, options, zstd_dict, is_slow(level, options))
 
 
 def compress_at_once(data: Any, parameters: Parameters, join: Callable[[list[bytes], int], bytes]) -> bytes:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Threads that work on frames: how many, how large a frame is for them, and the two ways in which they are run.
+Threads that work on frames: how large a frame is for them, and the two ways in which they are run.
 
 `run_all` works on a list that is there; `Crew` on jobs that come in order and whose results are wanted in that order.
 Both stop early for any failure, and leave no thread behind that goes on to another frame.
@@ -16,10 +16,8 @@ from contextlib import suppress
 from threading import Condition, Thread
 from typing import Any, Callable
 
-from purepy._cores import usable_cores
 from purepy.zstd.common.parameters import COMPRESSION_LEVEL_DEFAULT, CompressionParameter
 
-THREADS_MAX = 256
 FRAME_SIZE_MIN = 1 << 10
 FRAME_SIZE_MAX = 1 << 30
 """The most content of one frame, as in zstd's seekable format."""
@@ -32,28 +30,6 @@ _WINDOW_LOG_LONG = 27
 _SLOW_LEVEL, _SLOW_STRATEGY = 10, 6
 _HUGE_FROM = 4 << 20
 LOOK_AGAIN = 1.0  # seconds until a thread finds out by itself that a finalizer, which may not wait, has stopped it
-
-
-def thread_count(threads: Any) -> int | None:
-    """
-    Return the argument `threads` as a number: 0 becomes the number of cores that this process may use.
-
-    Raises TypeError for what is no integer, ValueError for one below 0 or above 256.
-    """
-    if threads is None:
-        return None
-    count = operator.index(threads)
-    if not 0 <= count <= THREADS_MAX:
-        raise ValueError(f"threads must be 0 (all cores) to {THREADS_MAX}, not {count}")
-    if count:
-        return count
-    return min(usable_cores(), THREADS_MAX)
-
-
-def python_runs_in_parallel() -> bool:
-    """Say whether threads of Python code run beside each other: where there is no GIL."""
-    is_gil_enabled = getattr(sys, "_is_gil_enabled", None)
-    return is_gil_enabled is not None and not is_gil_enabled()
 
 
 def _parameters(level: Any, options: Any) -> dict[int, int]:

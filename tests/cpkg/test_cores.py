@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many processors a process may use, and what the argument `threads` may be."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from purepy import _cores
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("membership", "files", "cores"),
+    [
+        ("0::/\n", {"cpu.max": "max 100000\n"}, 0),
+        ("0::/\n", {"cpu.max": "200000 100000\n"}, 2),
+        ("0::/\n", {"cpu.max": "150000 100000\n"}, 2),
+        ("0::/\n", {"cpu.max": "1000 100000\n"}, 1),
+        # the least on the way up; a folder without the file says nothing
+        ("0::/a/b\n", {"a/cpu.max": "300000 100000\n", "a/b/cpu.max": "500000 100000\n"}, 3),
+        ("0::/a/b\n", {"a/b/cpu.max": "max 100000\n"}, 0),
+        # a path from outside of a container: its own group is what is mounted
+        ("0::/../../other\n", {"cpu.max": "400000 100000\n"}, 4),
+        # the first version, where -1 stands for no limit
+        (
+            "4:cpuset:/\n3:cpu,cpuacct:/a\n",
+            {"cpu/a/cpu.cfs_quota_us": "250000\n", "cpu/a/cpu.cfs_period_us": "100000\n"},
+            3,
+        ),
+        ("3:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, 0),
+        # damaged, or not as we know it
+        ("0::/\n", {"cpu.max": ""}, 0),
+        ("0::/\n", {"cpu.max": "1 0\n"}, 0),
+        ("0::/\n", {"cpu.max": "\u00e9\n"}, 0),
+        ("no colons\n", {}, 0),
+    ],
+)
+def test_a_control_groups_quota(tmp_path: Path, membership: str, files: dict[str, str], cores: int) -> None:
+    root = tmp_path / "mounted"
+    write(root, files)
+    (tmp_path / "cgroup").write_text(membership)
+    assert _cores.quota_cores(str(tmp_path / "cgroup"), str(root)) == cores
+
+
+def test_no_control_groups(tmp_path: Path) -> None:
+    assert _cores.quota_cores(str(tmp_path / "absent"), str(tmp_path)) == 0
+
+
+@pytest.mark.parametrize(
+    ("processors", "affinity", "quota", "cores"),
+    [(8, 3, 0, 3), (8, 8, 2, 2), (8, 1, 5, 1), (None, None, 0, 1), (4, None, 0, 4)],
+)
+def test_usable_cores(monkeypatch: pytest.MonkeyPatch, processors: Any, affinity: Any, quota: int, cores: int) -> None:
+    system = SimpleNamespace(cpu_count=lambda: processors)
+    if affinity is not None:
+        system.sched_getaffinity = lambda pid: set(range(affinity))
+    monkeypatch.setattr(_cores, "os", system)
+    monkeypatch.setattr(_cores, "_quota", quota)
+    assert _cores.usable_cores() == cores
+    assert _cores.thread_count(0) == cores
+
+
+def test_the_argument_threads() -> None:
+    assert [_cores.thread_count(1), _cores.thread_count(256), _cores.checked_threads(0)] == [1, 256, 0]
+    for value in (-1, 257):
+        with pytest.raises(ValueError, match=f"threads must be 0 to 256, not {value}"):
+            _cores.thread_count(value)
+    with pytest.raises(TypeError):
+        _cores.thread_count("2")
+
+
+def test_every_use_has_the_same_limits(tmp_path: Path) -> None:
+    from cpkg import archive, records, zstd
+
+    calls = [
+        lambda threads: zstd.compress(b"", threads=threads),
+        lambda threads: records.open(io.BytesIO(), "wb", threads=threads),
+        lambda threads: archive.create(tmp_path, tmp_path / "new.tar.zst", threads=threads),
+    ]
+    for call in calls:
+        for value in (-1, 257):
+            with pytest.raises(ValueError, match=f"threads must be 0 to 256, not {value}"):
+                call(value)
+        with pytest.raises(TypeError):
+            call("2")
+    assert not list(tmp_path.iterdir())
