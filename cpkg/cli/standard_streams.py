@@ -6,7 +6,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from typing import IO, Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO, Any
 
 
 def open_standard_streams() -> None:

@@ -7,19 +7,31 @@ It needs neither click nor rich, and imports what an operation needs when that i
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # signal makes enums, which takes longer than all else here
 import contextlib
 import os
-import signal
 import sys
-from collections.abc import Sequence
-from typing import Any, NoReturn
 
 from cpkg.cli import zstd_options as modes
 from cpkg.cli.standard_streams import discard, open_standard_streams
 from cpkg.cli.zstd_console import Console, Fatal
-from cpkg.cli.zstd_files import Destination, Source, expand, open_destination, open_source, read_dictionary
+from cpkg.cli.zstd_files import (
+    SUFFIXES,
+    Destination,
+    Source,
+    expand,
+    open_destination,
+    open_source,
+    read_dictionary,
+    target_of,
+)
 from cpkg.cli.zstd_options import STDIN, STDOUT, Options, Parser, UsageError
 from purepy._cores import usable_cores
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, NoReturn
 
 _INTERRUPTED = 2
 
@@ -93,19 +105,24 @@ class Command:
 
     def run(self, arguments: list[str]) -> int:
         """Run the command and return its exit status."""
-        from cpkg.cli import zstd_help
-
         parser = Parser(arguments, self._console)
         self._options = options = parser.options
         try:
             parser.parse()
         except UsageError as exc:
+            from cpkg.cli.zstd_help import short
+
             self._console.tell(1, f"Incorrect parameter: {exc} \n")
-            self._console.tell(2, zstd_help.short())
+            self._console.tell(2, short())
             return 1
         if options.help is not None:
-            return zstd_help.show(options.help, self._console)
-        self._console.tell(3, zstd_help.welcome())
+            from cpkg.cli.zstd_help import show
+
+            return show(options.help, self._console)
+        if self._console.level >= 3:
+            from cpkg.cli.zstd_help import welcome
+
+            self._console.tell(3, welcome())
         if options.mode == modes.DECOMPRESS and not options.single_thread and options.threads > 1:
             self._console.tell(3, "Note: frames that are independent are decompressed in several threads \n")
         if not options.threads and not options.single_thread:
@@ -199,7 +216,7 @@ class Command:
     def _prepare(self) -> None:
         """Import and make what does the work."""
         options, console = self._options, self._console
-        from cpkg.cli import zstd_compress, zstd_decompress
+        from cpkg.cli import zstd_compress
 
         level = zstd_compress.level_of(options, console)
         to_stdout = options.output == STDOUT
@@ -219,6 +236,8 @@ class Command:
             self._result: Any = zstd_compress.tell_result
             self._results: Any = zstd_compress.tell_results
         else:
+            from cpkg.cli import zstd_decompress
+
             self._worker = zstd_decompress.Decompressing(options, dictionary, console)
             self._result = zstd_decompress.tell_result
             self._results = zstd_decompress.tell_results
@@ -249,17 +268,12 @@ class Command:
 
     def _target(self, name: str) -> str | None:
         """Return where a file goes that has no other target; None, and tell, if its name does not say it."""
-        from cpkg.cli import zstd_compress, zstd_decompress
-
         options = self._options
         if name == STDIN:
             return STDOUT
-        if options.mode == modes.COMPRESS:
-            target: str | None = name + zstd_compress.SUFFIX
-        else:
-            target = zstd_decompress.target_of(name)
+        target = target_of(name, compress=options.mode == modes.COMPRESS)
         if target is None:
-            known = "/".join(zstd_decompress.SUFFIXES)
+            known = "/".join(SUFFIXES)
             self._console.tell(
                 1,
                 f"zstd: {name}: unknown suffix ({known} expected). "

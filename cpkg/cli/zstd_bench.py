@@ -7,13 +7,16 @@ import os
 import random
 import sys
 import time
-from typing import Any, Callable
 
 from cpkg import zstd
 from cpkg.cli.zstd_compress import Compressing, dictionary_of
 from cpkg.cli.zstd_console import Console
 from cpkg.cli.zstd_files import read_dictionary
 from cpkg.cli.zstd_options import FASTEST_LEVEL, LAST_LEVEL, Options
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
 
 _MEGABYTE = 1_000_000
 _SYNTHETIC_SIZE = 10 * _MEGABYTE

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
-
 from cpkg import zstd
 from cpkg.cli.zstd_console import Console, Fatal
 from cpkg.cli.zstd_files import Destination, Source
 from cpkg.cli.zstd_options import FASTEST_LEVEL, LAST_LEVEL, LAST_ORDINARY_LEVEL, STDOUT, Options
 
-SUFFIX = ".zst"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
 _READ_SIZE = 1 << 20
 _LARGE = 64 << 20
 """So large files are compressed into several frames by several threads."""

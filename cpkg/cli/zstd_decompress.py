@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 from cpkg import zstd
 from cpkg.cli.zstd_compress import dictionary_of
 from cpkg.cli.zstd_console import Console, Fatal
@@ -14,26 +11,19 @@ from cpkg.cli.zstd_options import DEFAULT_WINDOW_LOG, STDOUT, Options
 from purepy._cores import usable_cores
 from purepy.zstd_format import is_frame
 
-SUFFIXES = {".zst": "", ".tzst": ".tar"}
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Callable
+
 _MAGIC_SIZE = 4
 _READ_SIZE = 1 << 18
 _WRITE_SIZE = 1 << 20
 _PIPE_SIZE = 1 << 15
 """A pipe that gives so much at once has more to come, probably."""
 _THREADS_MAX = 4
-_LARGE_FRAME = 64 << 20
-"""A frame of so much content is decompressed by one thread, piece by piece."""
-_ROOMS = 3
 _UNKNOWN_FRAME = 10  # codes of libzstd's errors
 _WINDOW_TOO_LARGE = 16
-
-
-def target_of(name: str) -> str | None:
-    """Return the name that a compressed file had, None if it does not look like one."""
-    for suffix, replacement in SUFFIXES.items():
-        if name.endswith(suffix):
-            return name[: -len(suffix)] + replacement
-    return None
 
 
 class Decompressing:
@@ -90,32 +80,82 @@ class Decompressing:
 
     def _frames(self, source: Source, destination: Destination, first: bytes, told: str) -> None:
         before = destination.written
-        for content in self._contents(
-            source, first, is_small=len(first) < (_READ_SIZE if source.size is not None else _PIPE_SIZE)
-        ):
-            destination.write(content)
+        begin = source.position - len(first)
+
+        def progress() -> None:
             if self._console.shows_progress:
                 written = self._console.wide(destination.written - before)
                 self._console.progress(f"{told}{source.name:<20.20} : {written}...")
 
-    def _contents(self, source: Source, first: bytes, *, is_small: bool) -> Iterator[Any]:
-        """Yield the content of frames; of large files it is decompressed while the caller writes."""
+        is_small = len(first) < (_READ_SIZE if source.size is not None else _PIPE_SIZE)
+        parameters = None if is_small or self._options.single_thread else self._parameters_of_threads()
+        if parameters is not None:
+            first = self._copied(parameters, source, destination, first, progress)
+            if not first:
+                return
+        start = source.position - len(first) - begin
+        try:
+            for content in self._contents(source, first, parameters):
+                destination.write(content)
+                progress()
+        except zstd.ZstdError as exc:
+            if exc.offset is not None:
+                exc.offset += start
+            raise
+
+    def _parameters_of_threads(self) -> Any:
+        """Return what several threads decompress with, None if they are of no use."""
         from cpkg._backend import choose
+        from purepy.zstd.common import parallel
 
         module = choose("zstd").module
-        if not is_small and not self._options.single_thread and module.BACKEND != "pure":
-            size = zstd.get_frame_info(first).decompressed_size
-            if size is None or size >= _LARGE_FRAME:
-                yield from _ahead(_Rest(source, first), self._zstd_dict, self._parameters)
-                return
+        return parallel.decompressing(
+            module, self._threads, self._zstd_dict, self._parameters, lambda given: EOFError()
+        )
+
+    def _copied(
+        self,
+        parameters: Any,
+        source: Source,
+        destination: Destination,
+        first: bytes,
+        progress: Callable[[], None],
+    ) -> bytes:
+        """
+        Decompress frames of a file to their places in another, as far as that goes.
+
+        Takes the first bytes that are left of the source, and returns those.
+        """
+        from purepy.zstd.common import parallel_copy
+
+        position = destination.place() if source.size is not None and parallel_copy.IS_POSSIBLE else None
+        if position is None:
+            return first
+        start = source.position - len(first)
+        copy = parallel_copy.FrameCopy(parameters, source.file.fileno(), start, destination.write_at, position)
+        before = destination.written
+
+        def done(read: int, written: int) -> None:
+            destination.written = before + written
+            progress()
+
+        try:
+            copy.run(None, done)
+        finally:
+            destination.written = before
+            destination.go_on_at(position, copy.written)
+        if not copy.read:
+            return first
+        source.go_on_at(start + copy.read)
+        return source.read(_READ_SIZE)
+
+    def _contents(self, source: Source, first: bytes, parameters: Any) -> Iterator[Any]:
+        """Yield the content of frames; where several threads are of use, it is decompressed while the caller writes."""
+        if parameters is not None:
             from purepy.zstd.common import parallel
 
-            parameters = parallel.decompressing(
-                module, self._threads, self._zstd_dict, self._parameters, lambda given: EOFError()
-            )
-            if parameters is not None:
-                yield from parallel.decompressed_views(parameters, _pieces(source, first), None)
-                return
+            yield from parallel.decompressed_views(parameters, _pieces(source, first), None)
+            return
         decompressor: Any = zstd.ZstdDecompressor(self._zstd_dict, self._parameters, multi_frame=True)
         for data in _pieces(source, first):
             content = decompressor.decompress(data, _WRITE_SIZE)
@@ -160,59 +200,6 @@ def _pieces(source: Source, first: bytes) -> Iterator[bytes]:
     yield first
     while data := source.read(_READ_SIZE):
         yield data
-
-
-class _Rest:
-    """A file of which the first bytes were read already."""
-
-    def __init__(self, source: Source, first: bytes) -> None:
-        self._source = source
-        self._first = first
-
-    def read(self, size: int) -> bytes:
-        first, self._first = self._first, b""
-        return first or self._source.read(size)
-
-
-def _ahead(file: _Rest, zstd_dict: Any, parameters: dict[int, int]) -> Iterator[Any]:
-    """
-    Yield the content of a file, decompressed by another thread into memory that is used again and again.
-
-    Fresh memory for each piece costs half as much as decompressing.
-    """
-    import threading
-    from queue import SimpleQueue
-
-    free: SimpleQueue[Any] = SimpleQueue()
-    full: SimpleQueue[Any] = SimpleQueue()
-    reader = zstd.ZstdFile(file, options=parameters, zstd_dict=zstd_dict)
-
-    def work() -> None:
-        try:
-            while (room := free.get()) is not None:
-                size = reader.readinto(room)
-                full.put((room, size))
-                if not size:
-                    return
-        except BaseException as exc:
-            full.put((None, exc))
-
-    for _ in range(_ROOMS):
-        free.put(bytearray(_WRITE_SIZE))
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    try:
-        while True:
-            room, size = full.get()
-            if room is None:
-                raise size
-            if not size:
-                return
-            with memoryview(room) as view:
-                yield view[:size]
-            free.put(room)
-    finally:
-        free.put(None)
 
 
 def tell_result(console: Console, source: str, written: int) -> None:

@@ -9,12 +9,18 @@ import io
 import os
 import stat
 import sys
-from typing import Any
 
 from cpkg.cli.zstd_console import Console, Fatal
 from cpkg.cli.zstd_options import STDIN, STDOUT, Options
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
 WRITE_ERROR = 70
+SUFFIXES = {".zst": "", ".tzst": ".tar"}
+"""Ends of the names of compressed files, and what the names of their content end with."""
 _SEGMENT = 32 << 10
 _ZEROS = bytes(_SEGMENT)
 
@@ -38,9 +44,20 @@ class Source:
         self.position += len(data)
         return data
 
+    def go_on_at(self, position: int) -> None:
+        """Read on at a position of the file."""
+        self.position = self.file.seek(position)
+
     def close(self) -> None:
         if self.status is not None:
             self.file.close()
+
+
+def target_of(name: str, *, compress: bool) -> str | None:
+    """Return the name of what a file is compressed or decompressed to; None if its own does not tell."""
+    if compress:
+        return name + next(iter(SUFFIXES))
+    return next((name[: -len(end)] + plain for end, plain in SUFFIXES.items() if name.endswith(end)), None)
 
 
 def open_source(name: str, options: Options, console: Console) -> Source | None:
@@ -92,7 +109,7 @@ class Destination:
             except BrokenPipeError:
                 raise
             except OSError as exc:
-                raise Fatal(WRITE_ERROR, f"Write error : cannot write block : {exc.strerror}") from None
+                raise _cannot_write(exc) from None
         return size
 
     def _write_all(self, data: Any) -> None:
@@ -106,22 +123,14 @@ class Destination:
                 taken += self._file.write(view[taken:]) or 0
 
     def _write_sparse(self, data: Any) -> None:
-        start = at = 0
-        end = len(data)
-        while end - at >= _SEGMENT:
-            # what is no hole differs in one of these, mostly
-            if data[at] or data[at + _SEGMENT // 2] or bytes(data[at : at + _SEGMENT]) != _ZEROS:
-                at += _SEGMENT
-                continue
-            self._put(data, start, at)
-            self._skipped += _SEGMENT
-            at += _SEGMENT
-            start = at
-        self._put(data, start, end)
+        at = 0
+        for start, end in _no_holes(data):
+            self._skipped += start - at
+            self._put(data, start, end)
+            at = end
+        self._skipped += len(data) - at
 
     def _put(self, data: Any, start: int, end: int) -> None:
-        if start == end:
-            return
         if self._skipped:
             self._file.seek(self._skipped, io.SEEK_CUR)
             self._skipped = 0
@@ -130,6 +139,37 @@ class Destination:
         else:
             with memoryview(data) as view:
                 self._write_all(view[start:end])
+
+    def place(self) -> int | None:
+        """Return the position in the file if threads may write to places behind it with `write_at`, else None."""
+        if self._file is None:
+            return 0
+        from purepy.zstd.common.parallel_copy import place_of
+
+        found = place_of(self._file, is_written=True) if not self._skipped else None
+        return None if found is None else found[1]
+
+    def write_at(self, data: Any, position: int) -> None:
+        """Write bytes to a place, or leave a hole there; in any order, and by any thread."""
+        if self._file is None:
+            return
+        from purepy.zstd.common.parallel_copy import write_at
+
+        try:
+            if self._sparse:
+                with memoryview(data) as view:
+                    for start, end in _no_holes(view):
+                        write_at(self._file.fileno(), view[start:end], position + start)
+            else:
+                write_at(self._file.fileno(), data, position)
+        except OSError as exc:
+            raise _cannot_write(exc) from None
+
+    def go_on_at(self, position: int, written: int) -> None:
+        """Go on behind the `written` bytes from a position on that `write_at` has written; drop what is behind them."""
+        self.written += written
+        if self._file is not None and (written or os.fstat(self._file.fileno()).st_size > position):
+            self._file.truncate(self._file.seek(position + written))
 
     def finish(self, source: os.stat_result | None) -> None:
         """Complete the file and give it its name, and the mode, times and owner of its source."""
@@ -161,6 +201,27 @@ class Destination:
                 os.unlink(self._temporary)
             self._temporary = None
         return had
+
+
+def _cannot_write(exc: OSError) -> Fatal:
+    return Fatal(WRITE_ERROR, f"Write error : cannot write block : {exc.strerror}")
+
+
+def _no_holes(data: Any) -> Iterator[tuple[int, int]]:
+    """Yield where bytes begin and end between which there are segments of zeros."""
+    start = at = 0
+    end = len(data)
+    while end - at >= _SEGMENT:
+        # what is no hole differs in one of these, mostly
+        if data[at] or data[at + _SEGMENT // 2] or bytes(data[at : at + _SEGMENT]) != _ZEROS:
+            at += _SEGMENT
+            continue
+        if start < at:
+            yield start, at
+        at += _SEGMENT
+        start = at
+    if start < end:
+        yield start, end
 
 
 def _copy_attributes(descriptor: int, source: os.stat_result) -> None:

@@ -9,7 +9,7 @@ from typing_extensions import Buffer, Self, TypeAlias
 from purepy.errors import SeekableFormatError as SeekableFormatError
 from purepy.errors import ZstdError as ZstdError
 from purepy.errors import ZstdLimitError as ZstdLimitError
-from purepy.zstd.common.aio import Opening
+from purepy.zstd.common.aio_file import Opening
 from purepy.zstd.common.extras import Verified
 from purepy.zstd.common.frame_scan import Frame
 from purepy.zstd.common.parameters import CompressionParameter as CompressionParameter

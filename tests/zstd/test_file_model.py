@@ -8,9 +8,11 @@ a small case, whose text can be put into CASES as it stands.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import random
 import sys
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 from unittest import mock
@@ -19,6 +21,7 @@ import pytest
 from shrinking import Case, check
 
 from purepy.zstd.common import file as zstd_file
+from purepy.zstd.common import file_readers
 
 PARTS = [
     b"a",
@@ -42,7 +45,7 @@ ENCODINGS = ["utf-8", "utf-8", "utf-8", "UTF8", "ascii", "ascii", "utf-8-sig", "
 ERRORS = ["strict", "ignore", "replace", "surrogateescape", "backslashreplace"]
 # from one that cuts every line to the real ones
 BUFFER_SIZES = [16, 37, 100, zstd_file.BUFFER_SIZE]
-READ_SIZES = [7, 50, zstd_file.READ_SIZE]
+READ_SIZES = [7, 50, file_readers.READ_SIZE]
 FRAMES = [1, 2, 1000]
 
 TEXT_CALLS = {
@@ -129,10 +132,13 @@ def compressed(zstd: ModuleType, case: Case) -> bytes:
     return b"".join(zstd.compress(piece) for piece in pieces or [b""])
 
 
-def sizes(case: Case) -> Any:
-    return mock.patch.multiple(
-        zstd_file, BUFFER_SIZE=case.options["buffer"], READ_SIZE=case.options.get("read", zstd_file.READ_SIZE)
-    )
+@contextlib.contextmanager
+def sizes(case: Case) -> Iterator[None]:
+    """Let files be read and buffered in pieces of the case's sizes."""
+    buffering = mock.patch.object(zstd_file, "BUFFER_SIZE", case.options["buffer"])
+    reading = mock.patch.object(file_readers, "READ_SIZE", case.options.get("read", file_readers.READ_SIZE))
+    with buffering, reading:
+        yield
 
 
 def position(content: bytes, number: int) -> int:
@@ -449,10 +455,10 @@ TEXT_DEFAULTS = {
     "errors": "replace",
     "newline": "\n",
     "buffer": zstd_file.BUFFER_SIZE,
-    "read": zstd_file.READ_SIZE,
+    "read": file_readers.READ_SIZE,
     "frames": 1,
 }
-DEFAULTS = {"buffer": zstd_file.BUFFER_SIZE, "read": zstd_file.READ_SIZE, "frames": 1, "is_text": False}
+DEFAULTS = {"buffer": zstd_file.BUFFER_SIZE, "read": file_readers.READ_SIZE, "frames": 1, "is_text": False}
 
 
 @pytest.mark.skipif(

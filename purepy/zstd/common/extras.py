@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from purepy.errors import SeekableFormatError
 from purepy.zstd.common import frame_scan, seekable
 from purepy.zstd.common.error_codes import output_limit_error
+from purepy.zstd.common.frame_index import index_frames
 from purepy.zstd_seek_table import SEEKABLE_MAGIC, SeekTable, read_seek_table
 
 _READ_SIZE = 1 << 20
@@ -76,7 +77,7 @@ class Extras:
         SeekableFormatError for a frame of 4 GiB or more.
         """
         with _opened(source) as file:
-            return seekable.index_frames(self._module, file, zstd_dict, options)
+            return index_frames(self._module, file, zstd_dict, options)
 
     def verify(
         self,

@@ -10,19 +10,15 @@ reader or writer. And one decompressor reads the whole file, frame after frame, 
 
 from __future__ import annotations
 
-import copy
 import io
 import os
 import sys
-import weakref
-from _thread import RLock
 
 from purepy._jit import JIT
-from purepy._writing import write_some
-from purepy.errors import ZstdError
 from purepy.zstd.common.buffering import BuilderWriter, PlainWriter, is_closed_from_above
-from purepy.zstd.common.locks import Exclusive
-from purepy.zstd.common.stream_functions import release
+from purepy.zstd.common.file_readers import DecompressReader
+from purepy.zstd.common.file_writer import CompressWriter, WriteFile
+from purepy.zstd.common.stream_functions import FLUSH_BLOCK, FLUSH_FRAME, release
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,318 +31,11 @@ BUFFER_SIZE = 128 << 10
 TEXT_CHUNK_SIZE = 32 << 10
 """How much io.TextIOWrapper decodes at a time: with its own 8 KiB reading lines takes half as long again."""
 
-READ_SIZE = 64 << 10
-"""How much is read from the compressed file at a time; from 128 KiB on malloc takes fresh pages each time."""
-
 _CLOSED, _READ, WRITE = 0, 1, 2
 _READ_METHODS = ("peek", "read", "read1", "readinto", "readinto1", "readline")
 _PUT_METHODS = frozenset((*_READ_METHODS, "write"))
 # PyPy's JIT looks through Python methods by itself; and its finalizers could close a file under such a method.
 _PUTS_METHODS_ON_OBJECTS = sys.implementation.name == "cpython"
-
-
-class DecompressReader(io.RawIOBase):
-    """
-    The decompressed content of a file as a raw stream; seeking backwards starts over.
-
-    A decompressor that failed has forgotten its data, so what the file goes on with means nothing to it: the error is
-    raised again until a seek(), which starts over too. (A file that cannot be read, or ends too early, may be tried
-    again as it is.)
-    """
-
-    _close_fp = False
-    _decompressor: Any = None
-    _lock: Any = None  # of an object that was never made, and is finalized all the same
-
-    def __init__(self, fp: Any, close_fp: bool, first: Any, make_decompressor: Callable[[], Any]) -> None:
-        self._fp = fp
-        self._close_fp = close_fp
-        self._make_decompressor = make_decompressor
-        self._size = -1  # of the content, once known
-        self._lock = RLock()
-        self._start(first)
-
-    def _start(self, decompressor: Any) -> None:
-        self._decompressor = decompressor
-        self._into = getattr(decompressor, "_decompress_into", None)
-        self._pos = 0
-        self._eof = False
-        self._failure: Exception | None = None
-
-    def close(self) -> None:
-        if self._lock is None:
-            super().close()
-            return
-        with self._lock:
-            release(self._decompressor)
-            self._decompressor = self._into = None
-            super().close()
-            if self._close_fp:
-                self._fp.close()
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return bool(self._fp.seekable())
-
-    def tell(self) -> int:
-        return self._pos
-
-    def _check(self) -> None:
-        """Refuse to read from a closed file, or on after an error."""
-        if self._decompressor is None:  # closed while this thread waited for its turn, or by the file itself
-            raise ValueError("I/O operation on closed file")
-        if self._failure is not None:
-            raise copy.copy(self._failure)
-
-    def _failed(self, exc: BaseException) -> None:
-        """Take note of an error of the decompressor's."""
-        if isinstance(exc, ZstdError):
-            self._failure = copy.copy(exc)  # without the traceback, which would keep all that it went through
-        else:  # an interrupt
-            self._failure = OSError("decompressing was interrupted: the data is lost until a seek() starts over")
-
-    def _more(self) -> bytes | None:
-        """Return what to feed the decompressor next: b"" if it has enough, None at the end of the file."""
-        if not self._decompressor.needs_input:
-            return b""
-        data: bytes = self._fp.read(READ_SIZE)
-        if data:
-            return data
-        self._at_end()
-        return None
-
-    def _at_end(self) -> None:
-        if not self._decompressor.eof:
-            raise EOFError("Compressed file ended before the end-of-stream marker was reached")
-        self._eof = True
-        self._size = self._pos
-
-    def readinto(self, buffer: Any, /) -> int:
-        with self._lock, memoryview(buffer) as view, view.cast("B") as target:
-            self._check()
-            if not len(target):
-                return 0
-            while not self._eof:
-                data = self._more()
-                if data is None:
-                    break
-                self._check()
-                try:
-                    if self._into is not None:
-                        size: int = self._into(data, target)
-                    else:
-                        content = self._decompressor.decompress(data, len(target))
-                        size = len(content)
-                        target[:size] = content
-                except BaseException as exc:
-                    self._failed(exc)
-                    raise
-                if size:
-                    self._pos += size
-                    return size
-        return 0
-
-    def readall(self) -> bytes:
-        with self._lock:
-            self._check()
-            if self._eof:
-                return b""
-            pieces = []
-            # A whole file at once has its frames' sizes to go by; what is read in chunks is joined at the end.
-            data = self._fp.read()
-            self._check()
-            while data or not self._decompressor.needs_input:
-                try:
-                    content = self._decompressor.decompress(data)
-                except BaseException as exc:
-                    self._failed(exc)
-                    raise
-                self._pos += len(content)
-                pieces.append(content)
-                data = self._fp.read()
-                self._check()
-            self._at_end()
-            return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        with self._lock:
-            if self.closed:
-                raise ValueError("I/O operation on closed file")
-            if whence == io.SEEK_CUR:
-                offset += self._pos
-            elif whence == io.SEEK_END:
-                if self._size < 0:
-                    self._skip(None)
-                offset += self._size
-            elif whence != io.SEEK_SET:
-                raise ValueError(f"Invalid value for whence: {whence}")
-            if offset < self._pos or self._failure is not None:
-                self._fp.seek(0)
-                release(self._decompressor)
-                self._start(self._make_decompressor())
-            self._skip(offset)
-            return self._pos
-
-    def _skip(self, offset: int | None) -> None:
-        """Read on up to a position in the content, or to its end."""
-        scratch = memoryview(bytearray(BUFFER_SIZE))
-        while offset is None or self._pos < offset:
-            room = len(scratch) if offset is None else min(len(scratch), offset - self._pos)
-            if not self.readinto(scratch[:room]):
-                break
-
-
-class WriteFile(io.FileIO):
-    """
-    A file opened by name to be written.
-
-    It has no buffer, since what is written has gone through one, and no finalizer: the collector runs those of a cycle
-    of garbage in any order, and what is on top closes this, after what it holds.
-    """
-
-    def __del__(self) -> None:
-        pass
-
-
-class CompressWriter(Exclusive, io.RawIOBase):
-    """
-    Raw stream that compresses what is written to a file, under a writer that gathers small writes.
-
-    One thread at a time does something. It has no finalizer: what is on top closes it. Were it closed by itself in a
-    cycle of garbage, the frame would end without what that holds and be taken for whole.
-    """
-
-    def __init__(self, compressor: Any) -> None:
-        self.compressor = compressor
-        self._fp: Any = None
-        self._close_fp = False
-        self._pos = 0
-        self._unwritten: bytes | memoryview = b""
-        self._unflushed = False  # whether the file is to be flushed once it has all
-        self._failure: BaseException | None = None
-        self._refused = False  # whether the last write took nothing
-        self._broken = False  # whether the compressor has dropped its frame
-        self._lock = RLock()
-        self.above: list[Any] = []
-
-    def attach(self, fp: Any, close_fp: bool) -> None:
-        """Take the file that the compressed bytes go to."""
-        self._fp = fp
-        self._close_fp = close_fp
-
-    def __del__(self) -> None:
-        pass
-
-    def leave_to(self, top: Any) -> None:
-        """
-        Let `top` be the one to close this in its finalizer, for as long as it is there.
-
-        In a cycle of garbage its finalizer may come last. What tells that it is gone is a list: a callback that knew
-        this object would put it in a cycle.
-        """
-        above: list[Any] = [True]
-        self._watch = weakref.ref(top, lambda _: above.clear())
-        self.above = above
-
-    def writable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._pos
-
-    def _check_not_closed(self) -> None:
-        if self.closed:
-            raise ValueError("I/O operation on closed file")
-
-    def write(self, data: Any, /) -> int:
-        """
-        Compress and write; return the size.
-
-        The compressor cannot take data back, so an error of the file after that is raised by the next call, and the
-        bytes that the file did not take are written first then: no failure leaves a gap, or writes anything twice.
-        """
-        with self._turn():
-            self._check_not_closed()
-            self._refused = True
-            self._settle()
-            output = self._compressed(self.compressor.compress, data)
-            self._refused = False
-            self._put_or_keep(output)
-            size: int = memoryview(data).nbytes
-            self._pos += size
-            return size
-
-    def _settle(self) -> None:
-        self._put(b"")
-        failure, self._failure = self._failure, None
-        if failure is not None and not isinstance(failure, Exception):
-            raise failure
-
-    def _compressed(self, call: Any, argument: Any) -> bytes:
-        if self._broken:
-            raise ZstdError("the compressor failed before, which has ended the frame without its rest")
-        self._broken = True
-        output: bytes = call(argument)
-        self._broken = False
-        return output
-
-    def _put_or_keep(self, output: bytes) -> None:
-        try:
-            self._put(output)
-        except BaseException as exc:
-            self._failure = exc
-
-    def _put(self, output: bytes | memoryview) -> None:
-        output = self._unwritten = b"".join((self._unwritten, output)) if self._unwritten else output
-        while output:
-            taken = write_some(self._fp, output)
-            output = self._unwritten = memoryview(output)[taken:] if taken < len(output) else b""
-
-    def begin(self) -> None:
-        """
-        Begin a frame, unless one has begun, so that even a write of nothing makes one.
-
-        What was written has been taken by then, so that an error of the file is for the next call here too.
-        """
-        if self.compressor.last_mode == ZstdFile.FLUSH_FRAME:
-            with self._turn():
-                if not self.closed:
-                    self._put_or_keep(self._compressed(self.compressor.compress, b""))
-
-    def end(self, mode: int) -> None:
-        """End a block or a frame, unless that was the last thing done."""
-        with self._turn():
-            self._check_not_closed()
-            self._end(mode)
-
-    def _end(self, mode: int) -> None:
-        self._settle()
-        if self.compressor.last_mode != mode or self._broken:
-            self._unflushed = True
-            self._put(self._compressed(self.compressor.flush, mode))
-        if self._unflushed and hasattr(self._fp, "flush"):
-            self._fp.flush()
-        self._unflushed = False
-
-    def close(self) -> None:
-        """
-        End the frame, unless data is missing from it, and let go of the compressor and the file.
-
-        Data is missing if the last write took nothing: what gathers it closes this whether or not it could be written.
-        """
-        with self._turn():
-            if self.closed:
-                return
-            try:
-                if self._fp is not None and not self._refused:
-                    self._end(ZstdFile.FLUSH_FRAME)
-            finally:
-                release(self.compressor)
-                super().close()
-                if self._close_fp:
-                    self._fp.close()
 
 
 def text_types(encoding: str | None, newline: str | None) -> tuple[Any, Any]:
@@ -373,9 +62,9 @@ class ZstdFile(io.BufferedIOBase):
     # As a slot `closed` costs no Python call: io.TextIOWrapper looks at it for each line and each write.
     __slots__ = ("closed",)
 
-    FLUSH_BLOCK = 1
+    FLUSH_BLOCK = FLUSH_BLOCK
     """Mode of flush(): end the block; the frame goes on."""
-    FLUSH_FRAME = 2
+    FLUSH_FRAME = FLUSH_FRAME
     """Mode of flush(): end the frame."""
 
     _backend: ClassVar[str]  # its module

@@ -199,11 +199,15 @@ def fill_nothing(view: Any, parts: list[Part], size: int, threads: int) -> bytes
 
 
 def decompressed_views(
-    parameters: parallel_decompress.Parameters, chunks: Iterator[Any], limit: int | None
+    parameters: parallel_decompress.Parameters, chunks: Iterator[Any], limit: int | None, before: int = 0
 ) -> Iterator[Any]:
-    """Yield the content of a stream, as bytes or views that hold until the next is asked for, within the limit."""
+    """
+    Yield the content of a stream, as bytes or views that hold until the next is asked for.
+
+    `limit` is for it and the `before` bytes of content in front of it.
+    """
     pieces = ParallelDecompressor(parameters).pieces(chunks)
-    total = 0
+    total = before
     try:
         for piece in pieces:
             total += len(piece)

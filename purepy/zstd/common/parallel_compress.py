@@ -16,10 +16,9 @@ from purepy._jit import JIT, sliceable
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import CANNOT_COMPRESS
 from purepy.zstd.common.parameters import CompressionParameter
+from purepy.zstd.common.stream_functions import CONTINUE, FLUSH_FRAME
 from purepy.zstd.common.threads import Crew, Job, frame_size_for, is_slow, run_all, work_memory
 from purepy.zstd.common.zdict import PREFIX, UNDIGESTED, parse_dict_argument
-
-CONTINUE, FLUSH_BLOCK, FLUSH_FRAME = 0, 1, 2
 
 _STEP = 1 << 20
 _WORKERS_KEY = int(CompressionParameter.nb_workers)

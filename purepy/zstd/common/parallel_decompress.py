@@ -18,7 +18,7 @@ from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import truncated_error
 from purepy.zstd.common.frame_scan import FrameScanner
 from purepy.zstd.common.stream_functions import release
-from purepy.zstd.common.threads import LOOK_AGAIN, Crew, Job, work_memory
+from purepy.zstd.common.threads import LOOK_AGAIN, Crew, Job, reused, work_memory
 
 CONTENT_MAX = 64 << 20
 """The most content, and the most compressed bytes, of what is decompressed in one go."""
@@ -26,7 +26,7 @@ _RUN_SIZE = 4 << 20  # small frames are put together until they have so much con
 _RUN_FRAMES = 1 << 10
 _PIECE = 1 << 20
 _WAITING_MAX = 4 << 20  # input of a frame that goes piece by piece, while a thread is busy with what came before
-_AHEAD_MAX = 16 << 20  # output of it, until it is taken
+_AHEAD_MAX = 4 << 20  # output of it, until it is taken
 
 
 class Parameters(NamedTuple):
@@ -46,26 +46,29 @@ class _DecompressJob(Job):
 
     output_max = _AHEAD_MAX
 
-    def __init__(self, parameters: Parameters, offset: int) -> None:
+    def __init__(self, parameters: Parameters, offset: int, rooms: list[Any]) -> None:
         super().__init__()
         self._parameters = parameters
         self._offset = offset
+        self._rooms = rooms  # memory of _PIECE bytes that nobody uses
 
     def _flow(self, read: Callable[[], Any]) -> None:
         parameters = self._parameters
         decompressor = parameters.decompressor_type(parameters.zstd_dict, parameters.options, multi_frame=True)
+        into = None if JIT else getattr(decompressor, "_decompress_into", None)
         given = 0
         try:
             for data in iter(read, None):
                 given += len(data)
-                content = decompressor.decompress(data, _PIECE)
+                rest = data
                 while True:
                     self.crew.check()
-                    if content:
+                    content = decompressor.decompress(rest, _PIECE) if into is None else self._filled(into, rest)
+                    if len(content):
                         self.put(content)
                     if decompressor.needs_input:
                         break
-                    content = decompressor.decompress(b"", _PIECE)
+                    rest = b""
             if not decompressor.eof:
                 raise parameters.truncated(given)
         except ZstdError as exc:
@@ -75,14 +78,20 @@ class _DecompressJob(Job):
         finally:
             release(decompressor)
 
+    def _filled(self, into: Callable[[Any, Any], int], data: Any) -> _Lent:
+        """Return content in memory that is used again: fresh pages cost half as much as decompressing."""
+        memory = reused(self._rooms, lambda: bytearray(_PIECE))
+        with memoryview(memory) as view:
+            return _Lent(memory, into(data, view), self._rooms)
+
 
 class _WholeJob(_DecompressJob):
     """Decompress whole frames, whose content is at most `content_max` bytes, in one go."""
 
     def __init__(
-        self, parameters: Parameters, data: bytearray, offset: int, content_max: int, spare: list[Any]
+        self, parameters: Parameters, data: bytearray, offset: int, content_max: int, rooms: list[Any], spare: list[Any]
     ) -> None:
-        super().__init__(parameters, offset)
+        super().__init__(parameters, offset, rooms)
         self._data = data
         self._content_max = content_max
         self._spare = spare
@@ -102,7 +111,7 @@ class _WholeJob(_DecompressJob):
             return parameters.decompress(
                 bytes(data), parameters.zstd_dict, parameters.options, max_output_size=size_max
             )
-        memory: Any = self._spare.pop() if self._spare else b""
+        memory: Any = reused(self._spare, bytes)
         if len(memory) <= size_max:
             memory = work_memory(size_max + 1)
         size = parameters.decompress_into(data, memory, parameters.zstd_dict, parameters.options)
@@ -127,8 +136,8 @@ class _Lent:
 class _FlowJob(_DecompressJob):
     """Decompress what comes piece by piece: a large frame, or the rest of a stream, which need not be frames."""
 
-    def __init__(self, parameters: Parameters, offset: int) -> None:
-        super().__init__(parameters, offset)
+    def __init__(self, parameters: Parameters, offset: int, rooms: list[Any]) -> None:
+        super().__init__(parameters, offset, rooms)
         self._input: deque[Any] = deque()
         self.waiting = 0
         self._is_complete = False
@@ -169,7 +178,7 @@ class ParallelDecompressor:
     def __init__(self, parameters: Parameters) -> None:
         self._parameters = parameters
         self._crew = Crew(parameters.threads)
-        self._jobs_max = parameters.threads + 2
+        self._jobs_max = parameters.threads + 1
         self._scanner = FrameScanner()
         self._data = bytearray()  # not given to a job yet, from `_begin` on
         self._begin = 0
@@ -180,6 +189,7 @@ class ParallelDecompressor:
         self._flow: _FlowJob | None = None
         self._flow_ends_with_frame = False
         self._is_complete = False
+        self._rooms: list[Any] = []  # memory to be used again: for pieces, and for whole runs
         self._spare: list[Any] = []
         self._lent: _Lent | None = None
 
@@ -295,10 +305,10 @@ class ParallelDecompressor:
         offset, content = self._begin, self._run_content
         data = self._cut(self._run_size)
         self._run_content = self._run_size = self._run_frames = 0
-        self._crew.give(_WholeJob(self._parameters, data, offset, content, self._spare))
+        self._crew.give(_WholeJob(self._parameters, data, offset, content, self._rooms, self._spare))
 
     def _give_flow(self, to_the_end: bool) -> None:
-        self._flow = _FlowJob(self._parameters, self._begin)
+        self._flow = _FlowJob(self._parameters, self._begin, self._rooms)
         self._flow_ends_with_frame = not to_the_end
         self._crew.give(self._flow)
 

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import copy
-import io
-from _thread import RLock
 from collections.abc import Iterator
 from typing import Any, Callable
 
 from purepy.errors import ZstdError
 from purepy.zstd.common import parallel
+from purepy.zstd.common.file_readers import StreamReader
 from purepy.zstd.common.parallel_decompress import Parameters
 
 _READ_SIZE = 1 << 20
@@ -29,55 +28,26 @@ def end_of_file_error(given: int) -> EOFError:
     return EOFError("Compressed file ended before the end-of-stream marker was reached")
 
 
-class ParallelReader(io.RawIOBase):
-    """
-    The decompressed content of a file as a raw stream, some of it decompressed ahead; seeking backwards starts over.
+class ParallelReader(StreamReader):
+    """The content of a file, some of it decompressed ahead by other threads."""
 
-    An error of the content is raised again until a seek(), which starts over too.
-    """
-
-    _close_fp = False
-    _lock: Any = None
     _pieces: Any = None
 
     def __init__(self, fp: Any, close_fp: bool, parameters: Parameters) -> None:
-        self._fp = fp
-        self._close_fp = close_fp
+        super().__init__(fp, close_fp)
         self._parameters = parameters
-        self._size = -1
-        self._lock = RLock()
         self._start()
 
     def _start(self) -> None:
         self._pieces = parallel.decompressed_views(self._parameters, _chunks(self._fp), None)
         self._piece: Any = b""
         self._at = 0
-        self._pos = 0
-        self._failure: Exception | None = None
 
-    def close(self) -> None:
-        if self._lock is None:
-            super().close()
-            return
-        with self._lock:
-            pieces, self._pieces = self._pieces, None
-            try:
-                if pieces is not None:
-                    pieces.close()
-            finally:
-                self._piece = b""
-                super().close()
-                if self._close_fp:
-                    self._fp.close()
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return bool(self._fp.seekable())
-
-    def tell(self) -> int:
-        return self._pos
+    def _let_go(self) -> None:
+        pieces, self._pieces = self._pieces, None
+        self._piece = b""
+        if pieces is not None:
+            pieces.close()
 
     def _next(self) -> Any:
         """Return what is left of the current piece, or the next one; empty at the end."""
@@ -117,35 +87,6 @@ class ParallelReader(io.RawIOBase):
                         return b"".join(pieces)
                     pieces.append(bytes(piece))
                     self._taken(len(piece))
-
-    def _skip(self, size: int | None) -> None:
-        """Pass over so many bytes, or all that there are."""
-        while size is None or size > 0:
-            with self._next() as piece:
-                if not len(piece):
-                    return
-                taken = self._taken(len(piece) if size is None else min(len(piece), size))
-            if size is not None:
-                size -= taken
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        with self._lock:
-            if self.closed:
-                raise ValueError("I/O operation on closed file")
-            if whence == io.SEEK_CUR:
-                offset += self._pos
-            elif whence == io.SEEK_END:
-                if self._size < 0:
-                    self._skip(None)
-                offset += self._size
-            elif whence != io.SEEK_SET:
-                raise ValueError(f"Invalid value for whence: {whence}")
-            if offset < self._pos or self._failure is not None:
-                self._pieces.close()
-                self._fp.seek(0)
-                self._start()
-            self._skip(offset - self._pos)
-            return self._pos
 
 
 def reader_maker(module: Any, threads: Any, zstd_dict: Any, options: Any) -> Callable[[Any, bool], Any] | None:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any, Callable
 
+CONTINUE, FLUSH_BLOCK, FLUSH_FRAME = 0, 1, 2
+"""Modes of compressors (ZSTD_EndDirective)."""
+
 READ_SIZE = 128 << 10
 WRITE_SIZE = 128 << 10
 _LARGE_READ_SIZE = 1 << 20
@@ -236,7 +239,22 @@ class Streams:
                 raise ValueError("level and size are for mode='compress'")
             if frame_size is not None:
                 raise ValueError("frame_size is for mode='compress'")
-            pieces = self._copied(counted(), destination, zstd_dict, options, max_output_size, write_size, threads)
+            parameters = self._parameters_of_threads(destination, threads, zstd_dict, options)
+            if parameters is None:
+                pieces = self.decompress_iter(
+                    counted(),
+                    zstd_dict,
+                    options,
+                    max_output_size=max_output_size,
+                    write_size=write_size,
+                    threads=threads,
+                )
+            else:
+                from purepy.zstd.common.parallel_copy import copy_frames, rest_of
+
+                _positive(write_size, "write_size")
+                read, written = copy_frames(parameters, source, destination, max_output_size, progress)
+                pieces = rest_of(parameters, counted(), max_output_size, read, written)
         else:
             raise ValueError(f"mode must be 'compress' or 'decompress', not {mode!r}")
         try:
@@ -253,27 +271,15 @@ class Streams:
             pieces.close()
         return read, written
 
-    def _copied(
-        self,
-        chunks: Iterator[Any],
-        destination: Any,
-        zstd_dict: Any,
-        options: Any,
-        limit: int | None,
-        write_size: int,
-        threads: int | None,
-    ) -> Iterator[Any]:
-        """Return what `decompress_iter` does, or larger pieces where the destination does not keep what it is given."""
-        if threads is not None:
-            from purepy.zstd.common import parallel, parallel_compress
+    def _parameters_of_threads(self, destination: Any, threads: int | None, zstd_dict: Any, options: Any) -> Any:
+        """Check the arguments; return None unless several threads may write to the destination as they like."""
+        if threads is None:
+            return None
+        from purepy.zstd.common import parallel, parallel_compress
 
-            if parallel_compress.is_plain_file(destination):
-                parameters = parallel.decompressing(sys.modules[self._module], threads, zstd_dict, options)
-                if parameters is not None:
-                    return parallel.decompressed_views(parameters, chunks, limit)
-        return self.decompress_iter(
-            chunks, zstd_dict, options, max_output_size=limit, write_size=write_size, threads=threads
-        )
+        parameters = parallel.decompressing(sys.modules[self._module], threads, zstd_dict, options)
+        # which does not keep what it is given
+        return parameters if parallel_compress.is_plain_file(destination) else None
 
 
 def _positive(value: int, name: str) -> int:

@@ -88,6 +88,14 @@ def work_memory(size: int) -> Any:
     return bytearray(size)
 
 
+def reused(spare: list[Any], make: Callable[[], Any]) -> Any:
+    """Take something out of a list that several threads take from, or make it if there is none."""
+    try:
+        return spare.pop()
+    except IndexError:
+        return make()
+
+
 class Stopped(Exception):
     """Raised inside of a job that nobody wants any more."""
 

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How work for asyncio is done in a thread: in steps, cancelled between them, and joined without holding the GIL."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+from collections.abc import Iterable
+from typing import Any, Callable
+
+from purepy._jit import JIT
+from purepy.zstd.common.threads import Stopped
+
+STEP = 1 << 20
+
+
+async def in_thread(work: Callable[[Callable[[], None]], Any]) -> Any:
+    """Return what `work(check)` returns in a thread; `check()` raises once the task was cancelled."""
+    is_stopped = False
+
+    def check() -> None:
+        if is_stopped:
+            raise Stopped
+
+    future = asyncio.get_running_loop().run_in_executor(None, work, check)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        is_stopped = True
+        future.add_done_callback(forget)
+        raise
+
+
+def forget(future: asyncio.Future[Any]) -> None:
+    """Take note of how a work ended that nobody waits for."""
+    if not future.cancelled():
+        future.exception()
+
+
+def joined(pieces: Iterable[bytes], check: Callable[[], None]) -> bytes:
+    """
+    Return pieces as one, as b"".join does, but never with the GIL for longer than the copy of a STEP takes.
+
+    `check` is called for each piece.
+    """
+    gatherer = _FileGatherer() if JIT and hasattr(os, "memfd_create") else _Gatherer()
+    try:
+        for piece in pieces:
+            check()
+            if len(piece) <= STEP:
+                gatherer.add(piece)
+            else:
+                for start in range(0, len(piece), STEP):
+                    gatherer.add(piece[start : start + STEP])
+        check()
+        return gatherer.value()
+    finally:
+        gatherer.close()
+
+
+class _Gatherer:
+    """Bytes in an io.BytesIO: CPython's gives away the memory that it has filled, so that nothing is copied."""
+
+    def __init__(self) -> None:
+        self._file = io.BytesIO()
+
+    def add(self, piece: bytes) -> None:
+        self._file.write(piece)
+
+    def value(self) -> bytes:
+        return self._file.getvalue()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _FileGatherer:
+    """
+    Bytes in a file in memory, for PyPy: reading makes an object there without the GIL, anything else copies with it.
+
+    A few pieces are only joined.
+    """
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._size = 0  # of the pieces, then of the file
+        self._file = -1
+
+    def add(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._file < 0:
+            self._pieces.append(piece)
+            if self._size <= STEP:
+                return
+            self._file = os.memfd_create("cpkg-zstd")
+            pieces, self._pieces = self._pieces, []
+        else:
+            pieces = [piece]
+        for data in pieces:
+            done = os.write(self._file, data)
+            while done < len(data):
+                done += os.write(self._file, data[done:])
+
+    def value(self) -> bytes:
+        if self._file < 0:
+            return b"".join(self._pieces)
+        data = os.pread(self._file, self._size, 0)
+        if len(data) < self._size:  # more than the system reads in one call
+            pieces = [data]
+            position = len(data)
+            while position < self._size:
+                pieces.append(os.pread(self._file, self._size - position, position))
+                position += len(pieces[-1])
+            data = b"".join(pieces)
+        return data
+
+    def close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)

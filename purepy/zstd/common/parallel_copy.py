@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Decompress frames from file to file: each thread reads, decompresses and writes frames of its own, where they belong.
+
+That goes as far as the headers tell where: over frames that declare their size. No content waits in memory for the
+one in front of it, and so a few MB are enough, which stay in the processor's caches. What it cannot do, errors
+included, is left to who goes through the frames one after the other from there on.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, Callable
+
+from purepy._jit import JIT
+from purepy.errors import ZstdError
+from purepy.zstd.common import parallel
+from purepy.zstd.common.error_codes import CANNOT_DECOMPRESS
+from purepy.zstd.common.frame_scan import FrameScanner
+from purepy.zstd.common.parallel_decompress import CONTENT_MAX, Parameters
+from purepy.zstd.common.stream_functions import release
+from purepy.zstd.common.threads import Crew, Job, reused
+
+_PART_SIZE = 4 << 20  # small frames are put together until they have so much content
+_PART_FRAMES = 1 << 10
+_READ_SIZE = 64 << 10
+_WRITE_SIZE = 1 << 20
+_WINDOW_MIN, _WINDOW_MAX = 256, 64 << 10
+IS_POSSIBLE = hasattr(os, "pread") and hasattr(os, "pwrite")
+
+Write = Callable[[Any, int], None]
+
+
+class Part:
+    """Whole frames next to each other: `size` bytes from `start` in the source, and where their content goes."""
+
+    __slots__ = ("content_size", "position", "size", "start")
+
+    def __init__(self, start: int, size: int, position: int, content_size: int) -> None:
+        self.start = start
+        self.size = size
+        self.position = position
+        self.content_size = content_size
+
+    def __len__(self) -> int:
+        return self.content_size
+
+
+def write_at(descriptor: int, data: Any, position: int) -> None:
+    """Write all of a buffer's bytes to a place in a file."""
+    taken = os.pwrite(descriptor, data, position)
+    while taken < len(data):
+        more = os.pwrite(descriptor, memoryview(data)[taken:], position + taken)
+        if not more:
+            raise OSError(errno.EIO, f"write() took {taken} of {len(data)} bytes")
+        taken += more
+
+
+class _CopyJob(Job):
+    """Decompress one Part."""
+
+    def __init__(self, parameters: Parameters, source: int, part: Part, write: Write, spare: list[Any]) -> None:
+        super().__init__()
+        self._parameters = parameters
+        self._source = source
+        self._part = part
+        self._write = write
+        self._spare = spare
+
+    def run(self) -> None:
+        parameters = self._parameters
+        decompressor = parameters.decompressor_type(parameters.zstd_dict, parameters.options, multi_frame=True)
+        into = None if JIT else getattr(decompressor, "_decompress_into", None)
+        try:
+            self._copy(decompressor, into)
+        finally:
+            release(decompressor)
+        self.put(self._part, is_last=True)
+
+    def _copy(self, decompressor: Any, into: Callable[[Any, Any], int] | None) -> None:
+        part = self._part
+        offset, end = part.start, part.start + part.size
+        position, room = part.position, part.content_size
+        memory = None
+        if into is not None:
+            memory = reused(self._spare, lambda: memoryview(bytearray(_WRITE_SIZE)))
+        filled = 0
+        while True:
+            self.crew.check()
+            data = b""
+            if decompressor.needs_input and offset < end:
+                data = os.pread(self._source, min(_READ_SIZE, end - offset), offset)
+                offset += len(data)
+            is_over = not data and decompressor.needs_input
+            content: Any
+            if memory is None:
+                content = b"" if is_over else decompressor.decompress(data, _WRITE_SIZE)
+            else:
+                if not is_over:
+                    filled += into(data, memory[filled:])  # type: ignore[misc]
+                    if filled < _WRITE_SIZE // 2:
+                        continue
+                content, filled = memory[:filled], 0
+            if len(content) > room:
+                raise ZstdError(CANNOT_DECOMPRESS)
+            if len(content):
+                self._write(content, position)
+                position += len(content)
+                room -= len(content)
+            if is_over:
+                break
+        if memory is not None:
+            self._spare.append(memory)
+        if room or offset != end or not decompressor.eof:
+            raise ZstdError(CANNOT_DECOMPRESS)
+
+
+class _Parts:
+    """The frames of a file, from a position on, as an iterator of Parts; `position` is where their content begins."""
+
+    def __init__(self, source: int, start: int, position: int, limit: int | None) -> None:
+        self._source = source
+        self._position = position
+        self._end = None if limit is None else position + limit
+        self._scanner = FrameScanner(start)
+        self._begin = start  # of the next part
+        self._is_over = False
+        self._data = b""
+        self._data_start = start
+        self._window = _WINDOW_MIN
+
+    def __iter__(self) -> _Parts:
+        return self
+
+    def __next__(self) -> Part:
+        content = frames = 0
+        end = self._begin
+        while not self._is_over and content < _PART_SIZE and frames < _PART_FRAMES:
+            size = self._frame()
+            if size is None or (self._end is not None and self._position + content + size > self._end):
+                self._is_over = True
+                break
+            content += size
+            frames += 1
+            end = self._scanner.offset
+        if not frames:
+            raise StopIteration
+        part = Part(self._begin, end - self._begin, self._position, content)
+        self._begin = end
+        self._position += content
+        return part
+
+    def _frame(self) -> int | None:
+        """Go over the next frame and return its content's size; None if there is none, or none for a Part."""
+        scanner = self._scanner
+        try:
+            while self._step():
+                header = scanner.header
+                size = None if header is None else header.content_size
+                if size is None or size > CONTENT_MAX or scanner.content_max > CONTENT_MAX:
+                    return None
+                if scanner.is_between:
+                    return size if size <= scanner.content_max else None
+        except ZstdError:
+            pass
+        return None
+
+    def _step(self) -> bool:
+        """Go over one header; return whether there was one."""
+        scanner = self._scanner
+        at = scanner.offset - self._data_start
+        if at < len(self._data) and scanner.step(self._data, at, len(self._data)) is not None:
+            return True
+        # one header at a time where blocks are large, more together where the next one was near
+        is_near = at - len(self._data) < _WINDOW_MIN
+        self._window = min(self._window * 2, _WINDOW_MAX) if is_near else _WINDOW_MIN
+        self._data_start = scanner.offset
+        self._data = os.pread(self._source, self._window, scanner.offset)
+        return scanner.step(self._data, 0, len(self._data)) is not None
+
+
+class FrameCopy:
+    """
+    Decompress frames of the file `source`, a descriptor, from `start` on, to what `write(data, position)` writes to.
+
+    `read` and `written` say how far it has come without a gap, in bytes; behind that anything may have been written.
+    """
+
+    def __init__(self, parameters: Parameters, source: int, start: int, write: Write, position: int) -> None:
+        self._parameters = parameters
+        self._source = source
+        self._start = start
+        self._write = write
+        self._position = position
+        self.read = 0
+        self.written = 0
+
+    def run(self, limit: int | None, done: Callable[[int, int], Any] | None) -> None:
+        """
+        Copy as far as it can, at most `limit` bytes of content; nothing if all is in one Part.
+
+        Calls `done(read, written)` in between. Raises what reading and writing raise; an error of the frames ends it.
+        """
+        parts = _Parts(self._source, self._start, self._position, limit)
+        first, second = next(parts, None), next(parts, None)
+        if first is None or second is None:
+            return
+        crew = Crew(self._parameters.threads)
+        most = self._parameters.threads + 1
+        spare: list[Any] = []
+        waiting = [second, first]
+        try:
+            while True:
+                part = waiting.pop() if waiting else next(parts, None)
+                if part is not None:
+                    crew.give(_CopyJob(self._parameters, self._source, part, self._write, spare))
+                self._take(crew, 0 if part is None else most, done)
+                if part is None:
+                    return
+        except ZstdError:
+            pass
+        finally:
+            crew.stop()
+
+    def _take(self, crew: Crew, most: int, done: Callable[[int, int], Any] | None) -> None:
+        """Take note of what was copied, and wait until there are no more than `most` parts under way."""
+        while True:
+            copied = crew.take(lambda: len(crew) > most)
+            if copied is None:
+                return
+            self.read += copied.size
+            self.written += copied.content_size
+            if done is not None:
+                done(self.read, self.written)
+
+
+def place_of(file: Any, *, is_written: bool) -> tuple[int, int] | None:
+    """
+    Return the descriptor of a file and its position there; None if it cannot be worked on by its descriptor.
+
+    It can if it is one of the io module's own over a regular file; to be written, if nothing stands behind the
+    position, so that what was written there can be taken back.
+    """
+    if not IS_POSSIBLE or type(file) not in (io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom):
+        return None
+    if is_written:
+        file.flush()
+    descriptor = file.fileno()
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    position = file.tell()
+    if is_written and (status.st_size > position or _appends(descriptor)):
+        return None
+    return descriptor, position
+
+
+def _appends(descriptor: int) -> bool:
+    import fcntl
+
+    return bool(fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_APPEND)
+
+
+def copy_frames(
+    parameters: Parameters, source: Any, destination: Any, limit: int | None, done: Callable[[int, int], Any] | None
+) -> tuple[int, int]:
+    """
+    Decompress frames from file to file as far as that goes by FrameCopy, and leave both files behind those.
+
+    Returns the bytes read and written; `limit` and `done` are those of `FrameCopy.run`. If it fails, the destination
+    has what was written without a gap.
+    """
+    read_from = place_of(source, is_written=False)
+    written_to = place_of(destination, is_written=True) if read_from is not None else None
+    if read_from is None or written_to is None:
+        return 0, 0
+    descriptor, position = written_to
+    copy = FrameCopy(parameters, *read_from, lambda data, position: write_at(descriptor, data, position), position)
+    try:
+        copy.run(limit, done)
+    finally:
+        end = position + copy.written
+        if os.fstat(descriptor).st_size > end:
+            os.ftruncate(descriptor, end)
+        destination.seek(end)
+        source.seek(read_from[1] + copy.read)
+    return copy.read, copy.written
+
+
+def rest_of(parameters: Parameters, chunks: Iterator[Any], limit: int | None, read: int, written: int) -> Iterator[Any]:
+    """
+    Yield the content of a stream behind the `read` bytes and the content that `copy_frames` has done, as views.
+
+    Nothing if that was all.
+    """
+    if read:
+        first = next(chunks, None)
+        if first is None:
+            return
+        chunks = chain((first,), chunks)
+    views = parallel.decompressed_views(parameters, chunks, limit, written)
+    try:
+        yield from views
+    except ZstdError as exc:
+        if exc.offset is not None:
+            exc.offset += read
+        raise
+    finally:
+        views.close()  # type: ignore[attr-defined]

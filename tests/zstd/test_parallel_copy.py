@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From file to file each thread writes frames where they belong: the files are those that one thread makes."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from purepy.zstd.common import parallel_copy, parallel_decompress
+
+FRAME = 4096
+DATA = b"".join(b"%d lines of text\n" % number for number in range(4000))
+CUTS = [DATA[start : start + FRAME] for start in range(0, len(DATA), FRAME)]
+SKIPPABLE = b"\x50\x2a\x4d\x18" + (3 * FRAME).to_bytes(4, "little") + bytes(3 * FRAME)
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let small frames be worth a thread's while, and the headers of few of them be read together."""
+    monkeypatch.setattr(parallel_copy, "_PART_SIZE", 2 * FRAME)
+    monkeypatch.setattr(parallel_copy, "_WRITE_SIZE", FRAME)
+    monkeypatch.setattr(parallel_copy, "_READ_SIZE", 100)
+    monkeypatch.setattr(parallel_copy, "CONTENT_MAX", 5 * FRAME)
+    monkeypatch.setattr(parallel_decompress, "_RUN_SIZE", 2 * FRAME)
+
+
+@pytest.fixture
+def placed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return where threads write to, as they do."""
+    places: list[int] = []
+    write_at = parallel_copy.write_at
+
+    def noted(descriptor: int, data: Any, position: int) -> None:
+        places.append(position)
+        write_at(descriptor, data, position)
+
+    monkeypatch.setattr(parallel_copy, "write_at", noted)
+    return places
+
+
+def is_parallel(zstd: ModuleType) -> bool:
+    return parallel_copy.IS_POSSIBLE and zstd.BACKEND != "pure"
+
+
+def frames(zstd: ModuleType) -> bytes:
+    return b"".join(map(zstd.compress, CUTS))
+
+
+def decompressed(zstd: ModuleType, data: bytes, folder: Path, **more: Any) -> tuple[Any, bytes]:
+    """Return what copying from file to file returns or raises, and what the second file has then."""
+    (folder / "source").write_bytes(data)
+    with open(folder / "source", "rb") as source, open(folder / "target", "wb") as target:
+        try:
+            result: Any = zstd.copy_stream(source, target, mode="decompress", **more)
+            assert source.tell() == len(data)
+            assert target.tell() == result[1]
+        except (zstd.ZstdError, EOFError) as exc:
+            result = type(exc), str(exc), getattr(exc, "offset", None)
+    return result, (folder / "target").read_bytes()
+
+
+def mixtures(zstd: ModuleType) -> Iterator[bytes]:
+    """Frames that tell where their content goes, and those that do not, in front, between and behind."""
+    no_size = {zstd.CompressionParameter.content_size_flag: 0}
+    checksum = {zstd.CompressionParameter.checksum_flag: 1}
+    known, unknown = frames(zstd), zstd.compress(DATA[:9999], options=no_size)
+    large = zstd.compress(DATA)
+    small = b"".join(zstd.compress(DATA[at : at + 9], options=checksum) for at in range(0, 3000, 9))
+    empty = zstd.compress(b"")
+    yield known
+    yield unknown + known
+    yield known + unknown + known
+    yield known + large + known + SKIPPABLE
+    yield SKIPPABLE + known + empty + SKIPPABLE + known
+    yield small + known + small
+    yield known + zstd.compress(bytes(FRAME), options=checksum)
+    yield empty + empty
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_the_files_are_those_of_one_thread(zstd: ModuleType, tmp_path: Path, placed: list[int], threads: int) -> None:
+    for data in mixtures(zstd):
+        expected = zstd.decompress(data)
+        assert decompressed(zstd, data, tmp_path, threads=threads) == ((len(data), len(expected)), expected)
+    assert bool(placed) == is_parallel(zstd)
+
+
+@pytest.mark.parametrize("buffering", [0, -1])
+def test_positions_in_both_files(zstd: ModuleType, tmp_path: Path, placed: list[int], buffering: int) -> None:
+    data = frames(zstd)
+    (tmp_path / "source").write_bytes(b"before" + data)
+    with (
+        open(tmp_path / "source", "rb", buffering=buffering) as source,
+        open(tmp_path / "target", "w+b", buffering=buffering) as target,
+    ):
+        assert source.read(6) == b"before"
+        target.write(b"in front of it\n")
+        copied = zstd.copy_stream(source, target, mode="decompress", threads=2)
+        target.write(b"behind it\n")
+    assert copied == (len(data), len(DATA))
+    assert (tmp_path / "target").read_bytes() == b"in front of it\n" + DATA + b"behind it\n"
+    assert bool(placed) == is_parallel(zstd)
+
+
+@pytest.mark.parametrize("kind", ["appending", "over others", "not for reading at a place"])
+def test_files_that_are_written_in_order(zstd: ModuleType, tmp_path: Path, placed: list[int], kind: str) -> None:
+    data = frames(zstd)
+    (tmp_path / "source").write_bytes(data)
+    (tmp_path / "target").write_bytes(bytes(len(DATA) + 10))
+    with open(tmp_path / "source", "rb") as file, open(tmp_path / "target", "r+b") as target:
+        source: Any = io.BytesIO(data) if kind == "not for reading at a place" else file
+        if kind == "appending":
+            with open(tmp_path / "target", "ab") as end:
+                zstd.copy_stream(source, end, mode="decompress", threads=2)
+        else:
+            zstd.copy_stream(source, target, mode="decompress", threads=2)
+    tail = bytes(len(DATA) + 10) + DATA if kind == "appending" else DATA + bytes(10)
+    assert (tmp_path / "target").read_bytes() == tail
+    assert not placed
+
+
+def test_damage_is_found_as_by_one_thread(zstd: ModuleType, tmp_path: Path) -> None:
+    chance = random.Random(5)
+    checksum = {zstd.CompressionParameter.checksum_flag: 1}
+    whole = b"".join(zstd.compress(piece, options=checksum) for piece in CUTS[:8]) + frames(zstd)
+    for number in range(40):
+        broken = bytearray(whole)
+        at = chance.randrange(len(broken))
+        if number % 3 == 0:
+            del broken[at:]
+        elif number % 3 == 1:
+            broken[at] ^= 1 << chance.randrange(8)
+        else:
+            broken[at:at] = b"some other bytes"
+        target = io.BytesIO()
+        result, content = decompressed(zstd, bytes(broken), tmp_path, threads=3)
+        try:
+            expected: Any = zstd.copy_stream(io.BytesIO(broken), target, mode="decompress", threads=3)
+        except zstd.ZstdError as exc:
+            expected = type(exc), str(exc), exc.offset
+        assert (result, content) == (expected, target.getvalue()), number
+
+
+def test_a_frame_that_declares_too_little_does_not_reach_the_next(zstd: ModuleType, tmp_path: Path) -> None:
+    pieces = [zstd.compress(cut) for cut in CUTS[:6]]
+    at = pieces[3].index((FRAME - 256).to_bytes(2, "little"), 4)
+    pieces[3] = pieces[3][:at] + (99).to_bytes(2, "little") + pieces[3][at + 2 :]
+    result, content = decompressed(zstd, b"".join(pieces), tmp_path, threads=2)
+    assert result[0] is zstd.ZstdError
+    assert DATA.startswith(content)
+    assert len(content) >= 3 * FRAME
+
+
+def test_limits_hold(zstd: ModuleType, tmp_path: Path) -> None:
+    data = frames(zstd)
+    size = len(DATA)
+    assert decompressed(zstd, data, tmp_path, threads=2, max_output_size=size)[1] == DATA
+    for limit in (size - 1, size // 2, 0):
+        result, content = decompressed(zstd, data, tmp_path, threads=2, max_output_size=limit)
+        assert result[:2] == (zstd.ZstdLimitError, f"decompressed data is larger than max_output_size ({limit} bytes)")
+        assert len(content) <= limit
+        assert DATA.startswith(content)
+
+
+def failing(call: Callable[..., Any], count: int, failure: Any) -> Callable[..., Any]:
+    """Return a function that does what `call` does so many times, and `failure()` from then on."""
+    calls = iter(range(count))
+
+    def work(*arguments: Any) -> Any:
+        return failure() if next(calls, None) is None else call(*arguments)
+
+    return work
+
+
+def no_space() -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk(zstd: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not is_parallel(zstd):
+        pytest.skip("no thread writes")
+    monkeypatch.setattr(os, "pwrite", failing(os.pwrite, 9, no_space))
+    with pytest.raises(OSError, match="space"):
+        decompressed(zstd, frames(zstd), tmp_path, threads=2)
+    assert DATA.startswith((tmp_path / "target").read_bytes())
+
+
+def test_a_disk_that_takes_little_at_a_time(zstd: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not is_parallel(zstd):
+        pytest.skip("no thread writes")
+    pwrite = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda file, data, at: pwrite(file, bytes(data[:1000]), at))
+    assert decompressed(zstd, frames(zstd), tmp_path, threads=2)[1] == DATA
+
+
+def test_a_source_that_is_cut_meanwhile(zstd: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not is_parallel(zstd):
+        pytest.skip("no thread reads")
+    monkeypatch.setattr(os, "pread", failing(os.pread, 60, lambda: b""))
+    assert decompressed(zstd, frames(zstd), tmp_path, threads=2)[1] == DATA  # it goes on without pread()
+
+
+def test_progress_comes_in_order_and_may_end_it(zstd: ModuleType, tmp_path: Path) -> None:
+    data = frames(zstd)
+    told: list[tuple[int, int]] = []
+    decompressed(zstd, data, tmp_path, threads=2, progress=lambda *sizes: told.append(sizes))
+    assert told == sorted(told)
+    assert told[-1] == (len(data), len(DATA))
+
+    def stop(read: int, written: int) -> None:
+        raise InterruptedError(f"at {written}")
+
+    with pytest.raises(InterruptedError) as caught:
+        decompressed(zstd, data, tmp_path, threads=2, progress=stop)
+    content = (tmp_path / "target").read_bytes()
+    assert DATA.startswith(content)
+    assert str(caught.value) == f"at {len(content)}"
