@@ -32,3 +32,19 @@ def lazy_names(module: str, sources: Mapping[str, str]) -> Callable[[str], Any]:
         return namespace.setdefault(name, getattr(imported(sources[name]), name))
 
     return __getattr__
+
+
+class Later:
+    """
+    A module that is imported when a name of it is first used, for functions that may never need it.
+
+    A name that was used is an attribute from then on, which PyPy's JIT takes as a constant.
+    """
+
+    def __init__(self, module: str) -> None:
+        self.__name__ = module
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(imported(self.__name__), name)
+        setattr(self, name, value)
+        return value

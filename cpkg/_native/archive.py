@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
-from cpkg._native._zstd_ffi import ffi, lib
+from cpkg._native.cffi_modules import cffi_module
+
+_module = cffi_module("_zstd_ffi")
+ffi, lib = _module.ffi, _module.lib
 
 if not hasattr(lib, "cpkg_walk_new"):
     raise ImportError("archives have no C side on this system: it is written for Linux")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from purepy.errors import ExtraData, TruncatedError
 from purepy.msgpack.decoder import UNLIMITED, Decoder, at
+from purepy.msgpack.interface import DOCUMENTATION
 from purepy.msgpack.options import UNPACKING, as_size
 from purepy.msgpack.plain_reader import ITEM, Frame, read_plain
 
@@ -73,22 +74,11 @@ def _whole(obj: Any, position: int, data: bytes) -> Any:
 
 @UNPACKING.taken_by(plain=unpackb_plain)
 def unpackb(packed: Any, *, options: Any) -> Any:
-    """
-    Unpack the one object that `packed`, a buffer of one-byte items, holds (replaces `msgpack.unpackb`).
-
-    Options and errors are those of Unpacker, except that the limits of -1 come from the size of the input, and that
-    input that ends within the object raises TruncatedError, further bytes ExtraData (with the object in `unpacked`).
-    """
     return unpackb_with(packed, options)
 
 
 @UNPACKING.taken_by()
 def unpackb_from(buffer: Any, offset: int = 0, *, options: Any) -> tuple[Any, int]:
-    """
-    Unpack the object that starts `offset` bytes into a buffer; return it and the offset of its end.
-
-    Bytes behind it are ignored. Options and errors are those of `unpackb`; offsets count from the buffer's start.
-    """
     return unpackb_from_with(buffer, offset, options)
 
 
@@ -114,8 +104,12 @@ def _decode_one(decoder: Decoder, data: bytes, view: memoryview | None) -> tuple
 
 @UNPACKING.taken_by(plain=lambda stream: unpackb_plain(stream.read()))
 def unpack(stream: Readable, *, options: Any) -> Any:
-    """Unpack the one object that the rest of a stream holds (replaces `msgpack.unpack`). As `unpackb`."""
     return unpackb_with(stream.read(), options)
+
+
+for _function in (unpackb, unpackb_from, unpack):
+    _function.__doc__ = DOCUMENTATION[_function.__name__]
+del _function
 
 
 def prepare_unpackb(**options: Any) -> Callable[[Any], Any]:

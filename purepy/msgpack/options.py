@@ -10,8 +10,8 @@ type, default and order of an option stand nowhere else but in the stub for type
 
 from __future__ import annotations
 
-import operator
 import sys
+from _operator import index  # without the rest of operator, which takes PyPy half a millisecond
 
 from purepy._fields import Fields, field
 from purepy.msgpack.ext import ExtType
@@ -77,7 +77,7 @@ class Options:
     def __init__(self, name: str, declaration: Any) -> None:
         declared: dict[str, Any] = declaration.__kwdefaults__
         self.types = {key: value for key, value in declaration.__annotations__.items() if key in declared}
-        getters = {option: field(index, f"The option {option!r}.") for index, option in enumerate(declared)}
+        getters = {option: field(place, f"The option {option!r}.") for place, option in enumerate(declared)}
         self.Values: Any = type(name, (Fields,), {"__slots__": (), "_fields": tuple(declared), **getters})
         self.defaults: Any = self.Values(declared.values())
 
@@ -150,7 +150,7 @@ _LARGEST: Final = 2**63 - 1
 
 def as_size(value: Any) -> int:
     """Return an int of at most 64 bits, as the compiled backend takes it; TypeError and OverflowError for others."""
-    value = operator.index(value)
+    value = index(value)
     if not -_LARGEST - 1 <= value <= _LARGEST:
         raise OverflowError("cannot fit 'int' into an index-sized integer")
     return int(value)

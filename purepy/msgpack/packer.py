@@ -191,18 +191,18 @@ def _length(size: int, kind: str) -> int:
 # making a Packer or an Encoder costs more than packing a short message
 @PACKING.taken_by(plain=PLAIN_ENCODER.encode)
 def packb(o: Any, *, options: Any) -> _Bytes:
-    packed: _Bytes = packb_with(o, options)
+    packed: _Bytes = packb_with(o, options, Encoder)
     return packed
 
 
 @PACKING.taken_by()
 def pack(o: Any, stream: Writable, *, options: Any) -> None:
-    pack_with(o, stream, options)
+    pack_with(o, stream, options, Encoder)
 
 
 @PACKING.taken_by()
 def pack_into(o: Any, buffer: Any, offset: int = 0, *, options: Any) -> int:
-    return pack_into_with(o, buffer, offset, options)
+    return pack_into_with(o, buffer, offset, options, Encoder)
 
 
 packb.__doc__, pack.__doc__, pack_into.__doc__ = packb_with.__doc__, pack_with.__doc__, pack_into_with.__doc__

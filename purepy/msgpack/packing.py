@@ -8,12 +8,13 @@ The functions that users call are made of these, and have their documentation.
 from __future__ import annotations
 
 from purepy._lazy import imported
-from purepy.msgpack.encoder import Encoder
 from purepy.msgpack.options import as_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from purepy.msgpack.encoder import Encoder
 
 
 def check_buf_size(size: int) -> None:
@@ -22,14 +23,14 @@ def check_buf_size(size: int) -> None:
         raise OverflowError("can't convert negative value to size_t")
 
 
-def packb_with(o: Any, options: Any, encoder_type: type[Encoder] = Encoder) -> Any:
+def packb_with(o: Any, options: Any, encoder_type: type[Encoder]) -> Any:
     """Return the packed form of an object (replaces `msgpack.packb`). Options and errors are those of Packer."""
     check_buf_size(options.buf_size)
     packed = encoder_type(options).encode(o)
     return packed if options.autoreset else None
 
 
-def pack_with(o: Any, stream: Any, options: Any, encoder_type: type[Encoder] = Encoder) -> None:
+def pack_with(o: Any, stream: Any, options: Any, encoder_type: type[Encoder]) -> None:
     """
     Pack an object and write it to a stream (replaces `msgpack.pack`).
 
@@ -39,7 +40,7 @@ def pack_with(o: Any, stream: Any, options: Any, encoder_type: type[Encoder] = E
     imported("purepy._writing").write_all(stream, packb_with(o, options, encoder_type))
 
 
-def pack_into_with(o: Any, buffer: Any, offset: int, options: Any, encoder_type: type[Encoder] = Encoder) -> int:
+def pack_into_with(o: Any, buffer: Any, offset: int, options: Any, encoder_type: type[Encoder]) -> int:
     """
     Pack an object into a writable buffer, `offset` bytes from its start, and return the offset of its end.
 

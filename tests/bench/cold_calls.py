@@ -75,8 +75,7 @@ print(seconds)
 def environment() -> dict[str, str]:
     """Return the environment of a child: with this checkout's cpkg, if none is installed, and msgpack's fallback."""
     return {
-        **os.environ,
-        "PYTHONDONTWRITEBYTECODE": "1",
+        **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
         "PYTHONPATH": str(FOLDER.parent.parent),
         "MSGPACK_PUREPYTHON": "1",
     }

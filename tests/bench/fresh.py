@@ -12,29 +12,34 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 FOLDER = Path(__file__).parent
 TIMEOUT = 300
+
+# compiled files are written by the first child that imports them: nobody waits for a compiler each time
+_KEPT_FROM_CHILDREN = ("PYTHONDONTWRITEBYTECODE",)
 
 
 class ChildFailed(Exception):
     """The child ended with an error; the text is its last line."""
 
 
-def run(script: str, request: dict[str, Any]) -> Any:
+def run(script: str, request: dict[str, Any], site: bool = True) -> Any:
     """Run `script` (a file of the children folder) on a JSON `request` and return its JSON answer.
+
+    Without `site` it begins with as few modules as an interpreter can: what installed packages import at each start
+    would be there already when a library imports it.
 
     Raises ChildFailed, with the last line of what it wrote to its standard error, when it does not exit with 0.
     """
     environment = {
-        **os.environ,
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONPATH": _import_path(),
+        **{name: value for name, value in os.environ.items() if name not in _KEPT_FROM_CHILDREN},
+        "PYTHONPATH": _import_path(site),
         "PYTHONWARNINGS": "ignore",
     }
     done = subprocess.run(
-        [sys.executable, str(FOLDER / "children" / script)],
+        [sys.executable, *([] if site else ["-S"]), str(FOLDER / "children" / script)],
         input=json.dumps(request),
         capture_output=True,
         text=True,
@@ -48,10 +53,23 @@ def run(script: str, request: dict[str, Any]) -> Any:
     return json.loads(done.stdout)
 
 
-def _import_path() -> str:
-    """Let the child import the same cpkg as this process, installed or from a source tree."""
+def ask(not_run: Any, info: dict[str, Any], question: Callable[[], Any]) -> Any:
+    """Return what `question`, which runs children, answers; what fails for a peer is recorded as not run."""
+    try:
+        return question()
+    except ChildFailed as failure:
+        if info["ours"] or "Error" not in str(failure):
+            raise
+        return not_run(info, str(failure))
+
+
+def _import_path(site: bool) -> str:
+    """Let the child import the same cpkg as this process, installed or from a source tree, and the peers."""
     import cpkg
 
-    return os.pathsep.join([str(Path(cpkg.__file__).parent.parent), os.environ.get("PYTHONPATH", "")]).rstrip(
-        os.pathsep
+    return os.pathsep.join(
+        [
+            str(Path(cpkg.__file__).parent.parent),
+            *filter(None, [os.environ.get("PYTHONPATH")] if site else sys.path),
+        ]
     )

@@ -16,6 +16,7 @@ from bench.results import Cell, Comparison, Key, Row, geometric_mean
 
 MSGPACK, STREAMING = "MessagePack", "MessagePack streaming"
 ZSTD, FILES = "Zstandard one-shot", "File input and output"
+READY, JOB = "Ready at once", "Ready at once: dumps and loads"
 LIMIT, SPLIT = "libzstd (zstd -b)", "decompress, then split"
 PEP784 = ("compression.zstd", "backports.zstd")
 # They make a context per call; zstandard's context that is kept does not, and neither does zstd.
@@ -147,6 +148,23 @@ def _binary_lines(row: Row) -> Iterator[tuple[Key, Key]]:
             yield key, key._replace(case=key.case.replace("binary", "text"))
 
 
+def _against(group: str, operations: tuple[str, ...], library: str, applies: Callable[[Row], bool]) -> Find:
+    """Pair ours with one library's, in each case: ours as a multiple of it."""
+
+    def find(row: Row, rows: list[Row]) -> list[tuple[Cell, Cell]]:
+        del rows
+        keys = [key for key in row.cells if applies(row) and key.group == group and key.library == "cpkg"]
+        pairs = [(key, key._replace(library=library)) for key in keys if key.operation in operations]
+        return [(row.cells[ours], row.cells[theirs]) for ours, theirs in pairs if theirs in row.cells]
+
+    return find
+
+
+def _calls(*words: str) -> tuple[str, ...]:
+    """Return the first calls in these directions that users wait for."""
+    return tuple(f"{word}, {call} call" for word in words for call in ("first", "second", "10th"))
+
+
 def _every(row: Row) -> bool:
     return row.backend != "pure"
 
@@ -216,6 +234,22 @@ GOALS = [
     Goal("Files, lines of text as a multiple of decompressing whole and splitting, mean", 1.3, _same_row(_split),
          least=False),
     Goal("Files, writing binary lines as a multiple of text lines", 1.0, _same_row(_binary_lines), least=False),
+    Goal("Ready at once, import and first packb as a multiple of msgpack's, the worst", 1.2,
+         _against(READY, ("pack, import and first call",), "msgpack", _every), least=False, worst=True),
+    Goal("Ready at once, import and first compress as a multiple of backports.zstd's, the worst", 1.5,
+         _against(READY, ("compress, import and first call",), "backports.zstd", _native), least=False, worst=True),
+    Goal("the same on PyPy", 1.0,
+         _against(READY, ("compress, import and first call",), "backports.zstd", _pypy_c), least=False, worst=True),
+    Goal("Ready at once on PyPy, first, second and tenth packb as a multiple of json's, the worst", 1.0,
+         _against(READY, _calls("pack"), "json", _pypy_c), least=False, worst=True),
+    Goal("Ready at once on PyPy, first, second and tenth unpackb as a multiple of json's, the worst", 1.0,
+         _against(READY, _calls("unpack"), "json", _pypy_c), least=False, worst=True),
+    Goal("Ready at once on PyPy, first 100 calls against msgpack's fallback, mean", 3.0,
+         _ahead(READY, ("pack, first 100 calls", "unpack, first 100 calls"), ("msgpack",), _pypy_c)),
+    Goal("dumps and loads as a multiple of packb and unpackb, the worst", 1.3,
+         _against(JOB, ("dumps", "loads"), "its codecs", _every), least=False, worst=True),
+    Goal("dumps and loads, compressed, as a multiple of their codecs, the worst", 1.1,
+         _against(JOB, ("dumps, compressed", "loads, compressed"), "its codecs", _every), least=False, worst=True),
     Goal("Files, every access pattern against compression.zstd or backports.zstd, the worst", 1 / 1.1,
          _ahead(FILES, ("read", "write"), PEP784, _every), worst=True),
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from bench.results import Row
 
 ZSTD_GROUP = "Zstandard one-shot"
 MSGPACK_GROUP = "MessagePack"
-WARMUP_GROUP = "Warm-up"
+WARMUP_GROUP = "Ready at once"
 
 OURS = "#b3261e"
 COLOURS = ("#3b6ea5", "#5a9367", "#8a6fb0", "#c78a2c", "#4a9aa5", "#7a7a7a", "#a0627a", "#5c6b2f")

@@ -20,7 +20,7 @@ NOISE_LIMIT = 0.10
 # The control beside a cell may be this many times slower than the run's own before the machine counts as busy.
 BUSY_LIMIT = 1.3
 # The noise limit for figures of whole processes, which vary more than loops do.
-NOISE_LIMITS = {"Whole process": 0.25, "Warm-up": 0.25, "Peak memory": 0.25, "File input and output": 0.15}
+NOISE_LIMITS = {"Ready at once": 0.25, "Peak memory": 0.25, "File input and output": 0.15}
 GROUPS = (
     "MessagePack",
     "MessagePack streaming",
@@ -29,8 +29,8 @@ GROUPS = (
     "Signer: serializers",
     "Signer: compressors",
     "Signer: instance",
-    "Whole process",
-    "Warm-up",
+    "Ready at once",
+    "Ready at once: dumps and loads",
     "Peak memory",
 )
 # blake2signer's page flags a row whose best time is less than 60 standard deviations.

@@ -100,9 +100,8 @@ def rich_row(factor: float = 1.0, control: dict[str, float] | None = None) -> li
             found += benchmark("MessagePack", case, operation, "msgpack", [value * 2, value * 2.5], control)
         course = [[1, 1e-3], [2, 5e-4], [10, 1e-4], [100, 1e-6]]
         for library in ("cpkg", "msgpack"):
-            found += benchmark(
-                "Warm-up", "MessagePack regular", f"{operation}, warmed up", library, [1e-6], control, course=course
-            )
+            warm = f"{operation}, warmed up"
+            found += benchmark("Ready at once", "MessagePack regular", warm, library, [1e-6], control, course=course)
     for scale, suffix in ((1, ""), (4, " x4")):
         case = f"read_allAtOnce_binaryMode (large.bin{suffix})"
         for library, value in (("cpkg.zstd", 0.01), ("plain", 0.001), ("gzip", 0.05)):

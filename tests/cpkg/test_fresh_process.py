@@ -47,9 +47,9 @@ PACKING = {
     "native": {
         "cpython": {"cpkg._native.msgpack.cpython"},
         "pypy": {
-            *("cpkg._native.msgpack.pypy", "cpkg._native.msgpack.pypy_packing", "cpkg._native.msgpack.pypy_pack"),
+            *("cpkg._native.cffi_modules", "cpkg._native.msgpack.pypy", "cpkg._native.msgpack.pypy_packing"),
             *("cpkg._native.msgpack.pypy_marshal", "cpkg._native.msgpack.pypy_marshal_pack"),
-            *PURE_PACKING,
+            *("purepy.msgpack.options", "purepy.msgpack.packing"),
         },
     },
     "pure": {"any": {*PURE_PACKING, "purepy.msgpack.packer"}},
@@ -58,9 +58,9 @@ UNPACKING = {
     "native": {
         "cpython": {"cpkg._native.msgpack.cpython"},
         "pypy": {
-            *("cpkg._native.msgpack.pypy", "cpkg._native.msgpack.pypy_unpacking", "cpkg._native.msgpack.pypy_unpack"),
+            *("cpkg._native.cffi_modules", "cpkg._native.msgpack.pypy", "cpkg._native.msgpack.pypy_unpacking"),
             *("cpkg._native.msgpack.pypy_marshal", "cpkg._native.msgpack.pypy_marshal_read"),
-            *PURE_UNPACKING,
+            *("cpkg._native.msgpack.pypy_checks", "purepy.msgpack.options"),
         },
     },
     "pure": {"any": PURE_UNPACKING},
@@ -80,11 +80,12 @@ ZSTD = {
     "native": {
         "cpython": {
             *NATIVE,
-            "cpkg._native._zstd_ffi",
+            *("cpkg._native._zstd_ffi", "cpkg._native.cffi_modules"),
             *(f"cpkg._native.zstd{end}" for end in ("", ".assemble", ".compiled")),
         },
         "pypy": {
-            *("cpkg._native._zstd_ffi", "cpkg._native.zstd.compiled", "cpkg._native.zstd.compiled_library"),
+            *("cpkg._native._zstd_ffi", "cpkg._native.cffi_modules"),
+            *("cpkg._native.zstd.compiled", "cpkg._native.zstd.compiled_library"),
             *ZSTD_LIBRARY,
         },
     },

@@ -19,6 +19,7 @@ from purepy import msgpack as pure
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 
 stream = pytest.importorskip("cpkg._native.msgpack.pypy_stream", reason="the native module is not built")
+checks = pytest.importorskip("cpkg._native.msgpack.pypy_checks")
 tape = pytest.importorskip("cpkg._native.msgpack.pypy_unpack")
 
 relaxed = settings(deadline=None)
@@ -349,7 +350,7 @@ def test_tape_over_parts(parts: list[int]) -> None:
     data = b"".join(chunks)
     short = data[: -len(chunks[-1])]
     for whole, last in ((data, tape.COMPLETE), (short, tape.INCOMPLETE), (data[:-1], tape.REFUSED)):
-        reading = tape.Reading(tape.DEFAULT, 0)
+        reading = tape.Reading(checks.DEFAULT, 0)
         begin = 0
         for end in ends:
             assert reading.read(whole, begin, end) == tape.INCOMPLETE

@@ -36,7 +36,7 @@ def no_pure(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("this was to be served natively")
 
     for name in ("unpackb_plain", "unpackb_with", "unpackb_from_with"):
-        monkeypatch.setattr(f"cpkg._native.msgpack.pypy_unpacking.{name}", refuse)
+        monkeypatch.setattr(f"cpkg._native.msgpack.pypy_unpacking.oneshot.{name}", refuse)
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
@@ -97,7 +97,7 @@ def test_the_tape_calls_a_hook_that_may_be_repeated(monkeypatch: pytest.MonkeyPa
     def refuse(*args: Any, **options: Any) -> Any:
         raise AssertionError("this was to be served by the tape")
 
-    monkeypatch.setattr("cpkg._native.msgpack.pypy_unpacking.unpackb_with", refuse)
+    monkeypatch.setattr("cpkg._native.msgpack.pypy_unpacking.oneshot.unpackb_with", refuse)
     assert cpkg.loads(message) == values
 
 

@@ -24,9 +24,9 @@ from purepy.msgpack.ext import ExtType, Timestamp
 reading = pytest.importorskip("cpkg._native.msgpack.pypy_marshal_read", reason="the native module is not built")
 writing = pytest.importorskip("cpkg._native.msgpack.pypy_marshal_pack")
 marshal = pytest.importorskip("cpkg._native.msgpack.pypy_marshal")
-tape = pytest.importorskip("cpkg._native.msgpack.pypy_unpack")
+checks = pytest.importorskip("cpkg._native.msgpack.pypy_checks")
 
-NOT_STRICT = (False, *tape.DEFAULT[1:])
+NOT_STRICT = (False, *checks.DEFAULT[1:])
 LEVELS = 64  # the frames of the C side
 EDGES = [
     sign * 2**bits + step for bits in (0, 5, 7, 8, 15, 16, 31, 32, 39, 62) for step in (-1, 0, 1) for sign in (1, -1)
@@ -62,7 +62,7 @@ def no_end() -> Any:
     marshal.READING.left, marshal.WRITING.left = before
 
 
-def read(data: bytes, options: Any = tape.DEFAULT, start: int = 0) -> Any:
+def read(data: bytes, options: Any = checks.DEFAULT, start: int = 0) -> Any:
     return reading.read(data, start, options)
 
 
@@ -179,7 +179,7 @@ def test_start_and_end() -> None:
 def test_depth(header: bytes) -> None:
     """As many containers are open as the C side has frames, or as max_depth says."""
     for limit in (LEVELS, 5, 0):
-        options = (True, limit, *tape.DEFAULT[2:])
+        options = (True, limit, *checks.DEFAULT[2:])
         assert read(header * limit + b"\x01", options) is not None
         assert read(header * (limit + 1) + b"\x01", options) is None
     assert read(b"\x91" * (LEVELS - 1) + b"\x90") is not None
@@ -202,7 +202,7 @@ def test_limits(name: str, index: int, obj: Any) -> None:
     """Each limit holds exactly, and is refused where the pure codec refuses it."""
     data = pure.packb(obj)
     for limit in (4, 5, 6, 0):
-        options = list(tape.DEFAULT)
+        options = list(checks.DEFAULT)
         options[index] = limit
         assert same(pure_read(data, **{name: limit}), read(data, tuple(options)))
 

@@ -17,8 +17,9 @@ from purepy import msgpack as pure
 from purepy.msgpack.ext import ExtType, Timestamp
 
 tape = pytest.importorskip("cpkg._native.msgpack.pypy_unpack", reason="the native module is not built")
+checks = pytest.importorskip("cpkg._native.msgpack.pypy_checks")
 
-NOT_STRICT = (False, *tape.DEFAULT[1:])
+NOT_STRICT = (False, *checks.DEFAULT[1:])
 
 ints = st.integers(-(2**63), 2**64 - 1) | st.integers(-40, 300) | st.sampled_from([-(2**39) - 1, -(2**39), 2**39])
 floats = st.floats(allow_nan=False)
@@ -45,7 +46,7 @@ def objects(keys: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-def read(data: bytes, options: Any = tape.DEFAULT, start: int = 0, timestamp: int = 0) -> Any:
+def read(data: bytes, options: Any = checks.DEFAULT, start: int = 0, timestamp: int = 0) -> Any:
     return tape.read(data, start, options, timestamp)
 
 
@@ -118,7 +119,11 @@ def test_cut_at_each_byte() -> None:
 @pytest.mark.parametrize("header", [b"\x91", b"\xdc\x00\x01", b"\x81\xa1k", b"\x81\xc4\x01k"])
 def test_depth(header: bytes) -> None:
     """The deepest message that is read has as many containers as the C side has frames, or as max_depth says."""
-    for limit, options in ((1024, tape.DEFAULT), (5, (True, 5, *tape.DEFAULT[2:])), (0, (True, 0, *tape.DEFAULT[2:]))):
+    for limit, options in (
+        (1024, checks.DEFAULT),
+        (5, (True, 5, *checks.DEFAULT[2:])),
+        (0, (True, 0, *checks.DEFAULT[2:])),
+    ):
         data = header * limit + b"\x01"
         assert read(data, options)[1] == pure_read(data, max_depth=limit)[1] == len(data)
         assert read(header * (limit + 1) + b"\x01", options) is None
@@ -142,7 +147,7 @@ def test_limits(name: str, index: int, obj: Any) -> None:
     """Each limit holds exactly, and is refused as the pure codec refuses it."""
     data = pure.packb(obj)
     for limit in (4, 5, 6, 0):
-        options = list(tape.DEFAULT)
+        options = list(checks.DEFAULT)
         options[index] = limit
         assert same(pure_read(data, **{name: limit}), read(data, tuple(options)))
 

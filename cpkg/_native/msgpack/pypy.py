@@ -9,13 +9,14 @@ not serve (hooks, seldom used options, and every error) is the pure codec's, so 
 
 from __future__ import annotations
 
-from cpkg._native._msgpack_ffi import ffi, lib
+from cpkg._native.cffi_modules import cffi_module
 from purepy._lazy import lazy_names
 from purepy.msgpack import interface
 from purepy.msgpack.interface import *  # noqa: F403
 
 BACKEND = "native"
-LIBRARY_VERSION: str | None = "msgpack-c " + ffi.string(lib.cpkg_msgpack_version()).decode()
+_module = cffi_module("_msgpack_ffi")
+LIBRARY_VERSION: str | None = "msgpack-c " + _module.ffi.string(_module.lib.cpkg_msgpack_version()).decode()
 
 _HERE = "cpkg._native.msgpack"
 __getattr__ = lazy_names(

@@ -8,7 +8,11 @@ from marshal import dumps
 
 from cpkg._native._msgpack_ffi import ffi, lib
 from cpkg._native.msgpack.pypy_marshal import BYTE, CALL, KEPT, REFUSED, WRITING
-from purepy._jit import list_kind
+
+try:
+    from __pypy__ import strategy as list_kind
+except ImportError:
+    from purepy._jit import list_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,21 +101,22 @@ def _is_moderate(obj: Any) -> bool:
     """Return whether an object may be marshal's: whether it seems small, judged by the largest part of each level."""
     room = MOST
     for _ in range(_LEVELS):
-        size = len(obj) if type(obj) in _SIZED else 0
-        if size == 0:
-            return True
+        kind = type(obj)
         items: Any
-        if type(obj) is dict:
+        if kind is dict:
+            size = len(obj)
             items = obj.values() if size <= _SAMPLE else islice(obj.values(), _SAMPLE)
-        elif type(obj) is str or type(obj) is bytes:
-            return size <= room * _TEXT
-        else:
+        elif kind is list or kind is tuple:
+            size = len(obj)
             items = obj if size <= _SAMPLE else obj[:_SAMPLE]
-            if size > _RUN and type(obj) is list and list_kind(obj) in _NUMBERS:
+            if size > _RUN and kind is list and list_kind(obj) in _NUMBERS:
                 return False  # C packs its bare numbers as they are
-        room //= size
-        if room == 0:
-            return False
+        else:
+            return kind not in _SIZED or len(obj) <= room * _TEXT
+        if size:
+            room //= size
+            if room == 0:
+                return False
         most = 0
         for item in items:
             if type(item) in _SIZED and len(item) > most:

@@ -6,14 +6,14 @@ from __future__ import annotations
 from marshal import loads
 
 from cpkg._native._msgpack_ffi import ffi, lib
+from cpkg._native.msgpack.pypy_checks import DEFAULT
 from cpkg._native.msgpack.pypy_marshal import BYTE, CALL, READING, REFUSED
-from cpkg._native.msgpack.pypy_unpack import DEFAULT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
 
-    from cpkg._native.msgpack.pypy_unpack import Options
+    from cpkg._native.msgpack.pypy_checks import Options
 
 LARGEST: Final = 4 << 20
 """Longer messages, in bytes, have the loops compiled on their way, and need less memory so."""
@@ -46,7 +46,7 @@ def read(data: bytes, start: int, options: Options) -> tuple[Any, int] | None:
     """
     Return the object that begins at `start` and the offset of its end, or None if the tape has to look at it.
 
-    `options` are those of `pypy_unpack.read`. Extensions are refused whatever they say.
+    `options` are those of `pypy_checks`. Extensions are refused whatever they say.
     """
     size = len(data)
     if size - start > LARGEST:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from cpkg._native.msgpack.pypy_packing import Encoder
+from cpkg._native.msgpack.pypy_encoder import Encoder
 from purepy.msgpack import packer
 
 TYPE_CHECKING = False

@@ -11,7 +11,7 @@ stream count as read at each moment.
 from __future__ import annotations
 
 from cpkg._native._msgpack_ffi import ffi, lib
-from cpkg._native.msgpack import pypy_unpack
+from cpkg._native.msgpack import pypy_checks, pypy_unpack
 from purepy.msgpack.async_reading import make_unpack_async
 from purepy.msgpack.decoder import Decoder
 from purepy.msgpack.ext import ExtType
@@ -65,9 +65,9 @@ class ScanningDecoder(Decoder):
         self.scanner: Any = None
         super().__init__(options, longest, most)
         self.timestamp_option: int = options.timestamp
-        self.limits: pypy_unpack.Options | None = None
+        self.limits: pypy_checks.Options | None = None
         if self.plain >= 0 and not self.tuple_keys and self.ext_hook is ExtType:
-            self.limits = pypy_unpack.make_options(self)  # its own limits: -1 is resolved in them
+            self.limits = pypy_checks.make_options(self)  # its own limits: -1 is resolved in them
 
     def reset(self) -> None:
         """Forget the message that is being read, if any."""

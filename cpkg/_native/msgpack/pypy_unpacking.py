@@ -1,20 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 `unpackb`, `unpackb_from` and `unpack` on PyPy: through `marshal` at first, then from the token tape where it serves,
-else by the pure decoder.
+else by the pure decoder. The latter two are loaded when they are first needed, which most processes are not.
 """
 
 from __future__ import annotations
 
-from cpkg._native.msgpack import pypy_marshal_read, pypy_unpack
+from cpkg._native.msgpack import pypy_marshal_read
+from cpkg._native.msgpack.pypy_checks import DEFAULT, make_options
 from cpkg._native.msgpack.pypy_marshal import READING
-from purepy.msgpack import oneshot
-from purepy.msgpack.oneshot import unpackb_from_with, unpackb_plain, unpackb_with
+from purepy._lazy import Later
+from purepy.msgpack.interface import DOCUMENTATION
 from purepy.msgpack.options import UNPACKING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Final
+
+    from cpkg._native.msgpack import pypy_unpack
+    from cpkg._native.msgpack.pypy_checks import Options
+    from purepy.msgpack import oneshot
+else:
+    pypy_unpack = Later("cpkg._native.msgpack.pypy_unpack")
+    oneshot = Later("purepy.msgpack.oneshot")
 
 _SHORT: Final = 256
 """Shorter messages go to the pure codec at once: it needs less time for them than the call into C alone."""
@@ -33,7 +41,7 @@ def _bytes(packed: Any) -> bytes | None:
     return None
 
 
-def _tape_options(options: Any) -> pypy_unpack.Options | None:
+def _tape_options(options: Any) -> Options | None:
     """Return what C checks for these options, or None if they are the pure codec's."""
     if (
         options.object_hook is None
@@ -47,11 +55,11 @@ def _tape_options(options: Any) -> pypy_unpack.Options | None:
         and options.max_total_items == options.max_total_bytes == options.raw_depth == -1
         and (options.timestamp == 0 or options.timestamp == 1 or options.timestamp == 2 or options.timestamp == 3)
     ):
-        return pypy_unpack.make_options(options)
+        return make_options(options)
     return None
 
 
-def _read(data: bytes, start: int, checked: pypy_unpack.Options, options: Any) -> tuple[Any, int] | None:
+def _read(data: bytes, start: int, checked: Options, options: Any) -> tuple[Any, int] | None:
     """Return an object and where it ends, read in the way that is the fastest now, or None if none of them can."""
     if _rent.left > 0:
         found = pypy_marshal_read.read(data, start, checked)
@@ -64,14 +72,14 @@ def _unpackb_plain(packed: Any) -> Any:
     data = packed if type(packed) is bytes else _bytes(packed)
     if data is not None:
         if _rent.left > 0:
-            found = pypy_marshal_read.read(data, 0, pypy_unpack.DEFAULT)
+            found = pypy_marshal_read.read(data, 0, DEFAULT)
             if found is not None and found[1] == len(data):
                 return found[0]
         if len(data) >= _SHORT:
-            found = pypy_unpack.read(data, 0, pypy_unpack.DEFAULT, 0)
+            found = pypy_unpack.read(data, 0, DEFAULT, 0)
             if found is not None and found[1] == len(data):
                 return found[0]
-    return unpackb_plain(packed)
+    return oneshot.unpackb_plain(packed)
 
 
 def _unpackb_with(packed: Any, options: Any) -> Any:
@@ -82,7 +90,7 @@ def _unpackb_with(packed: Any, options: Any) -> Any:
             found = _read(data, 0, checked, options)
             if found is not None and found[1] == len(data):
                 return found[0]
-    return unpackb_with(packed, options)
+    return oneshot.unpackb_with(packed, options)
 
 
 @UNPACKING.taken_by(plain=_unpackb_plain)
@@ -93,10 +101,10 @@ def unpackb(packed: Any, *, options: Any) -> Any:
 def _unpackb_from_plain(buffer: Any, offset: int) -> tuple[Any, int]:
     data = _bytes(buffer)
     if data is not None and type(offset) is int and 0 <= offset <= len(data):
-        found = _read(data, offset, pypy_unpack.DEFAULT, UNPACKING.defaults)
+        found = _read(data, offset, DEFAULT, UNPACKING.defaults)
         if found is not None:
             return found
-    return unpackb_from_with(buffer, offset, UNPACKING.defaults)
+    return oneshot.unpackb_from_with(buffer, offset, UNPACKING.defaults)
 
 
 @UNPACKING.taken_by(plain=_unpackb_from_plain)
@@ -108,7 +116,7 @@ def unpackb_from(buffer: Any, offset: int = 0, *, options: Any) -> tuple[Any, in
             found = _read(data, offset, checked, options)
             if found is not None:
                 return found
-    return unpackb_from_with(buffer, offset, options)
+    return oneshot.unpackb_from_with(buffer, offset, options)
 
 
 @UNPACKING.taken_by(plain=lambda stream: _unpackb_plain(stream.read()))
@@ -117,7 +125,7 @@ def unpack(stream: Any, *, options: Any) -> Any:
 
 
 for _function in (unpackb, unpackb_from, unpack):
-    _function.__doc__ = getattr(oneshot, _function.__name__).__doc__
+    _function.__doc__ = DOCUMENTATION[_function.__name__]
 del _function
 
 
@@ -132,7 +140,7 @@ def prepare_unpackb(**options: Any) -> Callable[[Any], Any]:
             found = _read(data, 0, checked, values)
             if found is not None and found[1] == len(data):
                 return found[0]
-        return unpackb_plain(packed, values)
+        return oneshot.unpackb_plain(packed, values)
 
     return unpackb_prepared
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 
-from cpkg._native._zstd_ffi import ffi, lib
+from cpkg._native.cffi_modules import cffi_module
 from cpkg._native.zstd.assemble import Builtins, Names
 
 TYPE_CHECKING = False
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from cpkg._native.zstd.library import Library
 
 BACKEND = "native"
+_module = cffi_module("_zstd_ffi")
+ffi, lib = _module.ffi, _module.lib
 
 
 def _add_builtins(module: object) -> Builtins:

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The modules that the build made with cffi, imported on PyPy without the interpreter's C API.
+
+For every extension module, importlib calls `_imp.exec_dynamic` after `_imp.create_dynamic`. A module of cffi is whole
+after the latter, but the former sets up all of PyPy's C API, which takes 3 ms (pypy/pypy issue 2711; 7.3.11 and 8.0.1).
+So this does what importlib would, but for the last step.
+"""
+
+from __future__ import annotations
+
+import sys
+from _thread import allocate_lock
+
+from purepy._lazy import imported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_lock = allocate_lock()
+
+
+def cffi_module(name: str) -> Any:
+    """Import a module of this package that cffi made, by its name within the package; raises ImportError."""
+    full_name = f"{__package__}.{name}"
+    if sys.implementation.name == "pypy":
+        with _lock:
+            if full_name not in sys.modules:
+                _create(full_name, name)
+    return imported(full_name)
+
+
+def _create(full_name: str, name: str) -> None:
+    """Make a module and put it where imports look for it, if there is one in a file of its own."""
+    # what importlib.machinery has, which takes a millisecond to import
+    from _frozen_importlib import module_from_spec
+    from _frozen_importlib_external import ExtensionFileLoader, PathFinder
+
+    package: Any = sys.modules[__package__]
+    spec = PathFinder.find_spec(full_name, package.__path__)
+    if spec is not None and type(spec.loader) is ExtensionFileLoader:
+        module = module_from_spec(spec)
+        sys.modules[full_name] = module
+        setattr(package, name, module)

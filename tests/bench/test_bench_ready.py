@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Ready at once: what is waited for before anything is warm, and what the main job adds to its codecs.
+
+Import, first, second, tenth and hundredth call and the total of the first hundred, each library in fresh processes, one
+direction in each; then a call once warm, with the course of all before it. And `dumps` and `loads`, warm, beside the
+calls that they are made of.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import statistics
+from dataclasses import dataclass
+from typing import Any, Callable
+
+import pytest
+
+from bench import fresh, harness, payloads
+from bench.cases import Case
+from bench.ways import MSGPACK, ZSTD, Way
+
+GROUP = "Ready at once"
+JOB_GROUP = "Ready at once: dumps and loads"
+CODECS = "its codecs"
+
+
+@dataclass(frozen=True)
+class ReadyCase(Case):
+    """One object or piece of data, by the name of its payload."""
+
+    codec: str = "msgpack"
+    payload: str = "regular"
+
+    @property
+    def value(self) -> Any:
+        """The object, or the data."""
+        if self.codec == "zstd":
+            return payloads.corpus(payloads.SIZES[self.payload])
+        return payloads.load_object(self.payload)
+
+    @property
+    def ways(self) -> list[Way]:
+        """The libraries for this codec."""
+        return ZSTD if self.codec == "zstd" else MSGPACK
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """The names of the two directions."""
+        return ("compress", "decompress") if self.codec == "zstd" else ("pack", "unpack")
+
+
+CASES = [
+    ReadyCase("MessagePack small", payload="small"),
+    ReadyCase("MessagePack regular", quick=True, small=True, payload="regular"),
+    ReadyCase("MessagePack large", payload="large"),
+    ReadyCase("Zstandard 1KiB", quick=True, codec="zstd", payload="1KiB"),
+    ReadyCase("Zstandard 16KiB", codec="zstd", payload="16KiB"),
+]
+MEASURES = (
+    "import",
+    "import and first call",
+    "first call",
+    "second call",
+    "10th call",
+    "100th call",
+    "first 100 calls",
+    "warmed up",
+)
+SHORT_RUNS = 5
+CALLS = 100
+
+
+@functools.lru_cache(maxsize=8)
+def _packed(case: ReadyCase, library: str) -> bytes | str:
+    """Return what the libraries read back: the same bytes for all of a format, made where nothing is measured."""
+    if library == "json":
+        return json.dumps(case.value)
+    if case.codec == "zstd":
+        from cpkg import zstd
+
+        return zstd.compress(case.value)
+    from purepy import msgpack
+
+    return msgpack.packb(case.value)
+
+
+@functools.lru_cache(maxsize=4)
+def _answer(case: ReadyCase, way: Way, reads: bool, bench_pass: int, seconds: float) -> Any:
+    """
+    Run the children of one pass; all figures of that pass come from them.
+
+    What happens once in a process is the median of several; the warm call and the course are one's.
+    """
+    del bench_pass
+    value = repr(case.value)
+    request = {
+        "imports": way.imports,
+        "call": way.back if reads else way.there,
+        "argument": repr(_packed(case, way.name)) if reads else value,
+        "expected": value,
+        "back": None if reads else way.back,
+        "atleast": CALLS,
+    }
+    cold = {**request, "calls": CALLS, "patience": 0.0}
+    runs = [fresh.run("first_use.py", cold, site=False) for _ in range(SHORT_RUNS if seconds else 1)]
+    answer = {name: statistics.median(run[name] for run in runs) for name in MEASURES}
+    if seconds:
+        long = fresh.run("first_use.py", {**request, "calls": 6000, "patience": seconds}, site=False)
+        answer["warmed up"] = long["warmed up"]
+        answer["course"] = long["course"]
+    return answer
+
+
+@pytest.mark.benchmark(timer=harness.reported_time)
+# the measure varies fastest, so that all of them come from the same children
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("way", MSGPACK + ZSTD, ids=lambda way: f"{way.imports.split()[-1]}-{way.name}")
+@pytest.mark.parametrize("reads", [False, True], ids=["there", "back"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_first_calls(
+    benchmark: Any,
+    settings: harness.Settings,
+    not_run: Any,
+    case: ReadyCase,
+    reads: bool,
+    measure: str,
+    way: Way,
+    bench_pass: int,
+) -> None:
+    """Import, and call for the first time, again and again, until warm."""
+    info: dict[str, Any] = {
+        "group": GROUP,
+        "case": case.name,
+        "operation": f"{case.words[reads]}, {measure}",
+        "library": way.name,
+        "ours": way.ours,
+        "pass": bench_pass,
+    }
+    seconds = (1.0 if harness.PYPY else 0.2) if settings.enabled else 0.0
+    answer = fresh.ask(not_run, info, lambda: _answer(case, way, reads, bench_pass, seconds))
+    if measure == "warmed up" and settings.enabled:
+        info["course"] = answer["course"]
+    harness.measure_reported(benchmark, settings, lambda: float(answer[measure]), 1, info)
+
+
+# --- dumps and loads ---------------------------------------------------------------------------------------------
+
+OPERATIONS = ("dumps", "loads", "dumps, compressed", "loads, compressed")
+JOB_CASES = [Case("small"), Case("regular", quick=True, small=True), Case("large")]
+
+
+def _job_calls(value: Any) -> dict[str, tuple[Any, Any, Callable[[Any], Any], Callable[[Any], Any]]]:
+    """Return, by operation, the argument, what has to come, our call, and the codecs' calls that it stands for."""
+    import cpkg
+    from cpkg import msgpack, zstd
+
+    options = {zstd.CompressionParameter.compression_level: 3, zstd.CompressionParameter.checksum_flag: 1}
+    dumps, loads, packb, unpackb = cpkg.dumps, cpkg.loads, msgpack.packb, msgpack.unpackb
+    compress, decompress = zstd.compress, zstd.decompress
+    packed, frame = packb(value), compress(packb(value), options=options)
+    return {
+        "dumps": (value, packed, lambda value: dumps(value, compress=False), packb),
+        "loads": (packed, value, loads, unpackb),
+        "dumps, compressed": (
+            value,
+            frame,
+            lambda value: dumps(value, compress=True),
+            lambda value: compress(packb(value), options=options),
+        ),
+        "loads, compressed": (frame, value, loads, lambda frame: unpackb(decompress(frame))),
+    }
+
+
+@pytest.mark.parametrize("library", ["cpkg", CODECS])
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("case", JOB_CASES, ids=str)
+def test_main_job(
+    benchmark: Any, settings: harness.Settings, case: Case, operation: str, library: str, bench_pass: int
+) -> None:
+    """Call `dumps` and `loads`, or the codecs' own functions with the same options."""
+    argument, expected, job, codecs = _job_calls(payloads.load_object(case.name))[operation]
+
+    def check(result: Any) -> None:
+        assert result == expected
+
+    info = {
+        "group": JOB_GROUP,
+        "case": case.name,
+        "operation": operation,
+        "library": library,
+        "ours": library == "cpkg",
+        "pass": bench_pass,
+    }
+    harness.measure(benchmark, settings, job if library == "cpkg" else codecs, argument, check, info)
