@@ -6,11 +6,15 @@ from __future__ import annotations
 from typing import Any
 
 from cpkg.zstandard import compressor, decompressor
+from cpkg.zstandard.compression_objects import ZstdCompressionChunker, ZstdCompressionObj
 from cpkg.zstandard.compressor import LEVEL_TOO_HIGH
 from cpkg.zstandard.constants import FRAME_HEADER, MAX_COMPRESSION_LEVEL
+from cpkg.zstandard.decompression_objects import ZstdDecompressionObj
 from cpkg.zstandard.file_opening import open_file
 from cpkg.zstandard.levels import LEVEL_MIN
+from cpkg.zstandard.readers import ZstdCompressionReader, ZstdDecompressionReader
 from cpkg.zstandard.training import train
+from cpkg.zstandard.writers import ZstdCompressionWriter, ZstdDecompressionWriter
 
 
 def preset_types(codec: Any) -> tuple[Any, Any]:
@@ -25,15 +29,31 @@ def preset_types(codec: Any) -> tuple[Any, Any]:
     return types
 
 
+def stream_types(codec: Any) -> dict[str, Any]:
+    """Return the types of objects that compressors and decompressors of a backend make, by their names."""
+    of_python = {
+        found.__name__: found
+        for found in (
+            ZstdCompressionChunker,
+            ZstdCompressionObj,
+            ZstdCompressionReader,
+            ZstdCompressionWriter,
+            ZstdDecompressionObj,
+            ZstdDecompressionReader,
+            ZstdDecompressionWriter,
+        )
+    }
+    types: dict[str, Any] = vars(codec).get("_stream_types", of_python)
+    return types
+
+
 def names_over(codec: Any, module: str = "cpkg.zstandard") -> dict[str, Any]:
     """Return the names that depend on the backend, for the module that is to have them."""
     of_compression, of_decompression = preset_types(codec)
 
     def derive(base: Any, preset: Any) -> Any:
-        attributes = {"__module__": module, "__doc__": base.__doc__, "_codec": codec}
-        if hasattr(preset, "decompress"):  # a builtin, which takes ordinary calls
-            attributes["decompress"] = preset.decompress
-        return type(base.__name__, (base, preset), attributes)
+        # the preset first: what it has of the base's methods, C does
+        return type(base.__name__, (preset, base), {"__module__": module, "__doc__": base.__doc__, "_codec": codec})
 
     compressor_type = derive(compressor.ZstdCompressor, of_compression)
     decompressor_type = derive(decompressor.ZstdDecompressor, of_decompression)
@@ -119,6 +139,7 @@ def names_over(codec: Any, module: str = "cpkg.zstandard") -> dict[str, Any]:
         "ZstdDecompressor": decompressor_type,
         "ZSTD_VERSION": codec.zstd_version_info,
         "FRAME_HEADER": FRAME_HEADER,
+        **stream_types(codec),
     }
     for function in (compress, decompress, estimate_decompression_context_size, open, train_dictionary):
         function.__module__ = module

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cpkg.zstandard.common import CONTINUE, FLUSH_BLOCK, FLUSH_FRAME, pieces_of, view_of
+from cpkg.zstandard.common import CONTINUE, FLUSH_BLOCK, FLUSH_FRAME, Bytes, pieces_of, view_of
 from cpkg.zstandard.constants import COMPRESSOBJ_FLUSH_BLOCK, COMPRESSOBJ_FLUSH_FINISH
 from cpkg.zstandard.feeding import Feed
 from purepy.errors import ZstdError
@@ -69,32 +69,41 @@ class ZstdCompressionChunker:
         self._is_busy = False
 
     def compress(self, data: Any) -> Iterator[bytes]:
-        """Take the bytes of a buffer; yield the chunks that became full."""
-        self._check("cannot call compress() after compression finished", "cannot perform operation")
-        for piece in pieces_of(view_of(data)):
-            yield from self._chunks(self._feed.push(piece, CONTINUE))
+        """Take the bytes of a buffer; return an iterator of the chunks that became full."""
+        view = view_of(data)
+        self._begin("cannot call compress() after compression finished", "cannot perform operation")
+        return self._run(view, CONTINUE)
 
     def flush(self) -> Iterator[bytes]:
-        """Yield all data given so far, as chunks and a shorter one: a reader can have it then."""
-        self._check("cannot call flush() after compression finished", "cannot call flush()")
-        yield from self._chunks(self._feed.push(b"", FLUSH_BLOCK), is_end=True)
+        """Return an iterator of all data given so far, as chunks and a shorter one: a reader can have it then."""
+        self._begin("cannot call flush() after compression finished", "cannot call flush()")
+        return self._run(b"", FLUSH_BLOCK)
 
     def finish(self) -> Iterator[bytes]:
-        """End the frame; yield what is left, as chunks and a shorter one."""
-        self._check("cannot call finish() after compression finished", "cannot call finish()")
-        yield from self._chunks(self._feed.push(b"", FLUSH_FRAME), is_end=True)
-        self._finished = True
-        self._feed.release()
+        """End the frame; return an iterator of what is left, as chunks and a shorter one."""
+        self._begin("cannot call finish() after compression finished", "cannot call finish()")
+        return self._run(b"", FLUSH_FRAME)
 
-    def _check(self, finished: str, busy: str) -> None:
+    def _begin(self, finished: str, busy: str) -> None:
         if self._finished:
             raise ZstdError(finished)
         if self._is_busy:
             raise ZstdError(f"{busy} before consuming output from previous operation")
+        self._is_busy = True
+
+    def _run(self, data: Bytes, mode: int) -> Iterator[bytes]:
+        if mode == CONTINUE:
+            for piece in pieces_of(data):
+                yield from self._chunks(self._feed.push(piece, CONTINUE))
+        else:
+            yield from self._chunks(self._feed.push(b"", mode), is_end=True)
+        if mode == FLUSH_FRAME:
+            self._finished = True
+            self._feed.release()
+        self._is_busy = False
 
     def _chunks(self, output: bytes, is_end: bool = False) -> Iterator[bytes]:
         """Yield full chunks of what was held and the output, and keep the rest, or yield it too."""
-        self._is_busy = True
         self._held.append(output)
         self._size += len(output)
         if self._size >= self._chunk_size:
@@ -108,4 +117,3 @@ class ZstdCompressionChunker:
             rest = b"".join(self._held)
             self._held, self._size = [], 0
             yield rest
-        self._is_busy = False

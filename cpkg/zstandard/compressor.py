@@ -118,6 +118,9 @@ class ZstdCompressor:
 
     def compressobj(self, size: int = -1) -> ZstdCompressionObj:
         """Return an object that compresses one frame in pieces; `size` is its content's in bytes, if it is known."""
+        return self._compressobj(size)
+
+    def _compressobj(self, size: int) -> ZstdCompressionObj:
         return ZstdCompressionObj(self._new_feed(size))
 
     def chunker(self, size: int = -1, chunk_size: int = COMPRESSION_RECOMMENDED_OUTPUT_SIZE) -> ZstdCompressionChunker:
@@ -127,6 +130,9 @@ class ZstdCompressor:
         `size` is the content's in bytes, if it is known. Raises ValueError for a chunk size that is not positive.
         """
         require_positive(chunk_size, "chunk_size")
+        return self._chunker(size, chunk_size)
+
+    def _chunker(self, size: int, chunk_size: int) -> ZstdCompressionChunker:
         return ZstdCompressionChunker(self._new_feed(size), chunk_size)
 
     def stream_reader(
@@ -143,7 +149,10 @@ class ZstdCompressor:
         file at a time. Closing the reader closes the source unless `closefd` is false.
         """
         require_positive(read_size, "read_size")
-        return ZstdCompressionReader(self._new_feed(size_of(source, size)), source, read_size, closefd)
+        return self._stream_reader(source, size_of(source, size), read_size, closefd)
+
+    def _stream_reader(self, source: Any, size: int, read_size: int, closefd: bool) -> ZstdCompressionReader:
+        return ZstdCompressionReader(self._new_feed(size), source, read_size, closefd)
 
     def stream_writer(
         self,
@@ -163,6 +172,11 @@ class ZstdCompressor:
         if not hasattr(writer, "write"):
             raise ValueError("must pass an object with a write() method")
         require_positive(write_size, "write_size")
+        return self._stream_writer(writer, size, write_size, write_return_read, closefd)
+
+    def _stream_writer(
+        self, writer: Any, size: int, write_size: int, write_return_read: bool, closefd: bool
+    ) -> ZstdCompressionWriter:
         return ZstdCompressionWriter(self._new_feed(size), writer, write_size, write_return_read, closefd)
 
     def read_to_iter(
@@ -184,9 +198,12 @@ class ZstdCompressor:
             size = size_of(reader, size)
         except TypeError as exc:
             raise ValueError(str(exc)) from None
-        return self._read_to_iter(self._new_feed(size), reader, read_size, write_size)
+        return self._read_to_iter(reader, size, read_size, write_size)
 
-    def _read_to_iter(self, feed: Feed, reader: Any, read_size: int, write_size: int) -> Iterator[bytes]:
+    def _read_to_iter(self, reader: Any, size: int, read_size: int, write_size: int) -> Iterator[bytes]:
+        return self._pieces(self._new_feed(size), reader, read_size, write_size)
+
+    def _pieces(self, feed: Feed, reader: Any, read_size: int, write_size: int) -> Iterator[bytes]:
         try:
             for chunk in source_chunks(reader, read_size):
                 yield from split(feed.push(chunk, CONTINUE), write_size)
@@ -214,6 +231,9 @@ class ZstdCompressor:
             raise ValueError("second argument must have a write() method")
         require_positive(read_size, "read_size")
         require_positive(write_size, "write_size")
+        return self._copy_stream(ifh, ofh, size, read_size, write_size)
+
+    def _copy_stream(self, ifh: Any, ofh: Any, size: int, read_size: int, write_size: int) -> tuple[int, int]:
         feed = self._new_feed(size)
         written = 0
         try:

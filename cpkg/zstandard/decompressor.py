@@ -140,7 +140,10 @@ class ZstdDecompressor:
         `write_size` is without effect. Raises ValueError for one that is not positive.
         """
         require_positive(write_size, "write_size")
-        return ZstdDecompressionObj(self._new_stream(bool(read_across_frames)), bool(read_across_frames))
+        return self._decompressobj(bool(read_across_frames))
+
+    def _decompressobj(self, read_across_frames: bool) -> ZstdDecompressionObj:
+        return ZstdDecompressionObj(self._new_stream(read_across_frames), read_across_frames)
 
     def stream_reader(
         self,
@@ -157,6 +160,11 @@ class ZstdDecompressor:
         """
         require_positive(read_size, "read_size")
         size_of(source, 0)
+        return self._stream_reader(source, read_size, read_across_frames, closefd)
+
+    def _stream_reader(
+        self, source: Any, read_size: int, read_across_frames: bool, closefd: bool
+    ) -> ZstdDecompressionReader:
         stream = self._new_stream(True, not read_across_frames)
         return ZstdDecompressionReader(stream, source, read_size, read_across_frames, closefd)
 
@@ -176,6 +184,11 @@ class ZstdDecompressor:
         if not hasattr(writer, "write"):
             raise ValueError("must pass an object with a write() method")
         require_positive(write_size, "write_size")
+        return self._stream_writer(writer, write_size, write_return_read, closefd)
+
+    def _stream_writer(
+        self, writer: Any, write_size: int, write_return_read: bool, closefd: bool
+    ) -> ZstdDecompressionWriter:
         return ZstdDecompressionWriter(self._new_stream(True), writer, write_size, write_return_read, closefd)
 
     def read_to_iter(
@@ -244,6 +257,9 @@ class ZstdDecompressor:
             raise ValueError("second argument must have a write() method")
         require_positive(read_size, "read_size")
         require_positive(write_size, "write_size")
+        return self._copy_stream(ifh, ofh, read_size, write_size)
+
+    def _copy_stream(self, ifh: Any, ofh: Any, read_size: int, write_size: int) -> tuple[int, int]:
         stream = self._new_stream(True)
         taken = written = 0
         try:

@@ -8,6 +8,7 @@
 #include "../common/compat.c"
 #include "../common/set_up_error.c"
 #include "contexts.c"
+#include "dropin/methods.c"
 #include "oneshot.c"
 #include "presets.c"
 #include "streams.c"
@@ -75,6 +76,9 @@ static int add_builtins(PyObject *module)
     }
     if (result == 0) {
         result = add_type(module, "_DecompressionPreset", &decompression_preset_spec);
+    }
+    if (result == 0) {
+        result = add_stream_types(module);
     }
 #ifndef Py_GIL_DISABLED
     if (result == 0) {

@@ -23,6 +23,13 @@
 #include "format.c"
 #include "streams.c"
 
+/* How many bytes the frames of a stream have taken, had compressed when they were last flushed, and given. */
+typedef struct {
+    uint64_t ingested;
+    uint64_t flushed;
+    uint64_t produced;
+} Progress;
+
 typedef struct {
     PyObject_HEAD
     void *context; /* a ZSTD_CCtx * */
@@ -30,6 +37,8 @@ typedef struct {
     int is_plain; /* neither a dictionary nor threads: contexts are made here, and shared with other calls */
     int count;
     Parameter parameters[PARAMETERS_MAX];
+    uint64_t streams; /* how many were made of it (dropin/feed.c) */
+    Progress latest;  /* of the last one */
 } CompressionPreset;
 
 typedef struct {
@@ -39,6 +48,12 @@ typedef struct {
     int has_dictionary; /* else the contexts that threads keep serve */
     uint64_t window_max;
 } DecompressionPreset;
+
+/* Say whether a context without parameters serves. */
+static int is_default(const DecompressionPreset *preset)
+{
+    return preset->is_ready && !preset->has_dictionary && preset->window_max == WINDOW_SIZE_MAX_DEFAULT;
+}
 
 static void *exchange(void **place, void *context)
 {
@@ -405,7 +420,14 @@ static PyObject *decompression_set_up(PyObject *self, PyObject *args)
 static void decompression_preset_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    ZSTD_freeDCtx(((DecompressionPreset *)self)->context);
+    DecompressionPreset *preset = (DecompressionPreset *)self;
+    Kept *kept = is_default(preset) ? kept_here() : NULL;
+    if (preset->context != NULL && kept != NULL) {
+        give_dctx(kept, preset->context, 0); /* for the next of those that serve one frame */
+    }
+    else {
+        ZSTD_freeDCtx(preset->context);
+    }
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -482,6 +504,40 @@ slow:
 }
 
 /*
+ * Decompress the frame at the start of some data, if it is there whole and its content has room (-1: any). Return the
+ * content as bytes, or NULL, without an exception for what takes the slow path.
+ */
+static PyObject *whole_frame(DecompressionPreset *preset, const char *data, size_t size, Py_ssize_t room, Frame *frame)
+{
+    Input in = {data, size, {0}};
+    if (preset_measure(preset, &in, frame) < 0 || !is_trusted(frame->content, frame->is_declared, frame->size) ||
+        (room >= 0 && frame->content > (size_t)room)) {
+        return NULL;
+    }
+    Output out;
+    size_t capacity = (size_t)frame->content;
+    if (output_begin(&out, capacity <= SCRATCH_SIZE && !frame->is_declared ? 0 : capacity, capacity) < 0) {
+        return NULL;
+    }
+    ZSTD_DCtx *dctx = preset_take_dctx(preset, out.kept);
+    if (dctx == NULL) {
+        output_abandon(&out);
+        return NULL;
+    }
+    size_t written;
+    Py_BEGIN_ALLOW_THREADS
+    written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, data, frame->size);
+    Py_END_ALLOW_THREADS
+    preset_give_dctx(preset, out.kept, dctx, written);
+    if (ZSTD_isError(written) || (frame->is_declared && written != frame->content)) {
+        output_abandon(&out);
+        return NULL;
+    }
+    out.buffer.pos = written;
+    return output_finish(&out);
+}
+
+/*
  * _whole_frame(data, start, room) -> (bytes, position, True), or None if it takes the slow path.
  *
  * Decompresses the frame that begins at `start`, if it is there whole and its content has room (-1: any).
@@ -498,43 +554,20 @@ static PyObject *preset_whole_frame(PyObject *self, PyObject *const *args, Py_ss
     if (PyErr_Occurred() || input_open(&in, args[0]) < 0) {
         return NULL;
     }
-    Input rest = in;
-    Frame frame;
     PyObject *result = NULL;
     if (start < 0 || (size_t)start > in.size) {
         PyErr_SetString(PyExc_ValueError, "start lies outside of the data");
-        goto done;
     }
-    rest.start += start;
-    rest.size -= (size_t)start;
-    if (preset_measure(preset, &rest, &frame) < 0 || !is_trusted(frame.content, frame.is_declared, frame.size) ||
-        (room >= 0 && frame.content > (size_t)room)) {
-        result = new_ref(Py_None);
-        goto done;
+    else {
+        Frame frame;
+        result = whole_frame(preset, in.start + start, in.size - (size_t)start, room, &frame);
+        if (result != NULL) {
+            result = decoded(result, (size_t)start + frame.size, 1);
+        }
+        else if (!PyErr_Occurred()) {
+            result = new_ref(Py_None);
+        }
     }
-    Output out;
-    size_t capacity = (size_t)frame.content;
-    if (output_begin(&out, capacity <= SCRATCH_SIZE && !frame.is_declared ? 0 : capacity, capacity) < 0) {
-        goto done;
-    }
-    ZSTD_DCtx *dctx = preset_take_dctx(preset, out.kept);
-    if (dctx == NULL) {
-        output_abandon(&out);
-        goto done;
-    }
-    size_t written;
-    Py_BEGIN_ALLOW_THREADS
-    written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, rest.start, frame.size);
-    Py_END_ALLOW_THREADS
-    preset_give_dctx(preset, out.kept, dctx, written);
-    if (ZSTD_isError(written) || (frame.is_declared && written != frame.content)) {
-        output_abandon(&out);
-        result = new_ref(Py_None);
-        goto done;
-    }
-    out.buffer.pos = written;
-    result = decoded(output_finish(&out), (size_t)start + frame.size, 1);
-done:
     input_close(&in);
     return result;
 }

@@ -27,6 +27,43 @@ static int check_count(const char *name, Py_ssize_t nargs, Py_ssize_t wanted)
 }
 
 /*
+ * Compress a chunk; return the output as bytes. NULL comes with an exception set, or with libzstd's result in `left` if
+ * that is an error.
+ */
+static PyObject *compress_chunk(ZSTD_CCtx *cctx, const Input *data, int mode, size_t *left)
+{
+    ZSTD_inBuffer in = {data->start, data->size, 0};
+    size_t bound = ZSTD_compressBound(data->size);
+    Output out;
+    if (ZSTD_isError(bound)) {
+        return PyErr_NoMemory();
+    }
+    /* at a frame's end, memory for all of it spares libzstd an output buffer of its own; elsewhere it spares growing */
+    int at_once = bound > (mode == ZSTD_e_end ? (size_t)SCRATCH_SIZE : 4 * (size_t)BLOCK_MAX);
+    if (output_begin(&out, at_once ? bound : 0, PY_SSIZE_T_MAX) < 0) {
+        return NULL;
+    }
+    for (;;) {
+        size_t result;
+        Py_BEGIN_ALLOW_THREADS
+        result = ZSTD_compressStream2(cctx, &out.buffer, &in, (ZSTD_EndDirective)mode);
+        Py_END_ALLOW_THREADS
+        if (ZSTD_isError(result)) {
+            *left = result;
+            output_abandon(&out);
+            return NULL;
+        }
+        int is_full = out.buffer.pos == out.buffer.size;
+        if (mode == ZSTD_e_continue ? in.pos == in.size && !is_full : result == 0) {
+            return output_finish(&out);
+        }
+        if (is_full && output_grow(&out) < 0) {
+            return NULL;
+        }
+    }
+}
+
+/*
  * stream_compress(address, data, mode) -> bytes, or libzstd's result as an int if that is an error.
  *
  * `address` is a ZSTD_CCtx * that the caller keeps alive and locked.
@@ -46,39 +83,11 @@ static PyObject *stream_compress(PyObject *module, PyObject *const *args, Py_ssi
     if (input_open(&data, args[1]) < 0) {
         return NULL;
     }
-    ZSTD_inBuffer in = {data.start, data.size, 0};
-    size_t bound = ZSTD_compressBound(data.size);
-    PyObject *result = NULL;
-    Output out;
-    if (ZSTD_isError(bound)) {
-        PyErr_NoMemory();
-        goto done;
+    size_t left = 0;
+    PyObject *result = compress_chunk(cctx, &data, (int)mode, &left);
+    if (result == NULL && ZSTD_isError(left)) {
+        result = PyLong_FromSize_t(left);
     }
-    /* at a frame's end, memory for all of it spares libzstd an output buffer of its own; elsewhere it spares growing */
-    int at_once = bound > (mode == ZSTD_e_end ? (size_t)SCRATCH_SIZE : 4 * (size_t)BLOCK_MAX);
-    if (output_begin(&out, at_once ? bound : 0, PY_SSIZE_T_MAX) < 0) {
-        goto done;
-    }
-    for (;;) {
-        size_t left;
-        Py_BEGIN_ALLOW_THREADS
-        left = ZSTD_compressStream2(cctx, &out.buffer, &in, (ZSTD_EndDirective)mode);
-        Py_END_ALLOW_THREADS
-        if (ZSTD_isError(left)) {
-            output_abandon(&out);
-            result = PyLong_FromSize_t(left);
-            goto done;
-        }
-        int is_full = out.buffer.pos == out.buffer.size;
-        if (mode == ZSTD_e_continue ? in.pos == in.size && !is_full : left == 0) {
-            break;
-        }
-        if (is_full && output_grow(&out) < 0) {
-            goto done;
-        }
-    }
-    result = output_finish(&out);
-done:
     input_close(&data);
     return result;
 }
@@ -168,6 +177,48 @@ static size_t begin_frame(const Step *step, size_t *capacity)
 }
 
 /*
+ * Decompress from where a step stands as far as one frame and `limit` go; return the output as bytes. `left` is
+ * libzstd's result, 0 at the end of the frame. NULL comes with an exception set, or with an error in `left`. `expected`
+ * is a size to allocate at once, 0 if there is none.
+ */
+static PyObject *decompress_chunk(Step *step, size_t limit, size_t expected, size_t *left)
+{
+    Output out;
+    if (output_begin(&out, expected, limit) < 0) {
+        return NULL;
+    }
+    size_t capacity = 0; /* all of the output is ours */
+    *left = begin_frame(step, &capacity);
+    for (;;) {
+        if (!ZSTD_isError(*left)) {
+            Py_BEGIN_ALLOW_THREADS
+            *left = ZSTD_decompressStream(step->dctx, &out.buffer, &step->in);
+            Py_END_ALLOW_THREADS
+        }
+        if (ZSTD_isError(*left)) {
+            output_abandon(&out);
+            return NULL;
+        }
+        if (*left == 0) {
+            break;
+        }
+        if (out.buffer.pos == out.buffer.size) {
+            if (out.buffer.size == limit) {
+                break;
+            }
+            if (output_grow(&out) < 0) {
+                *left = 0;
+                return NULL;
+            }
+        }
+        else if (step->in.pos == step->in.size) {
+            break;
+        }
+    }
+    return output_finish(&out);
+}
+
+/*
  * stream_decompress(address, data, start, max_length, expected, window_max, has_magic)
  * -> (bytes, position, is_frame_end), or libzstd's result as an int if that is an error.
  *
@@ -200,39 +251,14 @@ static PyObject *stream_decompress(PyObject *module, PyObject *const *args, Py_s
     if (expected <= 0) {
         expected = max_length > SCRATCH_SIZE && max_length <= BIG_PIECE ? max_length : 0;
     }
-    Output out;
-    if (output_begin(&out, (size_t)expected, limit) < 0) {
-        goto done;
+    size_t left = 0;
+    PyObject *content = decompress_chunk(&step, limit, (size_t)expected, &left);
+    if (content != NULL) {
+        result = decoded(content, step.in.pos, left == 0);
     }
-    size_t capacity = 0; /* all of the output is ours */
-    size_t left = begin_frame(&step, &capacity);
-    for (;;) {
-        if (!ZSTD_isError(left)) {
-            Py_BEGIN_ALLOW_THREADS
-            left = ZSTD_decompressStream(step.dctx, &out.buffer, &step.in);
-            Py_END_ALLOW_THREADS
-        }
-        if (ZSTD_isError(left)) {
-            output_abandon(&out);
-            result = PyLong_FromSize_t(left);
-            goto done;
-        }
-        if (left == 0) {
-            break;
-        }
-        if (out.buffer.pos == out.buffer.size) {
-            if (out.buffer.size == limit) {
-                break;
-            }
-            if (output_grow(&out) < 0) {
-                goto done;
-            }
-        }
-        else if (step.in.pos == step.in.size) {
-            break;
-        }
+    else if (ZSTD_isError(left)) {
+        result = PyLong_FromSize_t(left);
     }
-    result = decoded(output_finish(&out), step.in.pos, left == 0);
 done:
     input_close(&step.data);
     return result;

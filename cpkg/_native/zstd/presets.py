@@ -16,8 +16,9 @@ from cpkg._native import buffers
 from cpkg._native.pins import pin
 from cpkg._native.zstd.functions import SetsUpDecompression
 from cpkg._native.zstd.library import KEPT_CCTX_MAX, LEVEL_KEY, RESET_SESSION, WORKERS_KEY, Library
-from cpkg._native.zstd.streams import Compressor, Decompressor
-from purepy.zstd.common.error_codes import CANNOT_COMPRESS
+from cpkg._native.zstd.streams import Compressor, Decompressor, pledge_error
+from purepy.errors import ZstdError
+from purepy.zstd.common.error_codes import CANNOT_COMPRESS, CANNOT_DECOMPRESS, truncated_error
 from purepy.zstd.common.parameters import COMPRESSION_LEVEL_DEFAULT, WINDOW_SIZE_MAX_DEFAULT
 from purepy.zstd.common.zdict import PREFIX, ZstdDict
 from purepy.zstd_format import WINDOW_LOG_MIN
@@ -236,6 +237,24 @@ class BuiltinCompressionPreset(CompressionPreset):
         else:
             super().give(library, cctx, told)
 
+    def _lend(self) -> tuple[Any, int]:
+        """Return a context for a stream of C, where C cannot make one, and its address."""
+        cctx = self.take(self._library)
+        return cctx, _address(self._library, cctx)
+
+    def _take_back(self, cctx: Any, has_failed: bool) -> None:
+        """Take back what `_lend` returned."""
+        if has_failed:
+            self._library.drop(cctx)
+        else:
+            self.give(self._library, cctx, None)
+
+    def _compression_error(self, result: int) -> ZstdError:
+        return self._library.error(result, CANNOT_COMPRESS)
+
+    def _pledge_error(self, difference: int, is_more: bool) -> ZstdError:
+        return pledge_error(difference, is_more)
+
     def _new_context(self) -> int:
         """Return the address of a new context with the dictionary, which is C's from here on."""
         library = self._library
@@ -283,16 +302,47 @@ class BuiltinDecompressionPreset(DecompressionPreset):
         else:
             self._give(_released(library, dctx))
 
+    def _lend(self) -> tuple[Any, int]:
+        """Return a context for a stream of C, where C cannot set one up, and its address."""
+        dctx = self.take(self._library)
+        return dctx, _address(self._library, dctx)
+
+    def _take_back(self, dctx: Any, has_failed: bool) -> None:
+        """Take back what `_lend` returned."""
+        if has_failed:
+            self._library.drop(dctx)
+        else:
+            self.give(self._library, dctx, None)
+
+    def _after_frame(self, dctx: Any) -> None:
+        """Make a context that was lent ready for the frame that follows one."""
+        if self.how == PREFIX:
+            self.apply_again(self._library, dctx)
+
+    def _frame_limits(self) -> tuple[int, bool]:
+        """Return the largest window in bytes, and whether frames have a magic number."""
+        return self.window_max, self.has_magic
+
+    def _decompression_error(self, result: int, offset: int) -> ZstdError:
+        return self._library.error(result, CANNOT_DECOMPRESS, offset)
+
+    def _truncated_error(self, offset: int) -> ZstdError:
+        return truncated_error(offset)
+
     def _new_context(self) -> int:
         """Return the address of a new context with the dictionary, which is C's from here on."""
         library = self._library
         return _released(library, super().take(library))
 
 
+def _address(library: Library, context: Any) -> int:
+    return int(library.ffi.cast("uintptr_t", context))
+
+
 def _released(library: Library, context: Any) -> int:
     """Return the address of a context that nobody frees any more."""
     library.ffi.gc(context, None)
-    return int(library.ffi.cast("uintptr_t", context))
+    return _address(library, context)
 
 
 def preset_types(codec: Any) -> tuple[Any, Any]:

@@ -198,9 +198,14 @@ class Compressor(_Stream):
             return None  # a frame in one call has the size of its data
         left -= size
         if left < 0 or (left > 0 and mode == FLUSH_FRAME):
-            what = f"{-left} bytes more" if left < 0 else f"{left} bytes less"
-            raise ZstdError(f"{CANNOT_COMPRESS}: Src size is incorrect: {what} than pledged")
+            raise pledge_error(abs(left), left < 0)
         return None if mode == FLUSH_FRAME else left
+
+
+def pledge_error(difference: int, is_more: bool) -> ZstdError:
+    """Make the error of a frame with so many bytes more, or less, than were pledged."""
+    what = "more" if is_more else "less"
+    return ZstdError(f"{CANNOT_COMPRESS}: Src size is incorrect: {difference} bytes {what} than pledged")
 
 
 class Decompressor(_Stream):

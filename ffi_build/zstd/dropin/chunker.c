@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ZstdCompressionChunker, and the iterators that its methods return, which do the work.
+ * cpkg/zstandard/compression_objects.py has the same in Python.
+ */
+#ifndef CPKG_ZSTD_DROPIN_CHUNKER
+#define CPKG_ZSTD_DROPIN_CHUNKER
+
+#include <Python.h>
+#include <string.h>
+
+#include "calls.c"
+#include "feed.c"
+#include "object.c"
+#include "turn.c"
+
+typedef struct {
+    PyObject_HEAD
+    Turn turn;
+    Feed feed;
+    PyObject *held; /* bytes that are no chunk yet, or are some; NULL for none */
+    Py_ssize_t given;
+    Py_ssize_t chunk_size;
+    int is_finished;
+    int is_busy; /* an iterator was made that is not used up */
+} Chunker;
+
+typedef struct {
+    PyObject_HEAD
+    Chunker *chunker; /* NULL once it is used up */
+    PyObject *data;
+    Input input;
+    size_t done;
+    int mode; /* what is done at last: ZSTD_e_continue for nothing */
+    int is_over;
+} Chunks;
+
+static PyTypeObject *chunker_type, *chunks_type;
+
+static int chunker_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    VISIT_TYPE(self);
+    return feed_traverse(&((Chunker *)self)->feed, visit, arg);
+}
+
+static int chunker_clear(PyObject *self)
+{
+    ((Chunker *)self)->is_finished = 1;
+    feed_clear(&((Chunker *)self)->feed);
+    return 0;
+}
+
+static void chunker_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    chunker_clear(self);
+    Py_CLEAR(((Chunker *)self)->held);
+    turn_free(&((Chunker *)self)->turn);
+    object_free(self);
+}
+
+static int chunks_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Chunks *chunks = (Chunks *)self;
+    VISIT_TYPE(self);
+    Py_VISIT(chunks->chunker);
+    Py_VISIT(chunks->data);
+    Py_VISIT(chunks->input.view.obj);
+    return 0;
+}
+
+static int chunks_clear(PyObject *self)
+{
+    Chunks *chunks = (Chunks *)self;
+    chunks->is_over = 1;
+    input_close(&chunks->input);
+    memset(&chunks->input, 0, sizeof chunks->input);
+    Py_CLEAR(chunks->data);
+    Py_CLEAR(chunks->chunker);
+    return 0;
+}
+
+static void chunks_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    chunks_clear(self);
+    object_free(self);
+}
+
+/* Hold output, which is taken over, behind what is held; return 0, or -1 with an exception set. */
+static int chunker_hold(Chunker *chunker, PyObject *output)
+{
+    if (output == NULL) {
+        return -1;
+    }
+    if (chunker->held == NULL) {
+        chunker->held = output;
+        chunker->given = 0;
+        return 0;
+    }
+    Py_ssize_t rest = PyBytes_GET_SIZE(chunker->held) - chunker->given, more = PyBytes_GET_SIZE(output);
+    PyObject *joined = more == 0 ? NULL : PyBytes_FromStringAndSize(NULL, rest + more);
+    if (joined != NULL) {
+        memcpy(PyBytes_AS_STRING(joined), PyBytes_AS_STRING(chunker->held) + chunker->given, (size_t)rest);
+        memcpy(PyBytes_AS_STRING(joined) + rest, PyBytes_AS_STRING(output), (size_t)more);
+        Py_SETREF(chunker->held, joined);
+        chunker->given = 0;
+    }
+    Py_DECREF(output);
+    return joined == NULL && more != 0 ? -1 : 0;
+}
+
+/* Return up to `size` bytes of what is held. */
+static PyObject *chunker_give(Chunker *chunker, Py_ssize_t size)
+{
+    Py_ssize_t left = PyBytes_GET_SIZE(chunker->held) - chunker->given;
+    PyObject *chunk;
+    if (chunker->given == 0 && left <= size) {
+        chunk = chunker->held;
+        chunker->held = NULL;
+        return chunk;
+    }
+    chunk = PyBytes_FromStringAndSize(PyBytes_AS_STRING(chunker->held) + chunker->given, left < size ? left : size);
+    chunker->given += left < size ? left : size;
+    if (chunker->given == PyBytes_GET_SIZE(chunker->held)) {
+        Py_CLEAR(chunker->held);
+    }
+    return chunk;
+}
+
+/* Return the next chunk, or NULL, without an exception if there is none. */
+static PyObject *chunks_step(Chunks *chunks, Chunker *chunker)
+{
+    for (;;) {
+        Py_ssize_t left = chunker->held == NULL ? 0 : PyBytes_GET_SIZE(chunker->held) - chunker->given;
+        Input piece;
+        if (left >= chunker->chunk_size) {
+            return chunker_give(chunker, chunker->chunk_size);
+        }
+        if (chunks->mode == ZSTD_e_continue && input_piece(&piece, &chunks->input, &chunks->done)) {
+            if (chunker_hold(chunker, feed_push(&chunker->feed, &piece, ZSTD_e_continue)) < 0) {
+                return NULL;
+            }
+        }
+        else if (chunks->mode != ZSTD_e_continue && chunks->done == 0) {
+            chunks->done = 1;
+            if (chunker_hold(chunker, feed_flush(&chunker->feed, chunks->mode)) < 0) {
+                return NULL;
+            }
+        }
+        else {
+            if (chunks->mode != ZSTD_e_continue && left > 0) {
+                return chunker_give(chunker, left);
+            }
+            if (chunks->mode == ZSTD_e_end) {
+                chunker->is_finished = 1;
+                feed_release(&chunker->feed);
+            }
+            chunker->is_busy = 0;
+            chunks->is_over = 1;
+            return NULL;
+        }
+    }
+}
+
+static PyObject *chunks_next(PyObject *self)
+{
+    Chunks *chunks = (Chunks *)self;
+    Chunker *chunker = chunks->chunker;
+    if (chunker == NULL) {
+        return NULL;
+    }
+    Py_INCREF(chunker);
+    PyObject *chunk = NULL;
+    if (turn_enter((PyObject *)chunker, &chunker->turn) == 0) {
+        if (!chunks->is_over) {
+            chunk = chunks_step(chunks, chunker);
+            chunks->is_over |= chunk == NULL;
+        }
+        turn_leave((PyObject *)chunker, &chunker->turn);
+    }
+    Py_DECREF(chunker);
+    return chunk;
+}
+
+/* Return an iterator that does some work; `data` is NULL for none. */
+static PyObject *new_chunks(PyObject *self, const char *finished, const char *busy, PyObject *data, int mode)
+{
+    Chunker *chunker = (Chunker *)self;
+    Chunks *chunks = object_new(chunks_type);
+    if (chunks == NULL || (data != NULL && input_open(&chunks->input, data) < 0)) {
+        Py_XDECREF(chunks);
+        return NULL;
+    }
+    Py_XINCREF(data);
+    chunks->data = data;
+    chunks->mode = mode;
+    if (turn_enter(self, &chunker->turn) < 0) {
+        Py_DECREF(chunks);
+        return NULL;
+    }
+    const char *wrong = chunker->is_finished ? finished : chunker->is_busy ? busy : NULL;
+    if (wrong == NULL) {
+        chunker->is_busy = 1;
+        chunks->chunker = (Chunker *)new_ref(self);
+    }
+    turn_leave(self, &chunker->turn);
+    if (wrong != NULL) {
+        Py_DECREF(chunks);
+        return raise_zstd_error(wrong);
+    }
+    return (PyObject *)chunks;
+}
+
+PyDoc_STRVAR(chunker_compress_doc, "compress($self, /, data)\n--\n\n"
+                                   "Take the bytes of a buffer; return an iterator of the chunks that became full.");
+
+static PyObject *chunker_compress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const char *const names[] = {"data"};
+    PyObject *data;
+    if (take_arguments("compress", names, 1, 1, args, nargs, kwnames, &data) < 0) {
+        return NULL;
+    }
+    return new_chunks(self, "cannot call compress() after compression finished",
+                      "cannot perform operation before consuming output from previous operation", data,
+                      ZSTD_e_continue);
+}
+
+PyDoc_STRVAR(chunker_flush_doc, "flush($self, /)\n--\n\n"
+                                "Return an iterator of all data given so far, as chunks and a shorter one.");
+
+static PyObject *chunker_flush(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return new_chunks(self, "cannot call flush() after compression finished",
+                      "cannot call flush() before consuming output from previous operation", NULL, ZSTD_e_flush);
+}
+
+PyDoc_STRVAR(chunker_finish_doc, "finish($self, /)\n--\n\n"
+                                 "End the frame; return an iterator of what is left, as chunks and a shorter one.");
+
+static PyObject *chunker_finish(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return new_chunks(self, "cannot call finish() after compression finished",
+                      "cannot call finish() before consuming output from previous operation", NULL, ZSTD_e_end);
+}
+
+static PyMethodDef chunker_methods[] = {
+    {"compress", AS_METHOD(chunker_compress), FASTCALL, chunker_compress_doc},
+    {"flush", chunker_flush, METH_NOARGS, chunker_flush_doc},
+    {"finish", chunker_finish, METH_NOARGS, chunker_finish_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot chunker_slots[] = {
+    {Py_tp_doc,
+     "One frame, compressed into chunks of a size that does not change (replaces\n"
+     "`zstandard.ZstdCompressionChunker`).\n\n"
+     "Made by `ZstdCompressor.chunker`. The methods return iterators, which do the work: each is to be used\n"
+     "up before the next call, else that raises ZstdError."},
+    {Py_tp_new, object_refuse_new},
+    {Py_tp_dealloc, chunker_dealloc},
+    {Py_tp_traverse, chunker_traverse},
+    {Py_tp_clear, chunker_clear},
+    {Py_tp_methods, chunker_methods},
+    {0, NULL},
+};
+
+static PyType_Spec chunker_spec = {
+    .name = "cpkg.zstandard.ZstdCompressionChunker",
+    .basicsize = sizeof(Chunker),
+    .flags = OBJECT_FLAGS,
+    .slots = chunker_slots,
+};
+
+static PyType_Slot chunks_slots[] = {
+    {Py_tp_doc, "Chunks of a ZstdCompressionChunker."},
+    {Py_tp_new, object_refuse_new},
+    {Py_tp_dealloc, chunks_dealloc},
+    {Py_tp_traverse, chunks_traverse},
+    {Py_tp_clear, chunks_clear},
+    {Py_tp_iter, PyObject_SelfIter},
+    {Py_tp_iternext, chunks_next},
+    {0, NULL},
+};
+
+static PyType_Spec chunks_spec = {
+    .name = "cpkg.zstandard.ZstdCompressionChunkerIterator",
+    .basicsize = sizeof(Chunks),
+    .flags = OBJECT_FLAGS,
+    .slots = chunks_slots,
+};
+
+/* chunker's object, for a preset. */
+static PyObject *new_chunker(PyObject *preset, PyObject *size, Py_ssize_t chunk_size)
+{
+    Chunker *chunker = object_new(chunker_type);
+    if (chunker == NULL || feed_open(&chunker->feed, (CompressionPreset *)preset, size) < 0) {
+        Py_XDECREF(chunker);
+        return NULL;
+    }
+    chunker->chunk_size = chunk_size;
+    return (PyObject *)chunker;
+}
+
+#endif

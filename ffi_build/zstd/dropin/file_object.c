@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the four file objects have in common: they read or write, and do neither backwards. No io.IOBase, as they are
+ * none in python-zstandard: one that is given up is neither closed nor flushed. cpkg/zstandard/files.py is the same in
+ * Python.
+ */
+#ifndef CPKG_ZSTD_DROPIN_FILE_OBJECT
+#define CPKG_ZSTD_DROPIN_FILE_OBJECT
+
+#include <Python.h>
+#include <stddef.h>
+#include <structmember.h>
+
+#include "calls.c"
+#include "names.c"
+#include "object.c"
+#include "raising.c"
+#include "turn.c"
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *weak_references;
+    Turn turn;
+    PyObject *file; /* the source, or what is written to */
+    int is_closing_file;
+    int is_entered;
+    int is_closed;
+} FileObject;
+
+/* Begin one in zeroed memory. */
+static void file_open(FileObject *object, PyObject *file, int closefd)
+{
+    object->file = new_ref(file);
+    object->is_closing_file = closefd;
+}
+
+/* Free what is the base's, before the object itself. */
+static void file_free(FileObject *object)
+{
+    if (object->weak_references != NULL) {
+        PyObject_ClearWeakRefs((PyObject *)object);
+    }
+    turn_free(&object->turn);
+    Py_CLEAR(object->file);
+    object_free((PyObject *)object);
+}
+
+/* Return 0 for one that is open, else -1 with an exception set. */
+static int file_check_open(const FileObject *object)
+{
+    if (object->is_closed) {
+        PyErr_SetString(PyExc_ValueError, "stream is closed");
+        return -1;
+    }
+    return 0;
+}
+
+/* Begin a turn in one that is open; return 0, or -1 with an exception set. */
+static int file_enter(FileObject *object)
+{
+    if (turn_enter((PyObject *)object, &object->turn) < 0) {
+        return -1;
+    }
+    if (file_check_open(object) < 0) {
+        turn_leave((PyObject *)object, &object->turn);
+        return -1;
+    }
+    return 0;
+}
+
+/* Close the other file, if that is wanted and possible; whatever exception is set stays. Return 0 or -1. */
+static int file_close_other(FileObject *object)
+{
+    if (!object->is_closing_file) {
+        return 0;
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    int result = call_if_there(object->file, name_close);
+    if (type != NULL) {
+        if (result < 0) {
+            PyErr_Clear();
+        }
+        PyErr_Restore(type, value, traceback);
+    }
+    return result;
+}
+
+static PyObject *file_unsupported(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    (void)self;
+    (void)args;
+    (void)kwargs;
+    return raise_from("io", "UnsupportedOperation", PyUnicode_FromString("not supported by this stream"));
+}
+
+static PyObject *file_not_iterable(PyObject *self)
+{
+    return file_unsupported(self, NULL, NULL);
+}
+
+static PyObject *file_false(PyObject *self, PyObject *unused)
+{
+    (void)self;
+    (void)unused;
+    Py_RETURN_FALSE;
+}
+
+static PyObject *file_true(PyObject *self, PyObject *unused)
+{
+    (void)self;
+    (void)unused;
+    Py_RETURN_TRUE;
+}
+
+static PyObject *file_closed(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(((FileObject *)self)->is_closed);
+}
+
+static PyObject *file_exit(PyObject *self, PyObject *args)
+{
+    (void)args;
+    ((FileObject *)self)->is_entered = 0;
+    return PyObject_CallMethodNoArgs(self, name_close);
+}
+
+static PyGetSetDef file_getset[] = {
+    {"closed", file_closed, NULL, "Whether close() was called.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMemberDef file_members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(FileObject, weak_references), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+#define FILE_UNSUPPORTED(name) {name, AS_METHOD(file_unsupported), METH_VARARGS | METH_KEYWORDS, NULL}
+
+/* Methods that no file object has another answer to. */
+#define FILE_METHODS \
+    {"isatty", file_false, METH_NOARGS, "isatty($self, /)\n--\n\nReturn False."}, \
+        {"seekable", file_false, METH_NOARGS, "seekable($self, /)\n--\n\nReturn False."}, \
+        FILE_UNSUPPORTED("readline"), FILE_UNSUPPORTED("readlines")
+
+#endif

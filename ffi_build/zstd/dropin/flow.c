@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A Flow: what comes of a source when it is compressed, or decompressed, piece by piece. Readers, read_to_iter() and
+ * copy_stream() are made of it.
+ */
+#ifndef CPKG_ZSTD_DROPIN_FLOW
+#define CPKG_ZSTD_DROPIN_FLOW
+
+#include <Python.h>
+
+#include "decoder.c"
+#include "feed.c"
+#include "origin.c"
+
+typedef struct {
+    Origin source;
+    int is_packing;
+    int is_finished;
+    int is_first_only; /* nothing is looked at behind the first frame */
+    Feed feed;         /* of one that compresses */
+    PyObject *held;    /* output of that */
+    Py_ssize_t given;  /* how much of it */
+    Decoder decoder;   /* of one that decompresses */
+} Flow;
+
+/* Begin one that compresses, in zeroed memory; return 0, or -1 with an exception set. */
+static int flow_open_packing(Flow *flow, PyObject *preset, PyObject *source, PyObject *size, Py_ssize_t read_size)
+{
+    flow->is_packing = 1;
+    size_t piece = read_size > PIECE_SIZE ? (size_t)read_size : PIECE_SIZE;
+    return origin_open(&flow->source, source, read_size, 0, piece) < 0
+               ? -1
+               : feed_open(&flow->feed, (CompressionPreset *)preset, size);
+}
+
+/* Begin one that decompresses, in zeroed memory; return 0, or -1 with an exception set. */
+static int flow_open_unpacking(Flow *flow, PyObject *preset, PyObject *source, Py_ssize_t read_size, Py_ssize_t skip)
+{
+    return origin_open(&flow->source, source, read_size, skip, PY_SSIZE_T_MAX) < 0
+               ? -1
+               : decoder_open(&flow->decoder, (DecompressionPreset *)preset);
+}
+
+/* Give back what is not needed any more; nothing comes of it then. */
+static void flow_release(Flow *flow)
+{
+    flow->is_finished = 1;
+    feed_release(&flow->feed);
+    if (flow->decoder.preset != NULL) {
+        decoder_release(&flow->decoder);
+    }
+    Py_CLEAR(flow->held);
+    origin_drop_chunk(&flow->source);
+}
+
+static int flow_traverse(Flow *flow, visitproc visit, void *arg)
+{
+    int result = origin_traverse(&flow->source, visit, arg);
+    if (result == 0) {
+        result = feed_traverse(&flow->feed, visit, arg);
+    }
+    return result != 0 ? result : decoder_traverse(&flow->decoder, visit, arg);
+}
+
+static void flow_clear(Flow *flow)
+{
+    flow->is_finished = 1;
+    origin_clear(&flow->source);
+    feed_clear(&flow->feed);
+    decoder_clear(&flow->decoder);
+    Py_CLEAR(flow->held);
+}
+
+/* Return what is held, up to `limit` bytes of it (-1: all). */
+static PyObject *flow_give(Flow *flow, Py_ssize_t limit)
+{
+    Py_ssize_t left = PyBytes_GET_SIZE(flow->held) - flow->given;
+    PyObject *piece;
+    if (limit < 0 || left <= limit) {
+        piece = flow->given == 0 ? new_ref(flow->held)
+                                 : PyBytes_FromStringAndSize(PyBytes_AS_STRING(flow->held) + flow->given, left);
+        Py_CLEAR(flow->held);
+        flow->given = 0;
+    }
+    else {
+        piece = PyBytes_FromStringAndSize(PyBytes_AS_STRING(flow->held) + flow->given, limit);
+        flow->given += limit;
+    }
+    return piece;
+}
+
+static PyObject *flow_next_packed(Flow *flow, Py_ssize_t limit)
+{
+    while (flow->held == NULL && !flow->is_finished) {
+        int is_more = origin_fill(&flow->source);
+        if (is_more < 0) {
+            return NULL;
+        }
+        Origin *source = &flow->source;
+        if (is_more) {
+            Input data = {(const char *)source->in.src + source->in.pos, source->in.size - source->in.pos, {0}};
+            source->in.pos = source->in.size;
+            flow->held = feed_push(&flow->feed, &data, ZSTD_e_continue);
+        }
+        else {
+            flow->held = feed_flush(&flow->feed, ZSTD_e_end);
+            flow->is_finished = 1;
+            feed_release(&flow->feed);
+        }
+        if (flow->held == NULL) {
+            return NULL;
+        }
+        if (PyBytes_GET_SIZE(flow->held) == 0) {
+            Py_CLEAR(flow->held);
+        }
+    }
+    return flow->held == NULL ? PyBytes_FromStringAndSize(NULL, 0) : flow_give(flow, limit);
+}
+
+static PyObject *flow_next_content(Flow *flow, Py_ssize_t limit)
+{
+    Decoder *decoder = &flow->decoder;
+    Origin *source = &flow->source;
+    while (!flow->is_finished) {
+        if (decoder->is_drained) {
+            int is_more = origin_fill(source);
+            if (is_more < 0) {
+                return NULL;
+            }
+            if (!is_more) {
+                if (!decoder->at_start) {
+                    return decoder_raise_truncated(decoder, origin_taken(source));
+                }
+                flow->is_finished = 1;
+                break;
+            }
+        }
+        PyObject *content = decoder_step(decoder, &source->in, limit, source->before);
+        if (content == NULL) {
+            return NULL;
+        }
+        flow->is_finished = flow->is_first_only && decoder->at_start;
+        if (PyBytes_GET_SIZE(content) > 0) {
+            return content;
+        }
+        Py_DECREF(content);
+    }
+    return PyBytes_FromStringAndSize(NULL, 0);
+}
+
+/* Return at least one byte of output and `limit` at most (-1: no limit), b"" at the end; NULL with an exception set. */
+static PyObject *flow_next(Flow *flow, Py_ssize_t limit)
+{
+    return flow->is_packing ? flow_next_packed(flow, limit) : flow_next_content(flow, limit);
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the types of stream objects have in common. They are made by methods of presets, and by nothing else. */
+#ifndef CPKG_ZSTD_DROPIN_OBJECT
+#define CPKG_ZSTD_DROPIN_OBJECT
+
+#include <Python.h>
+
+#include "../../common/compat.c"
+
+enum { OBJECT_FLAGS = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC };
+
+static PyObject *object_refuse_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    (void)args;
+    (void)kwargs;
+    return PyErr_Format(PyExc_TypeError, "cannot create '%s' instances", type->tp_name);
+}
+
+/* Return a new object in zeroed memory, or NULL with an exception set. */
+static void *object_new(PyTypeObject *type)
+{
+    return type->tp_alloc(type, 0);
+}
+
+static void object_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+/* Visit the type, which owns its objects since 3.9. */
+#define VISIT_TYPE(self) Py_VISIT(Py_TYPE(self))
+
+#endif
