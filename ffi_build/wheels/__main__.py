@@ -83,9 +83,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="3.11, pypy3.9, aarch64, musllinux, pure, sdist, ...")
     parser.add_argument("--output", type=Path, default=ROOT / "dist", help="folder of the results (default: dist)")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "wheels", help="folder of what leads to them")
+    parser.add_argument(
+        "--root",
+        type=Path,
+        action="append",
+        default=[],
+        help="folder of another system, whose interpreters serve too",
+    )
     options = parser.parse_args(arguments)
     wanted = parse(options.names)
-    found, missing = interpreters.find(wanted.interpreters)
+    found, missing = interpreters.find(wanted.interpreters, [root.resolve() for root in options.root])
     if wanted.named and missing:
         raise SystemExit("; ".join(missing.values()))
     for name, reason in missing.items():

@@ -30,6 +30,8 @@ _SYSTEM = {
     "musl": r"libc\.musl-\w+\.so\.1",
 }
 _GLIBC = (2, 17)
+# what gcc may call for atomic operations, for asking the processor, and for arithmetic
+_RUNTIME = r"__(aarch64_|cpu_|gcov_|asan_|tsan_|(u?div|u?mod|mul|popcount|clz|ctz|ffs|parity|bswap)[sdtc]i\d?$)"
 
 
 def check(paths: Sequence[Path], interpreters: Mapping[str, Interpreter]) -> None:
@@ -39,7 +41,7 @@ def check(paths: Sequence[Path], interpreters: Mapping[str, Interpreter]) -> Non
     if wheels:
         # W002: two native modules have the same stub
         _run("check_wheel_contents", "--toplevel", "cpkg,purepy", "--ignore", "W002", "--no-config", *wheels)
-    exported = {one.tags: exported_names(Path(one.program)) for one in interpreters.values()}
+    exported = {one.tags: exported_names(one) for one in interpreters.values()}
     faults = []
     for path in wheels:
         _, python, abi, platform = path.stem.rsplit("-", 3)
@@ -67,16 +69,20 @@ def platform_by_auditwheel(wheel: Path) -> str:
     return found.group(1) if found else "none"
 
 
-def exported_names(program: Path) -> set[str]:
+def exported_names(interpreter: Interpreter) -> set[str]:
     """Return the names that an interpreter gives to extension modules: its own, or those of its shared library."""
-    files = [program.resolve()]
+    files = [interpreter.program.resolve()]
     with files[0].open("rb") as file:
         section = ELFFile(file).get_section_by_name(".dynamic")
         assert isinstance(section, DynamicSection)
         needed = [tag.needed for tag in section.iter_tags("DT_NEEDED")]
     for name in needed:
         if re.match(r"lib(python|pypy)", name):
-            folders = [files[0].parent, files[0].parent.parent / "lib", *Path("/usr/lib").glob("*-linux-gnu")]
+            folders = [
+                files[0].parent,
+                files[0].parent.parent / "lib",
+                *(interpreter.root / "usr" / "lib").glob("*-linux-gnu"),
+            ]
             files += [path for folder in folders if (path := folder / name).exists()]
     names = set()
     for path in files:
@@ -114,7 +120,11 @@ def _module_faults(elf: ELFFile, target: Target, exported: set[str]) -> list[str
     own = [symbol.name for symbol in symbols.iter_symbols() if symbol.name and symbol["st_shndx"] != "SHN_UNDEF"]
     faults += [f"shows {name}" for name in own if not re.match(r"PyInit_|_cffi_pypyinit_", name)]
     asked = [symbol.name for symbol in symbols.iter_symbols() if symbol["st_shndx"] == "SHN_UNDEF"]
-    faults += [f"calls {name}, which is not there" for name in asked if re.match("_?Py", name) and name not in exported]
+    for name in asked:
+        if re.match("_?Py", name) and name not in exported:
+            faults.append(f"calls {name}, which is not there")
+        elif re.match(_RUNTIME, name):
+            faults.append(f"calls {name} of gcc's own library, which is not inside")
     versions = elf.get_section_by_name(".gnu.version_r")
     if isinstance(versions, GNUVerNeedSection):
         for _, entries in versions.iter_versions():

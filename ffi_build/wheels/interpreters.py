@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,20 +27,24 @@ print(json.dumps({
         + "%d.%d" % sys.version_info[:2] + ("t" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""),
     "suffix": sysconfig.get_config_var("EXT_SUFFIX"),
     "headers": sysconfig.get_path("include"),
-    "program": sys.executable,
 }))
 """
 
 
+SYSTEM = Path("/")
+
+
 @dataclass(frozen=True)
 class Interpreter:
-    """An interpreter of this machine; `headers` is the folder of its Python.h."""
+    """An interpreter of this machine, or of a system in a folder; `headers` is the folder of its Python.h."""
 
     name: str
-    program: str
+    program: Path
     headers: Path
     suffix: str
     """The end of an extension module's name, `.cpython-311-x86_64-linux-gnu.so`."""
+    root: Path = SYSTEM
+    """The folder of the system that it belongs to; `program` and `headers` lead into it."""
 
     @property
     def implementation(self) -> str:
@@ -81,25 +85,29 @@ class Interpreter:
         found = re.search(r"include <(x86_64-linux-gnu/\S+/pyconfig\.h)>", settings.read_text(encoding="utf-8"))
         if found is not None:
             settings.unlink()  # a link into /etc in some releases
-            shutil.copyfile(Path("/usr/include", found.group(1)), settings)
+            shutil.copyfile(self.root / "usr" / "include" / found.group(1), settings)
         return copy
 
 
-def find(names: list[str]) -> tuple[dict[str, Interpreter], dict[str, str]]:
-    """Return the interpreters by name, and for each name that is not to be had the reason."""
+def find(names: list[str], roots: Sequence[Path] = ()) -> tuple[dict[str, Interpreter], dict[str, str]]:
+    """
+    Return the interpreters by name, and for each name that is not to be had the reason.
+
+    `roots` are folders with other systems, whose interpreters serve where this machine has none.
+    """
     found: dict[str, Interpreter] = {}
     missing: dict[str, str] = {}
     for name in names:
         missing[name] = f"no {_program(name)} here"
-        for program in _candidates(name):
-            answer = _ask(program)
+        for root, program in _candidates(name, roots):
+            answer = _ask(root, program)
             if answer is None or answer["name"] != name:
                 continue
-            headers = Path(answer["headers"])
+            headers = _below(root, answer["headers"])
             if not (headers / "Python.h").exists():
                 missing[name] = f"{program} has no headers ({headers}/Python.h)"
                 continue
-            found[name] = Interpreter(name, program, headers, answer["suffix"])
+            found[name] = Interpreter(name, program, headers, answer["suffix"], root)
             del missing[name]
             break
     return found, missing
@@ -109,25 +117,38 @@ def _program(name: str) -> str:
     return name if name.startswith("pypy") else f"python{name}"
 
 
-def _candidates(name: str) -> Iterator[str]:
-    """Yield programs that may be an interpreter: what PATH has, then pyenv's, newest first."""
-    for program in (_program(name), "pypy3" if name.startswith("pypy") else ""):
+def _below(root: Path, path: str) -> Path:
+    """Return where a path of a system leads to on this machine."""
+    return root / path.lstrip("/")
+
+
+def _candidates(name: str, roots: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
+    """Yield programs that may be an interpreter, with their systems: PATH's, pyenv's, newest first, other systems'."""
+    programs = [_program(name), *(["pypy3"] if name.startswith("pypy") else [])]
+    for program in programs:
         for folder in os.environ.get("PATH", "").split(os.pathsep):
             path = Path(folder, program)
             # a shim of pyenv's stands for whatever is configured
-            if program and path.is_file() and "shims" not in path.parts:
-                yield str(path)
+            if path.is_file() and "shims" not in path.parts:
+                yield SYSTEM, path
     versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv", "versions")
-    programs = versions.glob(f"*/bin/{_program(name)}")
-    yield from sorted(
-        map(str, programs), key=lambda text: [int(part) for part in re.findall(r"\d+", text)], reverse=True
-    )
+    for path in sorted(
+        versions.glob(f"*/bin/{programs[0]}"),
+        key=lambda path: [int(part) for part in re.findall(r"\d+", str(path))],
+        reverse=True,
+    ):
+        yield SYSTEM, path
+    for root in roots:
+        for program in programs:
+            for folder in ("usr/local/bin", "usr/bin"):
+                yield root, root / folder / program
 
 
-def _ask(program: str) -> dict[str, str] | None:
+def _ask(root: Path, program: Path) -> dict[str, str] | None:
+    command = [str(program)] if root == SYSTEM else ["chroot", str(root), f"/{program.relative_to(root)}"]
     try:
         result = subprocess.run(
-            [program, "-I", "-c", _QUESTIONS], capture_output=True, text=True, timeout=60, check=False
+            [*command, "-I", "-c", _QUESTIONS], capture_output=True, text=True, timeout=60, check=False, cwd="/"
         )
         answer: dict[str, str] = json.loads(result.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):

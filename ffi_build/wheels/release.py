@@ -36,7 +36,6 @@ class Factory:
         self._units = compiling.write_module_sources(
             work / "c", {"zstd": zstd, "msgpack": folders[MSGPACK.name] / "include"}
         )
-        self._zig = compiling.zig_version()
         self._compilers = {target: compiling.Compiler(target, work, tree) for target in targets}
         self._libzstd = {
             target: compiling.build_libzstd(compiler, zstd, work / "libzstd" / target.zig, pool)
@@ -82,7 +81,7 @@ class Factory:
             )
             for codec, source in LIBRARIES.items()
         }
-        return build_info.text("wheel", f"zig cc {self._zig} for {target.zig}", codecs)
+        return build_info.text("wheel", compiling.describe(target), codecs)
 
     def _metadata(self, info: str, key: str) -> str:
         found = re.search(rf"(?m)^{key}: (.*)$", self._pure[f"{info}/METADATA"].decode())

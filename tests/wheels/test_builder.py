@@ -26,7 +26,7 @@ PURE = {
     f"{INFO}/WHEEL": b"Wheel-Version: 1.0\n",
     f"{INFO}/METADATA": b"Name: thing\nLicense-Expression: Apache-2.0\nLicense-File: LICENSE\n\nText",
 }
-CP311 = interpreters.Interpreter("3.11", "python3.11", Path("/"), ".cpython-311-x86_64-linux-gnu.so")
+CP311 = interpreters.Interpreter("3.11", Path("python3.11"), Path("/"), ".cpython-311-x86_64-linux-gnu.so")
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ CP311 = interpreters.Interpreter("3.11", "python3.11", Path("/"), ".cpython-311-
     ],
 )
 def test_tags(name: str, suffix: str, tags: tuple[str, str]) -> None:
-    assert interpreters.Interpreter(name, "python", Path("/"), suffix).tags == tags
+    assert interpreters.Interpreter(name, Path("python"), Path("/"), suffix).tags == tags
 
 
 def test_a_module_is_named_for_its_target() -> None:
@@ -61,6 +61,30 @@ def test_what_is_here_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     if own in found:
         assert (found[own].headers / "Python.h").exists()
         assert found[own].name == own
+
+
+def test_an_interpreter_of_another_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its headers lie below that system's folder, and a pyconfig.h that leads elsewhere leads to a place there."""
+    asked = []
+
+    def ask(root: Path, program: Path) -> dict[str, str] | None:
+        asked.append((root, program))
+        return (
+            {"name": "3.99", "suffix": CP311.suffix, "headers": "/usr/include/python3.99"} if root == tmp_path else None
+        )
+
+    monkeypatch.setattr(interpreters, "_ask", ask)
+    headers, real = (tmp_path / "usr" / "include" / name for name in ("python3.99", "x86_64-linux-gnu/python3.99"))
+    for folder, text in ((headers, "# include <x86_64-linux-gnu/python3.99/pyconfig.h>"), (real, "settings")):
+        folder.mkdir(parents=True)
+        (folder / "pyconfig.h").write_text(text)
+    (headers / "Python.h").write_text("")
+    found, missing = interpreters.find(["3.99"], [tmp_path])
+    assert missing == {}
+    assert found["3.99"].root == tmp_path
+    assert found["3.99"].headers == headers
+    assert asked[-1] == (tmp_path, tmp_path / "usr/local/bin/python3.99")
+    assert (found["3.99"].copy_headers(tmp_path / "copy") / "pyconfig.h").read_text() == "settings"
 
 
 def test_a_wheel_has_the_same_bytes_each_time(tmp_path: Path) -> None:
