@@ -79,6 +79,19 @@ def test_levels_reach_the_whole_range() -> None:
     assert (scaled[0], scaled[-1]) == (1, 19)
 
 
+def test_small_data_takes_a_table_of_codes_only_where_a_level_is_named() -> None:
+    text = b'{"user":{"id":70000,"name":"Ada Lovelace Byron","username":"ada.lovelace1","email":"ada@example.com"}}'
+    compressor = ZstdCompressor()
+    fast = compressor.compress(text, level=compressor.default_compression_level)
+    named = compressor.compress(text, level=compressor.scale_compression_level(3))
+    assert zstd.decompress(fast) == zstd.decompress(named) == text
+    assert len(named) < len(text) <= len(fast)
+    repeated = text + text[:50]
+    assert len(compressor.compress(repeated, level=0)) < len(repeated) - 30
+    longer = (text * 3)[:256]
+    assert compressor.compress(longer, level=0) == zstd.compress(longer, 3)
+
+
 def test_incompressible_data_is_kept_as_it_is() -> None:
     data = os.urandom(64)
     signer = make_signer()
