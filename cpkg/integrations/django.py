@@ -91,6 +91,7 @@ class ZstdMiddleware(MiddlewareMixin):
         del request.META["HTTP_CONTENT_ENCODING"]
         request.__dict__.pop("headers", None)  # made from META at the first use
         request.META["CONTENT_LENGTH"] = str(len(data))
+        request._stream.close()  # with ASGI, a temporary file
         request._stream = io.BytesIO(data)
         request._read_started = False
         return None

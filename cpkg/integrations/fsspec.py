@@ -6,22 +6,27 @@ Read and write compressed files through fsspec (and so Dask, pandas by URL, ...)
     zstd_for_fsspec.register(level=7)
 
     fsspec.open("s3://bucket/data.jsonl.zst", "rt", compression="infer")
+    fsspec.open("zstd://data.bin::s3://bucket/data.bin.zst")     # also without `register`
 
-fsspec finds Zstandard by itself after `cpkg.install()`; this replaces what it found, and can set a level.
+fsspec finds Zstandard by itself after `cpkg.install()`; `register` replaces what it found, and can set a level. The
+protocol `zstd` comes by the entry point of this package: of a file in the seekable format, it fetches and decompresses
+the frames that are read, no others.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 try:
+    import fsspec
+    from fsspec.archive import AbstractArchiveFileSystem
     from fsspec.compression import register_compression
 except ImportError as exc:
     raise ImportError("cpkg.integrations.fsspec needs fsspec: pip install fsspec") from exc
 
 from cpkg import zstd
 
-__all__ = ["register"]
+__all__ = ["ZstdFileSystem", "register"]
 
 
 def register(*, level: int = zstd.COMPRESSION_LEVEL_DEFAULT) -> None:
@@ -34,3 +39,76 @@ def register(*, level: int = zstd.COMPRESSION_LEVEL_DEFAULT) -> None:
         return make(file, mode, **options)
 
     register_compression("zstd", open_file, ["zst"], force=True)
+
+
+class _Owner:
+    """Closes the compressed file with the one that reads it."""
+
+    def __init__(self, target: Any) -> None:
+        self._target = target
+        super().__init__(target)  # type: ignore[call-arg]
+
+    def close(self) -> None:
+        try:
+            super().close()  # type: ignore[misc]
+        finally:
+            self._target.close()
+
+
+class _File(_Owner, zstd.ZstdFile):
+    """A file that is decompressed from its beginning on."""
+
+
+class _SeekableFile(_Owner, zstd.SeekableZstdFile):
+    """A file of the seekable format."""
+
+
+class ZstdFileSystem(AbstractArchiveFileSystem):
+    """
+    A filesystem with one file in it, the content of a compressed file, to be read.
+
+    fo: the compressed file's URL or path; its name without `.zst` is that of the file here. target_protocol and
+    target_options: how to reach it. fsspec gives these for `zstd://NAME::URL`.
+
+    The file's size is known if the compressed one is in the seekable format, else None.
+    """
+
+    protocol: ClassVar[str] = "zstd"
+    root_marker: ClassVar[str] = ""
+    cachable: ClassVar[bool] = False
+
+    def __init__(
+        self, fo: str, target_protocol: str | None = None, target_options: dict[str, Any] | None = None, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self.fo = fo
+        self._fetched, self._path = fsspec.core.url_to_fs(fo, protocol=target_protocol, **(target_options or {}))
+        self.name = self._path.rstrip("/").rsplit("/", 1)[-1].removesuffix(".zst")
+        self.dir_cache: dict[str, Any] | None = None
+
+    def _get_dirs(self) -> None:
+        if self.dir_cache is None:
+            with self._decompressed() as file:
+                table = file.seek_table_info if isinstance(file, _SeekableFile) else None
+            size = None if table is None else table[2]
+            self.dir_cache = {self.name: {"name": self.name, "size": size, "type": "file"}}
+
+    def _decompressed(self) -> Any:
+        target = self._fetched.open(self._path, "rb")
+        try:
+            return (_SeekableFile if zstd.SeekableZstdFile.is_seekable_format_file(target) else _File)(target)
+        except BaseException:
+            target.close()
+            raise
+
+    def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
+        """
+        Open the file.
+
+        Raises FileNotFoundError for any other name, ValueError for another mode; reading raises ZstdError for damage.
+        """
+        if mode != "rb":
+            raise ValueError(f"zstd:// is read-only: mode must be 'rb', not {mode!r}")
+        if path != self.name:
+            raise FileNotFoundError(f"no {path!r} in {self.fo}: there is {self.name!r} alone")
+        return self._decompressed()

@@ -4,8 +4,8 @@ Codecs for numcodecs, and so for chunks of Zarr arrays (format 2).
 
     from cpkg.integrations.numcodecs import MsgpackObjects, Zstd
 
-    zarr.create_array(..., compressors=Zstd(level=5))
-    zarr.create_array(..., filters=[MsgpackObjects()])     # arrays of Python objects
+    zarr.create_array(..., zarr_format=2, compressors=Zstd(level=5))
+    zarr.create_array(..., zarr_format=2, filters=[MsgpackObjects()])     # arrays of Python objects
 
 numcodecs finds both by their names when it reads: `cpkg_zstd` writes what its own `zstd` does (Zstandard frames), and
 `cpkg_msgpack` packs arrays of objects with the types of `cpkg.dumps`.
@@ -32,10 +32,12 @@ class Zstd(Codec):
     """
     Compress chunks with Zstandard.
 
-    level: Zstandard's (default 3). checksum: whether frames carry one (default False).
+    level: Zstandard's (default 3). checksum: whether frames carry one (default False). max_size: the most bytes that a
+    chunk may become (2 GiB; to accept more, set it in place).
     """
 
     codec_id: ClassVar[str] = "cpkg_zstd"
+    max_size: ClassVar[int] = 2 << 30
 
     def __init__(self, level: int = zstd.COMPRESSION_LEVEL_DEFAULT, checksum: bool = False) -> None:
         self.level = level
@@ -52,11 +54,12 @@ class Zstd(Codec):
         """
         Return a chunk decompressed, in `out` if that is given.
 
-        Raises ZstdError for damage, LimitError if `out` is too small for it, ValueError if it is too large.
+        Raises ZstdError for damage; LimitError, before it is made, for more than `max_size` or than fits into `out`;
+        ValueError if `out` is too large.
         """
         data = ensure_contiguous_ndarray(buf).view("u1")
         if out is None:
-            return zstd.decompress(data)
+            return zstd.decompress(data, max_output_size=self.max_size)
         target = ensure_contiguous_ndarray(out).view("u1")
         return ndarray_copy(zstd.decompress(data, max_output_size=target.nbytes), out)
 

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
+import os
 import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-import uvicorn
+from asgi_server import ask, serving_asgi
+from fastapi import FastAPI
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -19,9 +22,14 @@ from starlette.routing import Route
 import cpkg
 from cpkg import zstd
 from cpkg.integrations.starlette import MsgpackResponse, ZstdMiddleware, read_msgpack
+from purepy.zstd_format import frame_window
 
 TEXT = "a line of text that repeats\n" * 400
+LARGE = 10_000_000
 LIMIT = 100_000
+# a few bytes, but the receiver of a stream must keep 16 MiB for them
+_compressor = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: 24})
+LARGE_WINDOW = _compressor.compress(b"x") + _compressor.flush()
 SENT = threading.Event()
 
 
@@ -53,6 +61,14 @@ async def to_thread(function: Any, *args: Any) -> Any:
     return await anyio.to_thread.run_sync(function, *args)
 
 
+async def large(request: Request) -> Response:
+    return Response(bytes(LARGE), media_type="application/octet-stream")
+
+
+async def large_pieces(request: Request) -> Response:
+    return StreamingResponse(iter([bytes(LARGE // 4)] * 4), media_type="application/octet-stream")
+
+
 async def echo(request: Request) -> Response:
     return PlainTextResponse(await request.body())
 
@@ -66,34 +82,11 @@ def port() -> Iterator[int]:
     """Give the port of a server that runs the application in a thread."""
     routes = [
         Route(f"/{endpoint.__name__}", endpoint, methods=["GET", "POST"])
-        for endpoint in (text, small, image, pieces, echo, order)
+        for endpoint in (text, small, image, pieces, large, large_pieces, echo, order)
     ]
-    app = Starlette(routes=routes, middleware=[Middleware(ZstdMiddleware, max_request_size=LIMIT)])
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off", ws="none", loop="asyncio"))
-    ready = threading.Event()
-    startup = server.startup
-
-    async def tell(*args: Any, **options: Any) -> None:
-        await startup(*args, **options)
-        ready.set()
-
-    server.startup = tell  # type: ignore[method-assign]
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    assert ready.wait(60)
-    yield server.servers[0].sockets[0].getsockname()[1]
-    server.should_exit = True
-    thread.join(60)
-
-
-def ask(port: int, path: str, body: bytes | None = None, **headers: str) -> tuple[http.client.HTTPResponse, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    connection.request("GET" if body is None else "POST", path, body, named)
-    response = connection.getresponse()
-    content = response.read()
-    connection.close()
-    return response, content
+    app = Starlette(routes=routes, middleware=[Middleware(ZstdMiddleware, max_request_size=LIMIT, level=19)])
+    with serving_asgi(app) as port:
+        yield port
 
 
 def test_a_response_is_compressed_where_it_is_accepted(port: int) -> None:
@@ -145,6 +138,7 @@ def test_a_compressed_request_is_read(port: int) -> None:
     [
         (zstd.compress(bytes(LIMIT + 1)), 413),
         (zstd.compress(bytes(200_000_000)), 413),
+        (LARGE_WINDOW, 413),
         (zstd.compress(bytes(5000), options={zstd.CompressionParameter.window_log: 10})[:-1], 400),
         (b"no frame", 400),
         (b"", 400),
@@ -153,6 +147,26 @@ def test_a_compressed_request_is_read(port: int) -> None:
 )
 def test_a_request_that_cannot_be_read_is_refused(port: int, body: bytes, status: int) -> None:
     assert ask(port, "/echo", body, content_encoding="zstd")[0].status == status
+
+
+def test_a_request_without_a_length_is_read_no_further_than_its_limit() -> None:
+    piece = os.urandom(LIMIT // 10)
+    received = 0
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        nonlocal received
+        received += 1
+        return {"type": "http.request", "body": piece, "more_body": True}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"content-encoding", b"zstd"), (b"transfer-encoding", b"chunked")]
+    app = ZstdMiddleware(None, max_request_size=LIMIT)  # type: ignore[arg-type]
+    asyncio.run(app({"type": "http", "method": "POST", "headers": headers}, receive, send))
+    assert sent[0]["status"] == 413
+    assert received <= 12
 
 
 def test_messages(port: int) -> None:
@@ -179,3 +193,32 @@ def test_a_body_that_is_no_message_is_refused(port: int, body: bytes, kind: str,
 def test_levels_that_need_a_large_window_are_refused() -> None:
     with pytest.raises(ValueError, match="level must be"):
         ZstdMiddleware(None, level=20)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("path", ["/large", "/large_pieces"])
+def test_windows_are_those_that_clients_must_accept(port: int, path: str) -> None:
+    _, body = ask(port, path, accept_encoding="zstd")
+    assert frame_window(body, 0, LARGE) == 2**23
+    options = {zstd.DecompressionParameter.window_log_max: 23}
+    assert zstd.ZstdDecompressor(options=options).decompress(body) == bytes(LARGE)
+
+
+def test_fastapi() -> None:
+    """Its own responses, made of what an endpoint returns, and the same parser and middleware."""
+    app = FastAPI(default_response_class=MsgpackResponse)
+    app.add_middleware(ZstdMiddleware)
+
+    @app.post("/orders")
+    async def orders(request: Request) -> Any:
+        return {"got": await read_msgpack(request), "text": "text" * 1000}
+
+    with serving_asgi(app) as port:
+        kind = "application/vnd.msgpack"
+        message = zstd.compress(cpkg.packb({"id": 5}))
+        response, body = ask(
+            port, "/orders", message, content_type=kind, content_encoding="zstd", accept_encoding="zstd"
+        )
+        assert response.getheader("content-type") == kind
+        assert response.getheader("content-encoding") == "zstd"
+        assert cpkg.unpackb(zstd.decompress(body)) == {"got": {"id": 5}, "text": "text" * 1000}
+        assert ask(port, "/orders", b"\x81", content_type=kind)[0].status == 400

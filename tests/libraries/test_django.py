@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Django: the middleware, the response and the parser, through its own handlers and test client."""
+"""Django: the middleware, the response and the parser, through its own test client and in real servers."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from asgi_server import ask, serving_asgi
+from django.core.asgi import get_asgi_application
+from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
+from django.core.wsgi import get_wsgi_application
 from django.http import HttpResponse, StreamingHttpResponse
 from django.test import AsyncClient, Client, override_settings
 from django.urls import path
@@ -137,3 +143,54 @@ def test_messages(client: Client) -> None:
 )
 def test_a_body_that_is_no_message_is_refused(client: Client, body: bytes, kind: str) -> None:
     assert client.post("/order", body, content_type=kind).status_code == 400
+
+
+class _Quiet(WSGIRequestHandler):
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@contextmanager
+def serving_wsgi(app: Any) -> Iterator[int]:
+    """Serve with Django's own server; give the port."""
+    server = ThreadedWSGIServer(("127.0.0.1", 0), _Quiet)
+    server.set_app(app)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@contextmanager
+def serving(kind: str) -> Iterator[int]:
+    """Serve the views above by one of the interfaces; give the port."""
+    with serving_wsgi(get_wsgi_application()) if kind == "wsgi" else serving_asgi(get_asgi_application()) as port:
+        yield port
+
+
+# each interface has its own kind of iterator for a stream
+@pytest.mark.parametrize(("kind", "stream"), [("wsgi", "/pieces"), ("asgi", "/later")])
+def test_in_a_real_server(kind: str, stream: str) -> None:
+    with serving(kind) as port:
+        check_server(port, stream)
+
+
+def check_server(port: int, stream: str) -> None:
+    response, body = ask(port, "/text", accept_encoding="zstd")
+    assert response.getheader("content-encoding") == "zstd"
+    assert response.getheader("content-length") == str(len(body))
+    assert zstd.decompress(body) == TEXT
+    response, body = ask(port, stream, accept_encoding="zstd")
+    assert response.getheader("content-encoding") == "zstd"
+    assert zstd.decompress(body) == b"first second"
+    kind = "application/vnd.msgpack"
+    message = zstd.compress(cpkg.packb({"id": 5}))
+    response, body = ask(port, "/order", message, content_type=kind, content_encoding="zstd")
+    assert response.getheader("content-type") == kind
+    assert cpkg.loads(body) == {"got": {"id": 5}}
+    for bad, status in ((zstd.compress(bytes(10**8)), 413), (message[:-1], 400), (b"no frame", 400)):
+        assert ask(port, "/order", bad, content_type=kind, content_encoding="zstd")[0].status == status

@@ -33,6 +33,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             # two frames, as RFC 8878 allows for the coding
             middle = 0 if self.path == "/one" else 5000
             body = b"".join(zstd.compress(part) for part in (CONTENT[:middle], CONTENT[middle:]) if part)
+            body = {"/cut": body[:-5], "/garbage": b"no frame at all"}.get(self.path, body)
             self.send_header("Content-Encoding", "zstd")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -71,7 +72,7 @@ content, coding = response.content, response.headers["content-encoding"]
 """,
     "aiohttp": """
 import aiohttp, asyncio
-if aiohttp.__version__ < "3.14":  # earlier ones read the first frame alone
+if aiohttp.__version__ < "3.14" and url[-1] == "/":  # earlier ones read the first frame alone
     url += "one"
 async def get():
     async with aiohttp.ClientSession() as session, session.get(url) as response:
@@ -80,6 +81,14 @@ content, coding = asyncio.run(get())
 """,
 }
 
+
+# For data that is cut, and for no frame at all. requests and aiohttp take the former for whole, whosever codec.
+ERRORS = {
+    "urllib3": ("DecodeError", "DecodeError"),
+    "requests": ("", "ContentDecodingError"),
+    "httpx": ("DecodingError", "DecodingError"),
+    "aiohttp": ("", "ClientPayloadError"),
+}
 
 CPYTHON_ONLY = pytest.mark.skipif(
     sys.implementation.name == "pypy", reason="does not install on PyPy 7.3.11: docs/integrations.md has the errors"
@@ -108,6 +117,20 @@ assert coding == "zstd", coding
 print(len(content), content == b"a line of text that repeats\\n" * 4000)
 """
     assert run(program).split() == [str(len(CONTENT)), "True"]
+
+
+@pytest.mark.parametrize(("harm", "which"), [("cut", 0), ("garbage", 1)])
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_says_what_it_cannot_read(url: str, client: str, harm: str, which: int) -> None:
+    program = "".join("    " + line + "\n" for line in CLIENTS[client].splitlines())
+    program = f"""
+url = {url + harm!r}
+try:
+{program}
+except Exception as exc:
+    print(type(exc).__name__)
+"""
+    assert run(program).strip() == ERRORS[client][which]
 
 
 @CPYTHON_ONLY
@@ -162,3 +185,51 @@ print(nvim.eval("line('$')"), list(nvim.current.buffer) == ["one", "zwei \u00e4"
 nvim.close()
 """
     assert run(program).split() == ["2", "True", "2.5"]
+
+
+def test_kafka_python_writes_and_reads_batches_of_records() -> None:
+    program = """
+from cpkg import zstd
+from kafka.codec import has_zstd, zstd_decode, zstd_encode
+from kafka.record import MemoryRecords, MemoryRecordsBuilder
+assert has_zstd()
+builder = MemoryRecordsBuilder(magic=2, compression_type=4, batch_size=100_000)
+for number in range(1000):
+    builder.append(timestamp=number, key=b"%d" % number, value=b"a value that repeats")
+builder.close()
+buffer = builder.buffer()
+assert b"\\x28\\xb5\\x2f\\xfd" in bytes(buffer) and len(buffer) < 10_000
+batch = MemoryRecords(buffer).next_batch()
+records = [(record.key, record.value) for record in batch]
+assert records == [(b"%d" % number, b"a value that repeats") for number in range(1000)]
+assert zstd.decompress(zstd_encode(b"text" * 100)) == zstd_decode(zstd.compress(b"text" * 100))
+try:
+    zstd_decode(zstd.compress(b"text" * 100)[:-1])
+except Exception as exc:
+    print(type(exc).__name__)
+"""
+    assert run(program).split() == ["ZstdError"]
+
+
+def test_pymongo_compresses_messages() -> None:
+    """A client against a server of a few lines, which compresses as the wire protocol says."""
+    program = f"""
+import sys
+sys.path[:0] = {sys.path!r}
+import pymongo
+from bson import SON
+from mongo_server import serving_mongo
+from pymongo.server_api import ServerApi
+with serving_mongo() as server:
+    address = f"mongodb://127.0.0.1:{{server.port}}/?compressors=zstd&directConnection=true"
+    with pymongo.MongoClient(address, server_api=ServerApi("1"), serverSelectionTimeoutMS=60_000) as client:
+        answer = client.test.command(SON([("echo", "text" * 1000)]))
+        assert answer["echo"] == "text" * 1000
+        for harm in ("cut", "more", "large"):
+            try:
+                client.test.command(SON([("echo", harm)]))
+            except Exception as exc:
+                print(type(exc).__name__)
+    assert server.compressed >= 4
+"""
+    assert run(program).split() == ["ProtocolError"] * 3

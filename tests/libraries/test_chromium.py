@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Headless Chromium as the client: it asks for zstd itself, over TLS and from this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import random
+import shutil
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asgi_server import serving_asgi
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from cpkg import zstd
+from cpkg.integrations.starlette import MsgpackResponse, ZstdMiddleware, read_msgpack
+
+# its second half is found in the first in a window of more than 4 MiB alone: the largest that a client must have
+HALF = random.Random(1).randbytes(4_500_000)
+LARGE = HALF * 2
+LINE = b"a line of text that repeats\n"
+
+# fetches everything and posts what came, or the error
+PAGE = (
+    """<!doctype html><title>zstd</title><p>a line of text that repeats</p>
+<script type="module">
+const report = {page: performance.getEntriesByType("navigation")[0].toJSON()};
+const message = {method: "POST", body: new Uint8Array([0x81, 0xa2, 0x69, 0x64, 0x05]),
+                 headers: {"Content-Type": "application/vnd.msgpack"}};
+for (const [path, options] of [["large"], ["pieces"], ["message", message], ["window"]]) {
+    try {
+        const response = await fetch(path, options);
+        const body = new Uint8Array(await response.arrayBuffer());
+        const isHalved = body.slice(body.length / 2).every((byte, index) => byte === body[index]);
+        report[path] = {coding: response.headers.get("content-encoding"), size: body.length, isHalved,
+                        start: Array.from(body.slice(0, 28))};
+    } catch (error) {
+        report[path] = {error: error.name};
+    }
+}
+await fetch("report", {method: "POST", body: JSON.stringify(report)});
+</script>
+"""
+    + "<p>a line of text that repeats</p>\n" * 100
+)
+
+
+class Site:
+    """An application that remembers what the browser asked for and what its page reported."""
+
+    def __init__(self) -> None:
+        self.accepted: set[str] = set()
+        self.reports: queue.Queue[Any] = queue.Queue()
+        endpoints = (self.page, self.large, self.pieces, self.message, self.window, self.report)
+        routes = [Route(f"/{endpoint.__name__}", endpoint, methods=["GET", "POST"]) for endpoint in endpoints]
+        self.app = Starlette(routes=routes, middleware=[Middleware(ZstdMiddleware, level=19)])
+
+    async def page(self, request: Request) -> Response:
+        self.accepted.add(request.headers["accept-encoding"])
+        return HTMLResponse(PAGE)
+
+    async def large(self, request: Request) -> Response:
+        return Response(LARGE, media_type="application/octet-stream")
+
+    async def pieces(self, request: Request) -> Response:
+        async def make() -> AsyncIterator[bytes]:
+            for _ in range(1000):
+                yield LINE
+
+        return StreamingResponse(make(), media_type="text/plain")
+
+    async def message(self, request: Request) -> Response:
+        return MsgpackResponse({"got": await read_msgpack(request), "text": "text" * 1000})
+
+    async def window(self, request: Request) -> Response:
+        """Send what the middleware never does: a frame that needs 16 MiB."""
+        parameter = zstd.CompressionParameter
+        compressor = zstd.ZstdCompressor(options={parameter.window_log: 24})
+        body = compressor.compress(LINE) + compressor.flush()
+        return Response(body, media_type="text/plain", headers={"content-encoding": "zstd"})
+
+    async def report(self, request: Request) -> Response:
+        self.reports.put(json.loads(await request.body()))
+        return PlainTextResponse("thank you")
+
+
+@contextmanager
+def browsing(address: str, folder: Path) -> Iterator[None]:
+    """Have a page open in Chromium."""
+    chromium = shutil.which("chromium")
+    assert chromium is not None, "install chromium"
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--ignore-certificate-errors"]
+    command = [chromium, *options, "--remote-debugging-port=0", f"--user-data-dir={folder}", address]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True) as process:
+        try:
+            yield
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Make a certificate for this machine; give it as options of uvicorn."""
+    folder = tmp_path_factory.mktemp("certificate")
+    paths = {"ssl_keyfile": str(folder / "key"), "ssl_certfile": str(folder / "certificate")}
+    made = ["-keyout", paths["ssl_keyfile"], "-out", paths["ssl_certfile"]]
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+    subprocess.run(
+        ["openssl", "req", "-x509", *curve, "-nodes", "-subj", "/CN=localhost", *made], check=True, capture_output=True
+    )
+    return paths
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_browser_reads_what_it_asked_for(scheme: str, certificate: dict[str, str], tmp_path: Path) -> None:
+    site = Site()
+    options = certificate if scheme == "https" else {}
+    with serving_asgi(site.app, **options) as port, browsing(f"{scheme}://localhost:{port}/page", tmp_path):
+        report = site.reports.get(timeout=120)
+    assert site.accepted == {"gzip, deflate, br, zstd"}
+    assert report["page"]["decodedBodySize"] == len(PAGE)
+    assert report["page"]["encodedBodySize"] < len(PAGE) // 2
+    large = report["large"]
+    assert (large["coding"], large["size"], large["isHalved"]) == ("zstd", len(LARGE), True)
+    assert large["start"] == list(LARGE[:28])
+    assert report["pieces"] == {"coding": "zstd", "size": 28_000, "isHalved": True, "start": list(LINE)}
+    assert bytes(report["message"]["start"]).startswith(b"\x82\xa3got\x81\xa2id\x05")
+    assert report["message"]["coding"] == "zstd"
+    # the reason for the limit on windows: a browser refuses what needs more
+    assert report["window"] == {"error": "TypeError"}
+
+
+def test_the_largest_window_is_used() -> None:
+    """The response above is what it is meant to be: of more than one window, and needing all of it."""
+    frame = zstd.compress(LARGE, 19)
+    assert len(frame) < len(HALF) * 1.01
+    assert zstd.get_frame_info(frame).decompressed_size > 2**23

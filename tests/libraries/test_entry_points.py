@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The installed package's entry points: there, loadable, and found by the libraries whose registries they are in."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import distribution
+
+import pytest
+
+NAMES = {
+    ("fsspec.specs", "zstd"),
+    ("kombu.serializers", "cpkg"),
+    ("numcodecs.codecs", "cpkg_msgpack"),
+    ("numcodecs.codecs", "cpkg_zstd"),
+}
+POINTS = {
+    (point.group, point.name): point
+    for point in distribution("cpkg-codecs").entry_points
+    if point.group != "console_scripts"
+}
+
+
+def test_the_package_shows_them() -> None:
+    assert set(POINTS) == NAMES
+
+
+@pytest.mark.parametrize("name", sorted(NAMES), ids="-".join)
+def test_each_loads_alone(name: tuple[str, str]) -> None:
+    if sys.implementation.name == "pypy" and name[0] == "numcodecs.codecs":
+        with pytest.raises(ImportError, match="numcodecs"):
+            POINTS[name].load()
+    else:
+        assert POINTS[name].load() is not None
+
+
+def test_fsspec_finds_its_own() -> None:
+    import fsspec
+
+    from cpkg.integrations.fsspec import ZstdFileSystem
+
+    assert fsspec.get_filesystem_class("zstd") is ZstdFileSystem
+
+
+def test_kombu_finds_its_own() -> None:
+    from kombu import serialization
+
+    assert serialization.registry._decoders["application/x-cpkg-msgpack"] is not None

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An ASGI application in a real server (uvicorn), and a client."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+
+
+@contextmanager
+def serving_asgi(app: Any, **options: Any) -> Iterator[int]:
+    """Serve `app` on a free port of this machine, in a thread; give the port. `options` are those of uvicorn.Config."""
+    config = uvicorn.Config(app, port=0, log_level="error", lifespan="off", ws="none", loop="asyncio", **options)
+    server = uvicorn.Server(config)
+    ready = threading.Event()
+    startup = server.startup
+
+    async def tell(*args: Any, **keywords: Any) -> None:
+        await startup(*args, **keywords)
+        ready.set()
+
+    server.startup = tell  # type: ignore[method-assign]
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        assert ready.wait(60)
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(60)
+
+
+def ask(
+    port: int, path: str, body: bytes | Iterable[bytes] | None = None, **headers: str
+) -> tuple[http.client.HTTPResponse, bytes]:
+    """Send a request, with headers named as arguments are (`content_type`); return the response and its raw body."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    try:
+        connection.request("GET" if body is None else "POST", path, body, named)
+        response = connection.getresponse()
+        return response, response.read()
+    finally:
+        connection.close()
