@@ -9,15 +9,14 @@ subjects (`kombu`, `blake2signer`, ...).
 
 from __future__ import annotations
 
+import base64
 import datetime
 import io
+import random
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parents[1]))  # for `bench`
 
 RECORDS: Any = [
     {"id": number, "name": f"name {number}", "when": f"2026-01-{number % 28 + 1:02}T00:00:00", "scores": [number, 1.5]}
@@ -118,6 +117,101 @@ def numcodecs() -> dict[str, Pair]:
     }
 
 
+def zarr() -> dict[str, Pair]:
+    import numpy
+    from zarr import create_array
+    from zarr.codecs import ZstdCodec as OwnCodec
+    from zarr.storage import MemoryStore
+
+    from cpkg.integrations.zarr import ZstdCodec
+
+    data = numpy.arange(1_000_000, dtype="<i4").reshape(1000, 1000) // 3
+
+    def make(codec: Any) -> Any:
+        array = create_array(MemoryStore(), shape=data.shape, chunks=(100, 1000), dtype=data.dtype, compressors=codec)
+        array[:] = data
+        return array
+
+    ours, theirs = make(ZstdCodec(level=3)), make(OwnCodec(level=3))
+    assert (ours[:] == theirs[:]).all()
+    return {
+        "zarr, write 4 MB in 10 chunks: ours / its own zstd": (
+            lambda: make(ZstdCodec(level=3)),
+            lambda: make(OwnCodec(level=3)),
+        ),
+        "zarr, read": (lambda: ours[:], lambda: theirs[:]),
+    }
+
+
+def channels_redis() -> dict[str, Pair]:
+    from channels_redis.serializers import MsgPackSerializer
+
+    from cpkg.integrations.channels_redis import MsgpackSerializer
+
+    ours, theirs = MsgpackSerializer(), MsgPackSerializer()
+    message = {"type": "chat.message", "room": 5, "author": "Ada", "text": "a line of text " * 10, "tags": ["a", "b"]}
+    assert theirs.deserialize(ours.serialize(message)) == ours.deserialize(theirs.serialize(message)) == message
+
+    def trip(serializer: Any) -> Callable[[], None]:
+        def run() -> None:
+            for _ in range(500):
+                serializer.deserialize(serializer.serialize(message))
+
+        return run
+
+    return {"channels_redis, 500 messages there and back: ours / msgpack": (trip(ours), trip(theirs))}
+
+
+def pymongo() -> dict[str, Pair]:
+    import bson
+    from pymongo.compression_support import ZlibContext, ZstdContext, decompress
+
+    message = bson.encode({"documents": RECORDS})
+    ours, theirs = ZstdContext(), ZlibContext(-1)
+    frame, stream = ours.compress(message), theirs.compress(message)
+    limit = len(message)
+    assert decompress(frame, 3, limit) == decompress(stream, 2, limit) == message
+    print(f"pymongo, message of {len(message)} bytes: zstd {len(frame)}, zlib {len(stream)}")
+    return {
+        "pymongo, compress: zstd / zlib": (lambda: ours.compress(message), lambda: theirs.compress(message)),
+        "pymongo, decompress": (lambda: decompress(frame, 3, limit), lambda: decompress(stream, 2, limit)),
+    }
+
+
+def kafka() -> dict[str, Pair]:
+    from kafka.codec import gzip_decode, gzip_encode, zstd_decode, zstd_encode
+
+    frame, stream = zstd_encode(PAGE), gzip_encode(PAGE)
+    assert zstd_decode(frame) == gzip_decode(stream) == PAGE
+    print(f"kafka-python, batch of {len(PAGE)} bytes: zstd {len(frame)}, gzip {len(stream)}")
+    return {
+        "kafka-python, compress: zstd / gzip": (lambda: zstd_encode(PAGE), lambda: gzip_encode(PAGE)),
+        "kafka-python, decompress": (lambda: zstd_decode(frame), lambda: gzip_decode(stream)),
+    }
+
+
+def fsspec() -> dict[str, Pair]:
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    import cpkg.integrations.fsspec as plug
+    from cpkg import zstd
+
+    content = base64.b64encode(random.Random(1).randbytes(12 << 20))
+    target = io.BytesIO()
+    with zstd.SeekableZstdFile(target, "w", max_frame_content_size=1 << 18) as file:
+        file.write(content)
+    memory = MemoryFileSystem()
+    memory.pipe({"/data.zst": target.getvalue(), "/plain.zst": zstd.compress(content)})
+    place = len(content) // 2
+
+    def read(name: str) -> Callable[[], bytes]:
+        return lambda: plug.ZstdFileSystem(f"memory://{name}.zst").cat_file(name, place, place + 1000)
+
+    assert read("data")() == read("plain")() == content[place : place + 1000]
+    label = f"fsspec, 1,000 bytes out of the middle of {len(content) >> 20} MiB: seekable format / one frame"
+    return {label: (read("data"), read("plain"))}
+
+
 def msgpack_response() -> dict[str, Pair]:
     from starlette.responses import JSONResponse
 
@@ -133,10 +227,10 @@ def msgpack_response() -> dict[str, Pair]:
 
 def blake2signer() -> dict[str, Pair]:
     import lz4.frame
+    import payloads
     from blake2signer import Blake2SerializerSigner
     from blake2signer.interfaces import CompressorInterface
 
-    from bench import payloads
     from cpkg.integrations.blake2signer import MsgpackSerializer, ZstdCompressor
 
     class Lz4Compressor(CompressorInterface):
@@ -187,11 +281,27 @@ def measure(pair: Pair, rounds: int = 15, seconds: float = 0.5) -> tuple[float, 
     return best[0], best[1]
 
 
-SUBJECTS = (kombu, django_cache, msgpack_response, content_coding, joblib, numcodecs, blake2signer)
+SUBJECTS = (
+    kombu,
+    channels_redis,
+    django_cache,
+    msgpack_response,
+    content_coding,
+    joblib,
+    numcodecs,
+    zarr,
+    fsspec,
+    pymongo,
+    kafka,
+    blake2signer,
+)
 
 
 def main() -> None:
     print(f"{sys.implementation.name} {sys.version.split()[0]}, {datetime.date.today()}")
+    import cpkg
+
+    cpkg.install()  # for what is not installed here
     wanted = sys.argv[1:]
     for subject in SUBJECTS:
         if wanted and subject.__name__ not in wanted:
