@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MessagePack as the body of a request or a response: the same for every web framework."""
+"""MessagePack as the body of a request or a response, the same for every web framework, and a limit on stored ones."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ MEDIA_TYPE: Final = "application/vnd.msgpack"
 """The registered name; requests may also use one of the older ones."""
 
 _MEDIA_TYPES: Final = (MEDIA_TYPE, "application/msgpack", "application/x-msgpack")
+
+MAX_SIZE: Final = 64 * 1024 * 1024
+"""Bytes that a broker's message or a cache's entry may become: what they hand out is not trusted without a limit."""
 
 
 def is_message(content_type: str) -> bool:

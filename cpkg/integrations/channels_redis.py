@@ -13,7 +13,7 @@ it reads. Objects are those of `cpkg.dumps`: datetime, UUID and Decimal come bac
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 try:
     from channels_redis.serializers import BaseMessageSerializer, registry
@@ -26,21 +26,15 @@ __all__ = ["MsgpackSerializer", "register"]
 
 
 class MsgpackSerializer(BaseMessageSerializer):
-    """
-    Serialize with `cpkg.dumps`, not compressed; messages that are compressed (by another producer) are read, too.
-
-    A subclass may set `max_output_size`, the limit in bytes of one that is decompressed (default 64 MiB).
-    """
-
-    max_output_size: ClassVar[int] = 64 * 1024 * 1024
+    """Serialize with `cpkg.dumps`, not compressed; a message that is compressed, by another producer, is read, too."""
 
     def as_bytes(self, message: Any, *args: Any, **kwargs: Any) -> bytes:
         """Pack a message; TypeError for an object that cannot be packed."""
         return cpkg.dumps(message, compress=False)
 
     def from_bytes(self, message: bytes, *args: Any, **kwargs: Any) -> Any:
-        """Unpack a message. Raises CodecError for one that is damaged or exceeds a limit."""
-        return cpkg.loads(message, max_output_size=self.max_output_size)
+        """Unpack a message. Raises CodecError for one that is damaged or exceeds a limit of `cpkg.loads`."""
+        return cpkg.loads(message)
 
 
 def register(*, name: str = "msgpack") -> None:

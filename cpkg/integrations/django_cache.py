@@ -27,12 +27,11 @@ from typing import Any, ClassVar, Literal
 
 import cpkg
 from cpkg import zstd
+from cpkg.integrations._messages import MAX_SIZE
 from purepy.errors import LimitError, ZstdError
 from purepy.zstd_format import is_frame
 
 __all__ = ["MsgpackSerializer", "ZstdCompressor"]
-
-_LIMIT = 64 * 1024 * 1024
 
 
 class MsgpackSerializer:
@@ -46,7 +45,7 @@ class MsgpackSerializer:
     Raises TypeError for an object that cannot be packed, CodecError for an entry that is damaged or exceeds a limit.
     """
 
-    max_output_size: ClassVar[int] = _LIMIT
+    max_output_size: ClassVar[int] = MAX_SIZE
 
     def __init__(self, options: dict[str, Any] | None = None) -> None:
         # with django-redis a compressor may come after this one, and compressing twice gains nothing
@@ -76,7 +75,7 @@ class ZstdCompressor:
 
     level: ClassVar[int] = zstd.COMPRESSION_LEVEL_DEFAULT
     minimum_size: ClassVar[int] = 128
-    limit: ClassVar[int] = _LIMIT
+    limit: ClassVar[int] = MAX_SIZE
 
     def __init__(self, options: dict[str, Any] | None = None) -> None:
         pass

@@ -18,11 +18,9 @@ from typing import Any, Final
 
 import cpkg
 from cpkg import zstd
+from cpkg.integrations._messages import MAX_SIZE
 
 __all__ = ["SERIALIZER", "register"]
-
-MAX_SIZE: Final = 64 * 1024 * 1024
-"""Bytes that a compressed message may become: what a broker hands out is not to be trusted without a limit."""
 
 
 def _pack(obj: Any) -> bytes:
