@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from cpkg.records.checking import Damage, Report, inspect, repair, verify
 from cpkg.records.codec import FRAME_SIZE, LEVEL
 from cpkg.records.errors import DamagedError, LockedError, RecordsError
-from cpkg.records.reader import Reader, open_reader
+from cpkg.records.opening import open_reader, open_writer
+from cpkg.records.reader import Reader
 from cpkg.records.splits import Split, splits
-from cpkg.records.writer import Writer, open_writer
+from cpkg.records.writer import Writer
 
 if TYPE_CHECKING:
     from cpkg.records.sources import Place

@@ -10,10 +10,10 @@ from typing import Any, Callable, NamedTuple
 
 from cpkg._files import replacing
 from cpkg.records import format as fmt
-from cpkg.records import layout as layouts
 from cpkg.records.codec import Decoder, read_dictionary
 from cpkg.records.errors import DamagedError, RecordsError, numbers
-from cpkg.records.layout import Frame, Gap, Layout
+from cpkg.records.layout import MARKED, Frame, Gap, Layout
+from cpkg.records.loading import load
 from cpkg.records.ordered import mapped, thread_count
 from cpkg.records.sources import PathSource, Place, Source, open_source
 from cpkg.records.targets import PathTarget
@@ -101,7 +101,7 @@ def inspect(place: Place) -> Report:
     """Report what the index of a file tells, or else its headers; no frame is decompressed."""
     source = open_source(place)
     try:
-        layout = layouts.load(source)
+        layout = load(source)
         report = _begin(source, layout)
         report.damage = [Damage(g.start, g.first, g.records, g.reason, True) for g in layout.gaps if not g.known]
         return report
@@ -127,7 +127,7 @@ def _begin(source: Source, layout: Layout) -> Report:
 
 
 def _check(source: Source, threads: int | None, progress: Progress | None) -> _Checked:
-    layout = layouts.load(source)
+    layout = load(source)
     report = _begin(source, layout)
     decoder = Decoder({})
     try:
@@ -249,7 +249,7 @@ def _sound(layout: Layout, bad: set[int]) -> Iterator[Frame | Gap]:
             yield piece
         elif piece.records:
             first = piece.first if lost is None else lost.first
-            lost = Gap(0, 0, first, piece.first + piece.records - first, layouts.MARKED, True)
+            lost = Gap(0, 0, first, piece.first + piece.records - first, MARKED, True)
     if lost is not None:
         yield lost
 

@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator, Generator, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any, Final, overload
 
-from cpkg.records import layout as layouts
 from cpkg.records.codec import Decoder, read_dictionary
 from cpkg.records.errors import DamagedError
 from cpkg.records.layout import Frame, Gap, Layout
+from cpkg.records.loading import extend, load
 from cpkg.records.ordered import mapped, thread_count
-from cpkg.records.sources import WINDOW, Place, Source, Window, open_source
+from cpkg.records.sources import WINDOW, Source, Window
 from purepy._cores import python_runs_in_parallel
 
 _ERRORS: Final = ("raise", "skip")
@@ -39,7 +39,7 @@ class Reader:
         self._skip = errors == "skip"
         self._lock = threading.Lock()
         self._decoder = Decoder(options)
-        self._layout = layouts.load(source)
+        self._layout = load(source)
         self._decoder.dictionary = read_dictionary(source, self._layout.dictionary)
         self._last: _Last | None = None
         self._closed = False
@@ -219,7 +219,7 @@ class Reader:
             before = len(self)
             layout = self._layout
             known = layout.dictionary
-            layouts.extend(layout, self._source)
+            extend(layout, self._source)
             if known is None and layout.dictionary is not None:
                 self._decoder.dictionary = read_dictionary(self._source, layout.dictionary)
             return len(self) - before
@@ -265,13 +265,3 @@ def check_errors(errors: str) -> None:
 
 def _read(source: Source, piece: Frame | Gap) -> bytes:
     return source.read_at(piece.offset, piece.compressed) if isinstance(piece, Frame) else b""
-
-
-def open_reader(place: Place, *, threads: int | None, errors: str, options: dict[str, Any]) -> Reader:
-    """Open a record file for reading: `records.open` with "rb"."""
-    source = open_source(place)
-    try:
-        return Reader(source, threads=threads, errors=errors, options=options)
-    except BaseException:
-        source.close()
-        raise

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from cpkg.records import format as fmt
-from cpkg.records import layout as layouts
 from cpkg.records.codec import Decoder, read_dictionary
 from cpkg.records.errors import DamagedError
-from cpkg.records.layout import Frame, Gap, Layout, Walk, find_dictionary
+from cpkg.records.layout import Frame, Gap, Layout
+from cpkg.records.loading import find_dictionary, from_index, load
 from cpkg.records.reader import check_errors
 from cpkg.records.sources import WINDOW, Place, Source, Window, open_source
+from cpkg.records.walk import Walk
 
 
 @dataclass(frozen=True)
@@ -106,11 +107,11 @@ def splits(place: Place, count: int | None = None, *, size: int | None = None) -
             count = max(-(-source.size() // (size or 1)), 1)
         if not source.name:
             raise ValueError("splits are of a path or URL, which their readers open again")
-        layout, _ = layouts.from_index(source)
+        layout, _ = from_index(source)
         if layout is None:
             if not source.is_local:
                 return _by_size(source, count)
-            layout = layouts.load(source)
+            layout = load(source)
         return list(_by_frames(source.name, layout, count))
     finally:
         source.close()

@@ -11,12 +11,10 @@ from typing import Any, Final, NamedTuple
 
 from cpkg import msgpack, zstd
 from cpkg.records import format as fmt
-from cpkg.records import layout as layouts
-from cpkg.records.codec import Encoder, batches, check_packing, pack_batch, read_dictionary
+from cpkg.records.codec import Encoder, batches, check_packing, pack_batch
 from cpkg.records.layout import Frame, Layout
 from cpkg.records.ordered import Ordered, thread_count
-from cpkg.records.sources import PathSource, filesystem, is_url
-from cpkg.records.targets import FSYNC, FileTarget, PathTarget, Target
+from cpkg.records.targets import FSYNC, Target
 from purepy.errors import LimitError, ZstdError
 
 _FRAME_SIZE_MAX: Final = fmt.CONTENT_MAX // 2
@@ -372,62 +370,3 @@ class Writer:
             self._target.close()  # the parent's records are the parent's to write
             return
         self.close()
-
-
-def open_writer(
-    place: Any,
-    mode: str,
-    *,
-    level: int,
-    frame_size: int,
-    threads: int | None,
-    fsync: str,
-    dictionary: zstd.ZstdDict | int | None,
-    options: dict[str, Any],
-) -> Writer:
-    """Open a record file for writing: `records.open` with "wb", "xb" or "ab"."""
-    target, layout, found = _open_target(place, mode)
-    try:
-        if found is not None:
-            if isinstance(dictionary, zstd.ZstdDict) and dictionary.dict_content != found.dict_content:
-                raise ValueError(f"{target.name}: has a dictionary of its own, and can have no other")
-            dictionary = found
-        return Writer(
-            target,
-            layout,
-            level=level,
-            frame_size=frame_size,
-            threads=threads,
-            fsync=fsync,
-            dictionary=dictionary,
-            options=options,
-        )
-    except BaseException:
-        target.close()
-        raise
-
-
-def _open_target(place: Any, mode: str) -> tuple[Target, Layout, zstd.ZstdDict | None]:
-    """Return where to write, what is there already, and its dictionary."""
-    if hasattr(place, "write"):
-        if mode == "ab":
-            raise ValueError("to append, give the path of a local file")
-        return FileTarget(place), Layout(), None
-    if is_url(place):
-        if mode != "wb":
-            raise ValueError(f"{place}: a URL can be written whole (mode 'wb'), and not appended to")
-        fs, path = filesystem(place)
-        return FileTarget(fs.open(path, "wb"), owned=True), Layout(), None
-    target = PathTarget(place, mode)
-    if mode != "ab":
-        return target, Layout(), None
-    try:
-        source = PathSource(place)
-        try:
-            layout = layouts.load(source)
-            return target, layout, read_dictionary(source, layout.dictionary)
-        finally:
-            source.close()
-    except BaseException:
-        target.close()
-        raise

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import os
-import random
 import subprocess
 import sys
 import threading
@@ -15,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from record_files import forget_index, record, spans, written
-from threads import run_threads
+from record_files import record, spans, written
 
 from cpkg import msgpack, records, zstd
 from cpkg.records import codec
@@ -29,11 +26,6 @@ BATCH_TYPES = {
     "tuple": tuple,
     "generator": lambda values: (value for value in values),
 }
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "file.rec"
 
 
 @pytest.mark.parametrize("threads", [0, 1, 3])
@@ -196,97 +188,6 @@ def test_places_that_hold_no_records(tmp_path: Path) -> None:
         records.open(other)
 
 
-# --- by number ------------------------------------------------------------------------------------------------------
-
-
-def test_numbers_and_slices(path: Path) -> None:
-    written(path, 100, frame_size=300)
-    everything = [record(number) for number in range(100)]
-    chance = random.Random(3)
-    with records.open(path) as reader:
-        for number in [0, 99, -1, -100, *(chance.randrange(-100, 100) for _ in range(50))]:
-            assert reader[number] == everything[number]
-        for _ in range(50):
-            start, stop = chance.randrange(-120, 120), chance.choice([None, chance.randrange(-120, 120)])
-            step = chance.choice([None, 1, 2, 7, -1, -3])
-            assert reader[start:stop:step] == everything[start:stop:step]
-            assert list(reader.iter(start, stop)) == everything[start:stop]
-        for number in (100, -101, 10**30):
-            with pytest.raises(IndexError):
-                reader[number]
-        with pytest.raises(TypeError):
-            reader["x"]
-
-
-def test_a_record_is_nobody_elses(path: Path) -> None:
-    """Asking twice gives two objects: changing one changes nothing."""
-    written(path, 3)
-    with records.open(path) as reader:
-        reader[1]["name"] = "changed"
-        assert reader[1] == record(1)
-
-
-def test_several_threads_read_and_write(path: Path) -> None:
-    with records.open(path, "wb", frame_size=200) as writer:
-
-        def add(start: int) -> None:
-            for number in range(start, start + 200):
-                writer.append(record(number))
-
-        assert run_threads(lambda: add(0), lambda: add(1000), lambda: add(2000)) == []
-    with records.open(path) as reader:
-        found = [row["number"] for row in reader]
-        assert sorted(found) == [*range(200), *range(1000, 1200), *range(2000, 2200)]
-        assert [n for n in found if n < 1000] == list(range(200))
-
-        def look(seed: int) -> None:
-            chance = random.Random(seed)
-            for _ in range(50):
-                number = chance.randrange(600)
-                assert reader[number]["number"] == found[number]
-            assert [row["number"] for row in reader] == found
-
-        assert run_threads(lambda: look(1), lambda: look(2)) == []
-
-
-def test_asynchronously(path: Path) -> None:
-    written(path, 100, frame_size=300)
-
-    async def everything() -> list[Any]:
-        with records.open(path) as reader:
-            return [row async for row in reader]
-
-    async def the_first() -> Any:
-        with records.open(path) as reader:
-            iterator = reader.__aiter__()
-            found = await iterator.__anext__()
-            await iterator.aclose()
-            return found
-
-    assert asyncio.run(everything()) == [record(number) for number in range(100)]
-    assert asyncio.run(the_first()) == record(0)
-
-
-def test_asynchronously_an_error_arrives(path: Path) -> None:
-    written(path, 40, frame_size=300)
-    data = bytearray(path.read_bytes())
-    data[spans(path)[1].end - 3] ^= 1
-    path.write_bytes(data)
-
-    async def main() -> list[Any]:
-        found: list[Any] = []
-
-        async def look() -> None:
-            async for row in reader:
-                found.append(row)  # noqa: PERF401
-
-        with records.open(path) as reader, pytest.raises(records.DamagedError):
-            await look()
-        return found
-
-    assert asyncio.run(main()) == [record(number) for number in range(spans(path)[0].stop)]
-
-
 # --- the file -------------------------------------------------------------------------------------------------------
 
 
@@ -420,63 +321,6 @@ def test_writers_that_are_given_up_write_all(path: Path) -> None:
     writer.close()
 
 
-# --- dictionaries ---------------------------------------------------------------------------------------------------
-
-
-def sample(number: int) -> dict[str, Any]:
-    return {"user": f"user{number % 97}", "action": ["login", "logout", "buy"][number % 3], "amount": number % 1009}
-
-
-@pytest.mark.parametrize("threads", [0, 2])
-def test_a_dictionary_trained_from_the_first_records(path: Path, threads: int) -> None:
-    plain = path.with_name("plain")
-    for target, dictionary in ((path, 1000), (plain, None)):
-        with records.open(target, "wb", frame_size=200, dictionary=dictionary, threads=threads) as writer:
-            writer.extend([sample(number) for number in range(5000)])
-    assert path.stat().st_size < plain.stat().st_size * 0.9
-    with records.open(path) as reader:
-        assert list(reader) == [sample(number) for number in range(5000)]
-        assert reader[4321] == sample(4321)
-        assert reader.layout.dictionary is not None
-    assert records.verify(path).ok
-    with records.open(path, "ab") as writer:
-        writer.append("more")
-    forget_index(path)
-    with records.open(path) as reader:
-        assert reader[5000] == "more"
-        assert reader[10] == sample(10)
-    assert records.repair(path).has_dictionary
-    assert [row for split in records.splits(path, 3) for row in split.read()][:5000] == [
-        sample(number) for number in range(5000)
-    ]
-
-
-def test_a_dictionary_that_is_given(path: Path) -> None:
-    samples = [msgpack.packb(sample(number)) for number in range(2000)]
-    dictionary = zstd.train_dict(samples, 1000)
-    with records.open(path, "wb", dictionary=dictionary) as writer:
-        writer.append(sample(1))
-    with records.open(path, "ab", dictionary=dictionary) as writer:
-        writer.append(sample(2))
-    with records.open(path) as reader:
-        assert list(reader) == [sample(1), sample(2)]
-    other = zstd.train_dict(samples[:1500], 900)
-    with pytest.raises(ValueError, match="dictionary of its own"):
-        records.open(path, "ab", dictionary=other)
-    with pytest.raises(ValueError, match="tables"):
-        records.open(path, "wb", dictionary=zstd.ZstdDict(b"raw content", is_raw=True))
-
-
-def test_too_little_to_train_from(path: Path) -> None:
-    with records.open(path, "wb", dictionary=1000) as writer:
-        writer.append(1)
-        writer.flush()
-        writer.append(2)
-    with records.open(path) as reader:
-        assert list(reader) == [1, 2]
-        assert reader.layout.dictionary is None
-
-
 # --- backends -------------------------------------------------------------------------------------------------------
 
 
@@ -527,66 +371,6 @@ print(run(100_000) - before)
     )
     assert int(done.stdout) < 12_000  # KiB, where the records take 26 MB
     assert resource is not None
-
-
-def test_growth_is_seen_when_it_is_asked_for(path: Path) -> None:
-    with records.open(path, "wb") as writer, records.open(path) as reader:
-        assert len(reader) == 0
-        for number in range(10):
-            writer.append(record(number))
-            assert reader.refresh() == 0
-            writer.flush()
-            assert reader.refresh() == 1
-            assert reader[-1] == record(number)
-        assert list(reader) == [record(number) for number in range(10)]
-        writer.close()
-        assert reader.refresh() == 0
-        with records.open(path, "ab") as second:
-            second.append(record(10))
-        assert reader.refresh() == 1
-        assert [row["number"] for row in reader] == list(range(11))
-
-
-def test_a_reader_beside_a_writer_sees_whole_frames(path: Path) -> None:
-    """While another process writes, appends and closes, what is read is always a beginning of what was written."""
-    code = f"""
-import sys
-sys.path[:0] = {sys.path!r}
-from cpkg import records
-print("ready", flush=True)
-sys.stdin.readline()
-number = 0
-for _ in range(12):
-    with records.open(sys.argv[1], "ab", frame_size=400) as writer:
-        for _ in range(60):
-            writer.append({{"number": number, "text": "t" * (number % 50)}})
-            number += 1
-            if number % 17 == 0:
-                writer.flush()
-"""
-    records.open(path, "wb").close()
-    child = subprocess.Popen(
-        [sys.executable, "-I", "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with child:
-        assert child.stdout is not None
-        assert child.stdin is not None
-        child.stdout.readline()
-        child.stdin.write("go\n")
-        child.stdin.flush()
-        seen = 0
-        with records.open(path, threads=0) as growing:
-            while child.poll() is None or seen == 0:
-                with records.open(path, threads=0) as reader:
-                    found = [row["number"] for row in reader]
-                assert found == list(range(len(found)))
-                assert len(found) >= seen
-                seen = len(found)
-                growing.refresh()
-                assert [row["number"] for row in growing] == list(range(len(growing)))
-    assert child.returncode == 0
-    with records.open(path) as reader:
-        assert [row["number"] for row in reader] == list(range(720))
 
 
 def test_no_thread_stays_behind(path: Path) -> None:

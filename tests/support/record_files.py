@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cpkg import records
-from cpkg.records import layout as layouts
 from cpkg.records.format import DATA_HEADER_SIZE
+from cpkg.records.layout import Layout
+from cpkg.records.loading import load
 from cpkg.records.sources import PathSource
 
 
@@ -35,11 +36,11 @@ def forget_index(path: Path) -> None:
         file.truncate(layout_of(path).end)
 
 
-def layout_of(path: Path) -> layouts.Layout:
+def layout_of(path: Path) -> Layout:
     """Where the frames of a file are."""
     source = PathSource(path)
     try:
-        return layouts.load(source)
+        return load(source)
     finally:
         source.close()
 

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record files with a dictionary: trained from their first records, or given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from record_files import forget_index
+
+from cpkg import msgpack, records, zstd
+
+
+def sample(number: int) -> dict[str, Any]:
+    return {"user": f"user{number % 97}", "action": ["login", "logout", "buy"][number % 3], "amount": number % 1009}
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_a_dictionary_trained_from_the_first_records(path: Path, threads: int) -> None:
+    plain = path.with_name("plain")
+    for target, dictionary in ((path, 1000), (plain, None)):
+        with records.open(target, "wb", frame_size=200, dictionary=dictionary, threads=threads) as writer:
+            writer.extend([sample(number) for number in range(5000)])
+    assert path.stat().st_size < plain.stat().st_size * 0.9
+    with records.open(path) as reader:
+        assert list(reader) == [sample(number) for number in range(5000)]
+        assert reader[4321] == sample(4321)
+        assert reader.layout.dictionary is not None
+    assert records.verify(path).ok
+    with records.open(path, "ab") as writer:
+        writer.append("more")
+    forget_index(path)
+    with records.open(path) as reader:
+        assert reader[5000] == "more"
+        assert reader[10] == sample(10)
+    assert records.repair(path).has_dictionary
+    assert [row for split in records.splits(path, 3) for row in split.read()][:5000] == [
+        sample(number) for number in range(5000)
+    ]
+
+
+def test_a_dictionary_that_is_given(path: Path) -> None:
+    samples = [msgpack.packb(sample(number)) for number in range(2000)]
+    dictionary = zstd.train_dict(samples, 1000)
+    with records.open(path, "wb", dictionary=dictionary) as writer:
+        writer.append(sample(1))
+    with records.open(path, "ab", dictionary=dictionary) as writer:
+        writer.append(sample(2))
+    with records.open(path) as reader:
+        assert list(reader) == [sample(1), sample(2)]
+    other = zstd.train_dict(samples[:1500], 900)
+    with pytest.raises(ValueError, match="dictionary of its own"):
+        records.open(path, "ab", dictionary=other)
+    with pytest.raises(ValueError, match="tables"):
+        records.open(path, "wb", dictionary=zstd.ZstdDict(b"raw content", is_raw=True))
+
+
+def test_too_little_to_train_from(path: Path) -> None:
+    with records.open(path, "wb", dictionary=1000) as writer:
+        writer.append(1)
+        writer.flush()
+        writer.append(2)
+    with records.open(path) as reader:
+        assert list(reader) == [1, 2]
+        assert reader.layout.dictionary is None

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading a file while it is written: whatever comes between two reads, what is read is a beginning of the file."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from record_files import record
+from shrinking import SEED
+
+from cpkg import records
+from cpkg.records import targets
+from cpkg.records.reader import Reader
+from cpkg.records.sources import Source
+
+
+def test_growth_is_seen_when_it_is_asked_for(path: Path) -> None:
+    with records.open(path, "wb") as writer, records.open(path) as reader:
+        assert len(reader) == 0
+        for number in range(10):
+            writer.append(record(number))
+            assert reader.refresh() == 0
+            writer.flush()
+            assert reader.refresh() == 1
+            assert reader[-1] == record(number)
+        assert list(reader) == [record(number) for number in range(10)]
+        writer.close()
+        assert reader.refresh() == 0
+        with records.open(path, "ab") as second:
+            second.append(record(10))
+        assert reader.refresh() == 1
+        assert [row["number"] for row in reader] == list(range(11))
+
+
+def test_a_reader_beside_a_writer_sees_whole_frames(path: Path) -> None:
+    """While another process writes, appends and closes, what is read is always a beginning of what was written."""
+    code = f"""
+import sys
+sys.path[:0] = {sys.path!r}
+from cpkg import records
+print("ready", flush=True)
+sys.stdin.readline()
+number = 0
+for _ in range(12):
+    with records.open(sys.argv[1], "ab", frame_size=400) as writer:
+        for _ in range(60):
+            writer.append({{"number": number, "text": "t" * (number % 50)}})
+            number += 1
+            if number % 17 == 0:
+                writer.flush()
+"""
+    records.open(path, "wb").close()
+    child = subprocess.Popen(
+        [sys.executable, "-I", "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with child:
+        assert child.stdout is not None
+        assert child.stdin is not None
+        child.stdout.readline()
+        child.stdin.write("go\n")
+        child.stdin.flush()
+        seen = 0
+        with records.open(path, threads=0) as growing:
+            while child.poll() is None or seen == 0:
+                with records.open(path, threads=0) as reader:
+                    found = [row["number"] for row in reader]
+                assert found == list(range(len(found)))
+                assert len(found) >= seen
+                seen = len(found)
+                growing.refresh()
+                assert [row["number"] for row in growing] == list(range(len(growing)))
+    assert child.returncode == 0
+    with records.open(path) as reader:
+        assert [row["number"] for row in reader] == list(range(720))
+
+
+# --- every order of reads and writes --------------------------------------------------------------------------------
+
+
+class Growing(Source):
+    """A file that goes on to later states of itself between any two reads of it, as chance has it."""
+
+    name = "growing"
+    is_local = True
+
+    def __init__(self, states: list[bytes], seed: int) -> None:
+        self._states = states
+        self._chance = random.Random(seed)
+        self._often = self._chance.choice((0.05, 0.1, 0.3))
+        self.now = self._chance.randrange(len(states) - 1)
+
+    def _data(self) -> bytes:
+        while self._chance.random() < self._often:
+            self.now = min(self.now + self._chance.choice((1, 1, 2, 3, 5, 9)), len(self._states) - 1)
+        return self._states[self.now]
+
+    def size(self) -> int:
+        return len(self._data())
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        found = b""
+        while piece := self._data()[offset + len(found) : offset + size]:
+            found += piece
+        return found
+
+
+@pytest.fixture(scope="module")
+def states(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    """Each state of a file that is opened, appended to and closed several times: no change of it comes at once."""
+    path = tmp_path_factory.mktemp("states") / "file.rec"
+    seen: list[bytes] = []
+    pwrite, ftruncate = os.pwrite, os.ftruncate
+
+    def write_in_pieces(descriptor: int, data: Any, offset: int) -> int:
+        done = 0
+        for end in (20, len(data) // 2, len(data)):
+            if end > done:
+                done += pwrite(descriptor, data[done:end], offset + done)
+                seen.append(path.read_bytes())
+        return done
+
+    def cut(descriptor: int, size: int) -> None:
+        ftruncate(descriptor, size)
+        seen.append(path.read_bytes())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(targets.os, "pwrite", write_in_pieces)
+        patch.setattr(targets.os, "ftruncate", cut)
+        for start in range(0, 72, 12):
+            with records.open(path, "ab", threads=0, frame_size=150 if start % 24 else 400) as writer:
+                for number in range(start, start + 12):
+                    writer.append({"number": number, "text": "t" * (number % 50)})
+                    if number % 5 == 0:
+                        writer.flush()
+    return seen
+
+
+def numbers(reader: Reader) -> list[int]:
+    return [row["number"] for row in reader]
+
+
+def look_on(states: list[bytes], rounds: int) -> None:
+    whole = []
+    for state in states:
+        source = Growing([state, state], 0)
+        whole.append(len(numbers(Reader(source, threads=0, errors="raise", options={}))))
+    assert whole == sorted(whole)
+    assert whole[-1] == 72
+    for seed in range(SEED, SEED + rounds):
+        source = Growing(states, seed)
+        there = whole[source.now]
+        reader = Reader(source, threads=0, errors="raise", options={})
+        for _ in range(5):
+            found = numbers(reader)
+            assert found == list(range(len(found))), f"seed {seed}"
+            assert len(found) >= there, f"seed {seed}"
+            there = whole[source.now]
+            reader.refresh()
+
+
+def test_whatever_is_written_between_two_reads(states: list[bytes]) -> None:
+    look_on(states, 500)
+
+
+@pytest.mark.slow
+def test_whatever_is_written_between_two_reads_thousands_of_times(states: list[bytes]) -> None:
+    look_on(states, 50_000)

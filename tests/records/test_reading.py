@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading record files: by number, by several threads, asynchronously."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from record_files import record, spans, written
+from threads import run_threads
+
+from cpkg import records
+
+
+def test_numbers_and_slices(path: Path) -> None:
+    written(path, 100, frame_size=300)
+    everything = [record(number) for number in range(100)]
+    chance = random.Random(3)
+    with records.open(path) as reader:
+        for number in [0, 99, -1, -100, *(chance.randrange(-100, 100) for _ in range(50))]:
+            assert reader[number] == everything[number]
+        for _ in range(50):
+            start, stop = chance.randrange(-120, 120), chance.choice([None, chance.randrange(-120, 120)])
+            step = chance.choice([None, 1, 2, 7, -1, -3])
+            assert reader[start:stop:step] == everything[start:stop:step]
+            assert list(reader.iter(start, stop)) == everything[start:stop]
+        for number in (100, -101, 10**30):
+            with pytest.raises(IndexError):
+                reader[number]
+        with pytest.raises(TypeError):
+            reader["x"]
+
+
+def test_a_record_is_nobody_elses(path: Path) -> None:
+    """Asking twice gives two objects: changing one changes nothing."""
+    written(path, 3)
+    with records.open(path) as reader:
+        reader[1]["name"] = "changed"
+        assert reader[1] == record(1)
+
+
+def test_several_threads_read_and_write(path: Path) -> None:
+    with records.open(path, "wb", frame_size=200) as writer:
+
+        def add(start: int) -> None:
+            for number in range(start, start + 200):
+                writer.append(record(number))
+
+        assert run_threads(lambda: add(0), lambda: add(1000), lambda: add(2000)) == []
+    with records.open(path) as reader:
+        found = [row["number"] for row in reader]
+        assert sorted(found) == [*range(200), *range(1000, 1200), *range(2000, 2200)]
+        assert [n for n in found if n < 1000] == list(range(200))
+
+        def look(seed: int) -> None:
+            chance = random.Random(seed)
+            for _ in range(50):
+                number = chance.randrange(600)
+                assert reader[number]["number"] == found[number]
+            assert [row["number"] for row in reader] == found
+
+        assert run_threads(lambda: look(1), lambda: look(2)) == []
+
+
+def test_asynchronously(path: Path) -> None:
+    written(path, 100, frame_size=300)
+
+    async def everything() -> list[Any]:
+        with records.open(path) as reader:
+            return [row async for row in reader]
+
+    async def the_first() -> Any:
+        with records.open(path) as reader:
+            iterator = reader.__aiter__()
+            found = await iterator.__anext__()
+            await iterator.aclose()
+            return found
+
+    assert asyncio.run(everything()) == [record(number) for number in range(100)]
+    assert asyncio.run(the_first()) == record(0)
+
+
+def test_asynchronously_an_error_arrives(path: Path) -> None:
+    written(path, 40, frame_size=300)
+    data = bytearray(path.read_bytes())
+    data[spans(path)[1].end - 3] ^= 1
+    path.write_bytes(data)
+
+    async def main() -> list[Any]:
+        found: list[Any] = []
+
+        async def look() -> None:
+            async for row in reader:
+                found.append(row)  # noqa: PERF401
+
+        with records.open(path) as reader, pytest.raises(records.DamagedError):
+            await look()
+        return found
+
+    assert asyncio.run(main()) == [record(number) for number in range(spans(path)[0].stop)]
