@@ -212,6 +212,16 @@ WAYS: dict[str, Callable[[], Way]] = {
 }
 
 
+def scan(way: Way, path: str) -> tuple[int, int]:
+    """Go over all records; return how many there are and the sum of a field of theirs."""
+    found = total = 0
+    for batch in way.read(path):
+        for record in batch:
+            found += 1
+            total += record["bytes"]
+    return found, total
+
+
 def child(name: str, count: int, path: str) -> None:
     """Write and read in this process; print what it took."""
     way = WAYS[name]()
@@ -221,18 +231,13 @@ def child(name: str, count: int, path: str) -> None:
     if sys.implementation.name == "pypy":
         for _ in range(2):  # the JIT's compiling is not what is measured
             way.write(pools[:5], path)
-            for _ in way.read(path):
-                pass
+            scan(way, path)
     before = peak()
     begun = time.perf_counter()
     way.write(pools, path)
     written = time.perf_counter() - begun
     begun = time.perf_counter()
-    found = total = 0
-    for batch in way.read(path):
-        for record in batch:
-            found += 1
-            total += record["bytes"]
+    found, total = scan(way, path)
     read = time.perf_counter() - begun
     assert found == len(pool) * len(pools)
     assert total == len(pools) * sum(record["bytes"] for record in pool)
