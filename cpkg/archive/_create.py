@@ -10,6 +10,7 @@ an archive that is cut anywhere reads as cut.
 from __future__ import annotations
 
 import os
+from array import array
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future
@@ -25,6 +26,7 @@ from purepy._cores import thread_count
 from purepy._writing import write_all
 from purepy.tar.encode import END
 from purepy.tar.entry import Entry
+from purepy.tar.members import Members
 from purepy.zstd_seek_table import SeekTable
 
 _HELD_BACK = 4
@@ -110,7 +112,7 @@ def create(
             for frame in frames:
                 for problem in frame.problems:
                     problems.add(problem)
-                output.write(frame.data, frame.size)
+                output.write(frame.data, frame.size, frame.members, frame.is_continued)
                 engine.give_back(frame)
         output.end(engine.deflate(END))
     return Summary(engine.entries, output.table.decompressed_size, output.written, problems.found)
@@ -148,18 +150,20 @@ def _made(plans: Iterator[Any], engine: Any, pool: Executor, ahead: int) -> Gene
 
 
 class _Output:
-    """Writes frames, holding back the end of each until the next one, and the seek table."""
+    """Writes frames, holding back the end of each until the next one, then the list of members and the seek table."""
 
     def __init__(self, file: Any, progress: Callable[[int, int], object] | None) -> None:
         self._file = file
         self._progress = progress
         self._held = b""
         self.table = SeekTable(checksums=False)
+        self._members = Members()
         self.written = 0
 
-    def write(self, frame: Any, size: int) -> None:
+    def write(self, frame: Any, size: int, members: array[int], is_continued: bool) -> None:
         if not size:
             return
+        self._members.append(members, is_continued)
         self.table.append(len(frame), size)
         view = memoryview(frame)
         self._write(self._held)
@@ -169,8 +173,11 @@ class _Output:
             self._progress(self.table.decompressed_size, self.written)
 
     def end(self, frame: bytes) -> None:
-        self.write(frame, len(END))
-        self._write(self._held + self.table.to_bytes())
+        self.write(frame, len(END), array("H"), False)
+        listed = self._members.to_bytes()
+        if listed:
+            self.table.append(len(listed), 0)
+        self._write(self._held + listed + self.table.to_bytes())
 
     def _write(self, data: Any) -> None:
         if len(data):

@@ -20,6 +20,7 @@ from cpkg.archive._result import Problem, Problems
 from cpkg.archive._settings import CreateSettings, ExtractSettings
 from cpkg.archive._walk import Member, Walker
 from purepy.tar.entry import Entry
+from purepy.tar.members import Collector
 
 
 class PureCreate:
@@ -49,14 +50,15 @@ class PureCreate:
                 self._on_entry(member.entry)
             yield member
 
-    def prepare(self, plan: Plan) -> tuple[bytearray, list[Problem]]:
+    def prepare(self, plan: Plan) -> tuple[bytearray, list[Problem], Collector]:
         """Return what `carry_out` takes: the content, since threads that read in Python would wait for each other."""
-        return assemble(plan)
+        return (*assemble(plan), plan.members)
 
-    def carry_out(self, prepared: tuple[bytearray, list[Problem]]) -> MadeFrame:
+    def carry_out(self, prepared: tuple[bytearray, list[Problem], Collector]) -> MadeFrame:
         """Make a frame of its content; called in threads."""
-        content, problems = prepared
-        return MadeFrame(self._codec.deflate(content) if content else b"", len(content), problems)
+        content, problems, members = prepared
+        frame = self._codec.deflate(content) if content else b""
+        return MadeFrame(frame, len(content), problems, members.numbers(), members.is_continued)
 
     def give_back(self, frame: MadeFrame) -> None:
         """Do nothing: the frame is freed when nobody holds it."""

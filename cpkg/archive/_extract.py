@@ -3,55 +3,73 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
 from typing import Any
 
 from cpkg.archive import _engine
-from cpkg.archive._files import opened_source
+from cpkg.archive._files import is_url, opened_source
 from cpkg.archive._inflate import Inflater
 from cpkg.archive._result import Problem, Problems, Summary
 from cpkg.archive._settings import WINDOW_LOG_MAX, ContentLimit, ExtractSettings, Patterns, Select
+from cpkg.archive._stored import StoredFrames, stored_frames
 from cpkg.archive._threads import pool_of
 from purepy._cores import thread_count
 from purepy.errors import ArchiveLimitError
 from purepy.tar.entry import Entry
+from purepy.tar.reader import Content
 from purepy.zstd_frames import FrameSplitter
 
 
 class Opened:
-    """An archive that is read: `inflater` gives its content, in chunks."""
+    """An iterator over the content of an archive, in chunks; `size` counts the content that came or was skipped."""
 
-    def __init__(
-        self, file: Any, pool: Any, workers: int, codec: Any, limit: ContentLimit, window_log_max: int
-    ) -> None:
-        self.splitter = FrameSplitter(file.read, window_log_max)
-        self.inflater = Inflater(self.splitter, codec, pool, 2 * workers)
+    def __init__(self, frames: FrameSplitter | StoredFrames, inflater: Inflater, limit: ContentLimit) -> None:
+        self._frames = frames
+        self._inflater = inflater
         self._limit = limit
         self.size = 0
 
-    def __iter__(self) -> Iterator[Any]:
-        for chunk in self.inflater:
-            self.count(len(chunk))
-            yield chunk
+    def __iter__(self) -> Opened:
+        return self
 
-    def count(self, size: int) -> None:
-        """Count content; raises ArchiveLimitError if it is more than is allowed."""
-        self.size += size
-        allowed = self._limit.allowed(self.splitter.consumed)
+    def __next__(self) -> Any:
+        chunk = next(self._inflater)
+        self.size += len(chunk)
+        allowed = self._limit.allowed(self.consumed)
         if self.size > allowed:
             error = ArchiveLimitError(
-                f"the archive holds more than {allowed:,} bytes, from {self.splitter.consumed:,} compressed so far"
+                f"the archive holds more than {allowed:,} bytes, from {self.consumed:,} compressed so far"
             )
             error.advice = "if you trust it, allow more with max_size"
             raise error
+        return chunk
+
+    @property
+    def consumed(self) -> int:
+        """How many compressed bytes were read or left out."""
+        return self._frames.consumed
+
+    @property
+    def is_continued(self) -> bool | None:
+        """Whether the last chunk begins within an entry; None if nobody knows."""
+        return self._inflater.is_continued
+
+    def position_behind(self) -> int:
+        """Return where the last chunk ends in the content."""
+        return self.size + self._inflater.left_out
 
     def skip(self, size: int) -> int:
         """Pass over content."""
-        skipped = self.inflater.skip(size)
+        skipped = self._inflater.skip(size)
         self.size += skipped
         return skipped
+
+    def content(self, *first: Any) -> Content:
+        """Return the content from `first` on, chunks that have come already."""
+        return Content(itertools.chain(first, self), self.skip, self.position_behind)
 
 
 def check_window(window_log_max: int) -> None:
@@ -60,15 +78,34 @@ def check_window(window_log_max: int) -> None:
         raise ValueError(f"window_log_max is 10 to 31, not {window_log_max}")
 
 
-@contextmanager
+@contextlib.contextmanager
 def opened_archive(
-    source: Any, threads: int, max_size: int | None, window_log_max: int, codec: Any
+    source: Any,
+    threads: int,
+    max_size: int | None,
+    window_log_max: int,
+    codec: Any,
+    *,
+    by_table: bool = False,
+    include: list[str] | None = None,
 ) -> Iterator[tuple[Opened, Any]]:
-    """Open an archive for reading; yields it and the pool whose threads decompress by `codec`."""
-    workers = thread_count(threads or 0)
+    """
+    Open an archive for reading; yields it and the pool whose `threads` decompress by `codec`.
+
+    `by_table` asks for the seek table of a path or URL, so that frames are left out which `include` does not need.
+    """
     limit = ContentLimit(max_size)
-    with opened_source(source) as file, pool_of(workers) as pool:
-        yield Opened(file, pool, workers, codec, limit, window_log_max), pool
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(opened_source(source, seeks=by_table))
+        frames: FrameSplitter | StoredFrames | None = None
+        if by_table and file is not source:
+            frames = stored_frames(file, include or [], window_log_max)
+            if frames is None and is_url(source):
+                file = stack.enter_context(opened_source(source))
+        if frames is None:
+            frames = FrameSplitter(file.read, window_log_max)
+        pool = stack.enter_context(pool_of(threads))
+        yield Opened(frames, Inflater(frames, codec, pool, 2 * threads), limit), pool
 
 
 def extract(
@@ -79,6 +116,7 @@ def extract(
     exclude: Patterns = (),
     strip_components: int = 0,
     filter: str = "data",
+    recover: bool = False,
     numeric_owner: bool = False,
     xattrs: bool = False,
     acls: bool = False,
@@ -94,18 +132,21 @@ def extract(
     Extract a .tar.zst archive into a directory, which is made if it is missing; return a Summary.
 
     `source` is a path, a binary file that is read from where it stands, or a URL of fsspec. `include` and `exclude` are
-    patterns as GNU tar's, those of `include` for whole names or directories; `strip_components` leaves out leading
-    directories. `filter` is one of tarfile's (PEP 706): "data" refuses links that lead out and devices, and keeps
-    neither owners nor rights of others to write; "tar" does the last of it alone; "fully_trusted" keeps all. None of
-    them writes outside of `directory` or through a link. As root the last two set owners, by name unless
-    `numeric_owner`. `xattrs` and `acls` set extended attributes and access control lists.
+    patterns as GNU tar's, those of `include` for whole names or directories: of a path or URL only the frames that hold
+    such entries are read, if the archive has a list of its members. `strip_components` leaves out leading directories.
+    `filter` is one of tarfile's (PEP 706): "data" refuses links that lead out and devices, and keeps neither owners nor
+    rights of others to write; "tar" does the last of it alone; "fully_trusted" keeps all. None of them writes outside
+    of `directory` or through a link. As root the last two set owners, by name unless `numeric_owner`. `xattrs` and
+    `acls` set extended attributes and access control lists.
 
     `threads` decompress, None or 0 for one per processor. `max_size` bounds the content in bytes: by default 1 GiB or
     250 times the compressed size, -1 for no limit. `window_log_max` bounds the window of frames, as zstd --long does.
 
-    `select` is called with each entry, in a list, and returns a list of those to extract; `on_entry` with each entry
-    that was extracted, `progress` with the bytes of content and of input so far. `on_problem` is called with each
-    Problem of an entry, and the rest is extracted; without it the first one is raised.
+    `recover` goes on behind frames that are damaged: what is lost is a Problem, the entries behind it are extracted.
+
+    `select` is called with entries that follow each other in one directory, and returns those to extract, changed if it
+    likes; `on_entry` with each entry that was extracted, `progress` with the bytes of content and of input so far.
+    `on_problem` is called with each Problem of an entry, and the rest is extracted; without it the first one is raised.
 
     Files appear whole or not at all, and take the place of others of the same name. Raises ArchiveError and ZstdError
     for what is damaged or cut, UnsafeEntryError for what the filter refuses, ArchiveLimitError, OSError.
@@ -115,6 +156,7 @@ def extract(
         exclude=exclude,
         strip_components=strip_components,
         filter=filter,
+        recover=recover,
         xattrs=xattrs,
         acls=acls,
         numeric_owner=numeric_owner,
@@ -125,6 +167,11 @@ def extract(
     check_window(window_log_max)
     workers = thread_count(threads or 0)
     engine, codec = _engine.for_extract(settings, problems, os.fsdecode(directory), progress, window_log_max, workers)
-    with closing(codec), opened_archive(source, workers, max_size, window_log_max, codec) as (archive, pool):
+    by_table = recover or bool(settings.include)
+    opened = opened_archive(
+        source, workers, max_size, window_log_max, codec, by_table=by_table, include=settings.include
+    )
+    with contextlib.closing(codec), opened as (archive, pool):
         engine.run(archive, pool)
-    return Summary(engine.entries, archive.size, archive.splitter.consumed, problems.found)
+    settings.tell_unmatched(problems)
+    return Summary(engine.entries, archive.size, archive.consumed, problems.found)

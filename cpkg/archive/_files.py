@@ -20,12 +20,17 @@ def is_url(file: Any) -> bool:
 
 
 @contextlib.contextmanager
-def opened_source(source: Any) -> Iterator[Any]:
-    """Open what is read; a file object is used as it is, and stays open."""
+def opened_source(source: Any, *, seeks: bool = False) -> Iterator[Any]:
+    """
+    Open what is read; a file object is used as it is, and stays open.
+
+    `seeks` says that a URL is read here and there: of a server that knows no ranges only the begin can be had then.
+    """
     if hasattr(source, "read"):
         yield source
     elif is_url(source):
-        with _fsspec().open(source, "rb") as file:
+        is_stream = not seeks and source.startswith(("http://", "https://"))
+        with _fsspec().open(source, "rb", **({"block_size": 0} if is_stream else {})) as file:
             yield file
     else:
         with open(source, "rb", buffering=0) as file:
@@ -57,10 +62,10 @@ def opened_target(target: Any) -> Iterator[Any]:
 
 
 def _discard(file: Any) -> None:
-    discard = getattr(file, "discard", None)
-    with contextlib.suppress(Exception):  # the error that led here is what the caller has to see
-        if discard is not None:
-            discard()
+    # whatever fails here, the error that led here is what the caller has to see
+    with contextlib.suppress(Exception):
+        file.discard()
+    with contextlib.suppress(Exception):
         file.closed = True  # or its finalizer would complete the object
     with contextlib.suppress(Exception):
         file.close()

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from concurrent.futures import Executor, Future
 from typing import Any, Final, Protocol
 
+from cpkg.archive._stored import StoredFrame, StoredFrames
+from purepy.errors import SeekableFormatError
 from purepy.zstd_frames import Frame, FrameSplitter, Pieces
 
 CHUNK: Final = 4 << 20
@@ -26,17 +28,23 @@ class Inflater:
     """
     An iterator over the content of frames in chunks, in order; up to `ahead` frames are decompressed in advance.
 
-    `skip` passes over content that was not asked for yet, without decompressing frames that lie in it whole.
+    `skip` passes over content that was not asked for yet, without decompressing frames that lie in it whole. An error
+    comes when all frames before it were taken; the iterator goes on behind a frame that is damaged. `left_out` counts
+    the content left out so far, and `is_continued` says whether the last chunk begins within an entry, None if unknown.
     """
 
-    def __init__(self, splitter: FrameSplitter, codec: Codec, pool: Executor, ahead: int) -> None:
-        self._frames = iter(splitter)
+    def __init__(self, source: FrameSplitter | StoredFrames, codec: Codec, pool: Executor, ahead: int) -> None:
+        self._source = source
+        self._frames: Iterator[Frame | Pieces | StoredFrame] = iter(source)
         self._codec = codec
         self._pool = pool
         self._ahead = ahead
-        self._queue: deque[tuple[Future[Any], Frame] | Pieces] = deque()
+        self._queue: deque[tuple[Future[Any], Frame | StoredFrame] | Pieces] = deque()
         self._stream: Future[Any] | None = None
         self._chunks: Iterator[Any] = iter(())
+        self._error: Exception | None = None
+        self.left_out = 0
+        self.is_continued: bool | None = None
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -44,31 +52,62 @@ class Inflater:
     def __next__(self) -> Any:
         while True:
             if self._stream is not None:
-                chunk = self._stream.result()
+                stream, self._stream = self._stream, None
+                chunk = stream.result()
                 if chunk is not None:
                     self._stream = self._pool.submit(next, self._chunks, None)
                     return chunk
-                self._stream = None
             self._fill()
             if not self._queue:
                 raise StopIteration
             item = self._queue.popleft()
+            self.is_continued = None
             if isinstance(item, Pieces):
                 self._chunks = self._codec.inflate_pieces(item.data)
                 self._stream = self._pool.submit(next, self._chunks, None)
                 continue
             self._fill()
+            self._pass(item[1])
             return item[0].result()
 
     def _fill(self) -> None:
         while len(self._queue) < self._ahead and not (self._queue and isinstance(self._queue[-1], Pieces)):
-            frame = next(self._frames, None)
+            frame = self._next_frame()
             if frame is None:
                 return
             self._queue.append(frame if isinstance(frame, Pieces) else self._submit(frame))
 
-    def _submit(self, frame: Frame) -> tuple[Future[Any], Frame]:
-        return self._pool.submit(self._codec.inflate, frame), frame
+    def _next_frame(self) -> Frame | Pieces | StoredFrame | None:
+        """Return the next frame, None at the end or while frames before an error are still to be taken."""
+        if self._error is None:
+            try:
+                return next(self._frames, None)
+            except Exception as exc:
+                self._error = exc
+        if not self._queue:
+            error, self._error = self._error, None
+            raise error
+        return None
+
+    def _submit(self, frame: Frame | StoredFrame) -> tuple[Future[Any], Frame | StoredFrame]:
+        return self._pool.submit(self._inflate, frame), frame
+
+    def _inflate(self, stored: Frame | StoredFrame) -> Any:
+        if isinstance(stored, Frame):
+            return self._codec.inflate(stored)
+        assert isinstance(self._source, StoredFrames)
+        chunk = self._codec.inflate(self._source.load(stored))
+        if len(chunk) != stored.size:
+            raise SeekableFormatError(
+                f"the seek table is wrong: the frame at byte {stored.offset:,} holds {len(chunk):,} bytes, "
+                f"not {stored.size:,}"
+            )
+        return chunk
+
+    def _pass(self, frame: Frame | StoredFrame) -> None:
+        if isinstance(frame, StoredFrame):
+            self.left_out += frame.left_out
+            self.is_continued = frame.is_continued
 
     def skip(self, size: int) -> int:
         """Pass over whole frames of declared size within the next `size` bytes; return how many bytes that are."""
@@ -77,7 +116,7 @@ class Inflater:
             return 0
         while True:
             if not self._queue:
-                frame = next(self._frames, None)
+                frame = self._next_frame()
                 if frame is None:
                     return skipped
                 if isinstance(frame, Pieces):
@@ -86,12 +125,14 @@ class Inflater:
                 if frame.size is None or frame.size > size - skipped:
                     self._queue.append(self._submit(frame))
                     return skipped
+                self._pass(frame)
                 skipped += frame.size
                 continue
             item = self._queue[0]
             if isinstance(item, Pieces) or item[1].size is None or item[1].size > size - skipped:
                 return skipped
             self._queue.popleft()
+            self._pass(item[1])
             future = item[0]
             if not future.cancel():
                 future.add_done_callback(self._forget)

@@ -9,11 +9,11 @@ from typing import Any
 from cpkg.archive import _engine
 from cpkg.archive._extract import check_window, opened_archive
 from cpkg.archive._result import Summary
-from cpkg.archive._settings import WINDOW_LOG_MAX, Patterns, pattern_list
+from cpkg.archive._settings import WINDOW_LOG_MAX, Patterns, member_patterns, pattern_list
 from purepy._cores import thread_count
 from purepy.tar import patterns
 from purepy.tar.entry import Entry
-from purepy.tar.reader import Content, TarReader
+from purepy.tar.reader import TarReader
 
 
 def entries(
@@ -28,15 +28,19 @@ def entries(
     """
     Yield the entries of an archive, in order.
 
-    The arguments are those of `extract`. Frames that lie within the data of one file are not decompressed. Raises
-    ArchiveError and ZstdError where the archive is damaged or cut, ArchiveLimitError, OSError.
+    The arguments are those of `extract`. Frames that lie within the data of one file are not decompressed, and of a
+    path or URL not read, nor are those that hold nothing of `include`. Raises ArchiveError and ZstdError where the
+    archive is damaged or cut, ArchiveLimitError, OSError.
     """
-    is_included = patterns.matcher(pattern_list(include), anchored=True)
+    is_included = patterns.matcher(member_patterns(include), anchored=True)
     is_excluded = patterns.matcher(pattern_list(exclude), anchored=False)
     check_window(window_log_max)
     codec = _engine.for_reading(window_log_max)
-    with opened_archive(source, thread_count(threads or 0), max_size, window_log_max, codec) as (archive, _):
-        for entry in TarReader(Content(archive, archive.skip)):
+    workers = thread_count(threads or 0)
+    wanted = member_patterns(include)
+    opened = opened_archive(source, workers, max_size, window_log_max, codec, by_table=True, include=wanted)
+    with opened as (archive, _):
+        for entry in TarReader(archive.content()):
             if is_included is not None and not is_included(entry.name):
                 continue
             if is_excluded is None or not is_excluded(entry.name):
@@ -62,10 +66,10 @@ def verify(
     check_window(window_log_max)
     codec = _engine.for_reading(window_log_max)
     with opened_archive(source, thread_count(threads or 0), max_size, window_log_max, codec) as (archive, _):
-        for _entry in TarReader(Content(archive)):
+        for _entry in TarReader(archive.content()):
             count += 1
             if progress is not None:
-                progress(archive.size, archive.splitter.consumed)
+                progress(archive.size, archive.consumed)
         for _chunk in archive:
             pass
-        return Summary(count, archive.size, archive.splitter.consumed, [])
+        return Summary(count, archive.size, archive.consumed, [])

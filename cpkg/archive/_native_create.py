@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Generator
 from typing import Any
 
@@ -128,7 +129,15 @@ class NativeCreate:
         self._makers.append(maker)
         if lib.ZSTD_isError(size):
             raise ZstdError(f"a frame cannot be made: {ffi.string(lib.ZSTD_getErrorName(size)).decode('ascii')}")
-        return MadeFrame(ffi.buffer(output, size), lib.cpkg_plan_size(plan.pointer), self._told(plan.pointer), output)
+        members, is_continued = self._members(plan.pointer)
+        problems = self._told(plan.pointer)
+        size_made = lib.cpkg_plan_size(plan.pointer)
+        return MadeFrame(ffi.buffer(output, size), size_made, problems, members, is_continued, output)
+
+    def _members(self, pointer: Any) -> tuple[array[int], bool]:
+        count, is_continued = ffi.new("size_t *"), ffi.new("int *")
+        numbers = lib.cpkg_plan_members(pointer, count, is_continued)
+        return array("H", ffi.buffer(numbers, 2 * count[0])[:] if count[0] else b""), bool(is_continued[0])
 
     def _told(self, pointer: Any) -> list[Problem]:
         self.entries += lib.cpkg_plan_entries(pointer)

@@ -21,7 +21,7 @@ from cpkg.archive._native_codec import Chunk, NativeCodec
 from cpkg.archive._pure_extract import tell_of
 from cpkg.archive._result import Problem, Problems
 from cpkg.archive._settings import ExtractSettings
-from purepy.errors import ArchiveError, UnsafeEntryError
+from purepy.errors import ArchiveError, LimitError, UnsafeEntryError
 from purepy.tar import names
 from purepy.tar.entry import HARDLINK, Entry
 from purepy.tar.reader import Content, TarReader
@@ -34,7 +34,8 @@ _WAITING_MAX: Final = 4
 def can_do(settings: ExtractSettings) -> bool:
     """Say whether C can do what is asked for; callables and sets in patterns are left to Python."""
     return not (
-        settings.select is not None
+        settings.recover
+        or settings.select is not None
         or settings.on_entry is not None
         or any("[" in pattern for pattern in (*settings.include, *settings.exclude))
     )
@@ -96,6 +97,9 @@ class NativeExtract:
                     self._finish()
                 finally:
                     self._c_entries = lib.cpkg_tree_entries(self._c_tree)
+                    for index, pattern in enumerate(self._settings.include):
+                        if lib.cpkg_tree_has_matched(self._c_tree, index):
+                            self._settings.has_matched(pattern)
                     lib.cpkg_tree_free(self._c_tree)
         finally:
             self._tree.close()
@@ -134,7 +138,7 @@ class NativeExtract:
 
     def _report(self) -> None:
         if self._progress is not None:
-            self._progress(self._archive.size, self._archive.splitter.consumed)
+            self._progress(self._archive.size, self._archive.consumed)
 
     def _take(self, chunk: Chunk, memory: Any, size: int) -> None:
         """Read a chunk, or the rest of one, and give it back."""
@@ -224,7 +228,7 @@ class NativeExtract:
         held = ffi.buffer(carry, carry_size[0])[:] if carry_size[0] else b""
         at = self._at[0]
         content = Content(self._views(held, chunk, memory, at, size), self._archive.skip)
-        content.position = self._archive.size - (size - at) - len(held)
+        content.position = self._archive.position_behind() - (size - at) - len(held)
         reader = TarReader(content, is_begun=not self._is_first or content.position > 0)
         self._is_first = False
         self._current = chunk
@@ -275,6 +279,8 @@ class NativeExtract:
             self._drain()  # a file that is not written yet may be where this needs a directory
             self._tree.make(entry, parts, reader.data())
             self._python_entries += 1
+        except LimitError:
+            raise
         except (OSError, UnsafeEntryError, ValueError) as exc:
             self._problems.add(tell_of(entry, exc))
 
@@ -296,7 +302,7 @@ class NativeExtract:
         carry = lib.cpkg_tree_carry(self._c_tree, carry_size)
         held = ffi.buffer(carry, carry_size[0])[:] if carry_size[0] else b""
         content = Content([held])
-        content.position = self._archive.size - len(held)
+        content.position = self._archive.position_behind() - len(held)
         if left or skipped[0]:
             raise content.cut()
         for _entry in TarReader(content, is_begun=self._archive.size > len(held) or not self._is_first):

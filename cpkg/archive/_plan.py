@@ -14,6 +14,7 @@ from cpkg.archive._walk import Handle, Member
 from purepy.errors import ArchiveError
 from purepy.tar.encode import encode, sparse_map
 from purepy.tar.entry import FILE, padding
+from purepy.tar.members import Collector
 
 OPEN_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
 HANDLES_MAX: Final = 64
@@ -78,6 +79,7 @@ class Plan:
         self.items: list[Item] = []
         self.size = 0
         self.entries = 0
+        self.members = Collector()
         self._handles: list[Handle] = []
 
     def hold(self, handle: Handle) -> bool:
@@ -142,6 +144,7 @@ class Planner:
         data = entry.stored_size
         if self._plan.items and self._plan.size + len(header) + data + padding(data) > self._frame_size:
             yield self._take()
+        self._plan.members.add(entry.name)
         if entry.type != FILE or not data:
             self._plan.entries += 1
             self._plan.add(Item(header))
@@ -175,6 +178,7 @@ class Planner:
                         yield self._take()
                         continue
                     item = Item(b"", source, offset, here)
+                    self._plan.members.is_continued |= not self._plan.items
                     self._plan.add(item)
                     offset += here
                     size -= here

@@ -3,16 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 from cpkg.archive._disk import Tree
 from cpkg.archive._result import Problem, Problems
-from cpkg.archive._settings import ExtractSettings
-from purepy.errors import UnsafeEntryError
+from cpkg.archive._settings import ExtractSettings, chosen
+from purepy.errors import ArchiveError, LimitError, UnsafeEntryError, ZstdError
 from purepy.tar import names
-from purepy.tar.entry import Entry
+from purepy.tar.decode import NUL_BLOCK, is_checksum_right
+from purepy.tar.entry import BLOCK, Entry
 from purepy.tar.reader import Content, TarReader
+
+_HELD_DATA: Final = 8 << 20
+_HELD_ENTRIES: Final = 10_000
+_LARGE: Final = 1 << 20
+"""Entries of more data end a batch for `select`, and so do those that make it hold more than that."""
 
 
 def tell_of(entry: Entry, exc: Exception) -> Problem:
@@ -35,47 +41,113 @@ class PureExtract:
         self._problems = problems
         self._directory = directory
         self._progress = progress
+        self._last = ""
         self.entries = 0
 
     def run(self, archive: Any, pool: Any) -> None:
         """Extract an archive."""
-        tree = Tree(self._directory, self._settings)
+        self._tree = Tree(self._directory, self._settings)
         try:
             try:
-                reader = TarReader(Content(self._counted(archive), archive.skip))
-                for entry in reader:
-                    if self._settings.is_wanted(entry.name):
-                        self._extract(tree, entry, reader)
-                for _ in archive:  # what is behind the end has its checksums, too
-                    pass
+                content = archive.content()
+                while content is not None:
+                    content = self._extract_all(archive, content)
             finally:
-                tree.finish()
+                self._tree.finish()
         finally:
-            tree.close()
+            self._tree.close()
 
-    def _counted(self, archive: Any) -> Any:
-        for chunk in archive:
-            yield chunk
-            if self._progress is not None:
-                self._progress(archive.size, archive.splitter.consumed)
-
-    def _extract(self, tree: Tree, entry: Entry, reader: TarReader) -> None:
-        settings = self._settings
-        chosen = entry
-        if settings.select is not None:
-            found = list(settings.select([entry]))
-            if not found:
-                return
-            chosen = found[0]
+    def _extract_all(self, archive: Any, content: Content) -> Content | None:
+        """Extract what follows; return None, or behind damage the content from the next entry on that is whole."""
+        reader = TarReader(content)
+        entries = self._wanted(reader, archive)
         try:
-            parts = names.target_path(chosen, settings.strip)
+            if self._settings.select is None:
+                for entry in entries:
+                    self._extract(entry, entry, reader.data())
+            else:
+                self._select(entries, reader)
+            for _ in archive:  # what is behind the end has its checksums, too
+                pass
+        except (ArchiveError, ZstdError) as exc:
+            if not self._settings.recover or isinstance(exc, LimitError):
+                raise
+            self._problems.add(Problem(self._last, f"the archive is damaged within or behind it: {exc}", exc))
+            return _next_whole(archive)
+        return None
+
+    def _wanted(self, reader: TarReader, archive: Any) -> Iterable[Entry]:
+        progress = self._progress
+        size = 0
+        for entry in reader:
+            self._last = entry.name
+            if progress is not None and archive.size != size:
+                size = archive.size
+                progress(size, archive.consumed)
+            if self._settings.is_wanted(entry.name):
+                yield entry
+        if progress is not None:
+            progress(archive.size, archive.consumed)
+
+    def _select(self, entries: Iterable[Entry], reader: TarReader) -> None:
+        """Have the caller choose among entries that follow each other in one directory, and extract those."""
+        batch: list[tuple[Entry, Any]] = []
+        held = 0
+        above = None
+        try:
+            for entry in entries:
+                directory = entry.name.rpartition("/")[0]
+                size = entry.stored_size
+                if batch and (directory != above or held + size > _HELD_DATA or len(batch) == _HELD_ENTRIES):
+                    held = 0
+                    self._choose(batch)
+                above = directory
+                if size <= _LARGE:
+                    held += size
+                    batch.append((entry, list(reader.data())))
+                else:
+                    batch.append((entry, reader.data()))
+                    self._choose(batch)
+                    held = 0
+        finally:
+            self._choose(batch)
+
+    def _choose(self, batch: list[tuple[Entry, Any]]) -> None:
+        found = batch[:]
+        batch.clear()
+        assert self._settings.select is not None
+        if found:
+            for index, entry in chosen(self._settings.select, [entry for entry, _ in found]):
+                self._extract(found[index][0], entry, found[index][1])
+
+    def _extract(self, stored: Entry, entry: Entry, data: Iterable[Any]) -> None:
+        settings = self._settings
+        try:
+            parts = names.target_path(entry, settings.strip)
             if parts is None:
                 return
-            names.check_type(chosen, settings.filter)
-            tree.make(chosen, parts, reader.data())
+            names.check_type(entry, settings.filter)
+            self._tree.make(entry, parts, data)
+        except LimitError:
+            raise
         except (OSError, UnsafeEntryError, ValueError) as exc:
-            self._problems.add(tell_of(entry, exc))
+            self._problems.add(tell_of(stored, exc))
             return
         self.entries += 1
         if settings.on_entry is not None:
-            settings.on_entry(chosen)
+            settings.on_entry(entry)
+
+
+def _next_whole(archive: Any) -> Content | None:
+    """Return the content from the next chunk on that begins with an entry, or None if there is none."""
+    while True:
+        try:
+            for chunk in archive:
+                block = bytes(chunk[:BLOCK])
+                if not archive.is_continued and (block == NUL_BLOCK or is_checksum_right(block)):
+                    content: Content = archive.content(chunk)
+                    return content
+            return None
+        except ZstdError as exc:
+            if isinstance(exc, LimitError):
+                raise

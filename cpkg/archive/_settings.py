@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, Union
 
+from cpkg.archive._result import Problem, Problems
 from purepy.tar import names, patterns
 from purepy.tar.encode import NANO
 from purepy.tar.entry import Entry
@@ -29,6 +30,30 @@ Select = Callable[[list[Entry]], Iterable[Entry]]
 def pattern_list(given: Patterns) -> list[str]:
     """Return patterns as a list, of one as of many."""
     return [given] if isinstance(given, str) else list(given)
+
+
+def member_patterns(given: Patterns) -> list[str]:
+    """Return the patterns of `include` in extract, for which a slash at the end says nothing, as for GNU tar."""
+    return [pattern.rstrip("/") or pattern for pattern in pattern_list(given)]
+
+
+def chosen(select: Select, found: list[Entry]) -> Iterator[tuple[int, Entry]]:
+    """
+    Yield what `select` returns of some entries, each with the index of the one that it was made of.
+
+    Which one that is, its identity tells, else where it was read, else its name. Raises ValueError for one of none.
+    """
+    identities = {id(entry): index for index, entry in enumerate(found)}
+    keys = {_key(entry): index for index, entry in enumerate(found)}
+    for entry in select(list(found)):
+        index = identities.get(id(entry), keys.get(_key(entry)))
+        if index is None:
+            raise ValueError(f"select returned {entry!r}, which it was not given: to rename an entry, set its name")
+        yield index, entry
+
+
+def _key(entry: Entry) -> object:
+    return entry.name if entry.position is None else entry.position
 
 
 class CreateSettings:
@@ -96,6 +121,7 @@ class ExtractSettings:
         exclude: Patterns,
         strip_components: int,
         filter: str,
+        recover: bool,
         xattrs: bool,
         acls: bool,
         numeric_owner: bool,
@@ -104,10 +130,12 @@ class ExtractSettings:
     ) -> None:
         if strip_components < 0:
             raise ValueError(f"strip_components is not negative: {strip_components}")
-        self.include = pattern_list(include)
+        self.include = member_patterns(include)
         self.exclude = pattern_list(exclude)
         self.is_included = patterns.matcher(self.include, anchored=True)
         self.is_excluded = patterns.matcher(self.exclude, anchored=False)
+        self._unmatched = {pattern: patterns.matcher([pattern], anchored=True) for pattern in self.include}
+        self.recover = recover
         self.strip = strip_components
         self.filter = names.check_filter(filter)
         self.xattrs = xattrs
@@ -122,7 +150,19 @@ class ExtractSettings:
         """Say whether the patterns let an entry pass."""
         if self.is_included is not None and not self.is_included(name):
             return False
+        if self._unmatched:
+            for pattern in [pattern for pattern, matches in self._unmatched.items() if matches and matches(name)]:
+                self.has_matched(pattern)
         return self.is_excluded is None or not self.is_excluded(name)
+
+    def has_matched(self, pattern: str) -> None:
+        """Note that a pattern of `include` is of use."""
+        self._unmatched.pop(pattern, None)
+
+    def tell_unmatched(self, problems: Problems) -> None:
+        """Tell of the patterns of `include` that no name matched, as tar does."""
+        for pattern in self._unmatched:
+            problems.add(Problem(pattern, "not found in the archive"))
 
 
 class ContentLimit:

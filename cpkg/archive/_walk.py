@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from cpkg.archive._result import Problem, Problems
-from cpkg.archive._settings import CreateSettings
+from cpkg.archive._settings import CreateSettings, chosen
 from purepy.tar.acl import ACL_KEYS
 from purepy.tar.entry import (
     BLOCK_DEVICE,
@@ -190,15 +190,8 @@ class Walker:
         if select is None:
             return found
         members = list(found)
-        by_entry = {id(member.entry): member for member in members}
-        by_name = {member.entry.name: member for member in members}
-        chosen = []
-        for entry in select([member.entry for member in members]):
-            member = by_entry.get(id(entry)) or by_name.get(entry.name)
-            if member is None:
-                raise ValueError(f"select returned {entry!r}, which it was not given: to rename an entry, set its name")
-            chosen.append(member._replace(entry=entry))
-        return iter(chosen)
+        entries = [member.entry for member in members]
+        return iter([members[index]._replace(entry=entry) for index, entry in chosen(select, entries)])
 
     def _found(self, handle: Handle, names: list[tuple[str, str]], is_top: bool) -> Iterator[Member]:
         for base, name in names:

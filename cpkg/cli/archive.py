@@ -164,6 +164,7 @@ def _patterns(given: tuple[str, ...], files: tuple[Any, ...]) -> list[str]:
     show_default=True,
     help="What to refuse and which rights to keep, as tarfile's filters.",
 )
+@click.option("--recover", is_flag=True, help="Go on behind damage: lose its frames, not all that follows.")
 @click.option("--numeric-owner", is_flag=True, help="Set owners by number.")
 @click.option("--xattrs", is_flag=True, help="Set extended attributes.")
 @click.option("--acls", is_flag=True, help="Set access control lists.")
@@ -185,8 +186,8 @@ def extract(
     """
     Extract an archive, or those MEMBERs of it: names, directories or patterns.
 
-    Nothing is written outside of DIR, whatever the archive says. Exit status 1 if an entry was refused or failed; the
-    others are extracted.
+    Nothing is written outside of DIR, whatever the archive says. Exit status 1 if an entry was refused or failed, or a
+    MEMBER is not there; the others are extracted.
     """
     with _told(verbose) as (on_entry, on_problem, failures), _bar(archive_file, "extracting", quiet) as progress:
         archive.extract(

@@ -31,8 +31,7 @@ typedef struct cpkg_batch_s {
     Job *jobs;
     size_t count, capacity;
     Bytes texts;
-    Dir *held[HELD_MAX];
-    size_t held_count;
+    Held held;
     Naming *naming;
 } cpkg_batch;
 
@@ -48,19 +47,6 @@ static void large_release(LargeFile *large)
     dir_unuse(large->dir);
     dir_forget(large->dir);
     free(large);
-}
-
-/* Keep a directory open for a batch; false if it keeps enough of them. */
-static int batch_holds(cpkg_batch *batch, Dir *dir)
-{
-    if (batch->held_count && batch->held[batch->held_count - 1] == dir)
-        return 1;
-    if (batch->held_count == HELD_MAX)
-        return 0;
-    atomic_fetch_add(&dir->users, 1);
-    atomic_fetch_add(&dir->references, 1);
-    batch->held[batch->held_count++] = dir;
-    return 1;
 }
 
 static Job *batch_job(cpkg_batch *batch)
@@ -132,10 +118,7 @@ void cpkg_batch_free(cpkg_batch *batch)
     for (size_t index = 0; index < batch->count; index++)
         if (batch->jobs[index].large != NULL)
             large_release(batch->jobs[index].large);
-    for (size_t index = 0; index < batch->held_count; index++) {
-        dir_unuse(batch->held[index]);
-        dir_forget(batch->held[index]);
-    }
+    held_release(&batch->held);
     free(batch->jobs);
     bytes_free(&batch->texts);
     free(batch);

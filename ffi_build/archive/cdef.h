@@ -35,6 +35,8 @@ void cpkg_maker_free(cpkg_maker *maker);
 size_t cpkg_plan_make(cpkg_plan *plan, cpkg_maker *maker, void *out, size_t capacity);
 int64_t cpkg_plan_size(const cpkg_plan *plan);
 int64_t cpkg_plan_entries(const cpkg_plan *plan);
+/* The numbers of its names, once it was made, and whether it begins within an entry. */
+const uint16_t *cpkg_plan_members(const cpkg_plan *plan, size_t *count, int *is_continued);
 size_t cpkg_plan_problems(const cpkg_plan *plan);
 const char *cpkg_plan_problem(const cpkg_plan *plan, size_t index, int *what, int64_t *amount, int *error);
 void cpkg_plan_free(cpkg_plan *plan);
@@ -64,6 +66,7 @@ void cpkg_tree_taken(cpkg_tree *tree);
 void cpkg_tree_pass(cpkg_tree *tree, uint64_t size);
 const char *cpkg_tree_carry(const cpkg_tree *tree, size_t *size);
 uint64_t cpkg_tree_missing(const cpkg_tree *tree, uint64_t *skipped);
+int cpkg_tree_has_matched(const cpkg_tree *tree, size_t index);
 uint64_t cpkg_tree_entries(const cpkg_tree *tree);
 int cpkg_tree_note(cpkg_tree *tree, const char *path, size_t size);
 const char *cpkg_tree_finish(cpkg_tree *tree, int *error);

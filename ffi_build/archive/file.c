@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "plan.c"
+#include "dir.c"
 
 typedef struct {
     unsigned mode;

@@ -118,6 +118,7 @@ size_t cpkg_plan_make(cpkg_plan *plan, cpkg_maker *maker, void *out, size_t capa
     int again = -1, is_noted = 1;
     const Dir *again_dir = NULL;
     content->size = 0;
+    members_sort(&plan->members);
     if (!bytes_reserve(content, plan->size))
         return no_memory;
     for (size_t index = 0; index < plan->count && is_noted; index++) {

@@ -3,8 +3,8 @@
 #ifndef CPKG_ARCHIVE_MODULE
 #define CPKG_ARCHIVE_MODULE
 
+#include "extract.c"
 #include "make.c"
-#include "tree.c"
 #include "walk.c"
 
 #endif

@@ -113,7 +113,8 @@ typedef struct {
 /* Take in one record; false if it is not ordinary. */
 static int take_record(Override *over, Text key, Text value, int with_attributes)
 {
-    if (starts_with(key, "GNU.sparse.") || starts_with(key, "SCHILY.acl.") || starts_with(key, "LIBARCHIVE.xattr."))
+    if (starts_with(key, "GNU.sparse.") || starts_with(key, "SCHILY.acl.") || starts_with(key, "LIBARCHIVE.xattr.") ||
+        is_key(key, "SCHILY.filetype"))
         return 0;
     if (starts_with(key, "SCHILY.xattr."))
         return !with_attributes;
@@ -182,6 +183,8 @@ static int parse_entry(const char *block, const Override *over, Parsed *parsed)
     parsed->type = block[156] == '\0' || block[156] == '7' ? '0' : block[156];
     if (parsed->type != '0' && parsed->type != '5' && parsed->type != '2')
         return 0;
+    if (!is_ustar && block[345] != '\0' && memchr("01234567 ", block[345], 9) == NULL)
+        return 0; /* no time, but a prefix, of an old writer */
     parsed->name = field_text(block, 100);
     Text prefix = field_text(block + 345, 155);
     if (over->path.data != NULL) {

@@ -8,6 +8,7 @@
 
 typedef struct {
     char **items;
+    char *has_matched; /* which of them were of use */
     size_t count;
 } Patterns;
 
@@ -15,7 +16,8 @@ typedef struct {
 static int patterns_copy(Patterns *patterns, const char *texts, size_t count)
 {
     patterns->items = calloc(count + 1, sizeof *patterns->items);
-    if (patterns->items == NULL)
+    patterns->has_matched = calloc(count + 1, 1);
+    if (patterns->items == NULL || patterns->has_matched == NULL)
         return 0;
     for (size_t index = 0; index < count; index++, texts += strlen(texts) + 1) {
         patterns->items[index] = strdup(texts);
@@ -31,6 +33,7 @@ static void patterns_free(Patterns *patterns)
     for (size_t index = 0; index < patterns->count; index++)
         free(patterns->items[index]);
     free(patterns->items);
+    free(patterns->has_matched);
     memset(patterns, 0, sizeof *patterns);
 }
 
@@ -59,24 +62,31 @@ static int pattern_matches(const char *pattern, const char *name)
     }
 }
 
-/* Say whether one of the patterns matches; unless anchored it may begin at any component of the name. */
-static int patterns_match(const Patterns *patterns, const char *name, int is_anchored)
+/* Say whether a pattern matches; unless anchored it may begin at any component of the name. */
+static int pattern_matches_at(const char *pattern, const char *name, int is_anchored)
 {
-    for (size_t index = 0; index < patterns->count; index++) {
-        const char *pattern = patterns->items[index];
-        if (is_anchored) {
-            if (pattern_matches(pattern, name))
-                return 1;
-            continue;
-        }
-        for (const char *start = name; start != NULL; start = strchr(start, '/')) {
-            while (*start == '/')
-                start++;
-            if (*start != '\0' && pattern_matches(pattern, start))
-                return 1;
-        }
+    if (is_anchored)
+        return pattern_matches(pattern, name);
+    for (const char *start = name; start != NULL; start = strchr(start, '/')) {
+        while (*start == '/')
+            start++;
+        if (*start != '\0' && pattern_matches(pattern, start))
+            return 1;
     }
     return 0;
+}
+
+/* Say whether one of the patterns matches, and note of each that does so. */
+static int patterns_match(const Patterns *patterns, const char *name, int is_anchored)
+{
+    int is_found = 0;
+    for (size_t index = 0; index < patterns->count; index++) {
+        if (is_found && patterns->has_matched[index])
+            continue;
+        if (pattern_matches_at(patterns->items[index], name, is_anchored))
+            is_found = patterns->has_matched[index] = 1;
+    }
+    return is_found;
 }
 
 #endif

@@ -3,13 +3,8 @@
 #ifndef CPKG_ARCHIVE_PLAN
 #define CPKG_ARCHIVE_PLAN
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdatomic.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "memory.c"
+#include "dir.c"
+#include "members.c"
 
 /* What may happen to a file; the numbers are those of cpkg/archive/_plan.py. */
 enum {
@@ -25,19 +20,6 @@ enum {
     IS_ARCHIVE,
     DIRECTORY_FAILED,
 };
-
-#define OPEN_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-#define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-
-enum { HELD_MAX = 64 }; /* directories that a plan keeps open; others are opened again, from the root on */
-
-/* A directory: it is open while it has users, and known while it has references. */
-typedef struct Dir {
-    atomic_int references, users;
-    int fd;
-    struct Dir *parent;
-    char name[];
-} Dir;
 
 /* A file that is open for several plans. */
 typedef struct {
@@ -69,41 +51,11 @@ typedef struct cpkg_plan_s {
     Bytes bytes; /* headers and names */
     Trouble *troubles;
     size_t trouble_count, trouble_capacity;
-    Dir *held[HELD_MAX];
-    size_t held_count;
+    Held held; /* other directories are opened again, from the root on */
+    Members members;
     uint64_t size; /* of the content, as planned and then as made */
     int64_t entries;
 } cpkg_plan;
-
-static Dir *dir_new(int fd, Dir *parent, const char *name)
-{
-    Dir *dir = malloc(sizeof *dir + strlen(name) + 1);
-    if (dir == NULL)
-        return NULL;
-    atomic_init(&dir->references, 1);
-    atomic_init(&dir->users, 1);
-    dir->fd = fd;
-    dir->parent = parent;
-    if (parent != NULL)
-        atomic_fetch_add(&parent->references, 1);
-    strcpy(dir->name, name);
-    return dir;
-}
-
-static void dir_unuse(Dir *dir)
-{
-    if (atomic_fetch_sub(&dir->users, 1) == 1)
-        close(dir->fd);
-}
-
-static void dir_forget(Dir *dir)
-{
-    while (dir != NULL && atomic_fetch_sub(&dir->references, 1) == 1) {
-        Dir *parent = dir->parent;
-        free(dir);
-        dir = parent;
-    }
-}
 
 static void source_release(Source *source)
 {
@@ -111,19 +63,6 @@ static void source_release(Source *source)
         close(source->fd);
         free(source);
     }
-}
-
-/* Keep a directory open for a plan; false if it keeps enough of them. */
-static int plan_holds(cpkg_plan *plan, Dir *dir)
-{
-    if (plan->held_count && plan->held[plan->held_count - 1] == dir)
-        return 1;
-    if (plan->held_count == HELD_MAX)
-        return 0;
-    atomic_fetch_add(&dir->users, 1);
-    atomic_fetch_add(&dir->references, 1);
-    plan->held[plan->held_count++] = dir;
-    return 1;
 }
 
 /* Add a text with its NUL to a plan and tell where it is; false for want of memory. */
@@ -159,10 +98,8 @@ void cpkg_plan_free(cpkg_plan *plan)
         if (plan->items[index].dir != NULL)
             dir_forget(plan->items[index].dir);
     }
-    for (size_t index = 0; index < plan->held_count; index++) {
-        dir_unuse(plan->held[index]);
-        dir_forget(plan->held[index]);
-    }
+    held_release(&plan->held);
+    bytes_free(&plan->members.numbers);
     free(plan->items);
     free(plan->troubles);
     bytes_free(&plan->bytes);
@@ -172,6 +109,13 @@ void cpkg_plan_free(cpkg_plan *plan)
 int64_t cpkg_plan_size(const cpkg_plan *plan)
 {
     return (int64_t)plan->size;
+}
+
+const uint16_t *cpkg_plan_members(const cpkg_plan *plan, size_t *count, int *is_continued)
+{
+    *count = plan->members.numbers.size / sizeof(uint16_t);
+    *is_continued = plan->members.is_continued;
+    return (const uint16_t *)plan->members.numbers.data;
 }
 
 int64_t cpkg_plan_entries(const cpkg_plan *plan)

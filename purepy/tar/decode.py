@@ -84,17 +84,21 @@ def decode(block: bytes, pax: dict[str, bytes], long_name: bytes | None, long_li
     ArchiveError.
     """
     magic = block[257:265]
+    flag = block[156:157]
     is_ustar, is_gnu = magic[:6] == b"ustar\0", magic == GNU_MAGIC
     name = string(block[:100])
+    end = 0
     if is_ustar:
-        prefix = string(block[345:476] if block[508:512] == STAR_MAGIC else block[345:500])
-        if prefix:
-            name = prefix + b"/" + name
+        end = 500 if block[508:512] != STAR_MAGIC else 452 if flag == b"S" else 476  # where star has other fields
+    elif is_gnu and 0 < block[345] < 0x80 and block[345:357].translate(None, b"01234567 \0"):
+        end = 500  # of Go's before 1.9, which put a prefix where GNU tar has a time
+    prefix = string(block[345:end])
+    if prefix:
+        name = prefix + b"/" + name
     if long_name is not None:
         name = long_name
     name = pax.get("GNU.sparse.name") or pax.get("path") or name
     linkname = pax.get("linkpath") or (long_link if long_link is not None else string(block[157:257]))
-    flag = block[156:157]
     kind = TYPES.get(flag, FILE)
     if flag == b"\0" and name.endswith(b"/") and "size" not in pax:  # V7 has no flag for directories
         kind = DIRECTORY
@@ -130,10 +134,19 @@ def _number_of(pax: dict[str, bytes], key: str, field: bytes) -> int:
     value = pax.get(key)
     if not value:
         return number(field)
-    digits = value[1:] if value[:1] == b"-" else value
-    if not digits.isdigit() or len(digits) > 20:
+    is_negative = value[:1] == b"-"
+    number_found = _decimal(value[is_negative:])
+    if number_found is None:
         raise ArchiveError(f"a pax header has {key}={value[:40]!r}, which is no number")
-    return int(value)
+    return -number_found if is_negative else number_found
+
+
+def _decimal(digits: bytes) -> int | None:
+    """Return a number of at most 20 digits, zeros in front of it not counted; None for anything else."""
+    if not digits.isdigit():
+        return None
+    digits = digits.lstrip(b"0") or b"0"
+    return int(digits) if len(digits) <= 20 else None
 
 
 def _time_of(pax: dict[str, bytes], field: bytes) -> int:
@@ -142,10 +155,10 @@ def _time_of(pax: dict[str, bytes], field: bytes) -> int:
         return within(number(field), -SECONDS_MAX, SECONDS_MAX, "time") * NANO
     whole, _, fraction = value.partition(b".")
     sign = -1 if whole[:1] == b"-" else 1
-    digits = whole[1:] if sign < 0 else whole
-    if not digits.isdigit() or len(digits) > 20 or (fraction and not fraction.isdigit()):
+    found = _decimal(whole[1:] if sign < 0 else whole)
+    if found is None or (fraction and not fraction.isdigit()):
         raise ArchiveError(f"a pax header has mtime={value[:40]!r}, which is no time")
-    seconds = within(int(digits), 0, SECONDS_MAX, "time")
+    seconds = within(found, 0, SECONDS_MAX, "time")
     return sign * (seconds * NANO + int(fraction[:9].ljust(9, b"0")))
 
 

@@ -24,12 +24,18 @@ class Content:
     The uncompressed bytes of an archive, taken from chunks.
 
     `skip` is asked to pass over bytes before the next chunk is made: it is given a number of bytes and returns how
-    many of them it skipped.
+    many of them it skipped. `position_behind` tells where the chunk that came last ends, if some may be left out.
     """
 
-    def __init__(self, chunks: Iterable[Chunk], skip: Callable[[int], int] | None = None) -> None:
+    def __init__(
+        self,
+        chunks: Iterable[Chunk],
+        skip: Callable[[int], int] | None = None,
+        position_behind: Callable[[], int] | None = None,
+    ) -> None:
         self._chunks = iter(chunks)
         self._skip = skip
+        self._position_behind = position_behind
         self._chunk = memoryview(b"")
         self._at = 0
         self.position = 0
@@ -38,6 +44,8 @@ class Content:
         for chunk in self._chunks:
             if len(chunk):
                 self._chunk, self._at = memoryview(chunk), 0
+                if self._position_behind is not None:
+                    self.position = self._position_behind() - len(chunk)
                 return True
         self._chunk, self._at = memoryview(b""), 0
         return False
@@ -164,11 +172,8 @@ class TarReader:
                 continue
             entry = decode(block, pax, long_name, long_link)
             entry.position = start
-            if entry.type == FILE and (flag == b"S" or "GNU.sparse.realsize" in pax or "GNU.sparse.size" in pax):
-                if flag == b"S":
-                    sparse.read_old(block, entry, self.content.read_exactly)
-                else:
-                    sparse.read_pax(pax, pieces, entry, self.content.read_exactly)
+            if entry.type == FILE:
+                sparse.read_map(block, pax, pieces, entry, self.content.read_exactly)
             self._size = entry.stored_size
             self._padding = padding(self._size)
             return entry

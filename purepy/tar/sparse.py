@@ -19,26 +19,71 @@ Map = "list[tuple[int, int]]"
 PIECES_MAX: Final = 1 << 20
 """More pieces in one file are refused."""
 _FIELD: Final = 12
+_STAR_PREFIX: Final = 345
+_STAR_MAP: Final = 356
 
 
-def read_old(block: bytes, entry: Entry, read: Callable[[int], bytes]) -> None:
-    """Read the map of a header of type S, GNU tar's or star's, and of the blocks that continue it."""
-    if block[257:265] == GNU_MAGIC:
-        start, count, extended, real = 386, 4, 482, 483
-    elif block[508:512] == STAR_MAGIC:
-        start, count, extended, real = 356, 4, 355, 452
-    else:
-        raise ArchiveError("a sparse file has a map in no form that is known")
-    pieces = _fields(block, start, count)
-    size = within(number(block[real : real + _FIELD]), 0, SIZE_MAX, "size")
-    more = block[extended]
+def read_map(
+    block: bytes,
+    pax: dict[str, bytes],
+    pieces: list[tuple[int, int]],
+    entry: Entry,
+    read: Callable[[int], bytes],
+) -> None:
+    """Read the map of a file, if header or records call it sparse; `pieces` are those of GNU tar's format 0.0."""
+    if block[156:157] == b"S":
+        if block[257:265] == GNU_MAGIC:
+            _read_gnu(block, entry, read)
+        elif block[508:512] == STAR_MAGIC or "SCHILY.archtype" in pax:
+            _read_star(block, pax, entry, read)
+        else:
+            raise _unknown()
+    elif "GNU.sparse.realsize" in pax or "GNU.sparse.size" in pax:
+        _read_pax(pax, pieces, entry, read)
+    elif pax.get("SCHILY.filetype") == b"sparse":
+        raise _unknown()
+
+
+def _unknown() -> ArchiveError:
+    return ArchiveError("a sparse file has a map in no form that is known")
+
+
+def _read_gnu(block: bytes, entry: Entry, read: Callable[[int], bytes]) -> None:
+    """Read the map of the old GNU form: four pieces in the header, others in blocks that its size does not count."""
+    pieces = _fields(block, 386, 4)
+    _read_blocks(pieces, block[482], read)
+    _apply(entry, pieces, within(number(block[483 : 483 + _FIELD]), 0, SIZE_MAX, "size"), entry.size)
+
+
+def _read_star(block: bytes, pax: dict[str, bytes], entry: Entry, read: Callable[[int], bytes]) -> None:
+    """
+    Read the map of star's form: all pieces in blocks behind the header, which its size counts.
+
+    The oldest star put four pieces into the header, where there is no prefix and the first offset has 11 digits.
+    """
+    is_old = not block[_STAR_PREFIX] and block[_STAR_MAP + _FIELD - 2]
+    pieces = _fields(block, _STAR_MAP, 4) if is_old else []
+    blocks = _read_blocks(pieces, block[_STAR_MAP - 1] if is_old else 1, read)
+    real = _decimal(pax["SCHILY.realsize"]) if pax.get("SCHILY.realsize") else number(block[452 : 452 + _FIELD])
+    _apply(entry, pieces, within(real, 0, SIZE_MAX, "size"), entry.size - blocks * BLOCK)
+
+
+def _read_blocks(pieces: list[tuple[int, int]], more: int, read: Callable[[int], bytes]) -> int:
+    """Add the pieces of the blocks that continue a map, as long as one says that there is another; return how many."""
+    blocks = 0
     while more not in (0, 0x30):
         following = read(BLOCK)
-        found = _fields(following, 0, 21)
-        pieces += found
+        pieces += _fields(following, 0, 21)
         _check_count(len(pieces))
         more = following[504]
-    _apply(entry, pieces, size, entry.size)
+        blocks += 1
+    return blocks
+
+
+def _decimal(value: bytes) -> int:
+    if not value.isdigit() or len(value) > 20:
+        raise ArchiveError("a sparse file has no size")
+    return int(value)
 
 
 def _fields(block: bytes, start: int, count: int) -> list[tuple[int, int]]:
@@ -51,12 +96,10 @@ def _fields(block: bytes, start: int, count: int) -> list[tuple[int, int]]:
     return found
 
 
-def read_pax(pax: dict[str, bytes], pieces: list[tuple[int, int]], entry: Entry, read: Callable[[int], bytes]) -> None:
+def _read_pax(pax: dict[str, bytes], pieces: list[tuple[int, int]], entry: Entry, read: Callable[[int], bytes]) -> None:
     """Read the map that pax records announce; of format 1.0 it stands in front of the data."""
     stored = entry.size
-    real = pax.get("GNU.sparse.realsize") or pax.get("GNU.sparse.size")
-    if real is None or not real.isdigit() or len(real) > 20:
-        raise ArchiveError("a sparse file has no size")
+    real = _decimal(pax.get("GNU.sparse.realsize") or pax.get("GNU.sparse.size") or b"")
     if pax.get("GNU.sparse.major") == b"1":
         pieces, used = _read_1_0(read)
         stored -= used
@@ -66,7 +109,7 @@ def read_pax(pax: dict[str, bytes], pieces: list[tuple[int, int]], entry: Entry,
             raise ArchiveError("a sparse file's map is no list of pairs of numbers")
         pieces = [(int(numbers[at]), int(numbers[at + 1])) for at in range(0, len(numbers), 2)]
         _check_count(len(pieces))
-    _apply(entry, pieces, within(int(real), 0, SIZE_MAX, "size"), stored)
+    _apply(entry, pieces, within(real, 0, SIZE_MAX, "size"), stored)
 
 
 def _read_1_0(read: Callable[[int], bytes]) -> tuple[list[tuple[int, int]], int]:

@@ -12,16 +12,11 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from archives import ENGINES, contents, header_of, make_tree, member, packed, uncompressed
+from archives import ENGINES, contents, header_of, make_tree, member, packed
 
 from cpkg import _backend, archive, zstd
 
-TAR, BSDTAR = shutil.which("tar"), shutil.which("bsdtar")
-needs_tar = pytest.mark.skipif(
-    TAR is None or "GNU" not in subprocess.run([TAR, "--version"], capture_output=True, text=True, check=False).stdout,
-    reason="needs GNU tar",
-)
-needs_bsdtar = pytest.mark.skipif(BSDTAR is None, reason="needs bsdtar")
+TAR = shutil.which("tar")
 is_root = os.geteuid() == 0
 
 
@@ -92,97 +87,6 @@ def test_names_as_tar_makes_them(engine: str, tree: Path, monkeypatch: pytest.Mo
         assert found[: len(first)] == first
 
 
-@needs_tar
-def test_gnu_tar_reads_it(engine: str, tree: Path, tmp_path: Path) -> None:
-    archive.create(tmp_path / "a.tar.zst", base=tree)
-    subprocess.run(["zstd", "-qt", tmp_path / "a.tar.zst"], check=True)
-    (tmp_path / "out").mkdir()
-    done = subprocess.run(
-        [TAR, "--zstd", "-xf", tmp_path / "a.tar.zst", "-C", tmp_path / "out"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "implausibly old" in done.stderr or done.stderr == ""
-    assert contents(tmp_path / "out") == contents(tree)
-
-
-@needs_tar
-@pytest.mark.parametrize("format", ["v7", "oldgnu", "gnu", "ustar", "pax"])
-def test_it_reads_gnu_tar(engine: str, format: str, tree: Path, tmp_path: Path) -> None:
-    leave_out = ["--exclude=*name*"] if format in ("v7", "ustar") else []
-    subprocess.run(
-        [TAR, f"--format={format}", *leave_out, "-cf", tmp_path / "a.tar", "-C", tree, "."],
-        check=format not in ("v7", "ustar"),  # which cannot hold all names and times
-        stderr=subprocess.DEVNULL,
-    )
-    data = zstd.compress((tmp_path / "a.tar").read_bytes())
-    archive.extract(io.BytesIO(data), tmp_path / "out")
-    subprocess.run(["mkdir", tmp_path / "theirs"], check=True)
-    subprocess.run([TAR, "-xf", tmp_path / "a.tar", "-C", tmp_path / "theirs"], check=True, stderr=subprocess.DEVNULL)
-    assert contents(tmp_path / "out") == contents(tmp_path / "theirs")
-    assert len(contents(tmp_path / "out")) > 10
-
-
-@needs_bsdtar
-@pytest.mark.parametrize("format", ["ustar", "pax", "gnutar", "v7"])
-def test_bsdtar_both_ways(engine: str, format: str, tree: Path, tmp_path: Path) -> None:
-    shutil.rmtree(tree / "sub" / ("a long name " * 12))
-    (tree / ("a long name " * 12)).unlink()
-    (tree / os.fsdecode(b"no utf-8 \xff\xfe")).unlink()
-    os.utime(tree / "empty", ns=(0, 0))
-    made = subprocess.run(
-        [BSDTAR, f"--format={format}", "-cf", "-", "-C", tree, "."],
-        capture_output=True,
-        check=True,
-        env={**os.environ, "LC_ALL": "C.UTF-8"},
-    )
-    archive.extract(io.BytesIO(zstd.compress(made.stdout)), tmp_path / "out")
-    exact = format == "pax"
-    assert {key: value[3] for key, value in contents(tmp_path / "out").items()} == {
-        key: value[3] for key, value in contents(tree).items()
-    }
-    if exact:
-        assert contents(tmp_path / "out") == contents(tree)
-    archive.create(tmp_path / "b.tar.zst", base=tree)
-    (tmp_path / "theirs").mkdir()
-    subprocess.run([BSDTAR, "-xf", tmp_path / "b.tar.zst", "-C", tmp_path / "theirs"], check=True)
-    assert contents(tmp_path / "theirs") == contents(tree)
-
-
-def test_tarfile_both_ways(engine: str, tree: Path, tmp_path: Path) -> None:
-    target = io.BytesIO()
-    archive.create(target, base=tree)
-    with tarfile.open(fileobj=io.BytesIO(uncompressed(target.getvalue())), encoding="utf-8") as file:
-        theirs = [(info.name, info.size if info.isreg() else 0, info.mode, info.linkname) for info in file]
-    ours = [
-        (entry.name, entry.size, entry.mode, entry.linkname) for entry in archive.entries(io.BytesIO(target.getvalue()))
-    ]
-    assert theirs == ours
-    for format in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
-        members = [
-            (member("d", tarfile.DIRTYPE), b""),
-            (member("d/f", mtime=5), b"data"),
-            (member("d/l", tarfile.SYMTYPE, linkname="f"), b""),
-            (member("d/h", tarfile.LNKTYPE, linkname="d/f"), b""),
-            (member("x" * 90 + "/" + "y" * 60), b"long"),
-        ]
-        out = tmp_path / f"out{format}"
-        archive.extract(io.BytesIO(packed(*members, format=format)), out)
-        assert (out / "d" / "l").read_bytes() == (out / "d" / "h").read_bytes() == b"data"
-        assert (out / ("x" * 90) / ("y" * 60)).read_bytes() == b"long"
-
-
-@pytest.mark.skipif(shutil.which("pzstd") is None, reason="needs pzstd")
-def test_it_reads_pzstd_and_large_frames(engine: str, tree: Path, tmp_path: Path) -> None:
-    archive.create(tmp_path / "a.tar.zst", base=tree)
-    (tmp_path / "a.tar").write_bytes(uncompressed((tmp_path / "a.tar.zst").read_bytes()))
-    for command in (["pzstd", "-q", "-p", "2", "-c"], ["zstd", "-q", "-c", "-T0"], ["zstd", "-q", "-c", "--no-check"]):
-        made = subprocess.run([*command, tmp_path / "a.tar"], capture_output=True, check=True)
-        archive.extract(io.BytesIO(made.stdout), tmp_path / "out")
-        assert contents(tmp_path / "out") == contents(tree)
-
-
 def test_a_frame_too_large_to_be_kept_whole(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What zstd -T0 writes of a stream is one frame of any size; here one of a few hundred KiB counts as such."""
     monkeypatch.setattr("purepy.zstd_frames.WHOLE_CONTENT_MAX", 1 << 17)
@@ -222,39 +126,6 @@ def test_strip_components_and_members(engine: str, tree: Path, tmp_path: Path) -
     assert sorted(os.listdir(tmp_path / "out")) == sorted(set(os.listdir(tree / "sub")) - {"deep", "up"})
     archive.extract(tmp_path / "a.tar.zst", tmp_path / "some", include=["sub/deep", "t?xt"])
     assert sorted(contents(tmp_path / "some")) == ["sub", "sub/deep", "sub/deep/er", "sub/deep/er/file", "text"]
-
-
-def test_select_and_callbacks(engine: str, tree: Path, tmp_path: Path) -> None:
-    seen, batches, steps = [], [], []
-
-    def select(batch: list[archive.Entry]) -> list[archive.Entry]:
-        batches.append(len(batch))
-        for entry in batch:
-            entry.uname = "somebody"
-        return [entry for entry in batch if not entry.name.endswith("secret")]
-
-    archive.create(
-        tmp_path / "a.tar.zst",
-        "sub",
-        base=tree,
-        select=select,
-        on_entry=lambda entry: seen.append(entry.name),
-        progress=lambda *sizes: steps.append(sizes),
-    )
-    assert batches == [1, 7, 1, 1, 0, 1] or sum(batches) == len(seen) + 1
-    assert "sub/secret" not in seen
-    assert "sub/deep/er/file" in seen
-    assert steps == sorted(steps)
-    assert {entry.uname for entry in archive.entries(tmp_path / "a.tar.zst")} == {"somebody"}
-    extracted: list[str] = []
-    archive.extract(
-        tmp_path / "a.tar.zst",
-        tmp_path / "out",
-        select=lambda batch: [entry.replace(name="moved/" + entry.name) for entry in batch if "deep" in entry.name],
-        on_entry=lambda entry: extracted.append(entry.name),
-    )
-    assert (tmp_path / "out" / "moved" / "sub" / "deep" / "er" / "file").read_text() == "deep"
-    assert os.listdir(tmp_path / "out") == ["moved"]
 
 
 def test_over_what_is_there(engine: str, tree: Path, tmp_path: Path) -> None:
@@ -329,48 +200,6 @@ def test_sparse_files_both_ways(engine: str, tmp_path: Path) -> None:
         assert contents(tmp_path / "theirs") == contents(tree)
 
 
-@needs_tar
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--format=gnu"],
-        ["--format=oldgnu"],
-        *(["--format=pax", f"--sparse-version={n}"] for n in ("0.0", "0.1", "1.0")),
-    ],
-)
-def test_sparse_files_of_gnu_tar(engine: str, options: list[str], tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    with (tree / "sparse").open("wb") as file:
-        for number in range(40):  # more pieces than fit in one header
-            file.seek(number << 16)
-            file.write(b"data" * (1024 if number % 2 else 1025))
-        file.truncate(4 << 20)
-    (tree / "z").write_text("behind it")
-    made = subprocess.run([TAR, "-cSf", "-", *options, "-C", tree, "."], stdout=subprocess.PIPE, check=True)
-    archive.extract(io.BytesIO(zstd.compress(made.stdout)), tmp_path / "out")
-    assert {key: value[3] for key, value in contents(tmp_path / "out").items()} == {
-        key: value[3] for key, value in contents(tree).items()
-    }
-
-
-def test_extended_attributes_on_request(engine: str, tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    (tree / "f").write_text("x")
-    try:
-        os.setxattr(tree / "f", "user.note", b"\0binary\xff")
-        os.setxattr(tree / "f", "user.with=sign", b"v")
-    except OSError:
-        pytest.skip("this file system has no extended attributes")
-    archive.create(tmp_path / "a.tar.zst", base=tree, xattrs=True)
-    archive.extract(tmp_path / "a.tar.zst", tmp_path / "without")
-    assert os.listxattr(tmp_path / "without" / "f") == []
-    archive.extract(tmp_path / "a.tar.zst", tmp_path / "out", xattrs=True)
-    assert os.getxattr(tmp_path / "out" / "f", "user.note") == b"\0binary\xff"
-    assert os.getxattr(tmp_path / "out" / "f", "user.with=sign") == b"v"
-
-
 def test_listing_one_large_file_reads_two_frames(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Frames that lie within a file's data are not decompressed."""
     (tmp_path / "tree").mkdir()
@@ -387,14 +216,6 @@ def test_listing_one_large_file_reads_two_frames(engine: str, tmp_path: Path, mo
     names = [entry.name for entry in archive.entries(tmp_path / "a.tar.zst", threads=1)]
     assert names == ["a", "b"]
     assert len(decompressed) < 8
-
-
-def test_by_url(engine: str, tree: Path, tmp_path: Path) -> None:
-    pytest.importorskip("fsspec")
-    archive.create("memory://folder/a.tar.zst", base=tree)
-    archive.extract("memory://folder/a.tar.zst", tmp_path / "out")
-    assert contents(tmp_path / "out") == contents(tree)
-    assert next(iter(archive.entries("memory://folder/a.tar.zst"))).name == "."
 
 
 def test_entries_have_everything(engine: str) -> None:

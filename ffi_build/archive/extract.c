@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Extract: read the headers of an archive's content in order, and make what they tell of. */
+#ifndef CPKG_ARCHIVE_EXTRACT
+#define CPKG_ARCHIVE_EXTRACT
+
+#include "entry.c"
+
+/* Note a path, in components each ended by NUL; 1 if it was there before, 0 if not, -1 for want of memory. */
+int cpkg_tree_note(cpkg_tree *tree, const char *path, size_t size)
+{
+    return seen_note(&tree->seen, path, size);
+}
+
+/* Let the path that came again be made, now that all files before it are written. */
+void cpkg_tree_go_on(cpkg_tree *tree)
+{
+    tree->may_come_again = 1;
+}
+
+/* Pass over bytes of what has to be skipped, which are not in the chunks that follow. */
+void cpkg_tree_pass(cpkg_tree *tree, uint64_t size)
+{
+    tree->skipped -= size;
+}
+
+/* Forget the begin of the entry that Python has taken over. */
+void cpkg_tree_taken(cpkg_tree *tree)
+{
+    tree->carry.size = 0;
+    tree->may_come_again = 0;
+}
+
+const char *cpkg_tree_carry(const cpkg_tree *tree, size_t *size)
+{
+    *size = tree->carry.size;
+    return tree->carry.data;
+}
+
+/* How many bytes of a file's data are still to come, and how many that are skipped. */
+uint64_t cpkg_tree_missing(const cpkg_tree *tree, uint64_t *skipped)
+{
+    *skipped = tree->skipped;
+    return tree->left;
+}
+
+/* Whether a name was matched by the pattern `index` of those to include. */
+int cpkg_tree_has_matched(const cpkg_tree *tree, size_t index)
+{
+    return tree->included.has_matched[index];
+}
+
+uint64_t cpkg_tree_entries(const cpkg_tree *tree)
+{
+    return tree->entries;
+}
+
+int cpkg_tree_parse(cpkg_tree *tree, const char *chunk, size_t size, size_t *position, cpkg_batch *batch)
+{
+    size_t at = *position;
+    int result = TREE_MORE;
+    while (result == TREE_MORE) {
+        if (tree->large != NULL && tree->left) {
+            size_t here = tree->left < size - at ? (size_t)tree->left : size - at;
+            if (here && !tree_large_piece(tree, chunk + at, here, batch))
+                result = TREE_NO_MEMORY;
+            at += here;
+        }
+        size_t passed = tree->left ? 0 : tree->skipped < size - at ? (size_t)tree->skipped : size - at;
+        tree->skipped -= passed;
+        at += passed;
+        *position = at;
+        if (at == size || result != TREE_MORE)
+            break;
+        Parsed parsed;
+        size_t carried = tree->carry.size;
+        const char *group = carried ? tree->carry.data : chunk + at;
+        int state = parse_group(group, carried ? carried : size - at, tree->options.with_attributes, &parsed);
+        if (state == PARSE_MORE) { /* what is cut by the end of a chunk is put together in `carry` */
+            size_t missing = carried ? parsed.meta_size - carried : size - at;
+            size_t here = missing < size - at ? missing : size - at;
+            if (!bytes_add(&tree->carry, chunk + at, here))
+                result = TREE_NO_MEMORY;
+            *position = at += here;
+            continue;
+        }
+        if (state == PARSE_ODD) {
+            result = TREE_ODD;
+            break;
+        }
+        size_t data_at = carried ? at : at + parsed.meta_size;
+        result = tree_entry(tree, &parsed, chunk + data_at, size - data_at, batch);
+        if (result != TREE_MORE)
+            break;
+        tree->carry.size = 0;
+        at = data_at;
+        if (tree->large != NULL)
+            at = size; /* its begin is in the batch */
+        *position = at;
+    }
+    return result;
+}
+
+cpkg_batch *cpkg_batch_new(cpkg_tree *tree)
+{
+    cpkg_batch *batch = calloc(1, sizeof *batch);
+    if (batch != NULL)
+        batch->naming = &tree->naming;
+    return batch;
+}
+
+size_t cpkg_batch_count(const cpkg_batch *batch)
+{
+    return batch->count;
+}
+
+/*
+ * Give directories their attributes, in the reverse order of their entries, as the last entry of each says. Returns the
+ * path of the next one that fails, with its error, or NULL.
+ */
+const char *cpkg_tree_finish(cpkg_tree *tree, int *error)
+{
+    if (tree->finished_count && !tree->is_finishing) {
+        tree->is_finishing = 1;
+        seen_free(&tree->seen);
+    }
+    while (tree->finished_count) {
+        const Finished *finished = &tree->finished[--tree->finished_count];
+        size_t count = 0;
+        tree->path.size = 0;
+        for (const char *part = tree->finished_paths.data + finished->path_at; *part != '\0'; count++) {
+            if (!bytes_add(&tree->path, part, strlen(part) + 1))
+                return NULL;
+            part += strlen(part) + 1;
+        }
+        if (seen_note(&tree->seen, tree->path.data, tree->path.size) != 0)
+            continue;
+        const Dir *dir = tree_directory(tree, count, 0);
+        *error = dir == NULL ? 0 : set_attributes(dir->fd, &finished->attributes);
+        if (*error) {
+            for (size_t at = 0; at + 1 < tree->path.size; at++)
+                if (tree->path.data[at] == '\0')
+                    tree->path.data[at] = '/';
+            return count ? tree->path.data : ".";
+        }
+    }
+    return NULL;
+}
+
+void cpkg_tree_free(cpkg_tree *tree)
+{
+    if (tree->large != NULL)
+        large_release(tree->large);
+    tree_shorten(tree, 0);
+    Bytes *bytes[] = {&tree->carry, &tree->path, &tree->finished_paths, &tree->large_path};
+    for (size_t index = 0; index < sizeof bytes / sizeof *bytes; index++)
+        bytes_free(bytes[index]);
+    patterns_free(&tree->included);
+    patterns_free(&tree->excluded);
+    free(tree->chain);
+    free(tree->finished);
+    seen_free(&tree->seen);
+    free(tree);
+}
+
+cpkg_tree *cpkg_tree_new(const cpkg_tree_options *options, int root, const char *token, const char *patterns,
+                         size_t included, size_t excluded)
+{
+    cpkg_tree *tree = calloc(1, sizeof *tree);
+    if (tree == NULL)
+        return NULL;
+    tree->options = *options;
+    snprintf(tree->naming.token, sizeof tree->naming.token, "%s", token);
+    atomic_init(&tree->naming.count, 0);
+    atomic_init(&tree->naming.has_nameless, 1);
+    int fd = fcntl(root, F_DUPFD_CLOEXEC, 0);
+    Dir *dir = fd < 0 ? NULL : dir_new(fd, NULL, "");
+    if (dir == NULL && fd >= 0)
+        close(fd);
+    if (dir != NULL && array_reserve((void **)&tree->chain, 0, &tree->chain_capacity, sizeof(Dir *)))
+        tree->chain[tree->depth++] = dir;
+    const char *rest = patterns;
+    for (size_t index = 0; index < included; index++)
+        rest += strlen(rest) + 1;
+    if (!tree->depth || !patterns_copy(&tree->included, patterns, included) ||
+        !patterns_copy(&tree->excluded, rest, excluded)) {
+        cpkg_tree_free(tree);
+        return NULL;
+    }
+    return tree;
+}
+
+#endif

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The list of members of an archive: which frame may hold an entry of a name, so that one is found without reading all.
+
+It stands in a skippable frame between the frames of content and the seek table, and tells of each frame of content in
+turn whether it begins within an entry, and a number of 16 bits for each name in it and for each directory that leads to
+one. Two names may share a number: then a frame is read in vain. All integers are little-endian.
+
+    skippable frame's header (8)  |  b"cpkg.tar" (8)  |  number of frames (4)  |  a count per frame (4 each)
+    numbers (2 each, in order within a frame)  |  CRC-32 of all behind the header of the skippable frame (4)
+
+A count has its highest bit set where a frame begins within an entry.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Iterable
+from struct import Struct
+from typing import Final
+from zlib import crc32
+
+from purepy.tar.encode import encoded
+
+MAGIC: Final = 0x184D2A5C
+_HEADER: Final = Struct("<II8sI")
+_SIGNATURE: Final = b"cpkg.tar"
+_CONTINUED: Final = 0x80000000
+SIZE_MAX: Final = 64 << 20
+_WILD: Final = "*?[\\"
+
+
+class Collector:
+    """Collects the numbers of a frame's names."""
+
+    __slots__ = ("_crc", "_parent", "found", "is_continued")
+
+    def __init__(self) -> None:
+        self.found: set[int] = set()
+        self.is_continued = False
+        self._parent: bytes | None = None
+        self._crc = 0
+
+    def add(self, name: str) -> None:
+        """Take in a name, and the directories that lead to it."""
+        parent, slash, base = encoded(name).rpartition(b"/")
+        if parent != self._parent:
+            self._parent, self._crc = parent, 0
+            at = 0
+            while parent and at >= 0:
+                end = parent.find(b"/", at + 1)
+                self._crc = crc32(parent[at:] if end < 0 else parent[at:end], self._crc)
+                self.found.add(self._crc & 0xFFFF)
+                at = end
+        self.found.add(crc32(slash + base, self._crc) & 0xFFFF)
+
+    def numbers(self) -> array[int]:
+        """Return the numbers, in order."""
+        return array("H", sorted(self.found))
+
+
+class Members:
+    """The numbers of each frame; `append` those of the next one."""
+
+    def __init__(self) -> None:
+        self._counts = array("I")
+        self._numbers = array("H")
+
+    def append(self, numbers: array[int], is_continued: bool) -> None:
+        """Add a frame."""
+        self._counts.append(len(numbers) | (_CONTINUED if is_continued else 0))
+        self._numbers.extend(numbers)
+
+    def __len__(self) -> int:
+        """Return the number of frames."""
+        return len(self._counts)
+
+    def is_continued(self, index: int) -> bool:
+        """Say whether a frame begins within an entry."""
+        return self._counts[index] >= _CONTINUED
+
+    def to_bytes(self) -> bytes:
+        """Return the skippable frame, b"" if it would be too large."""
+        body = _little(self._counts) + _little(self._numbers)
+        size = _HEADER.size - 8 + len(body) + 4
+        if size > SIZE_MAX:
+            return b""
+        data = _HEADER.pack(MAGIC, size, _SIGNATURE, len(self)) + body
+        return data + crc32(data[8:]).to_bytes(4, "little")
+
+    def frames_with(self, patterns: Iterable[str]) -> list[bool] | None:
+        """
+        Say of each frame whether it may hold what one of the patterns matches, as `include` of extract takes them.
+
+        Frames that begin within an entry go with the one before them. None if a pattern may match anywhere.
+        """
+        wanted = set()
+        for pattern in patterns:
+            number = _number_of(pattern)
+            if number is None:
+                return None
+            wanted.add(number)
+        found: list[bool] = []
+        at = first = 0
+        for index, count in enumerate(self._counts):
+            behind = at + (count & ~_CONTINUED)
+            found.append(not wanted.isdisjoint(self._numbers[at:behind]))
+            at = behind
+            if count < _CONTINUED:
+                first = index
+            elif found[first] or found[index]:
+                found[first : index + 1] = [True] * (index + 1 - first)
+        return found
+
+
+def _number_of(pattern: str) -> int | None:
+    """Return the number that stands for all names that a pattern matches; None if there is none."""
+    plain = next((at for at, letter in enumerate(pattern) if letter in _WILD), None)
+    if plain is not None:
+        pattern = pattern[: max(pattern.rfind("/", 0, plain), 0)]
+    return crc32(encoded(pattern)) & 0xFFFF if pattern else None
+
+
+def _little(values: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        values = array(values.typecode, values)
+        values.byteswap()
+    return values.tobytes()
+
+
+def read(data: bytes) -> Members | None:
+    """Return the list in a skippable frame, or None if the frame holds something else or is damaged."""
+    if not _HEADER.size + 4 <= len(data) <= SIZE_MAX + 8:
+        return None
+    magic, size, signature, frames = _HEADER.unpack_from(data)
+    if magic != MAGIC or size != len(data) - 8 or signature != _SIGNATURE:
+        return None
+    if crc32(data[8:-4]) != int.from_bytes(data[-4:], "little"):
+        return None
+    found = Members()
+    start = _HEADER.size + 4 * frames
+    if start > len(data) - 4 or (len(data) - start) % 2:
+        return None
+    found._counts, found._numbers = array("I", data[_HEADER.size : start]), array("H", data[start:-4])
+    if sys.byteorder == "big":
+        found._counts.byteswap()
+        found._numbers.byteswap()
+    total = sum(count & ~_CONTINUED for count in found._counts)
+    return found if total == len(found._numbers) else None

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the caller is asked and told: select, on_entry, progress; and archives by URL."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import io
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from archives import contents, make_tree, member, packed
+
+from cpkg import archive
+from purepy.errors import ArchiveError
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return make_tree(tmp_path / "tree")
+
+
+def test_select_and_callbacks(engine: str, tree: Path, tmp_path: Path) -> None:
+    seen, batches, steps = [], [], []
+
+    def select(batch: list[archive.Entry]) -> list[archive.Entry]:
+        batches.append(len(batch))
+        for entry in batch:
+            entry.uname = "somebody"
+        return [entry for entry in batch if not entry.name.endswith("secret")]
+
+    archive.create(
+        tmp_path / "a.tar.zst",
+        "sub",
+        base=tree,
+        select=select,
+        on_entry=lambda entry: seen.append(entry.name),
+        progress=lambda *sizes: steps.append(sizes),
+    )
+    assert batches == [1, 7, 1, 1, 0, 1] or sum(batches) == len(seen) + 1
+    assert "sub/secret" not in seen
+    assert "sub/deep/er/file" in seen
+    assert steps == sorted(steps)
+    assert {entry.uname for entry in archive.entries(tmp_path / "a.tar.zst")} == {"somebody"}
+    extracted: list[str] = []
+    archive.extract(
+        tmp_path / "a.tar.zst",
+        tmp_path / "out",
+        select=lambda batch: [entry.replace(name="moved/" + entry.name) for entry in batch if "deep" in entry.name],
+        on_entry=lambda entry: extracted.append(entry.name),
+    )
+    assert (tmp_path / "out" / "moved" / "sub" / "deep" / "er" / "file").read_text() == "deep"
+    assert os.listdir(tmp_path / "out") == ["moved"]
+
+
+def test_select_is_asked_once_for_a_directory(engine: str, tmp_path: Path) -> None:
+    """Entries that follow each other in one directory come together, but for large ones, which end a batch."""
+    names = ["a/1", "a/2", "a/3", "b/1", "b/2", "a/4"]
+    made = packed(*((member(name), name.encode() * (1 + 1_000_000 * (name == "a/2"))) for name in names))
+    batches: list[list[str]] = []
+
+    def select(entries: list[archive.Entry]) -> list[archive.Entry]:
+        batches.append([entry.name for entry in entries])
+        return entries[::-1]
+
+    archive.extract(io.BytesIO(made), tmp_path, select=select)
+    assert batches == [["a/1", "a/2"], ["a/3"], ["b/1", "b/2"], ["a/4"]]
+    for name in names:
+        assert (tmp_path / name).read_bytes() == name.encode() * (1 + 1_000_000 * (name == "a/2"))
+
+
+def test_what_select_changes_and_returns(engine: str, tmp_path: Path) -> None:
+    made = packed(*((member(f"d/{name}"), name.encode()) for name in "abc"), (member("d/a"), b"again"))
+
+    def change(entries: list[archive.Entry]) -> Iterator[archive.Entry]:
+        for entry in entries:
+            if entry.name == "d/b":
+                entry.name = "renamed"
+                entry.mode = 0o600
+            yield entry if entry.name != "d/c" else entry.replace(name="copied")
+
+    archive.extract(io.BytesIO(made), tmp_path / "out", select=change)
+    assert {name: value[3] and value[3][0] for name, value in contents(tmp_path / "out").items()} == {
+        "d": None,
+        "d/a": b"again",
+        "renamed": b"b",
+        "copied": b"c",
+    }
+    assert (tmp_path / "out" / "renamed").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(ValueError, match="which it was not given"):
+        archive.extract(io.BytesIO(made), tmp_path / "x", select=lambda entries: [archive.Entry("another")])
+    with pytest.raises(ZeroDivisionError):
+        archive.extract(io.BytesIO(made), tmp_path / "y", select=lambda entries: 1 // 0)
+
+
+def test_select_of_a_cut_archive_gets_what_is_whole(engine: str, tmp_path: Path) -> None:
+    made = packed((member("a"), b"a"), (member("b"), b"b"), end=False)
+    with pytest.raises(ArchiveError, match="cut"):
+        archive.extract(io.BytesIO(made), tmp_path, select=lambda entries: entries)
+    assert sorted(contents(tmp_path)) == ["a", "b"]
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves files and says nothing."""
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """Give a folder and the address under which a server of this process shows it."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield folder, f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_by_url(engine: str, tree: Path, tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    archive.create("memory://folder/a.tar.zst", base=tree)
+    archive.extract("memory://folder/a.tar.zst", tmp_path / "out")
+    assert contents(tmp_path / "out") == contents(tree)
+    assert next(iter(archive.entries("memory://folder/a.tar.zst"))).name == "."
+
+
+def test_by_http(engine: str, tree: Path, served: tuple[Path, str], tmp_path: Path) -> None:
+    """Of a server that knows no ranges, as a stream, though it be long."""
+    pytest.importorskip("fsspec")
+    pytest.importorskip("aiohttp")
+    folder, address = served
+    (tree / "long").write_bytes(os.urandom(12 << 20))
+    archive.create(folder / "a.tar.zst", base=tree)
+    archive.extract(f"{address}/a.tar.zst", tmp_path / "out")
+    assert contents(tmp_path / "out") == contents(tree)
+    archive.extract(f"{address}/a.tar.zst", tmp_path / "some", include="./sub/deep")
+    assert sorted(contents(tmp_path / "some")) == ["sub", "sub/deep", "sub/deep/er", "sub/deep/er/file"]
+    with pytest.raises(FileNotFoundError):
+        archive.extract(f"{address}/missing", tmp_path / "none")
+
+
+def test_a_url_whose_create_fails(engine: str, tree: Path) -> None:
+    """The object does not appear, in a store that takes pieces and makes an object of them at the end, as S3 does."""
+    fsspec = pytest.importorskip("fsspec")
+    from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
+
+    objects: dict[str, bytes] = {}
+
+    class File(AbstractBufferedFile):
+        def _initiate_upload(self) -> None:
+            self.pieces: list[bytes] = []
+
+        def _upload_chunk(self, final: bool = False) -> bool:
+            self.pieces.append(self.buffer.getvalue())
+            if final:
+                objects[self.path] = b"".join(self.pieces)
+            return True
+
+        def discard(self) -> None:
+            self.pieces.clear()
+
+    class Store(AbstractFileSystem):
+        protocol = "pieces"
+
+        def _open(self, path: str, mode: str = "rb", **options: object) -> File:
+            return File(self, path, mode)
+
+    fsspec.register_implementation("pieces", Store, clobber=True)
+
+    def fail(*sizes: int) -> None:
+        raise RuntimeError("now")
+
+    with pytest.raises(RuntimeError, match="now"):
+        archive.create("pieces://folder/a.tar.zst", base=tree, progress=fail)
+    assert objects == {}
+    archive.create("pieces://folder/a.tar.zst", base=tree)
+    (data,) = objects.values()
+    assert archive.verify(io.BytesIO(data)).entries == len(contents(tree)) + 1

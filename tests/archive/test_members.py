@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One member of an archive is had without reading the others, by the list of members and the seek table."""
+
+from __future__ import annotations
+
+import io
+import os
+from array import array
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import pytest
+from archives import contents, make_tree, member, packed
+
+from cpkg import archive, zstd
+from cpkg.archive import _stored
+from purepy.errors import ArchiveError, SeekableFormatError
+from purepy.tar import members
+from purepy.zstd_seek_table import SeekTable, read_seek_table
+
+FRAME = 64 << 10
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """Give an archive of thirty frames: a large file, and directories of small ones."""
+    tree = tmp_path / "tree"
+    for folder in range(10):
+        (tree / f"d{folder}" / "deep").mkdir(parents=True)
+        for number in range(10):
+            (tree / f"d{folder}" / "deep" / f"f{number}").write_bytes(os.urandom(10_000))
+    (tree / "a large one").write_bytes(os.urandom(700_000))
+    archive.create(tmp_path / "a.tar.zst", base=tree, frame_size=FRAME)
+    return tmp_path / "a.tar.zst"
+
+
+@pytest.fixture
+def loaded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Give a list that gets the position of each frame that is read."""
+    found: list[int] = []
+    load = _stored.StoredFrames.load
+
+    def noted(self: Any, stored: Any) -> Any:
+        found.append(stored.offset)
+        return load(self, stored)
+
+    monkeypatch.setattr(_stored.StoredFrames, "load", noted)
+    return found
+
+
+def test_one_member_is_in_one_frame(engine: str, made: Path, loaded: list[int], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    summary = archive.extract(made, out, include="./d7/deep/f3")
+    assert summary.entries == 1
+    assert (out / "d7/deep/f3").read_bytes() == (tmp_path / "tree/d7/deep/f3").read_bytes()
+    assert 2 <= len(loaded) <= 3  # its frame, the end, and seldom one that has a name of the same number
+    loaded.clear()
+    (entry,) = archive.entries(made, include="./d7/deep/f3")
+    assert entry in list(archive.entries(made))  # the position, too
+
+
+def test_a_directory_and_a_pattern(engine: str, made: Path, loaded: list[int], tmp_path: Path) -> None:
+    for number, include in enumerate((["./d4", "./d5/deep/"], "./d4/d*", "./d4/deep/f?")):
+        loaded.clear()
+        out = tmp_path / f"out{number}"
+        archive.extract(made, out, include=include)
+        wanted = ("d4", "d5") if number == 0 else ("d4",)
+        files = {name: value for name, value in contents(tmp_path / "tree").items() if name.startswith(wanted)}
+        assert {name: value for name, value in contents(out).items() if name[-2] == "f"} == {
+            name: value for name, value in files.items() if name[-2] == "f"
+        }
+        assert len(loaded) < 10
+    loaded.clear()
+    archive.extract(made, tmp_path / "all", include="*f1")
+    assert len(loaded) > 20
+    assert len([name for name in contents(tmp_path / "all") if name.endswith("f1")]) == 10
+
+
+def test_a_large_member_and_what_lies_beside_it(engine: str, made: Path, loaded: list[int], tmp_path: Path) -> None:
+    archive.extract(made, tmp_path / "out", include="./a large one")
+    assert (tmp_path / "out/a large one").read_bytes() == (tmp_path / "tree/a large one").read_bytes()
+    assert 11 <= len(loaded) <= 13
+    loaded.clear()
+    # its frames are passed over: a few were read ahead
+    assert [entry.name for entry in archive.entries(made, include="./d0", threads=1)][:2] == ["./d0", "./d0/deep"]
+    assert len(loaded) < 8
+    loaded.clear()
+    names = [entry.name for entry in archive.entries(made, threads=1)]
+    assert len(names) == 122
+    with made.open("rb") as file:
+        assert len(loaded) < len(read_seek_table(file)) - 5
+
+
+def test_sparse_members(engine: str, tmp_path: Path, loaded: list[int]) -> None:
+    """A file of several pieces may end in the middle of a frame, behind which others follow."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    with (tree / "a").open("wb") as file:
+        for number in range(20):
+            file.seek(number << 20)
+            file.write(os.urandom(5000))
+    for name in "bcd":
+        (tree / name).write_bytes(os.urandom(30_000))
+    archive.create(tmp_path / "a.tar.zst", base=tree, frame_size=FRAME, sparse=True)
+    for name in "abcd":
+        archive.extract(tmp_path / "a.tar.zst", tmp_path / name, include=f"./{name}")
+        assert (tmp_path / name / name).read_bytes() == (tree / name).read_bytes()
+
+
+def test_by_url(engine: str, made: Path, loaded: list[int], tmp_path: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    with fsspec.open("memory://members/a.tar.zst", "wb") as file:
+        file.write(made.read_bytes())
+    archive.extract("memory://members/a.tar.zst", tmp_path / "out", include="./d7/deep/f3")
+    assert (tmp_path / "out/d7/deep/f3").read_bytes() == (tmp_path / "tree/d7/deep/f3").read_bytes()
+    assert len(loaded) <= 3
+
+
+def test_what_is_not_there_is_told(engine: str, made: Path, tmp_path: Path) -> None:
+    found: list[archive.Problem] = []
+    include = ["./d1/deep/f1", "nothing", "./d1", "./d1/deep/f1/x"]
+    summary = archive.extract(made, tmp_path / "out", include=include, on_problem=found.append)
+    assert [(problem.name, problem.error) for problem in found] == [("nothing", None), ("./d1/deep/f1/x", None)]
+    assert summary.problems == found
+    with pytest.warns(archive.ArchiveWarning, match="nothing: not found in the archive"):
+        archive.extract(made, tmp_path / "out", include="nothing")
+    # the same of a stream, whose frames are all read
+    found.clear()
+    archive.extract(io.BytesIO(made.read_bytes()), tmp_path / "out", include=include, on_problem=found.append)
+    assert [problem.name for problem in found] == ["nothing", "./d1/deep/f1/x"]
+
+
+def test_other_archives_are_read_whole(engine: str, tmp_path: Path, loaded: list[int]) -> None:
+    """Those without a list, with a seek table alone, and with frames too large for it."""
+    content = [(member(name), name.encode() * 1000) for name in "abc"]
+    (tmp_path / "plain").write_bytes(packed(*content))
+    archive.extract(tmp_path / "plain", tmp_path / "out", include="b")
+    assert os.listdir(tmp_path / "out") == ["b"]
+    stream = zstd.decompress(packed(*content))
+    frames = [zstd.compress(stream[at : at + 1000]) for at in range(0, len(stream), 1000)]
+    table = SeekTable(checksums=False)
+    for at, frame in enumerate(frames):
+        table.append(len(frame), len(stream[at * 1000 : at * 1000 + 1000]))
+    (tmp_path / "seekable").write_bytes(b"".join(frames) + table.to_bytes())
+    assert loaded == []
+    archive.extract(tmp_path / "seekable", tmp_path / "out2", include="b")
+    assert os.listdir(tmp_path / "out2") == ["b"]
+    assert loaded
+    assert [entry.name for entry in archive.entries(tmp_path / "seekable")] == ["a", "b", "c"]
+
+
+def rewritten(path: Path, change: Any) -> Path:
+    """Return a copy of an archive whose list of members was changed, with a seek table that fits."""
+    with path.open("rb") as file:
+        table = read_seek_table(file)
+    data = path.read_bytes()
+    offset, size, *_ = table.frame(len(table) - 1)
+    new = change(data[offset : offset + size])
+    made = SeekTable(checksums=False)
+    for index in range(len(table) - 1):
+        made.append(table.frame(index)[1], table.frame(index)[3])
+    made.append(len(new), 0)
+    changed = path.with_name("changed")
+    changed.write_bytes(data[:offset] + new + made.to_bytes())
+    return changed
+
+
+def test_a_damaged_list_is_not_used(engine: str, made: Path, loaded: list[int], tmp_path: Path) -> None:
+    data = made.read_bytes()
+    for change in (
+        lambda frame: frame[:-1] + bytes([frame[-1] ^ 1]),
+        lambda frame: frame[:40] + bytes([frame[40] ^ 1]) + frame[41:],
+        lambda frame: b"\x5c\x2a\x4d\x18\x04\0\0\0abcd",
+        lambda frame: frame[:8] + b"othertar" + frame[16:-4] + crc32(b"othertar" + frame[16:-4]).to_bytes(4, "little"),
+        lambda frame: members.Members().to_bytes(),
+    ):
+        loaded.clear()
+        changed = rewritten(made, change)
+        assert changed.read_bytes() != data
+        archive.extract(changed, tmp_path / "out", include="./d7/deep/f3")
+        assert (tmp_path / "out/d7/deep/f3").read_bytes() == (tmp_path / "tree/d7/deep/f3").read_bytes()
+        assert len(loaded) > 20
+        assert archive.verify(changed).entries == 122
+
+
+def test_a_list_that_lies(engine: str, made: Path, tmp_path: Path) -> None:
+    """Names that it leaves out are not found; nothing worse can come of it."""
+
+    def lie(frame: bytes) -> bytes:
+        found = members.read(frame)
+        assert found is not None
+        changed = members.Members()
+        for index in range(len(found)):
+            changed.append(array("H", [crc32(b"./d7") & 0xFFFF]), index % 3 == 1)
+        return changed.to_bytes()
+
+    changed = rewritten(made, lie)
+    with pytest.warns(archive.ArchiveWarning, match="not found"):
+        archive.extract(changed, tmp_path / "out", include="./d8")
+    try:
+        archive.extract(changed, tmp_path / "out2", include="./d7", on_problem=lambda problem: None)
+    except ArchiveError:
+        pass
+    for name, value in contents(tmp_path / "out2").items():
+        if value[3] is not None:
+            assert value[3][0] == (tmp_path / "tree" / name).read_bytes()
+
+
+def test_a_seek_table_that_lies(engine: str, made: Path, tmp_path: Path) -> None:
+    with made.open("rb") as file:
+        table = read_seek_table(file)
+    data = made.read_bytes()[: table.compressed_size]
+    for shift, grow in ((1, 0), (0, 7)):
+        wrong = SeekTable(checksums=False)
+        for index in range(len(table)):
+            _, compressed, _, size, _ = table.frame(index)
+            sign = (index in (2, 3)) * (1 if index == 2 else -1)
+            wrong.append(compressed + sign * shift, size + sign * grow)
+        (tmp_path / "wrong").write_bytes(data + wrong.to_bytes())
+        with pytest.raises(SeekableFormatError, match="seek table is wrong"):
+            archive.extract(tmp_path / "wrong", tmp_path / "out", include="./a large one")
+        assert archive.verify(tmp_path / "wrong").entries == 122  # which reads from frame to frame
+    assert not (tmp_path / "out" / "a large one").exists()
+
+
+def test_numbers_are_those_of_names_and_directories() -> None:
+    collector = members.Collector()
+    names = [".", "./a", "./sub/deep/x", "./sub/deep/y", "./sub/z", "top", "d/café", "./a"]
+    for name in names:
+        collector.add(name)
+    expected = {crc32(part.encode()) & 0xFFFF for part in (*names, "./sub", "./sub/deep", "d")}
+    assert set(collector.numbers()) == expected
+    assert list(collector.numbers()) == sorted(expected)
+    made = members.Members()
+    made.append(collector.numbers(), False)
+    made.append(array("H"), True)
+    made.append(array("H", [crc32(b"z") & 0xFFFF]), True)
+    made.append(array("H"), False)
+    found = members.read(made.to_bytes())
+    assert found is not None
+    assert found.frames_with(["z"]) == [True, True, True, False]
+    assert found.frames_with(["./sub/*"]) == [True, True, True, False]
+    assert found.frames_with(["nothing"]) == [False] * 4
+    assert found.frames_with(["z", "x*"]) is None
+
+
+def test_the_list_costs_little(engine: str, tmp_path: Path) -> None:
+    archive.create(tmp_path / "a", base=make_tree(tmp_path / "tree"))
+    with (tmp_path / "a").open("rb") as file:
+        table = read_seek_table(file)
+    _, size, _, content, _ = table.frame(len(table) - 1)
+    assert content == 0
+    assert size < 24 + 4 * 3 + 2 * 40
