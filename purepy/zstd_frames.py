@@ -84,7 +84,7 @@ class FrameSplitter:
             at, is_last, size = self._block(at)
             bound += min(size, most)
         self._need(at + tail, "checksum")
-        data = bytes(self._buffer[self._start : self._start + at + tail])
+        data = self._slice(at + tail)
         self._drop(at + tail)
         yield Frame(data, bound if declared is None else min(bound, declared), declared)
 
@@ -94,11 +94,11 @@ class FrameSplitter:
         while not is_last:
             at, is_last, _ = self._block(at)
             if at >= READ_SIZE and not is_last:
-                yield bytes(self._buffer[self._start : self._start + at])
+                yield self._slice(at)
                 self._drop(at)
                 at = 0
         self._need(at + tail, "checksum")
-        data = bytes(self._buffer[self._start : self._start + at + tail])
+        data = self._slice(at + tail)
         self._drop(at + tail)
         yield data
 
@@ -160,6 +160,10 @@ class FrameSplitter:
         self._need(at + size, what)
         start = self._start + at
         return bytes(self._buffer[start : start + size])
+
+    def _slice(self, size: int) -> bytes:
+        with memoryview(self._buffer) as view:  # copied once, not twice
+            return bytes(view[self._start : self._start + size])
 
     def _drop(self, size: int) -> None:
         self._start += size

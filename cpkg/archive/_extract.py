@@ -99,7 +99,7 @@ def opened_archive(
         file = stack.enter_context(opened_source(source, seeks=by_table))
         frames: FrameSplitter | StoredFrames | None = None
         if by_table and file is not source:
-            frames = stored_frames(file, include or [], window_log_max)
+            frames = stored_frames(file, include or [])
             if frames is None and is_url(source):
                 file = stack.enter_context(opened_source(source))
         if frames is None:
@@ -167,7 +167,7 @@ def extract(
     check_window(window_log_max)
     workers = thread_count(threads or 0)
     engine, codec = _engine.for_extract(settings, problems, os.fsdecode(directory), progress, window_log_max, workers)
-    by_table = recover or bool(settings.include)
+    by_table = recover or bool(settings.include) or not is_url(source)
     opened = opened_archive(
         source, workers, max_size, window_log_max, codec, by_table=by_table, include=settings.include
     )

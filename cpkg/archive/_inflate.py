@@ -9,7 +9,7 @@ from concurrent.futures import Executor, Future
 from typing import Any, Final, Protocol
 
 from cpkg.archive._stored import StoredFrame, StoredFrames
-from purepy.errors import SeekableFormatError
+from purepy.errors import SeekableFormatError, ZstdError
 from purepy.zstd_frames import Frame, FrameSplitter, Pieces
 
 CHUNK: Final = 4 << 20
@@ -96,13 +96,17 @@ class Inflater:
         if isinstance(stored, Frame):
             return self._codec.inflate(stored)
         assert isinstance(self._source, StoredFrames)
-        chunk = self._codec.inflate(self._source.load(stored))
-        if len(chunk) != stored.size:
-            raise SeekableFormatError(
-                f"the seek table is wrong: the frame at byte {stored.offset:,} holds {len(chunk):,} bytes, "
-                f"not {stored.size:,}"
-            )
-        return chunk
+        why = "it holds less"
+        try:
+            chunk = self._codec.inflate(self._source.load(stored))
+            if len(chunk) == stored.size:
+                return chunk
+        except ZstdError as exc:
+            why = str(exc)
+        raise SeekableFormatError(
+            f"the file is damaged at byte {stored.offset:,}, or its seek table is wrong: "
+            f"there is no frame of {stored.compressed_size:,} bytes and a content of {stored.size:,} ({why})"
+        )
 
     def _pass(self, frame: Frame | StoredFrame) -> None:
         if isinstance(frame, StoredFrame):

@@ -11,7 +11,6 @@ from typing import Any
 from cpkg._native.archive import ffi, lib
 from cpkg.archive._made import MadeFrame
 from cpkg.archive._plan import problem
-from cpkg.archive._pure import PureCodec
 from cpkg.archive._result import Problem, Problems
 from cpkg.archive._settings import CreateSettings
 from cpkg.archive._walk import member_name
@@ -52,7 +51,6 @@ class NativeCreate:
     def __init__(self, settings: CreateSettings, problems: Problems) -> None:
         self._settings = settings
         self._problems = problems
-        self.deflate = PureCodec(settings.level).deflate
         self.entries = 0
         self._walk: Any = None
         self._makers: list[Any] = []
@@ -113,22 +111,39 @@ class NativeCreate:
         """Return what `carry_out` takes: the plan, whose files are read in threads."""
         return plan
 
-    def carry_out(self, plan: _Plan) -> MadeFrame:
-        """Make the frame of a plan; called in threads."""
+    def _maker(self) -> Any:
         try:
-            maker = self._makers.pop()
+            return self._makers.pop()
         except IndexError:
             maker = lib.cpkg_maker_new(self._settings.level)
-            if not maker:
-                raise MemoryError("no memory for a compression context") from None
+        if not maker:
+            raise MemoryError("no memory for a compression context")
+        return maker
+
+    def _checked(self, size: int) -> int:
+        if lib.ZSTD_isError(size):
+            raise ZstdError(f"a frame cannot be made: {ffi.string(lib.ZSTD_getErrorName(size)).decode('ascii')}")
+        return size
+
+    def deflate(self, content: bytes) -> bytes:
+        """Return content as one frame."""
+        maker = self._maker()
+        output = ffi.new("char[]", lib.ZSTD_compressBound(len(content)))
+        size = lib.cpkg_maker_deflate(maker, output, len(output), content, len(content))
+        self._makers.append(maker)
+        frame: bytes = ffi.buffer(output, self._checked(size))[:]
+        return frame
+
+    def carry_out(self, plan: _Plan) -> MadeFrame:
+        """Make the frame of a plan; called in threads."""
+        maker = self._maker()
         try:
             output = self._outputs.pop()
         except IndexError:
             output = self._new("char[]", self._capacity)
         size = lib.cpkg_plan_make(plan.pointer, maker, output, self._capacity)
         self._makers.append(maker)
-        if lib.ZSTD_isError(size):
-            raise ZstdError(f"a frame cannot be made: {ffi.string(lib.ZSTD_getErrorName(size)).decode('ascii')}")
+        self._checked(size)
         members, is_continued = self._members(plan.pointer)
         problems = self._told(plan.pointer)
         size_made = lib.cpkg_plan_size(plan.pointer)

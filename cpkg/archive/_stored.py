@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import io
+import os
 import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from purepy.errors import SeekableFormatError, ZstdError, ZstdLimitError
+from purepy.errors import SeekableFormatError
 from purepy.tar import members
 from purepy.tar.members import Members
-from purepy.zstd_frames import WHOLE_CONTENT_MAX, WHOLE_SIZE_MAX, Frame, FrameSplitter
+from purepy.zstd_format import MAGIC, SKIPPABLE_HEADER_SIZE, is_frame
+from purepy.zstd_frames import WHOLE_CONTENT_MAX, WHOLE_SIZE_MAX, Frame
 from purepy.zstd_seek_table import SeekTable, read_seek_table
 
 
@@ -33,10 +35,9 @@ class StoredFrames:
     `consumed` counts the compressed bytes that were taken or left out.
     """
 
-    def __init__(self, file: Any, table: SeekTable, include: list[str], window_log_max: int) -> None:
+    def __init__(self, file: Any, table: SeekTable, include: list[str]) -> None:
         self._file = file
         self._table = table
-        self._window_log_max = window_log_max
         self._lock = threading.Lock()
         self._members = self._listed()
         chosen = self._members.frames_with(include) if include and self._members is not None else None
@@ -53,15 +54,19 @@ class StoredFrames:
         return found if found is not None and len(found) == count else None
 
     def _bytes(self, offset: int, size: int) -> bytes:
-        with self._lock:
-            self._file.seek(offset)
-            pieces = []
-            while size:
-                piece = self._file.read(size)
-                if not piece:
-                    raise SeekableFormatError("the file has become shorter")
-                pieces.append(piece)
-                size -= len(piece)
+        pieces = []
+        while size:
+            if isinstance(self._file, io.FileIO):
+                piece = os.pread(self._file.fileno(), size, offset)
+            else:
+                with self._lock:
+                    self._file.seek(offset)
+                    piece = self._file.read(size)
+            if not piece:
+                raise SeekableFormatError("the file has become shorter")
+            pieces.append(piece)
+            offset += len(piece)
+            size -= len(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def __iter__(self) -> Iterator[StoredFrame]:
@@ -71,6 +76,9 @@ class StoredFrames:
             offset, compressed_size, position, size, _ = self._table.frame(index)
             self.consumed += compressed_size
             if not size:
+                if not self._is_skippable(offset, compressed_size):  # it may hold what the table does not tell
+                    yield StoredFrame(offset, compressed_size, size, left_out, None)
+                    left_out = 0
                 continue
             is_needed = self._chosen is None or self._chosen[number] or position + size == total
             if is_needed:
@@ -78,26 +86,21 @@ class StoredFrames:
                 yield StoredFrame(offset, compressed_size, size, left_out, is_continued)
             left_out = 0 if is_needed else left_out + size
             number += 1
+        self.consumed += len(self._table.to_bytes())
+
+    def _is_skippable(self, offset: int, size: int) -> bool:
+        head = self._bytes(offset, min(size, SKIPPABLE_HEADER_SIZE))
+        if len(head) < SKIPPABLE_HEADER_SIZE or not is_frame(head) or head[:4] == MAGIC:
+            return False
+        return int.from_bytes(head[4:8], "little") == size - SKIPPABLE_HEADER_SIZE
 
     def load(self, stored: StoredFrame) -> Frame:
-        """Read a frame; called in threads. Raises ZstdError if it is none, or not of the size that the table says."""
+        """Read a frame; called in threads."""
         data = self._bytes(stored.offset, stored.compressed_size)
-        why = "it holds another"
-        try:
-            found = list(FrameSplitter(io.BytesIO(data).read, self._window_log_max))
-            if len(found) == 1 and isinstance(found[0], Frame) and found[0].size in (None, stored.size):
-                return found[0]
-        except ZstdLimitError:
-            raise
-        except ZstdError as exc:
-            why = str(exc)
-        raise SeekableFormatError(
-            f"the file is damaged at byte {stored.offset:,}, or its seek table is wrong: "
-            f"there is no frame of {stored.compressed_size:,} bytes and a content of {stored.size:,} ({why})"
-        )
+        return Frame(data, stored.size, stored.size)
 
 
-def stored_frames(file: Any, include: list[str], window_log_max: int) -> StoredFrames | None:
+def stored_frames(file: Any, include: list[str]) -> StoredFrames | None:
     """Return the frames of a file by its seek table; None, and the file at its begin, if it has none or cannot seek."""
     try:
         if not file.seekable():
@@ -106,7 +109,7 @@ def stored_frames(file: Any, include: list[str], window_log_max: int) -> StoredF
             table = read_seek_table(file)
             sizes = [table.frame(index) for index in range(len(table))]
             if sizes and all(size <= WHOLE_SIZE_MAX and most <= WHOLE_CONTENT_MAX for _, size, _, most, _ in sizes):
-                return StoredFrames(file, table, include, window_log_max)
+                return StoredFrames(file, table, include)
         except SeekableFormatError:
             pass
         file.seek(0)

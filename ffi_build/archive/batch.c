@@ -61,7 +61,7 @@ static Job *batch_job(cpkg_batch *batch)
 static int write_whole(cpkg_batch *batch, const Job *job)
 {
     char temporary[TEMPORARY_SIZE];
-    int fd = file_create(batch->naming, job->dir->fd, temporary);
+    int fd = file_create(batch->naming, job->dir, &job->attributes, temporary);
     if (fd < 0)
         return errno;
     int error = write_all_at(fd, job->data, job->size, 0);
@@ -71,7 +71,7 @@ static int write_whole(cpkg_batch *batch, const Job *job)
             unlinkat(job->dir->fd, temporary, 0);
         return error;
     }
-    return file_finish(batch->naming, fd, job->dir->fd, temporary, batch->texts.data + job->name_at, &job->attributes);
+    return file_finish(batch->naming, fd, job->dir, temporary, batch->texts.data + job->name_at, &job->attributes);
 }
 
 /* Write a piece of a large file; whoever writes the last one finishes it. */
@@ -84,7 +84,7 @@ static int write_part(const Job *job)
     if (atomic_fetch_sub(&large->missing, job->size) == job->size && !atomic_load(&large->error)) {
         int fd = large->fd;
         large->fd = -1;
-        error = file_finish(large->naming, fd, large->dir->fd, large->temporary, large->name, &large->attributes);
+        error = file_finish(large->naming, fd, large->dir, large->temporary, large->name, &large->attributes);
     }
     return error;
 }

@@ -31,6 +31,7 @@ void cpkg_walk_free(cpkg_walk *walk);
 /* What makes frames: a context, and memory for the content. */
 cpkg_maker *cpkg_maker_new(int level);
 void cpkg_maker_free(cpkg_maker *maker);
+size_t cpkg_maker_deflate(cpkg_maker *maker, void *out, size_t capacity, const void *content, size_t size);
 /* Read what a plan says and compress it; the frame's size, 0 for an empty one, or libzstd's error. */
 size_t cpkg_plan_make(cpkg_plan *plan, cpkg_maker *maker, void *out, size_t capacity);
 int64_t cpkg_plan_size(const cpkg_plan *plan);
@@ -46,6 +47,7 @@ typedef struct {
     int strip;
     int is_owning, is_numeric;
     int with_attributes;
+    unsigned umask; /* of the process; 07777 if nobody knows */
 } cpkg_tree_options;
 
 typedef struct cpkg_tree_s cpkg_tree;

@@ -20,6 +20,7 @@ enum { HELD_MAX = 64 }; /* directories that a plan or batch keeps open */
 typedef struct Dir {
     atomic_int references, users;
     int fd;
+    int has_default_list; /* an access control list that new files get; 1 also while nobody has looked */
     struct Dir *parent;
     char name[];
 } Dir;
@@ -38,6 +39,7 @@ static Dir *dir_new(int fd, Dir *parent, const char *name)
     atomic_init(&dir->references, 1);
     atomic_init(&dir->users, 1);
     dir->fd = fd;
+    dir->has_default_list = 1;
     dir->parent = parent;
     if (parent != NULL)
         atomic_fetch_add(&parent->references, 1);

@@ -122,7 +122,7 @@ static int tree_make_file(cpkg_tree *tree, size_t count, const Parsed *parsed, c
         LargeFile *large = malloc(sizeof *large + strlen(name) + 1);
         if (large == NULL)
             return TREE_NO_MEMORY;
-        large->fd = file_create(&tree->naming, dir->fd, large->temporary);
+        large->fd = file_create(&tree->naming, dir, attributes, large->temporary);
         if (large->fd < 0) {
             free(large);
             return TREE_ODD;

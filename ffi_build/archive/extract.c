@@ -135,7 +135,7 @@ const char *cpkg_tree_finish(cpkg_tree *tree, int *error)
         if (seen_note(&tree->seen, tree->path.data, tree->path.size) != 0)
             continue;
         const Dir *dir = tree_directory(tree, count, 0);
-        *error = dir == NULL ? 0 : set_attributes(dir->fd, &finished->attributes);
+        *error = dir == NULL ? 0 : set_attributes(dir->fd, &finished->attributes, 0);
         if (*error) {
             for (size_t at = 0; at + 1 < tree->path.size; at++)
                 if (tree->path.data[at] == '\0')
@@ -172,6 +172,7 @@ cpkg_tree *cpkg_tree_new(const cpkg_tree_options *options, int root, const char 
     snprintf(tree->naming.token, sizeof tree->naming.token, "%s", token);
     atomic_init(&tree->naming.count, 0);
     atomic_init(&tree->naming.has_nameless, 1);
+    tree->naming.umask = options->umask;
     int fd = fcntl(root, F_DUPFD_CLOEXEC, 0);
     Dir *dir = fd < 0 ? NULL : dir_new(fd, NULL, "");
     if (dir == NULL && fd >= 0)

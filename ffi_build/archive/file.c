@@ -20,9 +20,16 @@ typedef struct {
     char token[64]; /* of temporary names */
     atomic_ullong count;
     atomic_int has_nameless; /* whether the file system has O_TMPFILE, and its files can be linked */
+    unsigned umask;
 } Naming;
 
 enum { TEMPORARY_SIZE = 96 };
+
+/* Say whether a nameless file of this directory gets its mode when it is opened: nobody can see it before it is whole. */
+static int gets_mode(const Naming *naming, const Dir *dir, const Attributes *attributes)
+{
+    return !dir->has_default_list && !attributes->has_owner && !(attributes->mode & (naming->umask | ~0777u));
+}
 
 static void temporary_name(Naming *naming, char *name)
 {
@@ -30,28 +37,32 @@ static void temporary_name(Naming *naming, char *name)
              (unsigned long long)atomic_fetch_add(&naming->count, 1));
 }
 
-/* Open a new file in a directory; `temporary` gets its name, "" if it has none. -1 with errno set if it cannot be. */
-static int file_create(Naming *naming, int dir, char *temporary)
+/*
+ * Open a new file in a directory; `temporary` gets its name, "" if it has none: then it has its mode, too, where the
+ * system gives it. -1 with errno set if it cannot be.
+ */
+static int file_create(Naming *naming, const Dir *dir, const Attributes *attributes, char *temporary)
 {
     temporary[0] = '\0';
 #ifdef O_TMPFILE
     if (atomic_load(&naming->has_nameless)) {
-        int fd = openat(dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+        int fd = openat(dir->fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC,
+                        gets_mode(naming, dir, attributes) ? attributes->mode : 0600);
         if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT))
             return fd;
         atomic_store(&naming->has_nameless, 0);
     }
 #endif
     temporary_name(naming, temporary);
-    return openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return openat(dir->fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-static int set_attributes(int fd, const Attributes *attributes)
+static int set_attributes(int fd, const Attributes *attributes, int has_mode)
 {
     struct timespec times[2] = {attributes->mtime, attributes->mtime};
     if (attributes->has_owner && fchown(fd, attributes->uid, attributes->gid) != 0)
         return errno;
-    return fchmod(fd, attributes->mode) != 0 || futimens(fd, times) != 0 ? errno : 0;
+    return (!has_mode && fchmod(fd, attributes->mode) != 0) || futimens(fd, times) != 0 ? errno : 0;
 }
 
 static int link_nameless(int fd, int dir, const char *name)
@@ -66,9 +77,11 @@ static int link_nameless(int fd, int dir, const char *name)
 }
 
 /* Give a file that is whole its attributes and its name, in place of what has it; close it. 0 or errno. */
-static int file_finish(Naming *naming, int fd, int dir, char *temporary, const char *name, const Attributes *attributes)
+static int file_finish(Naming *naming, int fd, const Dir *parent, char *temporary, const char *name,
+                       const Attributes *attributes)
 {
-    int error = set_attributes(fd, attributes);
+    int dir = parent->fd, has_mode = temporary[0] == '\0' && gets_mode(naming, parent, attributes);
+    int error = set_attributes(fd, attributes, has_mode);
     if (!error && temporary[0] == '\0') {
         error = link_nameless(fd, dir, name);
         if (error == EEXIST) {

@@ -34,6 +34,12 @@ cpkg_maker *cpkg_maker_new(int level)
     return maker;
 }
 
+/* Compress content that is at hand; the frame's size, or libzstd's error. */
+size_t cpkg_maker_deflate(cpkg_maker *maker, void *out, size_t capacity, const void *content, size_t size)
+{
+    return ZSTD_compress2(maker->cctx, out, capacity, content, size);
+}
+
 /* Open a directory that nobody keeps open, from the root on, which its parents lead to; -1 with errno set. */
 static int dir_open_again(const Dir *dir)
 {
@@ -142,7 +148,7 @@ size_t cpkg_plan_make(cpkg_plan *plan, cpkg_maker *maker, void *out, size_t capa
     if (!is_noted)
         return no_memory;
     plan->size = content->size;
-    return content->size ? ZSTD_compress2(maker->cctx, out, capacity, content->data, content->size) : 0;
+    return content->size ? cpkg_maker_deflate(maker, out, capacity, content->data, content->size) : 0;
 }
 
 #endif

@@ -3,6 +3,8 @@
 #ifndef CPKG_ARCHIVE_TREE
 #define CPKG_ARCHIVE_TREE
 
+#include <sys/xattr.h>
+
 #include "batch.c"
 #include "owners.c"
 #include "parse.c"
@@ -14,7 +16,10 @@ typedef struct {
     int strip;
     int is_owning, is_numeric;
     int with_attributes;
+    unsigned umask;
 } cpkg_tree_options;
+
+#define UMASK_UNKNOWN 07777
 
 typedef struct {
     size_t path_at;
@@ -76,6 +81,8 @@ static Dir *tree_directory(cpkg_tree *tree, size_t count, int is_made)
         if (fd < 0)
             return NULL;
         Dir *dir = dir_new(fd, NULL, part);
+        if (dir != NULL && tree->naming.umask != UMASK_UNKNOWN)
+            dir->has_default_list = fgetxattr(fd, "system.posix_acl_default", NULL, 0) > 0;
         if (dir == NULL || !array_reserve((void **)&tree->chain, tree->depth, &tree->chain_capacity, sizeof(Dir *))) {
             close(fd);
             free(dir);
