@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from cpkg import zstd
 from cpkg.cli.zstd_console import Console, Fatal
-from cpkg.cli.zstd_files import Destination, Source
+from cpkg.cli.zstd_files import Destination, Source, cannot_read
 from cpkg.cli.zstd_options import FASTEST_LEVEL, LAST_LEVEL, LAST_ORDINARY_LEVEL, STDOUT, Options
 
 TYPE_CHECKING = False
@@ -115,7 +115,7 @@ class Compressing:
         compressor = self._compressor(size)
         if size is not None and self._options.write_content_size:
             compressor.set_pledged_input_size(size)
-        while data := source.read(_READ_SIZE):
+        for data in source.chunks(_READ_SIZE):
             compressed = compressor.compress(data)
             if compressed:
                 destination.write(compressed)
@@ -128,15 +128,25 @@ class Compressing:
         parameters = {
             name: value for name, value in self.parameters.items() if name not in (key.nb_workers, key.job_size)
         }
-        zstd.copy_stream(
-            source,
-            destination,
-            options=parameters,
-            zstd_dict=self._zstd_dict,
-            read_size=_READ_SIZE,
-            threads=self._threads,
-            progress=progress,
-        )
+
+        def done(read: int, written: int) -> None:
+            source.position = read
+            progress(read, written)
+
+        try:
+            source.position, _ = zstd.copy_stream(
+                source.file,
+                destination,
+                options=parameters,
+                zstd_dict=self._zstd_dict,
+                read_size=_READ_SIZE,
+                threads=self._threads,
+                progress=done,
+            )
+        except BrokenPipeError:
+            raise
+        except OSError as exc:
+            raise cannot_read(exc) from None
 
     def _progress(self, source: Source, written: int, told: str) -> None:
         console = self._console

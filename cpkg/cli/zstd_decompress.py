@@ -126,9 +126,9 @@ class Decompressing:
 
         Takes the first bytes that are left of the source, and returns those.
         """
-        from purepy.zstd.common import parallel_copy
+        from purepy.zstd.common import file_places, parallel_copy
 
-        position = destination.place() if source.size is not None and parallel_copy.IS_POSSIBLE else None
+        position = destination.place() if source.size is not None and file_places.IS_POSSIBLE else None
         if position is None:
             return first
         start = source.position - len(first)

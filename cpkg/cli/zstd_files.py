@@ -12,13 +12,14 @@ import sys
 
 from cpkg.cli.zstd_console import Console, Fatal
 from cpkg.cli.zstd_options import STDIN, STDOUT, Options
+from purepy._jit import JIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-WRITE_ERROR = 70
+READ_ERROR, WRITE_ERROR = 37, 70
 SUFFIXES = {".zst": "", ".tzst": ".tar"}
 """Ends of the names of compressed files, and what the names of their content end with."""
 _SEGMENT = 32 << 10
@@ -40,9 +41,26 @@ class Source:
         try:
             data: bytes = self.file.read(size)
         except OSError as exc:
-            raise Fatal(37, f"Read error : {exc.strerror}") from None
+            raise cannot_read(exc) from None
         self.position += len(data)
         return data
+
+    def chunks(self, size: int) -> Iterator[Any]:
+        """Yield what is left in pieces of up to `size` bytes, each of which holds until the next is asked for."""
+        if JIT or not hasattr(self.file, "readinto"):  # PyPy's C calls would copy the memory
+            while data := self.read(size):
+                yield data
+            return
+        memory = memoryview(bytearray(size))  # fresh memory for each piece costs as much as copying it
+        while True:
+            try:
+                taken = self.file.readinto(memory) or 0
+            except OSError as exc:
+                raise cannot_read(exc) from None
+            if not taken:
+                return
+            self.position += taken
+            yield memory[:taken]
 
     def go_on_at(self, position: int) -> None:
         """Read on at a position of the file."""
@@ -144,7 +162,7 @@ class Destination:
         """Return the position in the file if threads may write to places behind it with `write_at`, else None."""
         if self._file is None:
             return 0
-        from purepy.zstd.common.parallel_copy import place_of
+        from purepy.zstd.common.file_places import place_of
 
         found = place_of(self._file, is_written=True) if not self._skipped else None
         return None if found is None else found[1]
@@ -153,7 +171,7 @@ class Destination:
         """Write bytes to a place, or leave a hole there; in any order, and by any thread."""
         if self._file is None:
             return
-        from purepy.zstd.common.parallel_copy import write_at
+        from purepy.zstd.common.file_places import write_at
 
         try:
             if self._sparse:
@@ -201,6 +219,11 @@ class Destination:
                 os.unlink(self._temporary)
             self._temporary = None
         return had
+
+
+def cannot_read(exc: OSError) -> Fatal:
+    """Make the error of a source that cannot be read."""
+    return Fatal(READ_ERROR, f"Read error : {exc.strerror}")
 
 
 def _cannot_write(exc: OSError) -> Fatal:

@@ -3,21 +3,26 @@
 Compare `cpkg zstd` with the `zstd` tool: python tests/bench/zstd_cli.py [--size MIB] [--rounds N] [--folder DIR]
 
 Both sides take turns in one run, each time in a new process, on files in memory (/dev/shm where there is one). Prints
-the best time of each, and how many times the tool's it is.
+the best time of each with its processor time, and how many times the tool's it is.
 """
 
 from __future__ import annotations
 
 import argparse
 import filecmp
+import functools
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+
+from purepy._cores import usable_cores
 
 MIB = 1 << 20
 
@@ -45,6 +50,8 @@ def main() -> int:
         print("there is no zstd tool to compare with", file=sys.stderr)
         return 1
     sides = {"zstd": [tool], "cpkg zstd": [sys.executable, "-m", "cpkg", "zstd"]}
+    # modules are compiled once, as those of an installed package are, not by each process
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         write_text(folder / "text", options.size * MIB)
@@ -66,19 +73,48 @@ def main() -> int:
             ("decompress, frames of 8 MiB", ["-dqf", "many.zst", "-o", "out"], None),
             ("test, one frame", ["-tq", "one.zst"], None),
         ]
-        print(f"{options.size} MiB of text, best of {options.rounds}, seconds\n")
-        print(f"{'':<30}{'zstd':>9}{'cpkg zstd':>12}{'times':>8}")
+        print(f"{options.size} MiB of text, best of {options.rounds}; processor time in brackets, in seconds\n")
+        print(f"{'':<30}{'zstd':>16}{'cpkg zstd':>16}{'times':>8}")
+        interpreter = best_of(options.rounds, [[sys.executable, "-c", "pass"]], [lambda: None], folder, environment)[0]
+        print(f"{'start: the interpreter alone':<30}{'':>16}{told(interpreter):>16}", flush=True)
         for case, arguments, content in cases:
-            best = {side: float("inf") for side in sides}
-            for _ in range(options.rounds):
-                for side, command in sides.items():
-                    begin = time.perf_counter()
-                    subprocess.run([*command, *arguments], cwd=folder, check=True)
-                    best[side] = min(best[side], time.perf_counter() - begin)
-                    check(folder, arguments, content, tool)
-            ratio = best["cpkg zstd"] / best["zstd"]
-            print(f"{case:<30}{best['zstd']:9.3f}{best['cpkg zstd']:12.3f}{ratio:8.2f}", flush=True)
+            theirs, ours = best_of(
+                options.rounds,
+                [[*command, *arguments] for command in sides.values()],
+                [functools.partial(check, folder, arguments, content, tool)] * len(sides),
+                folder,
+                environment,
+            )
+            bound = ""
+            if "frames" in case:  # all that zstd does in one thread, divided among all cores without a rest
+                bound = f"  {theirs[1] / usable_cores() / theirs[0]:.2f} if zstd's work were divided among all cores"
+            print(f"{case:<30}{told(theirs):>16}{told(ours):>16}{ours[0] / theirs[0]:8.2f}{bound}", flush=True)
     return 0
+
+
+Times = tuple[float, float]
+
+
+def told(times: Times) -> str:
+    return f"{times[0]:.3f} ({times[1]:.3f})"
+
+
+def best_of(
+    rounds: int, commands: list[list[str]], checks: list[Callable[[], None]], folder: Path, environment: dict[str, str]
+) -> list[Times]:
+    """Run commands in turn; return the shortest time of each and the processor time of that run."""
+    best = [(float("inf"), 0.0)] * len(commands)
+    for _ in range(rounds):
+        for number, (command, checked) in enumerate(zip(commands, checks)):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            begin = time.perf_counter()
+            subprocess.run(command, cwd=folder, env=environment, check=True)
+            elapsed = time.perf_counter() - begin
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            best[number] = min(best[number], (elapsed, used))
+            checked()
+    return best
 
 
 def pieces(path: Path, size: int) -> list[bytes]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From file to file each thread writes frames where they belong: the files are those that one thread makes."""
+"""Each thread reads and writes frames where they belong in files, which are those that one thread makes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from purepy.zstd.common import parallel_copy, parallel_decompress
+from purepy.zstd.common import file_places, parallel_copy, parallel_decompress
 
 FRAME = 4096
 DATA = b"".join(b"%d lines of text\n" % number for number in range(4000))
@@ -47,7 +47,7 @@ def placed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def is_parallel(zstd: ModuleType) -> bool:
-    return parallel_copy.IS_POSSIBLE and zstd.BACKEND != "pure"
+    return file_places.IS_POSSIBLE and zstd.BACKEND != "pure"
 
 
 def frames(zstd: ModuleType) -> bytes:
@@ -223,3 +223,40 @@ def test_progress_comes_in_order_and_may_end_it(zstd: ModuleType, tmp_path: Path
     content = (tmp_path / "target").read_bytes()
     assert DATA.startswith(content)
     assert str(caught.value) == f"at {len(content)}"
+
+
+@pytest.mark.parametrize("size", [0, 1, FRAME, 3 * FRAME, 5 * FRAME + 7])
+@pytest.mark.parametrize("buffering", [0, -1])
+def test_threads_compress_what_they_read_themselves(
+    zstd: ModuleType, tmp_path: Path, size: int, buffering: int
+) -> None:
+    content = DATA[:size]
+    (tmp_path / "source").write_bytes(b"before" + content)
+    told: list[tuple[int, int]] = []
+    with open(tmp_path / "source", "rb", buffering=buffering) as source:
+        assert source.read(6) == b"before"
+        target = io.BytesIO()
+        copied = zstd.copy_stream(
+            source, target, threads=3, frame_size=FRAME, size=size, progress=lambda *sizes: told.append(sizes)
+        )
+        assert source.tell() == 6 + size
+    assert target.getvalue() == zstd.compress(content, frame_size=FRAME)
+    assert copied == told[-1] == (size, len(target.getvalue()))
+    for wrong in {size - 1, size + 1} - {-1}:
+        with open(tmp_path / "source", "rb", buffering=buffering) as source:
+            source.seek(6)
+            with pytest.raises(zstd.ZstdError, match="pledged"):
+                zstd.copy_stream(source, io.BytesIO(), threads=3, frame_size=FRAME, size=wrong)
+
+
+@pytest.mark.parametrize("size", [0, FRAME, 2 * FRAME + 100])
+def test_a_file_that_is_cut_while_it_is_compressed(zstd: ModuleType, tmp_path: Path, size: int) -> None:
+    """What is left of it is compressed, as by one thread."""
+    (tmp_path / "source").write_bytes(DATA)
+    with open(tmp_path / "source", "r+b", buffering=0) as source:
+        pieces = zstd.compress_iter(source, threads=2, frame_size=FRAME)
+        first = next(pieces)
+        os.truncate(tmp_path / "source", FRAME + size)
+        content = zstd.decompress(first + b"".join(pieces))
+    assert DATA.startswith(content)
+    assert FRAME + size <= len(content)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from processes import run_alone
 
-from purepy.zstd.common import parallel, parallel_decompress, threads
+from purepy.zstd.common import parallel, parallel_compress, parallel_decompress, threads
 
 FRAME = 4096
 
@@ -94,6 +94,31 @@ def test_the_number_of_threads_changes_nothing(zstd: ModuleType) -> None:
             for piece in cut(DATA, 777):
                 file.write(piece)
         assert target.getvalue() == expected
+
+
+def test_frames_that_are_ready_at_the_end_of_the_file(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were lost if their threads had done with them while the end was read."""
+    if zstd.BACKEND == "pure":
+        pytest.skip("uses no threads")
+    frames = threading.Semaphore(0)
+    put, read_from = threads.Job.put, parallel_compress._Room.read_from
+
+    def noted(job: threads.Job, piece: Any, is_last: bool = False) -> None:
+        put(job, piece, is_last)
+        frames.release()
+
+    def waiting(room: Any, file: Any) -> int:
+        taken = read_from(room, file)
+        for _ in range(0 if taken else 3):
+            assert frames.acquire(timeout=60)
+        return taken
+
+    monkeypatch.setattr(threads.Job, "put", noted)
+    monkeypatch.setattr(parallel_compress._Room, "read_from", waiting)
+    content = DATA[: 3 * FRAME]
+    assert b"".join(zstd.compress_iter(io.BytesIO(content), threads=3, frame_size=FRAME)) == zstd.compress(
+        content, frame_size=FRAME
+    )
 
 
 def test_each_frame_declares_its_size(zstd: ModuleType) -> None:

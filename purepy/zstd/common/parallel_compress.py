@@ -8,16 +8,17 @@ that reads more than one frame. Each frame declares its size.
 
 from __future__ import annotations
 
-import io
+import os
 from collections.abc import Iterator
 from typing import Any, Callable, NamedTuple
 
 from purepy._jit import JIT, sliceable
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import CANNOT_COMPRESS
+from purepy.zstd.common.file_places import is_plain_file, place_of, read_at
 from purepy.zstd.common.parameters import CompressionParameter
 from purepy.zstd.common.stream_functions import CONTINUE, FLUSH_FRAME
-from purepy.zstd.common.threads import Crew, Job, frame_size_for, is_slow, run_all, work_memory
+from purepy.zstd.common.threads import Crew, Job, frame_size_for, is_slow, reused, run_all, work_memory
 from purepy.zstd.common.zdict import PREFIX, UNDIGESTED, parse_dict_argument
 
 _STEP = 1 << 20
@@ -98,6 +99,39 @@ class _FrameJob(Job):
         if self._finished is not None:
             self._finished()
         self.put(frame, is_last=True)
+
+
+class _PlaceJob(Job):
+    """Compress one frame of what stands at a place in a file; nothing comes out if the file has been cut meanwhile."""
+
+    def __init__(self, parameters: Parameters, descriptor: int, position: int, spare: list[Any]) -> None:
+        super().__init__()
+        self._parameters = parameters
+        self._descriptor = descriptor
+        self._position = position
+        self._spare = spare
+
+    def run(self) -> None:
+        parameters, size = self._parameters, self._parameters.frame_size
+        if JIT:  # as in _Room
+            data = b"".join(iter(self._pieces(size).__next__, b""))
+            self.put(parameters.frame(data, self.crew.check) if data else b"", is_last=True)
+            return
+        memory = reused(self._spare, lambda: work_memory(size))
+        with memoryview(memory) as whole:
+            filled = read_at(self._descriptor, whole, self._position)
+            with whole[:filled] as view:
+                frame = parameters.frame(view, self.crew.check) if filled else b""
+        self._spare.append(memory)
+        self.put(frame, is_last=True)
+
+    def _pieces(self, size: int) -> Iterator[bytes]:
+        position, end = self._position, self._position + size
+        while position < end:
+            piece = os.pread(self._descriptor, end - position, position)
+            yield piece
+            position += len(piece)
+        yield b""
 
 
 class _Room:
@@ -211,6 +245,28 @@ class ParallelCompressor:
         self._dispatch(ready)
         return taken, ready
 
+    def compress_places(self, file: Any, count: Callable[[int], None]) -> Iterator[bytes]:
+        """
+        Yield the frames of a file as far as they are full, if threads can read it each at its place; then read on.
+
+        `count(size)` is told of each.
+        """
+        place = place_of(file, is_written=False)
+        size = self._parameters.frame_size
+        if place is None or self._parameters.threads < 2:
+            return
+        descriptor, start = place
+        spare: list[Any] = []
+        frames = max(os.fstat(descriptor).st_size - start, 0) // size
+        for number in range(frames):
+            count(size)
+            self._crew.give(_PlaceJob(self._parameters, descriptor, start + number * size, spare))
+            self._is_begun = True
+            ready: list[bytes] = []
+            self._collect(ready, self._parameters.threads + 1)
+            yield from ready
+        file.seek(start + frames * size)
+
     def _dispatch(self, ready: list[bytes]) -> None:
         if self._room.filled == self._parameters.frame_size:
             self._give()
@@ -243,11 +299,6 @@ class ParallelCompressor:
         self._crew.stop()
 
 
-def is_plain_file(file: Any) -> bool:
-    """Say whether a file is one of the io module's own, which read into memory and do not keep what they are given."""
-    return type(file) in (io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom, io.BytesIO)
-
-
 def compressed_pieces(
     parameters: Parameters, source: Any, chunks: Callable[[Any], Iterator[Any]], size: int | None, read: Any
 ) -> Iterator[bytes]:
@@ -269,12 +320,14 @@ def compressed_pieces(
 
     try:
         if is_plain_file(source):
+            yield from compressor.compress_places(source, count)
             while True:
                 taken, ready = compressor.compress_from(source)
+                if taken:
+                    count(taken)
+                yield from ready  # at the end of the file, too: frames may have become ready while it was read
                 if not taken:
                     break
-                count(taken)
-                yield from ready
         else:
             for chunk in chunks(source):
                 with memoryview(chunk) as view:

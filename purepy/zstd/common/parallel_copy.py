@@ -9,10 +9,7 @@ included, is left to who goes through the frames one after the other from there 
 
 from __future__ import annotations
 
-import errno
-import io
 import os
-import stat
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any, Callable
@@ -21,6 +18,7 @@ from purepy._jit import JIT
 from purepy.errors import ZstdError
 from purepy.zstd.common import parallel
 from purepy.zstd.common.error_codes import CANNOT_DECOMPRESS
+from purepy.zstd.common.file_places import place_of, write_at
 from purepy.zstd.common.frame_scan import FrameScanner
 from purepy.zstd.common.parallel_decompress import CONTENT_MAX, Parameters
 from purepy.zstd.common.stream_functions import release
@@ -31,7 +29,6 @@ _PART_FRAMES = 1 << 10
 _READ_SIZE = 64 << 10
 _WRITE_SIZE = 1 << 20
 _WINDOW_MIN, _WINDOW_MAX = 256, 64 << 10
-IS_POSSIBLE = hasattr(os, "pread") and hasattr(os, "pwrite")
 
 Write = Callable[[Any, int], None]
 
@@ -49,16 +46,6 @@ class Part:
 
     def __len__(self) -> int:
         return self.content_size
-
-
-def write_at(descriptor: int, data: Any, position: int) -> None:
-    """Write all of a buffer's bytes to a place in a file."""
-    taken = os.pwrite(descriptor, data, position)
-    while taken < len(data):
-        more = os.pwrite(descriptor, memoryview(data)[taken:], position + taken)
-        if not more:
-            raise OSError(errno.EIO, f"write() took {taken} of {len(data)} bytes")
-        taken += more
 
 
 class _CopyJob(Job):
@@ -237,33 +224,6 @@ class FrameCopy:
             self.written += copied.content_size
             if done is not None:
                 done(self.read, self.written)
-
-
-def place_of(file: Any, *, is_written: bool) -> tuple[int, int] | None:
-    """
-    Return the descriptor of a file and its position there; None if it cannot be worked on by its descriptor.
-
-    It can if it is one of the io module's own over a regular file; to be written, if nothing stands behind the
-    position, so that what was written there can be taken back.
-    """
-    if not IS_POSSIBLE or type(file) not in (io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom):
-        return None
-    if is_written:
-        file.flush()
-    descriptor = file.fileno()
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        return None
-    position = file.tell()
-    if is_written and (status.st_size > position or _appends(descriptor)):
-        return None
-    return descriptor, position
-
-
-def _appends(descriptor: int) -> bool:
-    import fcntl
-
-    return bool(fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_APPEND)
 
 
 def copy_frames(

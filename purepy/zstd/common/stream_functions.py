@@ -209,7 +209,7 @@ class Streams:
         read = written = 0
         chunk_size = _positive(read_size, "read_size")
         if threads is not None:
-            from purepy.zstd.common.parallel_compress import is_plain_file
+            from purepy.zstd.common.file_places import is_plain_file
 
             chunk_size = max(chunk_size, _LARGE_READ_SIZE) if is_plain_file(source) else chunk_size
 
@@ -275,11 +275,11 @@ class Streams:
         """Check the arguments; return None unless several threads may write to the destination as they like."""
         if threads is None:
             return None
-        from purepy.zstd.common import parallel, parallel_compress
+        from purepy.zstd.common import file_places, parallel
 
         parameters = parallel.decompressing(sys.modules[self._module], threads, zstd_dict, options)
         # which does not keep what it is given
-        return parameters if parallel_compress.is_plain_file(destination) else None
+        return parameters if file_places.is_plain_file(destination) else None
 
 
 def _positive(value: int, name: str) -> int:

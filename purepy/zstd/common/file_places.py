@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that several threads read and write at once, each at places of its own, by their descriptors."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+IS_POSSIBLE = hasattr(os, "pread") and hasattr(os, "pwrite")
+_FILES = (io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom)
+
+
+def is_plain_file(file: Any) -> bool:
+    """Say whether a file is one of the io module's own, which read into memory and do not keep what they are given."""
+    return type(file) in (*_FILES, io.BytesIO)
+
+
+def place_of(file: Any, *, is_written: bool) -> tuple[int, int] | None:
+    """
+    Return the descriptor of a file and its position there; None if it cannot be worked on by its descriptor.
+
+    It can if it is one of the io module's own over a regular file; to be written, if nothing stands behind the
+    position, so that what was written there can be taken back.
+    """
+    if not IS_POSSIBLE or type(file) not in _FILES:
+        return None
+    if is_written:
+        file.flush()
+    descriptor = file.fileno()
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    position = file.tell()
+    if is_written and (status.st_size > position or _appends(descriptor)):
+        return None
+    return descriptor, position
+
+
+def _appends(descriptor: int) -> bool:
+    import fcntl
+
+    return bool(fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_APPEND)
+
+
+def write_at(descriptor: int, data: Any, position: int) -> None:
+    """Write all of a buffer's bytes to a place in a file."""
+    taken = os.pwrite(descriptor, data, position)
+    while taken < len(data):
+        more = os.pwrite(descriptor, memoryview(data)[taken:], position + taken)
+        if not more:
+            raise OSError(errno.EIO, f"write() took {taken} of {len(data)} bytes")
+        taken += more
+
+
+def read_at(descriptor: int, memory: Any, position: int) -> int:
+    """Fill a view of bytes from a place in a file, as far as that goes; return how much that was."""
+    filled = 0
+    while filled < len(memory):
+        with memory[filled:] as rest:
+            if hasattr(os, "preadv"):
+                taken = os.preadv(descriptor, [rest], position + filled)
+            else:
+                data = os.pread(descriptor, len(rest), position + filled)
+                taken = len(data)
+                rest[:taken] = data
+        if not taken:
+            break
+        filled += taken
+    return filled
