@@ -60,36 +60,58 @@ def tool(*arguments: str) -> Call:
     return lambda: subprocess.run(["zstd", "-q", "-f", *arguments], check=True)
 
 
-def side_by_side(works: Sequence[Call]) -> None:
-    """Do each work in a process of its own, all at a time."""
-    children = []
-    for work in works[1:]:
-        child = os.fork()
-        if not child:
+class Processes:
+    """As many processes as there are cores, made before anything is timed, that do `works` when they are told to."""
+
+    def __init__(self, cores: int, works: Sequence[Call]) -> None:
+        self._works = works
+        self._pipes = [self._start() for _ in range(cores)]
+
+    def _start(self) -> tuple[int, int]:
+        orders, done = os.pipe(), os.pipe()
+        if not os.fork():
+            os.close(orders[1])
             try:
-                work()
+                while order := os.read(orders[0], 1):
+                    self._works[order[0]]()
+                    os.write(done[1], b"x")
             finally:
                 os._exit(0)
-        children.append(child)
-    works[0]()
-    for child in children:
-        assert os.waitpid(child, 0)[1] == 0
+        os.close(orders[0])
+        os.close(done[1])
+        return orders[1], done[0]
 
+    def side_by_side(self) -> None:
+        """Let each process do one of the works, all at a time."""
+        for number, (orders, _) in enumerate(self._pipes):
+            os.write(orders, bytes([number]))
+        for _, done in self._pipes:
+            assert os.read(done, 1)
 
-def one_by_one(works: Sequence[Call]) -> None:
-    for work in works:
-        work()
+    def one_by_one(self) -> None:
+        """Let one process do all of them."""
+        orders, done = self._pipes[0]
+        for number in range(len(self._works)):
+            os.write(orders, bytes([number]))
+            assert os.read(done, 1)
+
+    def end(self) -> None:
+        for pipes in self._pipes:
+            for end in pipes:
+                os.close(end)
+        for _ in self._pipes:  # all closed by then: a later process has the pipes of those in front of it, too
+            os.wait()
 
 
 def spin() -> None:
-    hashlib.pbkdf2_hmac("sha256", b"password", b"salt", 150_000)
+    hashlib.pbkdf2_hmac("sha256", b"password", b"salt", 1_000_000)
 
 
 def gain(name: str, rounds: int, several: Call, one: Call, works: Sequence[Call]) -> None:
     """Print what several threads gain over one, and what processes gain that do the same `works`."""
-    ours, alone, host, host_alone = fastest(
-        rounds, several, one, lambda: side_by_side(works), lambda: one_by_one(works)
-    )
+    processes = Processes(len(works), works)
+    ours, alone, host, host_alone = fastest(rounds, several, one, processes.side_by_side, processes.one_by_one)
+    processes.end()
     own, possible = alone / ours, host_alone / host
     print(f"{name:58} {alone:8.3f} s {ours:8.3f} s {own:6.2f}  the host {possible:.2f}: {own / possible:.0%} of it")
 
@@ -102,7 +124,9 @@ def functions(data: bytes, rounds: int) -> None:
     print(f"ratio lost by frames of the default size: {100 * (len(several) / len(one) - 1):.3f} % (goal: below 0.1)")
     print(f"goal of the gains: {1.85 / 2 * cores:.2f}, or what the host gains if that is less\n")
     print(f"{'':58} {'one':>10} {'all cores':>10} {'times':>6}")
-    alone, host = fastest(rounds, lambda: one_by_one([spin] * cores), lambda: side_by_side([spin] * cores))
+    processes = Processes(cores, [spin] * cores)
+    alone, host = fastest(rounds, processes.one_by_one, processes.side_by_side)
+    processes.end()
     print(f"{'the host: a loop in as many processes':58} {alone:8.3f} s {host:8.3f} s {alone / host:6.2f}")
     size = -(-len(data) // cores)
     parts = [data[start : start + size] for start in range(0, len(data), size)]
