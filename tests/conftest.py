@@ -8,6 +8,7 @@ not load into an error: a row that is called native and tests nothing native mus
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -64,6 +65,13 @@ def pytest_configure(config: pytest.Config) -> None:
             _backend.load(codec, backend)
         except (ImportError, ValueError) as exc:
             raise pytest.UsageError(f"--require {item}: {exc}") from exc
+
+
+def pytest_collection_finish() -> None:
+    """Keep what pytest has made of six thousand tests out of the collections that tests ask for: 2 ms each, not 150."""
+    if hasattr(gc, "freeze"):  # PyPy has none
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

@@ -78,7 +78,11 @@ def test_one_changed_byte_is_a_codec_error_or_an_object(codecs: _job.Codecs) -> 
     }
     message = bytearray(_job.encode(codecs, value, compress=False))
     outcomes = {"object": 0, "error": 0}
-    for position, byte in enumerate(bytes(message)):
+    original = bytes(message)
+    for position in range(
+        0, len(original), 3 if sys.implementation.name == "pypy" else 1
+    ):  # where an error takes longer
+        byte = original[position]
         # every type's headers, with the low bits that change a length
         for changed in (*range(0x7F, 0xE1), *range(0, 256, 37), byte ^ 1, byte ^ 2):
             message[position] = changed

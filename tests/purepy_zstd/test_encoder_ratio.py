@@ -54,9 +54,10 @@ def test_at_most_a_tenth_larger_than_libzstd(zstd: ModuleType, mix: bytes, level
 
 
 def test_no_level_is_larger_than_the_one_below(mix: bytes) -> None:
-    previous = len(mix)
+    data = mix[HALF // 2 : -HALF // 2]  # half of each
+    previous = len(data)
     for level in (-20, -5, -3, -1, *range(1, 23)):
-        frame = compress(mix, level)
-        assert decompress(frame) == mix
+        frame = compress(data, level)
+        assert decompress(frame) == data
         assert len(frame) <= previous, f"level {level}"
         previous = len(frame)

@@ -74,7 +74,7 @@ def kill_writers(path: Path, times: int, threads: int) -> None:
 
 @pytest.mark.parametrize("threads", [0, 2])
 def test_killed_at_random_moments(tmp_path: Path, threads: int) -> None:
-    kill_writers(tmp_path / "file.rec", 12, threads)
+    kill_writers(tmp_path / "file.rec", 6, threads)
 
 
 @pytest.mark.slow

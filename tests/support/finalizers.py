@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 
-@pytest.fixture(autouse=True)
-def finalizers_may_fail(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let what cannot be written go untold while a test runs, and hold nothing of it."""
+@pytest.fixture(scope="module", autouse=True)
+def finalizers_may_fail() -> Iterator[None]:
+    """Let what cannot be written go untold while a module's tests run, and hold nothing of it."""
     told = sys.unraisablehook
 
     def hook(unraisable: Any) -> None:
@@ -21,7 +21,8 @@ def finalizers_may_fail(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         if not issubclass(unraisable.exc_type, (OSError, ValueError)):
             told(unraisable)
 
-    monkeypatch.setattr(sys, "unraisablehook", hook)
-    yield
-    for _ in range(3):  # the finalizers of PyPy run one after the other
-        gc.collect()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "unraisablehook", hook)
+        yield
+        for _ in range(3):  # the finalizers of PyPy run one after the other
+            gc.collect()
