@@ -9,13 +9,16 @@ in Debian's package of them. The clients of those registries do the fetching (pi
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -136,23 +139,40 @@ def _fetch_from_pypi(source: Source, downloads: Path) -> None:
     wanted = downloads / "requirements.txt"
     wanted.write_text(f"{source.package} --hash=sha256:{source.sha256}\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:", "--require-hashes"]
-    _run([*command, "-r", str(wanted), "-d", str(downloads)], source, downloads)
+    try:
+        run([*command, "-r", str(wanted), "-d", str(downloads)], downloads)
+    except SystemExit as error:
+        raise SystemExit(_refusal(source, downloads, str(error))) from None
 
 
 def _fetch_from_debian(source: Source, downloads: Path) -> None:
-    """Have apt download a package of another release than this machine's, with lists of its own."""
+    """Have apt download a package of another release than this machine's."""
+    try:
+        with apt_for(downloads / "apt", "deb") as apt:
+            run([*apt, "download", source.package], downloads)
+    except SystemExit as error:
+        raise SystemExit(_refusal(source, downloads, str(error))) from None
+
+
+@contextlib.contextmanager
+def apt_for(folder: Path, kind: str, suite: str = DEBIAN_SUITE) -> Iterator[list[str]]:
+    """
+    Give apt-get's command with lists of its own, below a folder that is removed after use.
+
+    They are those of a release of Debian, from the mirror that this machine uses for its own; `kind` is deb or deb-src.
+    Raises SystemExit with the reason if that cannot be had.
+    """
     if shutil.which("apt-get") is None:
-        raise SystemExit(_refusal(source, downloads, "there is no apt-get here"))
-    # the mirror that this machine uses for its own release
-    listed = _run(["apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages"], source, downloads)
+        raise SystemExit("there is no apt-get here")
+    folder = folder.resolve()
+    listed = run(["apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages"], folder.parent)
     sites = [site for site in listed.split() if site.rstrip("/").endswith("/debian")]
     if not sites:
-        raise SystemExit(_refusal(source, downloads, "apt knows no mirror of Debian"))
-    folder = (downloads / "apt").resolve()
+        raise SystemExit("apt knows no mirror of Debian")
     (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
     (folder / "cache" / "archives" / "partial").mkdir(parents=True, exist_ok=True)
     entries = folder / "sources.list"
-    entries.write_text(f"deb [arch=amd64] {sites[0]} {DEBIAN_SUITE} main\n", encoding="utf-8")
+    entries.write_text(f"{kind} [arch=amd64] {sites[0]} {suite} main\n", encoding="utf-8")
     settings = {
         "Dir::Etc::sourcelist": entries,
         "Dir::Etc::sourceparts": "-",
@@ -162,15 +182,18 @@ def _fetch_from_debian(source: Source, downloads: Path) -> None:
         "APT::Sandbox::User": "root",
     }
     apt = ["apt-get", "-qq", *(f"-o{name}={value}" for name, value in settings.items())]
-    _run([*apt, "update"], source, downloads)
-    _run([*apt, "download", source.package], source, downloads)
+    run([*apt, "update"], folder)
+    yield apt
     shutil.rmtree(folder)
 
 
-def _run(command: list[str], source: Source, downloads: Path) -> str:
-    result = subprocess.run(command, cwd=downloads, capture_output=True, text=True, check=False)
+def run(command: list[str], folder: Path, **environment: str) -> str:
+    """Run a command in a folder and return its output; raises SystemExit with the end of what it printed."""
+    result = subprocess.run(
+        command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
     if result.returncode != 0:
-        raise SystemExit(_refusal(source, downloads, result.stderr.strip()))
+        raise SystemExit(f"{' '.join(command)}\n{result.stdout[-2000:]}{result.stderr[-2000:].strip()}")
     return result.stdout
 
 

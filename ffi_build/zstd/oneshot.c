@@ -25,6 +25,10 @@ PyDoc_STRVAR(builtin_compress_doc,
              "TypeError and ValueError for wrong arguments, ZstdError if libzstd fails. Replaces\n"
              "compression.zstd.compress.");
 
+/* Up to this bound a result is written to the scratch buffer and copied into bytes of its size; a longer one would take
+   longer to copy, if it is as long as its bound, than bytes of that size to make and to shorten. */
+enum { COPIED_MAX = 32 << 10 };
+
 /*
  * Compress into new bytes, or None if the frame is not smaller than `smaller_than`; NULL without an exception takes the
  * slow path.
@@ -37,7 +41,7 @@ static PyObject *compress_at_once(const char *start, size_t size, const Paramete
     if (ZSTD_isError(bound) || bound > (size_t)PY_SSIZE_T_MAX) {
         return PyErr_NoMemory();
     }
-    if (output_begin(&out, bound <= SCRATCH_SIZE ? 0 : bound, bound) < 0) {
+    if (output_begin(&out, bound <= COPIED_MAX ? 0 : bound, bound) < 0) {
         return NULL;
     }
     ZSTD_CCtx *cctx = take_cctx(out.kept);

@@ -8,12 +8,15 @@ With the GIL they get in each other's way between two instructions, without it (
 from __future__ import annotations
 
 import io
+import os
 import sys
+import sysconfig
 import threading
 from types import ModuleType
 from typing import Any, Callable
 
 import pytest
+from processes import run_python
 from threads import run_threads, switching
 
 THREADS = 4
@@ -40,6 +43,16 @@ def hammer(work: Callable[[int], Any], allowed: tuple[type[BaseException], ...] 
     with switching(1e-5):
         errors = run_threads(*(thread(number) for number in range(THREADS)))
     assert not errors
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this build of Python has the GIL always")
+def test_the_gil_stays_off(msgpack: ModuleType, zstd: ModuleType) -> None:
+    """A module that does not say that it can do without makes the interpreter switch the GIL on for all."""
+    code = "import sys; from cpkg import msgpack, zstd; zstd.compress(msgpack.packb(1)); print(sys._is_gil_enabled())"
+    choice = {"CPKG_MSGPACK_BACKEND": msgpack.BACKEND, "CPKG_ZSTD_BACKEND": zstd.BACKEND}
+    result = run_python("-W", "error", "-c", code, env={**os.environ, **choice, "PYTHON_GIL": ""})
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "False\n"
 
 
 def test_functions_and_one_value(msgpack: ModuleType) -> None:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Install the wheels of dist/ in bare Debian systems, without a network, and try them there.
+Install the wheels of dist/ in bare systems, without a network, and try them there.
 
 `python tests/wheels/bare.py [SYSTEM...]`, as root on Debian, with debootstrap. A system is a root file system with
 Python's interpreter and pip, or pypy3 alone: no compiler, no libzstd of its own that could serve. For each interpreter
 the wheel and what it depends on are installed offline; `cpkg demo` and smoke.py then run without a network. Systems of
-another architecture run in qemu (qemu-user-static). The roots are kept, for the next time.
+another architecture run in qemu (qemu-user-static); the one with musl has an interpreter that is compiled for it
+(musl.py), which takes minutes. The roots are kept, for the next time.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from ffi_build.wheels.sources import MSGPACK, ZSTD  # noqa: E402
+import musl  # noqa: E402
+
+from ffi_build.wheels.sources import MSGPACK, ZSTD, run  # noqa: E402
 
 # Where pip finds the wheels in a root, and where it installs: the interpreter's own folders are the distribution's.
 WHEELS = "/opt/wheels"
@@ -32,11 +34,21 @@ PLACE = "/opt/cpkg"
 
 @dataclass(frozen=True)
 class System:
-    """A release of Debian with interpreters, by the names of their programs and packages."""
+    """A release of Debian with interpreters, by the names of their programs and packages, or a system with musl."""
 
     suite: str
     architecture: str
     interpreters: tuple[str, ...]
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """Platform tags that pip takes there, of those that wheels have."""
+        machine = {"amd64": "x86_64", "arm64": "aarch64"}[self.architecture]
+        kinds = ("musllinux_1_2",) if self.suite == MUSL else ("manylinux_2_17", "manylinux2014")
+        return tuple(f"{kind}_{machine}" for kind in kinds)
+
+
+MUSL = "musl"
 
 
 SYSTEMS = {
@@ -44,19 +56,10 @@ SYSTEMS = {
     "debian-12": System("bookworm", "amd64", ("python3", "pypy3")),
     "debian-13": System("trixie", "amd64", ("python3",)),
     "sid": System("sid", "amd64", ("python3.14", "python3.15", "pypy3")),
+    "musl": System(MUSL, "amd64", (musl.PYTHON,)),
     "debian-12-arm64": System("bookworm", "arm64", ("python3", "pypy3")),
     "debian-13-arm64": System("trixie", "arm64", ("python3",)),
 }
-
-
-def run(*command: str | Path, **options: object) -> str:
-    """Run a command and return its output; raises SystemExit with all that it printed if it fails."""
-    result = subprocess.run(  # type: ignore[call-overload]
-        [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options
-    )
-    if result.returncode != 0:
-        raise SystemExit(f"{' '.join(map(str, command))}\n{result.stdout}exit status {result.returncode}")
-    return str(result.stdout)
 
 
 def make_root(system: System, root: Path) -> None:
@@ -67,10 +70,14 @@ def make_root(system: System, root: Path) -> None:
     if system.architecture == "arm64":
         register_qemu()
     shutil.rmtree(root, ignore_errors=True)
+    if system.suite == MUSL:
+        musl.make_root(root, root.with_name(f"{root.name}-build"))
+        done.touch()
+        return
     # pip comes as Debian has it for its own python3; other interpreters borrow pip's wheel
     packages = ["python3", "python3-pip", *(name for name in system.interpreters if name != "python3")]
     options = [f"--arch={system.architecture}", "--variant=minbase", f"--include={','.join(packages)}"]
-    run("debootstrap", *options, system.suite, root)
+    run(["debootstrap", *options, system.suite, str(root)], root.parent)
     done.touch()
 
 
@@ -78,22 +85,23 @@ def register_qemu() -> None:
     """Let the kernel run programs for arm64 with qemu, as qemu-user-static sets it up where systemd runs."""
     place = Path("/proc/sys/fs/binfmt_misc")
     if not (place / "register").exists():
-        run("mount", "-t", "binfmt_misc", "none", place)
+        run(["mount", "-t", "binfmt_misc", "none", str(place)], ROOT)
     if not (place / "qemu-aarch64").exists():
         (place / "register").write_text(Path("/usr/lib/binfmt.d/qemu-aarch64.conf").read_text().strip())
 
 
 def enter(root: Path, *command: str) -> str:
     """Run a command in a root without a network."""
-    environment = {
-        "PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        "HOME": "/root",
-        "LC_ALL": "C.UTF-8",
-        "PYTHONPATH": PLACE,
-    }
+    settings = [
+        "PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME=/root",
+        "LC_ALL=C.UTF-8",
+        f"PYTHONPATH={PLACE}",
+    ]
     # with /proc, by which PyPy finds itself, in a namespace that takes the mount away again
     script = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
-    return run("unshare", "--net", "--mount", "sh", "-c", script, root, *command, env=environment, cwd="/")
+    clean = ["env", "-i", *settings]
+    return run([*clean, "unshare", "--net", "--mount", "sh", "-c", script, str(root), *command], Path("/"))
 
 
 def interpreter_tags(root: Path, program: str) -> tuple[str, str, str]:
@@ -108,35 +116,29 @@ def interpreter_tags(root: Path, program: str) -> tuple[str, str, str]:
     return version, "cp", "cp" + version.replace(".", "")
 
 
-def fetch_dependencies(version: str, implementation: str, abi: str, machine: str, folder: Path) -> None:
+def fetch_dependencies(version: str, implementation: str, abi: str, platforms: Sequence[str], folder: Path) -> None:
     """Have pip download what an installation needs besides our wheel, and pip itself."""
     wanted = ["click>=8.1", "rich>=13", "pip", *(["cffi"] if implementation == "cp" else [])]
     options = ["--quiet", "--only-binary=:all:", f"--python-version={version}", f"--implementation={implementation}"]
-    options += [
-        f"--abi={abi}",
-        "--abi=none",
-        f"--platform=manylinux_2_17_{machine}",
-        f"--platform=manylinux2014_{machine}",
-    ]
+    options += [f"--abi={abi}", "--abi=none", *(f"--platform={platform}" for platform in platforms)]
     # markers are judged by the interpreter that runs pip: what older ones need besides is asked for by name
     if version == "3.9":
         wanted.append("typing_extensions")
-    run(sys.executable, "-m", "pip", "download", *options, "--dest", folder, *wanted)
+    run([sys.executable, "-m", "pip", "download", *options, "--dest", str(folder), *wanted], folder)
 
 
-def try_interpreter(root: Path, program: str, architecture: str, dist: Path) -> str:
+def try_interpreter(root: Path, program: str, platforms: Sequence[str], dist: Path) -> str:
     """Install in a root for one interpreter and try; return what the smoke test says."""
     version, implementation, abi = interpreter_tags(root, program)
-    machine = {"amd64": "x86_64", "arm64": "aarch64"}[architecture]
     python = implementation + version.replace(".", "")
-    ours = sorted(dist.glob(f"cpkg_codecs-*-{python}-{abi}-*manylinux*_{machine}.whl"))
+    ours = sorted(dist.glob(f"cpkg_codecs-*-{python}-{abi}-*{platforms[0]}*.whl"))
     if len(ours) != 1:
-        raise SystemExit(f"expected one wheel for {python}-{abi} on {machine} in {dist}, found {len(ours)}")
+        raise SystemExit(f"expected one wheel for {python}-{abi} on {platforms[0]} in {dist}, found {len(ours)}")
     folder = root / WHEELS.lstrip("/")
     for place in (folder, root / PLACE.lstrip("/")):
         shutil.rmtree(place, ignore_errors=True)
     folder.mkdir(parents=True)
-    fetch_dependencies(version, implementation, abi, machine, folder)
+    fetch_dependencies(version, implementation, abi, platforms, folder)
     # the pure wheel lies there too: pip has to prefer the other by itself
     for wheel in (*ours, *dist.glob("cpkg_codecs-*-py3-none-any.whl")):
         shutil.copy(wheel, folder)
@@ -181,7 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for program in system.interpreters:
             began = time.perf_counter()
             try:
-                told = try_interpreter(root, program, system.architecture, options.dist)
+                told = try_interpreter(root, program, system.platforms, options.dist)
             except SystemExit as error:
                 failed = True
                 told = f"FAILED\n{error}"
