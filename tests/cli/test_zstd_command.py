@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import signal
 import stat
@@ -159,6 +160,52 @@ def test_holes(call: Any, tmp_path: Path) -> None:
     assert call("-q", "-d", "-f", "--no-sparse", "holes.zst").returncode == 0
     assert (tmp_path / "holes").read_bytes() == content
     assert call("-dc", "holes.zst").stdout == content
+
+
+def test_threads_write_frames_at_their_places(call: Any, tmp_path: Path) -> None:
+    """Frames that several threads write, with holes between and behind what they hold, into files of all kinds."""
+    chance = random.Random(3)
+    parts = [chance.randbytes(3 << 20), bytes(9 << 20), chance.randbytes(5 << 20), bytes(6 << 20)]
+    content = b"".join(parts)
+    frames = b"".join(zstd.compress(content[start : start + (1 << 20)]) for start in range(0, len(content), 1 << 20))
+    (tmp_path / "frames.zst").write_bytes(frames)
+    assert call("-q", "-d", "-T3", "frames.zst").returncode == 0
+    assert (tmp_path / "frames").read_bytes() == content
+    assert (tmp_path / "frames").stat().st_blocks * 512 < 12 << 20
+    assert call("-q", "-t", "frames.zst").returncode == 0
+    for mode in ("wb", "ab"):
+        with open(tmp_path / "out", mode) as out:
+            if mode == "wb":
+                out.write(b"before")
+                out.flush()
+            done = call("-dc", "frames.zst", stdout=out, stderr=subprocess.PIPE, capture_output=False)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out").read_bytes() == b"before" + content + content
+
+
+@pytest.mark.parametrize("damage", ["a wrong byte", "cut", "garbage behind", "cut in the garbage"])
+def test_damage_behind_whole_frames(call: Any, tmp_path: Path, damage: str) -> None:
+    content = random.Random(4).randbytes(1 << 20)
+    checksum = {zstd.CompressionParameter.checksum_flag: 1}
+    frames = zstd.compress(content, options=checksum) * 12
+    at = len(frames) * 3 // 4 - 1000  # in the ninth frame
+    broken, message = {
+        "a wrong byte": (
+            frames[:at] + bytes([frames[at] ^ 1]) + frames[at + 1 :],
+            b"x.zst : Decoding error (36) : Restored data doesn't match checksum \n",
+        ),
+        "cut": (frames[:at], b"x.zst : Read error (39) : premature end \n"),
+        "garbage behind": (frames + b"garbage", b"zstd: x.zst: unsupported format \n"),
+        "cut in the garbage": (frames + b"g", b"zstd: x.zst: unknown header \n"),
+    }[damage]
+    (tmp_path / "x.zst").write_bytes(broken)
+    done = call("-q", "-d", "x.zst")
+    assert (done.returncode, done.stderr) == (1, message)
+    assert not (tmp_path / "x").exists()
+    with open(tmp_path / "out", "wb") as out:
+        done = call("-q", "-dc", "x.zst", stdout=out, stderr=subprocess.PIPE, capture_output=False)
+    assert (done.returncode, done.stderr) == (1, message)
+    assert (content * 12).startswith((tmp_path / "out").read_bytes())
 
 
 def test_a_large_file_in_several_threads(call: Any, tmp_path: Path) -> None:
