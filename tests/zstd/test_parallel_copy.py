@@ -110,6 +110,22 @@ def test_positions_in_both_files(zstd: ModuleType, tmp_path: Path, placed: list[
     assert bool(placed) == is_parallel(zstd)
 
 
+def test_a_source_that_was_just_written(zstd: ModuleType, tmp_path: Path) -> None:
+    """What is still in its buffer is read, too."""
+    with open(tmp_path / "source", "w+b") as source, open(tmp_path / "target", "w+b") as target:
+        source.write(frames(zstd))
+        source.write(frames(zstd)[:100])
+        source.write(frames(zstd)[100:])
+        source.seek(0)
+        zstd.copy_stream(source, target, mode="decompress", threads=2)
+        target.seek(0)
+        assert target.read() == DATA + DATA
+        again = io.BytesIO()
+        target.seek(0)
+        zstd.copy_stream(target, again, threads=2, frame_size=FRAME)
+        assert zstd.decompress(again.getvalue()) == DATA + DATA
+
+
 @pytest.mark.parametrize("kind", ["appending", "over others", "not for reading at a place"])
 def test_files_that_are_written_in_order(zstd: ModuleType, tmp_path: Path, placed: list[int], kind: str) -> None:
     data = frames(zstd)

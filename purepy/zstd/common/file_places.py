@@ -30,8 +30,7 @@ def place_of(file: Any, *, is_written: bool) -> tuple[int, int] | None:
     """
     if not IS_POSSIBLE or type(file) not in _FILES:
         return None
-    if is_written:
-        file.flush()
+    file.flush()  # a source may have been written to, too
     descriptor = file.fileno()
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
