@@ -18,9 +18,12 @@ _SIZE = Struct("=Q")
 
 def compress_all(compressor: Any, data: Any, threads: int) -> BufferWithSegmentsCollection:
     """Do what `ZstdCompressor.multi_compress_to_buffer` is documented to do, in so many threads."""
-    items = _items(data, "argument must be list of BufferWithSegments")
-    if not any(map(len, items)):
-        raise ValueError("source elements are empty")
+    many = getattr(compressor, "_compress_many", None)  # C, which returns None for what is out of the ordinary
+    items = data if type(data) is list and many is not None else _compression_items(data)
+    done = None if many is None else many(items, threads)
+    if done is not None:
+        return _collected(done)
+    items = _compression_items(data)
 
     def compress(number: int) -> bytes:
         try:
@@ -29,14 +32,18 @@ def compress_all(compressor: Any, data: Any, threads: int) -> BufferWithSegments
             raise rename(exc, f"error compressing item {number}") from exc
         return frame
 
-    many = getattr(compressor, "_compress_many", None)
-    return _run(compress, many and (lambda share: many(items[share.start : share.stop])), items, threads)
+    return _run(compress, items, threads)
 
 
 def decompress_all(decompressor: Any, frames: Any, sizes: Any, threads: int) -> BufferWithSegmentsCollection:
     """Do what `ZstdDecompressor.multi_decompress_to_buffer` is documented to do, in so many threads."""
-    items = _items(frames, "argument must be list or BufferWithSegments")
+    many = getattr(decompressor, "_decompress_many", None)
     given = None if sizes is None else view_of(sizes)
+    items = frames if type(frames) is list and many is not None else _decompression_items(frames)
+    done = None if many is None else many(items, given, threads)
+    if done is not None:
+        return _collected(done)
+    items = _decompression_items(frames)
     if given is not None and len(given) != 8 * len(items):
         raise ValueError(f"decompressed_sizes size mismatch; expected {8 * len(items)}, got {len(given)}")
 
@@ -61,13 +68,22 @@ def decompress_all(decompressor: Any, frames: Any, sizes: Any, threads: int) -> 
             raise ZstdError(f"error decompressing item {number}: decompressed {len(content)} bytes; expected {size}")
         return content
 
-    many = getattr(decompressor, "_decompress_many", None)
+    return _run(decompress, items, threads)
 
-    def decompress_share(share: range) -> Any:
-        part = None if given is None else given[8 * share.start : 8 * share.stop]
-        return many(items[share.start : share.stop], part) if many is not None else None
 
-    return _run(decompress, decompress_share, items, threads)
+def _collected(shares: list[tuple[bytes, bytes]]) -> BufferWithSegmentsCollection:
+    return BufferWithSegmentsCollection._of([BufferWithSegments._over(*share) for share in shares])
+
+
+def _compression_items(data: Any) -> list[Bytes]:
+    items = _items(data, "argument must be list of BufferWithSegments")
+    if not any(map(len, items)):
+        raise ValueError("source elements are empty")
+    return items
+
+
+def _decompression_items(frames: Any) -> list[Bytes]:
+    return _items(frames, "argument must be list or BufferWithSegments")
 
 
 def _items(data: Any, wrong: str) -> list[Bytes]:
@@ -87,23 +103,14 @@ def _items(data: Any, wrong: str) -> list[Bytes]:
     return items
 
 
-def _run(
-    work: Callable[[int], bytes], at_once: Callable[[range], Any] | None, items: list[Bytes], threads: int
-) -> BufferWithSegmentsCollection:
-    """
-    Do the work for each item, in threads that have about as many bytes to go over; return what came out.
-
-    `at_once` does it for a range of items and returns the bytes and where each lies, or None if it cannot.
-    """
+def _run(work: Callable[[int], bytes], items: list[Bytes], threads: int) -> BufferWithSegmentsCollection:
+    """Do the work for each item, in threads that have about as many bytes to go over; return what came out."""
     shares = _shares(list(map(len, items)), max(1, min(threads, len(items))))
     results: list[Any] = [None] * len(shares)
 
     def run(share: int) -> None:
         try:
-            done = None if at_once is None else at_once(shares[share])
-            if done is None:
-                done = _joined([work(number) for number in shares[share]])
-            results[share] = BufferWithSegments._over(*done)
+            results[share] = _joined([work(number) for number in shares[share]])
         except BaseException as exc:
             results[share] = exc
 
@@ -116,7 +123,7 @@ def _run(
     for result in results:
         if isinstance(result, BaseException):
             raise result
-    return BufferWithSegmentsCollection._of(results)
+    return _collected(results)
 
 
 def _shares(sizes: list[int], count: int) -> list[range]:

@@ -139,11 +139,12 @@ class ZstdDecompressor:
 
         `write_size` is without effect. Raises ValueError for one that is not positive.
         """
-        require_positive(write_size, "write_size")
-        return self._decompressobj(bool(read_across_frames))
+        if write_size != DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE:
+            require_positive(write_size, "write_size")
+        return self._decompressobj(read_across_frames)
 
-    def _decompressobj(self, read_across_frames: bool) -> ZstdDecompressionObj:
-        return ZstdDecompressionObj(self._new_stream(read_across_frames), read_across_frames)
+    def _decompressobj(self, read_across_frames: Any) -> ZstdDecompressionObj:
+        return ZstdDecompressionObj(self._new_stream(bool(read_across_frames)), bool(read_across_frames))
 
     def stream_reader(
         self,

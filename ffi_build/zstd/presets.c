@@ -234,127 +234,11 @@ static PyObject *compression_give(PyObject *self, PyObject *address)
     Py_RETURN_NONE;
 }
 
-/* The buffers of a list, all open at a time. */
-typedef struct {
-    Input *inputs;
-    Py_ssize_t count;
-    PyObject *table; /* bytes: offset and length of what comes of each, in 64 bits */
-    uint64_t *segments;
-} Batch;
-
-static void batch_close(Batch *batch)
-{
-    for (Py_ssize_t i = 0; i < batch->count; i++) {
-        input_close(&batch->inputs[i]);
-    }
-    PyMem_Free(batch->inputs);
-    Py_CLEAR(batch->table);
-}
-
-static int batch_open(Batch *batch, PyObject *list)
-{
-    memset(batch, 0, sizeof *batch);
-    if (!PyList_CheckExact(list)) {
-        PyErr_SetString(PyExc_TypeError, "a list of buffers is needed");
-        return -1;
-    }
-    Py_ssize_t count = PyList_GET_SIZE(list);
-    batch->inputs = PyMem_Calloc((size_t)(count > 0 ? count : 1), sizeof(Input));
-    batch->table = PyBytes_FromStringAndSize(NULL, count * 2 * (Py_ssize_t)sizeof(uint64_t));
-    if (batch->inputs == NULL || batch->table == NULL) {
-        PyErr_NoMemory();
-        batch_close(batch);
-        return -1;
-    }
-    batch->segments = (uint64_t *)(void *)PyBytes_AS_STRING(batch->table);
-    while (batch->count < count) {
-        if (input_open(&batch->inputs[batch->count], PyList_GET_ITEM(list, batch->count)) < 0) {
-            batch_close(batch);
-            return -1;
-        }
-        batch->count++;
-    }
-    return 0;
-}
-
-/* Return (bytes, table) of a batch, or None if it was not done. */
-static PyObject *batch_finish(Batch *batch, PyObject *bytes, size_t size, int is_done)
-{
-    PyObject *result = NULL;
-    if (!is_done) {
-        Py_XDECREF(bytes);
-        result = new_ref(Py_None);
-    }
-    else if ((size_t)PyBytes_GET_SIZE(bytes) == size || _PyBytes_Resize(&bytes, (Py_ssize_t)size) == 0) {
-        result = PyTuple_Pack(2, bytes, batch->table);
-        Py_DECREF(bytes);
-    }
-    batch_close(batch);
-    return result;
-}
-
-/*
- * _compress_many(list) -> (bytes, table), or None if one of the buffers does not compress.
- *
- * The frames lie one after the other; the table has their offsets and lengths.
- */
-static PyObject *compress_many(PyObject *self, PyObject *list)
-{
-    CompressionPreset *preset = (CompressionPreset *)self;
-    Batch batch;
-    Kept *kept = kept_here();
-    if (kept == NULL) {
-        return PyErr_NoMemory();
-    }
-    if (batch_open(&batch, list) < 0) {
-        return NULL;
-    }
-    size_t room = 0;
-    for (Py_ssize_t i = 0; i < batch.count; i++) {
-        size_t bound = ZSTD_compressBound(batch.inputs[i].size);
-        if (ZSTD_isError(bound) || bound > (size_t)PY_SSIZE_T_MAX - room) {
-            batch_close(&batch);
-            return PyErr_NoMemory();
-        }
-        room += bound;
-    }
-    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)room);
-    ZSTD_CCtx *cctx = bytes == NULL ? NULL : preset_take_cctx(preset, kept);
-    if (cctx == NULL) {
-        Py_XDECREF(bytes);
-        batch_close(&batch);
-        return NULL;
-    }
-    char *memory = PyBytes_AS_STRING(bytes);
-    size_t size = 0, written = 0;
-    Py_BEGIN_ALLOW_THREADS
-    for (Py_ssize_t i = 0; i < batch.count; i++) {
-        const Input *in = &batch.inputs[i];
-        written = ZSTD_compress2(cctx, memory + size, ZSTD_compressBound(in->size), in->start, in->size);
-        if (ZSTD_isError(written)) {
-            break;
-        }
-        batch.segments[2 * i] = size;
-        batch.segments[2 * i + 1] = written;
-        size += written;
-    }
-    Py_END_ALLOW_THREADS
-    int is_done = !ZSTD_isError(written);
-    if (is_done) {
-        preset_give_cctx(preset, kept, cctx);
-    }
-    else {
-        ZSTD_freeCCtx(cctx);
-    }
-    return batch_finish(&batch, bytes, size, is_done);
-}
-
 static PyMethodDef compression_preset_methods[] = {
     {"compress", AS_METHOD(preset_compress), FASTCALL, preset_compress_doc},
     {"_set_up", compression_set_up, METH_VARARGS, NULL},
     {"_take", compression_take, METH_NOARGS, NULL},
     {"_give", compression_give, METH_O, NULL},
-    {"_compress_many", compress_many, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -572,72 +456,6 @@ static PyObject *preset_whole_frame(PyObject *self, PyObject *const *args, Py_ss
     return result;
 }
 
-/*
- * _decompress_many(list, sizes) -> (bytes, table), or None if one of the frames takes the slow path.
- *
- * `sizes` is None or a buffer of the contents' sizes, 64 bits each, 0 for what the frame tells. The contents lie one
- * after the other; the table has their offsets and lengths.
- */
-static PyObject *decompress_many(PyObject *self, PyObject *args)
-{
-    DecompressionPreset *preset = (DecompressionPreset *)self;
-    PyObject *list, *sizes;
-    Batch batch;
-    Kept *kept = kept_here();
-    if (kept == NULL) {
-        return PyErr_NoMemory();
-    }
-    if (!PyArg_ParseTuple(args, "OO:_decompress_many", &list, &sizes) || batch_open(&batch, list) < 0) {
-        return NULL;
-    }
-    Input given = {NULL, 0, {0}};
-    if (sizes != Py_None && input_open(&given, sizes) < 0) {
-        batch_close(&batch);
-        return NULL;
-    }
-    int is_done = sizes == Py_None || given.size == (size_t)batch.count * sizeof(uint64_t);
-    size_t room = 0;
-    for (Py_ssize_t i = 0; is_done && i < batch.count; i++) {
-        Frame frame;
-        Input *in = &batch.inputs[i];
-        uint64_t wanted = given.start == NULL ? 0 : little_endian((const unsigned char *)given.start + 8 * i, 8);
-        is_done = preset_measure(preset, in, &frame) == 0 && (frame.is_declared || wanted > 0) &&
-                  (wanted == 0 || (frame.is_declared ? wanted == frame.content : wanted <= frame.content)) &&
-                  is_trusted(frame.content, frame.is_declared, frame.size);
-        if (is_done) {
-            uint64_t content = wanted > 0 ? wanted : frame.content;
-            is_done = content <= (size_t)PY_SSIZE_T_MAX - room;
-            in->size = frame.size;
-            batch.segments[2 * i] = room;
-            batch.segments[2 * i + 1] = content;
-            room += is_done ? (size_t)content : 0;
-        }
-    }
-    input_close(&given);
-    PyObject *bytes = NULL;
-    if (is_done) {
-        bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)room);
-        ZSTD_DCtx *dctx = bytes == NULL ? NULL : preset_take_dctx(preset, kept);
-        if (dctx == NULL) {
-            Py_XDECREF(bytes);
-            batch_close(&batch);
-            return NULL;
-        }
-        char *memory = PyBytes_AS_STRING(bytes);
-        size_t written = 0;
-        Py_BEGIN_ALLOW_THREADS
-        for (Py_ssize_t i = 0; is_done && i < batch.count; i++) {
-            size_t content = (size_t)batch.segments[2 * i + 1];
-            written = ZSTD_decompressDCtx(dctx, memory + batch.segments[2 * i], content, batch.inputs[i].start,
-                                          batch.inputs[i].size);
-            is_done = written == content;
-        }
-        Py_END_ALLOW_THREADS
-        preset_give_dctx(preset, kept, dctx, written);
-    }
-    return batch_finish(&batch, bytes, room, is_done);
-}
-
 static PyObject *decompression_take(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -664,7 +482,6 @@ static PyMethodDef decompression_preset_methods[] = {
     {"_take", decompression_take, METH_NOARGS, NULL},
     {"_give", decompression_give, METH_O, NULL},
     {"_whole_frame", AS_METHOD(preset_whole_frame), METH_FASTCALL, NULL},
-    {"_decompress_many", decompress_many, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -8,6 +8,7 @@
 
 #include <Python.h>
 
+#include "batches.c"
 #include "calls.c"
 #include "chunker.c"
 #include "compression_objects.c"
@@ -152,6 +153,7 @@ static PyMethodDef compression_methods[] = {
     {"_stream_writer", AS_METHOD(make_compression_writer), METH_FASTCALL, NULL},
     {"_read_to_iter", AS_METHOD(make_packing_iterator), METH_FASTCALL, NULL},
     {"_copy_stream", AS_METHOD(do_copy_packing), METH_FASTCALL, NULL},
+    {"_compress_many", AS_METHOD(compress_many), METH_FASTCALL, NULL},
     {"frame_progression", frame_progression, METH_NOARGS, frame_progression_doc},
     {NULL, NULL, 0, NULL},
 };
@@ -162,6 +164,7 @@ static PyMethodDef decompression_methods[] = {
     {"_stream_writer", AS_METHOD(make_decompression_writer), METH_FASTCALL, NULL},
     {"_read_to_iter", AS_METHOD(make_unpacking_iterator), METH_FASTCALL, NULL},
     {"_copy_stream", AS_METHOD(do_copy_unpacking), METH_FASTCALL, NULL},
+    {"_decompress_many", AS_METHOD(decompress_many), METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * multi_compress_to_buffer() and multi_decompress_to_buffer(): many buffers in one call, in threads that know nothing of
+ * Python. Whatever is out of the ordinary is left to cpkg/zstandard/batches.py, which does one item after the other and
+ * says which is wrong.
+ */
+#ifndef CPKG_ZSTD_DROPIN_BATCHES
+#define CPKG_ZSTD_DROPIN_BATCHES
+
+#include <Python.h>
+#include <pthread.h>
+#include <stdint.h>
+
+#include <zstd.h>
+
+#include "../presets.c"
+#include "../streams.c"
+#include "calls.c"
+
+/* Offset and length of a segment, 64 bits each, as BufferWithSegments has them. */
+typedef struct {
+    uint64_t offset;
+    uint64_t length;
+} Segment;
+
+/* The buffers of a list, all open at a time. */
+typedef struct {
+    PyObject *items; /* a tuple, as the list may change */
+    Input *inputs;
+    Py_ssize_t count;
+    Segment *segments; /* what is to come of each */
+} Batch;
+
+/* A part of a batch, which one thread works on: its output lies in one block of memory. */
+typedef struct Share {
+    void (*work)(struct Share *share);
+    const Input *inputs;
+    Py_ssize_t count;
+    Segment *segments;
+    PyObject *bytes;
+    PyObject *table;
+    char *memory;
+    size_t room;
+    size_t size;
+    void *context;
+    size_t result; /* libzstd's of the last call */
+    int has_failed;
+    int has_thread;
+    pthread_t thread;
+} Share;
+
+static void batch_close(Batch *batch)
+{
+    for (Py_ssize_t i = 0; i < batch->count; i++) {
+        input_close(&batch->inputs[i]);
+    }
+    PyMem_Free(batch->inputs);
+    PyMem_Free(batch->segments);
+    Py_CLEAR(batch->items);
+}
+
+/* Open the buffers; return 0, or -1 with an exception set. */
+static int batch_open(Batch *batch, PyObject *list)
+{
+    memset(batch, 0, sizeof *batch);
+    batch->items = PyList_AsTuple(list);
+    if (batch->items == NULL) {
+        return -1;
+    }
+    Py_ssize_t count = PyTuple_GET_SIZE(batch->items);
+    batch->inputs = PyMem_Calloc((size_t)(count > 0 ? count : 1), sizeof(Input));
+    batch->segments = PyMem_Calloc((size_t)(count > 0 ? count : 1), sizeof(Segment));
+    if (batch->inputs == NULL || batch->segments == NULL) {
+        PyErr_NoMemory();
+        batch_close(batch);
+        return -1;
+    }
+    while (batch->count < count) {
+        if (input_open(&batch->inputs[batch->count], PyTuple_GET_ITEM(batch->items, batch->count)) < 0) {
+            batch_close(batch);
+            return -1;
+        }
+        batch->count++;
+    }
+    return 0;
+}
+
+static void *share_run(void *share)
+{
+    ((Share *)share)->work(share);
+    return NULL;
+}
+
+/* Work on all shares, each in a thread of its own, as far as there can be threads. */
+static void shares_run(Share *shares, Py_ssize_t count)
+{
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t i = 1; i < count; i++) {
+        shares[i].has_thread = pthread_create(&shares[i].thread, NULL, share_run, &shares[i]) == 0;
+    }
+    shares[0].work(&shares[0]);
+    for (Py_ssize_t i = 1; i < count; i++) {
+        if (shares[i].has_thread) {
+            pthread_join(shares[i].thread, NULL);
+        }
+        else {
+            shares[i].work(&shares[i]);
+        }
+    }
+    Py_END_ALLOW_THREADS
+}
+
+/* Cut a batch into at most `count` shares of about the same number of bytes; return how many there are. */
+static Py_ssize_t shares_cut(Share *shares, Py_ssize_t count, const Batch *batch)
+{
+    double total = 0, done = 0;
+    for (Py_ssize_t i = 0; i < batch->count; i++) {
+        total += (double)batch->inputs[i].size + 1; /* an item costs something even if it is empty */
+    }
+    Py_ssize_t cut = 0, i = 0;
+    while (i < batch->count) {
+        Share *share = &shares[cut++];
+        double goal = total * (double)cut / (double)count;
+        share->inputs = batch->inputs + i;
+        share->segments = batch->segments + i;
+        do {
+            done += (double)batch->inputs[i++].size + 1;
+            share->count++;
+        } while (i < batch->count && (cut == count || done + (double)batch->inputs[i].size + 1 <= goal));
+    }
+    return cut;
+}
+
+/* Make the memory of shares for what is to come of each item; return 0, or -1 with an exception set. */
+static int shares_allocate(Share *shares, Py_ssize_t count)
+{
+    for (Share *share = shares; share < shares + count; share++) {
+        for (Py_ssize_t i = 0; i < share->count; i++) {
+            if (share->segments[i].length > (size_t)PY_SSIZE_T_MAX - share->room) {
+                PyErr_NoMemory();
+                return -1;
+            }
+            share->segments[i].offset = share->room;
+            share->room += (size_t)share->segments[i].length;
+        }
+        share->bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)share->room);
+        if (share->bytes == NULL) {
+            return -1;
+        }
+        share->memory = PyBytes_AS_STRING(share->bytes);
+    }
+    return 0;
+}
+
+/* Return a list of (bytes, table) of shares, or None if one has failed; what they hold is taken over. */
+static PyObject *shares_finish(Share *shares, Py_ssize_t count)
+{
+    PyObject *result = PyList_New(count);
+    for (Py_ssize_t n = 0; n < count; n++) {
+        Share *share = &shares[n];
+        if (result != NULL && share->has_failed) {
+            Py_SETREF(result, new_ref(Py_None));
+        }
+        if (result == NULL || result == Py_None) {
+            Py_CLEAR(share->bytes);
+            continue;
+        }
+        PyObject *table =
+            PyBytes_FromStringAndSize((const char *)share->segments, share->count * (Py_ssize_t)sizeof(Segment));
+        PyObject *pair = NULL;
+        if (share->size == share->room || _PyBytes_Resize(&share->bytes, (Py_ssize_t)share->size) == 0) {
+            pair = table == NULL ? NULL : PyTuple_Pack(2, share->bytes, table);
+        }
+        Py_XDECREF(table);
+        Py_CLEAR(share->bytes);
+        if (pair == NULL) {
+            Py_CLEAR(result);
+        }
+        else {
+            PyList_SET_ITEM(result, n, pair);
+        }
+    }
+    return result;
+}
+
+/* Read the number of threads, and make as many shares; NULL with an exception set. */
+static Share *shares_new(const Batch *batch, PyObject *threads, Py_ssize_t *count)
+{
+    *count = 1;
+    if (take_ssize(threads, count) < 0) {
+        return NULL;
+    }
+    *count = *count < 1 ? 1 : *count > batch->count ? batch->count : *count;
+    Share *shares = PyMem_Calloc((size_t)*count, sizeof(Share));
+    if (shares == NULL) {
+        PyErr_NoMemory();
+    }
+    else {
+        *count = shares_cut(shares, *count, batch);
+    }
+    return shares;
+}
+
+/* Open a batch for a method; return 1, 0 for one that is left to Python, or -1 with an exception set. */
+static int batch_begin(Batch *batch, PyObject *list, int is_ready)
+{
+    if (!is_ready || !PyList_CheckExact(list) || PyList_GET_SIZE(list) == 0) {
+        return 0;
+    }
+    if (batch_open(batch, list) == 0) {
+        return 1;
+    }
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) {
+        return -1;
+    }
+    PyErr_Clear();
+    return 0;
+}
+
+static void compress_share(Share *share)
+{
+    for (Py_ssize_t i = 0; i < share->count && !share->has_failed; i++) {
+        const Input *in = &share->inputs[i];
+        size_t written =
+            ZSTD_compress2(share->context, share->memory + share->size, share->room - share->size, in->start, in->size);
+        share->result = written;
+        share->has_failed = ZSTD_isError(written) != 0;
+        share->segments[i] = (Segment){share->size, written};
+        share->size += share->has_failed ? 0 : written;
+    }
+}
+
+/*
+ * _compress_many(list, threads) -> [(bytes, table), ...], or None if that is left to Python.
+ *
+ * The frames of a share lie one after the other; the table has their offsets and lengths.
+ */
+static PyObject *compress_many(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    CompressionPreset *preset = (CompressionPreset *)self;
+    Kept *kept = kept_here();
+    Batch batch;
+    if (kept == NULL) {
+        return PyErr_NoMemory();
+    }
+    int is_open = check_count("_compress_many", nargs, 2) < 0 ? -1 : batch_begin(&batch, args[0], preset->is_ready);
+    if (is_open <= 0) {
+        return is_open < 0 ? NULL : new_ref(Py_None);
+    }
+    uint64_t total = 0;
+    for (Py_ssize_t i = 0; i < batch.count; i++) {
+        batch.segments[i].length = ZSTD_compressBound(batch.inputs[i].size); /* an error is too much to allocate */
+        total += batch.inputs[i].size;
+    }
+    PyObject *result = total == 0 ? new_ref(Py_None) : NULL;
+    Py_ssize_t count = 0;
+    Share *shares = result != NULL ? NULL : shares_new(&batch, args[1], &count);
+    if (shares != NULL) {
+        int is_ready = shares_allocate(shares, count) == 0;
+        for (Py_ssize_t n = 0; n < count && is_ready; n++) {
+            shares[n].work = compress_share;
+            shares[n].context = preset_take_cctx(preset, kept);
+            is_ready = shares[n].context != NULL;
+        }
+        if (is_ready) {
+            shares_run(shares, count);
+        }
+        for (Py_ssize_t n = 0; n < count; n++) {
+            if (shares[n].context != NULL && !shares[n].has_failed) {
+                preset_give_cctx(preset, kept, shares[n].context);
+            }
+            else {
+                ZSTD_freeCCtx(shares[n].context);
+            }
+            if (!is_ready) {
+                Py_CLEAR(shares[n].bytes);
+            }
+        }
+        result = is_ready ? shares_finish(shares, count) : NULL;
+    }
+    PyMem_Free(shares);
+    batch_close(&batch);
+    return result;
+}
+
+static void decompress_share(Share *share)
+{
+    for (Py_ssize_t i = 0; i < share->count && !share->has_failed; i++) {
+        size_t content = (size_t)share->segments[i].length;
+        share->result = ZSTD_decompressDCtx(share->context, share->memory + share->segments[i].offset, content,
+                                            share->inputs[i].start, share->inputs[i].size);
+        share->has_failed = share->result != content;
+    }
+    share->size = share->room;
+}
+
+/* Find what comes of each frame, the sizes given or 0; return 0 if all of them can be decompressed at once. */
+static int batch_measure(Batch *batch, const DecompressionPreset *preset, const unsigned char *sizes)
+{
+    for (Py_ssize_t i = 0; i < batch->count; i++) {
+        Frame frame;
+        Input *in = &batch->inputs[i];
+        uint64_t wanted = sizes == NULL ? 0 : little_endian(sizes + 8 * i, 8);
+        if (preset_measure(preset, in, &frame) < 0 || (!frame.is_declared && wanted == 0) ||
+            (wanted > 0 && (frame.is_declared ? wanted != frame.content : wanted > frame.content)) ||
+            !is_trusted(frame.content, frame.is_declared, frame.size)) {
+            return -1;
+        }
+        in->size = frame.size;
+        batch->segments[i].length = wanted > 0 ? wanted : frame.content;
+    }
+    return 0;
+}
+
+/*
+ * _decompress_many(list, sizes, threads) -> [(bytes, table), ...], or None if that is left to Python.
+ *
+ * `sizes` is None or a buffer of the contents' sizes, 64 bits each, 0 for what the frame tells. The contents of a share
+ * lie one after the other; the table has their offsets and lengths.
+ */
+static PyObject *decompress_many(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    DecompressionPreset *preset = (DecompressionPreset *)self;
+    Kept *kept = kept_here();
+    Batch batch;
+    if (kept == NULL) {
+        return PyErr_NoMemory();
+    }
+    int is_open = check_count("_decompress_many", nargs, 3) < 0 ? -1 : batch_begin(&batch, args[0], preset->is_ready);
+    if (is_open <= 0) {
+        return is_open < 0 ? NULL : new_ref(Py_None);
+    }
+    Input sizes = {NULL, 0, {0}};
+    PyObject *result = NULL;
+    Share *shares = NULL;
+    Py_ssize_t count = 0;
+    if (args[1] != Py_None && input_open(&sizes, args[1]) < 0) {
+        goto done;
+    }
+    if ((args[1] != Py_None && sizes.size != (size_t)batch.count * sizeof(uint64_t)) ||
+        batch_measure(&batch, preset, (const unsigned char *)sizes.start) < 0) {
+        result = new_ref(Py_None);
+        goto done;
+    }
+    shares = shares_new(&batch, args[2], &count);
+    int is_ready = shares != NULL && shares_allocate(shares, count) == 0;
+    for (Py_ssize_t n = 0; n < count && is_ready; n++) {
+        shares[n].work = decompress_share;
+        shares[n].context = preset_take_dctx(preset, kept);
+        is_ready = shares[n].context != NULL;
+    }
+    if (is_ready) {
+        shares_run(shares, count);
+    }
+    for (Py_ssize_t n = 0; shares != NULL && n < count; n++) {
+        if (shares[n].context != NULL) {
+            preset_give_dctx(preset, kept, shares[n].context, shares[n].result);
+        }
+        if (!is_ready) {
+            Py_CLEAR(shares[n].bytes);
+        }
+    }
+    result = is_ready ? shares_finish(shares, count) : NULL;
+done:
+    input_close(&sizes);
+    PyMem_Free(shares);
+    batch_close(&batch);
+    return result;
+}
+
+#endif
