@@ -136,12 +136,14 @@ static PyMemberDef file_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-#define FILE_UNSUPPORTED(name) {name, AS_METHOD(file_unsupported), METH_VARARGS | METH_KEYWORDS, NULL}
+#define FILE_UNSUPPORTED(name, parameters) \
+    {name, AS_METHOD(file_unsupported), METH_VARARGS | METH_KEYWORDS, \
+     name "($self, /" parameters ")\n--\n\nRaise io.UnsupportedOperation."}
 
 /* Methods that no file object has another answer to. */
 #define FILE_METHODS \
     {"isatty", file_false, METH_NOARGS, "isatty($self, /)\n--\n\nReturn False."}, \
         {"seekable", file_false, METH_NOARGS, "seekable($self, /)\n--\n\nReturn False."}, \
-        FILE_UNSUPPORTED("readline"), FILE_UNSUPPORTED("readlines")
+        FILE_UNSUPPORTED("readline", ", size=-1"), FILE_UNSUPPORTED("readlines", ", hint=-1")
 
 #endif

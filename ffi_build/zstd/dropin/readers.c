@@ -353,8 +353,8 @@ static PyObject *reader_seek(PyObject *self, PyObject *const *args, Py_ssize_t n
         {"flush", reader_flush, METH_NOARGS, "flush($self, /)\n--\n\nDo nothing."}, \
         {"__enter__", reader_begin, METH_NOARGS, NULL}, {"__exit__", file_exit, METH_VARARGS, NULL}, \
         {"readable", file_true, METH_NOARGS, "readable($self, /)\n--\n\nReturn True."}, \
-        {"writable", file_false, METH_NOARGS, "writable($self, /)\n--\n\nReturn False."}, FILE_UNSUPPORTED("write"), \
-        FILE_UNSUPPORTED("writelines"), FILE_METHODS
+        {"writable", file_false, METH_NOARGS, "writable($self, /)\n--\n\nReturn False."}, \
+        FILE_UNSUPPORTED("write", ", data"), FILE_UNSUPPORTED("writelines", ", lines"), FILE_METHODS
 
 static PyMethodDef compression_reader_methods[] = {READER_METHODS, {NULL, NULL, 0, NULL}};
 

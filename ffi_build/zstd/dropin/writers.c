@@ -348,9 +348,10 @@ static PyObject *decompression_writer_memory_size(PyObject *self, PyObject *unus
 #define WRITER_METHODS \
     {"__enter__", writer_begin, METH_NOARGS, NULL}, {"fileno", writer_fileno, METH_NOARGS, writer_fileno_doc}, \
         {"readable", file_false, METH_NOARGS, "readable($self, /)\n--\n\nReturn False."}, \
-        {"writable", file_true, METH_NOARGS, "writable($self, /)\n--\n\nReturn True."}, FILE_UNSUPPORTED("seek"), \
-        FILE_UNSUPPORTED("truncate"), FILE_UNSUPPORTED("read"), FILE_UNSUPPORTED("readall"), \
-        FILE_UNSUPPORTED("readinto"), FILE_METHODS
+        {"writable", file_true, METH_NOARGS, "writable($self, /)\n--\n\nReturn True."}, \
+        FILE_UNSUPPORTED("seek", ", offset, whence=0"), FILE_UNSUPPORTED("truncate", ", size=None"), \
+        FILE_UNSUPPORTED("read", ", size=-1"), FILE_UNSUPPORTED("readall", ""), FILE_UNSUPPORTED("readinto", ", b"), \
+        FILE_METHODS
 
 static PyMethodDef compression_writer_methods[] = {
     WRITER_METHODS,
@@ -370,8 +371,8 @@ static PyMethodDef decompression_writer_methods[] = {
     {"flush", decompression_writer_flush, METH_NOARGS, decompression_writer_flush_doc},
     {"close", decompression_writer_close, METH_NOARGS, decompression_writer_close_doc},
     {"memory_size", decompression_writer_memory_size, METH_NOARGS, MEMORY_SIZE_DOC},
-    FILE_UNSUPPORTED("tell"),
-    FILE_UNSUPPORTED("writelines"),
+    FILE_UNSUPPORTED("tell", ""),
+    FILE_UNSUPPORTED("writelines", ", lines"),
     {"__exit__", decompression_writer_exit, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

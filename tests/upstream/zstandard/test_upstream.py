@@ -9,7 +9,9 @@ set. Those that fail are listed below with the reason; each must fail.
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import inspect
 import os
 import shutil
 import subprocess
@@ -17,6 +19,8 @@ import sys
 import tarfile
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from backends import available
@@ -76,8 +80,9 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
         sdist = str(folder / SDIST)
     assert hashlib.sha256(Path(sdist).read_bytes()).hexdigest() == SHA256
     with tarfile.open(sdist) as archive:
-        archive.extractall(folder, [member for member in archive if "/tests/" in member.name])
+        archive.extractall(folder, [member for member in archive if is_used(member.name)])
     shutil.move(folder / SDIST.replace(".tar.gz", "") / "tests", folder / "tests")
+    shutil.move(folder / SDIST.replace(".tar.gz", "") / "zstandard" / "__init__.pyi", folder / "zstandard.pyi")
     shutil.copy(HERE / "suite_conftest.py", folder / "conftest.py")
     (folder / "pytest.ini").write_text("[pytest]\n")
     return folder
@@ -103,6 +108,55 @@ def test_suite(backend: str, suite: Path) -> None:
     assert [name(case) for case in cases if case.find("skipped") is not None] == []
     failed = {name(case) for case in cases if case.find("failure") is not None or case.find("error") is not None}
     assert failed == set(expected(backend)), run.stdout[-20000:]
+
+
+@pytest.mark.parametrize("backend", list(available("zstd")))
+def test_signatures(backend: str, suite: Path) -> None:
+    """Each name of their stub is there; functions and methods take its parameters, in its order, with its defaults."""
+    import cpkg.zstandard
+    from cpkg.zstandard.assemble import names_over
+
+    ours = SimpleNamespace(**{**vars(cpkg.zstandard), **names_over(available("zstd")[backend])})
+    wrong = []
+    for node in ast.parse((suite / "zstandard.pyi").read_text()).body:
+        if isinstance(node, ast.AnnAssign):
+            wrong += [] if hasattr(ours, ast.unparse(node.target)) else [ast.unparse(node.target)]
+        elif isinstance(node, ast.FunctionDef):
+            wrong += differences(node, getattr(ours, node.name), ours)
+        elif isinstance(node, ast.ClassDef):
+            for member in node.body:
+                if isinstance(member, ast.FunctionDef) and member.name not in NOT_THERE:
+                    found = getattr(getattr(ours, node.name), member.name)
+                    is_property = any(ast.unparse(decorator) == "property" for decorator in member.decorator_list)
+                    is_made_elsewhere = member.name == "__init__" and node.name not in CONSTRUCTED
+                    wrong += [] if is_property or is_made_elsewhere else differences(member, found, ours)
+    assert wrong == []
+
+
+NOT_THERE = ("next", "__enter__", "__exit__", "__getitem__", "writelines", "readline")
+"""What their stub has and their types have not, or that is called by position alone."""
+CONSTRUCTED = ("ZstdCompressor", "ZstdDecompressor", "ZstdCompressionDict", "ZstdCompressionParameters")
+
+
+def differences(node: ast.FunctionDef, found: Any, ours: SimpleNamespace) -> list[str]:
+    """Return the function's name if ours cannot be called as the stub says."""
+    theirs = [argument.arg for argument in node.args.args if argument.arg != "self"]
+    defaults = [None] * (len(theirs) - len(node.args.defaults)) + [ast.unparse(value) for value in node.args.defaults]
+    parameters = [each for each in inspect.signature(found).parameters.values() if each.name not in ("self", "kwargs")]
+    for number, (wanted, default) in enumerate(zip(theirs, defaults)):
+        if number == len(parameters) or parameters[number].name != wanted:
+            return [f"{node.name}: {wanted}"]
+        value = parameters[number].default
+        if (default is not None) != (value is not inspect.Parameter.empty):
+            return [f"{node.name}: {wanted} has a default in one of both"]
+        if default not in (None, "None", "...") and eval(default, vars(ours)) != value:  # a number or a constant of theirs
+            return [f"{node.name}: {wanted}={value!r}, not {default}"]
+    return [f"{node.name}: {each.name}" for each in parameters[len(theirs) :] if each.default is each.empty]
+
+
+def is_used(path: str) -> bool:
+    """Say whether a file of the sdist is one of their tests or their stub."""
+    return "/tests/" in path or path.endswith("/zstandard/__init__.pyi")
 
 
 def name(case: ET.Element) -> str:
