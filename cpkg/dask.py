@@ -16,7 +16,7 @@ import glob
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, Union
 
 import dask
@@ -79,17 +79,19 @@ def read_records(urls: Urls, *, partition_size: int = PARTITION_SIZE, **options:
         partition_size: how many bytes of a file make a partition.
         **options: `errors` and the options of unpacking, as for `records.open`.
 
-    Reads the files' indexes now, the records when the bag is computed. Raises FileNotFoundError if there are none,
+    Reads the files' indexes now, the records when the bag is computed: one by one where what follows takes them so
+    (`map`, `filter`, `sum`, `take`, ...), so that memory stays small. Raises FileNotFoundError if there are none,
     and what `records.splits` does.
     """
     splits = partitions(urls, partition_size)
     if not splits:
         return dask.bag.from_sequence([], npartitions=1)
-    return dask.bag.from_sequence(splits, npartitions=len(splits)).map_partitions(_read, options)
+    # not one list per partition: where Dask can, it takes the records one by one, and lets go of each
+    return dask.bag.from_sequence(splits, npartitions=len(splits)).map(_read, options).flatten()
 
 
-def _read(splits: Iterable[records.Split], options: dict[str, Any]) -> list[Any]:
-    return [record for split in splits for record in split.read(**options)]
+def _read(split: records.Split, options: dict[str, Any]) -> Iterator[Any]:
+    return split.read(**options)
 
 
 def write_records(

@@ -4,7 +4,8 @@ Record files against what people use instead: `python tests/bench/records.py`.
 
 Every way writes the same records to a file in memory (/dev/shm, where there is one) and reads them back as objects, in
 a process of its own; ways alternate over the rounds, and each figure is the best one. A peer that is not installed is
-left out. `--seek MB` measures single records of a file of that size, `--only NAME,...` leaves ways out.
+left out. `--seek MB` measures single records of a file of that size, `--scale` two processes against one,
+`--only NAME,...` leaves ways out.
 """
 
 from __future__ import annotations
@@ -323,8 +324,23 @@ def read_split(split: Any) -> int:
     return sum(record["bytes"] for batch in split.batches() for record in batch)
 
 
+def busy(_: Any) -> int:
+    """Keep a core busy without memory or files: what two cores of this machine can do at most."""
+    return sum(number * number for number in range(3_000_000))
+
+
+def timed(work: Callable[[], Any]) -> float:
+    """Return the least of three times, in seconds; once more before, for processes to begin and JITs to warm up."""
+    times = []
+    for _ in range(4):
+        begun = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begun)
+    return min(times[1:])
+
+
 def scale(count: int) -> None:
-    """Read one file by one process and by two, each its split."""
+    """Read one file by one process and by two, each its splits: a pool of processes and, if it is there, Dask."""
     from concurrent.futures import ProcessPoolExecutor
 
     from cpkg import records
@@ -337,20 +353,37 @@ def scale(count: int) -> None:
             for _ in range(max(count // POOL, 1)):
                 file.extend(pool)
         splits = records.splits(path, 8)
-        figures = {}
+        figures: dict[str, list[float]] = {}
         for workers in (1, 2):
             with ProcessPoolExecutor(workers) as executor:
-                list(executor.map(read_split, splits))  # processes begin, and JITs warm up
-                times = []
-                for _ in range(3):
-                    begun = time.perf_counter()
-                    list(executor.map(read_split, splits))
-                    times.append(time.perf_counter() - begun)
-            figures[workers] = min(times)
-        one, two = figures[1], figures[2]
-        print(
-            f"reading {count:,} records by splits: {one:.2f} s in a process, {two:.2f} s in two: {one / two:.2f} times"
-        )
+                figures.setdefault("arithmetic", []).append(timed(lambda: list(executor.map(busy, range(8)))))
+                figures.setdefault("splits", []).append(timed(lambda: list(executor.map(read_split, splits))))
+            if (found := on_dask(path, workers)) is not None:
+                figures.setdefault("Dask", []).append(found)
+    print(f"{sys.implementation.name}, {count:,} records, in a process and in two")
+    for name, (one, two) in figures.items():
+        print(f"{name:12} {one:.2f} s, {two:.2f} s: {one / two:.2f} times")
+
+
+def on_dask(path: str, workers: int) -> float | None:
+    """Read the same file by a cluster of so many processes; None if dask.distributed is not there."""
+    try:
+        from dask.distributed import Client, LocalCluster
+
+        import cpkg.dask
+    except ImportError:
+        return None
+    size = -(-os.path.getsize(path) // 8)
+    with (
+        LocalCluster(workers, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster),
+    ):
+        bag = cpkg.dask.read_records(path, partition_size=size)
+        return timed(bag.map(bytes_of).sum().compute)
+
+
+def bytes_of(record: Any) -> Any:
+    return record["bytes"]
 
 
 def main() -> None:
