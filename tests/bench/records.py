@@ -321,7 +321,7 @@ def seek(size: int) -> None:
 
 def read_split(split: Any) -> int:
     """Work on a split: add up a field of its records."""
-    return sum(record["bytes"] for batch in split.batches() for record in batch)
+    return sum(record["bytes"] for record in split.read())
 
 
 def busy(_: Any) -> int:

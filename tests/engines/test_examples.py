@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example for Spark in docs/dask.md, run as it is written on a local Spark with two threads."""
+"""The examples for Spark and Ray in docs/dask.md, each run as it is written, on this machine alone."""
 
 from __future__ import annotations
 
@@ -11,28 +11,33 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("pyspark")
-
 import cpkg
 from cpkg import records
 
 PAGE = Path(__file__).parents[2] / "docs" / "dask.md"
 
 
-def test_the_example(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("module", "heading"), [("pyspark", "Spark"), ("ray", "Ray")])
+def test_the_example(tmp_path: Path, module: str, heading: str) -> None:
+    pytest.importorskip(module)
     with records.open(tmp_path / "events.rec", "wb", frame_size=1000) as writer:
         writer.extend([{"seconds": number} for number in range(5000)])
-    text = PAGE.read_text(encoding="utf-8").partition("## Spark")[2]
-    (code,) = re.findall(r"^```python\n(.*?)^```", text.partition("## Ray")[0], re.MULTILINE | re.DOTALL)
+    text = PAGE.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    (code,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     environment = {
         **os.environ,
         "PYTHONPATH": str(Path(cpkg.__file__).parents[1]),
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    command = [sys.executable, "-c", code]
     done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.split()[-1]) == sum(range(5000))

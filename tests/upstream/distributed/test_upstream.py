@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+dask.distributed's own tests of its communication and protocol, unchanged, with cpkg as its msgpack and zstandard.
+
+They are in neither its wheel nor its sdist: they come with the sources that Debian keeps (or the archive that
+CPKG_DISTRIBUTED_SOURCE names), checked against their hash, in a row of their own (`tox run -e upstream-distributed`).
+Some fail on a busy machine, whose turn it is to be late: what fails is tried again, with ours and with theirs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tarfile
+import urllib.request
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.fetch
+
+import cpkg
+
+ROOT = Path(cpkg.__file__).parents[1]
+IN_PLACE = Path(__file__).parents[2] / "support" / "in_place"
+SOURCE = "https://deb.debian.org/debian/pool/main/d/dask.distributed/dask.distributed_2024.12.1+ds.orig.tar.xz"
+SHA256 = "e9c010426e74c79b4cbb01dc0b7eb0046dc152453447e0c2631750105dbcea24"
+FOLDERS = ("distributed/comm/tests", "distributed/protocol/tests")
+PASSED_MIN = 300
+"""So many pass, or what they need is not installed and they have skipped themselves."""
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sources, unpacked."""
+    folder = tmp_path_factory.mktemp("distributed")
+    named = os.environ.get("CPKG_DISTRIBUTED_SOURCE")
+    if named:
+        data = Path(named).read_bytes()
+    else:
+        with urllib.request.urlopen(SOURCE, timeout=120) as answer:
+            data = answer.read()
+    assert hashlib.sha256(data).hexdigest() == SHA256
+    archive_path = folder / "source.tar.xz"
+    archive_path.write_bytes(data)
+    with tarfile.open(archive_path) as archive:
+        archive.extractall(folder)
+    (unpacked,) = folder.glob("distributed-*")
+    return unpacked
+
+
+def run(tree: Path, tests: tuple[str, ...], *, in_place: bool) -> tuple[set[str], int, str]:
+    """Run tests; return those that failed, how many passed, and the output."""
+    report = tree / "report.xml"
+    report.unlink(missing_ok=True)
+    paths = [str(IN_PLACE), str(ROOT)] if in_place else []
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    options = ["-q", "-p", "no:cacheprovider", "--tb=short", "--timeout=120", f"--junitxml={report}"]
+    command = [sys.executable, "-m", "pytest", *options, *tests]
+    done = subprocess.run(command, env=environment, cwd=tree, capture_output=True, text=True, check=False)
+    assert report.exists(), done.stdout + done.stderr
+    failed = set()
+    passed = 0
+    for case in ET.parse(report).getroot().iter("testcase"):
+        if case.find("failure") is not None or case.find("error") is not None:
+            failed.add(f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}")
+        elif case.find("skipped") is None:
+            passed += 1
+    return failed, passed, done.stdout
+
+
+def test_ours_are_in_their_place(tree: Path) -> None:
+    code = "import msgpack, zstandard; print(msgpack.packb.__module__, zstandard.__name__)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(IN_PLACE), str(ROOT)])}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    packer, compressor = done.stdout.split()
+    assert packer.startswith(("cpkg", "purepy", "_msgpack"))
+    assert compressor == "cpkg.zstandard"
+
+
+def test_suite(tree: Path) -> None:
+    """What fails with ours fails with theirs, too."""
+    failed, passed, output = run(tree, FOLDERS, in_place=True)
+    assert passed >= PASSED_MIN, output[-20000:]
+    if failed:
+        again, _, output = run(tree, tuple(sorted(failed)), in_place=True)
+        theirs = run(tree, tuple(sorted(again)), in_place=False)[0] if again else set()
+        assert again <= theirs, output[-20000:]
