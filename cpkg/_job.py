@@ -105,7 +105,9 @@ class Codecs:
     @property
     def zstd(self) -> Any:
         """The Zstandard module; the chosen one is loaded when a message is first worth compressing."""
-        return _backend.choose("zstd").module if self._zstd is None else self._zstd
+        if self._zstd is None:
+            self._zstd = _backend.choose("zstd").module
+        return self._zstd
 
 
 _chosen: Codecs | None = None
