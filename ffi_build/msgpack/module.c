@@ -47,6 +47,7 @@ static const char *cpkg_msgpack_unpacker_signature(void)
 
 #include "pypy/from_marshal.c"
 #include "pypy/scan.c" /* which includes the tape */
+#include "pypy/tape_write.c"
 #include "pypy/to_marshal.c"
 #include "unpack/weigh.c"
 

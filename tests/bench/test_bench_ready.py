@@ -161,7 +161,8 @@ def _job_calls(value: Any) -> dict[str, tuple[Any, Any, Callable[[Any], Any], Ca
     compress, decompress = zstd.compress, zstd.decompress
     packed, frame = packb(value), compress(packb(value), options=options)
     return {
-        "dumps": (value, packed, lambda value: dumps(value, compress=False), packb),
+        # both behind a function of Python, which costs half as much as packing a short message
+        "dumps": (value, packed, lambda value: dumps(value, compress=False), lambda value: packb(value)),
         "loads": (packed, value, loads, unpackb),
         "dumps, compressed": (
             value,

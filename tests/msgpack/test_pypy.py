@@ -144,12 +144,12 @@ def test_the_pure_codec_serves_the_rest(options: dict[str, Any]) -> None:
 )
 def test_lists_of_plain_numbers(items: Any, served: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """C packs the lists that PyPy stores as bare numbers, wherever they are, to the bytes that the pure codec makes."""
-    from cpkg._native.msgpack import pypy_pack
+    from cpkg._native.msgpack import pypy_scratch
 
     calls = []
     for name in ("_write_ints", "_write_doubles"):
-        write = getattr(pypy_pack, name)
-        monkeypatch.setattr(pypy_pack, name, lambda *args, write=write: calls.append(1) or write(*args))
+        write = getattr(pypy_scratch, name)
+        monkeypatch.setattr(pypy_scratch, name, lambda *args, write=write: calls.append(1) or write(*args))
     for obj in (items, [items, "x"], {"k": items, "l": 1}):
         del calls[:]
         assert pure.packb(obj) == NATIVE.packb(obj) == NATIVE.Packer().pack(obj)
@@ -165,7 +165,7 @@ def test_the_room_serves(options: dict[str, Any], monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("purepy.msgpack.encoder.write_plain", None)
     assert NATIVE.packb(MESSAGE, **options) == NATIVE.Packer(**options).pack(MESSAGE) == packed
     monkeypatch.undo()
-    monkeypatch.setattr(pypy_pack, "_free", [])
+    monkeypatch.setattr(pypy_pack, "free", [])
     assert NATIVE.packb(MESSAGE, **options) == NATIVE.Packer(**options).pack(MESSAGE) == packed
 
 

@@ -19,6 +19,7 @@ from purepy.msgpack.ext import ExtType, Timestamp
 from purepy.msgpack.packer import PLAIN_ENCODER, Packer
 
 scratch = pytest.importorskip("cpkg._native.msgpack.pypy_pack", reason="the native module is not built")
+memory = pytest.importorskip("cpkg._native.msgpack.pypy_scratch")
 native = pytest.importorskip("cpkg._native._msgpack_ffi")
 
 EDGES = [
@@ -106,7 +107,7 @@ def test_long_lists(length: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "size", [31, 32, 255, 256, 2047, 2048, 2049, 65_535, 65_536, scratch.SCRATCH_SIZE - 3, scratch.SCRATCH_SIZE]
+    "size", [31, 32, 255, 256, 2047, 2048, 2049, 65_535, 65_536, memory.SCRATCH_SIZE - 3, memory.SCRATCH_SIZE]
 )
 def test_text_and_bins_of_any_length(size: int) -> None:
     """Each header's limits, and what does not go through the scratch."""
@@ -119,7 +120,7 @@ def test_text_and_bins_of_any_length(size: int) -> None:
 def test_the_end_of_the_scratch_buffer(step: int) -> None:
     """The largest pairs and items that go through the scratch buffer, wherever it ends."""
     filler = b"\x00" * 2048
-    pairs = {str(i) + "k" * (scratch.LONG - len(str(i))): "v" * scratch.LONG for i in range(300)}
+    pairs = {str(i) + "k" * (memory.LONG - len(str(i))): "v" * memory.LONG for i in range(300)}
     obj = [[filler] * 100, b"s" * (step // 2), b"t" * (step // 2), pairs, [filler] * 300, [1.5, "é"] * 20]
     assert pack(obj) == pure.packb(obj)
 

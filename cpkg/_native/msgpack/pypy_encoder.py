@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from cpkg._native.msgpack import pypy_marshal_pack, pypy_pack
+from cpkg._native.msgpack import pypy_marshal_pack, pypy_pack, pypy_scratch
 from cpkg._native.msgpack.pypy_marshal import WRITING
 from purepy.msgpack.encoder import Encoder as PureEncoder
 from purepy.msgpack.options import PACKING
@@ -40,7 +40,7 @@ class Encoder(PureEncoder):
             packed = pypy_pack.pack(obj, self.max_depth, list if self.strict else tuple, self.write, self.smaller_size)
             if packed is not None:
                 size = len(packed)
-                if size > pypy_pack.SCRATCH_SIZE:
+                if size > pypy_scratch.SCRATCH_SIZE:
                     self.smaller_size = min(size, self.last_size)
                     self.last_size = size
                 return packed

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from cpkg._native.msgpack.pypy_checks import Options
 
-# the kinds of words, in the order of the enum in msgpack/pypy/tape.c
+# the kinds of words, in the order of the enum in msgpack/pypy/tape_words.c
 (
     END,
     NIL,
