@@ -35,6 +35,18 @@ def _link(source: int, name: str, parent: int, new_name: str) -> None:
         os.link(name, new_name, src_dir_fd=source, dst_dir_fd=parent, follow_symlinks=False)
 
 
+def _umask() -> int:
+    """Return the process's umask, 0o7777 if it is not to be had: the system call that tells it changes it, too."""
+    with (
+        contextlib.suppress(OSError, ValueError),
+        open("/proc/self/status", encoding="ascii", errors="replace") as file,
+    ):
+        for line in file:
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    return 0o7777
+
+
 class _Finished(NamedTuple):
     """What a directory gets when all that is in it is there."""
 
@@ -73,6 +85,8 @@ class Tree:
         self._directory = directory
         self.root = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | getattr(os, "O_CLOEXEC", 0))
         self._chain: list[tuple[str, int]] = []  # the directory opened last, and those above it
+        self._with_list: dict[int, bool] = {}  # by handle, whether new files get an access control list
+        self.umask = _umask()
         self._finished: list[_Finished] = []
         self.token = f".cpkg-{os.getpid()}-{os.urandom(4).hex()}"
         self._count = 0
@@ -84,7 +98,9 @@ class Tree:
 
     def _shorten(self, depth: int) -> None:
         while len(self._chain) > depth:
-            os.close(self._chain.pop()[1])
+            fd = self._chain.pop()[1]
+            self._with_list.pop(fd, None)
+            os.close(fd)
 
     def directory(self, parts: list[str], make: bool = True) -> int:
         """Return the handle of a directory below the root, valid until the next call; make what is missing."""
@@ -165,11 +181,13 @@ class Tree:
     def _make_file(self, entry: Entry, parts: list[str], data: Iterable[Any]) -> None:
         parent = self.directory(parts[:-1])
         temporary = self.temporary()
-        fd = os.open(temporary, _CREATE_FLAGS, 0o600, dir_fd=parent)
+        mode = names.target_mode(entry.mode, entry.type, self._settings.filter)
+        gets_mode = not self._settings.owns and not mode & (self.umask | ~0o777) and not self._has_list(parent)
+        fd = os.open(temporary, _CREATE_FLAGS, mode if gets_mode else 0o600, dir_fd=parent)
         try:
             try:
                 self._write(fd, entry, data)
-                self._set_attributes(fd, entry)
+                self._set_attributes(fd, entry, gets_mode)
             finally:
                 os.close(fd)
             os.rename(temporary, parts[-1], src_dir_fd=parent, dst_dir_fd=parent)
@@ -177,6 +195,16 @@ class Tree:
             with contextlib.suppress(OSError):
                 os.unlink(temporary, dir_fd=parent)
             raise
+
+    def _has_list(self, parent: int) -> bool:
+        found = self._with_list.get(parent)
+        if found is None:
+            try:
+                found = bool(os.getxattr(parent, "system.posix_acl_default"))
+            except (AttributeError, OSError):
+                found = False
+            self._with_list[parent] = found
+        return found
 
     def _write(self, fd: int, entry: Entry, data: Iterable[Any]) -> None:
         if entry.sparse is None:
@@ -196,15 +224,17 @@ class Tree:
                 offset += written
                 left -= written
 
-    def _set_attributes(self, fd: int, entry: Entry) -> None:
+    def _set_attributes(self, fd: int, entry: Entry, has_mode: bool = False) -> None:
         """Set owner, mode, extended attributes and times, in the order in which none undoes another."""
         settings = self._settings
         if settings.owns:
             os.fchown(fd, *self._owner(entry))
-        os.fchmod(fd, names.target_mode(entry.mode, entry.type, settings.filter))
-        for name, value in (entry.xattrs or {}).items():
-            if settings.acls if name in ACL_KEYS else settings.xattrs:
-                os.setxattr(fd, name, value)
+        if not has_mode:
+            os.fchmod(fd, names.target_mode(entry.mode, entry.type, settings.filter))
+        if entry.xattrs:
+            for name, value in entry.xattrs.items():
+                if settings.acls if name in ACL_KEYS else settings.xattrs:
+                    os.setxattr(fd, name, value)
         os.utime(fd, ns=(entry.mtime_ns, entry.mtime_ns))
 
     def _owner(self, entry: Entry) -> tuple[int, int]:

@@ -27,7 +27,7 @@ from purepy.tar.entry import HARDLINK, Entry
 from purepy.tar.reader import Content, TarReader
 
 _NO_MEMORY, _MORE, _FULL, _ODD, _AGAIN = range(-1, 4)
-_WAITING_MAX: Final = 4
+_WAITING_MAX: Final = 2
 """Batches that wait to be written, per thread."""
 
 
@@ -39,18 +39,6 @@ def can_do(settings: ExtractSettings) -> bool:
         or settings.on_entry is not None
         or any("[" in pattern for pattern in (*settings.include, *settings.exclude))
     )
-
-
-def _umask() -> int:
-    """Return the process's umask, 0o7777 if it is not to be had: the system call that tells it changes it, too."""
-    with (
-        contextlib.suppress(OSError, ValueError),
-        open("/proc/self/status", encoding="ascii", errors="replace") as file,
-    ):
-        for line in file:
-            if line.startswith("Umask:"):
-                return int(line.split()[1], 8)
-    return 0o7777
 
 
 class _Ended(Exception):
@@ -124,7 +112,7 @@ class NativeExtract:
         options.strip = min(settings.strip, 1 << 30)
         options.is_owning, options.is_numeric = settings.owns, settings.numeric_owner
         options.with_attributes = settings.xattrs or settings.acls
-        options.umask = _umask()
+        options.umask = self._tree.umask
         patterns = b"".join(os.fsencode(pattern) + b"\0" for pattern in (*settings.include, *settings.exclude))
         token = os.fsencode(self._tree.token)
         tree = lib.cpkg_tree_new(

@@ -81,7 +81,7 @@ static Dir *tree_directory(cpkg_tree *tree, size_t count, int is_made)
         if (fd < 0)
             return NULL;
         Dir *dir = dir_new(fd, NULL, part);
-        if (dir != NULL && tree->naming.umask != UMASK_UNKNOWN)
+        if (dir != NULL && tree->naming.umask != UMASK_UNKNOWN && !tree->options.is_owning)
             dir->has_default_list = fgetxattr(fd, "system.posix_acl_default", NULL, 0) > 0;
         if (dir == NULL || !array_reserve((void **)&tree->chain, tree->depth, &tree->chain_capacity, sizeof(Dir *))) {
             close(fd);

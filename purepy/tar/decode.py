@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from purepy.errors import ArchiveError
 from purepy.tar.acl import ACL_KEYS, to_binary
 from purepy.tar.encode import NANO
-from purepy.tar.entry import BLOCK, DIRECTORY, FILE, TYPES, Entry
+from purepy.tar.entry import BLOCK, DIRECTORY, FILE, TYPES, Entry, sum_of
 
 NUL_BLOCK: Final = bytes(BLOCK)
 GNU_MAGIC: Final = b"ustar  \0"
@@ -25,6 +25,9 @@ SECONDS_MAX: Final = 1 << 55
 
 _ASCII: Final = bytes(range(128))
 _ATTRIBUTES: Final = {key.decode("ascii"): name for name, key in ACL_KEYS.items()}
+_OWNER_KEYS: Final = frozenset(("uid", "gid", "uname", "gname"))
+_FOUND_MAX: Final = 256
+_found: dict[bytes, tuple[bool, bool, int, int, int, str, str]] = {}
 _SCHILY: Final = "SCHILY.xattr."
 _LIBARCHIVE: Final = "LIBARCHIVE.xattr."
 
@@ -38,8 +41,7 @@ def text(data: bytes) -> str:
 
 def string(data: bytes) -> bytes:
     """Return a field's bytes up to the first NUL."""
-    end = data.find(b"\0")
-    return data if end < 0 else data[:end]
+    return data.partition(b"\0")[0]
 
 
 def is_checksum_right(block: bytes) -> bool:
@@ -48,7 +50,7 @@ def is_checksum_right(block: bytes) -> bool:
         stored = number(block[148:156])
     except ArchiveError:
         return False
-    unsigned = 256 + sum(block) - sum(block[148:156])
+    unsigned = 256 + sum_of(block) - sum(block[148:156])
     if stored == unsigned:
         return True
     high = len(block[:148].translate(None, _ASCII)) + len(block[156:].translate(None, _ASCII))
@@ -61,7 +63,7 @@ def number(field: bytes) -> int:
     if first & 0x80:
         value = int.from_bytes(field, "big", signed=True) if first & 0x40 else int.from_bytes(field, "big")
         return value if first & 0x40 else value - (0x80 << 8 * (len(field) - 1))
-    digits = string(field).strip(b" ")
+    digits = field.partition(b"\0")[0].strip(b" ")
     if not digits:
         return 0
     if digits.translate(None, b"01234567"):
@@ -83,9 +85,8 @@ def decode(block: bytes, pax: dict[str, bytes], long_name: bytes | None, long_li
     The checksum has been checked. `size` is what follows in the archive; a sparse file's comes from its map. Raises
     ArchiveError.
     """
-    magic = block[257:265]
     flag = block[156:157]
-    is_ustar, is_gnu = magic[:6] == b"ustar\0", magic == GNU_MAGIC
+    is_ustar, is_gnu, mode, uid, gid, uname, gname = _shared(block, pax)
     name = string(block[:100])
     end = 0
     if is_ustar:
@@ -112,22 +113,47 @@ def decode(block: bytes, pax: dict[str, bytes], long_name: bytes | None, long_li
         text(stripped),
         kind,
         size=within(size, 0, SIZE_MAX, "size") if kind == FILE else 0,
-        mode=number(block[100:108]) & 0o7777,
+        mode=mode,
         mtime_ns=_time_of(pax, block[136:148]),
-        uid=within(_number_of(pax, "uid", block[108:116]), 0, NUMBER_MAX, "user number"),
-        gid=within(_number_of(pax, "gid", block[116:124]), 0, NUMBER_MAX, "group number"),
+        uid=uid,
+        gid=gid,
+        uname=uname,
+        gname=gname,
         linkname=text(linkname) if kind in ("symlink", "hardlink") else "",
     )
-    if is_ustar or is_gnu:
-        entry.uname = text(pax["uname"] if "uname" in pax else string(block[265:297]))
-        entry.gname = text(pax["gname"] if "gname" in pax else string(block[297:329]))
-        if kind in ("character", "block"):
-            entry.device = (
-                within(number(block[329:337]), 0, NUMBER_MAX, "device number"),
-                within(number(block[337:345]), 0, NUMBER_MAX, "device number"),
-            )
-    entry.xattrs = _xattrs(pax) or None
+    if (is_ustar or is_gnu) and kind in ("character", "block"):
+        entry.device = (
+            within(number(block[329:337]), 0, NUMBER_MAX, "device number"),
+            within(number(block[337:345]), 0, NUMBER_MAX, "device number"),
+        )
+    if len(pax) > 1 or (pax and "mtime" not in pax):
+        entry.xattrs = _xattrs(pax) or None
     return entry
+
+
+def _shared(block: bytes, pax: dict[str, bytes]) -> tuple[bool, bool, int, int, int, str, str]:
+    """Return what most entries of an archive have in common: form, mode and owner; kept, by the fields' bytes."""
+    key = block[100:124] + block[257:329]
+    if not _OWNER_KEYS.isdisjoint(pax):
+        return _read_shared(block, pax)
+    found = _found.get(key)
+    if found is None:
+        found = _read_shared(block, pax)
+        if len(_found) >= _FOUND_MAX:
+            _found.clear()
+        _found[key] = found
+    return found
+
+
+def _read_shared(block: bytes, pax: dict[str, bytes]) -> tuple[bool, bool, int, int, int, str, str]:
+    is_ustar, is_gnu = block[257:263] == b"ustar\0", block[257:265] == GNU_MAGIC
+    uid = within(_number_of(pax, "uid", block[108:116]), 0, NUMBER_MAX, "user number")
+    gid = within(_number_of(pax, "gid", block[116:124]), 0, NUMBER_MAX, "group number")
+    uname = gname = ""
+    if is_ustar or is_gnu:
+        uname = text(pax["uname"] if "uname" in pax else string(block[265:297]))
+        gname = text(pax["gname"] if "gname" in pax else string(block[297:329]))
+    return is_ustar, is_gnu, number(block[100:108]) & 0o7777, uid, gid, uname, gname
 
 
 def _number_of(pax: dict[str, bytes], key: str, field: bytes) -> int:

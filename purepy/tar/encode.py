@@ -11,7 +11,7 @@ import base64
 from typing import Final
 
 from purepy.tar.acl import ACL_KEYS, to_text
-from purepy.tar.entry import BLOCK, DIRECTORY, TYPEFLAGS, Entry, padding
+from purepy.tar.entry import BLOCK, DIRECTORY, TYPEFLAGS, Entry, padding, sum_of
 
 END: Final = bytes(2 * BLOCK)
 """What ends an archive."""
@@ -83,7 +83,7 @@ def _block(
         device[1],
         prefix.ljust(167, b"\0"),
     )
-    return b"%s%06o\0 %s" % (block[:148], sum(block), block[156:])
+    return b"%s%06o\0 %s" % (block[:148], sum_of(block), block[156:])
 
 
 def encode(entry: Entry) -> bytes:

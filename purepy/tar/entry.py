@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from typing import Any, Final
+from zlib import adler32
 
 BLOCK: Final = 512
 
@@ -118,3 +119,10 @@ class Entry:
 def padding(size: int) -> int:
     """Return how many bytes fill up the last block of `size` bytes."""
     return -size % BLOCK
+
+
+def sum_of(block: bytes) -> int:
+    """Return the sum of a block's bytes."""
+    if block.count(0) < 256:
+        return sum(block)
+    return (adler32(block) & 0xFFFF) - 1  # which counts up to 65,521, so that 256 bytes that are not 0 fit

@@ -45,7 +45,9 @@ def target_path(entry: Entry, strip: int = 0) -> list[str] | None:
     None if fewer than one is left after `strip` of them, `.` included, are taken away. Raises UnsafeEntryError for a
     name with `..`.
     """
-    parts = [part for part in entry.name.split("/") if part]
+    parts = entry.name.split("/")
+    if "" in parts:
+        parts = [part for part in parts if part]
     if ".." in parts:
         raise refused(entry, "has '..' in its name and would be written outside of the directory")
     if strip and len(parts) <= strip:

@@ -140,7 +140,7 @@ class TarReader:
             raise
 
     def _next(self, start: int) -> Entry | None:
-        pax = dict(self._global)
+        pax = dict(self._global) if self._global else {}
         pieces: list[tuple[int, int]] = []
         long_name = long_link = None
         while True:
