@@ -6,8 +6,11 @@
 #ifndef CPKG_MSGPACK_PYPY_TAPE_WRITE
 #define CPKG_MSGPACK_PYPY_TAPE_WRITE
 
+#include <limits.h>
 #include <stdint.h>
 #include <string.h>
+
+#include <msgpack/sysdep.h>
 
 #include "../common/utf8.c"
 
