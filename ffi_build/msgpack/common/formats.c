@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The formats of MessagePack that a leading byte alone does not tell (specification, "Formats"). */
+/* The headers of MessagePack's values: the leading byte and the length field behind it (specification, "Formats"). */
 #ifndef CPKG_MSGPACK_COMMON_FORMATS
 #define CPKG_MSGPACK_COMMON_FORMATS
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "../../common/attributes.h"
 
 enum { FORMAT_NUMBER, FORMAT_STR, FORMAT_BIN, FORMAT_EXT, FORMAT_ARRAY, FORMAT_MAP, FORMAT_WRONG };
 
@@ -31,6 +34,47 @@ static inline size_t big_endian(const unsigned char *p, size_t n)
     for (size_t i = 0; i < n; i++)
         value = value << 8 | p[i];
     return value;
+}
+
+typedef struct {
+    int kind;
+    size_t size;   /* of the header in bytes; the type of an ext follows it */
+    size_t length; /* bytes that follow (the type of an ext is not counted); items of an array, pairs of a map */
+} format_header;
+
+/* Read the header at p, of which `left` bytes, one at least, are there; false if it is cut: then all but the length is set. */
+static ALWAYS_INLINE bool read_header(const unsigned char *p, size_t left, format_header *h)
+{
+    const unsigned char byte = *p;
+    h->size = 1;
+    if (byte < 0x80 || byte >= 0xe0) {
+        h->kind = FORMAT_NUMBER;
+        h->length = 0;
+    }
+    else if (byte < 0xa0) {
+        h->kind = byte < 0x90 ? FORMAT_MAP : FORMAT_ARRAY;
+        h->length = byte & 0x0f;
+    }
+    else if (byte < 0xc0) {
+        h->kind = FORMAT_STR;
+        h->length = byte & 0x1f;
+    }
+    else {
+        const size_t field = formats[byte - 0xc0].field;
+        h->kind = formats[byte - 0xc0].kind;
+        h->length = formats[byte - 0xc0].length;
+        h->size = 1 + field;
+        if (left <= field)
+            return false;
+        if (field)
+            h->length = big_endian(p + 1, field);
+    }
+    return true;
+}
+
+static ALWAYS_INLINE bool is_container(int kind)
+{
+    return kind == FORMAT_ARRAY || kind == FORMAT_MAP;
 }
 
 #endif

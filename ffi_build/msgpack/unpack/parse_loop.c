@@ -7,7 +7,7 @@
  * dispatch on the leading byte, is one switch.
  *
  * parser_run() and parser_skip() mirror each other: what one builds the other passes over, with the same frames, positions
- * and limits of depth. The two loops of scan.c and weigh.c read the same formats.
+ * and limits of depth. The loops of weigh.c and of PyPy's parts read headers as parser_skip() does.
  */
 #ifndef CPKG_MSGPACK_UNPACK_PARSE_LOOP
 #define CPKG_MSGPACK_UNPACK_PARSE_LOOP
@@ -55,36 +55,18 @@ static NEVER_INLINE enum parse_result parser_skip(parser *ps, const unsigned cha
 {
     const unsigned char *p = *at;
     for (;;) {
-        uint64_t payload = 0, children = 0;
-        bool container = false;
         *at = p;
-        if (p == end)
+        format_header h;
+        if (p == end || !read_header(p, (size_t)(end - p), &h))
             return PARSE_MORE;
-        unsigned char lead = *p++;
-        if (lead < 0x80 || lead >= 0xe0)
-            ;
-        else if (lead < 0xa0) {
-            container = true;
-            children = (uint64_t)(lead & 0x0f) << (lead < 0x90);
-        }
-        else if (lead < 0xc0)
-            payload = lead & 0x1f;
-        else if (lead == 0xc1) {
+        if (h.kind == FORMAT_WRONG) {
             raise_format();
             return PARSE_ERROR;
         }
-        else {
-            const int kind = formats[lead - 0xc0].kind, field = formats[lead - 0xc0].field;
-            if (end - p < field)
-                return PARSE_MORE;
-            const uint64_t length = field ? big_endian(p, (size_t)field) : formats[lead - 0xc0].length;
-            p += field;
-            container = kind == FORMAT_ARRAY || kind == FORMAT_MAP;
-            if (container)
-                children = length << (kind == FORMAT_MAP);
-            else
-                payload = length + (kind == FORMAT_EXT);
-        }
+        p += h.size;
+        const bool container = is_container(h.kind);
+        const uint64_t children = container ? (uint64_t)h.length << (h.kind == FORMAT_MAP) : 0;
+        const uint64_t payload = container ? 0 : (uint64_t)h.length + (h.kind == FORMAT_EXT);
         if (container && ps->top >= ps->options->max_depth) {
             raise_too_deep(ps);
             return PARSE_ERROR;

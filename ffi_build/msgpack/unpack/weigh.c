@@ -87,34 +87,20 @@ static int64_t weigh_run(weigh_state *w, const char *data, size_t size, int64_t 
         }
         if (position >= size)
             return WEIGH_FITS;
-        const size_t start = position;
-        const unsigned char byte = (unsigned char)data[position++];
+        const unsigned char byte = (unsigned char)data[position];
         const bool is_key = in_map && !(left & 1);
-        int kind;
-        size_t length, field = 0;
+        const size_t start = position;
+        format_header h;
         left--;
-        if (byte < 0x80 || byte >= 0xe0)
+        if (byte < 0x80 || byte >= 0xe0) {
+            position++;
             continue;
-        if (byte < 0xa0) {
-            kind = byte < 0x90 ? FORMAT_MAP : FORMAT_ARRAY;
-            length = byte & 0x0f;
         }
-        else if (byte < 0xc0) {
-            kind = FORMAT_STR;
-            length = byte & 0x1f;
-        }
-        else {
-            kind = formats[byte - 0xc0].kind;
-            length = formats[byte - 0xc0].length;
-            field = formats[byte - 0xc0].field;
-            if (field > size - position)
-                return WEIGH_FITS;
-            if (field)
-                length = big_endian((const unsigned char *)data + position, field);
-            position += field;
-        }
-        if (kind == FORMAT_ARRAY || kind == FORMAT_MAP) {
-            if (length == 0) {
+        if (!read_header((const unsigned char *)data + position, size - position, &h))
+            return WEIGH_FITS;
+        position += h.size;
+        if (is_container(h.kind)) {
+            if (h.length == 0) {
                 room -= is_key || key_level != SIZE_MAX ? 0 : 64;
             }
             else {
@@ -124,29 +110,29 @@ static int64_t weigh_run(weigh_state *w, const char *data, size_t size, int64_t 
                     key_level = w->depth;
                 if (!weigh_push(w, left << 1 | in_map))
                     return WEIGH_NO_MEMORY;
-                in_map = kind == FORMAT_MAP;
-                left = in_map ? 2 * (uint64_t)length : length;
+                in_map = h.kind == FORMAT_MAP;
+                left = in_map ? 2 * (uint64_t)h.length : h.length;
                 /* no more than what there is can follow, whatever the header says */
                 int64_t believed = (int64_t)(left < size - position ? left : size - position);
                 room -= in_map ? 152 + 20 * believed : 64 + 8 * believed;
             }
         }
         else {
-            const size_t begin = position, payload = length + (kind == FORMAT_EXT);
-            if (kind == FORMAT_WRONG || payload > size - position)
+            const size_t begin = position, payload = h.length + (h.kind == FORMAT_EXT);
+            if (h.kind == FORMAT_WRONG || payload > size - position)
                 return WEIGH_FITS;
             position += payload;
-            if (kind == FORMAT_STR && length > 1) {
-                if (!is_ascii_roomy(data + begin, length, size - begin))
-                    room -= weigh_wide_text((const unsigned char *)data + begin, length);
-                else if (!is_key || byte >= 0xc0 || weigh_key_is_new(w, data, size, begin, length))
-                    room -= 56 + (int64_t)length;
+            if (h.kind == FORMAT_STR && h.length > 1) {
+                if (!is_ascii_roomy(data + begin, h.length, size - begin))
+                    room -= weigh_wide_text((const unsigned char *)data + begin, h.length);
+                else if (!is_key || byte >= 0xc0 || weigh_key_is_new(w, data, size, begin, h.length))
+                    room -= 56 + (int64_t)h.length;
             }
-            else if (kind == FORMAT_BIN && length > 1)
-                room -= 56 + (int64_t)length;
-            else if (kind == FORMAT_EXT)
-                room -= 128 + (int64_t)length;
-            else if (kind == FORMAT_NUMBER && length && byte != 0xcc && byte != 0xd0)
+            else if (h.kind == FORMAT_BIN && h.length > 1)
+                room -= 56 + (int64_t)h.length;
+            else if (h.kind == FORMAT_EXT)
+                room -= 128 + (int64_t)h.length;
+            else if (h.kind == FORMAT_NUMBER && h.length && byte != 0xcc && byte != 0xd0)
                 room -= 32;
         }
         if (room < 0)
