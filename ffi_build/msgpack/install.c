@@ -11,6 +11,7 @@
 #include "common/options.c"
 #include "common/state.c"
 #include "job.c"
+#include "pack/functions.c"
 #include "pack/packer_type.c"
 #include "unpack/functions.c"
 #include "unpack/huge_pages.c"

@@ -15,7 +15,7 @@
 #include "../common/zstd_calls.h"
 #include "common/options.c"
 #include "common/state.c"
-#include "pack/packer_type.c"
+#include "pack/functions.c"
 #include "unpack/functions.c"
 #include "unpack/weigh.c"
 

@@ -36,6 +36,12 @@ static inline size_t big_endian(const unsigned char *p, size_t n)
     return value;
 }
 
+/* Whether a byte is a value of its own: an int from -32 to 127. */
+static ALWAYS_INLINE bool is_fixint(unsigned char byte)
+{
+    return byte < 0x80 || byte >= 0xe0;
+}
+
 typedef struct {
     int kind;
     size_t size;   /* of the header in bytes; the type of an ext follows it */
@@ -47,7 +53,7 @@ static ALWAYS_INLINE bool read_header(const unsigned char *p, size_t left, forma
 {
     const unsigned char byte = *p;
     h->size = 1;
-    if (byte < 0x80 || byte >= 0xe0) {
+    if (is_fixint(byte)) {
         h->kind = FORMAT_NUMBER;
         h->length = 0;
     }

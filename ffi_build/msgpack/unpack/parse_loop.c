@@ -6,8 +6,8 @@
  * no place for keys, depth or the end of a container, and allocates what a header declares. What it would give, the
  * dispatch on the leading byte, is one switch.
  *
- * parser_run() and parser_skip() mirror each other: what one builds the other passes over, with the same frames, positions
- * and limits of depth. The loops of weigh.c and of PyPy's parts read headers as parser_skip() does.
+ * parser_run() and parser_skip() (skip.c) mirror each other: what one builds the other passes over, with the same frames,
+ * positions and limits of depth. The loops of weigh.c and of PyPy's parts read headers as parser_skip() does.
  */
 #ifndef CPKG_MSGPACK_UNPACK_PARSE_LOOP
 #define CPKG_MSGPACK_UNPACK_PARSE_LOOP
@@ -18,14 +18,13 @@
 
 #include <msgpack/sysdep.h>
 
-#include "../common/formats.c"
 #include "../common/interpreter.c"
 #include "../common/options.c"
 #include "../common/state.c"
 #include "parser_state.c"
+#include "skip.c"
 #include "text.c"
-
-enum parse_result { PARSE_ERROR = -1, PARSE_MORE = 0, PARSE_DONE = 1 };
+#include "values.c"
 
 /* The number that starts a header: `from` points behind the leading byte. */
 static ALWAYS_INLINE uint16_t read16(const unsigned char *from)
@@ -47,46 +46,6 @@ static ALWAYS_INLINE uint64_t read64(const unsigned char *from)
     uint64_t value;
     _msgpack_load64(uint64_t, from, &value);
     return value;
-}
-
-/* Pass over values until the frames are back at skip_top. *at is the position, left at the header of a value that is
-   cut or wrong. */
-static NEVER_INLINE enum parse_result parser_skip(parser *ps, const unsigned char **at, const unsigned char *end)
-{
-    const unsigned char *p = *at;
-    for (;;) {
-        *at = p;
-        format_header h;
-        if (p == end || !read_header(p, (size_t)(end - p), &h))
-            return PARSE_MORE;
-        if (h.kind == FORMAT_WRONG) {
-            raise_format();
-            return PARSE_ERROR;
-        }
-        p += h.size;
-        const bool container = is_container(h.kind);
-        const uint64_t children = container ? (uint64_t)h.length << (h.kind == FORMAT_MAP) : 0;
-        const uint64_t payload = container ? 0 : (uint64_t)h.length + (h.kind == FORMAT_EXT);
-        if (container && ps->top >= ps->options->max_depth) {
-            raise_too_deep(ps);
-            return PARSE_ERROR;
-        }
-        if ((uint64_t)(end - p) < payload)
-            return PARSE_MORE;
-        p += payload;
-        if (children) {
-            if (UNLIKELY(ps->top == ps->capacity) && !parser_more_frames(ps))
-                return PARSE_ERROR;
-            ps->frames[ps->top++] = (frame){.left = children, .kind = FRAME_SKIP};
-            continue;
-        }
-        while (ps->top > ps->skip_top && --ps->frames[ps->top - 1].left == 0)
-            ps->top--;
-        if (ps->top == ps->skip_top) {
-            *at = p;
-            return PARSE_DONE;
-        }
-    }
 }
 
 #define IN_KEY(f) ((f) && ((f)->in_key || (f)->kind == FRAME_MAP_KEY || (f)->kind == FRAME_PAIRS_KEY))

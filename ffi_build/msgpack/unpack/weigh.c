@@ -70,7 +70,7 @@ static bool weigh_push(weigh_state *w, uint64_t frame)
     return true;
 }
 
-static int64_t weigh_run(weigh_state *w, const char *data, size_t size, int64_t room, uint64_t max_depth)
+static NEVER_INLINE int64_t weigh_run(weigh_state *w, const char *data, size_t size, int64_t room, uint64_t max_depth)
 {
     size_t position = 0, key_level = SIZE_MAX;
     uint64_t left = 1;
@@ -92,7 +92,7 @@ static int64_t weigh_run(weigh_state *w, const char *data, size_t size, int64_t 
         const size_t start = position;
         format_header h;
         left--;
-        if (byte < 0x80 || byte >= 0xe0) {
+        if (is_fixint(byte)) {
             position++;
             continue;
         }

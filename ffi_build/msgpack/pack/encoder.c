@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The encoder: what a packing call keeps, its limits, and the values that are a header and bytes.
+ *
+ * max_total_bytes is checked where the output grows, and before whatever else may fail or run Python code, so that no
+ * later error or call comes first.
+ */
+#ifndef CPKG_MSGPACK_PACK_ENCODER
+#define CPKG_MSGPACK_PACK_ENCODER
+
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "../common/interpreter.c"
+#include "../common/options.c"
+#include "../common/state.c"
+#include "../common/words.c"
+#include "writer.c"
+
+typedef struct {
+    writer w;
+    const pack_options *options;
+    uint64_t items, max_items;
+    bool plain_str;   /* str is written as UTF-8 with str8 headers: no unicode_errors, use_bin_type */
+    bool plain_float; /* float is written as float 64 */
+    int conversions;  /* the flags of convert() */
+    /* Levels that remain are checked at each container from here down: none may be left, or too little C stack. With
+       max_total_bytes, from the first one, since its check is there. */
+    Py_ssize_t check_depth;
+    uintptr_t stack_floor;
+} encoder;
+
+/* Levels that every stack has room for: they take up to 700 bytes each. */
+#define DEPTH_UNCHECKED 64
+
+/* What is still to be tried for the value at hand when no type matches. */
+#define MAY_CONVERT 1
+#define MAY_DEFAULT 2
+
+static unsigned char *encode_value(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage);
+
+/* Whether the message is within max_total_bytes so far; false with LimitError. */
+static ALWAYS_INLINE bool within_limit(const encoder *c, const unsigned char *p)
+{
+    return writer_check_limit(&c->w, (size_t)(p - c->w.start)) == 0;
+}
+
+/* Make sure of n bytes at p; expects to be in a function that returns NULL on errors. */
+#define RESERVE(n) \
+    do { \
+        if (UNLIKELY((size_t)(c->w.end - p) < (size_t)(n)) && !(p = writer_grow(&c->w, p, (size_t)(n)))) \
+            return NULL; \
+    } while (0)
+
+/* The bits of purepy.msgpack.conversions. */
+static int encode_conversions(const pack_options *o)
+{
+    return (o->dataclass ? 1 : 0) | (o->date ? 2 : 0) | (o->uuid ? 4 : 0) | (o->enum_ ? 8 : 0) | (o->decimal ? 16 : 0) |
+           (o->numpy ? 32 : 0);
+}
+
+static ALWAYS_INLINE unsigned char *encode_start(encoder *c, const pack_options *options)
+{
+    c->options = options;
+    c->items = 0;
+    c->max_items = options->max_total_items < 0 ? UINT64_MAX : (uint64_t)options->max_total_items;
+    c->plain_str = options->use_bin_type && !options->unicode_errors;
+    c->plain_float = !options->use_single_float;
+    c->conversions = encode_conversions(options);
+    c->check_depth = options->max_depth > DEPTH_UNCHECKED ? options->max_depth - DEPTH_UNCHECKED : 0;
+    if (UNLIKELY(options->max_total_bytes >= 0))
+        c->check_depth = options->max_depth;
+    c->stack_floor = UINTPTR_MAX;
+    return writer_start(&c->w, options->max_total_bytes);
+}
+
+/* Count n more values of the message, which the header declares that ends at p. */
+static ALWAYS_INLINE int encode_count(encoder *c, const unsigned char *p, uint64_t n)
+{
+    c->items += n;
+    if (LIKELY(c->items <= c->max_items))
+        return 0;
+    if (!within_limit(c, p))
+        return -1;
+    PyErr_Format(S.LimitError, "%llu exceeds max_total_items(%llu)", (unsigned long long)c->items,
+                 (unsigned long long)c->max_items);
+    return -1;
+}
+
+/* Same object, same header form, in all places. */
+static ALWAYS_INLINE unsigned char *write_integer(unsigned char *p, uint64_t magnitude, bool negative)
+{
+    return negative ? write_int64(p, (int64_t)(0 - magnitude)) : write_uint64(p, magnitude);
+}
+
+static NEVER_INLINE unsigned char *encode_payload(encoder *c, unsigned char *p, const char *data, size_t n)
+{
+    RESERVE(n);
+    if (n)
+        memcpy(p, data, n);
+    return p + n;
+}
+
+static unsigned char *too_large(const char *what)
+{
+    PyErr_Format(PyExc_ValueError, "%s is too large", what);
+    return NULL;
+}
+
+static unsigned char *encode_str_bytes(encoder *c, unsigned char *p, const char *data, Py_ssize_t n)
+{
+    if ((size_t)n > PACK_LENGTH_MAX)
+        return too_large("unicode string");
+    RESERVE((size_t)n + HEADER_MAX);
+    p = c->options->use_bin_type ? write_str(p, (size_t)n) : write_v4raw(p, (size_t)n);
+    memcpy(p, data, (size_t)n);
+    return p + n;
+}
+
+static unsigned char *encode_bin(encoder *c, unsigned char *p, const char *data, Py_ssize_t n, const char *what)
+{
+    if ((size_t)n > PACK_LENGTH_MAX)
+        return too_large(what);
+    RESERVE((size_t)n + HEADER_MAX);
+    p = c->options->use_bin_type ? write_bin(p, (size_t)n) : write_v4raw(p, (size_t)n);
+    if (n)
+        memcpy(p, data, (size_t)n);
+    return p + n;
+}
+
+static unsigned char *encode_ext(encoder *c, unsigned char *p, int code, const char *data, Py_ssize_t n)
+{
+    if ((size_t)n > PACK_LENGTH_MAX)
+        return too_large("EXT data");
+    RESERVE((size_t)n + HEADER_MAX);
+    p = write_ext(p, (size_t)n, (int8_t)code);
+    if (n)
+        memcpy(p, data, (size_t)n);
+    return p + n;
+}
+
+/* Any str: its UTF-8 is taken from the cache in the object, made there at the first time. */
+static NEVER_INLINE unsigned char *encode_str(encoder *c, unsigned char *p, PyObject *o)
+{
+    Py_ssize_t n;
+    if (!within_limit(c, p))
+        return NULL;
+    if (c->options->unicode_errors) {
+        Py_INCREF(o); /* the codec reads it after the error handler, which may be Python code */
+        PyObject *encoded = PyUnicode_AsEncodedString(o, "utf-8", PyUnicode_AsUTF8(c->options->unicode_errors));
+        Py_DECREF(o);
+        if (!encoded)
+            return NULL;
+        p = encode_str_bytes(c, p, PyBytes_AS_STRING(encoded), PyBytes_GET_SIZE(encoded));
+        Py_DECREF(encoded);
+        return p;
+    }
+    const char *data = PyUnicode_AsUTF8AndSize(o, &n);
+    return data ? encode_str_bytes(c, p, data, n) : NULL;
+}
+
+/* A str of the exact type. */
+static ALWAYS_INLINE unsigned char *encode_exact_str(encoder *c, unsigned char *p, PyObject *o)
+{
+    const unsigned char *data;
+    size_t n;
+    if (UNLIKELY(!c->plain_str))
+        return encode_str(c, p, o);
+    if (LIKELY(PyUnicode_IS_COMPACT_ASCII(o))) {
+        data = (const unsigned char *)((PyASCIIObject *)o + 1);
+        n = (size_t)((PyASCIIObject *)o)->length;
+    }
+#ifndef Py_GIL_DISABLED
+    else if (PyUnicode_IS_COMPACT(o) && ((PyCompactUnicodeObject *)o)->utf8) {
+        data = (const unsigned char *)((PyCompactUnicodeObject *)o)->utf8;
+        n = (size_t)((PyCompactUnicodeObject *)o)->utf8_length;
+    }
+#endif
+    else
+        return encode_str(c, p, o);
+    if (LIKELY(n < 32)) {
+        RESERVE(32);
+        *p++ = (unsigned char)(0xa0 | n);
+        copy_short(p, data, n);
+        return p + n;
+    }
+    if (UNLIKELY(n > PACK_LENGTH_MAX))
+        return too_large("unicode string");
+    RESERVE(n + HEADER_MAX);
+    p = write_str(p, n);
+    copy_short(p, data, n);
+    return p + n;
+}
+
+static unsigned char *encode_timestamp(encoder *c, unsigned char *p, int64_t seconds, uint32_t nanoseconds)
+{
+    unsigned char payload[12];
+    if ((uint64_t)seconds >> 34 == 0) {
+        uint64_t both = (uint64_t)nanoseconds << 34 | (uint64_t)seconds;
+        if (both <= UINT32_MAX) {
+            _msgpack_store32(payload, (uint32_t)both);
+            return encode_ext(c, p, -1, (const char *)payload, 4);
+        }
+        _msgpack_store64(payload, both);
+        return encode_ext(c, p, -1, (const char *)payload, 8);
+    }
+    _msgpack_store32(payload, nanoseconds);
+    _msgpack_store64(payload + 4, (uint64_t)seconds);
+    return encode_ext(c, p, -1, (const char *)payload, 12);
+}
+
+static NEVER_INLINE bool depth_left(encoder *c, const unsigned char *p, Py_ssize_t depth)
+{
+    if (!within_limit(c, p))
+        return false;
+    if (depth > 0) {
+        if (c->stack_floor == UINTPTR_MAX)
+            c->stack_floor = stack_floor();
+        if (STACK_POSITION() >= c->stack_floor)
+            return true;
+    }
+    PyErr_SetString(PyExc_ValueError, "recursion limit exceeded.");
+    return false;
+}
+
+/* To be asked before a container is entered; false with an exception set. */
+static ALWAYS_INLINE bool may_nest(encoder *c, const unsigned char *p, Py_ssize_t depth)
+{
+    return LIKELY(depth > c->check_depth) || depth_left(c, p, depth);
+}
+
+static NEVER_INLINE unsigned char *size_changed(const encoder *c, const unsigned char *p, const char *what)
+{
+    if (within_limit(c, p))
+        PyErr_Format(PyExc_RuntimeError, "%s changed size during packing", what);
+    return NULL;
+}
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* packb, pack and pack_into. */
+#ifndef CPKG_MSGPACK_PACK_FUNCTIONS
+#define CPKG_MSGPACK_PACK_FUNCTIONS
+
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "../common/options.c"
+#include "../common/state.c"
+#include "encode.c"
+#include "writer.c"
+
+/* Pack one object; NULL with an exception set, or new bytes. */
+static ALWAYS_INLINE PyObject *pack_to_bytes(const pack_options *options, PyObject *o)
+{
+    encoder c;
+    unsigned char *p = encode_start(&c, options);
+    if (LIKELY(encode_count(&c, p, 1) == 0) &&
+        LIKELY((p = encode_value(&c, p, o, options->max_depth, MAY_CONVERT | MAY_DEFAULT)) != NULL))
+        return writer_finish(&c.w, p);
+    writer_drop(&c.w);
+    return NULL;
+}
+
+/* What packb gives, and pack writes: without autoreset it is as if a Packer kept the bytes, None. */
+static PyObject *pack_result(const pack_options *options, PyObject *o)
+{
+    PyObject *packed = pack_to_bytes(options, o);
+    if (UNLIKELY(packed && !options->autoreset)) {
+        Py_DECREF(packed);
+        packed = new_ref(Py_None);
+    }
+    return packed;
+}
+
+static PyObject *packb(PyObject *module, PyObject *const *args, Py_ssize_t n_args, PyObject *keyword_names)
+{
+    (void)module;
+    if (LIKELY(n_args == 1 && !keyword_names))
+        return pack_to_bytes(&default_pack_options, args[0]);
+    pack_options options = default_pack_options;
+    PyObject *positional[1] = {NULL};
+    if (arguments_read(&packb_signature, args, n_args, keyword_names, positional, &options) < 0 ||
+        pack_options_check(&options) < 0)
+        return NULL;
+    return pack_result(&options, positional[0]);
+}
+
+static PyObject *pack(PyObject *module, PyObject *const *args, Py_ssize_t n_args, PyObject *keyword_names)
+{
+    (void)module;
+    pack_options options = default_pack_options;
+    PyObject *positional[2] = {NULL};
+    if (arguments_read(&pack_signature, args, n_args, keyword_names, positional, &options) < 0 ||
+        pack_options_check(&options) < 0)
+        return NULL;
+    PyObject *packed = pack_result(&options, positional[0]);
+    if (!packed)
+        return NULL;
+    PyObject *written = PyObject_CallMethodObjArgs(positional[1], S.str_write, packed, NULL);
+    if (written && packed != Py_None &&
+        !(PyLong_CheckExact(written) && PyLong_AsSsize_t(written) == PyBytes_GET_SIZE(packed))) {
+        PyErr_Clear(); /* a number beyond Py_ssize_t */
+        PyObject *result = NULL;
+        if (write_rest_ready() == 0)
+            result = PyObject_CallFunctionObjArgs(S.write_rest, positional[1], packed, written, NULL);
+        Py_DECREF(written);
+        written = result;
+    }
+    Py_DECREF(packed);
+    if (!written)
+        return NULL;
+    Py_DECREF(written);
+    Py_RETURN_NONE;
+}
+
+static PyObject *pack_into(PyObject *module, PyObject *const *args, Py_ssize_t n_args, PyObject *keyword_names)
+{
+    (void)module;
+    pack_options options = default_pack_options;
+    PyObject *positional[3] = {NULL};
+    Py_ssize_t offset = 0;
+    Py_buffer target;
+    PyObject *result = NULL;
+
+    if (arguments_read(&pack_into_signature, args, n_args, keyword_names, positional, &options) < 0 ||
+        pack_options_check(&options) < 0)
+        return NULL;
+    if (positional[2]) {
+        offset = PyNumber_AsSsize_t(positional[2], PyExc_OverflowError);
+        if (offset == -1 && PyErr_Occurred())
+            return NULL;
+    }
+    if (PyObject_GetBuffer(positional[1], &target, PyBUF_FULL_RO) < 0)
+        return NULL;
+    if (target.readonly || !PyBuffer_IsContiguous(&target, 'C')) {
+        PyErr_SetString(target.readonly ? PyExc_TypeError : PyExc_BufferError,
+                        target.readonly ? "pack_into needs a writable buffer" : "pack_into needs a contiguous buffer");
+        PyBuffer_Release(&target);
+        return NULL;
+    }
+    if (offset < 0 || offset > target.len) {
+        PyErr_Format(PyExc_ValueError, "offset %zd is outside of the buffer of %zd bytes", offset, target.len);
+        PyBuffer_Release(&target);
+        return NULL;
+    }
+    encoder c;
+    unsigned char *p = encode_start(&c, &options);
+    if (encode_count(&c, p, 1) == 0 &&
+        (p = encode_value(&c, p, positional[0], options.max_depth, MAY_CONVERT | MAY_DEFAULT)) != NULL &&
+        writer_check_limit(&c.w, (size_t)(p - c.w.start)) == 0) {
+        Py_ssize_t size = p - c.w.start;
+        if (size > target.len - offset)
+            PyErr_Format(PyExc_ValueError, "the packed object needs %zd bytes, the buffer has %zd from offset %zd",
+                         size, target.len - offset, offset);
+        else {
+            if (size)
+                memcpy((char *)target.buf + offset, c.w.start, (size_t)size);
+            result = PyLong_FromSsize_t(offset + size);
+        }
+    }
+    writer_drop(&c.w);
+    PyBuffer_Release(&target);
+    return result;
+}
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects to bytes that are of no frequent type: subclasses, extensions, datetime, what is converted or replaced. */
+#ifndef CPKG_MSGPACK_PACK_ENCODE
+#include "encode.c" /* which includes this part in its place: its functions call each other */
+#elif !defined(CPKG_MSGPACK_PACK_RARE_TYPES)
+#define CPKG_MSGPACK_PACK_RARE_TYPES
+
+#include <Python.h>
+#include <datetime.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../common/interpreter.c"
+#include "../common/options.c"
+#include "../common/state.c"
+#include "containers.c"
+#include "encoder.c"
+#include "writer.c"
+
+static unsigned char *encode_float32(encoder *c, unsigned char *p, double value)
+{
+    float narrow = (float)value;
+    if (Py_IS_INFINITY(narrow) && !Py_IS_INFINITY(value)) {
+        if (within_limit(c, p))
+            PyErr_SetString(PyExc_OverflowError, "float too large to pack with f format");
+        return NULL;
+    }
+    RESERVE(HEADER_MAX);
+    return write_float(p, narrow);
+}
+
+static unsigned char *encode_ext_type(encoder *c, unsigned char *p, PyObject *o)
+{
+    long code = -129;
+    PyObject *data = NULL;
+    if (PyTuple_GET_SIZE(o) == 2) {
+        data = PyTuple_GET_ITEM(o, 1);
+        code = PyLong_AsLong(PyTuple_GET_ITEM(o, 0));
+        if (code == -1 && PyErr_Occurred())
+            return NULL;
+    }
+    if (code < -128 || code > 127) {
+        PyErr_SetString(PyExc_ValueError, "code must be 0~127");
+        return NULL;
+    }
+    if (!PyBytes_Check(data)) {
+        PyErr_SetString(PyExc_TypeError, "data must be bytes");
+        return NULL;
+    }
+    return encode_ext(c, p, (int)code, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data));
+}
+
+static unsigned char *encode_timestamp_object(encoder *c, unsigned char *p, PyObject *o)
+{
+    PyObject *seconds = slot_get(o, S.timestamp_seconds), *nanoseconds = slot_get(o, S.timestamp_nanoseconds);
+    if (!seconds || !nanoseconds || !PyLong_Check(seconds) || !PyLong_Check(nanoseconds)) {
+        PyErr_SetString(PyExc_TypeError, "seconds and nanoseconds must be integers");
+        return NULL;
+    }
+    int overflow;
+    int64_t s = PyLong_AsLongLongAndOverflow(seconds, &overflow);
+    if (overflow) {
+        PyErr_SetString(PyExc_OverflowError, "Timestamp seconds do not fit in 64 bits");
+        return NULL;
+    }
+    unsigned long ns = PyLong_AsUnsignedLong(nanoseconds);
+    if (ns == (unsigned long)-1 && PyErr_Occurred())
+        return NULL;
+    if (ns > 999999999) {
+        PyErr_SetString(PyExc_ValueError, "nanoseconds must be a non-negative integer not greater than 999999999.");
+        return NULL;
+    }
+    return encode_timestamp(c, p, s, (uint32_t)ns);
+}
+
+static unsigned char *encode_raw_object(encoder *c, unsigned char *p, PyObject *o)
+{
+    PyObject *data = slot_get(o, S.raw_data);
+    if (!data || !PyBytes_Check(data)) {
+        PyErr_SetString(PyExc_TypeError, "the data of a Raw must be bytes");
+        return NULL;
+    }
+    return encode_payload(c, p, PyBytes_AS_STRING(data), (size_t)PyBytes_GET_SIZE(data));
+}
+
+static unsigned char *encode_datetime(encoder *c, unsigned char *p, PyObject *o)
+{
+    PyObject *delta = PyNumber_Subtract(o, S.epoch);
+    if (!delta)
+        return NULL;
+    if (!PyDelta_CheckExact(delta)) {
+        Py_DECREF(delta);
+        PyErr_SetString(PyExc_ValueError, "failed to calculate delta");
+        return NULL;
+    }
+    int64_t seconds = (int64_t)PyDateTime_DELTA_GET_DAYS(delta) * 86400 + PyDateTime_DELTA_GET_SECONDS(delta);
+    uint32_t nanoseconds = (uint32_t)PyDateTime_DELTA_GET_MICROSECONDS(delta) * 1000;
+    Py_DECREF(delta);
+    return encode_timestamp(c, p, seconds, nanoseconds);
+}
+
+static bool datetime_is_aware(PyObject *o)
+{
+    return ((PyDateTime_DateTime *)o)->hastzinfo && ((PyDateTime_DateTime *)o)->tzinfo != Py_None;
+}
+
+/* convert(), then default(), then the error; `o` is none of the types that have a form of their own. */
+static unsigned char *encode_foreign(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
+{
+    if (c->conversions && stage & MAY_CONVERT) {
+        PyObject *flags = conversions_ready() < 0 ? NULL : PyLong_FromLong(c->conversions);
+        PyObject *converted = flags ? PyObject_CallFunctionObjArgs(S.convert, flags, o, NULL) : NULL;
+        Py_XDECREF(flags);
+        if (!converted)
+            return NULL;
+        if (converted != S.NOT_CONVERTED) {
+            p = encode_value(c, p, converted, depth, stage & ~MAY_CONVERT);
+            Py_DECREF(converted);
+            return p;
+        }
+        Py_DECREF(converted);
+    }
+    if (c->options->default_ && stage & MAY_DEFAULT) {
+        PyObject *replaced = PyObject_CallFunctionObjArgs(c->options->default_, o, NULL);
+        if (!replaced)
+            return NULL;
+        p = encode_value(c, p, replaced, depth, MAY_CONVERT);
+        Py_DECREF(replaced);
+        return p;
+    }
+    if (c->options->datetime && datetime_ready() == 0 && PyDateTime_CheckExact(o))
+        PyErr_Format(PyExc_ValueError, "can not serialize '%.200s' object where tzinfo=None", Py_TYPE(o)->tp_name);
+    else
+        PyErr_Format(PyExc_TypeError, "can not serialize '%.200s' object", Py_TYPE(o)->tp_name);
+    return NULL;
+}
+
+static unsigned char *encode_big_int(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
+{
+    if (!within_limit(c, p))
+        return NULL;
+    if (c->options->default_ && stage & MAY_DEFAULT) {
+        Py_INCREF(o); /* `default` may take it out of its container */
+        p = encode_foreign(c, p, o, depth, MAY_DEFAULT);
+        Py_DECREF(o);
+        return p;
+    }
+    PyErr_SetString(PyExc_OverflowError, "Integer value out of range");
+    return NULL;
+}
+
+/* What is not exactly None, bool, int, float, str, bytes, list, dict or (without strict_types) tuple. */
+static NEVER_INLINE unsigned char *encode_other(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
+{
+    const bool strict = c->options->strict_types;
+    PyTypeObject *type = Py_TYPE(o);
+
+    if (!within_limit(c, p))
+        return NULL;
+    if (PyByteArray_CheckExact(o) || (!strict && PyByteArray_Check(o))) {
+        unsigned char *result;
+        WITH_LOCKED(o)
+        result = encode_bin(c, p, PyByteArray_AS_STRING(o), PyByteArray_GET_SIZE(o), type->tp_name);
+        END_LOCKED()
+        return result;
+    }
+    if (!strict) {
+        if (PyLong_Check(o)) {
+            uint64_t magnitude;
+            bool negative;
+            if (!int_parts(o, &magnitude, &negative) || (negative && magnitude > (uint64_t)1 << 63))
+                return encode_big_int(c, p, o, depth, stage);
+            RESERVE(HEADER_MAX);
+            return write_integer(p, magnitude, negative);
+        }
+        if (PyFloat_Check(o)) {
+            if (!c->plain_float)
+                return encode_float32(c, p, PyFloat_AS_DOUBLE(o));
+            RESERVE(HEADER_MAX);
+            return write_double(p, PyFloat_AS_DOUBLE(o));
+        }
+        if (PyBytes_Check(o))
+            return encode_bin(c, p, PyBytes_AS_STRING(o), PyBytes_GET_SIZE(o), type->tp_name);
+        if (PyUnicode_Check(o))
+            return encode_str(c, p, o);
+    }
+    if ((!strict && PyDict_Check(o)) ||
+        (S.frozendict &&
+         (type == (PyTypeObject *)S.frozendict || (!strict && PyType_IsSubtype(type, (PyTypeObject *)S.frozendict))))) {
+        return may_nest(c, p, depth) ? encode_mapping(c, p, o, depth - 1) : NULL;
+    }
+    if (type == (PyTypeObject *)S.ExtType || (!strict && PyType_IsSubtype(type, (PyTypeObject *)S.ExtType)))
+        return encode_ext_type(c, p, o);
+    if (type == (PyTypeObject *)S.Timestamp || type == (PyTypeObject *)S.Raw) {
+        unsigned char *result;
+        WITH_LOCKED(o)
+        result = type == (PyTypeObject *)S.Raw ? encode_raw_object(c, p, o) : encode_timestamp_object(c, p, o);
+        END_LOCKED()
+        return result;
+    }
+    if (!strict && PyTuple_Check(o)) {
+        if (!may_nest(c, p, depth))
+            return NULL;
+        return type->tp_iter == PyTuple_Type.tp_iter ? encode_items(c, p, o, depth - 1, false)
+                                                     : encode_iterated(c, p, o, depth - 1);
+    }
+    if (!strict && PyList_Check(o)) {
+        if (!may_nest(c, p, depth))
+            return NULL;
+        unsigned char *result;
+        WITH_LOCKED(o)
+        result = type->tp_iter == PyList_Type.tp_iter ? encode_items(c, p, o, depth - 1, true)
+                                                      : encode_iterated(c, p, o, depth - 1);
+        END_LOCKED()
+        return result;
+    }
+    if (PyMemoryView_Check(o)) {
+        Py_buffer view;
+        if (PyObject_GetBuffer(o, &view, PyBUF_SIMPLE) < 0)
+            return NULL;
+        p = encode_bin(c, p, view.buf, view.len, "memoryview");
+        PyBuffer_Release(&view);
+        return p;
+    }
+    if (c->options->datetime) {
+        if (datetime_ready() < 0)
+            return NULL;
+        if (PyDateTime_CheckExact(o) && datetime_is_aware(o))
+            return encode_datetime(c, p, o);
+    }
+    return encode_foreign(c, p, o, depth, stage);
+}
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Passing over values without making objects of them: the other half of parse_loop.c. */
+#ifndef CPKG_MSGPACK_UNPACK_SKIP
+#define CPKG_MSGPACK_UNPACK_SKIP
+
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../common/formats.c"
+#include "parser_state.c"
+
+enum parse_result { PARSE_ERROR = -1, PARSE_MORE = 0, PARSE_DONE = 1 };
+
+/* Pass over values until the frames are back at skip_top. *at is the position, left at the header of a value that is
+   cut or wrong. */
+static NEVER_INLINE enum parse_result parser_skip(parser *ps, const unsigned char **at, const unsigned char *end)
+{
+    const unsigned char *p = *at;
+    for (;;) {
+        *at = p;
+        if (p == end)
+            return PARSE_MORE;
+        if (is_fixint(*p)) {
+            p++;
+            goto passed;
+        }
+        format_header h;
+        if (!read_header(p, (size_t)(end - p), &h))
+            return PARSE_MORE;
+        if (h.kind == FORMAT_WRONG) {
+            raise_format();
+            return PARSE_ERROR;
+        }
+        p += h.size;
+        if (is_container(h.kind)) {
+            if (ps->top >= ps->options->max_depth) {
+                raise_too_deep(ps);
+                return PARSE_ERROR;
+            }
+            if (h.length) {
+                if (UNLIKELY(ps->top == ps->capacity) && !parser_more_frames(ps))
+                    return PARSE_ERROR;
+                const uint64_t children = (uint64_t)h.length << (h.kind == FORMAT_MAP);
+                ps->frames[ps->top++] = (frame){.left = children, .kind = FRAME_SKIP};
+                continue;
+            }
+        }
+        else {
+            const uint64_t payload = (uint64_t)h.length + (h.kind == FORMAT_EXT);
+            if ((uint64_t)(end - p) < payload)
+                return PARSE_MORE;
+            p += payload;
+        }
+    passed:
+        while (ps->top > ps->skip_top && --ps->frames[ps->top - 1].left == 0)
+            ps->top--;
+        if (ps->top == ps->skip_top) {
+            *at = p;
+            return PARSE_DONE;
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an Unpacker holds, and its input: the buffer that feed() and the file fill. */
+#ifndef CPKG_MSGPACK_UNPACK_STREAM
+#define CPKG_MSGPACK_UNPACK_STREAM
+
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "../common/formats.c"
+#include "../common/options.c"
+#include "../common/state.c"
+#include "functions.c"
+#include "huge_pages.c"
+#include "parser_state.c"
+
+/* An idle Unpacker gives back a buffer above this. */
+#define IDLE_CAPACITY (16 * 1024)
+
+enum unpack_mode { MODE_NONE, MODE_UNPACK, MODE_SKIP, MODE_RAW, MODE_ARRAY_HEADER, MODE_MAP_HEADER };
+
+typedef struct {
+    PyObject_HEAD
+    unpack_options options; /* owns its objects */
+    parser ps;
+    unsigned char *buffer;
+    Py_ssize_t head, tail, capacity; /* buffer[head:tail] is not consumed */
+    uint64_t base;                   /* offset of buffer[0] in the stream */
+    uint64_t floor;                  /* offset that was reached when data last came in */
+    uint64_t start;                  /* offset of the object that is unpacked or was last */
+    Py_ssize_t header_read;          /* of the value that is cut: what its header counts as read, see tell() */
+    arenas_ahead *ahead;             /* for an object that is large and not complete yet, else NULL */
+    enum unpack_mode mode;           /* the operation that an incomplete object has to be continued with */
+    busy_flag busy;
+} Unpacker;
+
+/* How much of the header of the value that is cut has been read now: as msgpack counts, its leading byte and its length
+   field once that is complete. What is fed later is not read yet. */
+static Py_ssize_t unpacker_count_header(const Unpacker *self)
+{
+    if (self->mode != MODE_UNPACK && self->mode != MODE_SKIP && self->mode != MODE_RAW)
+        return 0;
+    if (self->head == self->tail)
+        return 0;
+    format_header h;
+    return read_header(self->buffer + self->head, (size_t)(self->tail - self->head), &h) ? (Py_ssize_t)h.size : 1;
+}
+
+/* The first byte that is still needed: an unfinished Raw is cut out of the buffer when it is complete. */
+static Py_ssize_t unpacker_keep(const Unpacker *self)
+{
+    if (self->ps.skipping && !self->ps.discard)
+        return (Py_ssize_t)(self->ps.skip_start - self->base);
+    return self->head;
+}
+
+static int unpacker_append(Unpacker *self, const unsigned char *data, Py_ssize_t size)
+{
+    Py_ssize_t waiting = self->tail - self->head - self->header_read;
+    if (size > self->options.max_buffer_size - waiting) {
+        PyErr_Format(S.BufferFull, "more than max_buffer_size(%zd) bytes wait to be unpacked",
+                     self->options.max_buffer_size);
+        return -1;
+    }
+    self->floor = self->base + (uint64_t)self->head;
+    if (size > self->capacity - self->tail) {
+        Py_ssize_t keep = unpacker_keep(self), kept = self->tail - keep;
+        /* Moving what is kept costs its size: worth it when as much was consumed, else grow. */
+        if (keep > 0 && kept <= keep) {
+            memmove(self->buffer, self->buffer + keep, (size_t)kept);
+            self->base += (uint64_t)keep;
+            self->head -= keep;
+            self->tail = kept;
+        }
+        if (size > self->capacity - self->tail) {
+            Py_ssize_t capacity = self->tail + size;
+            if (capacity < PY_SSIZE_T_MAX / 2 && self->tail > 0)
+                capacity += capacity;
+            unsigned char *grown = PyMem_Realloc(self->buffer, (size_t)capacity);
+            if (!grown) {
+                PyErr_NoMemory();
+                return -1;
+            }
+            self->buffer = grown;
+            self->capacity = capacity;
+        }
+    }
+    memcpy(self->buffer + self->tail, data, (size_t)size);
+    self->tail += size;
+    return 0;
+}
+
+/* After an operation: everything consumed means that the buffer can start over, or go. */
+static ALWAYS_INLINE void unpacker_settle(Unpacker *self)
+{
+    if (self->head == self->tail && unpacker_keep(self) == self->head) {
+        self->base += (uint64_t)self->head;
+        self->head = self->tail = 0;
+        if (UNLIKELY(self->ps.view != NULL))
+            Py_CLEAR(self->ps.view);
+        if (UNLIKELY(self->capacity > IDLE_CAPACITY)) {
+            PyMem_Free(self->buffer);
+            self->buffer = NULL;
+            self->capacity = 0;
+        }
+    }
+}
+
+/* Read more from the file; at its end it is dropped. */
+static int unpacker_read_file(Unpacker *self)
+{
+    Py_ssize_t room = self->options.max_buffer_size - (self->tail - self->head - self->header_read);
+    if (room <= 0) {
+        PyErr_Format(S.BufferFull, "more than max_buffer_size(%zd) bytes wait to be unpacked",
+                     self->options.max_buffer_size);
+        return -1;
+    }
+    PyObject *count = PyLong_FromSsize_t(room < self->options.read_size ? room : self->options.read_size);
+    PyObject *data = count ? PyObject_CallMethodObjArgs(self->options.file_like, S.str_read, count, NULL) : NULL;
+    Py_XDECREF(count);
+    if (!data)
+        return -1;
+    int some = PyObject_IsTrue(data), result = some < 0 ? -1 : 0;
+    if (some > 0) {
+        Py_buffer view;
+        result = input_get(data, &view);
+        if (result == 0) {
+            result = unpacker_append(self, view.buf, view.len);
+            PyBuffer_Release(&view);
+        }
+    }
+    else if (some == 0)
+        Py_CLEAR(self->options.file_like);
+    Py_DECREF(data);
+    return result;
+}
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The values that need more than a line of the parser's loop, and the checks of keys. */
+#ifndef CPKG_MSGPACK_UNPACK_VALUES
+#define CPKG_MSGPACK_UNPACK_VALUES
+
+#include <Python.h>
+#include <datetime.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <msgpack/sysdep.h>
+
+#include "../common/interpreter.c"
+#include "../common/options.c"
+#include "../common/state.c"
+#include "../common/utf8.c"
+#include "parser_state.c"
+#include "text.c"
+
+static NEVER_INLINE PyObject *value_str(parser *ps, const unsigned char *s, size_t n)
+{
+    ps->bytes += n;
+    if (ps->options->raw)
+        return PyBytes_FromStringAndSize((const char *)s, (Py_ssize_t)n);
+    if (ps->options->unicode_errors && !is_ascii(s, n)) {
+        /* an error handler is Python code, unless it is the interpreter's own */
+        parser_gc_resume(ps);
+        parser_hide(ps);
+        return PyUnicode_DecodeUTF8((const char *)s, (Py_ssize_t)n, PyUnicode_AsUTF8(ps->options->unicode_errors));
+    }
+    return text_new(s, n);
+}
+
+/* A stream has no one object that holds it. Its small bins are views of a common copy of what is around them, since a
+   view with a copy of its own takes two more objects; larger ones, and one that nothing follows, get their own. */
+#define VIEW_ALONE (2 * 1024)
+#define VIEW_COPIED (16 * 1024)
+
+/* Have ps->view show n bytes from s on. `available` are there. */
+static NEVER_INLINE bool parser_view_stream(parser *ps, const unsigned char *s, Py_ssize_t n, Py_ssize_t available,
+                                            uint64_t offset)
+{
+    if (n < VIEW_ALONE && n < available)
+        n = available < VIEW_COPIED ? available : VIEW_COPIED;
+    PyObject *copy = PyBytes_FromStringAndSize((const char *)s, n);
+    PyObject *view = copy ? PyMemoryView_FromObject(copy) : NULL;
+    Py_XDECREF(copy);
+    if (!view)
+        return false;
+    Py_XSETREF(ps->view, view);
+    ps->view_start = offset;
+    ps->view_end = offset + (uint64_t)n;
+    return true;
+}
+
+/* The same for a message that one object holds. */
+static NEVER_INLINE bool parser_view_source(parser *ps)
+{
+    parser_gc_resume(ps); /* the source may be of a class in Python */
+    parser_hide(ps);
+    PyObject *view = PyMemoryView_FromObject(ps->source);
+    if (view && !PyMemoryView_GET_BUFFER(view)->readonly) {
+        PyObject *readonly = PyObject_CallMethodObjArgs(view, S.str_toreadonly, NULL);
+        Py_DECREF(view);
+        view = readonly;
+    }
+    if (view && (PyMemoryView_GET_BUFFER(view)->ndim != 1 || strcmp(PyMemoryView_GET_BUFFER(view)->format, "B"))) {
+        PyObject *flat = PyObject_CallMethod(view, "cast", "s", "B");
+        Py_DECREF(view);
+        view = flat;
+    }
+    if (!view)
+        return false;
+    ps->view = view;
+    ps->view_start = 0;
+    ps->view_end = UINT64_MAX;
+    return true;
+}
+
+/* A read-only memoryview of the n bytes at s, which is at `offset` and `available` bytes before the end of what is there:
+   of the input if one object holds it, else of a copy. */
+static PyObject *value_bin_view(parser *ps, const unsigned char *s, Py_ssize_t n, Py_ssize_t available, uint64_t offset)
+{
+    if ((!ps->view || offset < ps->view_start || offset + (uint64_t)n > ps->view_end) &&
+        !(ps->source ? parser_view_source(ps) : parser_view_stream(ps, s, n, available, offset)))
+        return NULL;
+    const Py_ssize_t position = (Py_ssize_t)(offset - ps->view_start);
+    return PySequence_GetSlice(ps->view, position, position + n);
+}
+
+static PyObject *timestamp_value(parser *ps, const unsigned char *s, size_t n)
+{
+    int64_t seconds;
+    uint32_t nanoseconds = 0;
+    if (n == 4) {
+        uint32_t value;
+        _msgpack_load32(uint32_t, s, &value);
+        seconds = value;
+    }
+    else if (n == 8) {
+        uint64_t value;
+        _msgpack_load64(uint64_t, s, &value);
+        nanoseconds = (uint32_t)(value >> 34);
+        seconds = (int64_t)(value & 0x3ffffffff);
+    }
+    else if (n == 12) {
+        uint64_t value;
+        _msgpack_load32(uint32_t, s, &nanoseconds);
+        _msgpack_load64(uint64_t, s + 4, &value);
+        seconds = (int64_t)value;
+    }
+    else {
+        PyErr_Format(PyExc_ValueError, "invalid timestamp data (length %zu)", n);
+        return NULL;
+    }
+    if (nanoseconds > 999999999) {
+        PyErr_SetString(PyExc_ValueError, "nanoseconds must be a non-negative integer not greater than 999999999.");
+        return NULL;
+    }
+
+    switch (ps->options->timestamp) {
+    case 0: {
+        PyObject *s_object = PyLong_FromLongLong(seconds), *ns_object = PyLong_FromUnsignedLong(nanoseconds);
+        PyObject *o = s_object && ns_object ? type_alloc(S.Timestamp) : NULL;
+        if (!o) {
+            Py_XDECREF(s_object);
+            Py_XDECREF(ns_object);
+            return NULL;
+        }
+        slot_init(o, S.timestamp_seconds, s_object);
+        slot_init(o, S.timestamp_nanoseconds, ns_object);
+        return o;
+    }
+    case 1:
+        return PyFloat_FromDouble((double)nanoseconds / 1e9 + (double)seconds);
+    case 2: {
+        PyObject *whole = PyLong_FromLongLong(seconds);
+        PyObject *scaled = whole ? PyNumber_Multiply(whole, S.one_second_in_ns) : NULL;
+        PyObject *rest = PyLong_FromUnsignedLong(nanoseconds);
+        PyObject *sum = scaled && rest ? PyNumber_Add(scaled, rest) : NULL;
+        Py_XDECREF(whole);
+        Py_XDECREF(scaled);
+        Py_XDECREF(rest);
+        return sum;
+    }
+    default: {
+        int64_t days = seconds / 86400;
+        if (days < INT32_MIN || days > INT32_MAX) {
+            PyErr_Format(PyExc_OverflowError, "days=%lld; too large to convert to C int", (long long)days);
+            return NULL;
+        }
+        if (UNLIKELY(!S.epoch)) {
+            parser_gc_resume(ps);
+            parser_hide(ps);
+            if (datetime_ready() < 0)
+                return NULL;
+        }
+        PyObject *delta = PyDelta_FromDSU((int)days, (int)(seconds % 86400), (int)(nanoseconds / 1000));
+        PyObject *o = delta ? PyNumber_Add(S.epoch, delta) : NULL;
+        Py_XDECREF(delta);
+        return o;
+    }
+    }
+}
+
+/* Whether an ext hook promises to make no cycles and to call nobody's code, as the hook of `loads` does: the collector
+   may stay off while it runs, which is what most of the time of a message of dates would go into otherwise. Other
+   threads may see it off meanwhile. */
+static NEVER_INLINE bool hook_is_acyclic(PyObject *hook)
+{
+    PyObject *promise = PyFunction_Check(hook) ? PyObject_GetAttr(hook, S.str_makes_no_cycles) : NULL;
+    bool acyclic = promise == Py_True;
+    Py_XDECREF(promise);
+    PyErr_Clear();
+    return acyclic;
+}
+
+/* The value of an extension; *by_hook tells whether an error is the hook's, to be passed on untouched. */
+static NEVER_INLINE PyObject *value_ext(parser *ps, int code, const unsigned char *s, size_t n, bool *by_hook)
+{
+    ps->bytes += n;
+    if (code == -1)
+        return timestamp_value(ps, s, n);
+    PyObject *hook = ps->options->ext_hook;
+    if (!hook) {
+        PyErr_Format(PyExc_ValueError, "no ext_hook for ext type %d", code);
+        return NULL;
+    }
+    if (hook == S.ExtType && code < 0) {
+        PyErr_SetString(PyExc_ValueError, "code must be 0~127");
+        return NULL;
+    }
+    if (hook != S.ExtType) {
+        if (ps->gc_held && !hook_is_acyclic(hook))
+            parser_gc_resume(ps);
+        parser_hide(ps);
+    }
+    PyObject *data = PyBytes_FromStringAndSize((const char *)s, (Py_ssize_t)n);
+    PyObject *number = data ? PyLong_FromLong(code) : NULL;
+    PyObject *result = NULL;
+    if (number && hook == S.ExtType) {
+        /* as its __new__ does after its checks, which hold here */
+        PyObject *fields = PyTuple_Pack(2, number, data), *args = fields ? PyTuple_Pack(1, fields) : NULL;
+        result = args ? PyTuple_Type.tp_new((PyTypeObject *)hook, args, NULL) : NULL;
+        Py_XDECREF(args);
+        Py_XDECREF(fields);
+    }
+    else if (number) {
+        *by_hook = true;
+        result = PyObject_CallFunctionObjArgs(hook, number, data, NULL);
+    }
+    Py_XDECREF(number);
+    Py_XDECREF(data);
+    return result;
+}
+
+static ALWAYS_INLINE PyObject *value_uint(uint64_t value)
+{
+    return value <= SMALL_INT_MAX ? small_int((long)value) : PyLong_FromUnsignedLongLong(value);
+}
+
+static ALWAYS_INLINE PyObject *value_int(int64_t value)
+{
+    return value >= SMALL_INT_MIN && value <= SMALL_INT_MAX ? small_int((long)value) : PyLong_FromLongLong(value);
+}
+
+/* Whether an object can be a key, found before its value is read. 0 with an exception set if the input is to blame,
+   -1 if somebody's own code failed. */
+static NEVER_INLINE int key_check(parser *ps, PyObject *key, bool is_pair)
+{
+    if (ps->options->strict_map_key) {
+        if (PyUnicode_CheckExact(key) || PyBytes_CheckExact(key))
+            return 1;
+        PyErr_Format(PyExc_ValueError, "%.100s is not allowed for map key when strict_map_key=True",
+                     Py_TYPE(key)->tp_name);
+        return 0;
+    }
+    if (is_pair || PyUnicode_CheckExact(key) || PyBytes_CheckExact(key) || PyLong_CheckExact(key) ||
+        PyFloat_CheckExact(key) || PyBool_Check(key) || key == Py_None)
+        return 1;
+    /* its hash, and comparisons with other keys later on, may be Python code */
+    parser_gc_resume(ps);
+    parser_hide(ps);
+    if (PyObject_Hash(key) != -1)
+        return 1;
+    return PyErr_ExceptionMatches(PyExc_TypeError) ? 0 : -1;
+}
+
+/* For a container that begins in f: how many containers of a map key are open with it, 0 outside of keys. */
+static ALWAYS_INLINE int key_depth(const frame *f)
+{
+    if (LIKELY(!f))
+        return 0;
+    return f->in_key ? f->in_key + 1 : f->kind == FRAME_MAP_KEY || f->kind == FRAME_PAIRS_KEY;
+}
+
+static NEVER_INLINE int raise_key_too_deep(void)
+{
+    PyErr_Format(S.StackError, "a map key nested deeper than %d containers", KEY_DEPTH_MAX);
+    return -1;
+}
+
+#endif
