@@ -27,6 +27,8 @@
 #define HAVE_LINE_SIMD
 #endif
 
+enum { LINE_STRETCH = 2048 /* bytes that are looked through at a time; a multiple of 64 */ };
+
 typedef struct {
     PyObject_HEAD
     Py_buffer memory; /* exported by a bytearray, which cannot be resized meanwhile */
@@ -40,7 +42,20 @@ typedef struct {
     char has_lines;   /* whether lines that end with "\n" were given */
     char has_pairs;   /* whether lines that end with "\r\n" were */
     char is_iterating; /* whether the last of them were given by next() */
+    /* Ends of lines that were found together, in a stretch of the memory that is plain: ASCII without carriage returns. */
+    Py_ssize_t stretch;  /* where it begins */
+    Py_ssize_t indexed;  /* where the line begins whose end is the next of them; none but there makes use of them */
+    Py_ssize_t searched; /* nothing in front of this place is looked through again */
+    int ends_used, ends_found;
+    uint16_t ends[LINE_STRETCH + 4]; /* from the stretch's beginning on */
 } LineBuffer;
+
+/* Forget the ends that were found: the bytes held have moved, or are gone. */
+static void line_buffer_forget(LineBuffer *buffer)
+{
+    buffer->ends_used = buffer->ends_found = 0;
+    buffer->searched = 0;
+}
 
 /* LineBuffer(memory): take the bytearray that is decompressed into. */
 static int line_buffer_init(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -126,6 +141,7 @@ static PyObject *line_buffer_make_room(PyObject *self, PyObject *unused)
         memmove(buffer->memory.buf, (const char *)buffer->memory.buf + buffer->position, (size_t)held);
         buffer->position = 0;
         buffer->end = held;
+        line_buffer_forget(buffer);
     }
     return PyLong_FromSsize_t(held);
 }
@@ -171,6 +187,7 @@ static PyObject *line_buffer_drop(PyObject *self, PyObject *unused)
     LineBuffer *buffer = (LineBuffer *)self;
     (void)unused;
     buffer->position = buffer->end = 0;
+    line_buffer_forget(buffer);
     Py_RETURN_NONE;
 }
 
@@ -181,6 +198,7 @@ static PyObject *line_buffer_release(PyObject *self, PyObject *unused)
     LineBuffer *buffer = (LineBuffer *)self;
     (void)unused;
     buffer->position = buffer->end = 0;
+    line_buffer_forget(buffer);
     PyBuffer_Release(&buffer->memory); /* leaves a size of what it was */
     buffer->memory.len = 0;
     Py_RETURN_NONE;
@@ -310,6 +328,66 @@ static PyObject *line_made(LineBuffer *buffer, const char *start, Py_ssize_t siz
     return line;
 }
 
+#ifdef HAVE_LINE_SIMD
+/* Note where the bits set in `found` are. Without branches for up to four: how many there are cannot be predicted. */
+static inline uint16_t *line_note_ends(uint16_t *to, uint64_t found, size_t at)
+{
+    const uint64_t last = (uint64_t)1 << 63; /* for a count of zeros that is defined */
+    for (int i = 0; i < 4; i++) {
+        *to = (uint16_t)(at + (size_t)__builtin_ctzll(found | last));
+        to += found != 0;
+        found &= found - 1;
+    }
+    for (; found != 0; found &= found - 1) {
+        *to++ = (uint16_t)(at + (size_t)__builtin_ctzll(found));
+    }
+    return to;
+}
+
+/* Find the ends of lines in the next stretch, if it is plain. */
+static void line_buffer_search(LineBuffer *buffer)
+{
+    const __m128i newline = _mm_set1_epi8('\n');
+    const __m128i returned = _mm_set1_epi8('\r');
+    const char *start = (const char *)buffer->memory.buf + buffer->position;
+    Py_ssize_t size = buffer->end - buffer->position;
+    size = size < LINE_STRETCH ? size & ~(Py_ssize_t)63 : LINE_STRETCH;
+    __m128i other = _mm_setzero_si128();
+    uint16_t *to = buffer->ends;
+    for (Py_ssize_t i = 0; i < size; i += 64) {
+        const __m128i *at = (const __m128i *)(const void *)(start + i);
+        __m128i a = _mm_loadu_si128(at);
+        __m128i b = _mm_loadu_si128(at + 1);
+        __m128i c = _mm_loadu_si128(at + 2);
+        __m128i d = _mm_loadu_si128(at + 3);
+        uint64_t found = line_signs(_mm_cmpeq_epi8(a, newline), _mm_cmpeq_epi8(b, newline), _mm_cmpeq_epi8(c, newline),
+                                    _mm_cmpeq_epi8(d, newline));
+        /* a carriage return, and the sign of what is not ASCII */
+        other = _mm_or_si128(other, _mm_or_si128(_mm_or_si128(a, b), _mm_or_si128(c, d)));
+        other = _mm_or_si128(other, _mm_or_si128(_mm_cmpeq_epi8(a, returned), _mm_cmpeq_epi8(b, returned)));
+        other = _mm_or_si128(other, _mm_or_si128(_mm_cmpeq_epi8(c, returned), _mm_cmpeq_epi8(d, returned)));
+        to = line_note_ends(to, found, (size_t)i);
+    }
+    buffer->searched = buffer->position + size;
+    buffer->stretch = buffer->indexed = buffer->position;
+    buffer->ends_used = 0;
+    buffer->ends_found = _mm_movemask_epi8(other) == 0 ? (int)(to - buffer->ends) : 0;
+}
+
+/* Whether the end of the line at the position is known, after looking for it if that was not done. */
+static inline int line_buffer_knows(LineBuffer *buffer)
+{
+    if (buffer->ends_used < buffer->ends_found && buffer->indexed == buffer->position) {
+        return 1;
+    }
+    if (buffer->position < buffer->searched || buffer->end - buffer->position < 64) {
+        return 0;
+    }
+    line_buffer_search(buffer);
+    return buffer->ends_found > 0;
+}
+#endif
+
 /* Return the next line; NULL without an exception if there is none, or io.TextIOWrapper is to make it. */
 static PyObject *line_buffer_next(LineBuffer *buffer, int *is_end)
 {
@@ -317,6 +395,20 @@ static PyObject *line_buffer_next(LineBuffer *buffer, int *is_end)
     while (!buffer->has_given && buffer->memory.len > 0) {
         const char *memory = buffer->memory.buf;
         const char *start = memory + buffer->position;
+#ifdef HAVE_LINE_SIMD
+        if (line_buffer_knows(buffer)) {
+            Py_ssize_t size = buffer->stretch + buffer->ends[buffer->ends_used] + 1 - buffer->position;
+            PyObject *line = line_made(buffer, start, size, 1, 0);
+            if (line != NULL) {
+                buffer->ends_used++;
+                buffer->position += size;
+                buffer->indexed = buffer->position;
+                buffer->has_made = 1;
+                buffer->has_lines = 1;
+            }
+            return line;
+        }
+#endif
         const char *end = memory + buffer->end;
         int what;
         const char *newline = line_end(start, end, &what);
