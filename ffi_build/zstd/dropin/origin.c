@@ -8,6 +8,7 @@
 
 #include <zstd.h>
 
+#include "../../common/compat.c"
 #include "../buffers.c"
 #include "names.c"
 
