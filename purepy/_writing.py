@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-How much a write() took: one rule for everything here that writes to the caller's files.
+How much a write() took: one rule for everything here that writes to the caller's files. And how text is written there.
 
 A number says how many bytes were taken, so that a raw file is given the rest again. None says from a raw file
 (io.RawIOBase) that it would block, so that nothing was taken; from any other object, many of which return nothing,
@@ -72,3 +72,9 @@ def write_rest(file: Any, data: Any, returned: Any) -> None:
         except BlockingIOError as exc:
             exc.characters_written += done
             raise
+
+
+def check_text_arguments(encoding: str | None, errors: str | None, newline: str | None) -> None:
+    """Raise what io.TextIOWrapper would of its arguments: for those that open a file, which would be cut by then."""
+    # not without an encoding, about which the interpreter may be asked to warn: it would do so twice
+    io.TextIOWrapper(io.BytesIO(), "utf-8" if encoding is None else encoding, errors, newline)

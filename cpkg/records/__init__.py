@@ -20,6 +20,7 @@ from cpkg.records.codec import FRAME_SIZE, LEVEL
 from cpkg.records.errors import DamagedError, LockedError, RecordsError
 from cpkg.records.opening import open_reader, open_writer
 from cpkg.records.reader import Reader
+from cpkg.records.settings import WriterSettings
 from cpkg.records.splits import Split, splits
 from cpkg.records.writer import Writer
 
@@ -89,13 +90,4 @@ def open(place: Any, mode: str = "rb", *, threads: int | None = None, **argument
         return open_reader(place, threads=threads, errors=errors, options=arguments)
     if mode not in ("wb", "xb", "ab"):
         raise ValueError(f"mode must be 'rb', 'wb', 'xb' or 'ab', not {mode!r}")
-    return open_writer(
-        place,
-        mode,
-        level=arguments.pop("level", LEVEL),
-        frame_size=arguments.pop("frame_size", FRAME_SIZE),
-        threads=threads,
-        fsync=arguments.pop("fsync", "never"),
-        dictionary=arguments.pop("dictionary", None),
-        options=arguments,
-    )
+    return open_writer(place, mode, WriterSettings(threads=threads, **arguments))

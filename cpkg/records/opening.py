@@ -10,6 +10,7 @@ from cpkg.records.codec import read_dictionary
 from cpkg.records.layout import Layout
 from cpkg.records.loading import load
 from cpkg.records.reader import Reader
+from cpkg.records.settings import WriterSettings
 from cpkg.records.sources import PathSource, Place, filesystem, is_url, open_source
 from cpkg.records.targets import FileTarget, PathTarget, Target
 from cpkg.records.writer import Writer
@@ -25,34 +26,13 @@ def open_reader(place: Place, *, threads: int | None, errors: str, options: dict
         raise
 
 
-def open_writer(
-    place: Any,
-    mode: str,
-    *,
-    level: int,
-    frame_size: int,
-    threads: int | None,
-    fsync: str,
-    dictionary: zstd.ZstdDict | int | None,
-    options: dict[str, Any],
-) -> Writer:
+def open_writer(place: Any, mode: str, settings: WriterSettings) -> Writer:
     """Open a record file for writing: `records.open` with "wb", "xb" or "ab"."""
     target, layout, found = _open_target(place, mode)
     try:
         if found is not None:
-            if isinstance(dictionary, zstd.ZstdDict) and dictionary.dict_content != found.dict_content:
-                raise ValueError(f"{target.name}: has a dictionary of its own, and can have no other")
-            dictionary = found
-        return Writer(
-            target,
-            layout,
-            level=level,
-            frame_size=frame_size,
-            threads=threads,
-            fsync=fsync,
-            dictionary=dictionary,
-            options=options,
-        )
+            settings.take_dictionary(found, target.name)
+        return Writer(target, layout, settings)
     except BaseException:
         target.close()
         raise

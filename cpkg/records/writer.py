@@ -11,13 +11,13 @@ from typing import Any, Final, NamedTuple
 
 from cpkg import msgpack, zstd
 from cpkg.records import format as fmt
-from cpkg.records.codec import Encoder, batches, check_packing, pack_batch
+from cpkg.records.codec import Encoder, batches, pack_batch
 from cpkg.records.layout import Frame, Layout
-from cpkg.records.ordered import Ordered, thread_count
-from cpkg.records.targets import FSYNC, Target
+from cpkg.records.ordered import Ordered
+from cpkg.records.settings import WriterSettings
+from cpkg.records.targets import Target
 from purepy.errors import LimitError, ZstdError
 
-_FRAME_SIZE_MAX: Final = fmt.CONTENT_MAX // 2
 _SAMPLES_PER_BYTE: Final = 100
 """A dictionary is trained from so many times its size of records."""
 _BATCH_MAX: Final = 1024
@@ -51,53 +51,34 @@ class Writer:
         self,
         target: Target,
         layout: Layout,
-        *,
-        level: int,
-        frame_size: int,
-        threads: int | None,
-        fsync: str,
-        dictionary: zstd.ZstdDict | int | None,
-        options: dict[str, Any],
+        settings: WriterSettings,
     ) -> None:
-        self._closed = True  # until all arguments are known to be right
+        self._closed = True  # until the file is begun
         self._target = target
-        if not 1 <= frame_size <= _FRAME_SIZE_MAX:
-            raise ValueError(f"frame_size must be 1 to {_FRAME_SIZE_MAX} bytes, not {frame_size}")
-        if fsync not in FSYNC:
-            raise ValueError(f"fsync must be one of {', '.join(FSYNC)}, not {fsync!r}")
-        check_packing(options)
-        self._options = options
-        self._batches = batches(options)
+        self._options = settings.options
+        self._batches = batches(settings.options)
         self._layout = layout
-        self._frame_size = self._limit = frame_size
-        self._fsync = fsync
+        self._frame_size = self._limit = settings.frame_size
+        self._fsync = settings.fsync
         self._process = os.getpid()
         self._lock = threading.RLock()
-        count = thread_count(threads)
-        self._queue: Ordered[list[Encoded]] = Ordered(count)
-        self._group_size = _GROUP_SIZE if count else 0
+        self._queue: Ordered[list[Encoded]] = Ordered(settings.threads)
+        self._group_size = _GROUP_SIZE if settings.threads else 0
         self._group: list[tuple[bytearray | bytes, int]] = []  # frames for the next thread
         self._queued = 0  # records in the frames that are compressed and not written
         self._mean = _MEAN_SIZE  # of a record in the last frame
         self._ends: list[int] | None = None  # where each record ends, while there is a dictionary to train
-        self._dictionary_size = 0
-        if isinstance(dictionary, int):
-            if not 256 <= dictionary <= fmt.DICTIONARY_MAX:
-                raise ValueError(f"a dictionary has 256 to {fmt.DICTIONARY_MAX} bytes, not {dictionary}")
+        self._dictionary_size = settings.dictionary_size
+        if self._dictionary_size:
             self._ends = []
-            self._dictionary_size = dictionary
-            self._limit = max(frame_size, _SAMPLES_PER_BYTE * dictionary)
-            dictionary = None
-        elif dictionary is not None and not dictionary.dict_id:
-            raise ValueError("a dictionary of a record file needs tables and an id: make it with train_dict")
-        self._encoder = Encoder(level, dictionary)
-        self._encoder.encode(b"")  # a level that does not exist is found here
+            self._limit = max(self._frame_size, _SAMPLES_PER_BYTE * self._dictionary_size)
+        self._encoder = Encoder(settings.level, settings.dictionary)
         self._has_tail = layout.indexed
         self._changed = not layout.indexed
         if not layout.end:
             self._put(fmt.file_header())
-        if dictionary is not None and layout.dictionary is None:
-            self._put_dictionary(dictionary)
+        if settings.dictionary is not None and layout.dictionary is None:
+            self._put_dictionary(settings.dictionary)
         self._new_buffer()
         self._closed = False
 

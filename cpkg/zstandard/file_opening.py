@@ -8,6 +8,8 @@ import io
 import os
 from typing import Any
 
+from purepy._writing import check_text_arguments
+
 
 def open_file(
     filename: Any,
@@ -24,16 +26,18 @@ def open_file(
     reads = plain in ("r", "rb")
     if not reads and plain not in ("w", "wb", "a", "ab", "x", "xb"):
         raise ValueError(f"Invalid mode: {mode!r}")
-    if isinstance(filename, (str, bytes, os.PathLike)):
-        made = compressor() if not reads else decompressor()  # before the file, which it may be wrong to make
-        file: Any = builtins.open(filename, plain if plain.endswith("b") else plain + "b")  # noqa: SIM115
-        closefd = True
-    elif hasattr(filename, "read") or hasattr(filename, "write"):
-        made = compressor() if not reads else decompressor()
-        file = filename
-    else:
+    is_path = isinstance(filename, (str, bytes, os.PathLike))
+    if not is_path and not hasattr(filename, "read") and not hasattr(filename, "write"):
         raise TypeError("filename must be a str, bytes, file or PathLike object")
-    stream = (made.stream_reader if reads else made.stream_writer)(file, closefd=bool(closefd))
-    if "b" in plain:
-        return stream
-    return io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline=newline)
+    # what is wrong is found before a file is made or cut
+    make_stream = decompressor().stream_reader if reads else compressor().stream_writer
+    is_text = "b" not in plain
+    if is_text:
+        check_text_arguments(encoding, errors, newline)
+    file: Any = filename
+    if is_path:
+        file = builtins.open(filename, plain + "b" if is_text else plain)  # noqa: SIM115
+    stream = make_stream(file, closefd=is_path or bool(closefd))
+    if is_text:
+        return io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline=newline)
+    return stream

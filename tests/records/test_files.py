@@ -158,13 +158,24 @@ def test_options_of_packing_and_unpacking(path: Path) -> None:
         ("wb", {"frame_size": 0}, ValueError),
         ("wb", {"fsync": "always"}, ValueError),
         ("wb", {"dictionary": 7}, ValueError),
+        ("wb", {"dictionary": b"content"}, TypeError),
+        ("wb", {"default": 7}, TypeError),
+        ("wb", {"threads": -1}, ValueError),
+        ("ab", {"threads": "2"}, TypeError),
+        ("ab", {"level": 23}, ValueError),
         ("rw", {}, ValueError),
     ],
 )
 def test_wrong_arguments(path: Path, mode: str, arguments: dict[str, Any], error: type[Exception]) -> None:
+    """They make no file, and leave one that is there as it was."""
+    with pytest.raises((error, FileNotFoundError)):
+        records.open(path, mode, **arguments)
+    assert not path.exists()
     written(path, 1)
+    before = path.read_bytes()
     with pytest.raises(error):
         records.open(path, mode, **arguments)
+    assert path.read_bytes() == before
 
 
 def test_places_that_hold_no_records(tmp_path: Path) -> None:

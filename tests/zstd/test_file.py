@@ -92,6 +92,24 @@ def test_wrong_arguments(zstd: ModuleType, path: pathlib.Path) -> None:
         assert path.read_bytes() == FRAME_ABC
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [("encoding", "nothing", LookupError), ("errors", 7, TypeError), ("newline", "x", ValueError)],
+)
+def test_wrong_arguments_of_text(
+    zstd: ModuleType, path: pathlib.Path, name: str, value: Any, error: type[Exception]
+) -> None:
+    """They make no file, and leave one that is there as it was."""
+    for mode in ("wt", "at", "xt"):
+        with pytest.raises(error):
+            zstd.open(path, mode, **{name: value})
+        assert not path.exists()
+    path.write_bytes(FRAME_ABC)
+    with pytest.raises(error):
+        zstd.open(path, "wt", **{name: value})
+    assert path.read_bytes() == FRAME_ABC
+
+
 def test_other_file_objects_stay_open(zstd: ModuleType) -> None:
     source = io.BytesIO(FRAME_ABC)
     file = zstd.ZstdFile(source)

@@ -15,6 +15,7 @@ import os
 import sys
 
 from purepy._jit import JIT
+from purepy._writing import check_text_arguments
 from purepy.zstd.common.buffering import BuilderWriter, PlainWriter, is_closed_from_above
 from purepy.zstd.common.file_readers import DecompressReader
 from purepy.zstd.common.file_writer import CompressWriter, WriteFile
@@ -397,6 +398,8 @@ def make_open(file_type: type[ZstdFile]) -> Any:
         text_type: Any = io.TextIOWrapper
         if is_text and "r" in mode:
             text_type, binary_file._reader_type = file_type._text_types(encoding, newline)
+        elif is_text:
+            check_text_arguments(encoding, errors, newline)
         file_type.__init__(
             binary_file,
             file,

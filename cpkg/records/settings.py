@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a record file is written: the arguments of `records.open`, checked before any file is opened or cut."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from cpkg import zstd
+from cpkg.records import format as fmt
+from cpkg.records.codec import FRAME_SIZE, LEVEL, Encoder, check_packing
+from cpkg.records.ordered import thread_count
+from cpkg.records.targets import FSYNC
+
+_FRAME_SIZE_MAX: Final = fmt.CONTENT_MAX // 2
+_DICTIONARY_MIN: Final = 256
+
+
+class WriterSettings:
+    """
+    The arguments of `records.open` for writing; `options` are those of `Packer`.
+
+    Raises ValueError and TypeError for wrong ones.
+    """
+
+    def __init__(
+        self,
+        *,
+        threads: int | None,
+        level: int = LEVEL,
+        frame_size: int = FRAME_SIZE,
+        fsync: str = "never",
+        dictionary: zstd.ZstdDict | int | None = None,
+        **options: Any,
+    ) -> None:
+        if not 1 <= frame_size <= _FRAME_SIZE_MAX:
+            raise ValueError(f"frame_size must be 1 to {_FRAME_SIZE_MAX} bytes, not {frame_size}")
+        if fsync not in FSYNC:
+            raise ValueError(f"fsync must be one of {', '.join(FSYNC)}, not {fsync!r}")
+        check_packing(options)
+        self.threads = thread_count(threads)
+        self.level = level
+        self.frame_size = frame_size
+        self.fsync = fsync
+        self.options = options
+        self.dictionary: zstd.ZstdDict | None = None
+        self.dictionary_size = 0
+        """The size in bytes of a dictionary to train; 0 for none."""
+        if isinstance(dictionary, int):
+            if not _DICTIONARY_MIN <= dictionary <= fmt.DICTIONARY_MAX:
+                raise ValueError(f"a dictionary has {_DICTIONARY_MIN} to {fmt.DICTIONARY_MAX} bytes, not {dictionary}")
+            self.dictionary_size = dictionary
+        elif isinstance(dictionary, zstd.ZstdDict):
+            if not dictionary.dict_id:
+                raise ValueError("a dictionary of a record file needs tables and an id: make it with train_dict")
+            self.dictionary = dictionary
+        elif dictionary is not None:
+            raise TypeError(f"dictionary must be a ZstdDict, an int or None, not {type(dictionary).__name__}")
+        Encoder(level, self.dictionary).encode(b"")  # a level that does not exist is found here
+
+    def take_dictionary(self, found: zstd.ZstdDict, name: str) -> None:
+        """Use the dictionary that the file `name` has; ValueError if another one was given."""
+        if self.dictionary is not None and self.dictionary.dict_content != found.dict_content:
+            raise ValueError(f"{name}: has a dictionary of its own, and can have no other")
+        self.dictionary, self.dictionary_size = found, 0
