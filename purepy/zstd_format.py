@@ -47,10 +47,45 @@ DECLARED_SIZE_TRUST = 1 << 30
 HINT_TRUST = 64 << 20
 
 
-def is_frame(data: bytes) -> bool:
+def is_frame(data: bytes | bytearray | memoryview) -> bool:
     """Return whether `data` starts with a Zstandard frame or a skippable frame."""
     head = bytes(data[:4])
     return head == MAGIC or (head[1:] == SKIPPABLE_MAGIC_TAIL and 0x50 <= head[0] <= 0x5F)
+
+
+def header_size(descriptor: int) -> int:
+    """Return the size of a frame header with this descriptor, which counts, as the magic number does not."""
+    is_single = 1 if descriptor & SINGLE_SEGMENT_FLAG else 0
+    return 2 - is_single + DICTIONARY_ID_SIZES[descriptor & 3] + (CONTENT_SIZE_SIZES[descriptor >> 6] or is_single)
+
+
+def header_fields(data: bytes | bytearray | memoryview, at: int) -> tuple[int, int | None, int]:
+    """
+    Return the window, the declared size of the content or None, and the id of the dictionary, 0 if there is none.
+
+    `at` is the place of the descriptor in front of them, all of which `data` has (section 3.1.1.1).
+    """
+    descriptor = data[at]
+    end = at + header_size(descriptor)
+    window = 0
+    at += 1
+    if not descriptor & SINGLE_SEGMENT_FLAG:
+        window = window_size(data[at])
+        at += 1
+    content = at + DICTIONARY_ID_SIZES[descriptor & 3]
+    dictionary_id = int.from_bytes(data[at:content], "little")
+    if content == end:
+        return window, None, dictionary_id
+    # a size in two bytes is 256 at least
+    size = int.from_bytes(data[content:end], "little") + (256 if end - content == 2 else 0)
+    return size if descriptor & SINGLE_SEGMENT_FLAG else window, size, dictionary_id
+
+
+def block_header(data: bytes | bytearray | memoryview, at: int) -> tuple[bool, int, int, int]:
+    """Return whether the block at `data[at:]` is the last, its type, its size, and how many bytes follow its header."""
+    header = data[at] | data[at + 1] << 8 | data[at + 2] << 16
+    kind, size = header >> 1 & 3, header >> 3
+    return bool(header & 1), kind, size, 1 if kind == RLE else size
 
 
 def window_size(descriptor: int) -> int:

@@ -12,16 +12,15 @@ from purepy.zstd_format import (
     BLOCK_SIZE_MAX,
     CHECKSUM_FLAG,
     CHECKSUM_SIZE,
-    CONTENT_SIZE_SIZES,
-    DICTIONARY_ID_SIZES,
     MAGIC,
     RESERVED,
     RESERVED_FLAG,
     RLE,
-    SINGLE_SEGMENT_FLAG,
     SKIPPABLE_HEADER_SIZE,
+    block_header,
+    header_fields,
+    header_size,
     is_frame,
-    window_size,
 )
 
 READ_SIZE: Final = 1 << 20
@@ -106,18 +105,10 @@ class FrameSplitter:
         """Return the size of the frame header, the declared size or None, and the window."""
         if descriptor & RESERVED_FLAG:
             raise self._error("a reserved bit of a frame header is set")
-        is_single = bool(descriptor & SINGLE_SEGMENT_FLAG)
-        content_bytes = CONTENT_SIZE_SIZES[descriptor >> 6] or int(is_single)
-        id_bytes = DICTIONARY_ID_SIZES[descriptor & 3]
-        start = 5 + (not is_single)
-        size = start + id_bytes + content_bytes
-        header = self._bytes(0, size, "header")
-        if any(header[start : start + id_bytes]):
+        size = len(MAGIC) + header_size(descriptor)
+        window, declared, dictionary_id = header_fields(self._bytes(0, size, "header"), len(MAGIC))
+        if dictionary_id:
             raise self._error("the frame needs a dictionary")
-        declared = None
-        if content_bytes:
-            declared = int.from_bytes(header[size - content_bytes :], "little") + (256 if content_bytes == 2 else 0)
-        window = (declared or 0) if is_single else window_size(header[5])
         if window > self._window_max:
             raise ZstdLimitError(
                 f"a frame asks for a window of {window:,} bytes, more than the {self._window_max:,} allowed; "
@@ -127,15 +118,14 @@ class FrameSplitter:
 
     def _block(self, at: int) -> tuple[int, bool, int]:
         """Return where the block at `at` ends, whether it is the last, and how much it may hold."""
-        header = int.from_bytes(self._bytes(at, BLOCK_HEADER_SIZE, "block"), "little")
-        kind, size = header >> 1 & 3, header >> 3
+        is_last, kind, size, stored = block_header(self._bytes(at, BLOCK_HEADER_SIZE, "block"), 0)
         if kind == RESERVED:
             raise self._error("a block is of the reserved type")
         if size > BLOCK_SIZE_MAX:
             raise self._error(f"a block of {size:,} bytes, more than {BLOCK_SIZE_MAX:,}")
-        end = at + BLOCK_HEADER_SIZE + (1 if kind == RLE else size)
+        end = at + BLOCK_HEADER_SIZE + stored
         self._need(end, "block")
-        return end, bool(header & 1), size if kind <= RLE else BLOCK_SIZE_MAX
+        return end, is_last, size if kind <= RLE else BLOCK_SIZE_MAX
 
     def _has(self, size: int) -> bool:
         """Say whether `size` bytes from the start of the frame are at hand, after reading as far as needed."""

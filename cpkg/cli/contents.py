@@ -16,7 +16,7 @@ from purepy.errors import CodecError, ZstdError
 from purepy.msgpack.formats import ARRAY, BIN, EXT, IMMEDIATE, INVALID, MAP, NUMBER, STR, value_header
 from purepy.zstd.decoder.block import read_block_header
 from purepy.zstd.decoder.frame import read_header
-from purepy.zstd_format import BLOCK_HEADER_SIZE, CHECKSUM_SIZE, HEADER_SIZE_MAX, MAGIC, RLE, is_frame
+from purepy.zstd_format import BLOCK_HEADER_SIZE, CHECKSUM_SIZE, HEADER_SIZE_MAX, MAGIC, is_frame
 
 SHOWN_FRAMES: Final = 8
 """So many frames are kept with their details; a file can have one per hundred bytes."""
@@ -138,8 +138,8 @@ def frame_at(file: BinaryIO, offset: int) -> Frame | None:
         head = file.read(BLOCK_HEADER_SIZE)
         if len(head) < BLOCK_HEADER_SIZE:
             return None
-        last, kind, length = read_block_header(head, 0, offset + position)
-        position += BLOCK_HEADER_SIZE + (1 if kind == RLE else length)
+        last, _, _, stored = read_block_header(head, 0, offset + position)
+        position += BLOCK_HEADER_SIZE + stored
         blocks += 1
     return Frame(
         offset,

@@ -10,9 +10,7 @@ from cpkg.zstandard.constants import CONTENTSIZE_UNKNOWN, FORMAT_ZSTD1, FORMAT_Z
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import NAMES, SRC_SIZE_WRONG, coded_error
 from purepy.zstd.decoder.frame import FrameHeader, read_header
-from purepy.zstd_format import CONTENT_SIZE_SIZES, DICTIONARY_ID_SIZES, HEADER_SIZE_MAX, SINGLE_SEGMENT_FLAG
-
-_BEFORE_DESCRIPTOR = 4
+from purepy.zstd_format import HEADER_SIZE_MAX, MAGIC, header_size
 
 
 class FrameParameters:
@@ -92,10 +90,6 @@ def frame_header_size(data: Any) -> int:
     Raises ZstdError for fewer than 5 bytes. Replaces `zstandard.frame_header_size`.
     """
     view = view_of(data)
-    if len(view) <= _BEFORE_DESCRIPTOR:
+    if len(view) <= len(MAGIC):
         raise coded_error(SRC_SIZE_WRONG, f"could not determine frame header size: {NAMES[SRC_SIZE_WRONG]}", 0)
-    descriptor = view[_BEFORE_DESCRIPTOR]
-    is_single = bool(descriptor & SINGLE_SEGMENT_FLAG)
-    size = _BEFORE_DESCRIPTOR + 1 + (not is_single)
-    size += DICTIONARY_ID_SIZES[descriptor & 3]
-    return size + (CONTENT_SIZE_SIZES[descriptor >> 6] or is_single)
+    return len(MAGIC) + header_size(view[len(MAGIC)])

@@ -61,7 +61,7 @@ def features(codec: ModuleType, frame: bytes) -> set[str]:
             found.add("single segment" if frame[4] & 0x20 else "window")
             found.update(["unknown size"] if header.content_size is None else [])
 
-    def see_block(result: tuple[bool, int, int], *_: Any) -> None:
+    def see_block(result: tuple[bool, int, int, int], *_: Any) -> None:
         found.add(f"{BLOCKS[result[1]]} block")
 
     def see_literals(_: Any, data: bytes, start: int, *__: Any) -> None:

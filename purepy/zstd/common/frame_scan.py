@@ -17,24 +17,22 @@ from purepy.zstd_format import (
     CHECKSUM_FLAG,
     CHECKSUM_SIZE,
     COMPRESSED,
-    CONTENT_SIZE_SIZES,
-    DICTIONARY_ID_SIZES,
     HEADER_SIZE_MAX,
     MAGIC,
     RAW,
     RESERVED,
     RESERVED_FLAG,
     RLE,
-    SINGLE_SEGMENT_FLAG,
     SKIPPABLE_HEADER_SIZE,
-    SKIPPABLE_MAGIC_TAIL,
-    window_size,
+    block_header,
+    header_fields,
+    header_size,
+    is_frame,
 )
 
 _CHUNK = 256 << 10
 _SHORTEST_HEADER = 5  # magic number and descriptor: then the size of the header is known
 _MAGIC_NUMBER = int.from_bytes(MAGIC, "little")
-_SKIPPABLE_TAIL = int.from_bytes(SKIPPABLE_MAGIC_TAIL, "little")
 
 
 class Header(NamedTuple):
@@ -68,7 +66,7 @@ def read_header(data: bytes | bytearray | memoryview, start: int, end: int, offs
         return None
     magic = int.from_bytes(data[start : start + 4], "little")
     if magic != _MAGIC_NUMBER:
-        if magic >> 8 != _SKIPPABLE_TAIL or not 0x50 <= magic & 0xFF <= 0x5F:
+        if not is_frame(data[start : start + 4]):
             raise no_frame(offset, f"it begins with {magic:#010x}")
         if size < SKIPPABLE_HEADER_SIZE:
             return None
@@ -79,22 +77,11 @@ def read_header(data: bytes | bytearray | memoryview, start: int, end: int, offs
     descriptor = data[start + 4]
     if descriptor & RESERVED_FLAG:
         raise no_frame(offset, f"its descriptor {descriptor:#04x} has the reserved bit set")
-    is_single = bool(descriptor & SINGLE_SEGMENT_FLAG)
-    id_size = DICTIONARY_ID_SIZES[descriptor & 3]
-    content_bytes = CONTENT_SIZE_SIZES[descriptor >> 6] or (1 if is_single else 0)
-    position = start + _SHORTEST_HEADER + (0 if is_single else 1)
-    header_size = position - start + id_size + content_bytes
-    if size < header_size:
+    taken = len(MAGIC) + header_size(descriptor)
+    if size < taken:
         return None
-    dictionary_id = int.from_bytes(data[position : position + id_size], "little")
-    position += id_size
-    content: int | None = None
-    if content_bytes:
-        content = int.from_bytes(data[position : position + content_bytes], "little")
-        if content_bytes == 2:
-            content += 256
-    window = content if is_single and content is not None else window_size(data[start + 5])
-    return Header(header_size, False, magic, window, content, dictionary_id, bool(descriptor & CHECKSUM_FLAG), 0)
+    window, content, dictionary_id = header_fields(data, start + len(MAGIC))
+    return Header(taken, False, magic, window, content, dictionary_id, bool(descriptor & CHECKSUM_FLAG), 0)
 
 
 class Block(NamedTuple):
@@ -158,23 +145,22 @@ class FrameScanner:
             return self._passed(CHECKSUM_SIZE), None
         if end - start < BLOCK_HEADER_SIZE:
             return None
-        word = data[start] | data[start + 1] << 8 | data[start + 2] << 16
-        kind, size = word >> 1 & 3, word >> 3
+        is_last, kind, size, stored = block_header(data, start)
         if kind == RESERVED or size > self.block_max:
             what = "has the reserved type" if kind == RESERVED else f"has {size} bytes, more than {self.block_max}"
             exc = ZstdError(f"the frame at byte {self.start} is damaged: its block at byte {self.offset} {what}")
             exc.offset = self.offset
             raise exc
         self.blocks += 1
-        self._is_last = bool(word & 1)
-        if self._is_last and not header.has_checksum:
+        self._is_last = is_last
+        if is_last and not header.has_checksum:
             self.is_between = True
-        taken = BLOCK_HEADER_SIZE + (1 if kind == RLE else size)
+        taken = BLOCK_HEADER_SIZE + stored
         content = None if kind == COMPRESSED else size
         self.content_max += self.block_max if content is None else content
         name = "raw" if kind == RAW else "rle" if kind == RLE else "compressed"
         offset = self.offset
-        return self._passed(taken), Block(name, offset, taken, content, self._is_last)
+        return self._passed(taken), Block(name, offset, taken, content, is_last)
 
     def _passed(self, size: int) -> int:
         self.offset += size

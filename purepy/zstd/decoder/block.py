@@ -9,22 +9,21 @@ from purepy.zstd.decoder.huffman import HuffmanTable
 from purepy.zstd.decoder.literals import read_literals
 from purepy.zstd.decoder.sequences import Table, read_count, read_tables, run_sequences
 from purepy.zstd.decoder.window import Window
-from purepy.zstd_format import RESERVED
+from purepy.zstd_format import RESERVED, block_header
 
 _START_REPEATS = (1, 4, 8)
 
 
-def read_block_header(data: bytes, start: int, offset: int) -> tuple[bool, int, int]:
+def read_block_header(data: bytes, start: int, offset: int) -> tuple[bool, int, int, int]:
     """
-    Read the 3 bytes at `data[start]` (section 3.1.1.2): return whether it is the last block, its type and its size.
+    Read the 3 bytes at `data[start]` (section 3.1.1.2): return what `block_header` does.
 
     `offset` is the header's place in the input. Raises ZstdError for the reserved type.
     """
-    header = data[start] | data[start + 1] << 8 | data[start + 2] << 16
-    kind = header >> 1 & 3
-    if kind == RESERVED:
+    found = block_header(data, start)
+    if found[1] == RESERVED:
         raise decoding_error(CORRUPTION_DETECTED, offset, "block has the reserved type")
-    return bool(header & 1), kind, header >> 3
+    return found
 
 
 class BlockDecoder:

@@ -36,7 +36,7 @@ from purepy.zstd.decoder import block, frame
 from purepy.zstd.decoder.bits import PADDING_SIZE, padded
 from purepy.zstd.decoder.dictionary import DecodingDictionary, digested
 from purepy.zstd.decoder.window import Window
-from purepy.zstd_format import BLOCK_HEADER_SIZE, BLOCK_SIZE_MAX, CHECKSUM_SIZE, COMPRESSED, HEADER_SIZE_MAX, RAW, RLE
+from purepy.zstd_format import BLOCK_HEADER_SIZE, BLOCK_SIZE_MAX, CHECKSUM_SIZE, COMPRESSED, HEADER_SIZE_MAX, RAW
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -209,13 +209,12 @@ class FrameDecoder:
         if not source.need(BLOCK_HEADER_SIZE):
             return None
         offset = source.offset + source.at
-        last, kind, size = block.read_block_header(source.data, source.at, offset)
+        last, kind, size, stored = block.read_block_header(source.data, source.at, offset)
         max_size = header.block_size
         if size > max_size:
             raise decoding_error(
                 CORRUPTION_DETECTED, offset, f"block of {size} bytes exceeds the frame's maximum of {max_size}"
             )
-        stored = 1 if kind == RLE else size
         if not source.need(BLOCK_HEADER_SIZE + stored):
             return None
         at = source.at + BLOCK_HEADER_SIZE

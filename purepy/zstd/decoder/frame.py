@@ -21,18 +21,16 @@ from purepy.zstd_format import (
     BLOCK_SIZE_MAX,
     CHECKSUM_FLAG,
     CHECKSUM_SIZE,
-    CONTENT_SIZE_SIZES,
-    DICTIONARY_ID_SIZES,
     ERROR_SIZE,
     MAGIC,
     RESERVED_FLAG,
-    RLE,
     SINGLE_SEGMENT_FLAG,
     SKIPPABLE_HEADER_SIZE,
     SKIPPABLE_MAGIC_TAIL,
     UNKNOWN_SIZE,
     WINDOW_LOG_MAX,
-    window_size,
+    header_fields,
+    header_size,
 )
 
 TYPE_CHECKING = False
@@ -92,38 +90,20 @@ def read_header(data: bytes, start: int, end: int, offset: int, magicless: bool 
         at += 4
     if at >= end:
         return at + 1 - start
-    # Section 3.1.1.1.1: content size flag (2 bits), single segment, unused, reserved, checksum, dictionary id flag.
     descriptor = data[at]
-    single_segment = descriptor & SINGLE_SEGMENT_FLAG
-    dictionary_id_size = DICTIONARY_ID_SIZES[descriptor & 3]
-    content_size_size = CONTENT_SIZE_SIZES[descriptor >> 6] or (1 if single_segment else 0)
-    size = at + 1 - start + (0 if single_segment else 1) + dictionary_id_size + content_size_size
+    size = at - start + header_size(descriptor)
     if end - start < size:
         return size  # before the reserved bit is looked at, as libzstd does: a short file is cut, whatever it holds
     if descriptor & RESERVED_FLAG:
         raise decoding_error(
             FRAME_PARAMETER_UNSUPPORTED, offset + at - start, "reserved bit of the frame header descriptor is not 0"
         )
-    at += 1
-    window = 0
-    if not single_segment:
-        window = window_size(data[at])
-        log = window.bit_length() - 1
-        if log > WINDOW_LOG_MAX:
-            raise decoding_error(
-                WINDOW_TOO_LARGE, offset + at - start, f"window log {log} exceeds the maximum of {WINDOW_LOG_MAX}"
-            )
-        at += 1
-    dictionary_id = int.from_bytes(data[at : at + dictionary_id_size], "little")
-    at += dictionary_id_size
-    content_size: int | None = None
-    if content_size_size:
-        # Section 3.1.1.1.4.
-        content_size = int.from_bytes(data[at : at + content_size_size], "little")
-        if content_size_size == 2:
-            content_size += 256
-    if single_segment:
-        window = content_size or 0
+    window, content_size, dictionary_id = header_fields(data, at)
+    log = window.bit_length() - 1
+    if log > WINDOW_LOG_MAX and not descriptor & SINGLE_SEGMENT_FLAG:
+        raise decoding_error(
+            WINDOW_TOO_LARGE, offset + at + 1 - start, f"window log {log} exceeds the maximum of {WINDOW_LOG_MAX}"
+        )
     if content_size == UNKNOWN_SIZE:
         content_size = None
     return FrameHeader(size, window, content_size, dictionary_id, bool(descriptor & CHECKSUM_FLAG))
@@ -194,8 +174,8 @@ def _frame_size(data: bytes) -> int:
         while not last:
             if at + BLOCK_HEADER_SIZE > len(data):
                 raise decoding_error(SRC_SIZE_WRONG, len(data), "frame is cut before a block header")
-            last, kind, size = read_block_header(data, at, at)
-            at += BLOCK_HEADER_SIZE + (1 if kind == RLE else size)
+            last, _, _, stored = read_block_header(data, at, at)
+            at += BLOCK_HEADER_SIZE + stored
         if header.checksum:
             at += CHECKSUM_SIZE
     if at > len(data):
