@@ -7,10 +7,11 @@
 
 #include "../common/compat.c"
 #include "../common/set_up_error.c"
+#include "compression_preset.c"
 #include "contexts.c"
+#include "decompression_preset.c"
 #include "dropin/methods.c"
 #include "oneshot.c"
-#include "presets.c"
 #include "streams.c"
 #include "write_buffer.c"
 /* Nothing would hold io.TextIOWrapper's own lock while next() takes a line. */

@@ -13,7 +13,8 @@
 
 #include <zstd.h>
 
-#include "../presets.c"
+#include "../compression_preset.c"
+#include "../decompression_preset.c"
 #include "../streams.c"
 #include "calls.c"
 

@@ -10,7 +10,7 @@
 
 #include <zstd.h>
 
-#include "../presets.c"
+#include "../decompression_preset.c"
 #include "../streams.c"
 #include "feed.c"
 #include "raising.c"

@@ -13,7 +13,7 @@
 
 #include <zstd.h>
 
-#include "../presets.c"
+#include "../compression_preset.c"
 #include "../streams.c"
 #include "raising.c"
 

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Presets that compress: parameters, and a context that has them (see preset_contexts.c). */
+#ifndef CPKG_ZSTD_COMPRESSION_PRESET
+#define CPKG_ZSTD_COMPRESSION_PRESET
+
+#include <Python.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <zstd.h>
+
+#include "../common/compat.c"
+#include "arguments.c"
+#include "buffers.c"
+#include "contexts.c"
+#include "preset_contexts.c"
+
+/* How many bytes the frames of a stream have taken, had compressed when they were last flushed, and given. */
+typedef struct {
+    uint64_t ingested;
+    uint64_t flushed;
+    uint64_t produced;
+} Progress;
+
+typedef struct {
+    PyObject_HEAD
+    void *context; /* a ZSTD_CCtx * */
+    int is_ready;
+    int is_plain; /* neither a dictionary nor threads: contexts are made here, and shared with other calls */
+    int count;
+    Parameter parameters[PARAMETERS_MAX];
+    uint64_t streams; /* how many were made of it (dropin/feed.c) */
+    Progress latest;  /* of the last one */
+} CompressionPreset;
+
+/* Return a context that is set up, or NULL with an exception set. */
+static ZSTD_CCtx *preset_take_cctx(CompressionPreset *preset, Kept *kept)
+{
+    ZSTD_CCtx *cctx = exchange(&preset->context, NULL);
+    if (cctx != NULL || !preset->is_plain) {
+        return cctx != NULL ? cctx : new_context((PyObject *)preset);
+    }
+    cctx = take_cctx(kept);
+    size_t result = 0;
+    for (int i = 0; cctx != NULL && i < preset->count && !ZSTD_isError(result); i++) {
+        result = ZSTD_CCtx_setParameter(cctx, (ZSTD_cParameter)preset->parameters[i].key, preset->parameters[i].value);
+    }
+    if (cctx == NULL) {
+        PyErr_NoMemory();
+    }
+    else if (ZSTD_isError(result)) {
+        ZSTD_freeCCtx(cctx);
+        PyErr_Format(PyExc_ValueError, "libzstd takes no such parameter: %s", ZSTD_getErrorName(result));
+        cctx = NULL;
+    }
+    return cctx;
+}
+
+/* Keep a context that is between frames, and of which no call has failed. */
+static void preset_give_cctx(CompressionPreset *preset, Kept *kept, ZSTD_CCtx *cctx)
+{
+    if (put_back(&preset->context, cctx) != NULL) {
+        if (preset->is_plain && kept != NULL) {
+            give_cctx(kept, cctx, 0);
+        }
+        else {
+            ZSTD_freeCCtx(cctx);
+        }
+    }
+}
+
+/* _set_up(pairs, is_plain): take the parameters of plain contexts; called once, before anything else. */
+static PyObject *compression_set_up(PyObject *self, PyObject *args)
+{
+    CompressionPreset *preset = (CompressionPreset *)self;
+    PyObject *pairs;
+    int is_plain;
+    if (!PyArg_ParseTuple(args, "O!p:_set_up", &PyList_Type, &pairs, &is_plain)) {
+        return NULL;
+    }
+    Py_ssize_t count = PyList_GET_SIZE(pairs);
+    if (preset->is_ready || count > PARAMETERS_MAX) {
+        PyErr_SetString(PyExc_RuntimeError, "a preset is set up once");
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Parameter *parameter = &preset->parameters[i];
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(pairs, i), "ii", &parameter->key, &parameter->value)) {
+            return NULL;
+        }
+    }
+    preset->count = (int)count;
+    preset->is_plain = is_plain;
+    preset->is_ready = 1;
+    Py_RETURN_NONE;
+}
+
+static void compression_preset_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    CompressionPreset *preset = (CompressionPreset *)self;
+    Kept *kept = preset->is_plain ? kept_here() : NULL;
+    if (preset->context != NULL) {
+        if (kept != NULL) {
+            give_cctx(kept, preset->context, 0); /* presets often serve one frame: for the next of them */
+        }
+        else {
+            ZSTD_freeCCtx(preset->context);
+        }
+    }
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+PyDoc_STRVAR(preset_compress_doc,
+             "compress($self, /, data)\n--\n\n"
+             "Compress a buffer into one frame and return it as bytes.\n\n"
+             "The header has the content's size, unless the parameters say otherwise. Raises ZstdError if\n"
+             "libzstd fails.");
+
+static PyObject *preset_compress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const char *const names[] = {"data"};
+    CompressionPreset *preset = (CompressionPreset *)self;
+    PyObject *data;
+    if (sort_arguments(names, 1, 1, args, nargs, kwnames, &data) < 0 || !preset->is_ready) {
+        return call_slow(self, "_compress", args, nargs, kwnames);
+    }
+    Input in;
+    if (input_open(&in, data) < 0) {
+        return NULL;
+    }
+    PyObject *result = NULL;
+    size_t bound = ZSTD_compressBound(in.size);
+    Output out;
+    if (ZSTD_isError(bound) || bound > (size_t)PY_SSIZE_T_MAX) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    if (output_begin(&out, bound <= SCRATCH_SIZE ? 0 : bound, bound) < 0) {
+        goto done;
+    }
+    ZSTD_CCtx *cctx = preset_take_cctx(preset, out.kept);
+    if (cctx == NULL) {
+        output_abandon(&out);
+        goto done;
+    }
+    size_t written;
+    Py_BEGIN_ALLOW_THREADS
+    written = ZSTD_compress2(cctx, out.buffer.dst, out.buffer.size, in.start, in.size);
+    Py_END_ALLOW_THREADS
+    if (ZSTD_isError(written)) {
+        ZSTD_freeCCtx(cctx);
+        output_abandon(&out);
+        input_close(&in);
+        return call_slow(self, "_compress", args, nargs, kwnames);
+    }
+    preset_give_cctx(preset, out.kept, cctx);
+    out.buffer.pos = written;
+    result = output_finish(&out);
+done:
+    input_close(&in);
+    return result;
+}
+
+/* Return a context's address, for Python code that gives it back or frees it. */
+static PyObject *compression_take(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    Kept *kept = kept_here();
+    if (kept == NULL) {
+        return PyErr_NoMemory();
+    }
+    ZSTD_CCtx *cctx = preset_take_cctx((CompressionPreset *)self, kept);
+    return cctx == NULL ? NULL : PyLong_FromVoidPtr(cctx);
+}
+
+/* Take back a context, given by its address. */
+static PyObject *compression_give(PyObject *self, PyObject *address)
+{
+    ZSTD_CCtx *cctx = PyLong_AsVoidPtr(address);
+    if (cctx == NULL) {
+        return NULL;
+    }
+    if (ZSTD_isError(ZSTD_CCtx_reset(cctx, ZSTD_reset_session_only))) {
+        ZSTD_freeCCtx(cctx);
+    }
+    else {
+        preset_give_cctx((CompressionPreset *)self, kept_here(), cctx);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef compression_preset_methods[] = {
+    {"compress", AS_METHOD(preset_compress), FASTCALL, preset_compress_doc},
+    {"_set_up", compression_set_up, METH_VARARGS, NULL},
+    {"_take", compression_take, METH_NOARGS, NULL},
+    {"_give", compression_give, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot compression_preset_slots[] = {
+    {Py_tp_doc, "Settings for any number of frames; for the class in zstd/presets.py."},
+    {Py_tp_dealloc, compression_preset_dealloc},
+    {Py_tp_methods, compression_preset_methods},
+    {0, NULL},
+};
+
+static PyType_Spec compression_preset_spec = {
+    .name = "cpkg._native.zstd.compiled._CompressionPreset",
+    .basicsize = sizeof(CompressionPreset),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = compression_preset_slots,
+};
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Presets that decompress: limits and a dictionary, and a context that has it (see preset_contexts.c). */
+#ifndef CPKG_ZSTD_DECOMPRESSION_PRESET
+#define CPKG_ZSTD_DECOMPRESSION_PRESET
+
+#include <Python.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <zstd.h>
+
+#include "../common/compat.c"
+#include "arguments.c"
+#include "buffers.c"
+#include "contexts.c"
+#include "format.c"
+#include "preset_contexts.c"
+#include "streams.c"
+
+typedef struct {
+    PyObject_HEAD
+    void *context; /* a ZSTD_DCtx * */
+    int is_ready;
+    int has_dictionary; /* else the contexts that threads keep serve */
+    uint64_t window_max;
+} DecompressionPreset;
+
+/* Say whether a context without parameters serves. */
+static int is_default(const DecompressionPreset *preset)
+{
+    return preset->is_ready && !preset->has_dictionary && preset->window_max == WINDOW_SIZE_MAX_DEFAULT;
+}
+
+/* Return a context that is set up as far as decompressing at once needs it, or NULL with an exception set. */
+static ZSTD_DCtx *preset_take_dctx(DecompressionPreset *preset, Kept *kept)
+{
+    ZSTD_DCtx *dctx;
+    if (preset->has_dictionary) {
+        dctx = exchange(&preset->context, NULL);
+        return dctx != NULL ? dctx : new_context((PyObject *)preset);
+    }
+    dctx = take_dctx(kept);
+    if (dctx == NULL) {
+        PyErr_NoMemory();
+    }
+    return dctx;
+}
+
+/* Keep a context, or free it; `result` is libzstd's of the call that it was taken for. */
+static void preset_give_dctx(DecompressionPreset *preset, Kept *kept, ZSTD_DCtx *dctx, size_t result)
+{
+    if (!preset->has_dictionary) {
+        give_dctx(kept, dctx, result);
+    }
+    else if (ZSTD_isError(result) || put_back(&preset->context, dctx) != NULL) {
+        ZSTD_freeDCtx(dctx);
+    }
+}
+
+/* _set_up(window_max, has_dictionary): called once, before anything else; without it every call goes to Python. */
+static PyObject *decompression_set_up(PyObject *self, PyObject *args)
+{
+    DecompressionPreset *preset = (DecompressionPreset *)self;
+    unsigned long long window_max;
+    int has_dictionary;
+    if (!PyArg_ParseTuple(args, "Kp:_set_up", &window_max, &has_dictionary)) {
+        return NULL;
+    }
+    if (preset->is_ready) {
+        PyErr_SetString(PyExc_RuntimeError, "a preset is set up once");
+        return NULL;
+    }
+    preset->window_max = window_max;
+    preset->has_dictionary = has_dictionary;
+    preset->is_ready = 1;
+    Py_RETURN_NONE;
+}
+
+static void decompression_preset_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    DecompressionPreset *preset = (DecompressionPreset *)self;
+    Kept *kept = is_default(preset) ? kept_here() : NULL;
+    if (preset->context != NULL && kept != NULL) {
+        give_dctx(kept, preset->context, 0); /* for the next of those that serve one frame */
+    }
+    else {
+        ZSTD_freeDCtx(preset->context);
+    }
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+/* Measure the frame at the start of an input; return -1 for what takes the slow path. */
+static int preset_measure(const DecompressionPreset *preset, const Input *in, Frame *frame)
+{
+    const unsigned char *src = (const unsigned char *)in->start;
+    if (!preset->is_ready || in->size < 4 || little_endian(src, 4) != FRAME_MAGIC) {
+        return -1;
+    }
+    return measure_frame_for(src, src + in->size, preset->window_max, preset->has_dictionary, frame);
+}
+
+/*
+ * Decompress a frame that was measured, whose content is `capacity` bytes at most; return the content as bytes, or NULL,
+ * without an exception for what takes the slow path.
+ */
+static PyObject *preset_unpack(DecompressionPreset *preset, const char *src, const Frame *frame, size_t capacity)
+{
+    Output out;
+    if (output_begin(&out, capacity <= SCRATCH_SIZE && !frame->is_declared ? 0 : capacity, capacity) < 0) {
+        return NULL;
+    }
+    ZSTD_DCtx *dctx = preset_take_dctx(preset, out.kept);
+    if (dctx == NULL) {
+        output_abandon(&out);
+        return NULL;
+    }
+    size_t written;
+    Py_BEGIN_ALLOW_THREADS
+    written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, src, frame->size);
+    Py_END_ALLOW_THREADS
+    preset_give_dctx(preset, out.kept, dctx, written);
+    if (ZSTD_isError(written) || (frame->is_declared && written != frame->content)) {
+        output_abandon(&out);
+        return NULL;
+    }
+    out.buffer.pos = written;
+    return output_finish(&out);
+}
+
+PyDoc_STRVAR(preset_decompress_doc,
+             "decompress($self, /, data, max_output_size=0, read_across_frames=False, allow_extra_data=True)\n--\n\n"
+             "Decompress the frame at the start of a buffer and return its content as bytes.\n\n"
+             "max_output_size is the most that the content may be, in bytes: ZstdLimitError if it is more.\n"
+             "0 stands for no limit, which only a frame may have whose header tells the content's size. What\n"
+             "follows the frame is not looked at, unless allow_extra_data is false: then it is a ZstdError.\n"
+             "read_across_frames is not implemented, as it is not in python-zstandard: ZstdError. Raises\n"
+             "ZstdError for data that is truncated or corrupted.");
+
+static PyObject *preset_decompress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const char *const names[] = {"data", "max_output_size", "read_across_frames", "allow_extra_data"};
+    DecompressionPreset *preset = (DecompressionPreset *)self;
+    PyObject *values[4];
+    size_t limit = 0;
+    Input in;
+    if (sort_arguments(names, 4, 4, args, nargs, kwnames, values) < 0 || take_size(values[1], &limit) < 0 ||
+        (values[2] != NULL && values[2] != Py_False) ||
+        (values[3] != NULL && values[3] != Py_False && values[3] != Py_True)) {
+        goto slow;
+    }
+    if (input_open(&in, values[0]) < 0) {
+        return NULL;
+    }
+    Frame frame;
+    if (preset_measure(preset, &in, &frame) < 0 || !is_trusted(frame.content, frame.is_declared, frame.size) ||
+        (frame.is_declared ? limit > 0 && frame.content > limit : limit == 0) ||
+        (values[3] == Py_False && frame.size != in.size)) {
+        input_close(&in);
+        goto slow;
+    }
+    size_t capacity = frame.is_declared || frame.content < limit ? (size_t)frame.content : limit;
+    PyObject *result = preset_unpack(preset, in.start, &frame, capacity);
+    input_close(&in);
+    if (result != NULL || PyErr_Occurred()) {
+        return result;
+    }
+slow:
+    return call_slow(self, "_decompress", args, nargs, kwnames);
+}
+
+/*
+ * Decompress the frame at the start of some data, if it is there whole and its content has room (-1: any). Return the
+ * content as bytes, or NULL, without an exception for what takes the slow path.
+ */
+static PyObject *whole_frame(DecompressionPreset *preset, const char *data, size_t size, Py_ssize_t room, Frame *frame)
+{
+    Input in = {data, size, {0}};
+    if (preset_measure(preset, &in, frame) < 0 || !is_trusted(frame->content, frame->is_declared, frame->size) ||
+        (room >= 0 && frame->content > (size_t)room)) {
+        return NULL;
+    }
+    return preset_unpack(preset, data, frame, (size_t)frame->content);
+}
+
+/*
+ * _whole_frame(data, start, room) -> (bytes, position, True), or None if it takes the slow path.
+ *
+ * Decompresses the frame that begins at `start`, if it is there whole and its content has room (-1: any).
+ */
+static PyObject *preset_whole_frame(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    DecompressionPreset *preset = (DecompressionPreset *)self;
+    if (check_count("_whole_frame", nargs, 3) < 0) {
+        return NULL;
+    }
+    Py_ssize_t start = PyLong_AsSsize_t(args[1]);
+    Py_ssize_t room = PyLong_AsSsize_t(args[2]);
+    Input in;
+    if (PyErr_Occurred() || input_open(&in, args[0]) < 0) {
+        return NULL;
+    }
+    PyObject *result = NULL;
+    if (start < 0 || (size_t)start > in.size) {
+        PyErr_SetString(PyExc_ValueError, "start lies outside of the data");
+    }
+    else {
+        Frame frame;
+        result = whole_frame(preset, in.start + start, in.size - (size_t)start, room, &frame);
+        if (result != NULL) {
+            result = decoded(result, (size_t)start + frame.size, 1);
+        }
+        else if (!PyErr_Occurred()) {
+            result = new_ref(Py_None);
+        }
+    }
+    input_close(&in);
+    return result;
+}
+
+static PyObject *decompression_take(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    void *dctx = exchange(&((DecompressionPreset *)self)->context, NULL);
+    return dctx == NULL ? new_ref(Py_None) : PyLong_FromVoidPtr(dctx);
+}
+
+static PyObject *decompression_give(PyObject *self, PyObject *address)
+{
+    ZSTD_DCtx *dctx = PyLong_AsVoidPtr(address);
+    if (dctx == NULL) {
+        return NULL;
+    }
+    if (ZSTD_isError(ZSTD_DCtx_reset(dctx, ZSTD_reset_session_only)) ||
+        put_back(&((DecompressionPreset *)self)->context, dctx) != NULL) {
+        ZSTD_freeDCtx(dctx);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef decompression_preset_methods[] = {
+    {"decompress", AS_METHOD(preset_decompress), FASTCALL, preset_decompress_doc},
+    {"_set_up", decompression_set_up, METH_VARARGS, NULL},
+    {"_take", decompression_take, METH_NOARGS, NULL},
+    {"_give", decompression_give, METH_O, NULL},
+    {"_whole_frame", AS_METHOD(preset_whole_frame), METH_FASTCALL, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot decompression_preset_slots[] = {
+    {Py_tp_doc, "Limits and a dictionary for any number of frames; for the class in zstd/presets.py."},
+    {Py_tp_dealloc, decompression_preset_dealloc},
+    {Py_tp_methods, decompression_preset_methods},
+    {0, NULL},
+};
+
+static PyType_Spec decompression_preset_spec = {
+    .name = "cpkg._native.zstd.compiled._DecompressionPreset",
+    .basicsize = sizeof(DecompressionPreset),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = decompression_preset_slots,
+};
+
+#endif
