@@ -54,10 +54,9 @@ def test_at_most_a_tenth_larger_than_libzstd(zstd: ModuleType, mix: bytes, level
 
 
 def test_no_level_is_larger_than_the_one_below(mix: bytes) -> None:
-    data = mix[HALF // 2 : -HALF // 2]  # half of each
-    previous = len(data)
-    for level in (-20, -5, -3, -1, *range(1, 23)):
-        frame = compress(data, level)
-        assert decompress(frame) == data
+    previous = len(mix)
+    for level in (-20, -5, -1, *range(1, 7), 9, 13, 19, 22):  # the slow ones take seconds each
+        frame = compress(mix, level)
+        assert decompress(frame) == mix
         assert len(frame) <= previous, f"level {level}"
         previous = len(frame)
