@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from cpkg import msgpack, zstd
     from cpkg._backend_info import BackendInfo, backend_info
     from cpkg._install import install
-    from cpkg._job import dump, dumps, load, loads
+    from cpkg._job import dumps, loads
+    from cpkg._job_files import dump, load
     from cpkg._version import __version__
     from cpkg.msgpack import packb, unpackb
     from cpkg.zstd import compress, decompress
@@ -54,10 +55,10 @@ _LAZY = {
     "backend_info": "cpkg._backend_info",
     "compress": "cpkg.zstd",
     "decompress": "cpkg.zstd",
-    "dump": "cpkg._job",
+    "dump": "cpkg._job_files",
     "dumps": "cpkg._job",
     "install": "cpkg._install",
-    "load": "cpkg._job",
+    "load": "cpkg._job_files",
     "loads": "cpkg._job",
     "packb": "cpkg.msgpack",
     "unpackb": "cpkg.msgpack",

@@ -21,7 +21,7 @@ LAYERS = [
     ("cpkg.archive", "cpkg.records", "cpkg.zstandard"),
     ("cpkg._backend_info",),
     ("cpkg._objects", "cpkg._set_order", "cpkg._extension_values"),
-    ("cpkg._job", "cpkg._install"),
+    ("cpkg._job", "cpkg._job_files", "cpkg._install"),
     ("cpkg",),
     ("cpkg.integrations", "cpkg.dask"),
     ("cpkg.cli", "cpkg.__main__"),

@@ -7,6 +7,7 @@ import dataclasses
 import datetime as dt
 import decimal
 import enum
+import inspect
 import os
 import pickle
 import struct
@@ -607,3 +608,11 @@ def test_error_texts_are_one_line() -> None:
     with pytest.raises(TypeError) as caught:
         _objects.pack_default(object())
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("function", "of_bytes"), [(cpkg.dump, _job.dumps), (cpkg.load, _job.loads)])
+def test_options_with_files_are_those_with_bytes(function: Any, of_bytes: Any) -> None:
+    def options(function: Any) -> list[inspect.Parameter]:
+        return [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+
+    assert options(function) == options(of_bytes)
