@@ -268,12 +268,7 @@ static PyType_Slot chunker_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec chunker_spec = {
-    .name = "cpkg.zstandard.ZstdCompressionChunker",
-    .basicsize = sizeof(Chunker),
-    .flags = OBJECT_FLAGS,
-    .slots = chunker_slots,
-};
+static PyType_Spec chunker_spec = OBJECT_SPEC("ZstdCompressionChunker", Chunker, chunker_slots);
 
 static PyType_Slot chunks_slots[] = {
     {Py_tp_doc, "Chunks of a ZstdCompressionChunker."},
@@ -286,12 +281,7 @@ static PyType_Slot chunks_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec chunks_spec = {
-    .name = "cpkg.zstandard.ZstdCompressionChunkerIterator",
-    .basicsize = sizeof(Chunks),
-    .flags = OBJECT_FLAGS,
-    .slots = chunks_slots,
-};
+static PyType_Spec chunks_spec = OBJECT_SPEC("ZstdCompressionChunkerIterator", Chunks, chunks_slots);
 
 /* chunker's object, for a preset. */
 static PyObject *new_chunker(PyObject *preset, PyObject *size, Py_ssize_t chunk_size)

@@ -124,12 +124,7 @@ static PyType_Slot compression_obj_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec compression_obj_spec = {
-    .name = "cpkg.zstandard.ZstdCompressionObj",
-    .basicsize = sizeof(CompressionObj),
-    .flags = OBJECT_FLAGS,
-    .slots = compression_obj_slots,
-};
+static PyType_Spec compression_obj_spec = OBJECT_SPEC("ZstdCompressionObj", CompressionObj, compression_obj_slots);
 
 static PyTypeObject *compression_obj_type;
 

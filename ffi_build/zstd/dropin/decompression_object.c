@@ -178,12 +178,8 @@ static PyType_Slot decompression_obj_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec decompression_obj_spec = {
-    .name = "cpkg.zstandard.ZstdDecompressionObj",
-    .basicsize = sizeof(DecompressionObj),
-    .flags = OBJECT_FLAGS,
-    .slots = decompression_obj_slots,
-};
+static PyType_Spec decompression_obj_spec =
+    OBJECT_SPEC("ZstdDecompressionObj", DecompressionObj, decompression_obj_slots);
 
 /* decompressobj's object, for a preset. */
 static PyObject *new_decompression_obj(PyObject *preset, int is_across)

@@ -68,6 +68,20 @@ static int file_enter(FileObject *object)
     return 0;
 }
 
+/*
+ * Do something in a turn, whether the file is open or not. Returns what the function does, or NULL with an exception set.
+ */
+static PyObject *file_in_turn(PyObject *self, PyObject *(*function)(PyObject *))
+{
+    FileObject *object = (FileObject *)self;
+    if (turn_enter(self, &object->turn) < 0) {
+        return NULL;
+    }
+    PyObject *result = function(self);
+    turn_leave(self, &object->turn);
+    return result;
+}
+
 /* Close the other file, if that is wanted and possible; whatever exception is set stays. Return 0 or -1. */
 static int file_close_other(FileObject *object)
 {
@@ -145,5 +159,14 @@ static PyMemberDef file_members[] = {
     {"isatty", file_false, METH_NOARGS, "isatty($self, /)\n--\n\nReturn False."}, \
         {"seekable", file_false, METH_NOARGS, "seekable($self, /)\n--\n\nReturn False."}, \
         FILE_UNSUPPORTED("readline", ", size=-1"), FILE_UNSUPPORTED("readlines", ", hint=-1")
+
+/* The slots of a file object whose functions begin with `file`. */
+#define FILE_SLOTS(file, methods) \
+    {Py_tp_new, object_refuse_new}, {Py_tp_dealloc, file##_dealloc}, {Py_tp_traverse, file##_traverse}, \
+        {Py_tp_clear, file##_clear}, {Py_tp_iter, file_not_iterable}, {Py_tp_iternext, file_not_iterable}, \
+        {Py_tp_getset, file_getset}, {Py_tp_members, file_members}, {Py_tp_methods, methods}, \
+    { \
+        0, NULL \
+    }
 
 #endif

@@ -65,12 +65,7 @@ static PyType_Slot pieces_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec pieces_spec = {
-    .name = "cpkg.zstandard.ZstdIterator",
-    .basicsize = sizeof(Pieces),
-    .flags = OBJECT_FLAGS,
-    .slots = pieces_slots,
-};
+static PyType_Spec pieces_spec = OBJECT_SPEC("ZstdIterator", Pieces, pieces_slots);
 
 /* read_to_iter's iterator that compresses, for a preset. */
 static PyObject *new_packing_iterator(PyObject *preset, PyObject *reader, PyObject *size, Py_ssize_t read_size,

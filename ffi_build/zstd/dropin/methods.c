@@ -12,10 +12,11 @@
 #include "calls.c"
 #include "chunker.c"
 #include "compression_objects.c"
+#include "compression_writer.c"
 #include "decompression_object.c"
+#include "decompression_writer.c"
 #include "iterators.c"
 #include "readers.c"
-#include "writers.c"
 
 /* Read sizes, that begin at `args`, and truths, that follow them; return 0, or -1 with an exception set. */
 static int take_numbers(PyObject *const *args, Py_ssize_t *sizes, int n_sizes, int *truths, int n_truths)

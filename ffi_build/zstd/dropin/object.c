@@ -7,7 +7,12 @@
 
 #include "../../common/compat.c"
 
-enum { OBJECT_FLAGS = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC };
+/* The specification of a type of `cpkg.zstandard`. */
+#define OBJECT_SPEC(type_name, structure, type_slots) \
+    {.name = "cpkg.zstandard." type_name, \
+     .basicsize = sizeof(structure), \
+     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, \
+     .slots = (type_slots)}
 
 static PyObject *object_refuse_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {

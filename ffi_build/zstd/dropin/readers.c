@@ -10,138 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "file_object.c"
-#include "flow.c"
-
-enum { SKIPPED_AT_ONCE = BLOCK_MAX };
-
-typedef struct {
-    FileObject base;
-    Flow flow;
-    unsigned long long position;
-    PyObject *failure; /* an exception */
-    int is_across;     /* one read goes from frame to frame */
-} Reader;
+#include "reader_base.c"
 
 static PyTypeObject *compression_reader_type, *decompression_reader_type;
-
-static int reader_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    Reader *reader = (Reader *)self;
-    VISIT_TYPE(self);
-    Py_VISIT(reader->base.file);
-    Py_VISIT(reader->failure);
-    return flow_traverse(&reader->flow, visit, arg);
-}
-
-static int reader_clear(PyObject *self)
-{
-    Reader *reader = (Reader *)self;
-    reader->base.is_closed = 1;
-    flow_clear(&reader->flow);
-    Py_CLEAR(reader->failure);
-    Py_CLEAR(reader->base.file);
-    return 0;
-}
-
-static void reader_dealloc(PyObject *self)
-{
-    PyObject_GC_UnTrack(self);
-    reader_clear(self);
-    file_free((FileObject *)self);
-}
-
-/* Do flow_next(); what it raised once it raises from then on. */
-static PyObject *reader_more(Reader *reader, Py_ssize_t limit)
-{
-    if (reader->failure != NULL) {
-        PyException_SetTraceback(reader->failure, Py_None);
-        return raise_made(new_ref(reader->failure));
-    }
-    PyObject *piece = flow_next(&reader->flow, limit);
-    if (piece == NULL && is_zstd_error()) {
-        reader->failure = current_exception();
-    }
-    return piece;
-}
-
-/* Say whether a read may go on behind what came last. */
-static int reader_goes_on(const Reader *reader)
-{
-    return reader->flow.is_packing || reader->is_across || !reader->flow.decoder.at_start;
-}
-
-/* Join pieces, which are taken over, and count them as read. */
-static PyObject *reader_given(Reader *reader, PyObject *first, PyObject *rest)
-{
-    PyObject *result = first;
-    if (rest != NULL) {
-        PyObject *empty = PyBytes_FromStringAndSize(NULL, 0);
-        result = empty == NULL || PyList_Insert(rest, 0, first) < 0 ? NULL
-                                                                    : PyObject_CallMethod(empty, "join", "O", rest);
-        Py_XDECREF(empty);
-        Py_DECREF(first);
-        Py_DECREF(rest);
-    }
-    if (result != NULL) {
-        reader->position += (unsigned long long)PyBytes_GET_SIZE(result);
-    }
-    return result;
-}
-
-/* Return up to `size` bytes (-1: all that is left, whatever the frames); NULL with an exception set. */
-static PyObject *reader_gather(Reader *reader, Py_ssize_t size)
-{
-    PyObject *first = reader_more(reader, size);
-    PyObject *rest = NULL;
-    if (first == NULL) {
-        return NULL;
-    }
-    Py_ssize_t total = PyBytes_GET_SIZE(first), last = total;
-    while (last > 0 && (size < 0 ? PyErr_CheckSignals() == 0 : total < size && reader_goes_on(reader))) {
-        PyObject *piece = reader_more(reader, size < 0 ? -1 : size - total);
-        if (piece == NULL && size >= 0 && reader->failure != NULL && is_zstd_error()) {
-            PyErr_Clear(); /* the next read raises it; what lies in front of the error is given before */
-            break;
-        }
-        last = piece == NULL ? -1 : PyBytes_GET_SIZE(piece);
-        total += last;
-        if (last > 0 && ((rest == NULL && (rest = PyList_New(0)) == NULL) || PyList_Append(rest, piece) < 0)) {
-            last = -1;
-        }
-        Py_XDECREF(piece);
-    }
-    if (last < 0 || (size < 0 && PyErr_Occurred())) {
-        Py_DECREF(first);
-        Py_XDECREF(rest);
-        return NULL;
-    }
-    return reader_given(reader, first, rest);
-}
-
-/* Read as `read` (is_once: as `read1`) does. */
-static PyObject *reader_read_size(Reader *reader, Py_ssize_t size, int is_once)
-{
-    PyObject *result = NULL;
-    if (file_enter(&reader->base) < 0) {
-        return NULL;
-    }
-    if (size < -1) {
-        PyErr_SetString(PyExc_ValueError, "cannot read negative amounts less than -1");
-    }
-    else if (size == 0) {
-        result = PyBytes_FromStringAndSize(NULL, 0);
-    }
-    else if (is_once) {
-        PyObject *piece = reader_more(reader, size == -1 ? PIECE_SIZE : size);
-        result = piece == NULL ? NULL : reader_given(reader, piece, NULL);
-    }
-    else {
-        result = reader_gather(reader, size);
-    }
-    turn_leave((PyObject *)reader, &reader->base.turn);
-    return result;
-}
 
 PyDoc_STRVAR(reader_read_doc,
              "read($self, /, size=-1)\n--\n\n"
@@ -229,24 +100,25 @@ static PyObject *reader_tell(PyObject *self, PyObject *unused)
     return PyLong_FromUnsignedLongLong(((Reader *)self)->position);
 }
 
-PyDoc_STRVAR(reader_close_doc,
-             "close($self, /)\n--\n\nClose the reader, and its source unless `closefd` is false; again: nothing.");
-
-static PyObject *reader_close(PyObject *self, PyObject *unused)
+static PyObject *reader_end(PyObject *self)
 {
     Reader *reader = (Reader *)self;
     int result = 0;
-    (void)unused;
-    if (turn_enter(self, &reader->base.turn) < 0) {
-        return NULL;
-    }
     if (!reader->base.is_closed) {
         reader->base.is_closed = 1;
         flow_release(&reader->flow);
         result = file_close_other(&reader->base);
     }
-    turn_leave(self, &reader->base.turn);
     return result < 0 ? NULL : new_ref(Py_None);
+}
+
+PyDoc_STRVAR(reader_close_doc,
+             "close($self, /)\n--\n\nClose the reader, and its source unless `closefd` is false; again: nothing.");
+
+static PyObject *reader_close(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return file_in_turn(self, reader_end);
 }
 
 static PyObject *reader_flush(PyObject *self, PyObject *unused)
@@ -269,26 +141,6 @@ static PyObject *reader_begin(PyObject *self, PyObject *unused)
     }
     base->is_entered = 1;
     return new_ref(self);
-}
-
-/* Read and drop so many bytes, as far as there are; return 0, or -1 with an exception set. */
-static int reader_skip(Reader *reader, unsigned long long left)
-{
-    while (left > 0) {
-        PyObject *piece = reader_more(reader, left < SKIPPED_AT_ONCE ? (Py_ssize_t)left : SKIPPED_AT_ONCE);
-        if (piece == NULL || PyErr_CheckSignals() < 0) {
-            Py_XDECREF(piece);
-            return -1;
-        }
-        Py_ssize_t size = PyBytes_GET_SIZE(piece);
-        Py_DECREF(piece);
-        if (size == 0) {
-            return 0;
-        }
-        left -= (unsigned long long)size;
-        reader->position += (unsigned long long)size;
-    }
-    return 0;
 }
 
 /* Find how far on a position lies; return 0, or -1 with an exception set. */
@@ -364,41 +216,24 @@ static PyMethodDef decompression_reader_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-#define READER_SLOTS(methods) \
-    {Py_tp_new, object_refuse_new}, {Py_tp_dealloc, reader_dealloc}, {Py_tp_traverse, reader_traverse}, \
-        {Py_tp_clear, reader_clear}, {Py_tp_iter, file_not_iterable}, {Py_tp_iternext, file_not_iterable}, \
-        {Py_tp_getset, file_getset}, {Py_tp_members, file_members}, {Py_tp_methods, methods}, \
-    { \
-        0, NULL \
-    }
-
 static PyType_Slot compression_reader_slots[] = {
     {Py_tp_doc, "A file whose content is a source, compressed (replaces `zstandard.ZstdCompressionReader`).\n\n"
                 "Made by `ZstdCompressor.stream_reader`."},
-    READER_SLOTS(compression_reader_methods),
+    FILE_SLOTS(reader, compression_reader_methods),
 };
 
-static PyType_Spec compression_reader_spec = {
-    .name = "cpkg.zstandard.ZstdCompressionReader",
-    .basicsize = sizeof(Reader),
-    .flags = OBJECT_FLAGS,
-    .slots = compression_reader_slots,
-};
+static PyType_Spec compression_reader_spec = OBJECT_SPEC("ZstdCompressionReader", Reader, compression_reader_slots);
 
 static PyType_Slot decompression_reader_slots[] = {
     {Py_tp_doc,
      "A file whose content is what a source decompresses to (replaces `zstandard.ZstdDecompressionReader`).\n\n"
      "Made by `ZstdDecompressor.stream_reader`. Reads frame after frame; one read stops at the end of a\n"
      "frame unless `read_across_frames` is true. A source that ends inside a frame is a ZstdError."},
-    READER_SLOTS(decompression_reader_methods),
+    FILE_SLOTS(reader, decompression_reader_methods),
 };
 
-static PyType_Spec decompression_reader_spec = {
-    .name = "cpkg.zstandard.ZstdDecompressionReader",
-    .basicsize = sizeof(Reader),
-    .flags = OBJECT_FLAGS,
-    .slots = decompression_reader_slots,
-};
+static PyType_Spec decompression_reader_spec =
+    OBJECT_SPEC("ZstdDecompressionReader", Reader, decompression_reader_slots);
 
 /* stream_reader's object that compresses, for a preset. */
 static PyObject *new_compression_reader(PyObject *preset, PyObject *source, PyObject *size, Py_ssize_t read_size,

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the two writers, files that write to a file, have in common. cpkg/zstandard/writers.py is the same in Python. */
+#ifndef CPKG_ZSTD_DROPIN_WRITER_BASE
+#define CPKG_ZSTD_DROPIN_WRITER_BASE
+
+#include <Python.h>
+
+#include "decoder.c"
+#include "feed.c"
+#include "file_object.c"
+
+typedef struct {
+    FileObject base;
+    Py_ssize_t write_size;
+    int returns_read; /* write() returns how much it took */
+    Feed feed;
+    unsigned long long written;
+    Decoder decoder;
+    unsigned long long taken;
+    PyObject *failure; /* a str, of one that decompresses */
+} Writer;
+
+static int writer_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Writer *writer = (Writer *)self;
+    VISIT_TYPE(self);
+    Py_VISIT(writer->base.file);
+    int result = feed_traverse(&writer->feed, visit, arg);
+    return result != 0 ? result : decoder_traverse(&writer->decoder, visit, arg);
+}
+
+static int writer_clear(PyObject *self)
+{
+    Writer *writer = (Writer *)self;
+    writer->base.is_closed = 1;
+    feed_clear(&writer->feed);
+    decoder_clear(&writer->decoder);
+    Py_CLEAR(writer->base.file);
+    return 0;
+}
+
+static void writer_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    writer_clear(self);
+    Py_CLEAR(((Writer *)self)->failure);
+    file_free((FileObject *)self);
+}
+
+static PyObject *writer_begin(PyObject *self, PyObject *unused)
+{
+    FileObject *base = (FileObject *)self;
+    (void)unused;
+    if (file_check_open(base) < 0) {
+        return NULL;
+    }
+    if (base->is_entered) {
+        return raise_zstd_error("cannot __enter__ multiple times");
+    }
+    base->is_entered = 1;
+    return new_ref(self);
+}
+
+PyDoc_STRVAR(writer_fileno_doc, "fileno($self, /)\n--\n\n"
+                                "Return the file descriptor of the file that is written to; OSError if it has none.");
+
+static PyObject *writer_fileno(PyObject *self, PyObject *unused)
+{
+    PyObject *file = ((Writer *)self)->base.file;
+    (void)unused;
+    if (file == NULL || !PyObject_HasAttrString(file, "fileno")) {
+        PyErr_SetString(PyExc_OSError, "fileno not available on underlying writer");
+        return NULL;
+    }
+    return PyObject_CallMethod(file, "fileno", NULL);
+}
+
+#define MEMORY_SIZE_DOC "memory_size($self, /)\n--\n\nReturn the size in bytes of the context that is at work."
+
+#define WRITER_METHODS \
+    {"__enter__", writer_begin, METH_NOARGS, NULL}, {"fileno", writer_fileno, METH_NOARGS, writer_fileno_doc}, \
+        {"readable", file_false, METH_NOARGS, "readable($self, /)\n--\n\nReturn False."}, \
+        {"writable", file_true, METH_NOARGS, "writable($self, /)\n--\n\nReturn True."}, \
+        FILE_UNSUPPORTED("seek", ", offset, whence=0"), FILE_UNSUPPORTED("truncate", ", size=None"), \
+        FILE_UNSUPPORTED("read", ", size=-1"), FILE_UNSUPPORTED("readall", ""), FILE_UNSUPPORTED("readinto", ", b"), \
+        FILE_METHODS
+
+#endif
