@@ -5,9 +5,8 @@ JSON, JSON Lines and streams of JSON values in, piece by piece.
 Text is read a window at a time, and the items of an array, or the values of a stream, are handed on when the window
 moves, so that a large file takes little memory. A single object has to be in memory as a whole.
 
-Strict where Python's `json` is lax, because what it lets through is lost or becomes something else on the way:
-duplicate keys, NaN and Infinity, numbers that overflow to infinity. Each complaint names a line and a column. What
-finds the place runs after a parse has failed, so that good input does not pay for it.
+Strict where Python's `json` is lax (json_strict). Each complaint names a line and a column. What finds the place runs
+after a parse has failed, so that good input does not pay for it.
 """
 
 from __future__ import annotations
@@ -20,7 +19,8 @@ import re
 from collections.abc import Callable
 from typing import Any, BinaryIO, Final, NoReturn, Protocol
 
-from cpkg.cli.json_text import TOKEN, JSONError, find_unpackable, member
+from cpkg.cli.json_strict import HUGE_FLOAT, DuplicateKeyError, RefusedError, find_duplicate, strict_scanners
+from cpkg.cli.json_text import TOKEN, JSONError, find_unpackable
 
 _WINDOW: Final = 1 << 20
 _LARGE_WINDOW: Final = 16 << 20
@@ -36,8 +36,6 @@ _COMMA = re.compile(r"[ \t\n\r]*,[ \t\n\r]*")
 _UNBROKEN = re.compile(r"[^\[\]{}\\]+")
 # Items of an array that are numbers, literals or strings without an escape, each with the comma behind it.
 _PLAIN_ITEMS = re.compile(r'(?:[^\[\]{}",]*(?:"[^"\\]*"[^\[\]{}",]*)?,)+')
-# Only such a number can overflow a double: one with an exponent of three digits, or with hundreds of its own.
-_HUGE_FLOAT = re.compile(r"\d[eE]\+?0*[1-9]\d\d|\d{290}")
 
 
 class Sink(Protocol):
@@ -51,12 +49,6 @@ class Sink(Protocol):
 
     def single(self, value: Any) -> None:
         """Take the only value."""
-
-
-class Duplicate(dict):  # type: ignore[type-arg]
-    """A JSON object in which a key occurs twice."""
-
-    key: str
 
 
 class Reader:
@@ -81,11 +73,7 @@ class Reader:
         self._name = name
         self._lines = lines
         self._advance = advance
-        constant = _constant if allow_nan else _refuse_constant
-        self._scanners = [
-            json.JSONDecoder(object_pairs_hook=_object, parse_constant=constant, parse_float=finite).scan_once  # type: ignore[attr-defined]
-            for finite in (None, _finite)
-        ]
+        self._scanners = strict_scanners(allow_nan=allow_nan)
         self.size = 0
         """How many bytes were read."""
         self._decoder: Any = None
@@ -157,7 +145,7 @@ class Reader:
         more = self._read(size, text)
         self._text = text + more if text else more
         self._since = 0
-        self._scan = self._scanners[_HUGE_FLOAT.search(self._text) is not None]
+        self._scan = self._scanners[HUGE_FLOAT.search(self._text) is not None]
         return 0
 
     def _read(self, size: int, before: str) -> str:
@@ -248,19 +236,18 @@ class Reader:
                 where, what = exc.value, "expecting value"
             except json.JSONDecodeError as exc:
                 where, what = exc.pos, exc.msg[:1].lower() + exc.msg[1:]
-            except _RefusedError as exc:
+            except RefusedError as exc:
                 for match in TOKEN.finditer(text, position):
                     if match.group() == exc.token:
                         self._fail(match.start(), exc.reason)
                 raise
-            except _DuplicateKeyError:
+            except DuplicateKeyError:
                 try:
-                    marked = json.JSONDecoder(object_pairs_hook=_mark_duplicates).raw_decode(text, position)[0]
+                    at, key = find_duplicate(text, position, path)
                 except json.JSONDecodeError as exc:
                     where, what = exc.pos, exc.msg[:1].lower() + exc.msg[1:]
                 else:
                     line = self._line_of(position)
-                    at, key = _find_duplicate(marked, path)
                     raise JSONError(
                         f"{self._name}:{line}: the key {json.dumps(key)} occurs twice in the object at {at}"
                     ) from None
@@ -311,7 +298,7 @@ class Reader:
             return position
         try:
             values, end = self._scan(f"[{self._text[position:comma]}]", 0)
-        except (ValueError, StopIteration, _RefusedError):
+        except (ValueError, StopIteration, RefusedError):
             return position  # one by one, each with its place
         if not values or end != comma - position + 2:  # nothing stands in front of the comma, or too much
             return position
@@ -398,62 +385,3 @@ def _decoder_for(data: bytes) -> tuple[str, Any, int]:
         encoding = json.detect_encoding(data)
         return encoding, codecs.getincrementaldecoder(encoding)(), 0
     return "UTF-8", codecs.getincrementaldecoder("utf-8")(), 0
-
-
-class _DuplicateKeyError(Exception):
-    pass
-
-
-class _RefusedError(Exception):
-    def __init__(self, token: str, reason: str) -> None:
-        super().__init__(token)
-        self.token = token
-        self.reason = reason
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise _DuplicateKeyError
-    return value
-
-
-def _mark_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = Duplicate(pairs)
-    if len(value) == len(pairs):
-        return dict(value)
-    seen = set()
-    for key, _ in pairs:
-        if key in seen:
-            value.key = key
-        seen.add(key)
-    return value
-
-
-def _find_duplicate(value: Any, path: str) -> tuple[str, str]:
-    """Return the path of the first object with a key that occurs twice, and that key."""
-    pending = [(value, path)]
-    while pending:
-        value, path = pending.pop()
-        if isinstance(value, Duplicate):
-            return path, value.key
-        if isinstance(value, dict):
-            pending += [(item, member(path, key)) for key, item in reversed(list(value.items()))]
-        elif isinstance(value, list):
-            pending += [(item, f"{path}[{index}]") for index, item in reversed(list(enumerate(value)))]
-    raise AssertionError("no duplicate key")
-
-
-def _constant(token: str) -> float:
-    return float(token.replace("Infinity", "inf"))
-
-
-def _refuse_constant(token: str) -> float:
-    raise _RefusedError(token, f"{token} is not JSON; --allow-nan takes it")
-
-
-def _finite(token: str) -> float:
-    value = float(token)
-    if value in (float("inf"), float("-inf")):
-        raise _RefusedError(token, "the number overflows a 64-bit float")
-    return value
