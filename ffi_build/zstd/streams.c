@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls that stream objects (cpkg/_native/zstd/streams.py) make: a chunk each, with their context. */
+/* The calls that stream objects (cpkg/_native/zstd/compressor.py, decompressor.py) make: a chunk each, with their
+ * context. */
 #ifndef CPKG_ZSTD_STREAMS
 #define CPKG_ZSTD_STREAMS
 

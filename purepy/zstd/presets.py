@@ -11,7 +11,8 @@ from typing import Any
 
 from purepy.zstd.common.parameters import DECOMPRESSION_FORMAT
 from purepy.zstd.common.zdict import ZstdDict
-from purepy.zstd.decoder.decompressor import Settings, ZstdDecompressor
+from purepy.zstd.decoder.decompressor import ZstdDecompressor
+from purepy.zstd.decoder.frame_decoder import Settings
 from purepy.zstd.encoder.compressor import ZstdCompressor
 from purepy.zstd_format import BLOCK_SIZE_MAX
 

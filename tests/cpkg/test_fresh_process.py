@@ -73,7 +73,7 @@ ZSTD_COMMON = {
 ZSTD_LIBRARY = {
     *NATIVE,
     *("cpkg._native.zstd", "cpkg._native.zstd.assemble", "cpkg._native.zstd.functions", "cpkg._native.zstd.library"),
-    *("cpkg._native.buffers", "cpkg._native.pins", "cpkg._native.pressure"),
+    *("cpkg._native.zstd.settings", "cpkg._native.buffers", "cpkg._native.pins", "cpkg._native.pressure"),
     *ZSTD_COMMON,
 }
 ZSTD = {

@@ -3,7 +3,7 @@
 A backend's module over libzstd: all its names, made from a Library and the builtins that there are besides.
 
     library (cffi)  ->  functions.Codec        ->  compress, decompress, ...
-                              ->  streams.*              ->  ZstdCompressor, ZstdDecompressor
+                              ->  Compressor, ...        ->  ZstdCompressor, ZstdDecompressor
     builtins (C, CPython)     ->  in place of, or under,     compress, decompress, what ZstdFile reads and writes with
 
 They are made in groups, each when one of its names is first asked for: who compresses one message needs no files.
@@ -148,12 +148,13 @@ class Names:
         }
 
     def _streams(self) -> dict[str, Any]:
-        from cpkg._native.zstd import streams
+        from cpkg._native.zstd.compressor import Compressor
+        from cpkg._native.zstd.decompressor import Decompressor
         from purepy.zstd.common import stream_functions
 
         library = self.get("codec").library
-        compressor = self._derive("ZstdCompressor", streams.Compressor, __slots__=(), _library=library)
-        decompressor = self._derive("ZstdDecompressor", streams.Decompressor, __slots__=(), _library=library)
+        compressor = self._derive("ZstdCompressor", Compressor, __slots__=(), _library=library)
+        decompressor = self._derive("ZstdDecompressor", Decompressor, __slots__=(), _library=library)
         iterating = stream_functions.Streams(self._module, compressor, decompressor)
         return {
             "ZstdCompressor": compressor,

@@ -11,12 +11,8 @@ import sys
 
 from cpkg._native import buffers
 from cpkg._native.buffers import Bytes
-from cpkg._native.zstd.library import (
-    LEVEL_KEY,
-    RESET_ALL,
-    WORKERS_KEY,
-    Library,
-)
+from cpkg._native.zstd.library import Library
+from cpkg._native.zstd.settings import CompressionSettings, DecompressionSettings
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import (
     CANNOT_COMPRESS,
@@ -31,24 +27,8 @@ from purepy.zstd.common.error_codes import (
     output_limit_error,
     truncated_error,
 )
-from purepy.zstd.common.parameters import (
-    COMPRESSION_LEVEL_DEFAULT,
-    DECOMPRESSION_FORMAT,
-    WINDOW_SIZE_MAX_DEFAULT,
-    FrameInfo,
-    checked_options,
-    size_argument,
-    window_size_max,
-)
-from purepy.zstd.common.zdict import (
-    DIGESTED,
-    MIN_DICT_SIZE,
-    PREFIX,
-    UNDIGESTED,
-    ZstdDict,
-    can_train,
-    parse_dict_argument,
-)
+from purepy.zstd.common.parameters import FrameInfo, size_argument
+from purepy.zstd.common.zdict import MIN_DICT_SIZE, PREFIX, ZstdDict, can_train
 from purepy.zstd_format import (
     BLOCK_SIZE_MAX,
     ERROR_SIZE,
@@ -66,117 +46,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 HEADER_ERRORS = (PREFIX_UNKNOWN, VERSION_UNSUPPORTED, FRAME_PARAMETER_UNSUPPORTED, WINDOW_TOO_LARGE, DICTIONARY_WRONG)
-
-
-class CompressionSettings:
-    """The checked arguments `level`, `options` and `zstd_dict` of everything that compresses."""
-
-    __slots__ = ("dict", "how", "level", "pairs", "workers")
-
-    def __init__(self, library: Library, level: Any, options: Any, zstd_dict: Any) -> None:
-        self.level = COMPRESSION_LEVEL_DEFAULT
-        self.workers = False
-        self.pairs: list[tuple[int, int]] = []
-        if level is not None:
-            if options is not None:
-                raise TypeError("Only one of level or options should be used.")
-            if not isinstance(level, int):
-                raise TypeError("invalid type for level, expected int")
-            library.check_level(level)
-            self.pairs = [(LEVEL_KEY, int(level))]
-        elif options is not None:
-            self.pairs = checked_options(options, True, library.bounds)
-        for key, value in self.pairs:
-            if key == LEVEL_KEY:
-                self.level = value
-            elif key == WORKERS_KEY:
-                self.workers = value != 0
-        self.dict: ZstdDict | None = None
-        self.how = UNDIGESTED
-        if zstd_dict is not None:
-            self.dict, self.how = parse_dict_argument(zstd_dict, UNDIGESTED)
-
-    def cctx(self, library: Library) -> Any:
-        """Take a context for `apply` to set up."""
-        return library.new_cctx(True, self.dict) if self.workers else library.take_cctx()
-
-    def apply(self, library: Library, cctx: Any) -> None:
-        """Set up a context that has no parameters yet."""
-        library.set_compression(cctx, self.pairs)
-        if self.dict is not None:
-            library.load_for_compression(cctx, self.dict, self.how, self.level)
-
-    def take(self, library: Library) -> Any:
-        """Return a context that is set up, for a stream."""
-        cctx = self.cctx(library)
-        self.apply(library, cctx)
-        return cctx
-
-    def give(self, library: Library, cctx: Any, told: int | None) -> None:
-        """Take back a context whose calls all succeeded."""
-        library.give_cctx(cctx, self.workers, told)
-
-
-class SetsUpDecompression:
-    """What a context is set up by: `dict`, `how` and `pairs` of a subclass."""
-
-    __slots__ = ()
-
-    @property
-    def whole_frame(self) -> Any:
-        """
-        A builtin that decompresses a frame that lies ahead whole, or None if there is none.
-
-        Of the data, where the frame begins and the room for its content (-1: any) it makes what `stream_decompress`
-        returns, or None if it cannot.
-        """
-        return None
-
-    if TYPE_CHECKING:
-        dict: ZstdDict | None
-        how: int
-        pairs: list[tuple[int, int]]
-
-    def apply(self, library: Library, dctx: Any) -> None:
-        """Set up a context that has no parameters yet."""
-        if self.dict is not None:
-            library.load_for_decompression(dctx, self.dict, self.how)
-        library.set_decompression(dctx, self.pairs)
-
-    def apply_again(self, library: Library, dctx: Any) -> None:
-        """Set up a context after an error, or for the frame that follows one with a prefix, which serves one frame."""
-        library.check(library.lib.ZSTD_DCtx_reset(dctx, RESET_ALL), "Unable to reset the decompression context")
-        self.apply(library, dctx)
-
-
-class DecompressionSettings(SetsUpDecompression):
-    """The checked arguments `zstd_dict` and `options` of everything that decompresses."""
-
-    __slots__ = ("dict", "has_magic", "how", "is_default", "pairs", "window_max")
-
-    def __init__(self, library: Library, zstd_dict: Any, options: Any) -> None:
-        self.dict: ZstdDict | None = None
-        self.how = DIGESTED
-        if zstd_dict is not None:
-            self.dict, self.how = parse_dict_argument(zstd_dict, DIGESTED)
-        self.pairs: list[tuple[int, int]] = []
-        self.has_magic = True
-        self.window_max = WINDOW_SIZE_MAX_DEFAULT
-        if options is not None:
-            self.pairs = checked_options(options, False, library.bounds)
-            self.has_magic = not dict(self.pairs).get(DECOMPRESSION_FORMAT)
-            self.window_max = window_size_max(self.pairs)
-        self.is_default = self.dict is None and not self.pairs
-
-    def take(self, library: Library) -> Any:
-        """Return a context that is set up, for a stream."""
-        dctx = library.take_dctx()
-        self.apply(library, dctx)
-        return dctx
-
-    def give(self, library: Library, dctx: Any, told: int | None) -> None:
-        """Take back a context whose calls all succeeded."""
-        library.give_dctx(dctx, told)
 
 
 class Codec:

@@ -9,8 +9,8 @@ from itertools import accumulate
 from typing import Any, Callable
 
 from cpkg._native.buffers import DIRECT
-from cpkg._native.zstd.functions import DecompressionSettings
 from cpkg._native.zstd.library import Library
+from cpkg._native.zstd.settings import DecompressionSettings
 from purepy.errors import ZstdError
 from purepy.zstd.common import parallel
 from purepy.zstd.common.error_codes import CANNOT_DECOMPRESS

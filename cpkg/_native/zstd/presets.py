@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cpkg._native import buffers
 from cpkg._native.pins import pin
-from cpkg._native.zstd.functions import SetsUpDecompression
+from cpkg._native.zstd.compressor import Compressor, pledge_error
+from cpkg._native.zstd.decompressor import Decompressor
 from cpkg._native.zstd.library import KEPT_CCTX_MAX, LEVEL_KEY, RESET_SESSION, WORKERS_KEY, Library
-from cpkg._native.zstd.streams import Compressor, Decompressor, pledge_error
+from cpkg._native.zstd.settings import SetsUpDecompression
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import CANNOT_COMPRESS, CANNOT_DECOMPRESS, truncated_error
 from purepy.zstd.common.parameters import COMPRESSION_LEVEL_DEFAULT, WINDOW_SIZE_MAX_DEFAULT

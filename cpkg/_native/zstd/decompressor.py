@@ -1,214 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-ZstdCompressor and ZstdDecompressor over libzstd; each backend subclasses them with its Library.
-
-An object may be shared by threads: a method holds the object's lock while it runs. Coming back into the same object
-from inside one of its own calls (a finalizer, a signal handler) is a RuntimeError, because waiting would not end.
-"""
+"""ZstdDecompressor over libzstd."""
 
 from __future__ import annotations
 
 import operator
-import os
 
 from cpkg._native import buffers
 from cpkg._native.buffers import Bytes
 from cpkg._native.pins import pin
 from cpkg._native.pressure import TELLS_SIZES
-from cpkg._native.zstd.functions import CompressionSettings, DecompressionSettings
-from cpkg._native.zstd.library import CONTINUE, FLUSH_BLOCK, FLUSH_FRAME, RESET_SESSION, Library
-from purepy.errors import ZstdError
-from purepy.zstd.common.error_codes import CANNOT_COMPRESS, CANNOT_DECOMPRESS
-from purepy.zstd.common.locks import ExclusiveStream
+from cpkg._native.zstd.context_stream import ContextStream
+from cpkg._native.zstd.library import RESET_SESSION
+from cpkg._native.zstd.settings import DecompressionSettings
+from purepy.zstd.common.decompressor_base import DecompressorBase
+from purepy.zstd.common.error_codes import CANNOT_DECOMPRESS
 from purepy.zstd.common.zdict import PREFIX
-from purepy.zstd_format import ERROR_SIZE, UNKNOWN_SIZE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, ClassVar
+    from typing import Any
 
 
-class _Stream(ExclusiveStream):
-    """The part of both streams that holds a context of libzstd."""
-
-    __slots__ = ()
-
-    _library: ClassVar[Library]
-
-    if TYPE_CHECKING:
-
-        def _give_back(self) -> None:
-            """Give the context back to this thread; for the holder of the lock."""
-
-    def _release(self) -> None:
-        """Give the context back; the object must not be used again."""
-        if not self._lock._is_owned():  # else a signal handler asks inside of a call, which goes on using it
-            with self._lock:
-                self._give_back()
-
-
-class Compressor(_Stream):
-    """
-    Compress in pieces, into any number of frames (replaces `compression.zstd.ZstdCompressor`).
-
-    Takes the arguments of `compress`. Methods may be called from several threads.
-    """
-
-    __slots__ = (
-        "_cctx",
-        "_handle",
-        "_has_failed",
-        "_last_mode",
-        "_left",
-        "_longest",
-        "_made_in",
-        "_pin",
-        "_settings",
-        "_told",
-    )
-
-    CONTINUE = CONTINUE
-    """Mode: collect data; output comes when enough is there."""
-    FLUSH_BLOCK = FLUSH_BLOCK
-    """Mode: end the block, so that a reader can have all data given so far."""
-    FLUSH_FRAME = FLUSH_FRAME
-    """Mode: end the frame; the next data begins a new one."""
-
-    def __init__(self, level: Any = None, options: Any = None, zstd_dict: Any = None) -> None:
-        super().__init__()
-        self._begin(CompressionSettings(self._library, level, options, zstd_dict))
-
-    @classmethod
-    def _over(cls, settings: Any) -> Compressor:
-        """Return a stream over settings made before (see presets.py)."""
-        stream = cls.__new__(cls)
-        ExclusiveStream.__init__(stream)
-        stream._begin(settings)
-        return stream
-
-    def _begin(self, settings: Any) -> None:
-        library = self._library
-        cctx = settings.take(library)
-        self._settings = settings
-        self._cctx = cctx
-        self._handle = library.handle(cctx)
-        self._pin = pin(cctx)
-        self._last_mode = FLUSH_FRAME
-        self._left: int | None = None
-        self._has_failed = False
-        self._told: int | None = None
-        self._longest = -1
-        self._made_in = os.getpid() if settings.workers else 0
-
-    @property
-    def last_mode(self) -> int:
-        """The mode of the last call that succeeded; FLUSH_FRAME at first."""
-        return self._last_mode
-
-    def compress(self, data: Any, mode: int = CONTINUE) -> bytes:
-        """
-        Take the bytes of a buffer and return what output there is, perhaps b"".
-
-        `mode` is CONTINUE, FLUSH_BLOCK or FLUSH_FRAME; any other is a ValueError. Raises ZstdError if libzstd fails,
-        which ends the frame without its rest, or if the data goes against the pledged size, which changes nothing.
-        """
-        mode = operator.index(mode)
-        if not CONTINUE <= mode <= FLUSH_FRAME:
-            raise ValueError(
-                "mode argument wrong value, it should be one of ZstdCompressor.CONTINUE, "
-                "ZstdCompressor.FLUSH_BLOCK, ZstdCompressor.FLUSH_FRAME."
-            )
-        return self._compress(buffers.readable(data), mode)
-
-    def flush(self, mode: int = FLUSH_FRAME) -> bytes:
-        """
-        End the block or the frame and return the output that was held back.
-
-        `mode` is FLUSH_FRAME or FLUSH_BLOCK; any other is a ValueError. Raises ZstdError as `compress` does.
-        """
-        mode = operator.index(mode)
-        if not FLUSH_BLOCK <= mode <= FLUSH_FRAME:
-            raise ValueError(
-                "mode argument wrong value, it should be ZstdCompressor.FLUSH_FRAME or ZstdCompressor.FLUSH_BLOCK."
-            )
-        return self._compress(b"", mode)
-
-    def set_pledged_input_size(self, size: int | None, /) -> None:
-        """
-        Promise the size in bytes of the next frame's content, so that its header has it; None takes it back.
-
-        Only between frames, else ValueError; so is a size out of range.
-        """
-        if size is not None:
-            size = operator.index(size)
-            if not 0 <= size < ERROR_SIZE:
-                raise ValueError(f"size argument should be a positive int less than {ERROR_SIZE}")
-        with self._turn():
-            if self._last_mode != FLUSH_FRAME:
-                raise ValueError("set_pledged_input_size() method must be called when last_mode == FLUSH_FRAME")
-            library = self._library
-            result = library.lib.ZSTD_CCtx_setPledgedSrcSize(self._cctx, UNKNOWN_SIZE if size is None else size)
-            library.check(result, "Unable to set pledged uncompressed content size")
-            self._left = size
-
-    def _memory_size(self) -> int | None:
-        """Return the size of the context in bytes, None once it was given back."""
-        with self._turn():
-            return None if self._cctx is None else self._library.lib.ZSTD_sizeof_CCtx(self._cctx)
-
-    def _give_back(self) -> None:
-        if self._cctx is not None:
-            cctx, self._cctx = self._cctx, None
-            self._handle = self._pin = None
-            if self._has_failed:
-                self._library.drop(cctx)
-            else:
-                self._settings.give(self._library, cctx, self._told)
-
-    def _compress(self, data: Bytes, mode: int) -> bytes:
-        with self._turn():
-            if self._made_in and self._made_in != os.getpid():
-                raise RuntimeError("a ZstdCompressor with nb_workers cannot be used in a forked child: make a new one")
-            left = self._left
-            if left is not None:
-                left = self._still_pledged(left, len(data), mode)
-            library = self._library
-            done = False
-            try:
-                result = library.stream_compress(self._handle, data, mode)
-                done = type(result) is not int
-            finally:
-                if not done:
-                    self._has_failed = True
-                    self._last_mode = FLUSH_FRAME
-                    self._left = None
-                    library.lib.ZSTD_CCtx_reset(self._cctx, RESET_SESSION)
-            if isinstance(result, int):
-                raise library.error(result, CANNOT_COMPRESS)
-            self._last_mode = mode
-            self._left = left
-            if TELLS_SIZES and len(data) > self._longest:
-                self._longest = len(data)
-                self._told = library.tell_cctx(self._cctx, self._told)
-            return result
-
-    def _still_pledged(self, left: int, size: int, mode: int) -> int | None:
-        """Return what is left of the pledged size, None at the end of the frame; asked first, so no data is lost."""
-        if mode == FLUSH_FRAME and self._last_mode == FLUSH_FRAME:
-            return None  # a frame in one call has the size of its data
-        left -= size
-        if left < 0 or (left > 0 and mode == FLUSH_FRAME):
-            raise pledge_error(abs(left), left < 0)
-        return None if mode == FLUSH_FRAME else left
-
-
-def pledge_error(difference: int, is_more: bool) -> ZstdError:
-    """Make the error of a frame with so many bytes more, or less, than were pledged."""
-    what = "more" if is_more else "less"
-    return ZstdError(f"{CANNOT_COMPRESS}: Src size is incorrect: {difference} bytes {what} than pledged")
-
-
-class Decompressor(_Stream):
+class Decompressor(DecompressorBase, ContextStream):
     """
     Decompress one frame in pieces (replaces `compression.zstd.ZstdDecompressor`).
 
@@ -221,43 +34,22 @@ class Decompressor(_Stream):
     __slots__ = (
         "_at_start",
         "_dctx",
-        "_eof",
-        "_goes_on",
         "_handle",
         "_has_failed",
         "_longest",
-        "_multi_frame",
-        "_needs_input",
         "_offset",
         "_pending",
         "_pin",
         "_position",
-        "_settings",
         "_told",
         "_whole_frame",
     )
 
-    def __init__(self, zstd_dict: Any = None, options: Any = None, *, multi_frame: bool = False) -> None:
-        super().__init__()
-        self._begin(DecompressionSettings(self._library, zstd_dict, options), bool(multi_frame))
+    def _checked(self, zstd_dict: Any, options: Any) -> Any:
+        return DecompressionSettings(self._library, zstd_dict, options)
 
-    @classmethod
-    def _over(cls, settings: Any, multi_frame: bool = False, frame_by_frame: bool = False) -> Decompressor:
-        """
-        Return a stream over settings made before (see presets.py).
-
-        With `frame_by_frame` no call of one with `multi_frame` goes beyond the end of a frame, of which `_at_start`
-        tells.
-        """
-        stream = cls.__new__(cls)
-        ExclusiveStream.__init__(stream)
-        stream._begin(settings, multi_frame, frame_by_frame)
-        return stream
-
-    def _begin(self, settings: Any, multi_frame: bool, frame_by_frame: bool = False) -> None:
-        self._settings = settings
-        self._multi_frame = multi_frame
-        self._goes_on = multi_frame and not frame_by_frame
+    def _start(self) -> None:
+        settings = self._settings
         self._whole_frame = settings.whole_frame
         self._dctx: Any = None
         self._handle: Any = None
@@ -283,16 +75,6 @@ class Decompressor(_Stream):
         self._eof = False
         self._needs_input = True
         self._at_start = True
-
-    @property
-    def eof(self) -> bool:
-        """Whether the end of the frame was reached (see `multi_frame`)."""
-        return self._eof
-
-    @property
-    def needs_input(self) -> bool:
-        """Whether decompress() needs more data before it can return more."""
-        return self._needs_input
 
     @property
     def unused_data(self) -> bytes:
