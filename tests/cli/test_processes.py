@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import run_python
 
 import cpkg
 
-COMMAND = [sys.executable, "-I", "-m", "cpkg"]
+MODULE = ["-I", "-m", "cpkg"]
+COMMAND = [sys.executable, *MODULE]
 ROWS = 60_000  # of 80 bytes: over the size from which on a bar is shown
 
 
@@ -52,7 +54,7 @@ def test_without_the_extra_it_says_what_to_install(environment: dict[str, str], 
     # a module that is None in sys.modules cannot be imported; the demo is the command that needs rich
     code = f"import sys; sys.modules[{missing!r}] = None; sys.argv = ['cpkg', 'demo', '--seconds', '0']\n"
     code += "from cpkg.__main__ import main; sys.exit(main())"
-    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, env=environment, text=True)
+    done = run_python("-I", "-c", code, env=environment)
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
@@ -62,7 +64,7 @@ def test_without_the_extra_it_says_what_to_install(environment: dict[str, str], 
 
 def test_another_missing_module_is_not_hidden(environment: dict[str, str]) -> None:
     code = "import sys; sys.modules['purepy.errors'] = None\nfrom cpkg.__main__ import main; main()"
-    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, env=environment, text=True)
+    done = run_python("-I", "-c", code, env=environment)
     assert done.returncode == 1
     assert "purepy.errors" in done.stderr
     assert "pip install" not in done.stderr
@@ -71,18 +73,14 @@ def test_another_missing_module_is_not_hidden(environment: dict[str, str]) -> No
 @pytest.mark.parametrize("variable", ["CPKG_MSGPACK_BACKEND", "CPKG_ZSTD_BACKEND", "CPKG_BACKEND"])
 def test_a_backend_that_does_not_exist(environment: dict[str, str], variable: str) -> None:
     for command in ("backends", "demo"):
-        done = subprocess.run(
-            [*COMMAND, command], capture_output=True, text=True, env={**environment, variable: "nonsense"}
-        )
+        done = run_python(*MODULE, command, env={**environment, variable: "nonsense"})
         assert done.returncode == 1
         assert f"{variable}=nonsense: expected one of auto, native, dlopen, pure" in done.stderr
         assert done.stderr.count("\n") == 1
 
 
 def test_pure_backends_can_be_asked_for(environment: dict[str, str]) -> None:
-    done = subprocess.run(
-        [*COMMAND, "backends"], capture_output=True, text=True, env={**environment, "CPKG_BACKEND": "pure"}
-    )
+    done = run_python(*MODULE, "backends", env={**environment, "CPKG_BACKEND": "pure"})
     assert done.returncode == 0, done.stderr
     assert "msgpack: pure on " in done.stdout
     assert "zstd: pure on " in done.stdout
@@ -305,7 +303,8 @@ assert main() == 0
 # not ru_maxrss, which begins with what the parent had
 print([line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")][0])
 """
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    done = run_python("-c", code, env=environment)
+    assert done.returncode == 0, done.stderr
     return int(done.stdout) * 1024
 
 

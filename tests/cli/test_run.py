@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import zipapp
 from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import run_python
 
 SHOW = """\
 import os, sys
@@ -49,10 +48,8 @@ def programs(tmp_path: Path) -> Path:
 )
 def test_as_python(environment: dict[str, str], programs: Path, arguments: list[str]) -> None:
     def run(*command: str) -> Any:
-        done = subprocess.run(
-            [sys.executable, *command, *arguments, "3", "-m", "--help"],
-            capture_output=True,
-            text=True,
+        done = run_python(
+            *(*command, *arguments, "3", "-m", "--help"),
             input=SHOW if arguments == ["-"] else None,
             cwd=programs,
             env=environment,
@@ -82,21 +79,14 @@ def test_as_python(environment: dict[str, str], programs: Path, arguments: list[
     ids=str,
 )
 def test_what_fails(environment: dict[str, str], programs: Path, arguments: list[str], status: int, told: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "cpkg", "run", *arguments], capture_output=True, text=True, cwd=programs, env=environment
-    )
+    done = run_python("-m", "cpkg", "run", *arguments, cwd=programs, env=environment)
     assert (done.returncode, done.stdout) == (status, "")
     assert told in done.stderr
 
 
 def test_names(environment: dict[str, str]) -> None:
     code = "import sys, cpkg; print([sorted(finder.names) for finder in sys.meta_path if hasattr(finder, 'names')])"
-    done = subprocess.run(
-        [sys.executable, "-m", "cpkg", "run", "--names=msgpack,backports.zstd", "-c", code],
-        capture_output=True,
-        text=True,
-        env=environment,
-    )
+    done = run_python("-m", "cpkg", "run", "--names=msgpack,backports.zstd", "-c", code, env=environment)
     assert (done.stderr, done.stdout) == ("", "[['backports.zstd', 'msgpack']]\n")
 
 
@@ -105,10 +95,8 @@ def test_without_click(environment: dict[str, str], tmp_path: Path) -> None:
     for name in ("click", "rich"):
         (tmp_path / f"{name}.py").write_text("raise ModuleNotFoundError(name=__name__)\n")
     path = os.pathsep.join([str(tmp_path), environment["PYTHONPATH"]])
-    done = subprocess.run(
-        [sys.executable, "-m", "cpkg", "run", "-c", "import sys; print('click' in sys.modules)"],
-        capture_output=True,
-        text=True,
+    done = run_python(
+        *("-m", "cpkg", "run", "-c", "import sys; print('click' in sys.modules)"),
         env={**environment, "PYTHONPATH": path},
     )
     assert (done.stderr, done.stdout) == ("", "False\n")

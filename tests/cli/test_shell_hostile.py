@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import run_python
 
 import cpkg
 
@@ -144,9 +145,8 @@ def test_completion(environment: dict[str, str], words: str, completed: str) -> 
         "COMP_WORDS": words,
         "COMP_CWORD": str(words.count(" ")),
     }
-    done = subprocess.run(
-        [sys.executable, "-I", "-m", "cpkg"], capture_output=True, env=environment, text=True, check=True
-    )
+    done = run_python("-I", "-m", "cpkg", env=environment)
+    assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(completed)
 
 
@@ -158,7 +158,7 @@ with replacing("out.mpz") as file:
     print(os.getpid(), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=tmp_path, env=environment, text=True)
+    done = run_python("-c", code, cwd=tmp_path, env=environment)
     assert done.returncode == -signal.SIGKILL
     (name,) = os.listdir(tmp_path)
     assert name.startswith(f".out.mpz.cpkg-{done.stdout.strip()}-")

@@ -22,9 +22,16 @@ sys.path[:0] = {sys.path!r}
 
 
 def run_python(
-    *arguments: str, env: Mapping[str, str], timeout: float = 120, cwd: Path | None = None
+    *arguments: str, env: Mapping[str, str], timeout: float = 120, cwd: Path | None = None, input: str | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run this interpreter in a new process; return its exit status and what it wrote."""
+    """Run this interpreter in a new process, which reads `input`; return its exit status and what it wrote."""
     return subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, timeout=timeout, check=False, env=env, cwd=cwd
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        env=env,
+        cwd=cwd,
+        input=input,
     )
