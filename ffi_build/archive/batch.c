@@ -4,6 +4,7 @@
 #define CPKG_ARCHIVE_BATCH
 
 #include "file.c"
+#include "interface.c"
 
 /* A file whose data comes in several chunks, which several threads may write at the same time. */
 typedef struct {
@@ -27,13 +28,13 @@ typedef struct {
     int error;
 } Job;
 
-typedef struct cpkg_batch_s {
+struct cpkg_batch_s {
     Job *jobs;
     size_t count, capacity;
     Bytes texts;
     Held held;
     Naming *naming;
-} cpkg_batch;
+};
 
 static void large_release(LargeFile *large)
 {

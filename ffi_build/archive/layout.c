@@ -7,25 +7,13 @@
 
 #include "encode.c"
 #include "first_names.c"
+#include "interface.c"
 #include "listing.c"
 #include "owners.c"
 #include "patterns.c"
 #include "plan.c"
 
-typedef struct {
-    int64_t frame_size;
-    int is_sorted, is_recursive, is_numeric;
-    unsigned mode_mask;
-    int has_time;
-    int64_t seconds;
-    long nanoseconds;
-    int has_owner;
-    int64_t uid, gid;
-    int has_own_file;
-    uint64_t own_device, own_inode;
-} cpkg_walk_options;
-
-typedef struct cpkg_walk_s {
+struct cpkg_walk_s {
     cpkg_walk_options options;
     Patterns excluded;
     Dir *root;
@@ -45,7 +33,7 @@ typedef struct cpkg_walk_s {
     uint64_t rest_offset, rest_size;
     struct stat rest_status;
     Bytes rest_name;
-} cpkg_walk;
+};
 
 /* Note what went wrong with the entry at hand; false for want of memory. */
 static int walk_trouble(cpkg_walk *walk, int what, int error)

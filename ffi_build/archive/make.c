@@ -6,12 +6,13 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "interface.c"
 #include "plan.c"
 
-typedef struct cpkg_maker_s {
+struct cpkg_maker_s {
     ZSTD_CCtx *cctx;
     Bytes content;
-} cpkg_maker;
+};
 
 void cpkg_maker_free(cpkg_maker *maker)
 {

@@ -4,6 +4,7 @@
 #define CPKG_ARCHIVE_PLAN
 
 #include "dir.c"
+#include "interface.c"
 #include "members.c"
 
 /* What may happen to a file; the numbers are those of cpkg/archive/_plan.py. */
@@ -45,7 +46,7 @@ typedef struct {
     int64_t amount;
 } Trouble;
 
-typedef struct cpkg_plan_s {
+struct cpkg_plan_s {
     Item *items;
     size_t count, capacity;
     Bytes bytes; /* headers and names */
@@ -55,7 +56,7 @@ typedef struct cpkg_plan_s {
     Members members;
     uint64_t size; /* of the content, as planned and then as made */
     int64_t entries;
-} cpkg_plan;
+};
 
 static void source_release(Source *source)
 {

@@ -6,18 +6,11 @@
 #include <sys/xattr.h>
 
 #include "batch.c"
+#include "interface.c"
 #include "owners.c"
 #include "parse.c"
 #include "patterns.c"
 #include "seen.c"
-
-typedef struct {
-    int is_data, is_trusted; /* the filter */
-    int strip;
-    int is_owning, is_numeric;
-    int with_attributes;
-    unsigned umask;
-} cpkg_tree_options;
 
 #define UMASK_UNKNOWN 07777
 
@@ -26,7 +19,7 @@ typedef struct {
     Attributes attributes;
 } Finished;
 
-typedef struct cpkg_tree_s {
+struct cpkg_tree_s {
     cpkg_tree_options options;
     Patterns included, excluded;
     Naming naming;
@@ -45,7 +38,7 @@ typedef struct cpkg_tree_s {
     uint64_t entries;
     int is_finishing;
     Named user, group;
-} cpkg_tree;
+};
 
 enum { TREE_NO_MEMORY = -1, TREE_MORE, TREE_FULL, TREE_ODD, TREE_AGAIN };
 
