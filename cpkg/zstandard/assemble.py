@@ -13,7 +13,7 @@ from cpkg.zstandard.decompression_objects import ZstdDecompressionObj
 from cpkg.zstandard.file_opening import open_file
 from cpkg.zstandard.levels import LEVEL_MIN
 from cpkg.zstandard.readers import ZstdCompressionReader, ZstdDecompressionReader
-from cpkg.zstandard.training import train
+from cpkg.zstandard.training import make_train_dictionary
 from cpkg.zstandard.writers import ZstdCompressionWriter, ZstdDecompressionWriter
 
 
@@ -101,34 +101,6 @@ def names_over(codec: Any, module: str = "cpkg.zstandard") -> dict[str, Any]:
             closefd,
         )
 
-    def train_dictionary(
-        dict_size: int,
-        samples: list[Any],
-        k: int = 0,
-        d: int = 0,
-        f: int = 0,
-        split_point: float = 0.0,
-        accel: int = 0,
-        notifications: int = 0,
-        dict_id: int = 0,
-        level: int = 0,
-        steps: int = 0,
-        threads: int = 0,
-    ) -> Any:
-        """
-        Return a dictionary of at most `dict_size` bytes, trained on a list of bytes.
-
-        `k` (length of a segment) and `d` (6 or 8, of a group of bytes) are looked for unless given, in `steps` tries;
-        `f` is the logarithm of the size of the table of frequencies, `split_point` the part of the samples to learn
-        from (the rest is for trying out), `accel` 1 to 10 trades quality for speed, `dict_id` is the dictionary's
-        number (0: derived from its content), `level` what it is meant for, `threads` how many threads look,
-        `notifications` how much libzstd tells on standard error. Raises TypeError and ValueError for wrong arguments,
-        ZstdError if there is too little to learn from.
-        """
-        return train(
-            codec, dict_size, samples, k, d, f, split_point, accel, notifications, dict_id, level, steps, threads
-        )
-
     def estimate_decompression_context_size() -> int:
         """Return about how many bytes of memory a ZstdDecompressor takes, besides the window."""
         size: int = decompressor_type().memory_size()
@@ -141,7 +113,8 @@ def names_over(codec: Any, module: str = "cpkg.zstandard") -> dict[str, Any]:
         "FRAME_HEADER": FRAME_HEADER,
         **stream_types(codec),
     }
-    for function in (compress, decompress, estimate_decompression_context_size, open, train_dictionary):
+    functions = (compress, decompress, estimate_decompression_context_size, open, make_train_dictionary(codec))
+    for function in functions:
         function.__module__ = module
         function.__qualname__ = function.__name__
         made[function.__name__] = function

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cpkg._native.zstd.library import Library
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import SRC_SIZE_WRONG
@@ -13,27 +15,13 @@ _SPLIT_POINT = 0.75
 _MIN_TRAINED_SAMPLES = 5
 
 
-def train(
-    library: Library,
-    samples: list[bytes],
-    dict_size: int,
-    *,
-    k: int,
-    d: int,
-    f: int,
-    split_point: float,
-    accel: int,
-    notifications: int,
-    dict_id: int,
-    level: int,
-    steps: int,
-    threads: int,
-) -> tuple[bytes, int, int]:
+def train(library: Library, samples: list[bytes], dict_size: int, fields: dict[str, Any]) -> tuple[bytes, int, int]:
     """
     Return a dictionary of at most `dict_size` bytes, and the `k` and `d` that were found to be the best.
 
-    The parameters are those of libzstd, 0 standing for its defaults. Raises ValueError for a size that is not positive,
-    ZstdError if there is too little to learn from, for parameters that libzstd refuses, and if it does not have this.
+    `fields` are all those of libzstd's ZDICT_fastCover_params_t, 0 standing for its defaults. Raises ValueError for a
+    size that is not positive, ZstdError if there is too little to learn from, for parameters that libzstd refuses, and
+    if it does not have this.
     """
     if dict_size <= 0:
         raise ValueError("dict_size must be positive")
@@ -47,21 +35,9 @@ def train(
     if not is_there:
         raise ZstdError(f"{what}: this libzstd was built without {_TRAIN}")
     sizes = [len(sample) for sample in samples]
-    if dict_size >= MIN_DICT_SIZE and not _can_train(sizes, split_point or _SPLIT_POINT):
+    if dict_size >= MIN_DICT_SIZE and not _can_train(sizes, fields["splitPoint"] or _SPLIT_POINT):
         raise library.error(library.error_result(SRC_SIZE_WRONG), what)
-    parameters = ffi.new(
-        "ZDICT_fastCover_params_t *",
-        {
-            "k": k,
-            "d": d,
-            "f": f,
-            "steps": steps,
-            "nbThreads": threads,
-            "splitPoint": split_point,
-            "accel": accel,
-            "zParams": {"compressionLevel": level, "notificationLevel": notifications, "dictID": dict_id},
-        },
-    )
+    parameters = ffi.new("ZDICT_fastCover_params_t *", fields)
     memory = library.new_nonzero("char[]", dict_size)
     size = call(memory, dict_size, b"".join(samples), ffi.new("size_t[]", sizes), len(sizes), parameters)
     if lib.ZDICT_isError(size):
