@@ -34,6 +34,22 @@ def lazy_names(module: str, sources: Mapping[str, str]) -> Callable[[str], Any]:
     return __getattr__
 
 
+def names_behind(module: str, other: Any) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the `__getattr__` and `__dir__` of a module whose further names are all those of another one."""
+    namespace = vars(sys.modules[module])
+
+    def __getattr__(name: str) -> Any:  # noqa: N807 - as above
+        try:
+            return namespace.setdefault(name, getattr(other, name))
+        except AttributeError:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}") from None
+
+    def __dir__() -> list[str]:  # noqa: N807
+        return sorted({*namespace, *dir(other)})
+
+    return __getattr__, __dir__
+
+
 class Later:
     """
     A module that is imported when a name of it is first used, for functions that may never need it.

@@ -15,6 +15,7 @@ from tarfile import RECORDSIZE, ReadError, StreamError, TarError
 from typing import Any, ClassVar
 
 from cpkg.zstd import ZstdError, ZstdFile
+from purepy._lazy import names_behind
 from purepy.zstd_format import is_frame
 
 __all__ = list(_standard.__all__)
@@ -193,13 +194,4 @@ def is_tarfile(name: Any) -> bool:
     return True
 
 
-def __getattr__(name: str) -> Any:
-    """Return a name that is the standard module's."""
-    try:
-        return globals().setdefault(name, getattr(_standard, name))
-    except AttributeError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *dir(_standard)})
+__getattr__, __dir__ = names_behind(__name__, _standard)

@@ -16,6 +16,7 @@ from zipfile import ZIP_STORED, BadZipFile, ZipInfo
 from zlib import crc32
 
 from cpkg import zstd
+from purepy._lazy import names_behind
 from purepy.errors import LimitError
 
 ZIP_ZSTANDARD = 93
@@ -230,13 +231,4 @@ class Path(_standard.Path):
         super().__init__(root, at)
 
 
-def __getattr__(name: str) -> Any:
-    """Return a name that is the standard module's."""
-    try:
-        return globals().setdefault(name, getattr(_standard, name))
-    except AttributeError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *dir(_standard)})
+__getattr__, __dir__ = names_behind(__name__, _standard)
