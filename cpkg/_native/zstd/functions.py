@@ -28,7 +28,7 @@ from purepy.zstd.common.error_codes import (
     truncated_error,
 )
 from purepy.zstd.common.parameters import FrameInfo, size_argument
-from purepy.zstd.common.zdict import MIN_DICT_SIZE, PREFIX, ZstdDict, can_train
+from purepy.zstd.common.zdict import MIN_DICT_SIZE, PREFIX, ZstdDict, can_train, check_finalize_arguments
 from purepy.zstd_format import (
     BLOCK_SIZE_MAX,
     ERROR_SIZE,
@@ -389,12 +389,7 @@ class Codec:
         Raises TypeError and ValueError for wrong arguments, ZstdError if libzstd fails. Replaces
         `compression.zstd.finalize_dict`.
         """
-        if not isinstance(zstd_dict, ZstdDict):
-            raise TypeError("zstd_dict argument should be a ZstdDict object.")
-        if not isinstance(dict_size, int):
-            raise TypeError("dict_size argument should be an int object.")
-        if not isinstance(level, int):
-            raise TypeError("level argument should be an int object.")
+        check_finalize_arguments(zstd_dict, dict_size, level)
         data, sizes = self._joined(samples)
         if not data:
             raise ValueError("The samples are empty content, can't finalize the dictionary.")

@@ -138,6 +138,16 @@ def can_train(sizes: list[int]) -> bool:
     return len(sizes) >= MIN_SAMPLES and sum(sizes[: len(sizes) * 3 // 4]) >= MIN_TRAINED
 
 
+def check_finalize_arguments(zstd_dict: Any, dict_size: Any, level: Any) -> None:
+    """Raise TypeError for an argument of `finalize_dict` that is of a wrong type."""
+    if not isinstance(zstd_dict, ZstdDict):
+        raise TypeError("zstd_dict argument should be a ZstdDict object.")
+    if not isinstance(dict_size, int):
+        raise TypeError("dict_size argument should be an int object.")
+    if not isinstance(level, int):
+        raise TypeError("level argument should be an int object.")
+
+
 def parse_dict_argument(zstd_dict: Any, default: int) -> tuple[ZstdDict, int]:
     """
     Split a `zstd_dict` argument into the dictionary and how to load it (DIGESTED, UNDIGESTED, PREFIX).

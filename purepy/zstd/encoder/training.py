@@ -23,7 +23,7 @@ from purepy.zstd.common.fse_tables import (
 )
 from purepy.zstd.common.parameters import COMPRESSION_LEVEL_DEFAULT
 from purepy.zstd.common.xxh64 import xxh64
-from purepy.zstd.common.zdict import MIN_DICT_SIZE, ZstdDict, as_bytes, can_train
+from purepy.zstd.common.zdict import MIN_DICT_SIZE, ZstdDict, as_bytes, can_train, check_finalize_arguments
 from purepy.zstd.encoder import fse, huffman
 from purepy.zstd.encoder.compressor import ZstdCompressor
 from purepy.zstd.encoder.levels import MAX_LEVEL, MIN_LEVEL, parameters_for
@@ -123,12 +123,7 @@ def finalize_dict(zstd_dict: ZstdDict, /, samples: Iterable[Any], dict_size: int
     The content is cut at its start if it does not fit. Raises TypeError and ValueError for wrong arguments,
     ZstdError for a size below 256. Replaces `compression.zstd.finalize_dict`.
     """
-    if not isinstance(zstd_dict, ZstdDict):
-        raise TypeError("zstd_dict argument should be a ZstdDict object.")
-    if not isinstance(dict_size, int):
-        raise TypeError("dict_size argument should be an int object.")
-    if not isinstance(level, int):
-        raise TypeError("level argument should be an int object.")
+    check_finalize_arguments(zstd_dict, dict_size, level)
     if not -(2**31) <= level < 2**31:
         raise OverflowError("Python int too large to convert to C int")
     pieces = _collect(samples)
