@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Callable
 
 import pytest
+from processes import run_python
 
 import cpkg
 import purepy
@@ -30,13 +30,8 @@ def run(tmp_path: Path) -> Run:
         (packages / folder.name).symlink_to(folder, target_is_directory=True)
 
     def run_code(code: str, *arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-S", "-c", code, *arguments],
-            env={**os.environ, "PYTHONPATH": str(packages)},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-        )
+        env = {**os.environ, "PYTHONPATH": str(packages)}
+        done = run_python("-S", "-c", code, *arguments, env=env, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

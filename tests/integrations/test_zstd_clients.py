@@ -9,11 +9,12 @@ take the standard library's, so there the standard library's name is replaced to
 from __future__ import annotations
 
 import importlib.util
-import subprocess
+import os
 import sys
 import textwrap
 
 import pytest
+from processes import run_python
 
 PRELUDE = """
 import sys
@@ -92,9 +93,7 @@ def test_client(client: str) -> None:
     if importlib.util.find_spec(client) is None:
         pytest.skip(f"{client} is not installed (dependency group integration)")
     code = PRELUDE.format(path=sys.path) + textwrap.dedent(CLIENTS[client])
-    result = subprocess.run(
-        [sys.executable, "-I", "-c", code], capture_output=True, text=True, timeout=120, check=False
-    )
+    result = run_python("-I", "-c", code, env=os.environ)
     if result.returncode == 77:
         pytest.skip(result.stdout.strip())
     assert result.returncode == 0, result.stderr

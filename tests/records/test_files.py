@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import run_python
 from record_files import record, spans, written
 
 from cpkg import msgpack, records, zstd
@@ -377,9 +378,8 @@ def run(count):
 before = run(10_000)
 print(run(60_000) - before)
 """
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", code, str(tmp_path / "file.rec")], capture_output=True, text=True, check=True
-    )
+    done = run_python("-I", "-c", code, str(tmp_path / "file.rec"), env=os.environ)
+    assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 12_000  # KiB, where the records take 15 MB
     assert resource is not None
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import run_python
 from record_files import record, spans, written
 from shrinking import SEED
 
@@ -210,9 +211,8 @@ try:
 except records.LockedError as exc:
     print("locked", exc)
 """
-        done = subprocess.run(
-            [sys.executable, "-I", "-c", code, str(path), mode], capture_output=True, text=True, check=True
-        )
+        done = run_python("-I", "-c", code, str(path), mode, env=os.environ)
+        assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("locked")
         writer.append(record(6))
     with records.open(path) as reader:

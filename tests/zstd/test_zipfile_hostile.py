@@ -8,7 +8,6 @@ import os
 import random
 import shutil
 import struct
-import subprocess
 import sys
 import zipfile as standard
 import zlib
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import run_python
 
 import cpkg
 from cpkg import zstd
@@ -244,9 +244,7 @@ with zipfile.ZipFile(io.BytesIO(bytes(raw))) as archive, archive.open("bomb") as
 """
     root = str(Path(cpkg.__file__).parent.parent)
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
-    )
+    done = run_python("-c", code, env={**os.environ, "PYTHONPATH": path})
     assert done.stderr == ""
     assert int(done.stdout) < 40
 
