@@ -205,7 +205,7 @@ def test_open_checks_before_it_cuts(zstandard: SimpleNamespace, tmp_path: Path) 
     wrong = (
         ({"cctx": 7}, AttributeError),
         ({"encoding": "nothing"}, LookupError),
-        ({"errors": 7}, TypeError),
+        ({"encoding": 7}, TypeError),
         ({"newline": "x"}, ValueError),
     )
     for arguments, error in wrong:

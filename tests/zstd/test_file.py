@@ -94,7 +94,7 @@ def test_wrong_arguments(zstd: ModuleType, path: pathlib.Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "error"),
-    [("encoding", "nothing", LookupError), ("errors", 7, TypeError), ("newline", "x", ValueError)],
+    [("encoding", "nothing", LookupError), ("encoding", 7, TypeError), ("newline", "x", ValueError)],
 )
 def test_wrong_arguments_of_text(
     zstd: ModuleType, path: pathlib.Path, name: str, value: Any, error: type[Exception]
