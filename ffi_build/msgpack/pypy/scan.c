@@ -75,27 +75,11 @@ static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t sta
         if (p == end)
             goto cut;
         unsigned char byte = *p;
-        size_t left = (size_t)(end - p), length, field = 0;
+        size_t left = (size_t)(end - p), length, field;
         int kind;
         /* a map with an even number of values to come reads a key */
         bool is_key = frame & ~(frame >> 1) & 1;
-        if (byte < 0x80 || byte >= 0xe0) {
-            kind = FORMAT_NUMBER;
-            length = 0;
-        }
-        else if (byte < 0xa0) {
-            kind = byte < 0x90 ? FORMAT_MAP : FORMAT_ARRAY;
-            length = byte & 0x0f;
-        }
-        else if (byte < 0xc0) {
-            kind = FORMAT_STR;
-            length = byte & 0x1f;
-        }
-        else {
-            kind = formats[byte - 0xc0].kind;
-            field = formats[byte - 0xc0].field;
-            length = formats[byte - 0xc0].length;
-        }
+        TELL_FORMAT(byte, kind, field, length);
         size_t header = 1 + field;
         if (field) {
             if (left < header) {

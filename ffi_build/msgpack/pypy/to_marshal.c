@@ -101,7 +101,7 @@ static unsigned char *marshal_number(unsigned char *to, const unsigned char *p)
 {
     unsigned char byte = *p++;
     uint64_t bits;
-    if (byte < 0x80 || byte >= 0xe0)
+    if (is_fixint(byte))
         return marshal_int(to, (signed char)byte);
     switch (byte) {
     case 0xc0:
@@ -217,7 +217,7 @@ static void cpkg_to_marshal_configure(cpkg_to_marshal *m, int strict_keys, int64
 /* Whether the value at p is the first of numbers that the tape moves together. */
 static bool marshal_is_number(const unsigned char *p, const unsigned char *end)
 {
-    return p < end && (*p < 0x80 || *p >= 0xe0 || (*p >= 0xca && *p <= 0xd3));
+    return p < end && (is_fixint(*p) || (*p >= 0xca && *p <= 0xd3));
 }
 
 static size_t marshal_message(cpkg_to_marshal *m, const char *data, size_t size, size_t start)
@@ -232,26 +232,10 @@ static size_t marshal_message(cpkg_to_marshal *m, const char *data, size_t size,
     uint64_t frame = 1 << 1;
     while (p < end) {
         unsigned char byte = *p;
-        size_t left = (size_t)(end - p), length, field = 0;
+        size_t left = (size_t)(end - p), length, field;
         int kind;
         bool is_key = frame & ~(frame >> 1) & 1;
-        if (byte < 0x80 || byte >= 0xe0) {
-            kind = FORMAT_NUMBER;
-            length = 0;
-        }
-        else if (byte < 0xa0) {
-            kind = byte < 0x90 ? FORMAT_MAP : FORMAT_ARRAY;
-            length = byte & 0x0f;
-        }
-        else if (byte < 0xc0) {
-            kind = FORMAT_STR;
-            length = byte & 0x1f;
-        }
-        else {
-            kind = formats[byte - 0xc0].kind;
-            field = formats[byte - 0xc0].field;
-            length = formats[byte - 0xc0].length;
-        }
+        TELL_FORMAT(byte, kind, field, length);
         size_t header = 1 + field;
         if (left < header)
             return 0;
