@@ -53,7 +53,7 @@ def test_pieces(level: int, piece: int) -> None:
 @pytest.mark.parametrize("level", [1, 3, 5, 9])
 @pytest.mark.parametrize("window_log", [10, 12, 17])
 def test_history_moves_down_with_the_window(level: int, window_log: int) -> None:
-    data = PAYLOADS["words"] * 4
+    data = PAYLOADS["words"] * 2
     parameter = CompressionParameter
     compressor = ZstdCompressor(options={parameter.compression_level: level, parameter.window_log: window_log})
     out = [compressor.compress(data[at : at + 5000]) for at in range(0, len(data), 5000)]
