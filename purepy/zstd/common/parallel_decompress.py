@@ -343,7 +343,7 @@ class ParallelDecompressor:
 
     def pieces(self, chunks: Iterator[Any]) -> Iterator[Any]:
         """Yield the content of a stream that comes in chunks: bytes, or views that hold until the next is asked for."""
-        parts = _parts(chunks)
+        parts = content_of(chunks, _PIECE)
         try:
             while len(self._crew) or not self._is_complete:
                 if self.wants_input:
@@ -359,19 +359,8 @@ class ParallelDecompressor:
             self.close()
 
 
-def _parts(chunks: Iterator[Any]) -> Iterator[Any]:
-    """Yield buffers in parts of bytes that are not too large to be taken at once."""
-    for chunk in chunks:
-        if type(chunk) is bytes and len(chunk) <= _PIECE:
-            yield chunk
-            continue
-        view = sliceable(chunk)
-        for start in range(0, len(view), _PIECE):
-            yield bytes(view[start : start + _PIECE])
-
-
 def content_of(pieces: Iterator[Any], write_size: int) -> Iterator[bytes]:
-    """Yield pieces as bytes of at most `write_size`."""
+    """Yield buffers as bytes of at most `write_size`."""
     for piece in pieces:
         if type(piece) is bytes and len(piece) <= write_size:
             yield piece
