@@ -80,7 +80,7 @@ def replacing(path: Path, *, overwrite: bool = True) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-    _sync_directory(directory)
+    sync_directory(directory)
 
 
 def _resolve(path: str) -> str | int:
@@ -159,8 +159,8 @@ def _keep_attributes(path: str, old: os.stat_result, descriptor: int) -> None:
         os.fchmod(descriptor, mode)  # at last: a change of owner takes bits away
 
 
-def _sync_directory(directory: str) -> None:
-    """Make the rename last; a file system that cannot (some network ones) has done what it can."""
+def sync_directory(directory: str) -> None:
+    """Make new names in a directory outlast the system; a file system that cannot has done what it can."""
     try:
         descriptor = os.open(directory, os.O_RDONLY)
     except OSError:

@@ -63,30 +63,6 @@ else:
         return bytearray(size)
 
 
-if JIT and not TYPE_CHECKING:
-
-    def sliceable(data):
-        # C gets at the bytes of a slice of a view only by a copy of them one by one
-        if type(data) is bytes:
-            return data
-        view = memoryview(data)
-        if not view.c_contiguous:
-            raise BufferError("memoryview: underlying buffer is not C-contiguous")
-        return view.tobytes()
-else:
-
-    def sliceable(data: Any) -> Any:
-        """
-        Return the bytes of a contiguous buffer as what gives slices for C to read, without copies where that can be.
-
-        Raises TypeError for what is no buffer and BufferError for one that is not contiguous.
-        """
-        view = memoryview(data)
-        if not view.c_contiguous:
-            raise BufferError("memoryview: underlying buffer is not C-contiguous")
-        return view.cast("B") if view.nbytes else b""
-
-
 # --- MessagePack: big-endian numbers, builders, UTF-8 -------------------------------------------------------------
 #
 # Readers take (data, position) and return a tuple of one number, as `struct.Struct.unpack_from` does: on CPython

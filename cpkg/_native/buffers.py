@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import sys
 
+from purepy._buffers import as_bytes, view_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -36,18 +38,11 @@ def readable(data: Any) -> Bytes:
     """
     if type(data) is bytes:
         return data
-    view = memoryview(data)
-    if not view.c_contiguous:
-        raise BufferError("memoryview: underlying buffer is not C-contiguous")
-    if not DIRECT and not view.readonly:
-        copy = view.tobytes()
-        view.release()
-        return copy
-    if view.nbytes == 0:  # cast() refuses a zero in the shape
-        return b""
-    if view.format != "B" or view.ndim != 1:
-        view = view.cast("B")
-    return view
+    if DIRECT:
+        return view_of(data)
+    with memoryview(data) as view:
+        is_readonly = view.readonly
+    return view_of(data) if is_readonly else as_bytes(data)
 
 
 def writable(buffer: Any) -> memoryview:

@@ -14,7 +14,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -59,10 +59,7 @@ def user_number(name: str, number: int) -> int:
     """Return the number of a user's name here, or the number stored if the name is unknown."""
     import pwd
 
-    try:
-        return pwd.getpwnam(name).pw_uid if name else number
-    except KeyError:
-        return number
+    return _found(pwd.getpwnam, name, number)
 
 
 @lru_cache(maxsize=1024)
@@ -70,8 +67,12 @@ def group_number(name: str, number: int) -> int:
     """Return the number of a group's name here, or the number stored if the name is unknown."""
     import grp
 
+    return _found(grp.getgrnam, name, number)
+
+
+def _found(find: Callable[[str], Any], name: str, number: int) -> int:
     try:
-        return grp.getgrnam(name).gr_gid if name else number
+        return int(find(name)[2]) if name else number
     except KeyError:
         return number
 

@@ -112,5 +112,5 @@ def for_extract(
         native = importlib.import_module("cpkg.archive._native_extract")
         if native.can_do(settings):
             codec = native.NativeCodec(window_log_max)
-            return native.NativeExtract(settings, problems, directory, progress, codec, threads), codec
+            return native.NativeExtract(settings, problems, directory, progress, codec=codec, threads=threads), codec
     return PureExtract(settings, problems, directory, progress), for_reading(window_log_max)

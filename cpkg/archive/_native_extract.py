@@ -11,15 +11,15 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Executor, Future
 from typing import Any, Final
 
 from cpkg._native.archive import ffi, lib
 from cpkg.archive._disk import Tree
 from cpkg.archive._native_codec import Chunk, NativeCodec
-from cpkg.archive._pure_extract import tell_of
-from cpkg.archive._result import Problem, Problems
+from cpkg.archive._pure_extract import Extract, tell_of
+from cpkg.archive._result import Problem
 from cpkg.archive._settings import ExtractSettings
 from purepy.errors import ArchiveError, LimitError, UnsafeEntryError
 from purepy.tar import names
@@ -45,22 +45,11 @@ class _Ended(Exception):
     """The end of the archive has come."""
 
 
-class NativeExtract:
+class NativeExtract(Extract):
     """Reads headers in the calling thread, and writes files in those of the pool."""
 
-    def __init__(
-        self,
-        settings: ExtractSettings,
-        problems: Problems,
-        directory: str,
-        progress: Callable[[int, int], object] | None,
-        codec: NativeCodec,
-        threads: int,
-    ) -> None:
-        self._settings = settings
-        self._problems = problems
-        self._directory = directory
-        self._progress = progress
+    def __init__(self, *given: Any, codec: NativeCodec, threads: int) -> None:
+        super().__init__(*given)
         self._codec = codec
         self._waiting_max = _WAITING_MAX * threads
         self._python_entries = 0

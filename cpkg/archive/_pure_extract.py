@@ -27,8 +27,8 @@ def tell_of(entry: Entry, exc: Exception) -> Problem:
     return Problem(entry.name, f"cannot be extracted: {text}", exc)
 
 
-class PureExtract:
-    """Reads headers and makes files in the calling thread, while others decompress."""
+class Extract:
+    """What both engines are given."""
 
     def __init__(
         self,
@@ -41,8 +41,14 @@ class PureExtract:
         self._problems = problems
         self._directory = directory
         self._progress = progress
-        self._last = ""
-        self.entries = 0
+
+
+class PureExtract(Extract):
+    """Reads headers and makes files in the calling thread, while others decompress."""
+
+    _last = ""
+    entries = 0
+    """How many entries were extracted."""
 
     def run(self, archive: Any, pool: Any) -> None:
         """Extract an archive."""

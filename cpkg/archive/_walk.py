@@ -7,9 +7,9 @@ import contextlib
 import os
 import stat
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cpkg.archive._result import Problem, Problems
 from cpkg.archive._settings import CreateSettings, chosen
@@ -91,10 +91,7 @@ def user_name(number: int) -> str:
     """Return a user's name, or "" if the number has none."""
     import pwd
 
-    try:
-        return pwd.getpwuid(number).pw_name
-    except (KeyError, OverflowError):
-        return ""
+    return _found(pwd.getpwuid, number)
 
 
 @lru_cache(maxsize=1024)
@@ -102,8 +99,12 @@ def group_name(number: int) -> str:
     """Return a group's name, or "" if the number has none."""
     import grp
 
+    return _found(grp.getgrgid, number)
+
+
+def _found(find: Callable[[int], Any], number: int) -> str:
     try:
-        return grp.getgrgid(number).gr_name
+        return str(find(number)[0])
     except (KeyError, OverflowError):
         return ""
 

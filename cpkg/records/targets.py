@@ -7,6 +7,7 @@ import os
 import stat
 from typing import Any, Final
 
+from cpkg._files import sync_directory
 from cpkg.records.errors import LockedError, RecordsError
 from purepy._writing import write_all
 
@@ -146,17 +147,3 @@ def lock(descriptor: int, name: str) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise LockedError(f"{name}: another writer has it open; close that one, or write to another file") from None
-
-
-def sync_directory(path: str) -> None:
-    """Make a new name in a directory outlast the system; a file system that cannot has done what it can."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        pass
-    finally:
-        os.close(descriptor)

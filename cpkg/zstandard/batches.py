@@ -9,8 +9,9 @@ from struct import Struct
 from typing import Any, Callable
 
 from cpkg.zstandard.buffers import SEGMENT, BufferWithSegments, BufferWithSegmentsCollection
-from cpkg.zstandard.common import Bytes, rename, view_of
+from cpkg.zstandard.common import Bytes, rename
 from cpkg.zstandard.frames import frame_content_size
+from purepy._buffers import view_of
 from purepy.errors import ZstdError
 
 _SIZE = Struct("=Q")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Union
 
+from purepy._buffers import view_of
 from purepy._cores import usable_cores
 from purepy.errors import ZstdError
 
@@ -16,22 +17,6 @@ PIECE_SIZE = 1 << 20
 
 CONTINUE, FLUSH_BLOCK, FLUSH_FRAME = 0, 1, 2
 """Modes of the backends' compressors."""
-
-
-def view_of(data: Any) -> Bytes:
-    """
-    Return the bytes of a C-contiguous buffer, as bytes or a view of unsigned bytes.
-
-    Raises TypeError for what is no buffer and BufferError for one that is not contiguous.
-    """
-    if type(data) is bytes:
-        return data
-    view = memoryview(data)
-    if not view.c_contiguous:
-        raise BufferError("memoryview: underlying buffer is not C-contiguous")
-    if view.nbytes == 0:  # cast() refuses a zero in the shape
-        return b""
-    return view if view.format == "B" and view.ndim == 1 else view.cast("B")
 
 
 def pieces_of(data: Bytes, size: int = PIECE_SIZE) -> Iterator[Bytes]:
@@ -65,6 +50,16 @@ def rename(exc: ZstdError, what: str) -> ZstdError:
 def threads_wanted(threads: int) -> int:
     """Return a number of threads; below 0 stands for as many as this process may use processors."""
     return usable_cores() if threads < 0 else threads
+
+
+def check_copy(ifh: Any, ofh: Any, read_size: int, write_size: int) -> None:
+    """Raise ValueError for arguments of a `copy_stream` that are no files or no sizes."""
+    if not hasattr(ifh, "read"):
+        raise ValueError("first argument must have a read() method")
+    if not hasattr(ofh, "write"):
+        raise ValueError("second argument must have a write() method")
+    require_positive(read_size, "read_size")
+    require_positive(write_size, "write_size")
 
 
 def require_positive(value: int, name: str) -> None:

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cpkg.zstandard.common import CONTINUE, FLUSH_BLOCK, FLUSH_FRAME, Bytes, pieces_of, view_of
+from cpkg.zstandard.common import CONTINUE, FLUSH_BLOCK, FLUSH_FRAME, Bytes, pieces_of
 from cpkg.zstandard.constants import COMPRESSOBJ_FLUSH_BLOCK, COMPRESSOBJ_FLUSH_FINISH
 from cpkg.zstandard.feeding import Feed
+from purepy._buffers import view_of
 from purepy.errors import ZstdError
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from cpkg.zstandard.common import CONTINUE, FLUSH_FRAME, read_chunk, require_positive, threads_wanted
+from cpkg.zstandard.common import CONTINUE, FLUSH_FRAME, check_copy, read_chunk, require_positive, threads_wanted
 from cpkg.zstandard.compression_objects import ZstdCompressionChunker, ZstdCompressionObj
 from cpkg.zstandard.constants import (
     COMPRESSION_RECOMMENDED_INPUT_SIZE,
@@ -225,12 +225,7 @@ class ZstdCompressor:
         `size` is the content's in bytes, if it is known. Neither file is closed. If it fails, what was written has no
         end, so that a reader finds out.
         """
-        if not hasattr(ifh, "read"):
-            raise ValueError("first argument must have a read() method")
-        if not hasattr(ofh, "write"):
-            raise ValueError("second argument must have a write() method")
-        require_positive(read_size, "read_size")
-        require_positive(write_size, "write_size")
+        check_copy(ifh, ofh, read_size, write_size)
         return self._copy_stream(ifh, ofh, size, read_size, write_size)
 
     def _copy_stream(self, ifh: Any, ofh: Any, size: int, read_size: int, write_size: int) -> tuple[int, int]:

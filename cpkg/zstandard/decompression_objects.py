@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cpkg.zstandard.common import view_of
+from purepy._buffers import view_of
 from purepy.errors import ZstdError
 from purepy.zstd.common.stream_functions import release
 

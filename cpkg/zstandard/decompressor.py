@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from cpkg.zstandard.common import read_chunk, rename, require_positive, threads_wanted, view_of
+from cpkg.zstandard.common import check_copy, read_chunk, rename, require_positive, threads_wanted
 from cpkg.zstandard.constants import (
     DECOMPRESSION_RECOMMENDED_INPUT_SIZE,
     DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE,
@@ -20,6 +20,7 @@ from cpkg.zstandard.dictionary import ZstdCompressionDict, dictionary_argument
 from cpkg.zstandard.frames import header_of
 from cpkg.zstandard.readers import ZstdDecompressionReader, size_of, source_chunks
 from cpkg.zstandard.writers import ZstdDecompressionWriter, write_pieces
+from purepy._buffers import view_of
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import (
     NAMES,
@@ -84,15 +85,6 @@ class ZstdDecompressor:
         at, unless `allow_extra_data` is false: then it is a ZstdError. `read_across_frames` is not implemented, as it
         is not in python-zstandard: ZstdError. Raises ZstdError for data that is truncated or corrupted.
         """
-        return self._decompress(data, max_output_size, read_across_frames, allow_extra_data)
-
-    def _decompress(
-        self,
-        data: Any,
-        max_output_size: int = 0,
-        read_across_frames: bool = False,
-        allow_extra_data: bool = True,
-    ) -> bytes:
         if read_across_frames:
             raise ZstdError("ZstdDecompressor.read_across_frames=True is not yet implemented")
         view = view_of(data)
@@ -115,6 +107,9 @@ class ZstdDecompressor:
         if extra:
             raise ZstdError(f"compressed input contains {extra} bytes of unused data, which is disallowed")
         return content
+
+    # where C has `decompress`, it hands on what is not ordinary
+    _decompress = decompress
 
     def _whole(self, stream: Any, data: Any, limit: int, header: FrameHeader) -> bytes:
         if limit <= 0:
@@ -252,12 +247,7 @@ class ZstdDecompressor:
         Neither file is closed. Raises ZstdError for data that is truncated, corrupted or no frame; what was written
         before is not to be taken for the whole.
         """
-        if not hasattr(ifh, "read"):
-            raise ValueError("first argument must have a read() method")
-        if not hasattr(ofh, "write"):
-            raise ValueError("second argument must have a write() method")
-        require_positive(read_size, "read_size")
-        require_positive(write_size, "write_size")
+        check_copy(ifh, ofh, read_size, write_size)
         return self._copy_stream(ifh, ofh, read_size, write_size)
 
     def _copy_stream(self, ifh: Any, ofh: Any, read_size: int, write_size: int) -> tuple[int, int]:

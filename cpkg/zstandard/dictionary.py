@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cpkg.zstandard.common import view_of
 from cpkg.zstandard.constants import DICT_TYPE_AUTO, DICT_TYPE_FULLDICT, DICT_TYPE_RAWCONTENT
 from cpkg.zstandard.parameters import MATCH_FIELDS, ZstdCompressionParameters
+from purepy._buffers import view_of
 from purepy.zstd.common.error_codes import DICTIONARY_WRONG, NAMES, coded_error
 from purepy.zstd.common.parameters import CompressionParameter
 from purepy.zstd.common.zdict import DIGESTED, PREFIX, UNDIGESTED, ZstdDict

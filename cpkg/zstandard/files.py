@@ -216,7 +216,17 @@ class Reader(StreamFile):
 
 
 class Writer(StreamFile):
-    """Base of the writers."""
+    """Base of the writers, which write at most `write_size` bytes at a time."""
+
+    def __init__(self, writer: Any, write_size: int, write_return_read: bool, closefd: bool) -> None:
+        super().__init__(writer, closefd)
+        self._write_size = write_size
+        self._returns_read = bool(write_return_read)
+
+    def _flush_file(self) -> None:
+        flush = getattr(self._file, "flush", None)
+        if flush is not None:
+            flush()
 
     def __enter__(self) -> Self:
         self._check_open()

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cpkg.zstandard.common import rename, view_of
+from cpkg.zstandard.common import rename
 from cpkg.zstandard.constants import CONTENTSIZE_UNKNOWN, FORMAT_ZSTD1, FORMAT_ZSTD1_MAGICLESS
+from purepy._buffers import view_of
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import NAMES, SRC_SIZE_WRONG, coded_error
 from purepy.zstd.decoder.frame import FrameHeader, read_header

@@ -7,10 +7,11 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from cpkg.zstandard.common import CONTINUE, FLUSH_FRAME, PIECE_SIZE, Bytes, pieces_of, read_chunk, view_of
+from cpkg.zstandard.common import CONTINUE, FLUSH_FRAME, PIECE_SIZE, Bytes, pieces_of, read_chunk
 from cpkg.zstandard.constants import DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE
 from cpkg.zstandard.feeding import Feed
 from cpkg.zstandard.files import Reader
+from purepy._buffers import view_of
 from purepy.zstd.common.error_codes import truncated_error
 from purepy.zstd.common.stream_functions import release
 

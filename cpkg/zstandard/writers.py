@@ -7,12 +7,13 @@ import io
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from cpkg.zstandard.common import CONTINUE, pieces_of, view_of
+from cpkg.zstandard.common import CONTINUE, pieces_of
 from cpkg.zstandard.common import FLUSH_BLOCK as END_BLOCK
 from cpkg.zstandard.common import FLUSH_FRAME as END_FRAME
 from cpkg.zstandard.constants import FLUSH_BLOCK, FLUSH_FRAME
 from cpkg.zstandard.feeding import Feed
 from cpkg.zstandard.files import Writer
+from purepy._buffers import view_of
 from purepy._writing import write_all
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import truncated_error
@@ -37,10 +38,8 @@ class ZstdCompressionWriter(Writer):
     """
 
     def __init__(self, feed: Feed, writer: Any, write_size: int, write_return_read: bool, closefd: bool) -> None:
-        super().__init__(writer, closefd)
+        super().__init__(writer, write_size, write_return_read, closefd)
         self._feed = feed
-        self._write_size = write_size
-        self._returns_read = bool(write_return_read)
         self._written = 0
         self._is_closing = False
 
@@ -86,9 +85,7 @@ class ZstdCompressionWriter(Writer):
         self._check_open()
         written = self._push(b"", END_BLOCK if flush_mode == FLUSH_BLOCK else END_FRAME)
         if not self._is_closing:
-            flush = getattr(self._file, "flush", None)
-            if flush is not None:
-                flush()
+            self._flush_file()
         return written
 
     def close(self) -> None:
@@ -129,10 +126,8 @@ class ZstdDecompressionWriter(Writer):
     """
 
     def __init__(self, stream: Any, writer: Any, write_size: int, write_return_read: bool, closefd: bool) -> None:
-        super().__init__(writer, closefd)
+        super().__init__(writer, write_size, write_return_read, closefd)
         self._stream = stream
-        self._write_size = write_size
-        self._returns_read = bool(write_return_read)
         self._taken = 0
         self._failure: str | None = None
 
@@ -181,9 +176,7 @@ class ZstdDecompressionWriter(Writer):
         """Flush the other file; nothing is held back here."""
         with self._turn():
             self._check_open()
-            flush = getattr(self._file, "flush", None)
-            if flush is not None:
-                flush()
+            self._flush_file()
 
     def close(self) -> None:
         """

@@ -67,12 +67,19 @@ UNPACKING = {
 }
 JOB = {"cpkg._job", "cpkg._objects", "purepy.zstd_format"}
 ZSTD_COMMON = {
-    *("purepy.zstd", "purepy.zstd.common", "purepy.zstd.common.error_codes", "purepy.zstd.common.locks"),
+    *(
+        "purepy._buffers",
+        "purepy.zstd",
+        "purepy.zstd.common",
+        "purepy.zstd.common.error_codes",
+        "purepy.zstd.common.locks",
+    ),
     *("purepy.zstd.common.parameters", "purepy.zstd.common.zdict", "purepy.zstd_format", "purepy.errors"),
 }
 ZSTD_LIBRARY = {
     *NATIVE,
     *("cpkg._native.zstd", "cpkg._native.zstd.assemble", "cpkg._native.zstd.functions", "cpkg._native.zstd.library"),
+    "cpkg._native.zstd.contexts",
     *("cpkg._native.zstd.settings", "cpkg._native.buffers", "cpkg._native.pins", "cpkg._native.pressure"),
     *ZSTD_COMMON,
 }

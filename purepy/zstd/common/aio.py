@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Callable
 
-from purepy._jit import sliceable
+from purepy._buffers import sliceable
 from purepy.zstd.common.aio_file import Opening
 from purepy.zstd.common.aio_work import STEP, in_thread, joined
 

@@ -13,6 +13,7 @@ import io
 import sys
 from _thread import RLock
 
+from purepy._buffers import as_bytes
 from purepy._jit import finish, new_builder
 from purepy.zstd.common.locks import Exclusive, refuse_second_init
 
@@ -135,11 +136,7 @@ class BuilderWriter(BufferedWriterBase):
 
     def write(self, data: Any, /) -> int:
         """Take the bytes of a buffer and return how many they are."""
-        if type(data) is not bytes:
-            with memoryview(data) as view:  # PyPy 8 would keep the buffer locked until its collector comes by
-                if not view.c_contiguous:
-                    raise BufferError("memoryview: underlying buffer is not C-contiguous")
-                data = view.tobytes()
+        data = as_bytes(data)
         size = len(data)
         with self._turn():
             if self.raw.closed:

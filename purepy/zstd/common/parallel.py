@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Callable, NamedTuple
 
+from purepy._buffers import sliceable
 from purepy._cores import python_runs_in_parallel, thread_count
-from purepy._jit import sliceable
 from purepy.errors import ZstdError
 from purepy.zstd.common import parallel_compress, parallel_decompress
 from purepy.zstd.common.error_codes import output_limit_error, truncated_error

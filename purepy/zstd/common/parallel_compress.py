@@ -12,7 +12,8 @@ import os
 from collections.abc import Iterator
 from typing import Any, Callable, NamedTuple
 
-from purepy._jit import JIT, sliceable
+from purepy._buffers import sliceable
+from purepy._jit import JIT
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import CANNOT_COMPRESS
 from purepy.zstd.common.file_places import is_plain_file, place_of, read_at

@@ -13,7 +13,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, Callable, NamedTuple
 
-from purepy._jit import JIT, sliceable
+from purepy._buffers import sliceable
+from purepy._jit import JIT
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import truncated_error
 from purepy.zstd.common.frame_scan import FrameScanner

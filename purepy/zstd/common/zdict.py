@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from _thread import RLock
 
+from purepy._buffers import as_bytes
 from purepy.zstd.common.locks import refuse_second_init
 from purepy.zstd_format import DICTIONARY_MAGIC
 
@@ -25,20 +26,6 @@ MIN_TRAINED = 8
 DIGESTED = 0
 UNDIGESTED = 1
 PREFIX = 2
-
-
-def as_bytes(data: Any) -> bytes:
-    """
-    Copy a buffer's bytes; bytes come back as they are.
-
-    Raises TypeError for what is no buffer and BufferError for one that is not contiguous.
-    """
-    if type(data) is bytes:
-        return data
-    with memoryview(data) as view:
-        if not view.c_contiguous:
-            raise BufferError("memoryview: underlying buffer is not C-contiguous")
-        return view.tobytes()
 
 
 class ZstdDict:

@@ -6,11 +6,11 @@ from __future__ import annotations
 import sys
 from operator import index
 
+from purepy._buffers import as_bytes
 from purepy.errors import ZstdError
 from purepy.zstd.common.decompressor_base import DecompressorBase
 from purepy.zstd.common.error_codes import limit_error, truncated_error
 from purepy.zstd.common.parameters import size_argument
-from purepy.zstd.common.zdict import as_bytes
 from purepy.zstd.decoder.frame_decoder import FrameDecoder, Input, Settings
 from purepy.zstd_format import BLOCK_SIZE_MAX
 

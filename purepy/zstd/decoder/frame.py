@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from purepy._buffers import as_bytes
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import (
     CORRUPTION_DETECTED,
@@ -14,7 +15,6 @@ from purepy.zstd.common.error_codes import (
     decoding_error,
 )
 from purepy.zstd.common.parameters import FrameInfo
-from purepy.zstd.common.zdict import as_bytes
 from purepy.zstd.decoder.block import read_block_header
 from purepy.zstd_format import (
     BLOCK_HEADER_SIZE,

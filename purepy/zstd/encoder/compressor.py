@@ -6,9 +6,10 @@ from __future__ import annotations
 import sys
 from operator import index
 
+from purepy._buffers import as_bytes
 from purepy.zstd.common.error_codes import CANNOT_COMPRESS, DST_SIZE_TOO_SMALL, NAMES, SRC_SIZE_WRONG, coded_error
 from purepy.zstd.common.locks import ExclusiveStream
-from purepy.zstd.common.zdict import PREFIX, UNDIGESTED, ZstdDict, as_bytes, parse_dict_argument
+from purepy.zstd.common.zdict import PREFIX, UNDIGESTED, ZstdDict, parse_dict_argument
 from purepy.zstd.encoder.dictionary import EncodingDictionary, prefix_only
 from purepy.zstd.encoder.frame_encoder import FrameEncoder
 from purepy.zstd.encoder.matchfinders import make_match_finder

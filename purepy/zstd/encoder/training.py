@@ -12,6 +12,7 @@ from __future__ import annotations
 from array import array
 from struct import unpack_from
 
+from purepy._buffers import as_bytes
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import DST_SIZE_TOO_SMALL, NAMES, SRC_SIZE_WRONG, coded_error
 from purepy.zstd.common.fse_tables import (
@@ -23,7 +24,7 @@ from purepy.zstd.common.fse_tables import (
 )
 from purepy.zstd.common.parameters import COMPRESSION_LEVEL_DEFAULT
 from purepy.zstd.common.xxh64 import xxh64
-from purepy.zstd.common.zdict import MIN_DICT_SIZE, ZstdDict, as_bytes, can_train, check_finalize_arguments
+from purepy.zstd.common.zdict import MIN_DICT_SIZE, ZstdDict, can_train, check_finalize_arguments
 from purepy.zstd.encoder import fse, huffman
 from purepy.zstd.encoder.compressor import ZstdCompressor
 from purepy.zstd.encoder.levels import MAX_LEVEL, MIN_LEVEL, parameters_for

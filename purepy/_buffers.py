@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The bytes of callers' buffers, for everything that reads them; memory for C to work on is cpkg/_native/buffers.py's.
+
+All raise TypeError for what is no buffer and BufferError for one that is not contiguous.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_JIT = sys.implementation.name == "pypy"
+
+
+def contiguous(data: Any) -> memoryview:
+    """Return a view of a C-contiguous buffer, of items as the buffer has them."""
+    view = memoryview(data)
+    if not view.c_contiguous:
+        raise BufferError("memoryview: underlying buffer is not C-contiguous")
+    return view
+
+
+def view_of(data: Any) -> bytes | memoryview:
+    """Return the bytes of a C-contiguous buffer, without a copy: bytes as they are, or a view of unsigned bytes."""
+    if type(data) is bytes:
+        return data
+    view = contiguous(data)
+    if view.nbytes == 0:  # cast() refuses a zero in the shape
+        return b""
+    return view if view.format == "B" and view.ndim == 1 else view.cast("B")
+
+
+def as_bytes(data: Any) -> bytes:
+    """Copy the bytes of a C-contiguous buffer; bytes come back as they are."""
+    if type(data) is bytes:
+        return data
+    with contiguous(data) as view:  # PyPy 8 would keep the buffer locked until its collector comes by
+        return view.tobytes()
+
+
+def sliceable(data: Any) -> Any:
+    """Return the bytes of a C-contiguous buffer as what gives slices for C to read, copied only where need be."""
+    # on PyPy C gets at the bytes of a slice of a view only by a copy of them one by one
+    return as_bytes(data) if _JIT else memoryview(view_of(data))
