@@ -58,8 +58,8 @@ def take_used(take: Any, create: Any, free: Any, size_of: Any) -> list[Any]:
 def kept_here(library: Any) -> list[int]:
     """Return how many compression and decompression contexts this thread keeps; it loses them."""
     lib = library.lib
-    cctxs = take_used(library.take_cctx, lib.ZSTD_createCCtx, lib.ZSTD_freeCCtx, lib.ZSTD_sizeof_CCtx)
-    dctxs = take_used(library.take_dctx, lib.ZSTD_createDCtx, lib.ZSTD_freeDCtx, lib.ZSTD_sizeof_DCtx)
+    cctxs = take_used(library.cctxs.take, lib.ZSTD_createCCtx, lib.ZSTD_freeCCtx, lib.ZSTD_sizeof_CCtx)
+    dctxs = take_used(library.dctxs.take, lib.ZSTD_createDCtx, lib.ZSTD_freeDCtx, lib.ZSTD_sizeof_DCtx)
     return [len(cctxs), len(dctxs)]
 
 

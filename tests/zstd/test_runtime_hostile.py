@@ -167,7 +167,8 @@ def test_a_context_has_one_holder(zstd: ModuleType, kind: str) -> None:
     if not hasattr(zstd, "codec"):
         pytest.skip("keeps no contexts")
     library = zstd.codec.library
-    take, give = getattr(library, f"take_{kind}"), getattr(library, f"give_{kind}")
+    contexts = getattr(library, f"{kind}s")
+    take, give = contexts.take, contexts.give
     tracer = sys.gettrace()
     for step in range(1000):
         give(take())  # so that one is kept

@@ -23,6 +23,8 @@ class BuiltinLibrary(CompiledLibrary):
 
     def __init__(self, module: Any) -> None:
         super().__init__(ffi, lib, module.BACKEND)
+        self.cctxs.share(lib.cpkg_take_cctx, lib.cpkg_give_cctx)
+        self.dctxs.share(lib.cpkg_take_dctx, lib.cpkg_give_dctx)
         self.stream_compress = module._stream_compress  # type: ignore[method-assign]
         self.stream_decompress = module._stream_decompress  # type: ignore[method-assign]
         self.stream_decompress_into = module._stream_decompress_into  # type: ignore[method-assign]
@@ -33,29 +35,6 @@ class BuiltinLibrary(CompiledLibrary):
         from cpkg._native.zstd import parts
 
         return parts.join(self, pieces, threads)
-
-    def take_cctx(self) -> Any:
-        cctx = lib.cpkg_take_cctx()
-        if not cctx:
-            raise MemoryError("libzstd cannot make a compression context")
-        return ffi.gc(cctx, lib.ZSTD_freeCCtx)
-
-    def give_cctx(self, cctx: Any, workers: bool = False, told: int | None = None) -> None:
-        if workers:
-            self.drop(cctx)
-        else:
-            ffi.gc(cctx, None)  # it is the slot's from here on
-            lib.cpkg_give_cctx(cctx)
-
-    def take_dctx(self) -> Any:
-        dctx = lib.cpkg_take_dctx()
-        if not dctx:
-            raise MemoryError("libzstd cannot make a decompression context")
-        return ffi.gc(dctx, lib.ZSTD_freeDCtx)
-
-    def give_dctx(self, dctx: Any, told: int | None = None) -> None:
-        ffi.gc(dctx, None)
-        lib.cpkg_give_dctx(dctx)
 
     def handle(self, context: Any) -> Any:
         return int(ffi.cast("uintptr_t", context))

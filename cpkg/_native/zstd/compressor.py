@@ -8,10 +8,9 @@ import os
 
 from cpkg._native import buffers
 from cpkg._native.buffers import Bytes
-from cpkg._native.pins import pin
 from cpkg._native.pressure import TELLS_SIZES
 from cpkg._native.zstd.context_stream import ContextStream
-from cpkg._native.zstd.library import CONTINUE, FLUSH_BLOCK, FLUSH_FRAME, RESET_SESSION
+from cpkg._native.zstd.library import CONTINUE, FLUSH_BLOCK, FLUSH_FRAME
 from cpkg._native.zstd.settings import CompressionSettings
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import CANNOT_COMPRESS
@@ -31,7 +30,7 @@ class Compressor(ContextStream):
     """
 
     __slots__ = (
-        "_cctx",
+        "_context",
         "_handle",
         "_has_failed",
         "_last_mode",
@@ -63,12 +62,8 @@ class Compressor(ContextStream):
         return stream
 
     def _begin(self, settings: Any) -> None:
-        library = self._library
-        cctx = settings.take(library)
         self._settings = settings
-        self._cctx = cctx
-        self._handle = library.handle(cctx)
-        self._pin = pin(cctx)
+        self._take()
         self._last_mode = FLUSH_FRAME
         self._left: int | None = None
         self._has_failed = False
@@ -123,23 +118,14 @@ class Compressor(ContextStream):
             if self._last_mode != FLUSH_FRAME:
                 raise ValueError("set_pledged_input_size() method must be called when last_mode == FLUSH_FRAME")
             library = self._library
-            result = library.lib.ZSTD_CCtx_setPledgedSrcSize(self._cctx, UNKNOWN_SIZE if size is None else size)
+            result = library.lib.ZSTD_CCtx_setPledgedSrcSize(self._context, UNKNOWN_SIZE if size is None else size)
             library.check(result, "Unable to set pledged uncompressed content size")
             self._left = size
 
     def _memory_size(self) -> int | None:
         """Return the size of the context in bytes, None once it was given back."""
         with self._turn():
-            return None if self._cctx is None else self._library.lib.ZSTD_sizeof_CCtx(self._cctx)
-
-    def _give_back(self) -> None:
-        if self._cctx is not None:
-            cctx, self._cctx = self._cctx, None
-            self._handle = self._pin = None
-            if self._has_failed:
-                self._library.drop(cctx)
-            else:
-                self._settings.give(self._library, cctx, self._told)
+            return None if self._context is None else self._library.cctxs.size_of(self._context)
 
     def _compress(self, data: Bytes, mode: int) -> bytes:
         with self._turn():
@@ -158,14 +144,14 @@ class Compressor(ContextStream):
                     self._has_failed = True
                     self._last_mode = FLUSH_FRAME
                     self._left = None
-                    library.lib.ZSTD_CCtx_reset(self._cctx, RESET_SESSION)
+                    library.cctxs.end_session(self._context)
             if isinstance(result, int):
                 raise library.error(result, CANNOT_COMPRESS)
             self._last_mode = mode
             self._left = left
             if TELLS_SIZES and len(data) > self._longest:
                 self._longest = len(data)
-                self._told = library.tell_cctx(self._cctx, self._told)
+                self._told = library.cctxs.tell(self._context, self._told)
             return result
 
     def _still_pledged(self, left: int, size: int, mode: int) -> int | None:

@@ -8,11 +8,12 @@ from inside one of its own calls (a finalizer, a signal handler) is a RuntimeErr
 
 from __future__ import annotations
 
+from cpkg._native.pins import pin
 from purepy.zstd.common.locks import ExclusiveStream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import ClassVar
+    from typing import Any, ClassVar
 
     from cpkg._native.zstd.library import Library
 
@@ -25,9 +26,28 @@ class ContextStream(ExclusiveStream):
     _library: ClassVar[Library]
 
     if TYPE_CHECKING:
+        _context: Any
+        """The context; None before it is needed, and once it was given back."""
+        _handle: Any
+        _pin: Any
+        _settings: Any
+        _has_failed: bool
+        _told: int | None
 
-        def _give_back(self) -> None:
-            """Give the context back to this thread; for the holder of the lock."""
+    def _take(self) -> None:
+        self._context = context = self._settings.take(self._library)
+        self._handle = self._library.handle(context)
+        self._pin = pin(context)
+
+    def _give_back(self) -> None:
+        """Give the context back to this thread; for the holder of the lock."""
+        context, self._context = self._context, None
+        if context is not None:
+            self._handle = self._pin = None
+            if self._has_failed:
+                self._library.drop(context)
+            else:
+                self._settings.give(self._library, context, self._told)
 
     def _release(self) -> None:
         """Give the context back; the object must not be used again."""

@@ -7,10 +7,8 @@ import operator
 
 from cpkg._native import buffers
 from cpkg._native.buffers import Bytes
-from cpkg._native.pins import pin
 from cpkg._native.pressure import TELLS_SIZES
 from cpkg._native.zstd.context_stream import ContextStream
-from cpkg._native.zstd.library import RESET_SESSION
 from cpkg._native.zstd.settings import DecompressionSettings
 from purepy.zstd.common.decompressor_base import DecompressorBase
 from purepy.zstd.common.error_codes import CANNOT_DECOMPRESS
@@ -33,7 +31,7 @@ class Decompressor(DecompressorBase, ContextStream):
 
     __slots__ = (
         "_at_start",
-        "_dctx",
+        "_context",
         "_handle",
         "_has_failed",
         "_longest",
@@ -51,22 +49,13 @@ class Decompressor(DecompressorBase, ContextStream):
     def _start(self) -> None:
         settings = self._settings
         self._whole_frame = settings.whole_frame
-        self._dctx: Any = None
-        self._handle: Any = None
-        self._pin: Any = None
-        if self._whole_frame is None:
+        self._context = self._handle = self._pin = None
+        if self._whole_frame is None:  # else none is needed before a frame comes in parts
             self._take()
         self._has_failed = False
         self._told: int | None = None
         self._longest = -1
         self._forget()
-
-    def _take(self) -> None:
-        """Take a context; where whole frames need none, not before one comes in parts."""
-        library = self._library
-        self._dctx = dctx = self._settings.take(library)
-        self._handle = library.handle(dctx)
-        self._pin = pin(dctx)
 
     def _forget(self) -> None:
         self._pending: Bytes = b""
@@ -139,7 +128,7 @@ class Decompressor(DecompressorBase, ContextStream):
                 self._settings_error_reset()
         if TELLS_SIZES and (not is_end or len(source) > self._longest):
             self._longest = len(source)
-            self._told = self._library.tell_dctx(self._dctx, self._told)
+            self._told = self._library.dctxs.tell(self._context, self._told)
         self._at_start = is_end
         is_used_up = position == len(source)
         if is_used_up:
@@ -181,7 +170,7 @@ class Decompressor(DecompressorBase, ContextStream):
                 content, position, is_end = result
                 if not self._goes_on:
                     if is_end and self._multi_frame and self._settings.how == PREFIX:
-                        self._settings.apply_again(library, self._dctx)
+                        self._settings.apply_again(library, self._context)
                     return content, position, is_end
                 pieces.append(content)
                 total += len(content)
@@ -191,7 +180,7 @@ class Decompressor(DecompressorBase, ContextStream):
             else:
                 raise library.error(result, CANNOT_DECOMPRESS, self._offset + position)
             if is_end and self._settings.how == PREFIX:
-                self._settings.apply_again(library, self._dctx)
+                self._settings.apply_again(library, self._context)
             if not is_end or position == len(source) or total == limit:
                 return (pieces[0] if len(pieces) == 1 else b"".join(pieces)), position, is_end
 
@@ -223,25 +212,16 @@ class Decompressor(DecompressorBase, ContextStream):
             else:
                 raise library.error(result, CANNOT_DECOMPRESS, self._offset + position)
             if is_end and self._settings.how == PREFIX:
-                self._settings.apply_again(library, self._dctx)
+                self._settings.apply_again(library, self._context)
             if not is_end or not self._goes_on or position == len(source) or filled == len(target):
                 return filled, position, is_end
 
     def _memory_size(self) -> int | None:
         """Return the size of the context in bytes, None once it was given back."""
         with self._turn():
-            if self._dctx is not None:
-                return self._library.lib.ZSTD_sizeof_DCtx(self._dctx)
+            if self._context is not None:
+                return self._library.dctxs.size_of(self._context)
             return None if self._whole_frame is None else self._settings._memory_size()
-
-    def _give_back(self) -> None:
-        if self._dctx is not None:
-            dctx, self._dctx = self._dctx, None
-            self._handle = self._pin = None
-            if self._has_failed:
-                self._library.drop(dctx)
-            else:
-                self._settings.give(self._library, dctx, self._told)
 
     def _settings_error_reset(self) -> None:
         """Forget all data after an error, and begin anew."""
@@ -250,13 +230,13 @@ class Decompressor(DecompressorBase, ContextStream):
 
     def _reset_session(self) -> None:
         """Begin a new session after an error in the same settings, a prefix that was used included."""
-        if self._dctx is None:
+        if self._context is None:
             return
         self._has_failed = True
         if self._settings.how == PREFIX:
-            self._settings.apply_again(self._library, self._dctx)
+            self._settings.apply_again(self._library, self._context)
         else:
-            self._library.lib.ZSTD_DCtx_reset(self._dctx, RESET_SESSION)
+            self._library.dctxs.end_session(self._context)
 
     def _decompress_into(self, data: Any, buffer: memoryview) -> int:
         """

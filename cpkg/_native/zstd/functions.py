@@ -15,7 +15,6 @@ from cpkg._native.zstd.library import Library
 from cpkg._native.zstd.settings import CompressionSettings, DecompressionSettings
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import (
-    CANNOT_COMPRESS,
     CANNOT_DECOMPRESS,
     DICTIONARY_WRONG,
     FRAME_PARAMETER_UNSUPPORTED,
@@ -91,18 +90,7 @@ class Codec:
             return parallel.compress(self._names(), data, level, options, zstd_dict, threads, frame_size, join)
         library = self.library
         settings = CompressionSettings(library, level, options, zstd_dict)
-        source = buffers.readable(data)
-        cctx = settings.cctx(library)
-        try:
-            settings.apply(library, cctx)
-            result = library.compress_frame(cctx, source)
-            if isinstance(result, int):
-                raise library.error(result, CANNOT_COMPRESS)
-        except BaseException:
-            library.drop(cctx)
-            raise
-        library.give_cctx(cctx, settings.workers)
-        return result
+        return library.compress_frame(settings, buffers.readable(data))
 
     def compress_into(
         self, data: Any, buffer: Any, level: Any = None, options: Any = None, zstd_dict: Any = None
@@ -116,19 +104,8 @@ class Codec:
         library = self.library
         settings = CompressionSettings(library, level, options, zstd_dict)
         source, target = buffers.readable(data), buffers.writable(buffer)
-        cctx = settings.cctx(library)
-        try:
-            settings.apply(library, cctx)
-            written: int = library.compress_frame(cctx, source, target)
-            if library.lib.ZSTD_isError(written):
-                raise library.error(written, f"{CANNOT_COMPRESS} into {len(target)} bytes")
-        except BaseException:
-            library.drop(cctx)
-            raise
-        finally:
-            target.release()
-        library.give_cctx(cctx, settings.workers)
-        return written
+        with target:
+            return library.compress_frame(settings, source, target)
 
     # decompressing
 
@@ -162,9 +139,8 @@ class Codec:
             if result is not None:
                 return result
         source = buffers.readable(data)
-        dctx = library.take_dctx()
+        dctx = settings.take(library)
         try:
-            settings.apply(library, dctx)
             result = None
             size = self._declared_size(source, settings)
             if size is not None:
@@ -178,7 +154,7 @@ class Codec:
         except BaseException:
             library.drop(dctx)
             raise
-        library.give_dctx(dctx)
+        settings.give(library, dctx)
         return result
 
     def decompress_into(self, data: Any, buffer: Any, zstd_dict: Any = None, options: Any = None) -> int:
@@ -191,15 +167,14 @@ class Codec:
         library = self.library
         settings = DecompressionSettings(library, zstd_dict, options)
         source, target = buffers.readable(data), buffers.writable(buffer)
-        dctx = library.take_dctx()
+        dctx = settings.take(library)
         try:
-            settings.apply(library, dctx)
             with buffers.Target(library, target, owned=True) as memory:
                 memory.written = self._fill(dctx, source, memory.view, settings)
         except BaseException:
             library.drop(dctx)
             raise
-        library.give_dctx(dctx)
+        settings.give(library, dctx)
         return memory.written
 
     def _fill(self, dctx: Any, source: Bytes, target: memoryview, settings: DecompressionSettings) -> int:

@@ -4,24 +4,17 @@ One libzstd, reached through cffi: errors, parameters, contexts, and the calls t
 
 The codec in zstd/functions.py speaks to libzstd through this class alone. Its three `stream_*` calls take a whole chunk
 each; the compiled backend replaces them on CPython by builtins that do the same with one allocation less.
-
-A thread keeps its last compression and decompression context and a buffer, since making a context costs several
-times what a short message does. A context is out of its slot while in use, so that a finalizer or signal handler on
-the same thread finds none and makes its own. Before it goes back all parameters and dictionaries are reset, because
-they are raw pointers; one that has grown beyond a few MB, one with worker threads and one whose call failed never goes
-back: libzstd's reset does not reach all that an error may leave.
 """
 
 from __future__ import annotations
 
-import os
 from _thread import _local as local
 
 from cpkg._native.buffers import DIRECT, Bytes
 from cpkg._native.pins import pin, pin_for_good
-from cpkg._native.pressure import tell_size
+from cpkg._native.zstd.contexts import KEPT_CCTX_MAX, KEPT_DCTX_MAX, Contexts
 from purepy.errors import ZstdError, ZstdLimitError
-from purepy.zstd.common.error_codes import DST_SIZE_TOO_SMALL, WINDOW_TOO_LARGE
+from purepy.zstd.common.error_codes import CANNOT_COMPRESS, DST_SIZE_TOO_SMALL, WINDOW_TOO_LARGE
 from purepy.zstd.common.parameters import CompressionParameter, invalid_level, invalid_parameter, table_bounds
 from purepy.zstd.common.zdict import DIGESTED, PREFIX, ZstdDict
 from purepy.zstd_format import (
@@ -42,13 +35,10 @@ if TYPE_CHECKING:
     from typing_extensions import TypeAlias
 
 CONTINUE, FLUSH_BLOCK, FLUSH_FRAME = 0, 1, 2
-RESET_SESSION, RESET_ALL = 1, 3
 LEVEL_KEY = int(CompressionParameter.compression_level)
 WORKERS_KEY = int(CompressionParameter.nb_workers)
 
 SCRATCH_SIZE = BLOCK_SIZE_MAX + (4 << 10)
-KEPT_CCTX_MAX = 4 << 20
-KEPT_DCTX_MAX = 1 << 20
 GROWTH_MAX = 16 << 20
 
 Decoded: TypeAlias = "tuple[bytes, int, bool] | int"
@@ -65,22 +55,9 @@ class _Work:
 
 
 class _Kept(local):
-    """
-    Contexts and memory that a thread keeps for its next call.
-
-    Contexts are in lists: what a signal handler cannot come between is taking one out of a list.
-    """
+    """The memory that a thread keeps for its next call."""
 
     work: _Work | None = None
-
-    def __init__(self) -> None:
-        self.cctxs: list[Any] = []
-        self.dctxs: list[Any] = []
-        # finalizers that run as the interpreter ends take from them
-        self._pins = pin(self.cctxs), pin(self.dctxs)
-        self.told_cctx = 0
-        """How much PyPy's collector was told of the context that is, or was last, in `cctxs`."""
-        self.told_dctx = 0
 
 
 class Library:
@@ -94,6 +71,13 @@ class Library:
         self.level_bounds = (lib.ZSTD_minCLevel(), lib.ZSTD_maxCLevel())
         self._bounds: dict[tuple[int, bool], tuple[int, int]] = {}
         self._kept = _Kept()
+        self.cctxs = Contexts(
+            self, lib.ZSTD_createCCtx, lib.ZSTD_freeCCtx, lib.ZSTD_sizeof_CCtx, lib.ZSTD_CCtx_reset, KEPT_CCTX_MAX
+        )
+        """Those that compress."""
+        self.dctxs = Contexts(
+            self, lib.ZSTD_createDCtx, lib.ZSTD_freeDCtx, lib.ZSTD_sizeof_DCtx, lib.ZSTD_DCtx_reset, KEPT_DCTX_MAX
+        )
         pin_for_good(lib)  # a library that is closed cannot free its contexts any more
 
     # errors
@@ -201,88 +185,9 @@ class Library:
 
     # contexts
 
-    def new_cctx(self, workers: bool = False, keep: Any = None) -> Any:
-        """
-        Make a compression context.
-
-        One with workers is freed before `keep`, the dictionary that they may be reading, and is never freed in a
-        forked child: its threads are not there, and waiting for them would not end.
-        """
-        cctx = self.lib.ZSTD_createCCtx()
-        if not cctx:
-            raise MemoryError("libzstd cannot make a compression context")
-        if not workers:
-            return self.ffi.gc(cctx, self.lib.ZSTD_freeCCtx, self.lib.ZSTD_sizeof_CCtx(cctx))
-        free, getpid, made_in = self.lib.ZSTD_freeCCtx, os.getpid, os.getpid()
-
-        def free_here(pointer: Any, held: Any = keep) -> None:
-            if getpid() == made_in:
-                free(pointer)
-
-        return self.ffi.gc(cctx, free_here)
-
-    def take_cctx(self) -> Any:
-        """Return this thread's kept compression context, without parameters, or a new one."""
-        try:
-            return self._kept.cctxs.pop()
-        except IndexError:
-            self._kept.told_cctx = 0
-            return self.new_cctx()
-
-    def give_cctx(self, cctx: Any, workers: bool = False, told: int | None = None) -> None:
-        """Keep a context for this thread's next call, or free it; one with workers is never kept."""
-        if workers:
-            self.drop(cctx)
-        elif (
-            self._give(cctx, self._kept.cctxs, KEPT_CCTX_MAX, self.lib.ZSTD_sizeof_CCtx, self.lib.ZSTD_CCtx_reset)
-            and told is not None
-        ):
-            self._kept.told_cctx = told
-
-    def tell_cctx(self, cctx: Any, told: int | None) -> int:
-        """
-        Tell PyPy's collector how large a context has become; return how much it knows.
-
-        `told` is how much it knew, None for a context that was just taken.
-        """
-        return tell_size(self.lib.ZSTD_sizeof_CCtx(cctx), self._kept.told_cctx if told is None else told)
-
-    def take_dctx(self) -> Any:
-        """Return this thread's kept decompression context, without parameters, or a new one."""
-        try:
-            return self._kept.dctxs.pop()
-        except IndexError:
-            pass
-        self._kept.told_dctx = 0
-        dctx = self.lib.ZSTD_createDCtx()
-        if not dctx:
-            raise MemoryError("libzstd cannot make a decompression context")
-        return self.ffi.gc(dctx, self.lib.ZSTD_freeDCtx, self.lib.ZSTD_sizeof_DCtx(dctx))
-
-    def give_dctx(self, dctx: Any, told: int | None = None) -> None:
-        """Keep a context for this thread's next call, or free it."""
-        if (
-            self._give(dctx, self._kept.dctxs, KEPT_DCTX_MAX, self.lib.ZSTD_sizeof_DCtx, self.lib.ZSTD_DCtx_reset)
-            and told is not None
-        ):
-            self._kept.told_dctx = told
-
-    def tell_dctx(self, dctx: Any, told: int | None) -> int:
-        """Do what `tell_cctx` does for a decompression context."""
-        return tell_size(self.lib.ZSTD_sizeof_DCtx(dctx), self._kept.told_dctx if told is None else told)
-
     def drop(self, context: Any) -> None:
         """Free a context at once: one whose call failed, or that is not worth keeping."""
         self.ffi.release(context)
-
-    def _give(self, context: Any, kept: list[Any], size_max: int, size_of: Any, reset: Any) -> bool:
-        # What has grown large and what is one too many is freed at once: PyPy's collector, which knows nothing of its
-        # memory, would let it wait.
-        if kept or size_of(context) > size_max or self.lib.ZSTD_isError(reset(context, RESET_ALL)):
-            self.drop(context)
-            return False
-        kept.append(context)
-        return True
 
     def handle(self, context: Any) -> Any:
         """Return what the `stream_*` calls take for a context."""
@@ -304,13 +209,23 @@ class Library:
         """Return pieces as one, put together by several threads where that is of use."""
         return b"".join(pieces)
 
-    def compress_frame(self, cctx: Any, data: Bytes, target: memoryview | None = None) -> Any:
+    def compress_frame(self, settings: Any, data: Bytes, target: memoryview | None = None) -> Any:
         """
-        Compress one frame; return it, or libzstd's result if that is an error.
+        Compress one frame with a context of `settings`, CompressionSettings or a preset, and return it.
 
         If there is a target the frame is copied to its start, and its size returned. libzstd itself would change what
         is behind the frame: it tries things out there, and stores whole words.
         """
+        cctx = settings.take(self)
+        try:
+            frame = self._compress_frame(cctx, data, target)
+        except BaseException:
+            self.drop(cctx)
+            raise
+        settings.give_after_frame(self, cctx)
+        return frame
+
+    def _compress_frame(self, cctx: Any, data: Bytes, target: memoryview | None) -> Any:
         work = self._take_work()
         room = self.lib.ZSTD_compressBound(len(data))
         is_large = room > SCRATCH_SIZE
@@ -318,12 +233,13 @@ class Library:
         try:
             # with all of the frame at hand libzstd needs no buffers of its own
             written = self.lib.ZSTD_compress2(cctx, memory, room, self.ffi.from_buffer(data), len(data))
+            if target is not None and written > len(target) and not self.lib.ZSTD_isError(written):
+                written = self.error_result(DST_SIZE_TOO_SMALL)
             if self.lib.ZSTD_isError(written):
-                return written
+                into = "" if target is None else f" into {len(target)} bytes"
+                raise self.error(written, CANNOT_COMPRESS + into)
             if target is None:
                 return self.ffi.buffer(memory, written)[:]
-            if written > len(target):
-                return self.error_result(DST_SIZE_TOO_SMALL)
             self.ffi.memmove(target, memory, written)
             return written
         finally:

@@ -47,16 +47,15 @@ def _fill(
 
     def work(number: int, check: Callable[[], None]) -> None:
         start, end, position, content = parts[number]
-        dctx = library.take_dctx()
+        dctx = settings.take(library)
         try:
-            settings.apply(library, dctx)
             written = lib.ZSTD_decompressDCtx(dctx, memory + position, content, source + start, end - start)
             if lib.ZSTD_isError(written) or written != content:
                 raise ZstdError(CANNOT_DECOMPRESS)
         except BaseException:
             library.drop(dctx)
             raise
-        library.give_dctx(dctx)
+        settings.give(library, dctx)
 
     try:
         run_all(threads, len(parts), work)

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from cpkg._native import buffers
 from cpkg._native.pins import pin
 from cpkg._native.zstd.compressor import Compressor, pledge_error
+from cpkg._native.zstd.contexts import Contexts
 from cpkg._native.zstd.decompressor import Decompressor
-from cpkg._native.zstd.library import KEPT_CCTX_MAX, LEVEL_KEY, RESET_SESSION, WORKERS_KEY, Library
+from cpkg._native.zstd.library import LEVEL_KEY, WORKERS_KEY, Library
 from cpkg._native.zstd.settings import SetsUpDecompression
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import CANNOT_COMPRESS, CANNOT_DECOMPRESS, truncated_error
@@ -53,14 +54,50 @@ class _Place:
         return True
 
 
-class CompressionPreset:
+class _Preset:
+    """Base of both; a subclass has the library's `_contexts` of its direction."""
+
+    _library: ClassVar[Library]
+    _contexts: Contexts
+    _place: _Place
+
+    if TYPE_CHECKING:
+
+        def take(self, library: Library) -> Any:
+            """Return a context that is set up, between frames."""
+
+    def give(self, library: Library, context: Any, told: int | None = None) -> None:
+        """Take back a context whose calls all succeeded."""
+        if not self._contexts.end_session(context) or not self._place.give(context):
+            library.drop(context)
+
+    def _memory_size(self) -> int:
+        """Return the size in bytes of the context that is kept, made for that if there is none."""
+        context = self.take(self._library)
+        size: int = self._contexts.size_of(context)
+        self.give(self._library, context)
+        return size
+
+    def _lend(self) -> tuple[Any, int]:
+        """Return a context for a stream of C, where C cannot set one up, and its address."""
+        context = self.take(self._library)
+        return context, _address(self._library, context)
+
+    def _take_back(self, context: Any, has_failed: bool) -> None:
+        """Take back what `_lend` returned."""
+        if has_failed:
+            self._library.drop(context)
+        else:
+            self.give(self._library, context)
+
+
+class CompressionPreset(_Preset):
     """
     Parameters and a dictionary for any number of frames; `settings` of every Compressor that it makes.
 
     `_configure` is called once, before anything else. Subclasses have a Library and its Compressor type.
     """
 
-    _library: ClassVar[Library]
     _stream_type: ClassVar[type[Compressor]]
 
     def _configure(self, pairs: list[tuple[int, int]], zstd_dict: ZstdDict | None, how: int) -> None:
@@ -80,21 +117,8 @@ class CompressionPreset:
 
         The header has the content's size, unless the parameters say otherwise. Raises ZstdError if libzstd fails.
         """
-        library = self._library
-        source = buffers.readable(data)
-        cctx = self.take(library)
-        try:
-            result = library.compress_frame(cctx, source)
-            if isinstance(result, int):
-                raise library.error(result, CANNOT_COMPRESS)
-        except BaseException:
-            library.drop(cctx)
-            raise
-        if self.dict is None and not self.workers and library.lib.ZSTD_sizeof_CCtx(cctx) <= KEPT_CCTX_MAX:
-            library.give_cctx(cctx)  # for whoever comes next in this thread, as presets often serve one frame
-        else:
-            self.give(library, cctx, None)
-        return result
+        frame: bytes = self._library.compress_frame(self, buffers.readable(data))
+        return frame
 
     def take(self, library: Library) -> Any:
         """Return a context that is set up, between frames."""
@@ -102,7 +126,7 @@ class CompressionPreset:
             self._place, self._made_in = _Place(), os.getpid()  # its threads are not in a forked child
         cctx = self._place.take()
         if cctx is None:
-            cctx = library.new_cctx(True, self.dict) if self.workers else library.take_cctx()
+            cctx = library.cctxs.new_with_workers(self.dict) if self.workers else library.cctxs.take()
             try:
                 self._apply(library, cctx)
             except BaseException:
@@ -112,10 +136,12 @@ class CompressionPreset:
             library.load_for_compression(cctx, self.dict, self.how, self.level)
         return cctx
 
-    def give(self, library: Library, cctx: Any, told: int | None) -> None:
-        """Take back a context whose calls all succeeded."""
-        if library.lib.ZSTD_isError(library.lib.ZSTD_CCtx_reset(cctx, RESET_SESSION)) or not self._place.give(cctx):
-            library.drop(cctx)
+    def give_after_frame(self, library: Library, cctx: Any) -> None:
+        """Take back the context of one frame: for this thread where that is of use, as presets often serve one."""
+        if self.dict is None and not self.workers and library.cctxs.is_small(cctx):
+            library.cctxs.give(cctx)
+        else:
+            self.give(library, cctx)
 
     def _apply(self, library: Library, cctx: Any) -> None:
         for key, value in self.pairs:
@@ -127,23 +153,14 @@ class CompressionPreset:
         """Return a stream between frames."""
         return self._stream_type._over(self)
 
-    def _memory_size(self) -> int:
-        """Return the size in bytes of the context that is kept, made for that if there is none."""
-        library = self._library
-        cctx = self.take(library)
-        size: int = library.lib.ZSTD_sizeof_CCtx(cctx)
-        self.give(library, cctx, None)
-        return size
 
-
-class DecompressionPreset(SetsUpDecompression):
+class DecompressionPreset(SetsUpDecompression, _Preset):
     """
     Limits and a dictionary for any number of frames; `settings` of every Decompressor that it makes.
 
     `_configure` is called once, before anything else. Subclasses have a Library and its Decompressor type.
     """
 
-    _library: ClassVar[Library]
     _stream_type: ClassVar[type[Decompressor]]
 
     def _configure(self, zstd_dict: ZstdDict | None, how: int, window_max: int | None, has_magic: bool) -> None:
@@ -166,31 +183,11 @@ class DecompressionPreset(SetsUpDecompression):
         dctx = self._place.take()
         if dctx is not None and self.how != PREFIX:
             return dctx
-        if dctx is None:
-            dctx = library.take_dctx()
-        try:
-            self.apply(library, dctx)
-        except BaseException:
-            library.drop(dctx)
-            raise
-        return dctx
-
-    def give(self, library: Library, dctx: Any, told: int | None) -> None:
-        """Take back a context whose calls all succeeded."""
-        if library.lib.ZSTD_isError(library.lib.ZSTD_DCtx_reset(dctx, RESET_SESSION)) or not self._place.give(dctx):
-            library.drop(dctx)
+        return self.applied(library, library.dctxs.take() if dctx is None else dctx)
 
     def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> Any:
         """Return a stream between frames; `Decompressor` tells of the arguments."""
         return self._stream_type._over(self, multi_frame, frame_by_frame)
-
-    def _memory_size(self) -> int:
-        """Return the size in bytes of the context that is kept, made for that if there is none."""
-        library = self._library
-        dctx = self.take(library)
-        size: int = library.lib.ZSTD_sizeof_DCtx(dctx)
-        self.give(library, dctx, None)
-        return size
 
 
 class CffiCompressionPreset(CompressionPreset):
@@ -231,24 +228,12 @@ class BuiltinCompressionPreset(CompressionPreset):
             return super().take(library)
         return library.ffi.gc(library.ffi.cast("ZSTD_CCtx *", self._take()), library.lib.ZSTD_freeCCtx)
 
-    def give(self, library: Library, cctx: Any, told: int | None) -> None:
+    def give(self, library: Library, cctx: Any, told: int | None = None) -> None:
         """Take back a context whose calls all succeeded."""
         if self._is_builtin:
             self._give(_released(library, cctx))
         else:
             super().give(library, cctx, told)
-
-    def _lend(self) -> tuple[Any, int]:
-        """Return a context for a stream of C, where C cannot make one, and its address."""
-        cctx = self.take(self._library)
-        return cctx, _address(self._library, cctx)
-
-    def _take_back(self, cctx: Any, has_failed: bool) -> None:
-        """Take back what `_lend` returned."""
-        if has_failed:
-            self._library.drop(cctx)
-        else:
-            self.give(self._library, cctx, None)
 
     def _compression_error(self, result: int) -> ZstdError:
         return self._library.error(result, CANNOT_COMPRESS)
@@ -259,7 +244,7 @@ class BuiltinCompressionPreset(CompressionPreset):
     def _new_context(self) -> int:
         """Return the address of a new context with the dictionary, which is C's from here on."""
         library = self._library
-        cctx = library.take_cctx()
+        cctx = library.cctxs.take()
         try:
             self._apply(library, cctx)
         except BaseException:
@@ -296,24 +281,12 @@ class BuiltinDecompressionPreset(DecompressionPreset):
             return library.ffi.gc(library.ffi.cast("ZSTD_DCtx *", address), library.lib.ZSTD_freeDCtx)
         return super().take(library)
 
-    def give(self, library: Library, dctx: Any, told: int | None) -> None:
+    def give(self, library: Library, dctx: Any, told: int | None = None) -> None:
         """Take back a context whose calls all succeeded."""
         if self.how == PREFIX:
             library.drop(dctx)
         else:
             self._give(_released(library, dctx))
-
-    def _lend(self) -> tuple[Any, int]:
-        """Return a context for a stream of C, where C cannot set one up, and its address."""
-        dctx = self.take(self._library)
-        return dctx, _address(self._library, dctx)
-
-    def _take_back(self, dctx: Any, has_failed: bool) -> None:
-        """Take back what `_lend` returned."""
-        if has_failed:
-            self._library.drop(dctx)
-        else:
-            self.give(self._library, dctx, None)
 
     def _after_frame(self, dctx: Any) -> None:
         """Make a context that was lent ready for the frame that follows one."""
@@ -357,8 +330,14 @@ def preset_types(codec: Any) -> tuple[Any, Any]:
         else:
             bases = (BuiltinCompressionPreset, builtins[0]), (BuiltinDecompressionPreset, builtins[1])
         compression, decompression = (
-            type(of[0].__name__, of, {"__module__": codec.__name__, "_library": library, "_stream_type": stream})
-            for of, stream in zip(bases, (codec.ZstdCompressor, codec.ZstdDecompressor))
+            type(
+                of[0].__name__,
+                of,
+                {"__module__": codec.__name__, "_library": library, "_contexts": contexts, "_stream_type": stream},
+            )
+            for of, contexts, stream in zip(
+                bases, (library.cctxs, library.dctxs), (codec.ZstdCompressor, codec.ZstdDecompressor)
+            )
         )
         made = codec._preset_types = compression, decompression
     return made

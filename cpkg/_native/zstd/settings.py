@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from cpkg._native.zstd.library import LEVEL_KEY, RESET_ALL, WORKERS_KEY, Library
+from cpkg._native.zstd.contexts import RESET_ALL
+from cpkg._native.zstd.library import LEVEL_KEY, WORKERS_KEY, Library
 from purepy.zstd.common.parameters import (
     COMPRESSION_LEVEL_DEFAULT,
     DECOMPRESSION_FORMAT,
@@ -46,25 +47,28 @@ class CompressionSettings:
         if zstd_dict is not None:
             self.dict, self.how = parse_dict_argument(zstd_dict, UNDIGESTED)
 
-    def cctx(self, library: Library) -> Any:
-        """Take a context for `apply` to set up."""
-        return library.new_cctx(True, self.dict) if self.workers else library.take_cctx()
-
-    def apply(self, library: Library, cctx: Any) -> None:
-        """Set up a context that has no parameters yet."""
-        library.set_compression(cctx, self.pairs)
-        if self.dict is not None:
-            library.load_for_compression(cctx, self.dict, self.how, self.level)
-
     def take(self, library: Library) -> Any:
-        """Return a context that is set up, for a stream."""
-        cctx = self.cctx(library)
-        self.apply(library, cctx)
+        """Return a context that is set up."""
+        contexts = library.cctxs
+        cctx = contexts.new_with_workers(self.dict) if self.workers else contexts.take()
+        try:
+            if self.pairs:
+                library.set_compression(cctx, self.pairs)
+            if self.dict is not None:
+                library.load_for_compression(cctx, self.dict, self.how, self.level)
+        except BaseException:
+            library.drop(cctx)
+            raise
         return cctx
 
-    def give(self, library: Library, cctx: Any, told: int | None) -> None:
+    def give(self, library: Library, cctx: Any, told: int | None = None) -> None:
         """Take back a context whose calls all succeeded."""
-        library.give_cctx(cctx, self.workers, told)
+        if self.workers:
+            library.drop(cctx)
+        else:
+            library.cctxs.give(cctx, told)
+
+    give_after_frame = give
 
 
 class SetsUpDecompression:
@@ -91,7 +95,17 @@ class SetsUpDecompression:
         """Set up a context that has no parameters yet."""
         if self.dict is not None:
             library.load_for_decompression(dctx, self.dict, self.how)
-        library.set_decompression(dctx, self.pairs)
+        if self.pairs:
+            library.set_decompression(dctx, self.pairs)
+
+    def applied(self, library: Library, dctx: Any) -> Any:
+        """Return a context that has no parameters yet, after setting it up."""
+        try:
+            self.apply(library, dctx)
+        except BaseException:
+            library.drop(dctx)
+            raise
+        return dctx
 
     def apply_again(self, library: Library, dctx: Any) -> None:
         """Set up a context after an error, or for the frame that follows one with a prefix, which serves one frame."""
@@ -119,11 +133,10 @@ class DecompressionSettings(SetsUpDecompression):
         self.is_default = self.dict is None and not self.pairs
 
     def take(self, library: Library) -> Any:
-        """Return a context that is set up, for a stream."""
-        dctx = library.take_dctx()
-        self.apply(library, dctx)
-        return dctx
+        """Return a context that is set up."""
+        dctx = library.dctxs.take()
+        return dctx if self.is_default else self.applied(library, dctx)
 
-    def give(self, library: Library, dctx: Any, told: int | None) -> None:
+    def give(self, library: Library, dctx: Any, told: int | None = None) -> None:
         """Take back a context whose calls all succeeded."""
-        library.give_dctx(dctx, told)
+        library.dctxs.give(dctx, told)
