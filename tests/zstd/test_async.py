@@ -47,8 +47,15 @@ def test_functions(zstd: ModuleType) -> None:
     asyncio.run(work())
 
 
-def test_output_larger_than_a_step(zstd: ModuleType) -> None:
-    content = bytes(3 << 20) + DATA
+@pytest.mark.parametrize("has_files_in_memory", [True, False])
+def test_output_larger_than_what_is_joined(
+    zstd: ModuleType, monkeypatch: pytest.MonkeyPatch, has_files_in_memory: bool
+) -> None:
+    content = bytes(5 << 20) + DATA
+    if not has_files_in_memory:
+        monkeypatch.delattr(os, "memfd_create", raising=False)
+    elif not hasattr(os, "memfd_create"):
+        pytest.skip("the system has no files in memory")
 
     async def work() -> None:
         assert await zstd.adecompress(await zstd.acompress(content)) == content

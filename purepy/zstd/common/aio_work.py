@@ -13,6 +13,7 @@ from purepy._jit import JIT
 from purepy.zstd.common.threads import Stopped
 
 STEP = 1 << 20
+_JOINED_MAX = STEP if JIT else 4 * STEP  # what takes a millisecond or two to join
 
 
 async def in_thread(work: Callable[[Callable[[], None]], Any]) -> Any:
@@ -44,7 +45,7 @@ def joined(pieces: Iterable[bytes], check: Callable[[], None]) -> bytes:
 
     `check` is called for each piece.
     """
-    gatherer = _FileGatherer() if JIT and hasattr(os, "memfd_create") else _Gatherer()
+    gatherer = _FileGatherer() if hasattr(os, "memfd_create") else _Gatherer()
     try:
         for piece in pieces:
             check()
@@ -60,7 +61,11 @@ def joined(pieces: Iterable[bytes], check: Callable[[], None]) -> bytes:
 
 
 class _Gatherer:
-    """Bytes in an io.BytesIO: CPython's gives away the memory that it has filled, so that nothing is copied."""
+    """
+    Bytes in an io.BytesIO, where the system has no files in memory.
+
+    CPython's gives away the memory that it has filled, but as it grows it may copy some 30 MiB with the GIL, once.
+    """
 
     def __init__(self) -> None:
         self._file = io.BytesIO()
@@ -77,7 +82,7 @@ class _Gatherer:
 
 class _FileGatherer:
     """
-    Bytes in a file in memory, for PyPy: reading makes an object there without the GIL, anything else copies with it.
+    Bytes in a file in memory: to read it makes an object without the GIL, where anything else copies with it.
 
     A few pieces are only joined.
     """
@@ -91,7 +96,7 @@ class _FileGatherer:
         self._size += len(piece)
         if self._file < 0:
             self._pieces.append(piece)
-            if self._size <= STEP:
+            if self._size <= _JOINED_MAX:
                 return
             self._file = os.memfd_create("cpkg-zstd")
             pieces, self._pieces = self._pieces, []

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+How long an event loop waits while Zstandard's work runs beside it: `python tests/bench/event_loop.py [--size MiB]`.
+
+A task wakes up every millisecond meanwhile; the longest time between two of its turns counts, in milliseconds, per
+round. Beside it stands a loop with nothing else to do, which tells what the machine itself makes it wait. It needs an
+otherwise idle machine, and more processors than `--threads` for the rows with threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any, Callable
+
+import payloads
+
+import cpkg
+from cpkg import zstd
+
+Work = Callable[[], Awaitable[Any]]
+
+
+async def longest_wait(work: Work) -> float:
+    """Return the longest time between two turns of a task beside `work`, in milliseconds."""
+    longest = 0.0
+
+    async def take_turns() -> None:
+        nonlocal longest
+        before = time.perf_counter()
+        while True:
+            await asyncio.sleep(0.001)
+            now = time.perf_counter()
+            longest = max(longest, now - before)
+            before = now
+
+    turns = asyncio.ensure_future(take_turns())
+    await asyncio.sleep(0.005)
+    result = await work()
+    await asyncio.sleep(0.002)  # so that a wait at the end counts
+    turns.cancel()
+    del result
+    return longest * 1e3
+
+
+def works(data: bytes, path: Path, threads: int) -> dict[str, Work]:
+    frame, frames = zstd.compress(data), zstd.compress(data, frame_size=4 << 20)
+
+    async def idle() -> None:
+        await asyncio.sleep(0.3)
+
+    async def write() -> None:
+        async with zstd.aopen(path, "wb") as file:
+            for start in range(0, len(data), 1 << 20):
+                await file.write(data[start : start + (1 << 20)])
+
+    async def chunks() -> None:
+        size = 0
+        async with zstd.aopen(path) as file:
+            async for chunk in file.chunks(1 << 20):
+                size += len(chunk)
+        assert size == len(data)
+
+    async def read() -> bytes:
+        async with zstd.aopen(path) as file:
+            content: bytes = await file.read()
+        assert len(content) == len(data)
+        return content
+
+    async def decompress(compressed: bytes, several: int | None = None) -> bytes:
+        content: bytes = await zstd.adecompress(compressed, threads=several)
+        assert len(content) == len(data)
+        return content
+
+    return {
+        "nothing": idle,
+        "acompress": lambda: zstd.acompress(data),
+        "adecompress": lambda: decompress(frame),
+        "a file, written": write,
+        "a file, read in chunks": chunks,
+        "a file, read at once": read,
+        f"acompress, {threads} threads": lambda: zstd.acompress(data, threads=threads, frame_size=4 << 20),
+        f"adecompress, {threads} threads": lambda: decompress(frames, threads),
+    }
+
+
+async def measure(rounds: int, calls: dict[str, Work]) -> None:
+    waits: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            waits[name].append(await longest_wait(call))
+    print(f"{'longest wait in a round, ms':30} {'least':>7} {'median':>7} {'most':>7}")
+    for name, found in waits.items():
+        print(f"{name:30} {min(found):7.1f} {statistics.median(found):7.1f} {max(found):7.1f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=int, default=48, help="MiB of content (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=2)
+    arguments = parser.parse_args()
+    info = cpkg.backend_info()["zstd"]
+    print(f"{info.interpreter}, {info.backend} ({info.library}), {arguments.size} MiB")
+    with tempfile.TemporaryDirectory() as folder:
+        calls = works(payloads.corpus(arguments.size << 20), Path(folder, "file.zst"), arguments.threads)
+        asyncio.run(measure(arguments.rounds, calls))
+
+
+if __name__ == "__main__":
+    main()
