@@ -3,8 +3,9 @@
 How long an event loop waits while Zstandard's work runs beside it: `python tests/bench/event_loop.py [--size MiB]`.
 
 A task wakes up every millisecond meanwhile; the longest time between two of its turns counts, in milliseconds, per
-round. Beside it stands a loop with nothing else to do, which tells what the machine itself makes it wait. It needs an
-otherwise idle machine, and more processors than `--threads` for the rows with threads.
+round. Beside it stand a loop with nothing else to do, which tells what the machine itself makes it wait, and one beside
+which a thread reads a plain file of as many bytes at once: on PyPy the collector's steps are seen there, too. It needs
+an otherwise idle machine, and more processors than `--threads` for the rows with threads.
 """
 
 from __future__ import annotations
@@ -49,10 +50,15 @@ async def longest_wait(work: Work) -> float:
 
 
 def works(data: bytes, path: Path, threads: int) -> dict[str, Work]:
+    plain = path.with_suffix(".plain")
+    plain.write_bytes(data)
     frame, frames = zstd.compress(data), zstd.compress(data, frame_size=4 << 20)
 
     async def idle() -> None:
         await asyncio.sleep(0.3)
+
+    async def read_plain() -> bytes:
+        return await asyncio.get_running_loop().run_in_executor(None, plain.read_bytes)
 
     async def write() -> None:
         async with zstd.aopen(path, "wb") as file:
@@ -79,6 +85,7 @@ def works(data: bytes, path: Path, threads: int) -> dict[str, Work]:
 
     return {
         "nothing": idle,
+        "a plain file, read at once": read_plain,
         "acompress": lambda: zstd.acompress(data),
         "adecompress": lambda: decompress(frame),
         "a file, written": write,

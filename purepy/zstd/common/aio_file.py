@@ -114,30 +114,25 @@ class AsyncZstdFile:
         async with self._lock:
             await self._settle()
             content = self._taken(wanted)
-            if wanted < 0:
-                return content + await self._rest(content)
-            if len(content) == wanted:
-                return content
-            try:
-                return content + await self._call(self._file.read, wanted - len(content), reads=True)
-            except BaseException:
-                if content:
-                    self._ahead.appendleft(content)
-                raise
+            return content if len(content) == wanted else await self._filled(content, wanted)
 
-    async def _rest(self, content: Any) -> Any:
-        """Read up to the end in pieces, so that the GIL is not held for long."""
-        pieces: list[Any] = []
+    async def _filled(self, content: Any, wanted: int) -> Any:
+        """Read up to `wanted` (-1: the end) behind what is there, in pieces, so that the GIL is not held for long."""
+        pieces = [content] if content else []
+        left = wanted - len(content)
         try:
-            while True:
-                piece = await self._call(self._file.read, STEP, reads=True)
+            while left:
+                piece = await self._call(self._file.read, STEP if wanted < 0 else min(STEP, left), reads=True)
                 if not piece:
                     break
                 pieces.append(piece)
+                left -= len(piece)
         except BaseException:
-            self._ahead.extendleft(reversed([content, *pieces] if content else pieces))
+            self._ahead.extendleft(reversed(pieces))
             raise
-        if len(pieces) < 2 or isinstance(self._empty, str):
+        if len(pieces) == 1:
+            return pieces[0]
+        if isinstance(self._empty, str):
             return self._empty.join(pieces)
         return await self._call(joined, pieces, _go_on)
 

@@ -122,4 +122,5 @@ class _FileGatherer:
 
     def close(self) -> None:
         if self._file >= 0:
+            os.ftruncate(self._file, 0)  # frees the memory without the GIL; close() has it on PyPy
             os.close(self._file)
