@@ -52,11 +52,7 @@ static void large_release(LargeFile *large)
 
 static Job *batch_job(cpkg_batch *batch)
 {
-    if (!array_reserve((void **)&batch->jobs, batch->count, &batch->capacity, sizeof *batch->jobs))
-        return NULL;
-    Job *job = &batch->jobs[batch->count];
-    memset(job, 0, sizeof *job);
-    return job;
+    return array_next((void **)&batch->jobs, batch->count, &batch->capacity, sizeof *batch->jobs);
 }
 
 static int write_whole(cpkg_batch *batch, const Job *job)

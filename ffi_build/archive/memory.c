@@ -64,6 +64,12 @@ static int array_reserve(void **items, size_t count, size_t *capacity, size_t si
     return 1;
 }
 
+/* Return zeroed memory behind the items of an array, for one more; NULL for want of memory. */
+static void *array_next(void **items, size_t count, size_t *capacity, size_t size)
+{
+    return array_reserve(items, count, capacity, size) ? memset((char *)*items + count * size, 0, size) : NULL;
+}
+
 static size_t padding_of(uint64_t size)
 {
     return (size_t)(-size & (TAR_BLOCK - 1));

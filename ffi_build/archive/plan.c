@@ -75,11 +75,7 @@ static int plan_text(cpkg_plan *plan, const char *text, size_t *at)
 
 static Item *plan_item(cpkg_plan *plan)
 {
-    if (!array_reserve((void **)&plan->items, plan->count, &plan->capacity, sizeof *plan->items))
-        return NULL;
-    Item *item = &plan->items[plan->count];
-    memset(item, 0, sizeof *item);
-    return item;
+    return array_next((void **)&plan->items, plan->count, &plan->capacity, sizeof *plan->items);
 }
 
 /* Note what went wrong with the entry whose name is at `name_at`; false for want of memory. */

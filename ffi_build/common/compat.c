@@ -14,10 +14,30 @@
 #define FASTCALL (METH_FASTCALL | METH_KEYWORDS)
 #define AS_METHOD(function) ((PyCFunction)(void (*)(void))(function))
 
+/* The specification of a type. */
+#define TYPE_SPEC(type_name, structure, more_flags, type_slots) \
+    {.name = (type_name), \
+     .basicsize = sizeof(structure), \
+     .flags = Py_TPFLAGS_DEFAULT | (more_flags), \
+     .slots = (type_slots)}
+
 static ALWAYS_INLINE PyObject *new_ref(PyObject *o)
 {
     Py_INCREF(o);
     return o;
+}
+
+/* Let memory of PyMem's grow to `capacity` bytes; return 0, or -1 with a MemoryError, and it is as it was. */
+static inline int memory_grow(unsigned char **memory, Py_ssize_t *held, Py_ssize_t capacity)
+{
+    unsigned char *grown = PyMem_Realloc(*memory, (size_t)capacity);
+    if (grown == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    *memory = grown;
+    *held = capacity;
+    return 0;
 }
 
 /* Free-threaded builds: a container is locked while it is walked, and its items are owned meanwhile. With the GIL

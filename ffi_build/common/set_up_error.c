@@ -23,4 +23,26 @@ static void set_up_error_keep(void)
     Py_XDECREF(traceback);
 }
 
+/* Call a function that sets up a module, for cffi, which has released the GIL; return 0, or -1 and keep the error. */
+static int set_up(int (*function)(PyObject *), void *argument)
+{
+    PyGILState_STATE state = PyGILState_Ensure();
+    int result = function(argument);
+    if (result < 0) {
+        set_up_error_keep();
+    }
+    PyGILState_Release(state);
+    return result;
+}
+
+/* Refuse to set up a module again, whose objects are the process's. Returns -1. */
+static int set_up_refuse(const char *codec)
+{
+    PyErr_Format(PyExc_ImportError,
+                 "the native %s codec serves one interpreter of a process, and another one (or an "
+                 "earlier import) has it",
+                 codec);
+    return -1;
+}
+
 #endif

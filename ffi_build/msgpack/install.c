@@ -135,11 +135,8 @@ static int setup_shared(PyObject *ns)
 static int check_shared(PyObject *ns)
 {
     for (size_t i = 0; i < COUNT_OF(shared); i++)
-        if (PyDict_GetItemString(ns, shared[i].name) != *shared[i].to) {
-            PyErr_SetString(PyExc_ImportError, "the native MessagePack codec serves one interpreter of a process, and "
-                                               "another one (or an earlier import) has it");
-            return -1;
-        }
+        if (PyDict_GetItemString(ns, shared[i].name) != *shared[i].to)
+            return set_up_refuse("MessagePack");
     return 0;
 }
 
@@ -182,13 +179,7 @@ static int install(PyObject *ns)
 
 static int cpkg_msgpack_install(void *namespace_dict)
 {
-    PyGILState_STATE gil = PyGILState_Ensure(); /* cffi has released it */
-    int result = install(namespace_dict);
-    if (result < 0) {
-        set_up_error_keep();
-    }
-    PyGILState_Release(gil);
-    return result;
+    return set_up(install, namespace_dict);
 }
 
 #endif

@@ -123,7 +123,7 @@ static PyObject *preset_compress(PyObject *self, PyObject *const *args, Py_ssize
     static const char *const names[] = {"data"};
     CompressionPreset *preset = (CompressionPreset *)self;
     PyObject *data;
-    if (sort_arguments(names, 1, 1, args, nargs, kwnames, &data) < 0 || !preset->is_ready) {
+    if (take_ordinary(names, 1, 1, args, nargs, kwnames, &data) < 0 || !preset->is_ready) {
         return call_slow(self, "_compress", args, nargs, kwnames);
     }
     Input in;
@@ -206,11 +206,7 @@ static PyType_Slot compression_preset_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec compression_preset_spec = {
-    .name = "cpkg._native.zstd.compiled._CompressionPreset",
-    .basicsize = sizeof(CompressionPreset),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-    .slots = compression_preset_slots,
-};
+static PyType_Spec compression_preset_spec = TYPE_SPEC(
+    "cpkg._native.zstd.compiled._CompressionPreset", CompressionPreset, Py_TPFLAGS_BASETYPE, compression_preset_slots);
 
 #endif

@@ -82,34 +82,12 @@ static ZSTD_CCtx *take_cctx(Kept *kept)
     return cctx != NULL ? cctx : ZSTD_createCCtx();
 }
 
-/* Keep a context, or free it; `result` is libzstd's of the call that it was taken for. */
-static void give_cctx(Kept *kept, ZSTD_CCtx *cctx, size_t result)
-{
-    if (!ZSTD_isError(result) && kept->cctx == NULL && ZSTD_sizeof_CCtx(cctx) <= KEPT_CCTX_MAX) {
-        kept->cctx = cctx;
-    }
-    else {
-        ZSTD_freeCCtx(cctx);
-    }
-}
-
 /* Return a context without parameters, or NULL if there is no memory for one. */
 static ZSTD_DCtx *take_dctx(Kept *kept)
 {
     ZSTD_DCtx *dctx = kept->dctx;
     kept->dctx = NULL;
     return dctx != NULL ? dctx : ZSTD_createDCtx();
-}
-
-/* Keep a context, or free it; `result` is libzstd's of the call that it was taken for. */
-static void give_dctx(Kept *kept, ZSTD_DCtx *dctx, size_t result)
-{
-    if (!ZSTD_isError(result) && kept->dctx == NULL && ZSTD_sizeof_DCtx(dctx) <= KEPT_DCTX_MAX) {
-        kept->dctx = dctx;
-    }
-    else {
-        ZSTD_freeDCtx(dctx);
-    }
 }
 
 /* Return memory of SCRATCH_SIZE bytes, or NULL if there is none. */
@@ -131,42 +109,41 @@ static void give_scratch(Kept *kept, char *scratch)
 }
 
 /*
- * Take and give contexts for Python code, which reaches them through cffi: these run without the GIL and touch nothing
- * of the interpreter's.
+ * Define for one direction:
+ *
+ * give_cctx(), give_dctx(): keep a context, or free it; `result` is libzstd's of the call that it was taken for.
+ *
+ * cpkg_take_cctx(), cpkg_take_dctx(), cpkg_give_cctx(), cpkg_give_dctx(): take and give contexts for Python code, which
+ * reaches them through cffi. They run without the GIL and touch nothing of the interpreter's. What Python code may have
+ * set is reset at once: dictionaries are pointers into memory that it is about to free.
  */
-static ZSTD_CCtx *cpkg_take_cctx(void)
-{
-    Kept *kept = kept_here();
-    return kept != NULL ? take_cctx(kept) : NULL;
-}
+#define KEPT_CONTEXTS(Ctx, ctx, kept_max) \
+    static void give_##ctx(Kept *kept, ZSTD_##Ctx *context, size_t result) \
+    { \
+        if (!ZSTD_isError(result) && kept->ctx == NULL && ZSTD_sizeof_##Ctx(context) <= (kept_max)) { \
+            kept->ctx = context; \
+        } \
+        else { \
+            ZSTD_free##Ctx(context); \
+        } \
+    } \
+    static ZSTD_##Ctx *cpkg_take_##ctx(void) \
+    { \
+        Kept *kept = kept_here(); \
+        return kept != NULL ? take_##ctx(kept) : NULL; \
+    } \
+    static void cpkg_give_##ctx(ZSTD_##Ctx *context) \
+    { \
+        Kept *kept = kept_here(); \
+        if (kept != NULL) { \
+            give_##ctx(kept, context, ZSTD_##Ctx##_reset(context, ZSTD_reset_session_and_parameters)); \
+        } \
+        else { \
+            ZSTD_free##Ctx(context); \
+        } \
+    }
 
-static ZSTD_DCtx *cpkg_take_dctx(void)
-{
-    Kept *kept = kept_here();
-    return kept != NULL ? take_dctx(kept) : NULL;
-}
-
-/* Reset at once what Python code may have set: dictionaries are pointers into memory that it is about to free. */
-static void cpkg_give_cctx(ZSTD_CCtx *cctx)
-{
-    Kept *kept = kept_here();
-    if (kept != NULL) {
-        give_cctx(kept, cctx, ZSTD_CCtx_reset(cctx, ZSTD_reset_session_and_parameters));
-    }
-    else {
-        ZSTD_freeCCtx(cctx);
-    }
-}
-
-static void cpkg_give_dctx(ZSTD_DCtx *dctx)
-{
-    Kept *kept = kept_here();
-    if (kept != NULL) {
-        give_dctx(kept, dctx, ZSTD_DCtx_reset(dctx, ZSTD_reset_session_and_parameters));
-    }
-    else {
-        ZSTD_freeDCtx(dctx);
-    }
-}
+KEPT_CONTEXTS(CCtx, cctx, KEPT_CCTX_MAX)
+KEPT_CONTEXTS(DCtx, dctx, KEPT_DCTX_MAX)
 
 #endif

@@ -145,7 +145,7 @@ static PyObject *preset_decompress(PyObject *self, PyObject *const *args, Py_ssi
     PyObject *values[4];
     size_t limit = 0;
     Input in;
-    if (sort_arguments(names, 4, 4, args, nargs, kwnames, values) < 0 || take_size(values[1], &limit) < 0 ||
+    if (take_ordinary(names, 4, 4, args, nargs, kwnames, values) < 0 || take_size(values[1], &limit) < 0 ||
         (values[2] != NULL && values[2] != Py_False) ||
         (values[3] != NULL && values[3] != Py_False && values[3] != Py_True)) {
         goto slow;
@@ -255,11 +255,8 @@ static PyType_Slot decompression_preset_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec decompression_preset_spec = {
-    .name = "cpkg._native.zstd.compiled._DecompressionPreset",
-    .basicsize = sizeof(DecompressionPreset),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-    .slots = decompression_preset_slots,
-};
+static PyType_Spec decompression_preset_spec = TYPE_SPEC("cpkg._native.zstd.compiled._DecompressionPreset",
+                                                         DecompressionPreset, Py_TPFLAGS_BASETYPE,
+                                                         decompression_preset_slots);
 
 #endif

@@ -48,10 +48,8 @@ static int add_builtins(PyObject *module)
 {
     static bool served; /* imports come one at a time */
     if (served) {
-        /* the types of another interpreter are not those of the first one's objects, which are the process's */
-        PyErr_SetString(PyExc_ImportError, "the native Zstandard codec serves one interpreter of a process, and "
-                                           "another one (or an earlier import) has it");
-        return -1;
+        /* the types of another interpreter are not those of the first one's objects */
+        return set_up_refuse("Zstandard");
     }
     if (contexts_set_up() < 0) {
         PyErr_SetString(PyExc_OSError, "no thread-specific storage is left for the contexts that threads keep");
@@ -102,13 +100,7 @@ static const char *cpkg_builtins_error(void)
 /* Do add_builtins() for cffi, which calls this without the GIL; if that fails cpkg_builtins_error() says why. */
 static int cpkg_add_builtins(void *module)
 {
-    PyGILState_STATE state = PyGILState_Ensure();
-    int result = add_builtins(module);
-    if (result < 0) {
-        set_up_error_keep();
-    }
-    PyGILState_Release(state);
-    return result;
+    return set_up(add_builtins, module);
 }
 
 #endif

@@ -180,12 +180,10 @@ PyDoc_STRVAR(line_buffer_release_doc, "_release()\n--\n\nHold nothing, and let g
 static PyObject *line_buffer_release(PyObject *self, PyObject *unused)
 {
     LineBuffer *buffer = (LineBuffer *)self;
-    (void)unused;
-    buffer->position = buffer->end = 0;
-    line_buffer_forget(buffer);
+    PyObject *none = line_buffer_drop(self, unused);
     PyBuffer_Release(&buffer->memory); /* leaves a size of what it was */
     buffer->memory.len = 0;
-    Py_RETURN_NONE;
+    return none;
 }
 
 static PyMethodDef line_buffer_methods[] = {
@@ -223,11 +221,7 @@ static PyType_Slot line_buffer_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec line_buffer_spec = {
-    .name = "cpkg._native.zstd.compiled._LineBuffer",
-    .basicsize = sizeof(LineBuffer),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-    .slots = line_buffer_slots,
-};
+static PyType_Spec line_buffer_spec =
+    TYPE_SPEC("cpkg._native.zstd.compiled._LineBuffer", LineBuffer, Py_TPFLAGS_BASETYPE, line_buffer_slots);
 
 #endif

@@ -16,11 +16,33 @@
 enum { LINE_IS_ASCII = 1, LINE_HAS_RETURN = 2 };
 
 #ifdef HAVE_LINE_SIMD
-/* A bit for each of 64 bytes: the sign bits of four vectors. */
-static inline uint64_t line_signs(__m128i a, __m128i b, __m128i c, __m128i d)
+/* 64 bytes of text, or a mask of 0 or 0xff for each of them. */
+typedef struct {
+    __m128i a, b, c, d;
+} Line64;
+
+static inline Line64 line_load(const char *start)
 {
-    return (uint64_t)(unsigned)_mm_movemask_epi8(a) | (uint64_t)(unsigned)_mm_movemask_epi8(b) << 16 |
-           (uint64_t)(unsigned)_mm_movemask_epi8(c) << 32 | (uint64_t)(unsigned)_mm_movemask_epi8(d) << 48;
+    const __m128i *at = (const __m128i *)(const void *)start;
+    return (Line64){_mm_loadu_si128(at), _mm_loadu_si128(at + 1), _mm_loadu_si128(at + 2), _mm_loadu_si128(at + 3)};
+}
+
+static inline Line64 line_equal(Line64 x, __m128i byte)
+{
+    return (Line64){_mm_cmpeq_epi8(x.a, byte), _mm_cmpeq_epi8(x.b, byte), _mm_cmpeq_epi8(x.c, byte),
+                    _mm_cmpeq_epi8(x.d, byte)};
+}
+
+static inline Line64 line_or(Line64 x, Line64 y)
+{
+    return (Line64){_mm_or_si128(x.a, y.a), _mm_or_si128(x.b, y.b), _mm_or_si128(x.c, y.c), _mm_or_si128(x.d, y.d)};
+}
+
+/* A bit for each byte: its sign. */
+static inline uint64_t line_signs(Line64 x)
+{
+    return (uint64_t)(unsigned)_mm_movemask_epi8(x.a) | (uint64_t)(unsigned)_mm_movemask_epi8(x.b) << 16 |
+           (uint64_t)(unsigned)_mm_movemask_epi8(x.c) << 32 | (uint64_t)(unsigned)_mm_movemask_epi8(x.d) << 48;
 }
 #endif
 
@@ -34,23 +56,14 @@ static inline const char *line_end(const char *start, const char *end, int *what
     uint64_t has_return = 0;
     /* 64 bytes at once: that most lines end in them can be predicted, unlike in which 16 */
     for (; end - start >= 64; start += 64) {
-        const __m128i *at = (const __m128i *)(const void *)start;
-        __m128i a = _mm_loadu_si128(at);
-        __m128i b = _mm_loadu_si128(at + 1);
-        __m128i c = _mm_loadu_si128(at + 2);
-        __m128i d = _mm_loadu_si128(at + 3);
-        uint64_t found = line_signs(_mm_cmpeq_epi8(a, newline), _mm_cmpeq_epi8(b, newline), _mm_cmpeq_epi8(c, newline),
-                                    _mm_cmpeq_epi8(d, newline));
+        Line64 text = line_load(start);
+        uint64_t found = line_signs(line_equal(text, newline));
         uint64_t before = (found - 1) & ~found; /* the bits below the first one set; all of them if there is none */
-        __m128i ra = _mm_cmpeq_epi8(a, returned);
-        __m128i rb = _mm_cmpeq_epi8(b, returned);
-        __m128i rc = _mm_cmpeq_epi8(c, returned);
-        __m128i rd = _mm_cmpeq_epi8(d, returned);
+        Line64 returns = line_equal(text, returned);
         /* both at once first, since neither is what most lines have */
-        if ((line_signs(_mm_or_si128(a, ra), _mm_or_si128(b, rb), _mm_or_si128(c, rc), _mm_or_si128(d, rd)) & before) !=
-            0) {
-            high |= line_signs(a, b, c, d) & before;
-            has_return |= line_signs(ra, rb, rc, rd) & before;
+        if ((line_signs(line_or(text, returns)) & before) != 0) {
+            high |= line_signs(text) & before;
+            has_return |= line_signs(returns) & before;
         }
         if (found != 0) {
             *what = (high == 0 ? LINE_IS_ASCII : 0) | (has_return != 0 ? LINE_HAS_RETURN : 0);

@@ -95,17 +95,11 @@ static void line_buffer_search(LineBuffer *buffer)
     __m128i other = _mm_setzero_si128();
     uint16_t *to = buffer->ends;
     for (Py_ssize_t i = 0; i < size; i += 64) {
-        const __m128i *at = (const __m128i *)(const void *)(start + i);
-        __m128i a = _mm_loadu_si128(at);
-        __m128i b = _mm_loadu_si128(at + 1);
-        __m128i c = _mm_loadu_si128(at + 2);
-        __m128i d = _mm_loadu_si128(at + 3);
-        uint64_t found = line_signs(_mm_cmpeq_epi8(a, newline), _mm_cmpeq_epi8(b, newline), _mm_cmpeq_epi8(c, newline),
-                                    _mm_cmpeq_epi8(d, newline));
+        Line64 text = line_load(start + i);
+        uint64_t found = line_signs(line_equal(text, newline));
         /* a carriage return, and the sign of what is not ASCII */
-        other = _mm_or_si128(other, _mm_or_si128(_mm_or_si128(a, b), _mm_or_si128(c, d)));
-        other = _mm_or_si128(other, _mm_or_si128(_mm_cmpeq_epi8(a, returned), _mm_cmpeq_epi8(b, returned)));
-        other = _mm_or_si128(other, _mm_or_si128(_mm_cmpeq_epi8(c, returned), _mm_cmpeq_epi8(d, returned)));
+        Line64 odd = line_or(text, line_equal(text, returned));
+        other = _mm_or_si128(other, _mm_or_si128(_mm_or_si128(odd.a, odd.b), _mm_or_si128(odd.c, odd.d)));
         to = line_note_ends(to, found, (size_t)i);
     }
     buffer->searched = buffer->position + size;

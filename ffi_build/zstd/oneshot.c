@@ -76,7 +76,7 @@ static PyObject *builtin_compress(PyObject *module, PyObject *const *args, Py_ss
     static const char *const names[] = {"data", "level", "options", "zstd_dict"};
     PyObject *values[4];
     Parameter parameters[PARAMETERS_MAX];
-    if (sort_arguments(names, 4, 4, args, nargs, kwnames, values) < 0 || is_given(values[3])) {
+    if (take_ordinary(names, 4, 4, args, nargs, kwnames, values) < 0 || is_given(values[3])) {
         goto slow;
     }
     int count = take_options(module, "CompressionParameter", values[2], parameters);
@@ -170,7 +170,7 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
     size_t hint = 0; /* the frames' headers tell more, where this function can go by them */
     Parameter parameters[PARAMETERS_MAX];
     uint64_t window_max = WINDOW_SIZE_MAX_DEFAULT;
-    if (sort_arguments(names, 5, 3, args, nargs, kwnames, values) < 0 || is_given(values[1]) ||
+    if (take_ordinary(names, 5, 3, args, nargs, kwnames, values) < 0 || is_given(values[1]) ||
         take_size(values[3], &limit) < 0 || take_size(values[4], &hint) < 0) {
         goto slow;
     }

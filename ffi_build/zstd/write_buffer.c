@@ -125,11 +125,7 @@ static PyType_Slot write_buffer_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec write_buffer_spec = {
-    .name = "cpkg._native.zstd.compiled._WriteBuffer",
-    .basicsize = sizeof(WriteBuffer),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-    .slots = write_buffer_slots,
-};
+static PyType_Spec write_buffer_spec =
+    TYPE_SPEC("cpkg._native.zstd.compiled._WriteBuffer", WriteBuffer, Py_TPFLAGS_BASETYPE, write_buffer_slots);
 
 #endif

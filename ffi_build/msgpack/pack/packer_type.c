@@ -172,13 +172,8 @@ static int packer_append(Packer *self, const unsigned char *data, Py_ssize_t siz
         Py_ssize_t capacity = self->size + size;
         if (capacity < PY_SSIZE_T_MAX / 2)
             capacity += capacity / 2;
-        unsigned char *grown = PyMem_Realloc(self->data, (size_t)capacity);
-        if (!grown) {
-            PyErr_NoMemory();
+        if (memory_grow(&self->data, &self->capacity, capacity) < 0)
             return -1;
-        }
-        self->data = grown;
-        self->capacity = capacity;
     }
     memcpy(self->data + self->size, data, (size_t)size);
     self->size += size;
@@ -446,11 +441,7 @@ static PyType_Slot packer_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec packer_spec = {
-    .name = "cpkg._native.msgpack.cpython.Packer",
-    .basicsize = sizeof(Packer),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-    .slots = packer_slots,
-};
+static PyType_Spec packer_spec =
+    TYPE_SPEC("cpkg._native.msgpack.cpython.Packer", Packer, Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, packer_slots);
 
 #endif

@@ -271,12 +271,9 @@ static PyType_Slot unpack_function_slots[] = {
 #define IMMUTABLE_FLAG 0
 #endif
 
-static PyType_Spec unpack_function_type_spec = {
-    .name = "cpkg._native.msgpack.cpython.unpack_function",
-    .basicsize = sizeof(unpack_function),
-    .flags = Py_TPFLAGS_DEFAULT | VECTORCALL_FLAG | IMMUTABLE_FLAG,
-    .slots = unpack_function_slots,
-};
+static PyType_Spec unpack_function_type_spec = TYPE_SPEC("cpkg._native.msgpack.cpython.unpack_function",
+                                                         unpack_function, VECTORCALL_FLAG | IMMUTABLE_FLAG,
+                                                         unpack_function_slots);
 
 static PyObject *unpack_function_new(PyObject *type, size_t which)
 {

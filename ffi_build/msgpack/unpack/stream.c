@@ -77,13 +77,8 @@ static int unpacker_append(Unpacker *self, const unsigned char *data, Py_ssize_t
             Py_ssize_t capacity = self->tail + size;
             if (capacity < PY_SSIZE_T_MAX / 2 && self->tail > 0)
                 capacity += capacity;
-            unsigned char *grown = PyMem_Realloc(self->buffer, (size_t)capacity);
-            if (!grown) {
-                PyErr_NoMemory();
+            if (memory_grow(&self->buffer, &self->capacity, capacity) < 0)
                 return -1;
-            }
-            self->buffer = grown;
-            self->capacity = capacity;
         }
     }
     memcpy(self->buffer + self->tail, data, (size_t)size);

@@ -255,35 +255,19 @@ static PyObject *unpacker_next(Unpacker *self, enum unpack_mode mode, const char
     return result;
 }
 
-static PyObject *unpacker_unpack(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    return unpacker_next((Unpacker *)self, MODE_UNPACK, "unpack", false);
-}
+/* Define a method that takes the next object in a mode. */
+#define UNPACKER_METHOD(function, mode, method) \
+    static PyObject *function(PyObject *self, PyObject *unused) \
+    { \
+        (void)unused; \
+        return unpacker_next((Unpacker *)self, mode, method, false); \
+    }
 
-static PyObject *unpacker_skip(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    return unpacker_next((Unpacker *)self, MODE_SKIP, "skip", false);
-}
-
-static PyObject *unpacker_unpack_raw(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    return unpacker_next((Unpacker *)self, MODE_RAW, "unpack_raw", false);
-}
-
-static PyObject *unpacker_read_array_header(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    return unpacker_next((Unpacker *)self, MODE_ARRAY_HEADER, "read_array_header", false);
-}
-
-static PyObject *unpacker_read_map_header(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    return unpacker_next((Unpacker *)self, MODE_MAP_HEADER, "read_map_header", false);
-}
+UNPACKER_METHOD(unpacker_unpack, MODE_UNPACK, "unpack")
+UNPACKER_METHOD(unpacker_skip, MODE_SKIP, "skip")
+UNPACKER_METHOD(unpacker_unpack_raw, MODE_RAW, "unpack_raw")
+UNPACKER_METHOD(unpacker_read_array_header, MODE_ARRAY_HEADER, "read_array_header")
+UNPACKER_METHOD(unpacker_read_map_header, MODE_MAP_HEADER, "read_map_header")
 
 static PyObject *unpacker_iternext(PyObject *self)
 {
@@ -373,11 +357,7 @@ static PyType_Slot unpacker_slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec unpacker_spec = {
-    .name = "cpkg._native.msgpack.cpython.Unpacker",
-    .basicsize = sizeof(Unpacker),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-    .slots = unpacker_slots,
-};
+static PyType_Spec unpacker_spec = TYPE_SPEC("cpkg._native.msgpack.cpython.Unpacker", Unpacker,
+                                             Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, unpacker_slots);
 
 #endif

@@ -26,6 +26,7 @@ typedef struct {
 
 /* The buffers of a list, all open at a time. */
 typedef struct {
+    Kept *kept;      /* of this thread */
     PyObject *items; /* a tuple, as the list may change */
     Input *inputs;
     Py_ssize_t count;
@@ -202,13 +203,27 @@ static Share *shares_new(const Batch *batch, PyObject *threads, Py_ssize_t *coun
     return shares;
 }
 
-/* Open a batch for a method; return 1, 0 for one that is left to Python, or -1 with an exception set. */
-static int batch_begin(Batch *batch, PyObject *list, int is_ready)
+/*
+ * Open a batch for a method of `count` arguments, the first of them a list; return 1, 0 for one that is left to Python,
+ * or -1 with an exception set.
+ */
+static int batch_begin(Batch *batch, const char *name, PyObject *const *args, Py_ssize_t nargs, Py_ssize_t count,
+                       int is_ready)
 {
+    if (check_count(name, nargs, count) < 0) {
+        return -1;
+    }
+    Kept *kept = kept_here();
+    if (kept == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    PyObject *list = args[0];
     if (!is_ready || !PyList_CheckExact(list) || PyList_GET_SIZE(list) == 0) {
         return 0;
     }
     if (batch_open(batch, list) == 0) {
+        batch->kept = kept;
         return 1;
     }
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) {
@@ -239,12 +254,8 @@ static void compress_share(Share *share)
 static PyObject *compress_many(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     CompressionPreset *preset = (CompressionPreset *)self;
-    Kept *kept = kept_here();
     Batch batch;
-    if (kept == NULL) {
-        return PyErr_NoMemory();
-    }
-    int is_open = check_count("_compress_many", nargs, 2) < 0 ? -1 : batch_begin(&batch, args[0], preset->is_ready);
+    int is_open = batch_begin(&batch, "_compress_many", args, nargs, 2, preset->is_ready);
     if (is_open <= 0) {
         return is_open < 0 ? NULL : new_ref(Py_None);
     }
@@ -260,7 +271,7 @@ static PyObject *compress_many(PyObject *self, PyObject *const *args, Py_ssize_t
         int is_ready = shares_allocate(shares, count) == 0;
         for (Py_ssize_t n = 0; n < count && is_ready; n++) {
             shares[n].work = compress_share;
-            shares[n].context = preset_take_cctx(preset, kept);
+            shares[n].context = preset_take_cctx(preset, batch.kept);
             is_ready = shares[n].context != NULL;
         }
         if (is_ready) {
@@ -268,7 +279,7 @@ static PyObject *compress_many(PyObject *self, PyObject *const *args, Py_ssize_t
         }
         for (Py_ssize_t n = 0; n < count; n++) {
             if (shares[n].context != NULL && !shares[n].has_failed) {
-                preset_give_cctx(preset, kept, shares[n].context);
+                preset_give_cctx(preset, batch.kept, shares[n].context);
             }
             else {
                 ZSTD_freeCCtx(shares[n].context);
@@ -322,12 +333,8 @@ static int batch_measure(Batch *batch, const DecompressionPreset *preset, const 
 static PyObject *decompress_many(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     DecompressionPreset *preset = (DecompressionPreset *)self;
-    Kept *kept = kept_here();
     Batch batch;
-    if (kept == NULL) {
-        return PyErr_NoMemory();
-    }
-    int is_open = check_count("_decompress_many", nargs, 3) < 0 ? -1 : batch_begin(&batch, args[0], preset->is_ready);
+    int is_open = batch_begin(&batch, "_decompress_many", args, nargs, 3, preset->is_ready);
     if (is_open <= 0) {
         return is_open < 0 ? NULL : new_ref(Py_None);
     }
@@ -347,7 +354,7 @@ static PyObject *decompress_many(PyObject *self, PyObject *const *args, Py_ssize
     int is_ready = shares != NULL && shares_allocate(shares, count) == 0;
     for (Py_ssize_t n = 0; n < count && is_ready; n++) {
         shares[n].work = decompress_share;
-        shares[n].context = preset_take_dctx(preset, kept);
+        shares[n].context = preset_take_dctx(preset, batch.kept);
         is_ready = shares[n].context != NULL;
     }
     if (is_ready) {
@@ -355,7 +362,7 @@ static PyObject *decompress_many(PyObject *self, PyObject *const *args, Py_ssize
     }
     for (Py_ssize_t n = 0; shares != NULL && n < count; n++) {
         if (shares[n].context != NULL) {
-            preset_give_dctx(preset, kept, shares[n].context, shares[n].result);
+            preset_give_dctx(preset, batch.kept, shares[n].context, shares[n].result);
         }
         if (!is_ready) {
             Py_CLEAR(shares[n].bytes);

@@ -5,32 +5,28 @@
 
 #include <Python.h>
 
+#include "../arguments.c"
+
 /* Sort positional and keyword arguments into `values`, borrowed, NULL where there is none; -1 with a TypeError. */
 static int take_arguments(const char *function, const char *const *names, Py_ssize_t count, Py_ssize_t required,
                           PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **values)
 {
-    if (nargs > count) {
+    Py_ssize_t misfit = sort_arguments(names, count, count, args, nargs, kwnames, values);
+    if (misfit == TOO_MANY_ARGUMENTS) {
         PyErr_Format(PyExc_TypeError, "%s() takes at most %zd arguments (%zd given)", function, count, nargs);
         return -1;
     }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        values[i] = i < nargs ? args[i] : NULL;
-    }
-    Py_ssize_t keywords = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
-    for (Py_ssize_t k = 0; k < keywords; k++) {
-        PyObject *name = PyTuple_GET_ITEM(kwnames, k);
+    if (misfit != ARGUMENTS_FIT) {
+        PyObject *name = PyTuple_GET_ITEM(kwnames, misfit);
         Py_ssize_t i = 0;
         while (i < count && PyUnicode_CompareWithASCIIString(name, names[i]) != 0) {
             i++;
         }
-        if (i == count || values[i] != NULL) {
-            PyErr_Format(PyExc_TypeError,
-                         i == count ? "%s() got an unexpected keyword argument '%U'"
-                                    : "%s() got multiple values for argument '%U'",
-                         function, name);
-            return -1;
-        }
-        values[i] = args[nargs + k];
+        PyErr_Format(PyExc_TypeError,
+                     i == count ? "%s() got an unexpected keyword argument '%U'"
+                                : "%s() got multiple values for argument '%U'",
+                     function, name);
+        return -1;
     }
     for (Py_ssize_t i = 0; i < required; i++) {
         if (values[i] == NULL) {
@@ -39,6 +35,17 @@ static int take_arguments(const char *function, const char *const *names, Py_ssi
         }
     }
     return 0;
+}
+
+/* Take the one argument that a method has, NULL if it is left out and may be; -1 with a TypeError. */
+static inline int take_argument(const char *function, const char *name, int is_required, PyObject *const *args,
+                                Py_ssize_t nargs, PyObject *kwnames, PyObject **value)
+{
+    if (LIKELY(nargs == 1 && kwnames == NULL)) {
+        *value = args[0];
+        return 0;
+    }
+    return take_arguments(function, &name, 1, is_required, args, nargs, kwnames, value);
 }
 
 /* Read an int that may be left out; return 0, or -1 with an exception set. */

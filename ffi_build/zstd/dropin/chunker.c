@@ -37,27 +37,15 @@ typedef struct {
 
 static PyTypeObject *chunker_type, *chunks_type;
 
-static int chunker_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    VISIT_TYPE(self);
-    return feed_traverse(&((Chunker *)self)->feed, visit, arg);
-}
-
 static int chunker_clear(PyObject *self)
 {
     ((Chunker *)self)->is_finished = 1;
     feed_clear(&((Chunker *)self)->feed);
+    Py_CLEAR(((Chunker *)self)->held);
     return 0;
 }
 
-static void chunker_dealloc(PyObject *self)
-{
-    PyObject_GC_UnTrack(self);
-    chunker_clear(self);
-    Py_CLEAR(((Chunker *)self)->held);
-    turn_free(&((Chunker *)self)->turn);
-    object_free(self);
-}
+OBJECT_WITH_TURN(chunker, Chunker, feed)
 
 static int chunks_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -217,9 +205,8 @@ PyDoc_STRVAR(chunker_compress_doc, "compress($self, /, data)\n--\n\n"
 
 static PyObject *chunker_compress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const char *const names[] = {"data"};
     PyObject *data;
-    if (take_arguments("compress", names, 1, 1, args, nargs, kwnames, &data) < 0) {
+    if (take_argument("compress", "data", 1, args, nargs, kwnames, &data) < 0) {
         return NULL;
     }
     return new_chunks(self, "cannot call compress() after compression finished",
@@ -260,10 +247,7 @@ static PyType_Slot chunker_slots[] = {
      "`zstandard.ZstdCompressionChunker`).\n\n"
      "Made by `ZstdCompressor.chunker`. The methods return iterators, which do the work: each is to be used\n"
      "up before the next call, else that raises ZstdError."},
-    {Py_tp_new, object_refuse_new},
-    {Py_tp_dealloc, chunker_dealloc},
-    {Py_tp_traverse, chunker_traverse},
-    {Py_tp_clear, chunker_clear},
+    OBJECT_SLOTS(chunker),
     {Py_tp_methods, chunker_methods},
     {0, NULL},
 };
@@ -272,10 +256,7 @@ static PyType_Spec chunker_spec = OBJECT_SPEC("ZstdCompressionChunker", Chunker,
 
 static PyType_Slot chunks_slots[] = {
     {Py_tp_doc, "Chunks of a ZstdCompressionChunker."},
-    {Py_tp_new, object_refuse_new},
-    {Py_tp_dealloc, chunks_dealloc},
-    {Py_tp_traverse, chunks_traverse},
-    {Py_tp_clear, chunks_clear},
+    OBJECT_SLOTS(chunks),
     {Py_tp_iter, PyObject_SelfIter},
     {Py_tp_iternext, chunks_next},
     {0, NULL},

@@ -23,12 +23,6 @@ typedef struct {
     int is_finished;
 } CompressionObj;
 
-static int compression_obj_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    VISIT_TYPE(self);
-    return feed_traverse(&((CompressionObj *)self)->feed, visit, arg);
-}
-
 static int compression_obj_clear(PyObject *self)
 {
     ((CompressionObj *)self)->is_finished = 1;
@@ -36,13 +30,7 @@ static int compression_obj_clear(PyObject *self)
     return 0;
 }
 
-static void compression_obj_dealloc(PyObject *self)
-{
-    PyObject_GC_UnTrack(self);
-    compression_obj_clear(self);
-    turn_free(&((CompressionObj *)self)->turn);
-    object_free(self);
-}
+OBJECT_WITH_TURN(compression_obj, CompressionObj, feed)
 
 PyDoc_STRVAR(compression_obj_compress_doc,
              "compress($self, /, data)\n--\n\n"
@@ -50,11 +38,10 @@ PyDoc_STRVAR(compression_obj_compress_doc,
 
 static PyObject *compression_obj_compress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const char *const names[] = {"data"};
     CompressionObj *obj = (CompressionObj *)self;
     PyObject *data, *output = NULL;
     Input in;
-    if (take_arguments("compress", names, 1, 1, args, nargs, kwnames, &data) < 0 || input_open(&in, data) < 0) {
+    if (take_argument("compress", "data", 1, args, nargs, kwnames, &data) < 0 || input_open(&in, data) < 0) {
         return NULL;
     }
     if (turn_enter(self, &obj->turn) == 0) {
@@ -74,10 +61,9 @@ PyDoc_STRVAR(compression_obj_flush_doc,
 
 static PyObject *compression_obj_flush(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const char *const names[] = {"flush_mode"};
     CompressionObj *obj = (CompressionObj *)self;
     PyObject *given, *output = NULL;
-    if (take_arguments("flush", names, 1, 0, args, nargs, kwnames, &given) < 0) {
+    if (take_argument("flush", "flush_mode", 0, args, nargs, kwnames, &given) < 0) {
         return NULL;
     }
     long mode = given == NULL ? OBJ_FINISH : PyLong_AsLong(given);
@@ -116,10 +102,7 @@ static PyType_Slot compression_obj_slots[] = {
     {Py_tp_doc,
      "One frame, compressed in pieces, with the methods of zlib's (replaces `zstandard.ZstdCompressionObj`).\n\n"
      "Made by `ZstdCompressor.compressobj`. Methods may be called from several threads."},
-    {Py_tp_new, object_refuse_new},
-    {Py_tp_dealloc, compression_obj_dealloc},
-    {Py_tp_traverse, compression_obj_traverse},
-    {Py_tp_clear, compression_obj_clear},
+    OBJECT_SLOTS(compression_obj),
     {Py_tp_methods, compression_obj_methods},
     {0, NULL},
 };

@@ -40,11 +40,10 @@ PyDoc_STRVAR(
 
 static PyObject *compression_writer_write(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const char *const names[] = {"data"};
     Writer *writer = (Writer *)self;
     PyObject *data;
     Input in, piece;
-    if (take_arguments("write", names, 1, 1, args, nargs, kwnames, &data) < 0 || file_enter(&writer->base) < 0) {
+    if (take_argument("write", "data", 1, args, nargs, kwnames, &data) < 0 || file_enter(&writer->base) < 0) {
         return NULL;
     }
     Py_ssize_t written = 0, more = input_open(&in, data);
@@ -75,11 +74,10 @@ PyDoc_STRVAR(
 
 static PyObject *compression_writer_flush(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const char *const names[] = {"flush_mode"};
     Writer *writer = (Writer *)self;
     PyObject *given;
     Py_ssize_t mode = WRITER_BLOCK;
-    if (take_arguments("flush", names, 1, 0, args, nargs, kwnames, &given) < 0 || take_ssize(given, &mode) < 0) {
+    if (take_argument("flush", "flush_mode", 0, args, nargs, kwnames, &given) < 0 || take_ssize(given, &mode) < 0) {
         return NULL;
     }
     if (mode != WRITER_BLOCK && mode != WRITER_FRAME) {

@@ -21,36 +21,22 @@ typedef struct {
     PyObject *failure; /* a str */
     unsigned long long taken;
     int is_across;
+    int is_cleared; /* by the collector */
 } DecompressionObj;
 
 static PyTypeObject *decompression_obj_type;
 
-static int decompression_obj_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    VISIT_TYPE(self);
-    return decoder_traverse(&((DecompressionObj *)self)->decoder, visit, arg);
-}
-
 static int decompression_obj_clear(PyObject *self)
 {
     DecompressionObj *obj = (DecompressionObj *)self;
-    if (obj->failure == NULL) {
-        obj->failure = PyUnicode_FromString("the collector has cleared this object");
-    }
-    decoder_clear(&obj->decoder);
-    return 0;
-}
-
-static void decompression_obj_dealloc(PyObject *self)
-{
-    DecompressionObj *obj = (DecompressionObj *)self;
-    PyObject_GC_UnTrack(self);
+    obj->is_cleared = 1;
     decoder_clear(&obj->decoder);
     Py_CLEAR(obj->unused);
     Py_CLEAR(obj->failure);
-    turn_free(&obj->turn);
-    object_free(self);
+    return 0;
 }
+
+OBJECT_WITH_TURN(decompression_obj, DecompressionObj, decoder)
 
 /* Join two bytes, both of which are taken over; the first may be NULL. */
 static PyObject *bytes_joined(PyObject *first, PyObject *second)
@@ -71,6 +57,9 @@ static PyObject *decompression_obj_run(DecompressionObj *obj, const Input *data)
     }
     if (obj->failure != NULL) {
         return raise_from("purepy.errors", "ZstdError", new_ref(obj->failure));
+    }
+    if (obj->is_cleared) {
+        return raise_zstd_error("the collector has cleared this object");
     }
     if (data->size == 0) {
         return PyBytes_FromStringAndSize(NULL, 0);
@@ -103,11 +92,10 @@ PyDoc_STRVAR(decompression_obj_decompress_doc,
 static PyObject *decompression_obj_decompress(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                               PyObject *kwnames)
 {
-    static const char *const names[] = {"data"};
     DecompressionObj *obj = (DecompressionObj *)self;
     PyObject *data, *content = NULL;
     Input in;
-    if (take_arguments("decompress", names, 1, 1, args, nargs, kwnames, &data) < 0 || input_open(&in, data) < 0) {
+    if (take_argument("decompress", "data", 1, args, nargs, kwnames, &data) < 0 || input_open(&in, data) < 0) {
         return NULL;
     }
     if (turn_enter(self, &obj->turn) == 0) {
@@ -122,11 +110,10 @@ PyDoc_STRVAR(decompression_obj_flush_doc, "flush($self, /, length=0)\n--\n\nRetu
 
 static PyObject *decompression_obj_flush(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const char *const names[] = {"length"};
     PyObject *length;
     (void)self;
-    return take_arguments("flush", names, 1, 0, args, nargs, kwnames, &length) < 0 ? NULL
-                                                                                   : PyBytes_FromStringAndSize(NULL, 0);
+    return take_argument("flush", "length", 0, args, nargs, kwnames, &length) < 0 ? NULL
+                                                                                  : PyBytes_FromStringAndSize(NULL, 0);
 }
 
 static PyObject *decompression_obj_unused(PyObject *self, void *unused)
@@ -169,10 +156,7 @@ static PyType_Slot decompression_obj_slots[] = {
      "`zstandard.ZstdDecompressionObj`).\n\n"
      "Made by `ZstdDecompressor.decompressobj`. With `read_across_frames` it goes on from each frame to the\n"
      "next; `eof` stays false then, and `unused_data` empty. Methods may be called from several threads."},
-    {Py_tp_new, object_refuse_new},
-    {Py_tp_dealloc, decompression_obj_dealloc},
-    {Py_tp_traverse, decompression_obj_traverse},
-    {Py_tp_clear, decompression_obj_clear},
+    OBJECT_SLOTS(decompression_obj),
     {Py_tp_methods, decompression_obj_methods},
     {Py_tp_getset, decompression_obj_getset},
     {0, NULL},

@@ -43,11 +43,10 @@ PyDoc_STRVAR(
 
 static PyObject *decompression_writer_write(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const char *const names[] = {"data"};
     Writer *writer = (Writer *)self;
     PyObject *data;
     Input in;
-    if (take_arguments("write", names, 1, 1, args, nargs, kwnames, &data) < 0 || file_enter(&writer->base) < 0) {
+    if (take_argument("write", "data", 1, args, nargs, kwnames, &data) < 0 || file_enter(&writer->base) < 0) {
         return NULL;
     }
     Py_ssize_t written = -1;

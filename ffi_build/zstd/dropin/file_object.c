@@ -162,8 +162,7 @@ static PyMemberDef file_members[] = {
 
 /* The slots of a file object whose functions begin with `file`. */
 #define FILE_SLOTS(file, methods) \
-    {Py_tp_new, object_refuse_new}, {Py_tp_dealloc, file##_dealloc}, {Py_tp_traverse, file##_traverse}, \
-        {Py_tp_clear, file##_clear}, {Py_tp_iter, file_not_iterable}, {Py_tp_iternext, file_not_iterable}, \
+    OBJECT_SLOTS(file), {Py_tp_iter, file_not_iterable}, {Py_tp_iternext, file_not_iterable}, \
         {Py_tp_getset, file_getset}, {Py_tp_members, file_members}, {Py_tp_methods, methods}, \
     { \
         0, NULL \

@@ -19,25 +19,13 @@ typedef struct {
 
 static PyTypeObject *pieces_type;
 
-static int pieces_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    VISIT_TYPE(self);
-    return flow_traverse(&((Pieces *)self)->flow, visit, arg);
-}
-
 static int pieces_clear(PyObject *self)
 {
     flow_clear(&((Pieces *)self)->flow);
     return 0;
 }
 
-static void pieces_dealloc(PyObject *self)
-{
-    PyObject_GC_UnTrack(self);
-    pieces_clear(self);
-    turn_free(&((Pieces *)self)->turn);
-    object_free(self);
-}
+OBJECT_WITH_TURN(pieces, Pieces, flow)
 
 static PyObject *pieces_next(PyObject *self)
 {
@@ -56,10 +44,7 @@ static PyObject *pieces_next(PyObject *self)
 
 static PyType_Slot pieces_slots[] = {
     {Py_tp_doc, "What read_to_iter() returns."},
-    {Py_tp_new, object_refuse_new},
-    {Py_tp_dealloc, pieces_dealloc},
-    {Py_tp_traverse, pieces_traverse},
-    {Py_tp_clear, pieces_clear},
+    OBJECT_SLOTS(pieces),
     {Py_tp_iter, PyObject_SelfIter},
     {Py_tp_iternext, pieces_next},
     {0, NULL},

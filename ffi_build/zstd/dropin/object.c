@@ -9,10 +9,7 @@
 
 /* The specification of a type of `cpkg.zstandard`. */
 #define OBJECT_SPEC(type_name, structure, type_slots) \
-    {.name = "cpkg.zstandard." type_name, \
-     .basicsize = sizeof(structure), \
-     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, \
-     .slots = (type_slots)}
+    TYPE_SPEC("cpkg.zstandard." type_name, structure, Py_TPFLAGS_HAVE_GC, type_slots)
 
 static PyObject *object_refuse_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -36,5 +33,27 @@ static void object_free(PyObject *self)
 
 /* Visit the type, which owns its objects since 3.9. */
 #define VISIT_TYPE(self) Py_VISIT(Py_TYPE(self))
+
+/* Define `object`_traverse() and `object`_dealloc() for a structure with a Turn and one member that holds objects. */
+#define OBJECT_WITH_TURN(object, Structure, member) \
+    static int object##_traverse(PyObject *self, visitproc visit, void *arg) \
+    { \
+        VISIT_TYPE(self); \
+        return member##_traverse(&((Structure *)self)->member, visit, arg); \
+    } \
+    static void object##_dealloc(PyObject *self) \
+    { \
+        PyObject_GC_UnTrack(self); \
+        object##_clear(self); \
+        turn_free(&((Structure *)self)->turn); \
+        object_free(self); \
+    }
+
+/* The slots of a type whose functions begin with `object`. */
+#define OBJECT_SLOTS(object) \
+    {Py_tp_new, object_refuse_new}, {Py_tp_dealloc, object##_dealloc}, {Py_tp_traverse, object##_traverse}, \
+    { \
+        Py_tp_clear, object##_clear \
+    }
 
 #endif

@@ -22,10 +22,9 @@ PyDoc_STRVAR(reader_read_doc,
 static PyObject *reader_read_named(PyObject *self, const char *name, int is_once, PyObject *const *args,
                                    Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const char *const names[] = {"size"};
     Py_ssize_t size = -1;
     PyObject *given;
-    if (take_arguments(name, names, 1, 0, args, nargs, kwnames, &given) < 0 || take_ssize(given, &size) < 0) {
+    if (take_argument(name, "size", 0, args, nargs, kwnames, &given) < 0 || take_ssize(given, &size) < 0) {
         return NULL;
     }
     return reader_read_size((Reader *)self, size, is_once);
