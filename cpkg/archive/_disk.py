@@ -85,7 +85,8 @@ class Tree:
         self._settings = settings
         self._directory = directory
         self.root = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | getattr(os, "O_CLOEXEC", 0))
-        self._chain: list[tuple[str, int]] = []  # the directory opened last, and those above it
+        self._names: list[str] = []  # of the directory opened last, and those above it
+        self._fds = [self.root]
         self._with_list: dict[int, bool] = {}  # by handle, whether new files get an access control list
         self.umask = _umask()
         self._finished: list[_Finished] = []
@@ -98,24 +99,26 @@ class Tree:
         os.close(self.root)
 
     def _shorten(self, depth: int) -> None:
-        while len(self._chain) > depth:
-            fd = self._chain.pop()[1]
+        del self._names[depth:]
+        while len(self._fds) > depth + 1:
+            fd = self._fds.pop()
             self._with_list.pop(fd, None)
             os.close(fd)
 
     def directory(self, parts: list[str], make: bool = True) -> int:
         """Return the handle of a directory below the root, valid until the next call; make what is missing."""
+        if parts == self._names:
+            return self._fds[-1]
         depth = 0
-        for (name, _), part in zip(self._chain, parts):
+        for name, part in zip(self._names, parts):
             if name != part:
                 break
             depth += 1
         self._shorten(depth)
-        fd = self._chain[-1][1] if depth else self.root
         for at in range(depth, len(parts)):
-            fd = self._enter(fd, parts, at, make)
-            self._chain.append((parts[at], fd))
-        return fd
+            self._fds.append(self._enter(self._fds[-1], parts, at, make))
+            self._names.append(parts[at])
+        return self._fds[-1]
 
     def _enter(self, fd: int, parts: list[str], at: int, make: bool) -> int:
         name = parts[at]
@@ -210,8 +213,9 @@ class Tree:
     def _write(self, fd: int, entry: Entry, data: Iterable[Any]) -> None:
         if entry.sparse is None:
             for piece in data:
-                while len(piece):
-                    piece = piece[os.write(fd, piece) :]
+                written = os.write(fd, piece) if piece else 0
+                while written < len(piece):
+                    written += os.write(fd, memoryview(piece)[written:])
             return
         os.ftruncate(fd, entry.size)
         holes = iter(entry.sparse)

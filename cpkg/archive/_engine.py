@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from typing import Any
 
 from cpkg import _backend
 from cpkg.archive._made import MadeFrame
-from cpkg.archive._plan import Plan, Planner, assemble
+from cpkg.archive._plan import Plan, Planner
 from cpkg.archive._pure import PureCodec
 from cpkg.archive._pure_extract import PureExtract
 from cpkg.archive._result import Problem, Problems
@@ -40,8 +41,8 @@ class PureCreate:
     def plans(self, base: str, paths: list[str], own_file: tuple[int, int] | None) -> Generator[Plan, None, None]:
         """Yield the plans of all frames."""
         self._walker = Walker(self._settings, self._problems, own_file)
-        members = self._told(self._walker.walk(base, paths))
-        yield from Planner(self._settings.frame_size, self._problems).plans(members)
+        with closing(self._walker.walk(base, paths)) as members:
+            yield from Planner(self._settings.frame_size, self._problems).plans(self._told(members))
 
     def _told(self, members: Iterator[Member]) -> Iterator[Member]:
         for member in members:
@@ -50,11 +51,11 @@ class PureCreate:
                 self._on_entry(member.entry)
             yield member
 
-    def prepare(self, plan: Plan) -> tuple[bytearray, list[Problem], Collector]:
-        """Return what `carry_out` takes: the content, since threads that read in Python would wait for each other."""
-        return (*assemble(plan), plan.members)
+    def prepare(self, plan: Plan) -> tuple[bytes, list[Problem], Collector]:
+        """Return what `carry_out` takes: the content, read already, since in Python threads would only take turns."""
+        return plan.take(), plan.problems, plan.members
 
-    def carry_out(self, prepared: tuple[bytearray, list[Problem], Collector]) -> MadeFrame:
+    def carry_out(self, prepared: tuple[bytes, list[Problem], Collector]) -> MadeFrame:
         """Make a frame of its content; called in threads."""
         content, problems, members = prepared
         frame = self._codec.deflate(content) if content else b""
@@ -64,7 +65,7 @@ class PureCreate:
         """Do nothing: the frame is freed when nobody holds it."""
 
     def close(self) -> None:
-        """Close what the last plans may have needed."""
+        """Close the root of the walk."""
         if self._walker is not None:
             self._walker.close()
 

@@ -217,8 +217,8 @@ class NativeExtract(Extract):
         carry = lib.cpkg_tree_carry(self._c_tree, carry_size)
         held = ffi.buffer(carry, carry_size[0])[:] if carry_size[0] else b""
         at = self._at[0]
-        content = Content(self._views(held, chunk, memory, at, size), self._archive.skip)
-        content.position = self._archive.position_behind() - (size - at) - len(held)
+        position = self._archive.position_behind() - (size - at) - len(held)
+        content = Content(self._views(held, chunk, memory, at, size), self._archive.skip, position=position)
         reader = TarReader(content, is_begun=not self._is_first or content.position > 0)
         self._is_first = False
         self._current = chunk
@@ -291,8 +291,7 @@ class NativeExtract(Extract):
         left = lib.cpkg_tree_missing(self._c_tree, skipped)
         carry = lib.cpkg_tree_carry(self._c_tree, carry_size)
         held = ffi.buffer(carry, carry_size[0])[:] if carry_size[0] else b""
-        content = Content([held])
-        content.position = self._archive.position_behind() - len(held)
+        content = Content([held], position=self._archive.position_behind() - len(held))
         if left or skipped[0]:
             raise content.cut()
         for _entry in TarReader(content, is_begun=self._archive.size > len(held) or not self._is_first):

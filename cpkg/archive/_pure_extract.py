@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Final
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, Union
 
 from cpkg.archive._disk import Tree
 from cpkg.archive._result import Problem, Problems
@@ -15,6 +16,7 @@ from purepy.tar.decode import NUL_BLOCK, is_checksum_right
 from purepy.tar.entry import BLOCK, Entry
 from purepy.tar.reader import Content, TarReader
 
+Data = Iterable[Union[bytes, memoryview]]
 _HELD_DATA: Final = 8 << 20
 _HELD_ENTRIES: Final = 10_000
 _LARGE: Final = 1 << 20
@@ -66,13 +68,16 @@ class PureExtract(Extract):
     def _extract_all(self, archive: Any, content: Content) -> Content | None:
         """Extract what follows; return None, or behind damage the content from the next entry on that is whole."""
         reader = TarReader(content)
-        entries = self._wanted(reader, archive)
+        batches = self._batches(reader, archive)
         try:
             if self._settings.select is None:
-                for entry in entries:
-                    self._extract(entry, entry, reader.data())
+                for batch in batches:
+                    for entry, data in batch:
+                        self._last = entry.name
+                        if self._settings.is_wanted(entry.name):
+                            self._extract(entry, entry, data)
             else:
-                self._select(entries, reader)
+                self._select(batches)
             for _ in archive:  # what is behind the end has its checksums, too
                 pass
         except (ArchiveError, ZstdError) as exc:
@@ -82,43 +87,45 @@ class PureExtract(Extract):
             return _next_whole(archive)
         return None
 
-    def _wanted(self, reader: TarReader, archive: Any) -> Iterable[Entry]:
+    def _batches(self, reader: TarReader, archive: Any) -> Iterator[list[tuple[Entry, Data]]]:
         progress = self._progress
         size = 0
-        for entry in reader:
-            self._last = entry.name
-            if progress is not None and archive.size != size:
+        while True:
+            batch = reader.batch()
+            if progress is not None and (archive.size != size or not batch):
                 size = archive.size
                 progress(size, archive.consumed)
-            if self._settings.is_wanted(entry.name):
-                yield entry
-        if progress is not None:
-            progress(archive.size, archive.consumed)
+            if not batch:
+                return
+            yield batch
 
-    def _select(self, entries: Iterable[Entry], reader: TarReader) -> None:
+    def _select(self, batches: Iterable[list[tuple[Entry, Data]]]) -> None:
         """Have the caller choose among entries that follow each other in one directory, and extract those."""
-        batch: list[tuple[Entry, Any]] = []
-        held = 0
+        held: list[tuple[Entry, Data]] = []
+        total = 0
         above = None
         try:
-            for entry in entries:
+            for entry, data in itertools.chain.from_iterable(batches):
+                self._last = entry.name
+                if not self._settings.is_wanted(entry.name):
+                    continue
                 directory = entry.name.rpartition("/")[0]
                 size = entry.stored_size
-                if batch and (directory != above or held + size > _HELD_DATA or len(batch) == _HELD_ENTRIES):
-                    held = 0
-                    self._choose(batch)
+                if held and (directory != above or total + size > _HELD_DATA or len(held) == _HELD_ENTRIES):
+                    total = 0
+                    self._choose(held)
                 above = directory
                 if size <= _LARGE:
-                    held += size
-                    batch.append((entry, list(reader.data())))
+                    total += size
+                    held.append((entry, list(data)))
                 else:
-                    batch.append((entry, reader.data()))
-                    self._choose(batch)
-                    held = 0
+                    held.append((entry, data))
+                    self._choose(held)
+                    total = 0
         finally:
-            self._choose(batch)
+            self._choose(held)
 
-    def _choose(self, batch: list[tuple[Entry, Any]]) -> None:
+    def _choose(self, batch: list[tuple[Entry, Data]]) -> None:
         found = batch[:]
         batch.clear()
         assert self._settings.select is not None
@@ -126,7 +133,7 @@ class PureExtract(Extract):
             for index, entry in chosen(self._settings.select, [entry for entry, _ in found]):
                 self._extract(found[index][0], entry, found[index][1])
 
-    def _extract(self, stored: Entry, entry: Entry, data: Iterable[Any]) -> None:
+    def _extract(self, stored: Entry, entry: Entry, data: Data) -> None:
         settings = self._settings
         try:
             parts = names.target_path(entry, settings.strip)

@@ -6,8 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -36,52 +35,11 @@ _TYPES = {
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_CLOEXEC", 0)
 
 
-class Handle:
-    """
-    An open directory that several parts use; it is closed when the last one has released it.
-
-    `open_again` opens it from the root on, which stays open.
-    """
-
-    __slots__ = ("_base", "_count", "_lock", "_parent", "fd")
-
-    def __init__(self, fd: int, parent: Handle | None = None, base: str = "") -> None:
-        self.fd = fd
-        self._parent = parent
-        self._base = base
-        self._count = 1
-        self._lock = threading.Lock()
-
-    def open_again(self) -> int:
-        """Return a new descriptor of the directory, though it may have been closed."""
-        if self._parent is None:
-            return os.dup(self.fd)
-        parent = self._parent.open_again()
-        try:
-            return os.open(self._base, DIRECTORY_FLAGS, dir_fd=parent)
-        finally:
-            os.close(parent)
-
-    def retain(self) -> Handle:
-        """Count one more user."""
-        with self._lock:
-            self._count += 1
-        return self
-
-    def release(self) -> None:
-        """Count one user less."""
-        with self._lock:
-            self._count -= 1
-            is_last = self._count == 0
-        if is_last:
-            os.close(self.fd)
-
-
 class Member(NamedTuple):
     """An entry, and where its file is: a name in an open directory, with its status."""
 
     entry: Entry
-    parent: Handle
+    directory: int
     base: str
     status: os.stat_result
 
@@ -126,39 +84,39 @@ class Walker:
         self._problems = problems
         self._own_file = own_file
         self._links: dict[tuple[int, int], str] = {}
-        self._root: Handle | None = None
+        self._root: int | None = None
 
     def close(self) -> None:
-        """Close the root, when all files were read."""
+        """Close the root."""
         if self._root is not None:
-            self._root.release()
+            os.close(self._root)
             self._root = None
 
-    def walk(self, base: str, paths: Iterable[str]) -> Iterator[Member]:
-        """Yield the members of `paths`, which are relative to `base`. A member's handle is valid until the next one."""
-        self._root = Handle(os.open(base, os.O_RDONLY | os.O_DIRECTORY | getattr(os, "O_CLOEXEC", 0)))
+    def walk(self, base: str, paths: Iterable[str]) -> Generator[Member, None, None]:
+        """Yield the members of `paths`, relative to `base`. The directory of one is open until the next one."""
+        self._root = os.open(base, os.O_RDONLY | os.O_DIRECTORY | getattr(os, "O_CLOEXEC", 0))
         for path in paths:
             yield from self._tree(self._root, path)
 
-    def _tree(self, root: Handle, path: str) -> Iterator[Member]:
-        levels: list[tuple[Handle, Iterator[Member]]] = [
-            (root.retain(), self._members(root, [(path, member_name(path))], is_top=True))
-        ]
+    def _tree(self, root: int, path: str) -> Iterator[Member]:
+        levels = [(root, self._members(root, [(path, member_name(path))], is_top=True))]
         try:
-            while levels:
+            while True:
                 member = next(levels[-1][1], None)
                 if member is None:
-                    levels.pop()[0].release()
+                    if len(levels) == 1:
+                        return
+                    os.close(levels.pop()[0])
                     continue
                 self._link(member)
                 yield member
                 if member.entry.type == DIRECTORY and self._settings.recursive:
-                    handle = self._open(member)
-                    if handle is not None:
-                        levels.append((handle, self._children(handle, member.entry.name)))
+                    directory = self._open(member)
+                    if directory is not None:
+                        levels.append((directory, self._children(directory, member.entry.name)))
         finally:
-            for handle, _ in levels:
-                handle.release()
+            for directory, _ in levels[1:]:
+                os.close(directory)
 
     def _link(self, member: Member) -> None:
         """Make a hard link of a file that is in the archive under another name already."""
@@ -168,25 +126,25 @@ class Walker:
             if first != entry.name:
                 entry.type, entry.linkname, entry.size, entry.sparse, entry.xattrs = HARDLINK, first, 0, None, None
 
-    def _open(self, member: Member) -> Handle | None:
+    def _open(self, member: Member) -> int | None:
         try:
-            return Handle(os.open(member.base, DIRECTORY_FLAGS, dir_fd=member.parent.fd), member.parent, member.base)
+            return os.open(member.base, DIRECTORY_FLAGS, dir_fd=member.directory)
         except OSError as exc:
             self._failed(member.entry.name, "cannot be opened", exc)
             return None
 
-    def _children(self, handle: Handle, above: str) -> Iterator[Member]:
+    def _children(self, directory: int, above: str) -> Iterator[Member]:
         try:
-            names = os.listdir(handle.fd)
+            names = os.listdir(directory)
         except OSError as exc:
             self._failed(above, "cannot be read", exc)
             return iter(())
         if self._settings.sort:
             names.sort(key=os.fsencode)
-        return self._members(handle, [(name, f"{above}/{name}") for name in names])
+        return self._members(directory, [(name, f"{above}/{name}") for name in names])
 
-    def _members(self, handle: Handle, names: list[tuple[str, str]], is_top: bool = False) -> Iterator[Member]:
-        found = self._found(handle, names, is_top)
+    def _members(self, directory: int, names: list[tuple[str, str]], is_top: bool = False) -> Iterator[Member]:
+        found = self._found(directory, names, is_top)
         select = self._settings.select
         if select is None:
             return found
@@ -194,12 +152,12 @@ class Walker:
         entries = [member.entry for member in members]
         return iter([members[index]._replace(entry=entry) for index, entry in chosen(select, entries)])
 
-    def _found(self, handle: Handle, names: list[tuple[str, str]], is_top: bool) -> Iterator[Member]:
+    def _found(self, directory: int, names: list[tuple[str, str]], is_top: bool) -> Iterator[Member]:
         for base, name in names:
             if self._settings.is_excluded is not None and self._settings.is_excluded(name):
                 continue
             try:
-                status = os.stat(base, dir_fd=handle.fd, follow_symlinks=False)
+                status = os.stat(base, dir_fd=directory, follow_symlinks=False)
             except FileNotFoundError as exc:
                 if is_top:
                     self._failed(name, "cannot be read", exc)
@@ -209,7 +167,7 @@ class Walker:
             except OSError as exc:
                 self._failed(name, "cannot be read", exc)
                 continue
-            member = self._member(handle, base, name, status)
+            member = self._member(directory, base, name, status)
             if member is not None:
                 yield member
 
@@ -217,7 +175,7 @@ class Walker:
         exc.filename = name
         self._problems.add(Problem(name, f"{what}: {exc.strerror}", exc))
 
-    def _member(self, handle: Handle, base: str, name: str, status: os.stat_result) -> Member | None:
+    def _member(self, directory: int, base: str, name: str, status: os.stat_result) -> Member | None:
         settings = self._settings
         kind = _TYPES.get(stat.S_IFMT(status.st_mode))
         if kind is None:
@@ -235,22 +193,22 @@ class Walker:
             if kind == FILE:
                 entry.size = status.st_size
                 if settings.sparse and status.st_blocks * 512 < status.st_size:
-                    entry.sparse = _map_of(handle, base, status.st_size)
+                    entry.sparse = _map_of(directory, base, status.st_size)
             elif kind == SYMLINK:
-                entry.linkname = os.readlink(base, dir_fd=handle.fd)
+                entry.linkname = os.readlink(base, dir_fd=directory)
             elif kind in (CHARACTER, BLOCK_DEVICE):
                 entry.device = os.major(status.st_rdev), os.minor(status.st_rdev)
             if settings.xattrs or settings.acls:
-                entry.xattrs = _attributes(handle, base, settings) or None
+                entry.xattrs = _attributes(directory, base, settings) or None
         except OSError as exc:
             self._failed(name, "cannot be read", exc)
             return None
-        return Member(entry, handle, base, status)
+        return Member(entry, directory, base, status)
 
 
-def _map_of(handle: Handle, base: str, size: int) -> list[tuple[int, int]] | None:
+def _map_of(directory: int, base: str, size: int) -> list[tuple[int, int]] | None:
     """Return the pieces of a file that hold data, or None if it has no holes."""
-    fd = os.open(base, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=handle.fd)
+    fd = os.open(base, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
     pieces = []
     at = 0
     # PyPy has no names for them
@@ -271,8 +229,8 @@ def _map_of(handle: Handle, base: str, size: int) -> list[tuple[int, int]] | Non
     return None if pieces == [(0, size)] else pieces
 
 
-def _attributes(handle: Handle, base: str, settings: CreateSettings) -> dict[str, bytes]:
-    path = f"/proc/self/fd/{handle.fd}/{base}"
+def _attributes(directory: int, base: str, settings: CreateSettings) -> dict[str, bytes]:
+    path = f"/proc/self/fd/{directory}/{base}"
     found: dict[str, bytes] = {}
     with contextlib.suppress(OSError):  # a file system without them
         for name in os.listxattr(path, follow_symlinks=False):

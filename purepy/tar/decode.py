@@ -23,11 +23,13 @@ NUMBER_MAX: Final = (1 << 32) - 1
 SECONDS_MAX: Final = 1 << 55
 """Times further from 1970 are refused: no file system has them, and nanoseconds must fit in 64 bits with a margin."""
 
+Shared = tuple[bool, bool, int, int, int, str, str]
+"""Whether a header is ustar's, whether GNU tar's, mode, numbers and names of the owner."""
 _ASCII: Final = bytes(range(128))
 _ATTRIBUTES: Final = {key.decode("ascii"): name for name, key in ACL_KEYS.items()}
 _OWNER_KEYS: Final = frozenset(("uid", "gid", "uname", "gname"))
 _FOUND_MAX: Final = 256
-_found: dict[bytes, tuple[bool, bool, int, int, int, str, str]] = {}
+_found: dict[bytes, Shared] = {}
 _SCHILY: Final = "SCHILY.xattr."
 _LIBARCHIVE: Final = "LIBARCHIVE.xattr."
 
@@ -46,11 +48,14 @@ def string(data: bytes) -> bytes:
 
 def is_checksum_right(block: bytes) -> bool:
     """Say whether the checksum holds: the sum of the bytes, unsigned or, as old programs computed it, signed."""
+    field = block[148:156]
+    unsigned = 256 + sum_of(block) - sum(field)
+    if field == b"%06o\0 " % unsigned:
+        return True
     try:
-        stored = number(block[148:156])
+        stored = number(field)
     except ArchiveError:
         return False
-    unsigned = 256 + sum_of(block) - sum(block[148:156])
     if stored == unsigned:
         return True
     high = len(block[:148].translate(None, _ASCII)) + len(block[156:].translate(None, _ASCII))
@@ -59,6 +64,12 @@ def is_checksum_right(block: bytes) -> bool:
 
 def number(field: bytes) -> int:
     """Return a field's number: octal digits, or GNU's base 256 with the first bit set, where it may be negative."""
+    digits = field[:-1]
+    if field[-1] in b"\0 " and digits.isdigit():
+        try:
+            return int(digits, 8)
+        except ValueError:
+            pass
     first = field[0]
     if first & 0x80:
         value = int.from_bytes(field, "big", signed=True) if first & 0x40 else int.from_bytes(field, "big")
@@ -131,21 +142,24 @@ def decode(block: bytes, pax: dict[str, bytes], long_name: bytes | None, long_li
     return entry
 
 
-def _shared(block: bytes, pax: dict[str, bytes]) -> tuple[bool, bool, int, int, int, str, str]:
-    """Return what most entries of an archive have in common: form, mode and owner; kept, by the fields' bytes."""
+def _shared(block: bytes, pax: dict[str, bytes]) -> Shared:
+    """Return what most entries of an archive have in common."""
+    return shared(block) if _OWNER_KEYS.isdisjoint(pax) else _read_shared(block, pax)
+
+
+def shared(block: bytes) -> Shared:
+    """Return what most headers of an archive have in common, kept by the fields' bytes; raises ArchiveError."""
     key = block[100:124] + block[257:329]
-    if not _OWNER_KEYS.isdisjoint(pax):
-        return _read_shared(block, pax)
     found = _found.get(key)
     if found is None:
-        found = _read_shared(block, pax)
+        found = _read_shared(block, {})
         if len(_found) >= _FOUND_MAX:
             _found.clear()
         _found[key] = found
     return found
 
 
-def _read_shared(block: bytes, pax: dict[str, bytes]) -> tuple[bool, bool, int, int, int, str, str]:
+def _read_shared(block: bytes, pax: dict[str, bytes]) -> Shared:
     is_ustar, is_gnu = block[257:263] == b"ustar\0", block[257:265] == GNU_MAGIC
     uid = within(_number_of(pax, "uid", block[108:116]), 0, NUMBER_MAX, "user number")
     gid = within(_number_of(pax, "gid", block[116:124]), 0, NUMBER_MAX, "group number")

@@ -52,7 +52,9 @@ def target_path(entry: Entry, strip: int = 0) -> list[str] | None:
         raise refused(entry, "has '..' in its name and would be written outside of the directory")
     if strip and len(parts) <= strip:
         return None
-    return [part for part in parts[strip:] if part != "."]
+    if strip:
+        del parts[:strip]
+    return [part for part in parts if part != "."] if "." in parts else parts
 
 
 def link_target(entry: Entry, strip: int = 0) -> list[str]:

@@ -10,18 +10,23 @@ from purepy.errors import ArchiveError, ArchiveLimitError
 from purepy.tar import sparse
 from purepy.tar.decode import NUL_BLOCK, SIZE_MAX, decode, is_checksum_right, number, parse_pax, string, within
 from purepy.tar.entry import BLOCK, FILE, Entry, padding
+from purepy.tar.ordinary import ordinary
 
 Chunk = Union[bytes, bytearray, memoryview]
 
 HEADER_MAX: Final = 1 << 20
 """A longer pax header or long name is refused (1 MiB, as Go's reader has it)."""
+_FEW: Final = 64 << 10
+"""So many bytes of data are copied, which is faster than a view of them."""
+_BATCH: Final = 64
 _LONG_NAME, _LONG_LINK, _PAX, _PAX_SUN, _PAX_GLOBAL = b"L", b"K", b"x", b"X", b"g"
+_BEFORE_ENTRIES: Final = frozenset((_LONG_NAME, _LONG_LINK, _PAX, _PAX_SUN, _PAX_GLOBAL))
 _NO_MEMBERS: Final = {b"V": "volume label", b"M": "continued file of a multi-volume archive", b"N": "old name list"}
 
 
 class Content:
     """
-    The uncompressed bytes of an archive, taken from chunks.
+    The uncompressed bytes of an archive, taken from chunks; `position` says how many were taken or skipped.
 
     `skip` is asked to pass over bytes before the next chunk is made: it is given a number of bytes and returns how
     many of them it skipped. `position_behind` tells where the chunk that came last ends, if some may be left out.
@@ -32,30 +37,40 @@ class Content:
         chunks: Iterable[Chunk],
         skip: Callable[[int], int] | None = None,
         position_behind: Callable[[], int] | None = None,
+        position: int = 0,
     ) -> None:
         self._chunks = iter(chunks)
         self._skip = skip
         self._position_behind = position_behind
-        self._chunk = memoryview(b"")
-        self._at = 0
-        self.position = 0
+        self._chunk: bytes | memoryview = b""  # of bytes, slices are made faster than of views
+        self._at = self._end = 0
+        self._start = position  # of the chunk
+
+    @property
+    def position(self) -> int:
+        """Where the content goes on."""
+        return self._start + self._at
 
     def _more(self) -> bool:
+        start = self._start + self._at
         for chunk in self._chunks:
-            if len(chunk):
-                self._chunk, self._at = memoryview(chunk), 0
-                if self._position_behind is not None:
-                    self.position = self._position_behind() - len(chunk)
+            size = len(chunk)
+            if size:
+                self._chunk = chunk if isinstance(chunk, bytes) else memoryview(chunk)
+                self._at, self._end = 0, size
+                self._start = start if self._position_behind is None else self._position_behind() - size
                 return True
-        self._chunk, self._at = memoryview(b""), 0
+        self._chunk = b""
+        self._at = self._end = 0
+        self._start = start
         return False
 
     def read(self, size: int) -> bytes:
         """Return the next `size` bytes; fewer at the end alone."""
-        at, end = self._at, self._at + size
-        if end <= len(self._chunk):
+        at = self._at
+        end = at + size
+        if end <= self._end:
             self._at = end
-            self.position += size
             return bytes(self._chunk[at:end])
         return b"".join(map(bytes, self.pieces(size)))
 
@@ -66,34 +81,54 @@ class Content:
             raise self.cut()
         return data
 
+    def ordinary(self) -> Entry | None:
+        """Take the headers of the next entry, if it is ordinary and they lie in one chunk; else None."""
+        chunk = self._chunk
+        found = ordinary(chunk, self._at, self._end) if isinstance(chunk, bytes) else None
+        if found is None:
+            return None
+        entry, self._at = found
+        return entry
+
+    def few(self, size: int, fill: int) -> tuple[bytes] | None:
+        """Take the next `size` bytes and what fills up their block, if they lie in one chunk and are few; else None."""
+        at = self._at
+        behind = at + size
+        if size > _FEW or behind + fill > self._end:
+            return None
+        self._at = behind + fill
+        return (bytes(self._chunk[at:behind]),)
+
     def pieces(self, size: int) -> Iterator[memoryview]:
         """Return the next `size` bytes in pieces of the chunks, without copies; fewer at the end alone."""
         while size:
-            if self._at == len(self._chunk) and not self._more():
+            if self._at == self._end and not self._more():
                 return
-            piece = self._chunk[self._at : self._at + size]
+            piece = memoryview(self._chunk)[self._at : self._at + size]
             self._at += len(piece)
-            self.position += len(piece)
             size -= len(piece)
             yield piece
 
     def skip(self, size: int) -> None:
         """Pass over `size` bytes; raises ArchiveError if there are not so many."""
+        at = self._at + size
+        if at <= self._end:
+            self._at = at
+            return
         while size:
-            here = min(size, len(self._chunk) - self._at)
+            here = min(size, self._end - self._at)
             self._at += here
-            self.position += here
             size -= here
             if size and self._skip is not None:
                 skipped = self._skip(size)
-                self.position += skipped
+                self._start += skipped
                 size -= skipped
             if size and not self._more():
                 raise self.cut()
 
     def rest(self) -> memoryview:
         """Return what is at hand of the content and was not taken."""
-        return self._chunk[self._at :]
+        return memoryview(self._chunk)[self._at :]
 
     def cut(self) -> ArchiveError:
         """Return the error of an archive that ends too early."""
@@ -106,8 +141,9 @@ class TarReader:
     """
     An iterator over the entries of an archive; `is_begun` says that `content` begins behind the first of them.
 
-    After each entry its data can be taken by `data()`, in pieces; what is not taken is skipped. The iterator ends at
-    the end-of-archive marker and raises ArchiveError where the archive ends without one, or is none.
+    After each entry its data can be taken by `data()`, in pieces; what is not taken is skipped. `batch` returns several
+    entries with their data. The iterator ends at the end-of-archive marker and raises ArchiveError where the archive
+    ends without one, or is none.
     """
 
     def __init__(self, content: Content, *, is_begun: bool = False) -> None:
@@ -139,6 +175,35 @@ class TarReader:
                 exc.offset = start
             raise
 
+    def batch(self) -> list[tuple[Entry, Iterable[bytes | memoryview]]]:
+        """
+        Return some entries that follow, with their data in pieces; none at the end.
+
+        The data of the last one may have to be taken before the next call, by which what is left is skipped.
+        """
+        found: list[tuple[Entry, Iterable[bytes | memoryview]]] = []
+        self.finish()
+        content = self.content
+        while not (self._global or self._ended) and len(found) < _BATCH:
+            start = content.position
+            entry = content.ordinary()
+            if entry is None:
+                break
+            entry.position = start
+            self._seen = True
+            size = entry.size
+            data = content.few(size, padding(size))
+            if data is None:
+                self._size, self._padding = size, padding(size)
+                found.append((entry, self.data()))
+                break
+            found.append((entry, data))
+        if not found:
+            entry = self.next()
+            if entry is not None:
+                found.append((entry, self.data()))
+        return found
+
     def _next(self, start: int) -> Entry | None:
         pax = dict(self._global) if self._global else {}
         pieces: list[tuple[int, int]] = []
@@ -148,7 +213,7 @@ class TarReader:
             if block is None:
                 return None
             flag = block[156:157]
-            if flag in (_LONG_NAME, _LONG_LINK, _PAX, _PAX_SUN, _PAX_GLOBAL):
+            if flag in _BEFORE_ENTRIES:
                 size = within(number(block[124:136]), 0, SIZE_MAX, "size")
                 if size > HEADER_MAX:
                     raise ArchiveLimitError(f"a header of {size:,} bytes, more than {HEADER_MAX:,}")

@@ -268,16 +268,25 @@ def test_files_that_change(
     (tree / "a").write_bytes(b"a" * 50_000)
     (tree / "file").write_bytes(b"f" * 100_000)
     (tree / "z").write_bytes(b"z")
-    from cpkg.archive import _create
+    from cpkg.archive import _create, _walk
 
-    submit = _create._made
+    submit, walk = _create._made, _walk.Walker.walk
 
     def changed(plans: Any, engine: Any, pool: Any, ahead: int) -> Any:
         found = list(plans)
         change(tree / "file")
         return submit(iter(found), engine, pool, ahead)
 
-    monkeypatch.setattr(_create, "_made", changed)
+    def walked(self: Any, *arguments: Any) -> Any:
+        for found in walk(self, *arguments):
+            if found.base == "file":
+                change(tree / "file")
+            yield found
+
+    if engine == "native":
+        monkeypatch.setattr(_create, "_made", changed)
+    else:  # it reads a file when it has seen it
+        monkeypatch.setattr(_walk.Walker, "walk", walked)
     problems: list[archive.Problem] = []
     target = io.BytesIO()
     archive.create(target, base=tree, on_problem=problems.append, frame_size=1 << 20)
