@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from cpkg import msgpack, zstd
+from cpkg import _backend, msgpack, zstd
 from cpkg.records import format as fmt
 from cpkg.records.errors import DamagedError, RecordsError
 from cpkg.records.layout import Frame
@@ -20,6 +20,10 @@ FRAME_SIZE: Final = 256 << 10
 _ARRAY32: Final = b"\xdd"
 _ARRAY_HEADER: Final = 5
 _DEPTH: Final = 1024
+_ROWS: Final = 32
+"""Fewer records with the same keys, one behind the other, are not worth to be read as rows."""
+_ROWS_PATIENCE: Final = 4
+"""After so many frames without rows there is no more search for them."""
 # What counts over a whole message, or is called with each array: such options go record by record.
 _PER_RECORD_PACKING: Final = frozenset(("max_total_bytes", "max_total_items"))
 _PER_RECORD_UNPACKING: Final = frozenset(
@@ -85,6 +89,9 @@ class Decoder:
         self._options = {"strict_map_key": False, **options}
         self._tuple_keys = not {"strict_map_key", "tuple_keys"}.intersection(options)
         self._whole = not _PER_RECORD_UNPACKING.intersection(options)
+        # where the JIT of PyPy makes many alike records by columns
+        self._read_rows = None if options else getattr(_backend.choose("msgpack").module, "read_rows", None)
+        self._frames_without_rows = 0
 
     def content(self, frame: Frame, data: bytes) -> bytes:
         """
@@ -134,6 +141,13 @@ class Decoder:
         Takes less time than `records` where each is let go of before the next one: they use the same memory. Raises
         what `records` does.
         """
+        done = end = 0
+        for rows, end in self._rows(frame, content):  # noqa: B007
+            yield from rows if done >= skip else rows[skip - done :]
+            done += len(rows)
+        if done == frame.records and end == len(content):
+            return
+        skip = max(skip, done)
         unpacker = self._unpacker(content, self._options)
         done = 0
         try:
@@ -156,6 +170,20 @@ class Decoder:
             raise damaged(frame, f"its MessagePack is wrong: {exc}") from exc
         if skip + done != frame.records or unpacker.tell() != len(content):
             raise damaged(frame, f"it holds {skip + done} records instead of {frame.records}")
+
+    def _rows(self, frame: Frame, content: bytes) -> Iterator[tuple[list[Any], int]]:
+        """Yield the records that a frame begins with in lists, with their ends, as long as many have the same keys."""
+        done = end = 0
+        while self._read_rows is not None and (left := frame.records - done):
+            found = self._read_rows(content, end, left)
+            if found is None or len(found[0]) < min(_ROWS, left):
+                self._frames_without_rows += 1
+                if self._frames_without_rows == _ROWS_PATIENCE:
+                    self._read_rows = None
+                return
+            yield found
+            end = found[1]
+            done += len(found[0])
 
     def _unpacker(self, content: bytes, options: dict[str, Any]) -> msgpack.Unpacker:
         unpacker = msgpack.Unpacker(**options, max_buffer_size=0)

@@ -38,6 +38,18 @@ void cpkg_scan_configure(cpkg_scan *scan, int strict_keys, int64_t max_depth, in
                          int64_t max_array, int64_t max_map, int64_t max_ext, int exts);
 int cpkg_scan_run(cpkg_scan *scan, const char *data, size_t size, size_t start, int fresh);
 
+/* Maps with the same keys, one behind the other, by columns (msgpack/pypy/rows.c). */
+typedef struct {
+    int64_t words[...], ends[...], keys[...];
+    unsigned char kinds[...];
+    char pool[...];
+    int64_t columns, position, cells, item_mask;
+    size_t texts, pool_used;
+    ...;
+} cpkg_rows;
+int64_t cpkg_rows_find(cpkg_rows *rows, const char *data, size_t size, size_t start, int64_t most);
+int64_t cpkg_rows_column(cpkg_rows *rows, const char *data, size_t size, int64_t column, int64_t count);
+
 /* Messages to marshal's bytes and back (msgpack/pypy/to_marshal.c, from_marshal.c, marshal_buffer.c). */
 typedef struct {
     unsigned char *bytes;

@@ -34,6 +34,24 @@ def test_numbers_and_slices(path: Path) -> None:
             reader["x"]
 
 
+def test_records_of_one_shape_and_of_several(path: Path) -> None:
+    """Long stretches with the same keys, which PyPy reads by columns, beside others, from any record on."""
+    alike: list[Any] = [record(number) for number in range(300)]
+    everything = [*alike, {"other": 1}, *alike[:40], *({f"key{n % 5}": n} for n in range(100)), [1, 2], *alike, "x", {}]
+    with records.open(path, "wb", frame_size=1 << 20) as writer:
+        writer.extend(everything)
+        writer.flush()
+        for number in range(6):
+            writer.extend([{f"{number}": n % 3} for n in range(100)])
+            everything += [{f"{number}": n % 3} for n in range(100)]
+            writer.flush()
+    with records.open(path) as reader:
+        assert list(reader) == everything
+        for start, stop in ((5, None), (64, 70), (128, 500), (299, 303), (330, 800), (700, 1000), (1000, None)):
+            assert list(reader.iter(start, stop)) == everything[start:stop]
+        assert [row for split in records.splits(path, 3) for row in split.read()] == everything
+
+
 def test_a_record_is_nobody_elses(path: Path) -> None:
     """Asking twice gives two objects: changing one changes nothing."""
     written(path, 3)

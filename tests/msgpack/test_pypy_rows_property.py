@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Rows against the pure codec: what they give must be the same maps, in the same order, with the same end, and whatever
+else is there they leave to the pure codec. They are PyPy's, but their C side and their reader run on CPython too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from threads import run_threads
+
+from purepy import msgpack as pure
+from purepy.msgpack.ext import ExtType, Timestamp
+
+rows = pytest.importorskip("cpkg._native.msgpack.pypy_rows", reason="the native module is not built")
+
+relaxed = settings(deadline=None, max_examples=50)
+
+ints = st.integers(-(2**63), 2**64 - 1) | st.integers(-40, 300)
+texts = st.text(max_size=70) | st.sampled_from(["", "GET", "POST", "a" * 64, "b" * 129, "é" * 30])
+scalars = (
+    st.none()
+    | st.booleans()
+    | ints
+    | st.floats(allow_nan=False)
+    | texts
+    | st.binary(max_size=20)
+    | st.builds(ExtType, st.integers(0, 127), st.binary(max_size=20))
+    | st.builds(Timestamp, st.integers(-(2**40), 2**40), st.integers(0, 999_999_999))
+)
+values = (
+    scalars
+    | st.lists(texts, max_size=5)
+    | st.lists(scalars, max_size=5)
+    | st.lists(st.integers(), max_size=3).map(lambda items: [[item % 100] for item in items])
+    | st.dictionaries(ints | texts, scalars, max_size=3)
+)
+names = st.lists(st.text(max_size=12), min_size=1, max_size=8, unique=True)
+
+
+def read(data: bytes, most: int = 10_000) -> tuple[list[Any], int]:
+    """Read rows as long as there are some; return them and where they end."""
+    found: list[Any] = []
+    end = 0
+    while len(found) < most and (part := rows.read_rows(data, end, most - len(found))) is not None:
+        found += part[0]
+        end = part[1]
+    return found, end
+
+
+def pure_read(data: bytes, count: int) -> tuple[list[Any], int]:
+    """Read so many messages by the pure codec; return them and where they end."""
+    found = []
+    end = 0
+    for _ in range(count):
+        value, end = pure.unpackb_from(data, end, strict_map_key=False)
+        found.append(value)
+    return found, end
+
+
+def check(data: bytes) -> None:
+    """Compare what rows give with the pure codec; the types, too."""
+    found, end = read(data)
+    expected = pure_read(data, len(found))
+    assert repr((found, end)) == repr(expected)
+
+
+@relaxed
+@given(names, st.data())
+def test_same_maps(keys: list[str], data: st.DataObject) -> None:
+    records = [{key: data.draw(values) for key in keys} for _ in range(data.draw(st.integers(1, 5)))]
+    packed = b"".join(map(pure.packb, records))
+    assert read(packed) == (records, len(packed))
+    check(packed)
+
+
+@relaxed
+@given(names, st.lists(values, min_size=1, max_size=4), st.integers(65, 200))
+def test_many_rows_with_columns_of_one_kind_and_of_several(keys: list[str], mix: list[Any], count: int) -> None:
+    records = [{key: mix[(row * place) % len(mix)] for place, key in enumerate(keys)} for row in range(count)]
+    packed = b"".join(map(pure.packb, records))
+    assert read(packed) == (records, len(packed))
+    found, end = read(packed, count - 1)
+    assert found == records[:-1]
+    assert end == len(packed) - len(pure.packb(records[-1]))
+
+
+@relaxed
+@given(st.lists(st.dictionaries(st.sampled_from("abc"), values, max_size=3), max_size=8), st.data())
+def test_damage_is_never_a_row(maps: list[Any], data: st.DataObject) -> None:
+    packed = bytearray(b"".join(map(pure.packb, maps)))
+    for _ in range(data.draw(st.integers(0, 3))):
+        if packed:
+            packed[data.draw(st.integers(0, len(packed) - 1))] = data.draw(st.integers(0, 255))
+    check(bytes(packed[: data.draw(st.integers(0, len(packed)))]))
+
+
+@relaxed
+@given(st.binary(max_size=60))
+def test_any_bytes(data: bytes) -> None:
+    check(data)
+    check(b"\x81\xa1a" + data)
+    check(b"\x81\xa1a\x01" + data)
+
+
+def test_rows_end_where_the_keys_change() -> None:
+    packed = b"".join(map(pure.packb, [{"a": 1}, {"a": 2}, {"b": 3}, {"a": 4, "b": 5}, [1], {"a": 6}]))
+    assert rows.read_rows(packed, 0, 100) == ([{"a": 1}, {"a": 2}], 8)
+    assert read(packed) == ([{"a": 1}, {"a": 2}, {"b": 3}, {"a": 4, "b": 5}], 19)
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        b"",
+        b"\x80",  # no keys
+        b"\x81\x01\x02",  # a key that is no str
+        b"\x82\xa1a\x01\xa1a\x02",  # a key twice
+        b"\x81\xa1\xff\x01",  # a key that is not UTF-8
+        b"\x81\xa1a\xa1\xff",  # a text that is not
+        b"\x81\xa1a\xc1",
+        b"\x81\xa1a\xdd\xff\xff\xff\xff",  # an array with more items than bytes
+        b"\x81\xa1a\xc7\x01\xff\x00",  # a timestamp of one byte
+        b"\xdf\xff\xff\xff\xff\xa1a\x01",
+    ],
+)
+def test_left_to_the_pure_codec(packed: bytes) -> None:
+    assert rows.read_rows(packed, 0, 100) is None
+
+
+def test_keys_are_no_source() -> None:
+    """Keys are never read as Python, whatever stands in them."""
+    odd = ["'", '"""', "\\", "\n", "{x}", "c0[row]", "__class__", "é\u2028", "class", "}); raise SystemExit(0) #"]
+    record = dict.fromkeys(odd, 7)
+    assert read(pure.packb(record) * 3)[0] == [record] * 3
+
+
+def test_depth_counts_as_elsewhere() -> None:
+    def nested(depth: int) -> bytes:
+        return b"\x81\xa1a" + b"\x91" * depth + b"\x01"
+
+    assert read(nested(1023))[1] == 1027
+    assert rows.read_rows(nested(1024), 0, 1) is None
+
+
+def test_more_shapes_texts_and_items_than_there_is_room_for() -> None:
+    for shape in range(200):
+        record = {f"{shape}": 1}
+        assert read(pure.packb(record))[0] == [record]
+    wide = {str(number): number for number in range(65)}
+    assert rows.read_rows(pure.packb(wide), 0, 1) is None
+    many = [{"texts": [f"{row}.{number}" for number in range(200)], "long": str(row) * 9_000} for row in range(9)]
+    packed = b"".join(map(pure.packb, many))
+    assert read(packed) == (many, len(packed))
+
+
+def test_large_rows_come_few_at_a_time() -> None:
+    packed = pure.packb({"text": "x" * 400_000}) * 10
+    found = rows.read_rows(packed, 0, 10)
+    assert len(found[0]) == 3
+    assert read(packed)[1] == len(packed)
+
+
+def test_rows_share_nothing() -> None:
+    packed = pure.packb({"list": [1, "a"], "map": {}}) * 4
+    found = read(packed)[0]
+    found[0]["list"].append(2)
+    found[1]["map"]["x"] = found[2]["new"] = 1
+    assert found[3] == {"list": [1, "a"], "map": {}}
+
+
+def test_several_threads() -> None:
+    sets = [[{"n": n, "text": f"{seed}-{n % 9}", "seed": seed} for n in range(500)] for seed in range(3)]
+    packed = [b"".join(map(pure.packb, records)) for records in sets]
+
+    def work(number: int) -> None:
+        for _ in range(20):
+            assert read(packed[number]) == (sets[number], len(packed[number]))
+
+    assert run_threads(lambda: work(0), lambda: work(1), lambda: work(2)) == []
