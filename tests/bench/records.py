@@ -326,21 +326,27 @@ def read_split(split: Any) -> int:
 
 def busy(_: Any) -> int:
     """Keep a core busy without memory or files: what two cores of this machine can do at most."""
-    return sum(number * number for number in range(3_000_000))
+    return sum(number * number for number in range(1_000_000))
 
 
-def timed(work: Callable[[], Any]) -> float:
-    """Return the least of three times, in seconds; once more before, for processes to begin and JITs to warm up."""
-    times = []
-    for _ in range(4):
-        begun = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begun)
-    return min(times[1:])
+def alternate(*works: Callable[[], Any]) -> list[float]:
+    """Return the least of three times of each in turn, in seconds; a first one, for processes to begin, is left out."""
+    best = [float("inf")] * len(works)
+    for turn in range(4):
+        for number, work in enumerate(works):
+            begun = time.perf_counter()
+            work()
+            if turn:
+                best[number] = min(best[number], time.perf_counter() - begun)
+    return best
 
 
 def scale(count: int) -> None:
-    """Read one file by one process and by two, each its splits: a pool of processes and, if it is there, Dask."""
+    """
+    Read one file by one process and by two, each its splits: a pool of processes and, if it is there, Dask.
+
+    One and two take turns. What the machine's cores gain at arithmetic stands beside, by the same means each time.
+    """
     from concurrent.futures import ProcessPoolExecutor
 
     from cpkg import records
@@ -354,36 +360,58 @@ def scale(count: int) -> None:
                 file.extend(pool)
         splits = records.splits(path, 8)
         figures: dict[str, list[float]] = {}
-        for workers in (1, 2):
-            with ProcessPoolExecutor(workers) as executor:
-                figures.setdefault("arithmetic", []).append(timed(lambda: list(executor.map(busy, range(8)))))
-                figures.setdefault("splits", []).append(timed(lambda: list(executor.map(read_split, splits))))
-            if (found := on_dask(path, workers)) is not None:
-                figures.setdefault("Dask", []).append(found)
-    print(f"{sys.implementation.name}, {count:,} records, in a process and in two")
-    for name, (one, two) in figures.items():
-        print(f"{name:12} {one:.2f} s, {two:.2f} s: {one / two:.2f} times")
+        with ProcessPoolExecutor(1) as one, ProcessPoolExecutor(2) as two:
+            for name, work, tasks in (("arithmetic", busy, range(8)), ("splits", read_split, splits)):
+                figures[f"{name}, processes"] = alternate(
+                    lambda: list(one.map(work, tasks)),  # noqa: B023
+                    lambda: list(two.map(work, tasks)),  # noqa: B023
+                )
+        figures.update(on_dask(path, splits))
+    print(f"{sys.implementation.name}, {count:,} records, by one process and by two")
+    for name, (alone, both) in figures.items():
+        print(f"{name:22} {alone:.2f} s, {both:.2f} s: {alone / both:.2f} times")
 
 
-def on_dask(path: str, workers: int) -> float | None:
-    """Read the same file by a cluster of so many processes; None if dask.distributed is not there."""
+def on_dask(path: str, splits: list[Any]) -> dict[str, list[float]]:
+    """Do the same on a cluster of two worker processes, for one of them alone and for both; {} without distributed."""
     try:
         from dask.distributed import Client, LocalCluster
 
         import cpkg.dask
     except ImportError:
-        return None
-    size = -(-os.path.getsize(path) // 8)
-    with (
-        LocalCluster(workers, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-        Client(cluster),
-    ):
-        bag = cpkg.dask.read_records(path, partition_size=size)
-        return timed(bag.map(bytes_of).sum().compute)
+        return {}
+    figures = {}
+    size = -(-os.path.getsize(path) // len(splits))
+    settings = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with LocalCluster(**settings) as cluster, Client(cluster) as client:
+        alone = list(client.scheduler_info()["workers"])[:1]
+        for name, work, tasks in (("arithmetic", busy, range(8)), ("splits", read_split, splits)):
+
+            def mapped(workers: list[str] | None, work: Any = work, tasks: Any = tasks) -> None:
+                client.gather(client.map(work, tasks, pure=False, workers=workers))
+
+            figures[f"{name}, Dask"] = alternate(lambda: mapped(alone), lambda: mapped(None))
+        sums = cpkg.dask.read_records(path, partition_size=size).map(bytes_of).sum()
+        figures["a bag, Dask"] = alternate(lambda: sums.compute(workers=alone), sums.compute)
+        parts = len(splits)
+        empty = dask_bag(parts)
+        figures[f"{parts} empty parts, Dask"] = alternate(lambda: empty.compute(workers=alone), empty.compute)
+    return figures
+
+
+def dask_bag(parts: int) -> Any:
+    """Return the sum of a bag without records: what the scheduling of one costs."""
+    import dask.bag
+
+    return dask.bag.from_sequence(range(parts), npartitions=parts).map(bytes_of_none).sum()
 
 
 def bytes_of(record: Any) -> Any:
     return record["bytes"]
+
+
+def bytes_of_none(_: Any) -> int:
+    return 0
 
 
 def main() -> None:
