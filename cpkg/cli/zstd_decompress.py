@@ -9,6 +9,7 @@ from cpkg.cli.zstd_console import Console, Fatal
 from cpkg.cli.zstd_files import Destination, Source
 from cpkg.cli.zstd_options import DEFAULT_WINDOW_LOG, STDOUT, Options
 from purepy._cores import usable_cores
+from purepy._reading import read_full
 from purepy.zstd_format import is_frame
 
 TYPE_CHECKING = False
@@ -47,14 +48,8 @@ class Decompressing:
 
     def run(self, source: Source, destination: Destination, told: str) -> bool:
         """Decompress all frames of a file; return whether that succeeded, and tell why if not."""
-        first = b""
-        while len(first) < _READ_SIZE:
-            more = source.read(_READ_SIZE - len(first))
-            if not more:
-                break
-            first += more
-            if len(first) >= _MAGIC_SIZE and source.size is None:
-                break  # a pipe may have no more for now, and its reader wait for what there is
+        # a pipe may have no more for now, and its reader wait for what there is
+        first = read_full(source, _READ_SIZE, _MAGIC_SIZE if source.size is None else None)
         name = source.name
         if not first:
             return self._fail(f"zstd: {name}: unexpected end of file \n")

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from cpkg.zstd import ZstdError, ZstdFile
 from purepy._lazy import names_behind
+from purepy._reading import read_full
 from purepy.zstd_format import is_frame
 
 __all__ = list(_standard.__all__)
@@ -112,12 +113,7 @@ class TarFile(_TarFile):  # type: ignore[misc]
             raise ValueError("mode must be 'r' or 'w'")
         source = fileobj or builtins.open(name, "rb")  # noqa: SIM115
         try:
-            first = b""
-            while len(first) < _MAGIC_SIZE:
-                more = source.read(_MAGIC_SIZE - len(first))
-                if not more:
-                    break
-                first += more
+            first = read_full(source, _MAGIC_SIZE)
             whole = _Repeated(first, source)
             if is_frame(first):
                 return cls._open_stream(name, whole, () if fileobj else (source,), **kwargs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from purepy.errors import ExtraData, TruncatedError
 from purepy.msgpack.decoder import UNLIMITED, Decoder, at
-from purepy.msgpack.interface import DOCUMENTATION
 from purepy.msgpack.options import UNPACKING, as_size
 from purepy.msgpack.plain_reader import ITEM, Frame, read_plain
 
@@ -105,11 +104,6 @@ def _decode_one(decoder: Decoder, data: bytes, view: memoryview | None) -> tuple
 @UNPACKING.taken_by(plain=lambda stream: unpackb_plain(stream.read()))
 def unpack(stream: Readable, *, options: Any) -> Any:
     return unpackb_with(stream.read(), options)
-
-
-for _function in (unpackb, unpackb_from, unpack):
-    _function.__doc__ = DOCUMENTATION[_function.__name__]
-del _function
 
 
 def prepare_unpackb(**options: Any) -> Callable[[Any], Any]:

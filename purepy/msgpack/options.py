@@ -15,6 +15,7 @@ from _operator import index  # without the rest of operator, which takes PyPy ha
 
 from purepy._fields import Fields, field
 from purepy.msgpack.ext import ExtType
+from purepy.msgpack.interface import DOCUMENTATION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class Options:
 
         The result has the options as keywords in the place of `options`, and calls the function with their values.
         Where all of them have their defaults, it calls `plain` instead, if there is one, without options.
+        It is documented as the function, or as DOCUMENTATION has it, where it says nothing.
         """
 
         def make(general: Any) -> Any:
@@ -122,7 +124,7 @@ class Options:
             )
             exec("\n".join(lines), namespace)
             made = namespace[general.__name__]
-            made.__doc__ = general.__doc__
+            made.__doc__ = general.__doc__ or DOCUMENTATION.get(general.__name__)
             made.__qualname__ = general.__qualname__
             made.__annotations__ = {**general.__annotations__, **self.types}
             made.__annotations__.pop("options", None)

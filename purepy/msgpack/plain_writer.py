@@ -93,46 +93,30 @@ def int_bytes(value: int) -> bytes:
     raise OverflowError("Integer value out of range")
 
 
-def str_header(length: int) -> bytes:
-    """Return the header of a str of `length` bytes."""
-    if length <= 0xFF:
-        return _STR[length]
-    if length <= 0xFFFF:
-        return b"\xda" + write_u16(length)
-    return b"\xdb" + write_u32(_checked(length, "unicode string is too large"))
+def _make_header(short: list[bytes], long: int, too_long: str) -> Callable[[int], bytes]:
+    """
+    Make a function that returns the header of a length.
+
+    `short` has those of the first lengths; the formats with lengths of 2 and 4 bytes are `long` and the one after it.
+    """
+    end, middle, longest = len(short), bytes((long,)), bytes((long + 1,))
+
+    def header(length: int) -> bytes:
+        if length < end:
+            return short[length]
+        if length <= 0xFFFF:
+            return middle + write_u16(length)
+        if length > MAX_LENGTH:
+            raise ValueError(too_long)
+        return longest + write_u32(length)
+
+    return header
 
 
-def bin_header(length: int) -> bytes:
-    """Return the header of a bin of `length` bytes."""
-    if length <= 0xFF:
-        return _BIN[length]
-    if length <= 0xFFFF:
-        return b"\xc5" + write_u16(length)
-    return b"\xc6" + write_u32(_checked(length, "bytes object is too large"))
-
-
-def array_header(length: int) -> bytes:
-    """Return the header of an array of `length` items."""
-    if length <= 0xF:
-        return _ARRAY[length]
-    if length <= 0xFFFF:
-        return b"\xdc" + write_u16(length)
-    return b"\xdd" + write_u32(_checked(length, "list is too large"))
-
-
-def map_header(length: int) -> bytes:
-    """Return the header of a map of `length` pairs."""
-    if length <= 0xF:
-        return _MAP[length]
-    if length <= 0xFFFF:
-        return b"\xde" + write_u16(length)
-    return b"\xdf" + write_u32(_checked(length, "dict is too large"))
-
-
-def _checked(length: int, message: str) -> int:
-    if length > MAX_LENGTH:
-        raise ValueError(message)
-    return length
+str_header: Final = _make_header(_STR, 0xDA, "unicode string is too large")
+bin_header: Final = _make_header(_BIN, 0xC5, "bytes object is too large")
+array_header: Final = _make_header(_ARRAY, 0xDC, "list is too large")
+map_header: Final = _make_header(_MAP, 0xDE, "dict is too large")
 
 
 def changed(kind: str) -> RuntimeError:

@@ -17,9 +17,11 @@ All of this works on CPython too, where the tests use it.
 
 from __future__ import annotations
 
+from cpkg._native._msgpack_ffi import ffi
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
+    from typing import Any, Final
 
 
 class Rent:
@@ -48,3 +50,10 @@ REFUSED: Final = 500_000
 
 KEPT: Final = 1 << 16
 """Bytes of C's memory that one call leaves to the next, as in marshal_buffer.c."""
+
+
+def owned(handle: Any, free: Any) -> Any:
+    """Return memory of C's that is freed with the last reference to it; MemoryError if there is none."""
+    if handle == ffi.NULL:
+        raise MemoryError("no memory to pack or unpack with")
+    return ffi.gc(handle, free)

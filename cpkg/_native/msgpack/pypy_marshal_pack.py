@@ -7,7 +7,7 @@ from itertools import islice
 from marshal import dumps
 
 from cpkg._native._msgpack_ffi import ffi, lib
-from cpkg._native.msgpack.pypy_marshal import BYTE, CALL, KEPT, REFUSED, WRITING
+from cpkg._native.msgpack.pypy_marshal import BYTE, CALL, KEPT, REFUSED, WRITING, owned
 
 try:
     from __pypy__ import strategy as list_kind
@@ -47,12 +47,9 @@ class _Writer:
     __slots__ = ("handle", "output", "path")
 
     def __init__(self) -> None:
-        handle = lib.cpkg_from_marshal_new()
-        if handle == ffi.NULL:
-            raise MemoryError("no memory to pack with")
-        self.handle = ffi.gc(handle, lib.cpkg_from_marshal_free)
-        self.output = lib.cpkg_from_marshal_output(handle)
-        self.path = lib.cpkg_from_marshal_path(handle)
+        self.handle = owned(lib.cpkg_from_marshal_new(), lib.cpkg_from_marshal_free)
+        self.output = lib.cpkg_from_marshal_output(self.handle)
+        self.path = lib.cpkg_from_marshal_path(self.handle)
 
 
 # Those at rest, as in `pypy_marshal_read`.

@@ -7,7 +7,7 @@ from marshal import loads
 
 from cpkg._native._msgpack_ffi import ffi, lib
 from cpkg._native.msgpack.pypy_checks import DEFAULT
-from cpkg._native.msgpack.pypy_marshal import BYTE, CALL, READING, REFUSED
+from cpkg._native.msgpack.pypy_marshal import BYTE, CALL, READING, REFUSED, owned
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,11 +28,8 @@ class _Reader:
     __slots__ = ("handle", "options", "output", "window")
 
     def __init__(self) -> None:
-        handle = lib.cpkg_to_marshal_new()
-        if handle == ffi.NULL:
-            raise MemoryError("no memory to unpack with")
-        self.handle = ffi.gc(handle, lib.cpkg_to_marshal_free)
-        self.output = lib.cpkg_to_marshal_output(handle)
+        self.handle = owned(lib.cpkg_to_marshal_new(), lib.cpkg_to_marshal_free)
+        self.output = lib.cpkg_to_marshal_output(self.handle)
         # the memory that is kept: loads() does not mind what is behind the object
         self.window = _buffer(self.output.bytes, self.output.used)
         self.options: Options | None = None

@@ -13,7 +13,7 @@ from purepy.msgpack.plain_writer import array_header, bin_header, changed, map_h
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Final
+    from typing import Any, Callable, Final
 
 SCRATCH_SIZE: Final = 1 << 19
 """Bytes. The memory becomes real as it is used; what a processor's cache holds beside the objects is no larger."""
@@ -200,31 +200,25 @@ def put_float(value: float) -> None:
 
 
 def put_array(out: Output, length: int) -> None:
-    at = state[AT]
-    if length <= 0xF:
-        scratch[at] = 0x90 | length
-        state[AT] = at + 1
-    elif length <= 0xFFFF:
-        scratch[at] = 0xDC
-        _put_u16(at + 1, length)
-        state[AT] = at + 3
-    else:
-        flush(out)
-        out.append(array_header(length))
+    _put_count(out, length, 0x90, 0xDC, array_header)
 
 
 def put_map(out: Output, length: int) -> None:
+    _put_count(out, length, 0x80, 0xDE, map_header)
+
+
+def _put_count(out: Output, length: int, short: int, long: int, header: Callable[[int], bytes]) -> None:
     at = state[AT]
     if length <= 0xF:
-        scratch[at] = 0x80 | length
+        scratch[at] = short | length
         state[AT] = at + 1
     elif length <= 0xFFFF:
-        scratch[at] = 0xDE
+        scratch[at] = long
         _put_u16(at + 1, length)
         state[AT] = at + 3
     else:
         flush(out)
-        out.append(map_header(length))
+        out.append(header(length))
 
 
 def put_numbers(out: Output, items: list[Any]) -> bool:

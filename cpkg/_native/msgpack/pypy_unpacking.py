@@ -10,7 +10,6 @@ from cpkg._native.msgpack import pypy_marshal_read
 from cpkg._native.msgpack.pypy_checks import DEFAULT, make_options
 from cpkg._native.msgpack.pypy_marshal import READING
 from purepy._lazy import Later
-from purepy.msgpack.interface import DOCUMENTATION
 from purepy.msgpack.options import UNPACKING
 
 TYPE_CHECKING = False
@@ -122,11 +121,6 @@ def unpackb_from(buffer: Any, offset: int = 0, *, options: Any) -> tuple[Any, in
 @UNPACKING.taken_by(plain=lambda stream: _unpackb_plain(stream.read()))
 def unpack(stream: Any, *, options: Any) -> Any:
     return _unpackb_with(stream.read(), options)
-
-
-for _function in (unpackb, unpackb_from, unpack):
-    _function.__doc__ = DOCUMENTATION[_function.__name__]
-del _function
 
 
 def prepare_unpackb(**options: Any) -> Callable[[Any], Any]:

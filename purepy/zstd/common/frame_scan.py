@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from purepy._reading import read_full
 from purepy.errors import ZstdError
 from purepy.zstd_format import (
     BLOCK_HEADER_SIZE,
@@ -209,7 +210,8 @@ def scan_frames(file: Any, with_blocks: bool = True) -> Iterator[Frame]:
             if scanner.offset >= end or (begin == scanner.offset and begin + len(data) >= end):
                 raise _cut(scanner.start if not scanner.is_between else scanner.offset)
             begin = scanner.offset
-            data = _read_chunk(file, begin)
+            file.seek(begin)
+            data = read_full(file, _CHUNK)
             if len(data) < min(_CHUNK, end - begin):  # it is being cut meanwhile
                 raise _cut(scanner.start)
             continue
@@ -238,19 +240,6 @@ def scan_frames(file: Any, with_blocks: bool = True) -> Iterator[Frame]:
             tuple(blocks),
         )
         blocks = []
-
-
-def _read_chunk(file: Any, start: int) -> bytes:
-    file.seek(start)
-    data: bytes | None = file.read(_CHUNK)
-    if data is None:
-        raise BlockingIOError("the file has no data at the moment; a non-blocking file cannot be searched")
-    while 0 < len(data) < _CHUNK:  # raw files give less than they have
-        more = file.read(_CHUNK - len(data))
-        if not more:
-            break
-        data += more
-    return data
 
 
 def _cut(offset: int) -> ZstdError:
