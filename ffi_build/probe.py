@@ -27,7 +27,7 @@ MODES = ("auto", "never", "require")
 
 @dataclass(frozen=True)
 class Requirement:
-    """What a native module needs: names to try, and the smallest C program that proves them."""
+    """The needs of a native module: names to try, and the smallest C program that proves them."""
 
     codec: str
     title: str

@@ -48,7 +48,7 @@ def _umask() -> int:
 
 
 class _Finished(NamedTuple):
-    """What a directory gets when all that is in it is there."""
+    """The attributes that a directory gets when all that is in it is there."""
 
     parts: list[str]
     entry: Entry

@@ -17,7 +17,7 @@ CHUNK: Final = 4 << 20
 
 
 class Codec(Protocol):
-    """What decompresses: to bytes-like chunks, which `give_back` takes when nobody needs them any more."""
+    """A codec that decompresses: to bytes-like chunks, which `give_back` takes when nobody needs them any more."""
 
     def inflate(self, frame: Frame) -> Any: ...
     def inflate_pieces(self, pieces: Iterator[bytes]) -> Iterator[Any]: ...

@@ -30,7 +30,7 @@ def tell_of(entry: Entry, exc: Exception) -> Problem:
 
 
 class Extract:
-    """What both engines are given."""
+    """Base of both engines."""
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ _FRAME_SIZE_MAX: Final = 32 << 20
 WINDOW_LOG_MAX: Final = 27
 CONTENT_MIN: Final = 1 << 30
 CONTENT_RATIO: Final = 250
-"""What extract accepts by default: 1 GiB, or 250 times the compressed bytes read so far if that is more."""
+"""The size that extract accepts by default: 1 GiB, or 250 times the compressed bytes read so far if that is more."""
 
 Patterns = Union[str, Iterable[str]]
 Select = Callable[[list[Entry]], Iterable[Entry]]
@@ -58,7 +58,7 @@ def _key(entry: Entry) -> object:
 
 
 class CreateSettings:
-    """What `create` was asked for."""
+    """The checked arguments of `create`."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class CreateSettings:
 
 
 class ExtractSettings:
-    """What `extract` was asked for."""
+    """The checked arguments of `extract`."""
 
     def __init__(
         self,

@@ -49,7 +49,7 @@ def dictionary_of(content: bytes, *, prefix: bool = False) -> Any:
 
 
 class Compressing:
-    """What all files of a call are compressed with."""
+    """The settings that all files of a call are compressed with."""
 
     def __init__(self, options: Options, level: int, dictionary: bytes, console: Console) -> None:
         self._options = options

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `cpkg zstd` says, on standard error, in the words of the `zstd` tool."""
+"""Messages of `cpkg zstd`, on standard error, in the words of the `zstd` tool."""
 
 from __future__ import annotations
 

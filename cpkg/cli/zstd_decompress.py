@@ -28,7 +28,7 @@ _WINDOW_TOO_LARGE = 16
 
 
 class Decompressing:
-    """What all files of a call are decompressed with."""
+    """The settings that all files of a call are decompressed with."""
 
     def __init__(self, options: Options, dictionary: bytes, console: Console) -> None:
         self._options = options

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `cpkg zstd` tells of itself."""
+"""The help and version texts of `cpkg zstd`."""
 
 from __future__ import annotations
 

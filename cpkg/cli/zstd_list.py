@@ -19,7 +19,7 @@ _RULE = "-" * 65 + " \n"
 
 
 class _Facts:
-    """What a file holds, or several; `content` is None once a frame does not declare its size."""
+    """The sums of what a file holds, or several; `content` is None once a frame does not declare its size."""
 
     def __init__(self) -> None:
         self.frames = 0

@@ -93,7 +93,7 @@ class UsageError(Exception):
 
 
 class Options:
-    """What the arguments say."""
+    """The options and files that the arguments name."""
 
     def __init__(self) -> None:
         self.mode = COMPRESS

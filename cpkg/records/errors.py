@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be wrong with a record file."""
+"""The faults that a record file can have."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Layout:
         """Offset and size of the dictionary's frame."""
         self.indexed = False
         self.problems: list[str] = []
-        """What is wrong with the file's header, its dictionary or its index."""
+        """The faults of the file's header, its dictionary or its index."""
 
     def __len__(self) -> int:
         return len(self.offsets)

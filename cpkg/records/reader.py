@@ -44,7 +44,7 @@ class Reader:
         self._last: _Last | None = None
         self._closed = False
         self.damage: list[DamagedError] = []
-        """What `errors="skip"` has passed over so far."""
+        """The damage that `errors="skip"` has passed over so far."""
 
     # --- in order -------------------------------------------------------------------------------------------------
 

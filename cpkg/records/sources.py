@@ -99,7 +99,7 @@ class FileSource(Source):
 
 
 class UrlSource(Source):
-    """What fsspec reads: requests for ranges of bytes, and none that is not asked for."""
+    """The source of files that fsspec reads: requests for ranges of bytes, and none that is not asked for."""
 
     def __init__(self, url: str) -> None:
         fs, self._path = filesystem(url)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the modules of this package share: buffers, errors, sizes."""
+"""Parts that the modules of this package share: pieces of buffers, errors, checks of arguments."""
 
 from __future__ import annotations
 

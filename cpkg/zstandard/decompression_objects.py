@@ -58,7 +58,7 @@ class ZstdDecompressionObj:
 
     @property
     def unused_data(self) -> bytes:
-        """What was given behind the end of the frame; b"" before that."""
+        """The bytes given behind the end of the frame; b"" before that."""
         return self._unused or b""
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the four file objects of this package have in common: they read or write, and do neither backwards."""
+"""Base of the four file objects of this package: they read or write, and do neither backwards."""
 
 from __future__ import annotations
 

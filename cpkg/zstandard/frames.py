@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the headers of frames tell (RFC 8878, section 3.1.1.1), in the form of python-zstandard."""
+"""Headers of frames (RFC 8878, section 3.1.1.1), in the form of python-zstandard."""
 
 from __future__ import annotations
 

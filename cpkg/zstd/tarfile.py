@@ -142,7 +142,7 @@ class _Repeated:
 
 
 class _Stream:
-    """What TarFile reads of a stream: the content of all frames, forward only."""
+    """The side of a stream that TarFile reads: the content of all frames, forward only."""
 
     def __init__(self, file: Any, owned: tuple[Any, ...]) -> None:
         self._file = file

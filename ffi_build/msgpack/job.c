@@ -12,134 +12,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../common/zstd_calls.h"
 #include "common/options.c"
 #include "common/state.c"
+#include "job_arguments.c"
 #include "pack/functions.c"
 #include "unpack/functions.c"
 #include "unpack/weigh.c"
 
 /* No header declares more than this. */
 #define JOB_ANY_LENGTH 0xffffffffu
-
-/* What Python lends: its functions, by these names in the dict that job_functions() gets. */
-static struct {
-    PyObject *dumps, *loads; /* for all that is not ordinary */
-    PyObject *finish;        /* finish(message, compress, level, checksum) */
-    PyObject *find_zstd;     /* returns the calls of the compiled Zstandard module, or None */
-    PyObject *pack_default, *with_default, *unpack_ext;
-    PyObject *CodecError;
-    PyObject *dumps_doc, *loads_doc;
-    PyObject *str_auto;
-    PyObject *calls_owner; /* what `calls` belongs to: a capsule, None, or NULL before it was looked for */
-    const zstd_calls *calls;
-    Py_ssize_t level, min_size, output_floor, memory_floor, expansion, heaviest, default_window;
-    pack_options packing;
-    unpack_options unpacking;
-} job;
-
-static const struct {
-    const char *name;
-    PyObject **to;
-} job_shared[] = {
-    {"dumps", &job.dumps},
-    {"loads", &job.loads},
-    {"finish", &job.finish},
-    {"find_zstd", &job.find_zstd},
-    {"pack_default", &job.pack_default},
-    {"with_default", &job.with_default},
-    {"unpack_ext", &job.unpack_ext},
-    {"CodecError", &job.CodecError},
-    {"dumps_doc", &job.dumps_doc},
-    {"loads_doc", &job.loads_doc},
-};
-
-/* The constants of cpkg/_job.py, where they are explained. */
-static const struct {
-    const char *name;
-    Py_ssize_t *to;
-} job_constants[] = {
-    {"LEVEL", &job.level},
-    {"MIN_SIZE", &job.min_size},
-    {"OUTPUT_FLOOR", &job.output_floor},
-    {"MEMORY_FLOOR", &job.memory_floor},
-    {"EXPANSION", &job.expansion},
-    {"HEAVIEST", &job.heaviest},
-    {"DEFAULT_WINDOW", &job.default_window},
-};
-
-enum { COMPRESS, LEVEL, MIN_SIZE, CHECKSUM, DEFAULT_, SORT_KEYS, DUMPS_MAX_DEPTH, DUMPS_OPTIONS };
-static const char *const dumps_options[DUMPS_OPTIONS] = {"compress", "level",     "min_size", "checksum",
-                                                         "default",  "sort_keys", "max_depth"};
-static PyObject *dumps_names[DUMPS_OPTIONS];
-
-enum {
-    MAX_OUTPUT_SIZE,
-    MAX_MEMORY,
-    MAX_TOTAL_ITEMS,
-    EXT_HOOK,
-    OBJECT_HOOK,
-    LOADS_MAX_DEPTH,
-    USE_LIST,
-    STRICT_MAP_KEY,
-    TIMESTAMP,
-    LOADS_OPTIONS
-};
-#define LOADS_MAY_BE_NONE LOADS_MAX_DEPTH /* those before it */
-static const char *const loads_options[LOADS_OPTIONS] = {"max_output_size", "max_memory",     "max_total_items",
-                                                         "ext_hook",        "object_hook",    "max_depth",
-                                                         "use_list",        "strict_map_key", "timestamp"};
-static PyObject *loads_names[LOADS_OPTIONS];
-
-/* Sort keyword arguments into `values`, borrowed, NULL for those that are not given; false for a name that is none. */
-static bool job_keywords(PyObject *const *names, int n_names, PyObject *const *args, PyObject *keywords,
-                         PyObject **values)
-{
-    for (int i = 0; i < n_names; i++)
-        values[i] = NULL;
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(keywords); k++) {
-        int i = 0;
-        while (i < n_names && names[i] != PyTuple_GET_ITEM(keywords, k))
-            i++;
-        if (i == n_names)
-            return false; /* or a name that is not interned, which is rare */
-        values[i] = args[k];
-    }
-    return true;
-}
-
-/* Each reads an argument, if it is given, and returns whether it is an ordinary one. */
-static bool job_bool(PyObject *value, bool *to)
-{
-    if (value)
-        *to = value == Py_True;
-    return !value || value == Py_True || value == Py_False;
-}
-
-static bool job_size(PyObject *value, Py_ssize_t least, Py_ssize_t most, Py_ssize_t *to)
-{
-    int overflow = 0;
-    if (!value)
-        return true;
-    if (!PyLong_CheckExact(value))
-        return false;
-    const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
-    *to = (Py_ssize_t)number;
-    return !overflow && number >= least && number <= most;
-}
-
-/* The calls of the compiled Zstandard module; NULL if another backend was chosen, or with an exception. */
-static const zstd_calls *job_zstd(void)
-{
-    if (UNLIKELY(!job.calls_owner)) {
-        PyObject *found = PyObject_CallFunctionObjArgs(job.find_zstd, NULL);
-        if (!found)
-            return NULL;
-        job.calls = found == Py_None ? NULL : PyCapsule_GetPointer(found, ZSTD_CALLS_NAME);
-        Py_XSETREF(job.calls_owner, found);
-    }
-    return job.calls;
-}
 
 /* ---- dumps ---- */
 

@@ -32,7 +32,7 @@ ARCHITECTURES = tuple(dict.fromkeys(target.architecture for target in TARGETS))
 
 @dataclass
 class Wanted:
-    """What the command line asks for."""
+    """The arguments of the command line."""
 
     interpreters: list[str] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)

@@ -19,7 +19,7 @@ LIBRARIES = {"msgpack": MSGPACK, "zstd": ZSTD}
 
 
 class Factory:
-    """What all wheels of a run share; `make_wheel` may be called from several threads."""
+    """The settings that all wheels of a run share; `make_wheel` may be called from several threads."""
 
     def __init__(
         self, pure: Mapping[str, bytes], tree: Path, work: Path, pool: Executor, targets: Collection[Target]

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <structmember.h>
 
+#include "../common/compat.c"
 #include "buffers.c"
 
 enum { LINE_STRETCH = 2048 /* bytes that are looked through at a time; a multiple of 64 */ };

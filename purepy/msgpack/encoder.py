@@ -13,7 +13,7 @@ import sys
 from _thread import get_ident
 
 from purepy._jit import finish, new_builder, utf8, write_f32, write_f64, write_u16, write_u32
-from purepy.errors import LimitError
+from purepy.msgpack.builders import Metered, Sorted, unmetered
 from purepy.msgpack.conversions import NOT_CONVERTED, conversion_flags, convert
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 from purepy.msgpack.formats import MAX_LENGTH, TIMESTAMP_CODE
@@ -99,76 +99,10 @@ def _type_name(kind: type) -> str:
     return f"{module}.{kind.__name__}"
 
 
-class _Metered:
-    """A builder that holds a message to its limits; all builders of a message share the first one's counts."""
-
-    __slots__ = ("items", "max_bytes", "max_items", "size", "target", "total")
-
-    def __init__(self, target: Builder, max_bytes: int, max_items: int) -> None:
-        self.target = target
-        self.max_bytes = max_bytes
-        self.max_items = max_items
-        self.size = 0
-        self.items = 0
-        self.total = self
-
-    def part(self) -> _Metered:
-        """Return a builder for a part of the message."""
-        part = _Metered([], self.max_bytes, self.max_items)
-        part.total = self.total
-        return part
-
-    def append(self, data: bytes) -> None:
-        total = self.total
-        total.size += len(data)
-        if 0 <= self.max_bytes < total.size:
-            raise LimitError(f"{total.size} exceeds max_total_bytes({self.max_bytes})")
-        self.target.append(data)
-
-    def count(self, items: int) -> None:
-        """Count the items of a container before any is packed."""
-        total = self.total
-        total.items += items
-        if 0 <= self.max_items < total.items:
-            raise LimitError(f"{total.items} exceeds max_total_items({self.max_items})")
-
-
 def _is_datetime(kind: type) -> bool:
     """Tell whether a type is datetime, without an import: there is no such object while the module is not there."""
     module = sys.modules.get("datetime")
     return module is not None and kind is module.datetime
-
-
-class _Sorted:
-    """A map whose pairs wait to be written in the order of their packed keys."""
-
-    __slots__ = ("key", "out", "pairs")
-
-    def __init__(self, out: Builder) -> None:
-        self.out = out
-        self.key = b""
-        self.pairs: list[tuple[bytes, list[bytes]]] = []
-
-    def part(self) -> Builder:
-        """Return a builder for a key or a value."""
-        return self.out.part() if type(self.out) is _Metered else []
-
-    def write(self) -> None:
-        """Append the pairs to what the map is part of. Equal keys are ordered by their packed values."""
-        pairs = self.pairs
-        pairs.sort(key=lambda pair: pair[0])
-        if any(first[0] == second[0] for first, second in zip(pairs, pairs[1:])):
-            pairs.sort(key=lambda pair: (pair[0], b"".join(pair[1])))
-        append = _parts(self.out).append
-        for key, value in pairs:
-            append(key)
-            for part in value:
-                append(part)
-
-
-def _parts(out: Builder) -> Any:
-    """Return the builder behind a metered one."""
-    return out.target if type(out) is _Metered else out
 
 
 class Encoder:
@@ -243,7 +177,7 @@ class Encoder:
     def _metered(self, out: Builder) -> Builder:
         if self.max_total_bytes < 0 and self.max_total_items < 0:
             return out
-        metered = _Metered(out, self.max_total_bytes, self.max_total_items)
+        metered = Metered(out, self.max_total_bytes, self.max_total_items)
         metered.count(1)
         return metered
 
@@ -264,17 +198,17 @@ class Encoder:
         items: Any = iter((obj,))
         count, length = 0, 1
         value: Any = None
-        sorter: _Sorted | None = None
+        sorter: Sorted | None = None
         while True:
             if next_ == _VALUE:
                 if sorter is not None:
-                    sorter.key = b"".join(_parts(out))
+                    sorter.key = b"".join(unmetered(out))
                     out = sorter.part()
                 obj = value
                 next_ = _KEY
             else:
                 if sorter is not None and count:
-                    sorter.pairs.append((sorter.key, _parts(out)))
+                    sorter.pairs.append((sorter.key, unmetered(out)))
                 obj = next(items, _END)
                 if obj is _END:
                     if count != length:
@@ -342,9 +276,9 @@ class Encoder:
                 items = iter(obj[1])
                 value = None
                 out.append(array_header(length) if family == _ITEM else map_header(length))
-                if type(out) is _Metered:
+                if type(out) is Metered:
                     out.count(length if family == _ITEM else 2 * length)
-                sorter = _Sorted(out) if self.sort_keys and family == _KEY else None
+                sorter = Sorted(out) if self.sort_keys and family == _KEY else None
                 break
 
     def write_str(self, out: Builder, text: Any, kind: type) -> None:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from purepy.errors import ExtraData, TruncatedError
-from purepy.msgpack.decoder import UNLIMITED, Decoder, at
+from purepy.msgpack.decoder import Decoder
+from purepy.msgpack.decoder_base import UNLIMITED, at
 from purepy.msgpack.options import UNPACKING, as_size
 from purepy.msgpack.plain_reader import ITEM, Frame, read_plain
 

@@ -7,7 +7,8 @@ from _thread import allocate_lock
 
 from purepy.errors import BufferFull, OutOfData
 from purepy.msgpack.async_reading import make_unpack_async
-from purepy.msgpack.decoder import Decoder, at
+from purepy.msgpack.decoder import Decoder
+from purepy.msgpack.decoder_base import at
 from purepy.msgpack.ext import Raw
 from purepy.msgpack.formats import ARRAY, FAMILY, LENGTH_BYTES, LENGTHS, MAP
 from purepy.msgpack.oneshot import contiguous

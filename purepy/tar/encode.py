@@ -15,7 +15,7 @@ from purepy.tar.acl import ACL_KEYS, to_text
 from purepy.tar.entry import BLOCK, DIRECTORY, FILE, TYPEFLAGS, Entry, padding, sum_of
 
 END: Final = bytes(2 * BLOCK)
-"""What ends an archive."""
+"""The two blocks that end an archive."""
 OCTAL_7_MAX: Final = 0o7777777
 OCTAL_11_MAX: Final = 0o77777777777
 _NAME_MAX: Final = 100

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes beyond `compression.zstd` over the pure codec."""
+"""Functions beyond `compression.zstd` over the pure codec."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from purepy.zstd.common import file as _file
 from purepy.zstd.common import stream_functions as _streams
+from purepy.zstd.common.file_opening import make_open
 from purepy.zstd.decoder.decompressor import ZstdDecompressor
 from purepy.zstd.encoder.compressor import ZstdCompressor
 
@@ -16,7 +17,7 @@ class ZstdFile(_file.ZstdFile):
     _decompressor_type = ZstdDecompressor
 
 
-open = _file.make_open(ZstdFile)
+open = make_open(ZstdFile)
 _functions = _streams.Streams("purepy.zstd", ZstdCompressor, ZstdDecompressor)
 compress_iter = _functions.compress_iter
 decompress_iter = _functions.decompress_iter

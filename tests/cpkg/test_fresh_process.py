@@ -30,13 +30,14 @@ MSGPACK = {
 }
 MSGPACK_NATIVE = {*NATIVE, "cpkg._native.msgpack", "cpkg._native._msgpack_ffi"}
 PURE_PACKING = {
-    *("purepy._jit", "purepy.msgpack.conversions", "purepy.msgpack.encoder", "purepy.msgpack.formats"),
-    *("purepy.msgpack.options", "purepy.msgpack.packing", "purepy.msgpack.plain_writer"),
+    *("purepy._jit", "purepy.msgpack.builders", "purepy.msgpack.conversions", "purepy.msgpack.encoder"),
+    *("purepy.msgpack.formats", "purepy.msgpack.options", "purepy.msgpack.packing", "purepy.msgpack.plain_writer"),
 }
 PURE_UNPACKING = {
     *(
         "purepy._jit",
         "purepy.msgpack.decoder",
+        "purepy.msgpack.decoder_base",
         "purepy.msgpack.formats",
         "purepy.msgpack.keys",
         "purepy.msgpack.oneshot",
@@ -79,7 +80,7 @@ ZSTD_COMMON = {
 ZSTD_LIBRARY = {
     *NATIVE,
     *("cpkg._native.zstd", "cpkg._native.zstd.assemble", "cpkg._native.zstd.functions", "cpkg._native.zstd.library"),
-    "cpkg._native.zstd.contexts",
+    *("cpkg._native.zstd.contexts", "cpkg._native.zstd.training"),
     *("cpkg._native.zstd.settings", "cpkg._native.buffers", "cpkg._native.pins", "cpkg._native.pressure"),
     *ZSTD_COMMON,
 }

@@ -305,7 +305,7 @@ def raising_lines() -> dict[tuple[str, int], str]:
     """Return the line of each statement of the decoder that raises an error about the input."""
     found = {}
     package = Path(purepy.zstd.__file__).parent
-    parts = ("bits", "block", "frame", "frame_decoder", "fse", "huffman", "literals", "sequences")
+    parts = ("bits", "block", "frame", "frame_decoder", "fse", "huffman", "literals", "sequence_tables", "sequences")
     for path in (package / "decoder" / f"{name}.py" for name in parts):
         source = path.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(source)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What C is asked to check of a message, on both ways that it reads one for PyPy: through `marshal` and by the tape."""
+"""Checks that C makes of a message, on both ways that it reads one for PyPy: through `marshal` and by the tape."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ BYTE: Final = 2
 """The rent of a call and of each byte of its message."""
 
 REFUSED: Final = 500_000
-"""What a call costs that found something that marshal has not: where that is the rule, marshal is soon out of use."""
+"""The cost of a call that found something that marshal has not: where that is the rule, marshal is soon out of use."""
 
 KEPT: Final = 1 << 16
 """Bytes of C's memory that one call leaves to the next, as in marshal_buffer.c."""

@@ -15,6 +15,17 @@ turns to the pure codec. All of this works on CPython too, where the tests use i
 from __future__ import annotations
 
 from cpkg._native._msgpack_ffi import ffi, lib
+from cpkg._native.msgpack.pypy_tape import (
+    HEAD_END,
+    HEAD_FORGET,
+    HEAD_KEY,
+    HEAD_NEW_NAMES,
+    HEAD_POOL,
+    HEAD_WORDS,
+    KEY_IS_KEY,
+    KEY_PENDING,
+    Tape,
+)
 from purepy._jit import newlist_hint
 from purepy.msgpack.ext import ExtType, Timestamp
 
@@ -54,11 +65,6 @@ if TYPE_CHECKING:
 TWO_WORDS: Final = frozenset((WIDE, UINT, FLOAT, STR, BIN, EXT))
 """The scalars that have a second word."""
 
-KEY_IS_KEY: Final = 0xFFFE
-KEY_PENDING: Final = 0xFFFF
-
-HEAD_POOL, HEAD_NEW_NAMES, HEAD_FORGET, HEAD_END, HEAD_KEY, HEAD_WORDS = range(6)
-
 _CONTINUE: Final = -1
 _NEXT_PART: Final = -2
 
@@ -67,40 +73,6 @@ _HINT_MAX: Final = 128
 
 _unpack = ffi.unpack
 _next = lib.cpkg_tape_next
-
-
-class Tape:
-    """The C side's memory (about 400 KiB), the pointers into it, and the keys that have numbers there."""
-
-    __slots__ = ("doubles", "handle", "names", "new_names", "options", "pool", "unsigned", "words")
-
-    def __init__(self) -> None:
-        handle = lib.cpkg_tape_new()
-        if handle == ffi.NULL:
-            raise MemoryError("no memory for a tape")
-        self.handle = ffi.gc(handle, lib.cpkg_tape_free, lib.cpkg_tape_size())
-        self.words = lib.cpkg_tape_words(handle)
-        self.doubles = ffi.cast("double *", self.words)
-        self.unsigned = ffi.cast("uint64_t *", self.words)
-        self.pool = lib.cpkg_tape_pool(handle)
-        self.new_names = lib.cpkg_tape_new_names(handle)
-        # number 0 is no name; None also keeps the list from storing bare strings, which it would wrap at each use
-        self.names: list[Any] = [None]
-        self.options: Options | None = None
-
-    def configure(self, options: Options) -> None:
-        """Set what the next messages are checked against."""
-        lib.cpkg_tape_configure(self.handle, *options)
-        self.options = options
-
-    def learn(self, data: bytes) -> None:
-        """Take over the keys that the last stretch numbered; UnicodeDecodeError if one is no UTF-8."""
-        names = self.names
-        if self.words[HEAD_FORGET]:
-            del names[1:]
-        for i in range(self.words[HEAD_NEW_NAMES]):
-            begin = self.new_names[2 * i]
-            names.append(data[begin : begin + self.new_names[2 * i + 1]].decode())
 
 
 # Tapes at rest. A call takes one and puts it back, so that threads and calls from within calls never share one.

@@ -165,7 +165,7 @@ class Names:
         }
 
     def _files(self) -> dict[str, Any]:
-        from purepy.zstd.common import file
+        from purepy.zstd.common import file, file_opening
 
         file_type = self._derive(
             "ZstdFile",
@@ -175,7 +175,7 @@ class Names:
             _decompressor_type=self.get("ZstdDecompressor"),
             **self._file_hooks(),
         )
-        return {"ZstdFile": file_type, "open": file.make_open(file_type)}
+        return {"ZstdFile": file_type, "open": file_opening.make_open(file_type)}
 
     def _extras(self) -> dict[str, Any]:
         from purepy.zstd.common.extras import names_of

@@ -67,7 +67,7 @@ class Decompressor(DecompressorBase, ContextStream):
 
     @property
     def unused_data(self) -> bytes:
-        """What was given behind the end of the frame; b"" before that."""
+        """The bytes given behind the end of the frame; b"" before that."""
         if not self._eof:
             return b""
         with self._turn():

@@ -13,13 +13,13 @@ from cpkg._native import buffers
 from cpkg._native.buffers import Bytes
 from cpkg._native.zstd.library import Library
 from cpkg._native.zstd.settings import CompressionSettings, DecompressionSettings
+from cpkg._native.zstd.training import Training
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import (
     CANNOT_DECOMPRESS,
     DICTIONARY_WRONG,
     FRAME_PARAMETER_UNSUPPORTED,
     PREFIX_UNKNOWN,
-    SRC_SIZE_WRONG,
     VERSION_UNSUPPORTED,
     WINDOW_TOO_LARGE,
     limit_error,
@@ -27,7 +27,7 @@ from purepy.zstd.common.error_codes import (
     truncated_error,
 )
 from purepy.zstd.common.parameters import FrameInfo, size_argument
-from purepy.zstd.common.zdict import MIN_DICT_SIZE, PREFIX, ZstdDict, can_train, check_finalize_arguments
+from purepy.zstd.common.zdict import PREFIX
 from purepy.zstd_format import (
     BLOCK_SIZE_MAX,
     ERROR_SIZE,
@@ -41,17 +41,16 @@ from purepy.zstd_format import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any
 
 HEADER_ERRORS = (PREFIX_UNKNOWN, VERSION_UNSUPPORTED, FRAME_PARAMETER_UNSUPPORTED, WINDOW_TOO_LARGE, DICTIONARY_WRONG)
 
 
-class Codec:
+class Codec(Training):
     """The functions of `compression.zstd` over one Library, bound methods of one object per backend module."""
 
     def __init__(self, library: Library, module: str) -> None:
-        self.library = library
+        super().__init__(library)
         self._module = module
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -334,63 +333,6 @@ class Codec:
         return exc
 
     # dictionaries
-
-    def train_dict(self, samples: Iterable[Any], dict_size: int) -> ZstdDict:
-        """
-        Return a dictionary of at most `dict_size` bytes, trained on an iterable of buffers.
-
-        Raises TypeError and ValueError for wrong arguments or samples without data, ZstdError if libzstd finds too
-        little to learn from. Replaces `compression.zstd.train_dict`.
-        """
-        if not isinstance(dict_size, int):
-            raise TypeError(f"dict_size must be an int object, not {type(dict_size).__qualname__!r}.")
-        data, sizes = self._joined(samples)
-        if not data:
-            raise ValueError("samples contained no data; can't train dictionary.")
-        library = self.library
-
-        def train(memory: Any) -> int:
-            if dict_size >= MIN_DICT_SIZE and not can_train(list(sizes)):
-                return library.error_result(SRC_SIZE_WRONG)
-            size: int = library.lib.ZDICT_trainFromBuffer(memory, dict_size, data, sizes, len(sizes))
-            return size
-
-        return self._dictionary(dict_size, "Unable to train the Zstandard dictionary", train)
-
-    def finalize_dict(self, zstd_dict: ZstdDict, /, samples: Iterable[Any], dict_size: int, level: int) -> ZstdDict:
-        """
-        Return a dictionary of at most `dict_size` bytes: the given content, with tables for the samples and `level`.
-
-        Raises TypeError and ValueError for wrong arguments, ZstdError if libzstd fails. Replaces
-        `compression.zstd.finalize_dict`.
-        """
-        check_finalize_arguments(zstd_dict, dict_size, level)
-        data, sizes = self._joined(samples)
-        if not data:
-            raise ValueError("The samples are empty content, can't finalize the dictionary.")
-        content = zstd_dict.dict_content
-        parameters = self.library.ffi.new("ZDICT_params_t *", {"compressionLevel": level})
-        return self._dictionary(
-            dict_size,
-            "Unable to finalize the Zstandard dictionary",
-            lambda memory: self.library.lib.ZDICT_finalizeDictionary(
-                memory, dict_size, content, len(content), data, sizes, len(sizes), parameters[0]
-            ),
-        )
-
-    def _joined(self, samples: Iterable[Any]) -> tuple[bytes, Any]:
-        views = [buffers.readable(sample) for sample in samples]
-        return b"".join(views), self.library.ffi.new("size_t[]", [len(view) for view in views])
-
-    def _dictionary(self, dict_size: int, what: str, fill: Any) -> ZstdDict:
-        if dict_size <= 0:
-            raise ValueError("dict_size argument should be positive number.")
-        library = self.library
-        memory = library.new_nonzero("char[]", dict_size)
-        size = fill(memory)
-        if library.lib.ZDICT_isError(size):
-            raise library.error(size, what)
-        return ZstdDict(library.ffi.buffer(memory, size)[:])
 
     def parameter_bounds(self, key: int, is_compress: bool) -> tuple[int, int]:
         """Return the bounds of a parameter in this libzstd; ValueError if it does not know it."""

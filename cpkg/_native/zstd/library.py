@@ -166,22 +166,23 @@ class Library:
     def _cdict(self, zstd_dict: ZstdDict, level: int) -> Any:
         def make() -> Any:
             made = self.lib.ZSTD_createCDict(self.dict_memory(zstd_dict), len(zstd_dict), level)
-            if not made:
-                raise ZstdError("Failed to create a ZSTD_CDict instance from Zstandard dictionary content.")
-            cdict = self.ffi.gc(made, self.lib.ZSTD_freeCDict, self.lib.ZSTD_sizeof_CDict(made))
-            return cdict, pin(cdict)
+            return self._digested(made, self.lib.ZSTD_freeCDict, self.lib.ZSTD_sizeof_CDict)
 
         return zstd_dict.digest((self.name, "compress", level), make)[0]
 
     def _ddict(self, zstd_dict: ZstdDict) -> Any:
         def make() -> Any:
             made = self.lib.ZSTD_createDDict(self.dict_memory(zstd_dict), len(zstd_dict))
-            if not made:
-                raise ZstdError("Failed to create a ZSTD_DDict instance from Zstandard dictionary content.")
-            ddict = self.ffi.gc(made, self.lib.ZSTD_freeDDict, self.lib.ZSTD_sizeof_DDict(made))
-            return ddict, pin(ddict)
+            return self._digested(made, self.lib.ZSTD_freeDDict, self.lib.ZSTD_sizeof_DDict)
 
         return zstd_dict.digest((self.name, "decompress"), make)[0]
+
+    def _digested(self, made: Any, free: Any, size_of: Any) -> Any:
+        """Return a dictionary's tables, which are freed with the last reference, and their pin."""
+        if not made:
+            raise ZstdError("libzstd cannot digest the Zstandard dictionary")
+        tables = self.ffi.gc(made, free, size_of(made))
+        return tables, pin(tables)
 
     # contexts
 

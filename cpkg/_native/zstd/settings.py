@@ -72,7 +72,7 @@ class CompressionSettings:
 
 
 class SetsUpDecompression:
-    """What a context is set up by: `dict`, `how` and `pairs` of a subclass."""
+    """Base of settings that a context is set up by: `dict`, `how` and `pairs` of a subclass."""
 
     __slots__ = ()
 

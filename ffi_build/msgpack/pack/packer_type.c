@@ -11,23 +11,7 @@
 #include "../common/options.c"
 #include "../common/state.c"
 #include "encode.c"
-#include "writer.c"
-
-/* A packing call under way: it works on its own output and touches the Packer at its end alone, so that threads can
-   share a Packer. Only a call from within (`default`, a conversion) is refused. Lives on the C stack. */
-typedef struct packing {
-    struct packing *outer;
-    unsigned long thread;
-} packing;
-
-typedef struct {
-    PyObject_HEAD
-    pack_options options; /* owns its objects */
-    unsigned char *data;  /* what autoreset=False keeps */
-    Py_ssize_t size, capacity;
-    Py_ssize_t exports; /* buffers that refer to `data` */
-    packing *under_way;
-} Packer;
+#include "packer_call.c"
 
 static PyObject *packer_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
@@ -67,61 +51,6 @@ static void packer_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-static NEVER_INLINE bool packer_called_from_within(Packer *self, const char *method)
-{
-    const unsigned long thread = PyThread_get_thread_ident();
-    for (packing *p = self->under_way; p; p = p->outer)
-        if (p->thread == thread) {
-            PyErr_Format(PyExc_RuntimeError, "Packer.%s() cannot be called while packing is in progress", method);
-            return true;
-        }
-    return false;
-}
-
-static bool packer_can_change(Packer *self)
-{
-    if (LIKELY(self->exports == 0))
-        return true;
-    PyErr_SetString(PyExc_BufferError, "Existing exports of data: Packer cannot be changed");
-    return false;
-}
-
-/* What each method that changes something begins with. The caller holds the lock of a free-threaded build. */
-static ALWAYS_INLINE bool packer_check(Packer *self, const char *method)
-{
-    return (LIKELY(!self->under_way) || !packer_called_from_within(self, method)) && packer_can_change(self);
-}
-
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
-#define LEFT_BEFORE_RETURN _Pragma("GCC diagnostic ignored \"-Wdangling-pointer\"")
-#else
-#define LEFT_BEFORE_RETURN
-#endif
-
-/* gcc does not see that packer_leave() undoes it */
-LEFT_BEFORE_RETURN static bool packer_enter(Packer *self, packing *call, const char *method)
-{
-    bool entered;
-    WITH_LOCKED(self)
-    entered = packer_check(self, method);
-    if (LIKELY(entered)) {
-        call->thread = PyThread_get_thread_ident();
-        call->outer = self->under_way;
-        self->under_way = call;
-    }
-    END_LOCKED()
-    return entered;
-}
-
-/* Calls of several threads end in any order. */
-static void packer_leave(Packer *self, packing *call)
-{
-    packing **link = &self->under_way;
-    while (*link != call)
-        link = &(*link)->outer;
-    *link = call->outer;
-}
-
 static void packer_set(Packer *self, const pack_options *options)
 {
     const pack_options old = self->options;
@@ -155,58 +84,6 @@ static int packer_init(PyObject *object, PyObject *args, PyObject *keywords)
         END_LOCKED()
     }
     arguments_drop(&owned);
-    return result;
-}
-
-static int packer_append(Packer *self, const unsigned char *data, Py_ssize_t size)
-{
-    if (self->options.buffer) {
-        PyObject *buffer = self->options.buffer;
-        Py_ssize_t end = PyByteArray_GET_SIZE(buffer);
-        if (PyByteArray_Resize(buffer, end + size) < 0)
-            return -1;
-        memcpy(PyByteArray_AS_STRING(buffer) + end, data, (size_t)size);
-        return 0;
-    }
-    if (size > self->capacity - self->size) {
-        Py_ssize_t capacity = self->size + size;
-        if (capacity < PY_SSIZE_T_MAX / 2)
-            capacity += capacity / 2;
-        if (memory_grow(&self->data, &self->capacity, capacity) < 0)
-            return -1;
-    }
-    memcpy(self->data + self->size, data, (size_t)size);
-    self->size += size;
-    return 0;
-}
-
-/* Make the result of a finished writer: bytes, or None after appending them. Drops the writer. */
-static PyObject *packer_result(Packer *self, writer *w, unsigned char *p)
-{
-    PyObject *result = NULL;
-    if (LIKELY(self->options.autoreset && !self->options.buffer))
-        return writer_finish(w, p);
-    if (writer_check_limit(w, (size_t)(p - w->start)) == 0 && packer_can_change(self) &&
-        packer_append(self, w->start, p - w->start) == 0)
-        result = new_ref(Py_None);
-    writer_drop(w);
-    return result;
-}
-
-/* The end of a call that entered; `p` is NULL after an error. A failure empties the Packer's own buffer, as msgpack
-   does; a caller's bytearray has not been touched. */
-static PyObject *packer_deliver(Packer *self, packing *call, encoder *c, unsigned char *p)
-{
-    PyObject *result = NULL;
-    WITH_LOCKED(self)
-    packer_leave(self, call);
-    if (LIKELY(p != NULL))
-        result = packer_result(self, &c->w, p);
-    else
-        writer_drop(&c->w);
-    if (UNLIKELY(!result) && self->exports == 0)
-        self->size = 0;
-    END_LOCKED()
     return result;
 }
 

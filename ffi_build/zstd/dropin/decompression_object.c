@@ -143,7 +143,7 @@ static PyMethodDef decompression_obj_methods[] = {
 };
 
 static PyGetSetDef decompression_obj_getset[] = {
-    {"unused_data", decompression_obj_unused, NULL, "What was given behind the end of the frame; b\"\" before that.",
+    {"unused_data", decompression_obj_unused, NULL, "The bytes given behind the end of the frame; b\"\" before that.",
      NULL},
     {"unconsumed_tail", decompression_obj_tail, NULL, "b\"\": all data is taken at once.", NULL},
     {"eof", decompression_obj_eof, NULL, "Whether the end of the frame was reached.", NULL},

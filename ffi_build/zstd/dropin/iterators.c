@@ -43,7 +43,7 @@ static PyObject *pieces_next(PyObject *self)
 }
 
 static PyType_Slot pieces_slots[] = {
-    {Py_tp_doc, "What read_to_iter() returns."},
+    {Py_tp_doc, "The iterator that read_to_iter() returns."},
     OBJECT_SLOTS(pieces),
     {Py_tp_iter, PyObject_SelfIter},
     {Py_tp_iternext, pieces_next},

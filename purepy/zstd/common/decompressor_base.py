@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the decompressors of all backends share: how they begin, and what they tell."""
+"""Base of the decompressors of all backends: how they begin, and what they tell."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _READ_SIZE = 1 << 20
 
 
 class Verified(NamedTuple):
-    """What `verify` has gone through: numbers of frames, checksums and skippable frames, sizes in bytes."""
+    """Counts of what `verify` has gone through: numbers of frames, checksums and skippable frames, sizes in bytes."""
 
     frames: int
     skippable_frames: int

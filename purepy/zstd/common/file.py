@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-ZstdFile and open(): file objects over any backend's stream types.
+ZstdFile: file objects over any backend's stream types.
 
 Three things make it faster than the file object of `compression.zstd`, which it replaces. Small writes are gathered
 before they are compressed. The methods of what is underneath, an io.BufferedReader, an io.BufferedWriter or what
@@ -15,7 +15,6 @@ import os
 import sys
 
 from purepy._jit import JIT
-from purepy._writing import check_text_arguments
 from purepy.zstd.common.buffering import BuilderWriter, PlainWriter, is_closed_from_above
 from purepy.zstd.common.file_readers import DecompressReader
 from purepy.zstd.common.file_writer import CompressWriter, WriteFile
@@ -360,65 +359,3 @@ class ZstdFile(io.BufferedIOBase):
         """Return whether the file is open for writing."""
         self._check_not_closed()
         return self._mode == WRITE
-
-
-def make_open(file_type: type[ZstdFile]) -> Any:
-    """Make the `open` function of the backend module that `file_type` belongs to."""
-
-    def open(
-        file: Any,
-        /,
-        mode: str = "rb",
-        *,
-        level: Any = None,
-        options: Any = None,
-        zstd_dict: Any = None,
-        encoding: str | None = None,
-        errors: str | None = None,
-        newline: str | None = None,
-        threads: Any = None,
-        frame_size: Any = None,
-    ) -> Any:
-        """
-        Open a Zstandard file in binary or text mode.
-
-        Takes the arguments of ZstdFile; with "t" in `mode` the result is an io.TextIOWrapper with `encoding`,
-        `errors` and `newline`, which are a ValueError in binary mode. Replaces `compression.zstd.open`.
-        """
-        is_text = "t" in mode
-        binary_mode = mode.replace("t", "")
-        if is_text:
-            if "b" in binary_mode:
-                raise ValueError(f"Invalid mode: {mode!r}")
-        else:
-            for name, value in (("encoding", encoding), ("errors", errors), ("newline", newline)):
-                if value is not None:
-                    raise ValueError(f'Argument "{name}" not supported in binary mode')
-        binary_file = file_type.__new__(file_type)
-        text_type: Any = io.TextIOWrapper
-        if is_text and "r" in mode:
-            text_type, binary_file._reader_type = file_type._text_types(encoding, newline)
-        elif is_text:
-            check_text_arguments(encoding, errors, newline)
-        file_type.__init__(
-            binary_file,
-            file,
-            binary_mode,
-            level=level,
-            options=options,
-            zstd_dict=zstd_dict,
-            threads=threads,
-            frame_size=frame_size,
-        )
-        if not is_text:
-            return binary_file
-        text_file = text_type(binary_file, encoding, errors, newline)
-        text_file._CHUNK_SIZE = TEXT_CHUNK_SIZE
-        if binary_file._mode == WRITE:
-            binary_file._keeps_all = True
-            binary_file._buffer.raw.leave_to(text_file)
-        return text_file
-
-    open.__module__ = file_type.__module__
-    open.__qualname__ = "open"
-    return open

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a ZstdFile reads through: raw streams of the content of a file, and what they share."""
+"""The raw streams that a ZstdFile reads through, of the content of a file, and their base."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a ZstdFile writes through: a raw stream that compresses, and the file below that was opened by name."""
+"""The streams that a ZstdFile writes through: a raw one that compresses, and the file below that was opened by name."""
 
 from __future__ import annotations
 

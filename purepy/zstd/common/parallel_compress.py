@@ -27,7 +27,7 @@ _WORKERS_KEY = int(CompressionParameter.nb_workers)
 
 
 class Parameters(NamedTuple):
-    """What all frames of an output are made with: a backend's functions and the caller's checked arguments."""
+    """The parameters of all frames of an output: a backend's functions and the caller's checked arguments."""
 
     compress: Callable[..., bytes]
     compressor_type: Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a SeekableZstdFile reads through: a raw stream over a table of frames, which are held to what it says."""
+"""The stream that a SeekableZstdFile reads through: raw, over a table of frames, which are held to what it says."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a SeekableZstdFile writes through: frames of a size, and the table of them at the end."""
+"""The stream that a SeekableZstdFile writes through: frames of a size, and the table of them at the end."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Stopped(Exception):
 
 
 class _Share:
-    """What the threads of `run_all` share."""
+    """The state that the threads of `run_all` share."""
 
     def __init__(self, count: int) -> None:
         self.left = iter(range(count))

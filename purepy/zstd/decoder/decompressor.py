@@ -73,7 +73,7 @@ class ZstdDecompressor(DecompressorBase):
 
     @property
     def unused_data(self) -> bytes:
-        """What follows the frame in the data passed; b"" before `eof`."""
+        """The bytes behind the frame in the data passed; b"" before `eof`."""
         with self._turn():
             return self._input.rest() if self._eof and not self._multi_frame else b""
 

@@ -15,7 +15,15 @@ from purepy.zstd.common.zdict import ZstdDict
 from purepy.zstd.decoder.bits import PADDING_SIZE, padded
 from purepy.zstd.decoder.fse import read_distribution
 from purepy.zstd.decoder.huffman import MAX_DICTIONARY_CODE_LENGTH, HuffmanTable, read_tree
-from purepy.zstd.decoder.sequences import FIELDS, LITERALS_LENGTHS, MATCH_LENGTHS, OFFSETS, Field, Table, make_table
+from purepy.zstd.decoder.sequence_tables import (
+    FIELDS,
+    LITERALS_LENGTHS,
+    MATCH_LENGTHS,
+    OFFSETS,
+    Field,
+    Table,
+    make_table,
+)
 from purepy.zstd_format import DICTIONARY_MAGIC
 
 

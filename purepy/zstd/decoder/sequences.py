@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The sequences section of a compressed block (RFC 8878 section 3.1.1.3.2) and its execution (sections 3.1.1.4 and
-3.1.1.5).
+The bitstream of sequences of a compressed block (RFC 8878 section 3.1.1.3.2.2) and its execution (sections 3.1.1.4
+and 3.1.1.5); its tables are sequence_tables.py's.
 
 A sequence is: copy some literals, then a match from `offset` bytes back.
 
@@ -15,165 +15,15 @@ from __future__ import annotations
 
 from purepy._jit import JIT
 from purepy.errors import ZstdError
-from purepy.zstd.common import fse_tables
-from purepy.zstd.common.error_codes import CORRUPTION_DETECTED, SRC_SIZE_WRONG, decoding_error
+from purepy.zstd.common.error_codes import CORRUPTION_DETECTED, decoding_error
 from purepy.zstd.decoder.bits import MASKS, load, not_at_end, store, stream_end
-from purepy.zstd.decoder.fse import build_decoding_table, read_distribution
 from purepy.zstd.decoder.literals import Literals
+from purepy.zstd.decoder.sequence_tables import Table
 from purepy.zstd.decoder.window import Window
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-PREDEFINED, RLE, FSE, REPEAT = range(4)
-
-
-class Field:
-    """Rules of the format for one of the three fields of a sequence."""
-
-    __slots__ = ("codes", "max_log", "max_symbol", "name", "predefined")
-
-    def __init__(
-        self,
-        name: str,
-        bases: tuple[int, ...],
-        extra_bits: tuple[int, ...],
-        max_log: int,
-        predefined: tuple[int, ...],
-        predefined_log: int,
-    ) -> None:
-        self.name = name
-        # What is the same in every entry of a code: an entry without its state, or (first value, extra bits).
-        pairs = list(zip(bases, extra_bits))
-        self.codes: list[Any] = [bits << 4 | base << 18 for base, bits in pairs] if JIT else pairs
-        self.max_symbol = len(bases) - 1
-        self.max_log = max_log
-        self.predefined = make_table(self, predefined, predefined_log)
-
-
-class Table:
-    """
-    A decoding table of one field: per state the first value and the extra bits of its code, the width of the next
-    state's bits and its baseline.
-
-    `entries` holds them as one integer (width | extra bits << 4 | baseline << 9 | first value << 18) for a JIT, as a
-    tuple otherwise: (first value, extra bits, their mask, width, its mask, baseline, extra bits + width).
-    """
-
-    __slots__ = ("entries", "log")
-
-    def __init__(self, log: int, entries: list[Any]) -> None:
-        self.log = log
-        self.entries = entries
-
-
-def make_table(field: Field, counts: list[int] | tuple[int, ...], log: int) -> Table:
-    """Make the decoding table for a distribution of the field's codes."""
-    rows = zip(*build_decoding_table(counts, log))
-    codes = field.codes
-    if JIT:
-        return Table(log, [codes[symbol] | width | baseline << 9 for symbol, width, baseline in rows])
-    return Table(log, [_entry(codes[symbol], width, baseline) for symbol, width, baseline in rows])
-
-
-def _entry(code: tuple[int, int], width: int, baseline: int) -> tuple[int, ...]:
-    base, extra_bits = code
-    return base, extra_bits, MASKS[extra_bits], width, MASKS[width], baseline, extra_bits + width
-
-
-def _make_rle_table(field: Field, symbol: int) -> Table:
-    """Make the table of a field that has one code throughout: one state that takes no bits."""
-    code = field.codes[symbol]
-    return Table(0, [code if JIT else _entry(code, 0, 0)])
-
-
-LITERALS_LENGTHS = Field(
-    "literals lengths",
-    fse_tables.LITERALS_LENGTH_BASES,
-    fse_tables.LITERALS_LENGTH_BITS,
-    fse_tables.MAX_LITERALS_LENGTH_LOG,
-    fse_tables.PREDEFINED_LITERALS_LENGTH,
-    fse_tables.PREDEFINED_LITERALS_LENGTH_LOG,
-)
-OFFSETS = Field(
-    "offsets",
-    fse_tables.OFFSET_CODE_BASES,
-    fse_tables.OFFSET_CODE_BITS,
-    fse_tables.MAX_OFFSET_LOG,
-    fse_tables.PREDEFINED_OFFSET,
-    fse_tables.PREDEFINED_OFFSET_LOG,
-)
-MATCH_LENGTHS = Field(
-    "match lengths",
-    fse_tables.MATCH_LENGTH_BASES,
-    fse_tables.MATCH_LENGTH_BITS,
-    fse_tables.MAX_MATCH_LENGTH_LOG,
-    fse_tables.PREDEFINED_MATCH_LENGTH,
-    fse_tables.PREDEFINED_MATCH_LENGTH_LOG,
-)
-FIELDS = (LITERALS_LENGTHS, OFFSETS, MATCH_LENGTHS)
-
-
-def read_count(data: bytes, start: int, end: int, origin: int) -> tuple[int, int]:
-    """Read the number of sequences (section 3.1.1.3.2.1); return it and the position of the byte after it."""
-    if start >= end:
-        raise decoding_error(SRC_SIZE_WRONG, origin + start, "block ends before its sequences section")
-    first = data[start]
-    size = 1 if first < 128 else 2 if first < 255 else 3
-    after = start + size
-    if after > end:
-        raise decoding_error(SRC_SIZE_WRONG, origin + start, "number of sequences is cut")
-    if size == 1:
-        return first, after
-    if size == 2:
-        return (first - 128 << 8) + data[start + 1], after
-    return data[start + 1] + (data[start + 2] << 8) + 0x7F00, after
-
-
-def read_tables(
-    data: bytes, start: int, end: int, origin: int, previous: tuple[Table, ...] | None
-) -> tuple[tuple[Table, ...], int]:
-    """
-    Read the compression modes and the tables they announce (sections 3.1.1.3.2.1 and 3.1.1.3.2.1.1).
-
-    `previous` are the tables of the last block with sequences or of the dictionary. Return the tables of literals
-    lengths, offsets and match lengths, and the position of the byte after them.
-    """
-    if start >= end:
-        raise decoding_error(SRC_SIZE_WRONG, origin + start, "block ends before its symbol compression modes")
-    modes = data[start]
-    if modes & 3:
-        raise decoding_error(CORRUPTION_DETECTED, origin + start, "reserved bits of the compression modes are not 0")
-    at = start + 1
-    tables = []
-    for index, field in enumerate(FIELDS):
-        mode = modes >> 6 - 2 * index & 3
-        if mode == PREDEFINED:
-            table = field.predefined
-        elif mode == RLE:
-            if at >= end:
-                raise decoding_error(SRC_SIZE_WRONG, origin + at, f"RLE code of {field.name} is missing")
-            symbol = data[at]
-            if symbol > field.max_symbol:
-                raise decoding_error(
-                    CORRUPTION_DETECTED,
-                    origin + at,
-                    f"code {symbol} of {field.name} exceeds the maximum of {field.max_symbol}",
-                )
-            table = _make_rle_table(field, symbol)
-            at += 1
-        elif mode == FSE:
-            counts, log, at = read_distribution(data, at, end, field.max_symbol, field.max_log, origin)
-            table = make_table(field, counts, log)
-        elif previous is None:
-            raise decoding_error(
-                CORRUPTION_DETECTED, origin + start, f"no earlier table of {field.name} in the frame to repeat"
-            )
-        else:
-            table = previous[index]
-        tables.append(table)
-    return tuple(tables), at
+    pass
 
 
 def _initial_states(

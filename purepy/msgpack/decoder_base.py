@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Base of the decoder, which puts values together: checked options, and the containers open around a value."""
+
+from __future__ import annotations
+
+from purepy._jit import newlist_hint
+from purepy.errors import LimitError, StackError
+from purepy.msgpack.ext import Timestamp
+from purepy.msgpack.formats import (
+    ARRAY,
+    MAP,
+)
+from purepy.msgpack.options import as_depth, as_limit, as_size
+from purepy.msgpack.plain_reader import ITEM, KEY, PREALLOCATE, VALUE, Frame
+from purepy.msgpack.skimmer import Skimmer, too_deep
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Final
+
+KEY_DEPTH: Final = 32
+"""Containers in a map key may nest so deep: hashing and comparing them recurses, on stacks as small as 64 KiB."""
+
+UNLIMITED: Final = 2**63 - 1
+"""Longer than anything: what a limit of -1 means where the input's size does not bound it."""
+
+_HASHABLE: Final = (int, float, bool, type(None))
+"""Types of keys, beside str and bytes, whose hash never fails."""
+
+_CONVERT_TIMESTAMP: Final[tuple[Callable[[Timestamp], Any] | None, ...]] = (
+    None,
+    Timestamp.to_unix,
+    Timestamp.to_unix_nano,
+    Timestamp.to_datetime,
+)
+
+
+def at(exc: BaseException, offset: int) -> BaseException:
+    """Note in an exception at which byte the input is wrong."""
+    exc.offset = offset  # type: ignore[attr-defined]
+    return exc
+
+
+def _callable(name: str, hook: Any) -> Any:
+    if hook is not None and not callable(hook):
+        raise TypeError(f"{name} must be a callable.")
+    return hook
+
+
+class DecoderBase:
+    """The checked options of a Decoder, the message at hand, and the containers of it that are open."""
+
+    __slots__ = (
+        "base",
+        "bin_view",
+        "consumed",
+        "ext_hook",
+        "items",
+        "key",
+        "key_hint",
+        "key_level",
+        "key_starts",
+        "left",
+        "list_hook",
+        "map_hook",
+        "max_array_len",
+        "max_bin_len",
+        "max_depth",
+        "max_ext_len",
+        "max_map_len",
+        "max_str_len",
+        "max_total_bytes",
+        "max_total_items",
+        "needed",
+        "next_",
+        "node",
+        "pairs",
+        "payload",
+        "plain",
+        "plain_text",
+        "position",
+        "raw",
+        "raw_depth",
+        "result",
+        "skimmer",
+        "stack",
+        "strict_map_key",
+        "timestamp",
+        "tuple_keys",
+        "unicode_errors",
+        "use_list",
+    )
+
+    def __init__(self, options: Any, longest: int, most: int) -> None:
+        """
+        Take the values of UNPACKING.
+
+        A limit of -1 means `longest` bytes of str, bin and ext, `most` items of an array, and half as many pairs.
+        """
+        if options.object_hook is not None and options.object_pairs_hook is not None:
+            raise TypeError("object_pairs_hook and object_hook are mutually exclusive.")
+        self.pairs = options.object_pairs_hook is not None
+        object_hook = _callable("object_hook", options.object_hook)
+        object_pairs_hook = _callable("object_pairs_hook", options.object_pairs_hook)
+        self.map_hook = object_pairs_hook if self.pairs else object_hook
+        self.list_hook = _callable("list_hook", options.list_hook)
+        self.ext_hook = _callable("ext_hook", options.ext_hook)
+        timestamp = as_size(options.timestamp)
+        if not 0 <= timestamp <= 3:
+            raise ValueError("timestamp must be 0..3")
+        if options.unicode_errors is not None and not isinstance(options.unicode_errors, str):
+            raise TypeError(f"unicode_errors must be a str or None, not {type(options.unicode_errors).__name__}")
+        self.use_list = bool(options.use_list)
+        self.raw = bool(options.raw)
+        self.timestamp = _CONVERT_TIMESTAMP[timestamp]
+        self.strict_map_key = bool(options.strict_map_key)
+        self.unicode_errors = options.unicode_errors or "strict"
+        self.max_str_len = as_limit(options.max_str_len, longest)
+        self.max_bin_len = as_limit(options.max_bin_len, longest)
+        self.max_array_len = as_limit(options.max_array_len, most)
+        self.max_map_len = as_limit(options.max_map_len, most // 2)
+        self.max_ext_len = as_limit(options.max_ext_len, longest)
+        self.max_depth = as_depth(options.max_depth)
+        self.max_total_items = as_size(options.max_total_items)
+        self.max_total_bytes = as_size(options.max_total_bytes)
+        self.tuple_keys = bool(options.tuple_keys)
+        self.bin_view = bool(options.bin_view)
+        self.raw_depth = as_size(options.raw_depth)
+        self.plain_text = not self.raw and self.unicode_errors == "strict"
+        # read_plain does not measure text and bytes: data no longer than this holds none that is too long
+        self.plain = -1
+        if (
+            self.plain_text
+            and self.use_list
+            and self.map_hook is None
+            and self.list_hook is None
+            and self.max_total_items < 0
+            and self.max_total_bytes < 0
+            and not self.bin_view
+            and self.raw_depth < 0
+        ):
+            self.plain = min(self.max_str_len, self.max_bin_len)
+        self.base = 0
+        self.position = 0
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the message that is being read, if any."""
+        self.result: Any = None
+        self.consumed = 0
+        self.needed = 1
+        self.next_ = ITEM
+        self.node: Any = []
+        self.left = 1
+        self.key: Any = None
+        self.key_hint = 0  # the slot in KEYS of the last key
+        self.stack: list[Frame] = []
+        self.key_level = -1  # how many containers are open around the key that is being built, -1 outside of keys
+        self.key_starts: list[int] = []  # stream offsets of the containers that are being built as keys
+        self.skimmer: Skimmer | None = None
+        self.items = 1
+        self.payload = 0
+
+    def resume(self, position: int, next_: int, node: Any, left: int, stack: list[Frame]) -> None:
+        """Take over a message from `read_plain`."""
+        self.position = position
+        self.next_ = next_
+        self.node = node
+        self.left = left
+        self.stack = stack
+
+    def fail(self, exc: BaseException, position: int) -> BaseException:
+        """Return `exc` with its offset, having noted that the value at `position` is wrong."""
+        self.position = max(0, position)  # what came in earlier pieces is gone
+        return at(exc, self.base + position)
+
+    # --- containers -----------------------------------------------------------------------------------------------
+
+    def open(self, family: int, length: int, start: int) -> None:
+        """Begin a container of `length` items or pairs."""
+        level = len(self.stack)
+        if level >= self.max_depth:
+            raise self.fail(too_deep(self.max_depth), start)
+        if family == ARRAY:
+            if length > self.max_array_len:
+                raise self.fail(LimitError(f"{length} exceeds max_array_len({self.max_array_len})"), start)
+            items = length
+        else:
+            if length > self.max_map_len:
+                raise self.fail(LimitError(f"{length} exceeds max_map_len({self.max_map_len})"), start)
+            items = 2 * length
+        self.items += items
+        if 0 <= self.max_total_items < self.items:
+            raise self.fail(LimitError(f"{self.items} exceeds max_total_items({self.max_total_items})"), start)
+        if self.next_ == KEY or self.key_level >= 0:
+            if self.key_level < 0:
+                self.key_level = level
+            if level - self.key_level >= KEY_DEPTH:
+                raise self.fail(StackError(f"a map key nested deeper than {KEY_DEPTH} containers"), start)
+            if self.next_ == KEY:
+                self.key_starts.append(self.base + start)
+        self.stack.append((self.next_, self.node, self.left, self.key))
+        self.left = length
+        if family == MAP:
+            self.next_ = KEY
+            self.node = [] if self.pairs else {}
+        else:
+            self.next_ = ITEM
+            self.node = newlist_hint(min(length, PREALLOCATE))
+
+    def deliver_closed(self) -> None:
+        """Close the container just opened, which is empty, and store it."""
+        value, start = self.close()
+        self.deliver(value, start)
+
+    def close(self) -> tuple[Any, int]:
+        """Return the container that is complete, after its hook, and where it started if it is a key."""
+        node = self.node
+        was_array = self.next_ == ITEM
+        self.next_, self.node, self.left, self.key = self.stack.pop()
+        start = self.key_starts.pop() - self.base if self.next_ == KEY else 0
+        if was_array:
+            if not self.use_list or (self.tuple_keys and self.key_level >= 0):
+                node = tuple(node)
+            if self.list_hook is not None:
+                node = self.list_hook(node)
+        elif self.map_hook is not None:
+            node = self.map_hook(node)
+        if self.key_level == len(self.stack):
+            self.key_level = -1
+        return node, start
+
+    def deliver(self, value: Any, start: int) -> None:
+        """Store a value that is complete, and close the containers that it completes."""
+        while True:
+            if self.next_ == KEY:
+                self.check_key(value, start)
+                self.key = value
+                self.next_ = VALUE
+                return
+            if self.next_ == ITEM:
+                self.node.append(value)
+            else:
+                if self.pairs:
+                    self.node.append((self.key, value))
+                else:
+                    self.node[self.key] = value
+                self.next_ = KEY
+            self.left -= 1
+            if self.left or not self.stack:
+                return
+            value, start = self.close()
+
+    def check_key(self, key: Any, start: int) -> None:
+        """Raise the error of a key that the options or Python do not allow."""
+        kind = type(key)
+        if kind is str or kind is bytes:
+            return
+        if self.strict_map_key:
+            message = f"{kind.__name__:.100} is not allowed for map key when strict_map_key=True"
+            raise self.fail(ValueError(message), start)
+        if not self.pairs and kind not in _HASHABLE:
+            try:
+                hash(key)
+            except TypeError as exc:
+                raise self.fail(exc, start)  # noqa: B904 - the same exception
