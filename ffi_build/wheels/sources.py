@@ -73,6 +73,14 @@ _ASK_THE_PROCESSOR_ONCE = Patch(
 """,
 )
 
+# The loop that puts a block's sequences together asks in each round whether it is the last. gcc lays the rarer way out
+# first, which takes 5 to 7 % of decompression; told which way is common, it does not.
+_FEW_SEQUENCES_ARE_THE_LAST = Patch(
+    file="lib/decompress/zstd_decompress_block.c",
+    old="        if (!isLastSeq) {\n",
+    new="        if (LIKELY(!isLastSeq)) {\n",
+)
+
 ZSTD = Source(
     name="zstd",
     version="1.5.7",
@@ -83,7 +91,7 @@ ZSTD = Source(
     package="backports.zstd==1.8.0",
     parts=(("backports_zstd-1.8.0/src/c/zstd/lib", "lib"), ("backports_zstd-1.8.0/src/c/zstd/LICENSE", "LICENSE")),
     licence_file="LICENSE",
-    patches=(_ASK_THE_PROCESSOR_ONCE,),
+    patches=(_ASK_THE_PROCESSOR_ONCE, _FEW_SEQUENCES_ARE_THE_LAST),
 )
 
 # Of Debian's stable release, which keeps a version for years. The two headers that the codec includes are those of
