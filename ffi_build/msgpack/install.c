@@ -71,11 +71,7 @@ static int setup_tables(void)
         if (!(S.ascii_chars[i] = PyUnicode_FromOrdinal(i)))
             return -1;
     }
-    if (!spare_scratch && !(spare_scratch = PyMem_RawMalloc(SCRATCH_SIZE))) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    return options_init();
+    return scratch_make() < 0 ? -1 : options_init();
 }
 
 static int setup_names(void)

@@ -2,7 +2,7 @@
 /*
  * The growing output of one packing call.
  *
- * A message starts in a scratch buffer that is made at import; one that fits is then copied, once, into a bytes
+ * A message starts in a scratch buffer that is kept; one that fits is then copied, once, into a bytes
  * object of its exact size. A longer one moves into a bytes object that grows in place (realloc moves large blocks by
  * remapping their pages, not by copying them) and is cut to size at the end, never copied.
  *
@@ -52,18 +52,38 @@
 #define SCRATCH_SIZE (64 * 1024)
 #define PACK_LENGTH_MAX 0xffffffffu
 
-static unsigned char *spare_scratch; /* NULL while a call uses it */
-
 #ifdef Py_GIL_DISABLED
+/* Threads that pack at the same time have a scratch each, up to so many; of two that meet at one place the second goes
+   without, as a hook that packs does. Places are apart, so that no thread waits for another's cache line. */
+#define SCRATCHES 16
+static struct {
+    _Alignas(64) unsigned char *spare; /* NULL while a call uses it */
+    int made;
+} scratches[SCRATCHES];
+static unsigned threads_seen;
+static _Thread_local unsigned thread_number; /* 0: not known yet */
+
 static unsigned char *scratch_take(void)
 {
-    return __atomic_exchange_n(&spare_scratch, NULL, __ATOMIC_ACQUIRE);
+    if (UNLIKELY(thread_number == 0))
+        thread_number = 1 + __atomic_fetch_add(&threads_seen, 1, __ATOMIC_RELAXED) % SCRATCHES;
+    unsigned place = thread_number - 1;
+    unsigned char *scratch = __atomic_exchange_n(&scratches[place].spare, NULL, __ATOMIC_ACQUIRE);
+    if (UNLIKELY(!scratch) && !__atomic_exchange_n(&scratches[place].made, 1, __ATOMIC_RELAXED)) {
+        scratch = PyMem_RawMalloc(SCRATCH_SIZE);
+        if (!scratch)
+            __atomic_store_n(&scratches[place].made, 0, __ATOMIC_RELAXED);
+    }
+    return scratch;
 }
+/* By the thread that took it. */
 static void scratch_give(unsigned char *scratch)
 {
-    __atomic_store_n(&spare_scratch, scratch, __ATOMIC_RELEASE);
+    __atomic_store_n(&scratches[thread_number - 1].spare, scratch, __ATOMIC_RELEASE);
 }
 #else
+static unsigned char *spare_scratch; /* NULL while a call uses it */
+
 static ALWAYS_INLINE unsigned char *scratch_take(void)
 {
     unsigned char *scratch = spare_scratch;
@@ -75,6 +95,18 @@ static ALWAYS_INLINE void scratch_give(unsigned char *scratch)
     spare_scratch = scratch;
 }
 #endif
+
+/* At import. */
+static int scratch_make(void)
+{
+#ifndef Py_GIL_DISABLED
+    if (!spare_scratch && !(spare_scratch = PyMem_RawMalloc(SCRATCH_SIZE))) {
+        PyErr_NoMemory();
+        return -1;
+    }
+#endif
+    return 0;
+}
 
 typedef struct {
     unsigned char *start, *end; /* of the room at hand */
