@@ -50,6 +50,9 @@ class FrameSplitter:
 
     Raises ZstdError for what is no frame and for one that is cut, ZstdLimitError for a window of more than
     2**window_log_max bytes. `consumed` counts the compressed bytes read so far.
+
+    It mirrors `FrameScanner` of zstd/common/frame_scan.py, which holds no bytes, takes skippable frames and knows no
+    limits; what both read of headers is zstd_format.py's.
     """
 
     def __init__(self, read: Callable[[int], bytes], window_log_max: int = 27) -> None:

@@ -222,7 +222,11 @@ def _put_count(out: Output, length: int, short: int, long: int, header: Callable
 
 
 def put_numbers(out: Output, items: list[Any]) -> bool:
-    """Pack a list that PyPy stores as bare ints or floats, its header too; return whether it does."""
+    """
+    Pack a list that PyPy stores as bare ints or floats, its header too; return whether it does.
+
+    The two loops mirror each other: one loop for both kinds would compile to one trace that looks at each item's.
+    """
     kind = list_kind(items)
     if kind == "IntegerListStrategy":
         length = len(items)
