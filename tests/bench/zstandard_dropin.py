@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-cpkg.zstandard against python-zstandard: `python tests/bench/zstandard_dropin.py [--rounds N] [--only TEXT]`.
+cpkg.zstandard against python-zstandard: `python tests/bench/zstandard_dropin.py [--only PATTERN] [--processes N]`.
 
-Needs `pip install zstandard==0.25.0` (CPython). Both sides of a row take turns, each turn lasts a few milliseconds, and
-the fastest turn counts; what comes out is checked before. More than 1 in the last column is faster than the original.
+Needs `pip install zstandard==0.25.0` (CPython). Each turn lasts a few milliseconds, and the fastest turn counts; what
+comes out is checked before. Both sides of a row take turns in one process; with `--processes N`, N processes of
+each side do, which share no memory: what one leaves behind in the allocator does not serve the other. More than 1 in
+the column `times` is faster than the original; the last two are those of the worst and the best pair of processes.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import io
+import json
 import random
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import zstandard as original
-
-import cpkg
-import cpkg.zstandard as ours
+SIDES = ("zstandard", "cpkg.zstandard")
 
 TURN = 0.004
 """Seconds that a turn takes, about."""
@@ -33,9 +37,10 @@ def text(size: int) -> bytes:
     return b" ".join(draw.choices(words, k=size // 5 + 10))[:size]
 
 
-def of_size(module: Any, data: bytes, frame: bytes) -> dict[str, Call]:
-    """Return the calls of one side for content of one size; each returns what is checked."""
+def of_size(module: Any, data: bytes) -> dict[str, Call]:
+    """Return the calls of one side for content of one size; each returns a frame of it, or the content."""
     compressor, decompressor = module.ZstdCompressor(), module.ZstdDecompressor()
+    frame = compressor.compress(data)
     dictionary = module.ZstdCompressionDict(text(50_000))
     with_dictionary = module.ZstdCompressor(dict_data=dictionary)
     its_frame = with_dictionary.compress(data)
@@ -53,12 +58,17 @@ def of_size(module: Any, data: bytes, frame: bytes) -> dict[str, Call]:
                 writer.write(piece)
         return target.getvalue()
 
-    def stream_reader() -> list[bytes]:
+    def stream_reader() -> bytes:
         found = []
         with decompressor.stream_reader(io.BytesIO(frame)) as reader:
             while piece := reader.read(65536):
                 found.append(piece)
-        return found
+        return b"".join(found)
+
+    def copy_stream() -> bytes:
+        target = io.BytesIO()
+        compressor.copy_stream(io.BytesIO(data), target)
+        return target.getvalue()
 
     return {
         "compress, object kept": lambda: compressor.compress(data),
@@ -72,38 +82,46 @@ def of_size(module: Any, data: bytes, frame: bytes) -> dict[str, Call]:
         "stream_writer": stream_writer,
         "stream_reader": stream_reader,
         "read_to_iter, decompressing": lambda: b"".join(decompressor.read_to_iter(io.BytesIO(frame))),
-        "copy_stream, compressing": lambda: compressor.copy_stream(io.BytesIO(data), io.BytesIO()),
+        "copy_stream, compressing": copy_stream,
     }
 
 
-def batches(module: Any, threads: int) -> dict[str, Call]:
-    """Return the calls that take many buffers at once."""
-    data = text(200_000)
+def batches(module: Any, data: bytes, threads: int) -> dict[str, Call]:
+    """Return the calls of one side that take many buffers at once."""
     items = [data[start : start + 200] for start in range(0, len(data), 200)]
-    frames = [original.compress(item) for item in items]
     compressor, decompressor = module.ZstdCompressor(), module.ZstdDecompressor()
+    frames = [compressor.compress(item) for item in items]
     return {
         "multi_compress_to_buffer": lambda: compressor.multi_compress_to_buffer(items, threads=threads),
         "multi_decompress_to_buffer": lambda: decompressor.multi_decompress_to_buffer(frames, threads=threads),
     }
 
 
-def cells() -> Iterator[tuple[str, Call, Call]]:
-    """Yield a name and both sides of each row."""
-    for label, size in (("1 KiB", 1 << 10), ("64 KiB", 1 << 16), ("1 MiB", 1 << 20)):
-        data = text(size)
-        frame = original.compress(data)
-        theirs, mine = (of_size(module, data, frame) for module in (original, ours))
-        for name, call in theirs.items():
-            if "decompress" in name or "reader" in name:
-                assert mine[name]() == call(), name
-            yield f"{name}, {label}", call, mine[name]
+def check(module: Any, name: str, result: Any, data: bytes, dictionary: Any) -> None:
+    """Raise AssertionError unless a call's result is the data, or frames of it."""
+    parts = [result] if isinstance(result, bytes) else [segment.tobytes() for segment in result]
+    if "decompress" not in name and "reader" not in name:
+        decompressor = module.ZstdDecompressor(dict_data=dictionary if "dictionary" in name else None)
+        parts = [decompressor.decompressobj().decompress(part) for part in parts]
+    assert b"".join(parts) == data, name
+
+
+def rows(module: Any, wanted: str) -> Iterator[tuple[str, Call]]:
+    """Yield the name and the call of each row of one side in whose name the regular expression is found."""
+    dictionary = module.ZstdCompressionDict(text(50_000))
+    groups = [
+        (f", {label}", data, of_size(module, data))
+        for label, data in (("1 KiB", text(1 << 10)), ("64 KiB", text(1 << 16)), ("1 MiB", text(1 << 20)))
+    ]
+    many = text(200_000)
     for threads in (1, 2):
-        theirs, mine = (batches(module, threads) for module in (original, ours))
-        for name, call in theirs.items():
-            contents = [[item.tobytes() for item in side()] for side in (call, mine[name])]
-            assert "decompress" not in name or contents[0] == contents[1], name
-            yield f"{name}, 1000 of 200 bytes, {threads} thread{'s' * (threads > 1)}", call, mine[name]
+        label = f", 1000 of 200 bytes, {threads} thread{'s' * (threads > 1)}"
+        groups.append((label, many, batches(module, many, threads)))
+    for label, data, calls in groups:
+        for name, call in calls.items():
+            if re.search(wanted, name + label):
+                check(module, name, call(), data, dictionary)
+                yield name + label, call
 
 
 def fastest(rounds: int, *calls: Call) -> list[float]:
@@ -123,18 +141,47 @@ def fastest(rounds: int, *calls: Call) -> list[float]:
     return best
 
 
+def in_processes(arguments: argparse.Namespace) -> None:
+    """Print the rows that processes of one side each measure, in turns."""
+    found: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
+    options = ["--rounds", str(arguments.rounds), "--only", arguments.only]
+    for _ in range(arguments.processes):
+        for side in SIDES:
+            command = [sys.executable, __file__, "--side", side, *options]
+            found[side].append(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout))
+    for name in found[SIDES[0]][0]:
+        theirs, mine = ([run[name] for run in found[side]] for side in SIDES)
+        ratios = [one / other for one, other in zip(theirs, mine)]
+        print_row(name, min(theirs), min(mine), f"{min(ratios):8.2f} {max(ratios):5.2f}")
+
+
+def print_row(name: str, theirs: float, mine: float, rest: str = "") -> None:
+    print(f"{name:62} {theirs * 1e6:9.2f} us {mine * 1e6:9.2f} us {theirs / mine:6.2f}{rest}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0].strip())
     parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--only", default="", help="rows whose name has this text")
+    parser.add_argument(
+        "--only", default="", metavar="PATTERN", help="rows in whose name this is found (a regular expression)"
+    )
+    parser.add_argument("--processes", type=int, default=0, help="processes of each side; without it both are in one")
+    parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    info = cpkg.backend_info()["zstd"]
-    print(f"{info.interpreter}, {info.backend} ({info.library}) against zstandard {original.__version__}")
+    if arguments.side:
+        calls = rows(importlib.import_module(arguments.side), arguments.only)
+        print(json.dumps({name: fastest(arguments.rounds, call)[0] for name, call in calls}))
+        return
+    original, ours = (importlib.import_module(side) for side in SIDES)
+    info = importlib.import_module("cpkg").backend_info()["zstd"]
+    theirs = f"zstandard {original.__version__} (libzstd {'.'.join(map(str, original.ZSTD_VERSION))})"
+    print(f"{info.interpreter}, {info.backend} ({info.library}) against {theirs}")
     print(f"{'':62} {'zstandard':>12} {'cpkg':>12} {'times':>6}")
-    for name, theirs, mine in cells():
-        if arguments.only in name:
-            times = fastest(arguments.rounds, theirs, mine)
-            print(f"{name:62} {times[0] * 1e6:9.2f} us {times[1] * 1e6:9.2f} us {times[0] / times[1]:6.2f}", flush=True)
+    if arguments.processes:
+        in_processes(arguments)
+        return
+    for (name, call), (_, mine) in zip(rows(original, arguments.only), rows(ours, arguments.only)):
+        print_row(name, *fastest(arguments.rounds, call, mine))
 
 
 if __name__ == "__main__":
