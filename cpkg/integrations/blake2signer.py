@@ -26,7 +26,7 @@ except ImportError as exc:
 
 from cpkg import _job, msgpack, zstd
 from purepy.errors import ZstdError
-from purepy.zstd_format import frame_window
+from purepy.zstd_format import MAGIC, SINGLE_SEGMENT_FLAG, frame_window
 
 __all__ = ["MsgpackSerializer", "ZstdCompressor"]
 
@@ -69,6 +69,13 @@ _DEFAULT = 0
 _SMALL = 256
 _SMALL_LEVEL = -5
 
+# Below that many bytes compressing gains next to nothing. A frame of one raw block (RFC 8878, 3.1.1) costs no call of
+# libzstd, and a signer, which finds it longer than the data, signs the data.
+_TINY = 32
+_RAW_FRAMES = tuple(
+    MAGIC + bytes((SINGLE_SEGMENT_FLAG, size)) + (size << 3 | 1).to_bytes(3, "little") for size in range(_TINY)
+)
+
 # The signer's nine levels spread over libzstd's, whose upper ones would be out of reach otherwise.
 _LEVELS = (1, 2, 3, 5, 7, 9, 12, 16, 19)
 
@@ -96,7 +103,7 @@ class ZstdCompressor(CompressorInterface):
 
     @property
     def default_compression_level(self) -> int:
-        """Give the level of a signer that names none: 0, which stands for 3, or for a faster one below 256 bytes."""
+        """Give the level of a signer that names none: 0, which stands for 3, or for less effort below 256 bytes."""
         return _DEFAULT
 
     def scale_compression_level(self, level: int) -> int:
@@ -105,7 +112,13 @@ class ZstdCompressor(CompressorInterface):
 
     def compress(self, data: bytes, *, level: int) -> bytes:
         """Compress `data` to one frame that records its size; `level` is libzstd's, 0 for the default."""
-        return zstd.compress(data, _SMALL_LEVEL if not level and len(data) < _SMALL else level)
+        if not level:
+            size = len(data)
+            if size < _TINY:
+                return _RAW_FRAMES[size] + data
+            if size < _SMALL:
+                level = _SMALL_LEVEL
+        return zstd.compress(data, level)
 
     def decompress(self, data: bytes) -> bytes:
         """

@@ -92,6 +92,23 @@ def test_small_data_takes_a_table_of_codes_only_where_a_level_is_named() -> None
     assert compressor.compress(longer, level=0) == zstd.compress(longer, 3)
 
 
+@pytest.mark.parametrize("size", [0, 1, 22, 31, 32, 33])
+def test_tiny_data_is_a_raw_frame_that_is_signed_only_when_forced(size: int) -> None:
+    data = bytes(range(size))
+    frame = ZstdCompressor().compress(data, level=0)
+    assert zstd.decompress(frame) == ZstdCompressor().decompress(frame) == data
+    assert zstd.get_frame_info(frame).decompressed_size == size
+    signer = make_signer(serializer=NullSerializer)
+    assert len(signer.dumps(data)) == len(signer.dumps(data, compress=False))
+    forced = signer.dumps(data, force_compression=True)
+    assert len(forced) > len(signer.dumps(data))
+    assert signer.loads(forced) == data
+
+
+def test_tiny_data_is_compressed_where_a_level_is_named() -> None:
+    assert len(ZstdCompressor().compress(b"a" * 31, level=1)) < 31
+
+
 def test_incompressible_data_is_kept_as_it_is() -> None:
     data = os.urandom(64)
     signer = make_signer()
