@@ -21,7 +21,7 @@ from cpkg.archive import _engine
 from cpkg.archive._files import opened_target
 from cpkg.archive._result import Problem, Problems, Summary
 from cpkg.archive._settings import FRAME_SIZE, LEVEL, CreateSettings, Patterns, Select
-from cpkg.archive._threads import pool_of
+from cpkg.archive._threads import frames_ahead, pool_of
 from purepy._cores import thread_count
 from purepy._writing import write_all
 from purepy.tar.encode import END
@@ -107,7 +107,7 @@ def create(
             closing(engine),
             closing(engine.plans(root, names, _identity(file))) as plans,
             pool_of(workers) as pool,
-            closing(_made(plans, engine, pool, 2 * workers)) as frames,
+            closing(_made(plans, engine, pool, frames_ahead(workers))) as frames,
         ):
             for frame in frames:
                 for problem in frame.problems:

@@ -15,7 +15,7 @@ from cpkg.archive._inflate import Inflater
 from cpkg.archive._result import Problem, Problems, Summary
 from cpkg.archive._settings import WINDOW_LOG_MAX, ContentLimit, ExtractSettings, Patterns, Select
 from cpkg.archive._stored import StoredFrames, stored_frames
-from cpkg.archive._threads import pool_of
+from cpkg.archive._threads import frames_ahead, pool_of
 from purepy._cores import thread_count
 from purepy.errors import ArchiveLimitError
 from purepy.tar.entry import Entry
@@ -105,7 +105,7 @@ def opened_archive(
         if frames is None:
             frames = FrameSplitter(file.read, window_log_max)
         pool = stack.enter_context(pool_of(threads))
-        yield Opened(frames, Inflater(frames, codec, pool, 2 * threads), limit), pool
+        yield Opened(frames, Inflater(frames, codec, pool, frames_ahead(threads)), limit), pool
 
 
 def extract(

@@ -51,7 +51,7 @@ class NativeExtract(Extract):
     def __init__(self, *given: Any, codec: NativeCodec, threads: int) -> None:
         super().__init__(*given)
         self._codec = codec
-        self._waiting_max = _WAITING_MAX * threads
+        self._threads = threads
         self._python_entries = 0
         self._failed = 0
         self._c_entries = 0
@@ -172,8 +172,12 @@ class NativeExtract(Extract):
         with chunk.lock:
             chunk.users += 1
         self._waiting.append((self._pool.submit(lib.cpkg_batch_write, batch), batch, chunk))
-        while len(self._waiting) > self._waiting_max:
+        while len(self._waiting) > _WAITING_MAX * self._threads or self._chunks_held() > self._threads:
             self._await()
+
+    def _chunks_held(self) -> int:
+        """Return how many chunks wait to be written, which is what waiting batches keep of memory."""
+        return len({id(chunk) for _, _, chunk in self._waiting})
 
     def _await(self) -> None:
         """Wait for the oldest batch and tell of what failed in it."""

@@ -7,8 +7,8 @@ Measure archives against tar piped into zstd, and zstd into tar.
 Cases: small (20,000 files of 2 to 8 KiB), large (one file of 1 GiB), many (300,000 files of 200 bytes), tree (a tree of
 one's own: --tree DIR), alternating and window (two traps: reads and writes that take turns, and a window of 512 MiB).
 Without a case: small and large. Both sides alternate within a round, and what they extract is compared. Beside the
-medians stand the processor seconds and the largest resident set of the processes; ratios are ours to theirs, so that
-less than 1 is faster. Everything lies in --folder, by default /dev/shm; give a folder on a disk and --cold, as root,
+medians stand the processor seconds, the largest resident set of the processes (of ours with the interpreter), and what
+of it came with the work; ratios are ours to theirs, so that less than 1 is faster. Everything lies in --folder, by default /dev/shm; give a folder on a disk and --cold, as root,
 for a cold cache.
 """
 
@@ -76,6 +76,7 @@ class Side:
         self.elapsed: list[float] = []
         self.processor: list[float] = []
         self.memory = 0
+        self.base = 0
 
     def note(self, code: str, argument: str, environment: dict[str, str]) -> None:
         """Run code in a process of its own, which prints what its work took."""
@@ -87,10 +88,11 @@ class Side:
             stdout=subprocess.PIPE,
             text=True,
         )
-        elapsed, processor, memory = done.stdout.split()[-3:]
+        elapsed, processor, memory, base = done.stdout.split()[-4:]
         self.elapsed.append(float(elapsed))
         self.processor.append(float(processor))
         self.memory = max(self.memory, int(memory))
+        self.base = max(self.base, int(base))
 
 
 _THEIRS = """
@@ -99,16 +101,17 @@ start = time.perf_counter()
 subprocess.run(["sh", "-c", sys.argv[1]], check=True)
 elapsed = time.perf_counter() - start
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(elapsed, used.ru_utime + used.ru_stime, used.ru_maxrss)
+print(elapsed, used.ru_utime + used.ru_stime, used.ru_maxrss, 0)
 """
 # without the start of the interpreter, which is no part of the work
 _OURS = """
 import resource, sys, time
 from cpkg import archive
+base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start, processor = time.perf_counter(), time.process_time()
 exec(sys.argv[1])
 elapsed, processor = time.perf_counter() - start, time.process_time() - processor
-print(elapsed, processor, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(elapsed, processor, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, base)
 """
 
 
@@ -161,7 +164,7 @@ def compare(name: str, tree: Path, folder: Path, options: argparse.Namespace) ->
     sizes = {engine: (folder / f"{engine}.tar.zst").stat().st_size for engine in engines}
     listed = ", ".join(f"{engine} {size:,}" for engine, size in sizes.items())
     print(f"{name}: tar and zstd {theirs_file.stat().st_size:,} bytes, {listed}")
-    print(f"  {'':8} {'':8} {'seconds':>9} {'ratio':>6} {'cpu s':>8} {'ratio':>6} {'MiB':>6}")
+    print(f"  {'':8} {'':8} {'seconds':>9} {'ratio':>6} {'cpu s':>8} {'ratio':>6} {'MiB':>6} {'work':>6}")
     for direction in ("create", "extract"):
         reference = sides[direction, "tar"]
         for who in ("tar", *engines):
@@ -170,7 +173,7 @@ def compare(name: str, tree: Path, folder: Path, options: argparse.Namespace) ->
             first = statistics.median(reference.elapsed), statistics.median(reference.processor)
             print(
                 f"  {direction:8} {who:8} {elapsed:9.3f} {elapsed / first[0]:6.2f} {processor:8.3f} "
-                f"{processor / first[1]:6.2f} {side.memory / 1024:6.0f}"
+                f"{processor / first[1]:6.2f} {side.memory / 1024:6.0f} {(side.memory - side.base) / 1024:6.0f}"
             )
 
 

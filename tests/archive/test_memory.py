@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The memory that archives take, beside the interpreter's own and zstd's contexts."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cpkg import _backend
+
+BUDGET = 64 << 20
+CONTEXTS = 2 * 5 << 20
+"""A context of level 3 for content of 8 MiB takes 4.5 MiB."""
+MARGIN = 8 << 20
+"""For what allocators keep of memory that was freed."""
+WORK = """
+import sys
+from cpkg import archive
+tiny, tree, out = sys.argv[1:]
+def work(base, name):
+    archive.create(out + name + ".tar.zst", base=base, threads=2)
+    archive.extract(out + name + ".tar.zst", out + name + ".out", threads=2)
+def peak():
+    with open("/proc/self/status") as status:  # getrusage counts the process that started this one, too
+        return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM"))
+work(tiny, "tiny")
+before = peak()
+work(tree, "tree")
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells the peak")
+@pytest.mark.skipif(_backend.choose("zstd").module.BACKEND == "pure", reason="it takes minutes in Python")
+@pytest.mark.parametrize("shape", ["one file", "many files"])
+def test_the_peak(engine: str, shape: str, tmp_path: Path) -> None:
+    """A process that has archived something small does not grow by more than the budget for 80 MiB."""
+    if engine == "pure" and sys.implementation.name == "pypy":
+        pytest.skip("what frames leave behind stays there until PyPy's next collection")
+    tiny, tree = tmp_path / "tiny", tmp_path / "tree"
+    tiny.mkdir()
+    (tiny / "file").write_bytes(b"tiny")
+    tree.mkdir()
+    noise = random.Random(1).randbytes(1 << 20)
+    with (tree / "large").open("wb") as file:
+        for number in range(80 if shape == "one file" else 0):
+            file.write(noise[number:])
+            file.write(bytes(number))
+    for number in range(80 * 16 if shape == "many files" else 0):
+        (tree / f"{number}").write_bytes(noise[number : number + (64 << 10)])
+    command = [sys.executable, "-c", WORK, tiny, tree, f"{tmp_path}/"]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+    assert int(done.stdout) < BUDGET + CONTEXTS + MARGIN
