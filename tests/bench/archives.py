@@ -8,8 +8,8 @@ Cases: small (20,000 files of 2 to 8 KiB), large (one file of 1 GiB), many (300,
 one's own: --tree DIR), alternating and window (two traps: reads and writes that take turns, and a window of 512 MiB).
 Without a case: small and large. Both sides alternate within a round, and what they extract is compared. Beside the
 medians stand the processor seconds, the largest resident set of the processes (of ours with the interpreter), and what
-of it came with the work; ratios are ours to theirs, so that less than 1 is faster. Everything lies in --folder, by default /dev/shm; give a folder on a disk and --cold, as root,
-for a cold cache.
+of it came with the work; ratios are ours to theirs, so that less than 1 is faster. Everything lies in --folder, by
+default /dev/shm; give a folder on a disk and --cold, as root, for a cold cache.
 """
 
 from __future__ import annotations
