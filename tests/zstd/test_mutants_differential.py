@@ -83,6 +83,8 @@ def mutants(frame: bytes) -> Iterator[bytes]:
 def test_every_way_takes_the_same(zstd: ModuleType) -> None:
     """The pure backend is stricter here and there, but takes nothing that another refuses or reads otherwise."""
     reference = available("zstd").get("dlopen", zstd)
+    # so is libzstd 1.5.7, which a wheel has, beside the 1.5.4 of a system: it refuses reserved bits
+    stricter = zstd.BACKEND == "pure" or zstd.zstd_version_info > reference.zstd_version_info
     taken = refused = 0
     for number, frame in enumerate(frames(reference)):
         for data in list(mutants(frame))[number % STEP :: STEP]:
@@ -90,7 +92,7 @@ def test_every_way_takes_the_same(zstd: ModuleType) -> None:
             expected = result(reference, one_shot, data)
             assert len(set(found.values())) == 1, (data.hex(), found)
             content = found["one_shot"]
-            assert content == expected or (content is None and zstd.BACKEND == "pure"), (data.hex(), content, expected)
+            assert content == expected or (content is None and stricter), (data.hex(), content, expected)
             taken += content is not None
             refused += content is None
     assert taken > 50
