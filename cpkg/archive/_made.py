@@ -14,6 +14,7 @@ class MadeFrame(NamedTuple):
     A frame, how much content it has, what went wrong while files were read, and the memory that it lies in.
 
     `members` are the numbers of its names (purepy/tar/members.py), `is_continued` says that it begins within an entry.
+    `entries` counts what was archived with it, where the walk has not counted them.
     """
 
     data: Any
@@ -22,3 +23,4 @@ class MadeFrame(NamedTuple):
     members: array[int]
     is_continued: bool
     memory: Any = None
+    entries: int = 0

@@ -147,7 +147,8 @@ class NativeCreate:
         members, is_continued = self._members(plan.pointer)
         problems = self._told(plan.pointer)
         size_made = lib.cpkg_plan_size(plan.pointer)
-        return MadeFrame(ffi.buffer(output, size), size_made, problems, members, is_continued, output)
+        entries = lib.cpkg_plan_entries(plan.pointer)
+        return MadeFrame(ffi.buffer(output, size), size_made, problems, members, is_continued, output, entries)
 
     def _members(self, pointer: Any) -> tuple[array[int], bool]:
         count, is_continued = ffi.new("size_t *"), ffi.new("int *")
@@ -155,7 +156,6 @@ class NativeCreate:
         return array("H", ffi.buffer(numbers, 2 * count[0])[:] if count[0] else b""), bool(is_continued[0])
 
     def _told(self, pointer: Any) -> list[Problem]:
-        self.entries += lib.cpkg_plan_entries(pointer)
         count = lib.cpkg_plan_problems(pointer)
         if not count:
             return []
@@ -167,5 +167,6 @@ class NativeCreate:
         return found
 
     def give_back(self, frame: MadeFrame) -> None:
-        """Take back the memory of a frame that was written."""
+        """Count a frame that was written, and take back its memory; called in one thread, where counting is safe."""
+        self.entries += frame.entries
         self._outputs.append(frame.memory)
