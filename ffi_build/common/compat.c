@@ -52,6 +52,18 @@ static inline int memory_grow(unsigned char **memory, Py_ssize_t *held, Py_ssize
 #define OWN_ITEMS 0
 #endif
 
+/* Let threads call an object without counting their references to it: they would all write one word. For what lives as
+   long as the interpreter and is tracked by its collector; free-threaded builds since 3.14 alone can do so. Functions that
+   PyModule_AddFunctions() adds are so without this. */
+static inline void leave_uncounted(PyObject *o)
+{
+#if defined(Py_GIL_DISABLED) && PY_VERSION_HEX >= 0x030E0000
+    PyUnstable_Object_EnableDeferredRefcount(o);
+#else
+    (void)o;
+#endif
+}
+
 /* A flag that says "in use"; taken by one caller at a time. */
 #ifdef Py_GIL_DISABLED
 typedef atomic_int busy_flag;

@@ -4,9 +4,9 @@
 /* The version of msgpack-c whose headers the module was compiled with, "major.minor.revision". */
 const char *cpkg_msgpack_version(void);
 
-/* CPython: put the codec's builtins into the dict at the address `namespace`, which must hold the shared types that
+/* CPython: put the codec's builtins into the module at the address `module`, which must hold the shared types that
    they return (see cpkg/_native/msgpack/cpython.py). Returns 0, or -1 with the error's text in cpkg_msgpack_error(). */
-int cpkg_msgpack_install(void *namespace_dict);
+int cpkg_msgpack_install(void *module);
 const char *cpkg_msgpack_error(void);
 
 /* The signatures of the two types as text, "(file_like=None, *, ...)". */

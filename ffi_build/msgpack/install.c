@@ -32,6 +32,7 @@ static PyMethodDef functions[] = {
      "pack_into(o, buffer, offset=0, *" PACK_SIGNATURE ")\n--\n\n"
      "Pack an object into a writable buffer at `offset`; return the end of what was written, whole or not at all."},
     {"job_functions", job_functions, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
 };
 
 /* A new reference to a name of the namespace. */
@@ -136,8 +137,9 @@ static int check_shared(PyObject *ns)
     return 0;
 }
 
-static int install(PyObject *ns)
+static int install(PyObject *module)
 {
+    PyObject *ns = PyModule_GetDict(module); /* borrowed */
     if (S.ready && check_shared(ns) < 0)
         return -1;
     if (!S.ready) {
@@ -153,13 +155,8 @@ static int install(PyObject *ns)
     }
     if (PyDict_SetItemString(ns, "Packer", S.Packer) < 0 || PyDict_SetItemString(ns, "Unpacker", S.Unpacker) < 0)
         return -1;
-    for (size_t i = 0; i < COUNT_OF(functions); i++) {
-        PyObject *function = PyCFunction_NewEx(&functions[i], NULL, S.module_name);
-        int failed = !function || PyDict_SetItemString(ns, functions[i].ml_name, function) < 0;
-        Py_XDECREF(function);
-        if (failed)
-            return -1;
-    }
+    if (PyModule_AddFunctions(module, functions) < 0)
+        return -1;
     PyObject *type = PyType_FromSpec(&unpack_function_type_spec);
     if (!type)
         return -1;
@@ -173,9 +170,9 @@ static int install(PyObject *ns)
     return failed ? -1 : 0;
 }
 
-static int cpkg_msgpack_install(void *namespace_dict)
+static int cpkg_msgpack_install(void *module)
 {
-    return set_up(install, namespace_dict);
+    return set_up(install, module);
 }
 
 #endif

@@ -271,7 +271,9 @@ static PyObject *job_functions(PyObject *module, PyObject *shared)
     if (unpack_options_check(&job.unpacking) < 0)
         goto done;
     for (int i = 0; i < 2; i++)
-        if (!(functions[i] = PyCFunction_NewEx(&job_methods[i], NULL, module_name)))
+        if ((functions[i] = PyCFunction_NewEx(&job_methods[i], NULL, module_name)))
+            leave_uncounted(functions[i]);
+        else
             goto done;
     result = PyTuple_Pack(2, functions[0], functions[1]);
 done:

@@ -23,9 +23,9 @@ static const char *cpkg_msgpack_version(void)
 #ifndef PYPY_VERSION
 #include "install.c" /* which includes the packer and the unpacker */
 #else
-static int cpkg_msgpack_install(void *namespace_dict)
+static int cpkg_msgpack_install(void *module)
 {
-    (void)namespace_dict;
+    (void)module;
     return -1;
 }
 

@@ -55,18 +55,8 @@ static int add_builtins(PyObject *module)
         PyErr_SetString(PyExc_OSError, "no thread-specific storage is left for the contexts that threads keep");
         return -1;
     }
-    PyObject *name = PyModule_GetNameObject(module);
-    if (name == NULL) {
-        return -1;
-    }
     served = true;
-    int result = 0;
-    for (PyMethodDef *method = builtins; method->ml_name != NULL && result == 0; method++) {
-        PyObject *function = PyCFunction_NewEx(method, module, name);
-        result = function == NULL ? -1 : PyObject_SetAttrString(module, method->ml_name, function);
-        Py_XDECREF(function);
-    }
-    Py_DECREF(name);
+    int result = PyModule_AddFunctions(module, builtins);
     if (result == 0) {
         result = add_type(module, "_WriteBuffer", &write_buffer_spec);
     }

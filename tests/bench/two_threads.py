@@ -17,7 +17,6 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from typing import Any, Callable
 
 import cpkg
@@ -28,7 +27,7 @@ TEXT = b"".join(b"line %d of some text\n" % number for number in range(2000))
 
 
 def cases() -> dict[str, Callable[[], Callable[[], Any]]]:
-    """Return what makes each thread's work: with objects of its own, as threads that serve different requests have."""
+    """Return what makes a thread's work, in the thread: objects of its own, as threads that serve requests have."""
 
     def pack() -> Callable[[], Any]:
         value = [dict(copy.deepcopy(RECORD), number=number) for number in range(200)]
@@ -74,12 +73,14 @@ def cases() -> dict[str, Callable[[], Callable[[], Any]]]:
     }
 
 
-def measure(works: Sequence[Callable[[], Any]], count: int) -> float:
-    """Return the seconds that it takes to call each work so often, each in a thread of its own."""
-    start = threading.Barrier(len(works))
+def measure(make: Callable[[], Callable[[], Any]], workers: int, count: int) -> float:
+    """Return the seconds that so many threads take, each of which makes a work of its own and calls it so often."""
+    start = threading.Barrier(workers)
     spans = []
 
-    def run(work: Callable[[], Any]) -> None:
+    def run() -> None:
+        work = make()
+        work()
         start.wait()
         # each thread looks at the clock: one that waits for them may be woken when they are half done
         began = time.perf_counter()
@@ -87,7 +88,7 @@ def measure(works: Sequence[Callable[[], Any]], count: int) -> float:
             work()
         spans.append((began, time.perf_counter()))
 
-    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    threads = [threading.Thread(target=run) for _ in range(workers)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -95,13 +96,14 @@ def measure(works: Sequence[Callable[[], Any]], count: int) -> float:
     return max(end for _, end in spans) - min(began for began, _ in spans)
 
 
-def measure_processes(works: Sequence[Callable[[], Any]], count: int) -> float:
+def measure_processes(make: Callable[[], Callable[[], Any]], workers: int, count: int) -> float:
     """Return the same for processes; their clocks are one."""
     ready, start, told = os.pipe(), os.pipe(), os.pipe()
     children = []
-    for work in works:
+    for _ in range(workers):
         child = os.fork()
         if child == 0:
+            work = make()
             work()
             os.write(ready[1], b"r")
             os.read(start[0], 1)
@@ -111,10 +113,10 @@ def measure_processes(works: Sequence[Callable[[], Any]], count: int) -> float:
             os.write(told[1], struct.pack("dd", began, time.perf_counter()))
             os._exit(0)
         children.append(child)
-    for _ in works:
+    for _ in range(workers):
         os.read(ready[0], 1)
-    os.write(start[1], b"s" * len(works))
-    spans = [struct.unpack("dd", os.read(told[0], 16)) for _ in works]
+    os.write(start[1], b"s" * workers)
+    spans = [struct.unpack("dd", os.read(told[0], 16)) for _ in range(workers)]
     for child in children:
         os.waitpid(child, 0)
     for end in (*ready, *start, *told):
@@ -133,16 +135,14 @@ def main() -> None:
     enabled = getattr(sys, "_is_gil_enabled", lambda: True)()
     backends = [f"{codec} {info.backend}" for codec, info in cpkg.backend_info().items()]
     print(f"{sys.version.split()[0]}, GIL {'on' if enabled else 'off'}, {', '.join(backends)}")
-    works, counts = {}, {}
-    for name, make in cases().items():
-        works[name] = [make(), make()]
-        counts[name] = max(1, int(options.seconds / (measure(works[name][:1], 3) / 3)))
+    works = cases()
+    counts = {name: max(1, int(options.seconds / (measure(make, 1, 3) / 3))) for name, make in works.items()}
     # in turns, so that a minute in which the machine gives less meets all of them
     best = {name: [float("inf")] * 3 for name in works}
     for _ in range(options.rounds):
-        for name, pair in works.items():
+        for name, make in works.items():
             count = counts[name]
-            found = (measure(pair[:1], count), measure(pair, count), measure_processes(pair, count))
+            found = (measure(make, 1, count), measure(make, 2, count), measure_processes(make, 2, count))
             best[name] = list(map(min, best[name], found))
     for name, (one, two, processes) in best.items():
         print(f"{name:24} {one / counts[name] * 1e6:9.2f} us", end="")

@@ -1,12 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Build the native modules with AddressSanitizer and UndefinedBehaviorSanitizer, in a copy of the tree, and run their
-# tests under them: any report ends the run. Arguments go to pytest (default: all tests of both codecs).
+# Build the native modules with sanitizers, in a copy of the tree, and run tests under them: any report ends the run, or
+# fails it at its end. Arguments go to pytest.
+#
+# SANITIZER is `address` (the default: AddressSanitizer and UndefinedBehaviorSanitizer, all tests of both codecs) or
+# `thread` (ThreadSanitizer, the tests with threads), for which PYTHON has to be a CPython that was configured with
+# --disable-gil --with-thread-sanitizer: what one without them does with its locks cannot be seen.
 #
 # PYTHON names the interpreter (default: python3); it needs cffi, setuptools, pytest and hypothesis. gcc is needed.
 set -eu
 
 PYTHON=${PYTHON:-python3}
+SANITIZER=${SANITIZER:-address}
 here=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
@@ -17,7 +22,33 @@ done
 rm -f "$work"/cpkg/_native/*.so
 cd "$work"
 
-flags="-g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
+case $SANITIZER in
+address)
+    flags="-fsanitize=address,undefined -fno-sanitize-recover=undefined"
+    [ $# -gt 0 ] || set -- tests/msgpack tests/zstd tests/zstandard -m "not slow"
+    # The interpreter is not instrumented: the runtimes go first, and its own memory (never freed) is not a leak. With
+    # PYTHONMALLOC=malloc every object is an allocation of its own, whose ends are watched. Little freed memory is held
+    # back, since tests measure the memory of a process.
+    run="env LD_PRELOAD=$(gcc -print-file-name=libasan.so):$(gcc -print-file-name=libubsan.so)
+        ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=16:thread_local_quarantine_size_kb=64
+        UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc"
+    ;;
+thread)
+    flags="-fsanitize=thread"
+    "$PYTHON" -c 'import sys, sysconfig; sys.exit("--with-thread-sanitizer" not in sysconfig.get_config_var("CONFIG_ARGS"))' || {
+        echo "$PYTHON: expected a CPython that was configured with --with-thread-sanitizer" >&2
+        exit 2
+    }
+    [ $# -gt 0 ] || set -- tests/cpkg/test_hammered.py tests/zstandard/test_sharing.py
+    run="env TSAN_OPTIONS=suppressions=$work/tests/support/tsan_suppressions.txt:exitcode=66"
+    ;;
+*)
+    echo "SANITIZER=$SANITIZER: expected address or thread" >&2
+    exit 2
+    ;;
+esac
+
+flags="-g -fno-omit-frame-pointer $flags"
 for codec in msgpack zstd; do
     CC=gcc CFLAGS="$flags" LDFLAGS="$flags" "$PYTHON" ffi_build/${codec}_build.py >build.log 2>&1 || {
         cat build.log
@@ -25,12 +56,6 @@ for codec in msgpack zstd; do
     }
 done
 
-[ $# -gt 0 ] || set -- tests/msgpack tests/zstd tests/zstandard -m "not slow"
-# The interpreter is not instrumented: the runtimes go first, and its own memory (never freed) is not a leak. With
-# PYTHONMALLOC=malloc every object is an allocation of its own, whose ends are watched. Little freed memory is held
-# back, since tests measure the memory of a process.
-LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)" \
-    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=16:thread_local_quarantine_size_kb=64 \
-    UBSAN_OPTIONS=print_stacktrace=1 \
-    PYTHONMALLOC=malloc PYTHONPATH="$work" PYTHONDONTWRITEBYTECODE=1 \
+# shellcheck disable=SC2086 # the words of $run are arguments
+$run PYTHONPATH="$work" PYTHONDONTWRITEBYTECODE=1 \
     "$PYTHON" -m pytest -q -p no:cacheprovider --require msgpack:native,zstd:native --backend native "$@"

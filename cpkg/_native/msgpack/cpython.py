@@ -57,7 +57,7 @@ class _SignatureOfClass:
 _ffi, _lib = _msgpack_ffi.ffi, _msgpack_ffi.lib
 LIBRARY_VERSION: str | None = "msgpack-c " + _ffi.string(_lib.cpkg_msgpack_version()).decode()
 
-if _lib.cpkg_msgpack_install(_ffi.cast("void *", id(globals()))) != 0:
+if _lib.cpkg_msgpack_install(_ffi.cast("void *", id(sys.modules[__name__]))) != 0:
     raise ImportError(_ffi.string(_lib.cpkg_msgpack_error()).decode(errors="replace"))
 
 for _name in ("Packer", "Unpacker"):

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <structmember.h>
 
+#include "../../common/compat.c"
 #include "../common/options.c"
 #include "../common/state.c"
 #include "huge_pages.c"
@@ -226,9 +227,17 @@ static PyObject *unpack_function_refuse(PyTypeObject *type, PyObject *args, PyOb
     return NULL;
 }
 
+/* Tracked by the collector, as builtin functions are, for leave_uncounted(). */
+static int unpack_function_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
 static void unpack_function_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -253,10 +262,15 @@ static PyMemberDef unpack_function_members[] = {
 };
 
 static PyType_Slot unpack_function_slots[] = {
-    {Py_tp_new, unpack_function_refuse},        {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_repr, unpack_function_repr},         {Py_tp_dealloc, unpack_function_dealloc},
-    {Py_tp_getset, unpack_function_attributes}, {Py_tp_methods, unpack_function_methods},
-    {Py_tp_members, unpack_function_members},   {0, NULL},
+    {Py_tp_new, unpack_function_refuse},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_repr, unpack_function_repr},
+    {Py_tp_dealloc, unpack_function_dealloc},
+    {Py_tp_getset, unpack_function_attributes},
+    {Py_tp_methods, unpack_function_methods},
+    {Py_tp_members, unpack_function_members},
+    {Py_tp_traverse, unpack_function_traverse},
+    {0, NULL},
 };
 
 #ifdef Py_TPFLAGS_HAVE_VECTORCALL
@@ -271,9 +285,9 @@ static PyType_Slot unpack_function_slots[] = {
 #define IMMUTABLE_FLAG 0
 #endif
 
-static PyType_Spec unpack_function_type_spec = TYPE_SPEC("cpkg._native.msgpack.cpython.unpack_function",
-                                                         unpack_function, VECTORCALL_FLAG | IMMUTABLE_FLAG,
-                                                         unpack_function_slots);
+static PyType_Spec unpack_function_type_spec =
+    TYPE_SPEC("cpkg._native.msgpack.cpython.unpack_function", unpack_function,
+              VECTORCALL_FLAG | IMMUTABLE_FLAG | Py_TPFLAGS_HAVE_GC, unpack_function_slots);
 
 static PyObject *unpack_function_new(PyObject *type, size_t which)
 {
@@ -281,6 +295,7 @@ static PyObject *unpack_function_new(PyObject *type, size_t which)
     if (self) {
         self->vectorcall = unpack_functions[which].vectorcall;
         self->which = which;
+        leave_uncounted((PyObject *)self);
     }
     return (PyObject *)self;
 }
