@@ -156,7 +156,7 @@ class NativeCreate:
         return array("H", ffi.buffer(numbers, 2 * count[0])[:] if count[0] else b""), bool(is_continued[0])
 
     def _told(self, pointer: Any) -> list[Problem]:
-        count = lib.cpkg_plan_problems(pointer)
+        count = lib.cpkg_plan_problem_count(pointer)
         if not count:
             return []
         what, amount, error = ffi.new("int *"), ffi.new("int64_t *"), ffi.new("int *")

@@ -38,7 +38,7 @@ int64_t cpkg_plan_size(const cpkg_plan *plan);
 int64_t cpkg_plan_entries(const cpkg_plan *plan);
 /* The numbers of its names, once it was made, and whether it begins within an entry. */
 const uint16_t *cpkg_plan_members(const cpkg_plan *plan, size_t *count, int *is_continued);
-size_t cpkg_plan_problems(const cpkg_plan *plan);
+size_t cpkg_plan_problem_count(const cpkg_plan *plan);
 const char *cpkg_plan_problem(const cpkg_plan *plan, size_t index, int *what, int64_t *amount, int *error);
 void cpkg_plan_free(cpkg_plan *plan);
 

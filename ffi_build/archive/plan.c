@@ -120,7 +120,7 @@ int64_t cpkg_plan_entries(const cpkg_plan *plan)
     return plan->entries;
 }
 
-size_t cpkg_plan_problems(const cpkg_plan *plan)
+size_t cpkg_plan_problem_count(const cpkg_plan *plan)
 {
     return plan->trouble_count;
 }

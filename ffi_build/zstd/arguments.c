@@ -73,7 +73,7 @@ static int is_given(PyObject *argument)
 }
 
 /* Read a size that may be None; return -1, with no error set, for anything but an int from 0 to PY_SSIZE_T_MAX. */
-static int take_size(PyObject *argument, size_t *size)
+static int take_size_or_none(PyObject *argument, size_t *size)
 {
     if (!is_given(argument)) {
         return 0;

@@ -168,7 +168,7 @@ static int is_trusted(uint64_t content, int is_declared, size_t input)
 }
 
 /* Measure all frames of an input; return 0 if they can be decompressed at once. */
-static int measure_frames(const unsigned char *src, size_t size, uint64_t window_max, uint64_t *total, int *exact)
+static int measure_all_frames(const unsigned char *src, size_t size, uint64_t window_max, uint64_t *total, int *exact)
 {
     const unsigned char *end = src + size;
     *total = 0;

@@ -134,7 +134,7 @@ static PyObject *decompress_at_once(const char *start, size_t size, uint64_t win
 {
     uint64_t total;
     int exact;
-    if (measure_frames((const unsigned char *)start, size, window_max, &total, &exact) < 0 ||
+    if (measure_all_frames((const unsigned char *)start, size, window_max, &total, &exact) < 0 ||
         (exact && total > limit)) {
         return NULL;
     }
@@ -171,7 +171,7 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
     Parameter parameters[PARAMETERS_MAX];
     uint64_t window_max = WINDOW_SIZE_MAX_DEFAULT;
     if (take_ordinary(names, 5, 3, args, nargs, kwnames, values) < 0 || is_given(values[1]) ||
-        take_size(values[3], &limit) < 0 || take_size(values[4], &hint) < 0) {
+        take_size_or_none(values[3], &limit) < 0 || take_size_or_none(values[4], &hint) < 0) {
         goto slow;
     }
     int count = take_options(module, "DecompressionParameter", values[2], parameters);

@@ -6,8 +6,8 @@
  * that changes it: the header that was written first must stay true. An item that the container may lose meanwhile is owned
  * by whoever runs that code (encode_str, encode_big_int, encode_value for the rest).
  */
-#ifndef CPKG_MSGPACK_PACK_ENCODE
-#include "encode.c" /* which includes this part in its place: its functions call each other */
+#ifndef CPKG_MSGPACK_PACK_OBJECTS
+#include "objects.c" /* which includes this part in its place: its functions call each other */
 #elif !defined(CPKG_MSGPACK_PACK_CONTAINERS)
 #define CPKG_MSGPACK_PACK_CONTAINERS
 
@@ -21,7 +21,7 @@
 #include "writer.c"
 
 /* One item of a list or dict: the leaves inline, the rest by call. */
-static ALWAYS_INLINE unsigned char *encode_item(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
+static ALWAYS_INLINE unsigned char *encode_element(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     PyTypeObject *type = Py_TYPE(o);
     if (type == &PyUnicode_Type)
@@ -44,7 +44,7 @@ static ALWAYS_INLINE unsigned char *encode_item(encoder *c, unsigned char *p, Py
 static unsigned char *encode_owned_item(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     Py_INCREF(o);
-    p = encode_item(c, p, o, depth);
+    p = encode_element(c, p, o, depth);
     Py_DECREF(o);
     return p;
 }
@@ -64,7 +64,7 @@ static ALWAYS_INLINE unsigned char *encode_items(encoder *c, unsigned char *p, P
         if (is_list && UNLIKELY(PyList_GET_SIZE(o) != n))
             return size_changed(c, p, "list");
         PyObject *item = is_list ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i);
-        p = OWN_ITEMS ? encode_owned_item(c, p, item, depth) : encode_item(c, p, item, depth);
+        p = OWN_ITEMS ? encode_owned_item(c, p, item, depth) : encode_element(c, p, item, depth);
         if (UNLIKELY(!p))
             return NULL;
     }
@@ -87,16 +87,16 @@ static ALWAYS_INLINE unsigned char *encode_pairs_of_dict(encoder *c, unsigned ch
         if (UNLIKELY(count == n))
             return size_changed(c, p, "dictionary");
         if (!OWN_ITEMS && LIKELY(Py_TYPE(key) == &PyUnicode_Type) && LIKELY(c->plain_str)) {
-            if (UNLIKELY(!(p = encode_exact_str(c, p, key)) || !(p = encode_item(c, p, value, depth))))
+            if (UNLIKELY(!(p = encode_exact_str(c, p, key)) || !(p = encode_element(c, p, value, depth))))
                 return NULL;
         }
         else {
             /* packing the key may run code that takes the pair out of the dict */
             Py_INCREF(key);
             Py_INCREF(value);
-            p = encode_item(c, p, key, depth);
+            p = encode_element(c, p, key, depth);
             if (p)
-                p = encode_item(c, p, value, depth);
+                p = encode_element(c, p, value, depth);
             Py_DECREF(key);
             Py_DECREF(value);
             if (!p)
@@ -176,10 +176,10 @@ static unsigned char *encode_pairs(encoder *c, unsigned char *p, PyObject *pairs
             goto done;
         }
         size_t start = (size_t)(p - c->w.start) - first;
-        p = encode_item(c, p, PyTuple_GET_ITEM(two, 0), depth);
+        p = encode_element(c, p, PyTuple_GET_ITEM(two, 0), depth);
         if (p) {
             size_t value_start = (size_t)(p - c->w.start) - first;
-            p = encode_item(c, p, PyTuple_GET_ITEM(two, 1), depth);
+            p = encode_element(c, p, PyTuple_GET_ITEM(two, 1), depth);
             if (p && order)
                 order[i] = (packed_pair){start, value_start - start, (size_t)(p - c->w.start) - first - start, NULL};
         }

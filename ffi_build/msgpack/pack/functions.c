@@ -10,7 +10,7 @@
 
 #include "../common/options.c"
 #include "../common/state.c"
-#include "encode.c"
+#include "objects.c"
 #include "writer.c"
 
 /* Pack one object; NULL with an exception set, or new bytes. */

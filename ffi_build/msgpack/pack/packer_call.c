@@ -9,7 +9,7 @@
 
 #include "../common/options.c"
 #include "../common/state.c"
-#include "encode.c"
+#include "objects.c"
 #include "writer.c"
 
 /* A packing call under way: it works on its own output and touches the Packer at its end alone, so that threads can

@@ -10,7 +10,7 @@
 
 #include "../common/options.c"
 #include "../common/state.c"
-#include "encode.c"
+#include "objects.c"
 #include "packer_call.c"
 
 static PyObject *packer_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -241,7 +241,7 @@ static PyObject *packer_bytes(PyObject *object, PyObject *unused)
     return result;
 }
 
-static int packer_get_buffer(PyObject *object, Py_buffer *view, int flags)
+static int packer_export(PyObject *object, Py_buffer *view, int flags)
 {
     Packer *self = (Packer *)object;
     int result = -1;
@@ -313,7 +313,7 @@ static PyType_Slot packer_slots[] = {
     {Py_tp_traverse, packer_traverse},
     {Py_tp_clear, packer_clear},
     {Py_tp_methods, packer_methods},
-    {Py_bf_getbuffer, packer_get_buffer},
+    {Py_bf_getbuffer, packer_export},
     {Py_bf_releasebuffer, packer_release_buffer},
     {0, NULL},
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects to bytes that are of no frequent type: subclasses, extensions, datetime, what is converted or replaced. */
-#ifndef CPKG_MSGPACK_PACK_ENCODE
-#include "encode.c" /* which includes this part in its place: its functions call each other */
+#ifndef CPKG_MSGPACK_PACK_OBJECTS
+#include "objects.c" /* which includes this part in its place: its functions call each other */
 #elif !defined(CPKG_MSGPACK_PACK_RARE_TYPES)
 #define CPKG_MSGPACK_PACK_RARE_TYPES
 

@@ -71,7 +71,7 @@ static char *cpkg_tape_pool(cpkg_tape *t)
     return t->pool;
 }
 
-static inline size_t tape_limit(int64_t limit)
+static inline size_t tape_size_max(int64_t limit)
 {
     return limit < 0 ? SIZE_MAX : (size_t)limit;
 }
@@ -83,11 +83,11 @@ static void tape_limits_set(tape_limits *l, uint32_t frames, int strict_keys, in
     l->strict_keys = strict_keys != 0;
     l->exts = exts != 0;
     l->max_depth = max_depth < frames ? (uint32_t)max_depth : frames;
-    l->max_str = tape_limit(max_str);
-    l->max_bin = tape_limit(max_bin);
-    l->max_array = tape_limit(max_array);
-    l->max_map = tape_limit(max_map);
-    l->max_ext = tape_limit(max_ext);
+    l->max_str = tape_size_max(max_str);
+    l->max_bin = tape_size_max(max_bin);
+    l->max_array = tape_size_max(max_array);
+    l->max_map = tape_size_max(max_map);
+    l->max_ext = tape_size_max(max_ext);
 }
 
 static void cpkg_tape_configure(cpkg_tape *t, int strict_keys, int64_t max_depth, int64_t max_str, int64_t max_bin,

@@ -17,7 +17,7 @@ static inline tape_object tape_on_root(cpkg_tape **user)
 
 static inline int tape_int(cpkg_tape *t, int64_t value, tape_object *o)
 {
-    if (tape_place(t, !t->limits.strict_keys) < 0)
+    if (tape_check_place(t, !t->limits.strict_keys) < 0)
         return TAPE_REFUSED;
     if (value >= -((int64_t)1 << 39) && value < (int64_t)1 << 39) {
         tape_put(t, KIND_INT, value);
@@ -49,7 +49,7 @@ static inline int tape_on_uint64(cpkg_tape **user, uint64_t value, tape_object *
     cpkg_tape *t = *user;
     if (value <= INT64_MAX)
         return tape_int(t, (int64_t)value, o);
-    if (tape_place(t, !t->limits.strict_keys) < 0)
+    if (tape_check_place(t, !t->limits.strict_keys) < 0)
         return TAPE_REFUSED;
     tape_put(t, KIND_UINT, 0);
     tape_put_word(t, (int64_t)value);
@@ -61,7 +61,7 @@ static inline int tape_on_double(cpkg_tape **user, double value, tape_object *o)
 {
     cpkg_tape *t = *user;
     int64_t word;
-    if (tape_place(t, !t->limits.strict_keys) < 0)
+    if (tape_check_place(t, !t->limits.strict_keys) < 0)
         return TAPE_REFUSED;
     memcpy(&word, &value, sizeof word);
     tape_put(t, KIND_FLOAT, 0);
@@ -77,7 +77,7 @@ static inline int tape_on_float(cpkg_tape **user, float value, tape_object *o)
 
 static inline int tape_constant(cpkg_tape *t, int kind, tape_object *o)
 {
-    if (tape_place(t, !t->limits.strict_keys) < 0)
+    if (tape_check_place(t, !t->limits.strict_keys) < 0)
         return TAPE_REFUSED;
     tape_put(t, kind, 0);
     tape_placed(t, o, OF_OTHER);
@@ -214,7 +214,7 @@ static inline int tape_on_str(cpkg_tape **user, const char *base, const char *p,
             return 0;
         }
     }
-    tape_place(t, true);
+    tape_check_place(t, true);
     size_t spare = tape_spare(t, p);
     if (n <= TAPE_POOL_STRING && is_ascii_roomy(p, n, spare)) {
         char *to = t->pool + t->pool_used;
@@ -239,7 +239,7 @@ static inline int tape_on_bin(cpkg_tape **user, const char *base, const char *p,
         p = base;
     if (n > t->limits.max_bin)
         return TAPE_REFUSED;
-    tape_place(t, true);
+    tape_check_place(t, true);
     tape_put_span(t, KIND_BIN, p, n);
     tape_placed(t, o, OF_OTHER);
     return 0;
@@ -251,7 +251,7 @@ static inline int tape_on_ext(cpkg_tape **user, const char *base, const char *p,
     cpkg_tape *t = *user;
     (void)base;
     if (n == 0 || n - 1 > t->limits.max_ext || (!t->limits.exts && (unsigned char)*p != 0xff) ||
-        tape_place(t, !t->limits.strict_keys) < 0)
+        tape_check_place(t, !t->limits.strict_keys) < 0)
         return TAPE_REFUSED;
     tape_put_span(t, KIND_EXT, p, n);
     tape_placed(t, o, OF_OTHER);

@@ -117,7 +117,7 @@ static inline void tape_put_word(cpkg_tape *t, int64_t word)
 }
 
 /* Before a scalar is put: in a map's key position it is marked as key, if keys of its type are allowed. */
-static inline int tape_place(cpkg_tape *t, bool key_allowed)
+static inline int tape_check_place(cpkg_tape *t, bool key_allowed)
 {
     if (t->want_key) {
         if (!key_allowed)

@@ -43,9 +43,9 @@ typedef struct {
 typedef struct {
     uint32_t turn, numbers;
     marshal_text keys[MARSHAL_SLOTS], values[MARSHAL_SLOTS];
-} marshal_texts;
+} recent_texts;
 
-static void marshal_texts_begin(marshal_texts *t)
+static void recent_texts_begin(recent_texts *t)
 {
     t->numbers = 0;
     if (++t->turn == 0) {
@@ -146,7 +146,7 @@ static unsigned char *marshal_number(unsigned char *to, const unsigned char *p)
 }
 
 /* Write a text of n bytes, which `spare` bytes may be read from; NULL if it is no UTF-8. */
-static unsigned char *marshal_str(marshal_texts *t, unsigned char *to, const char *p, size_t n, size_t spare,
+static unsigned char *marshal_str(recent_texts *t, unsigned char *to, const char *p, size_t n, size_t spare,
                                   bool is_key)
 {
     unsigned char mark = 0;
@@ -179,7 +179,7 @@ static unsigned char *marshal_str(marshal_texts *t, unsigned char *to, const cha
 struct cpkg_to_marshal {
     cpkg_marshal_buffer output;
     tape_limits limits;
-    marshal_texts texts;
+    recent_texts texts;
     uint64_t frames[MARSHAL_FRAMES + 1]; /* as in scan.c */
 };
 
@@ -224,7 +224,7 @@ static size_t marshal_message(cpkg_to_marshal *m, const char *data, size_t size,
 {
     const unsigned char *base = (const unsigned char *)data, *p = base + start, *end = base + size;
     const tape_limits *limits = &m->limits;
-    marshal_texts_begin(&m->texts);
+    recent_texts_begin(&m->texts);
     unsigned char *to = marshal_room(&m->output, m->output.bytes, size - start + MARSHAL_SCALAR);
     if (!to)
         return 0;

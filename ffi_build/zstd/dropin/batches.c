@@ -87,18 +87,18 @@ static int batch_open(Batch *batch, PyObject *list)
     return 0;
 }
 
-static void *share_run(void *share)
+static void *run_share(void *share)
 {
     ((Share *)share)->work(share);
     return NULL;
 }
 
 /* Work on all shares, each in a thread of its own, as far as there can be threads. */
-static void shares_run(Share *shares, Py_ssize_t count)
+static void run_all_shares(Share *shares, Py_ssize_t count)
 {
     Py_BEGIN_ALLOW_THREADS
     for (Py_ssize_t i = 1; i < count; i++) {
-        shares[i].has_thread = pthread_create(&shares[i].thread, NULL, share_run, &shares[i]) == 0;
+        shares[i].has_thread = pthread_create(&shares[i].thread, NULL, run_share, &shares[i]) == 0;
     }
     shares[0].work(&shares[0]);
     for (Py_ssize_t i = 1; i < count; i++) {
@@ -275,7 +275,7 @@ static PyObject *compress_many(PyObject *self, PyObject *const *args, Py_ssize_t
             is_ready = shares[n].context != NULL;
         }
         if (is_ready) {
-            shares_run(shares, count);
+            run_all_shares(shares, count);
         }
         for (Py_ssize_t n = 0; n < count; n++) {
             if (shares[n].context != NULL && !shares[n].has_failed) {
@@ -358,7 +358,7 @@ static PyObject *decompress_many(PyObject *self, PyObject *const *args, Py_ssize
         is_ready = shares[n].context != NULL;
     }
     if (is_ready) {
-        shares_run(shares, count);
+        run_all_shares(shares, count);
     }
     for (Py_ssize_t n = 0; shares != NULL && n < count; n++) {
         if (shares[n].context != NULL) {

@@ -38,8 +38,8 @@ static int take_arguments(const char *function, const char *const *names, Py_ssi
 }
 
 /* Take the one argument that a method has, NULL if it is left out and may be; -1 with a TypeError. */
-static inline int take_argument(const char *function, const char *name, int is_required, PyObject *const *args,
-                                Py_ssize_t nargs, PyObject *kwnames, PyObject **value)
+static inline int take_only_argument(const char *function, const char *name, int is_required, PyObject *const *args,
+                                     Py_ssize_t nargs, PyObject *kwnames, PyObject **value)
 {
     if (LIKELY(nargs == 1 && kwnames == NULL)) {
         *value = args[0];

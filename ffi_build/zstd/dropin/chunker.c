@@ -206,7 +206,7 @@ PyDoc_STRVAR(chunker_compress_doc, "compress($self, /, data)\n--\n\n"
 static PyObject *chunker_compress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     PyObject *data;
-    if (take_argument("compress", "data", 1, args, nargs, kwnames, &data) < 0) {
+    if (take_only_argument("compress", "data", 1, args, nargs, kwnames, &data) < 0) {
         return NULL;
     }
     return new_chunks(self, "cannot call compress() after compression finished",

@@ -41,7 +41,7 @@ static PyObject *compression_obj_compress(PyObject *self, PyObject *const *args,
     CompressionObj *obj = (CompressionObj *)self;
     PyObject *data, *output = NULL;
     Input in;
-    if (take_argument("compress", "data", 1, args, nargs, kwnames, &data) < 0 || input_open(&in, data) < 0) {
+    if (take_only_argument("compress", "data", 1, args, nargs, kwnames, &data) < 0 || input_open(&in, data) < 0) {
         return NULL;
     }
     if (turn_enter(self, &obj->turn) == 0) {
@@ -63,7 +63,7 @@ static PyObject *compression_obj_flush(PyObject *self, PyObject *const *args, Py
 {
     CompressionObj *obj = (CompressionObj *)self;
     PyObject *given, *output = NULL;
-    if (take_argument("flush", "flush_mode", 0, args, nargs, kwnames, &given) < 0) {
+    if (take_only_argument("flush", "flush_mode", 0, args, nargs, kwnames, &given) < 0) {
         return NULL;
     }
     long mode = given == NULL ? OBJ_FINISH : PyLong_AsLong(given);

@@ -43,7 +43,7 @@ static PyObject *compression_writer_write(PyObject *self, PyObject *const *args,
     Writer *writer = (Writer *)self;
     PyObject *data;
     Input in, piece;
-    if (take_argument("write", "data", 1, args, nargs, kwnames, &data) < 0 || file_enter(&writer->base) < 0) {
+    if (take_only_argument("write", "data", 1, args, nargs, kwnames, &data) < 0 || file_enter(&writer->base) < 0) {
         return NULL;
     }
     Py_ssize_t written = 0, more = input_open(&in, data);
@@ -77,7 +77,8 @@ static PyObject *compression_writer_flush(PyObject *self, PyObject *const *args,
     Writer *writer = (Writer *)self;
     PyObject *given;
     Py_ssize_t mode = WRITER_BLOCK;
-    if (take_argument("flush", "flush_mode", 0, args, nargs, kwnames, &given) < 0 || take_ssize(given, &mode) < 0) {
+    if (take_only_argument("flush", "flush_mode", 0, args, nargs, kwnames, &given) < 0 ||
+        take_ssize(given, &mode) < 0) {
         return NULL;
     }
     if (mode != WRITER_BLOCK && mode != WRITER_FRAME) {

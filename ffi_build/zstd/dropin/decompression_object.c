@@ -95,7 +95,7 @@ static PyObject *decompression_obj_decompress(PyObject *self, PyObject *const *a
     DecompressionObj *obj = (DecompressionObj *)self;
     PyObject *data, *content = NULL;
     Input in;
-    if (take_argument("decompress", "data", 1, args, nargs, kwnames, &data) < 0 || input_open(&in, data) < 0) {
+    if (take_only_argument("decompress", "data", 1, args, nargs, kwnames, &data) < 0 || input_open(&in, data) < 0) {
         return NULL;
     }
     if (turn_enter(self, &obj->turn) == 0) {
@@ -112,8 +112,9 @@ static PyObject *decompression_obj_flush(PyObject *self, PyObject *const *args, 
 {
     PyObject *length;
     (void)self;
-    return take_argument("flush", "length", 0, args, nargs, kwnames, &length) < 0 ? NULL
-                                                                                  : PyBytes_FromStringAndSize(NULL, 0);
+    return take_only_argument("flush", "length", 0, args, nargs, kwnames, &length) < 0
+               ? NULL
+               : PyBytes_FromStringAndSize(NULL, 0);
 }
 
 static PyObject *decompression_obj_unused(PyObject *self, void *unused)

@@ -46,7 +46,7 @@ static PyObject *decompression_writer_write(PyObject *self, PyObject *const *arg
     Writer *writer = (Writer *)self;
     PyObject *data;
     Input in;
-    if (take_argument("write", "data", 1, args, nargs, kwnames, &data) < 0 || file_enter(&writer->base) < 0) {
+    if (take_only_argument("write", "data", 1, args, nargs, kwnames, &data) < 0 || file_enter(&writer->base) < 0) {
         return NULL;
     }
     Py_ssize_t written = -1;

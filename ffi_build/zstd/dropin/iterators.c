@@ -87,7 +87,7 @@ static PyObject *copy_flow(Flow *flow, PyObject *target, Py_ssize_t write_size)
     while (size > 0) {
         PyObject *piece = PyErr_CheckSignals() < 0 ? NULL : flow_next(flow, write_size);
         size = piece == NULL ? -1 : PyBytes_GET_SIZE(piece);
-        if (size > 0 && write_piece(target, piece, size) < 0) {
+        if (size > 0 && write_one_piece(target, piece, size) < 0) {
             size = -1;
         }
         Py_XDECREF(piece);

@@ -24,7 +24,7 @@ static PyObject *reader_read_named(PyObject *self, const char *name, int is_once
 {
     Py_ssize_t size = -1;
     PyObject *given;
-    if (take_argument(name, "size", 0, args, nargs, kwnames, &given) < 0 || take_ssize(given, &size) < 0) {
+    if (take_only_argument(name, "size", 0, args, nargs, kwnames, &given) < 0 || take_ssize(given, &size) < 0) {
         return NULL;
     }
     return reader_read_size((Reader *)self, size, is_once);

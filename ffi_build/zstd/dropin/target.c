@@ -9,7 +9,7 @@
 #include "names.c"
 
 /* Write a piece; return 0, or -1 with an exception set. */
-static int write_piece(PyObject *file, PyObject *piece, Py_ssize_t size)
+static int write_one_piece(PyObject *file, PyObject *piece, Py_ssize_t size)
 {
     PyObject *returned = PyObject_CallMethodOneArg(file, name_write, piece);
     if (returned == NULL) {
@@ -33,14 +33,14 @@ static int write_pieces(PyObject *file, PyObject *bytes, Py_ssize_t write_size)
 {
     Py_ssize_t size = PyBytes_GET_SIZE(bytes);
     if (size <= write_size) {
-        return size == 0 ? 0 : write_piece(file, bytes, size);
+        return size == 0 ? 0 : write_one_piece(file, bytes, size);
     }
     PyObject *view = PyMemoryView_FromObject(bytes);
     int result = view == NULL ? -1 : 0;
     for (Py_ssize_t start = 0; result == 0 && start < size; start += write_size) {
         Py_ssize_t end = size - start < write_size ? size : start + write_size;
         PyObject *piece = PySequence_GetSlice(view, start, end);
-        result = piece == NULL ? -1 : write_piece(file, piece, end - start);
+        result = piece == NULL ? -1 : write_one_piece(file, piece, end - start);
         Py_XDECREF(piece);
     }
     Py_XDECREF(view);

@@ -5,8 +5,8 @@
  * Exact types are told apart by pointer, the frequent ones first and inline in the loops over lists and dicts
  * (containers.c); all that may run Python code (subclasses, conversions, `default`) is in rare_types.c, out of the way.
  */
-#ifndef CPKG_MSGPACK_PACK_ENCODE
-#define CPKG_MSGPACK_PACK_ENCODE
+#ifndef CPKG_MSGPACK_PACK_OBJECTS
+#define CPKG_MSGPACK_PACK_OBJECTS
 
 #include <Python.h>
 #include <stdbool.h>
