@@ -323,7 +323,7 @@ def test_an_archive_does_not_hold_itself(engine: str, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
 def test_a_full_disk(engine: str, tmp_path: Path) -> None:
-    """What does not fit is not there, and nothing of it is."""
+    """A file that does not fit is not there, and nothing of it is."""
     small = tmp_path / "small"
     small.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", small], check=False).returncode:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the caller is asked and told: select, on_entry, progress; and archives by URL."""
+"""Functions that ask and tell the caller: select, on_entry, progress; and archives by URL."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import functools
 import http.server
 import io
 import os
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from archives import contents, make_tree, member, packed
+from web import serving
 
 from cpkg import archive
 from purepy.errors import ArchiveError
@@ -115,12 +115,8 @@ def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     """Give a folder and the address under which a server of this process shows it."""
     folder = tmp_path / "served"
     folder.mkdir()
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield folder, f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with serving(functools.partial(Quiet, directory=str(folder))) as address:
+        yield folder, address
 
 
 def test_by_url(engine: str, tree: Path, tmp_path: Path) -> None:

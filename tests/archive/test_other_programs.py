@@ -294,7 +294,7 @@ GOS: dict[str, str] = {
         "KpTgc5GEBlNDhIYJIJ84Ew=="
     ),
 }
-"""What the program writes (Go 1.26.8)."""
+"""The program's output (Go 1.26.8)."""
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes in comes out, through our own hands and through those of other programs."""
+"""Trees that go in come out, through our own hands and through those of other programs."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_names_as_tar_makes_them(engine: str, tree: Path, monkeypatch: pytest.Mo
 
 
 def test_a_frame_too_large_to_be_kept_whole(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What zstd -T0 writes of a stream is one frame of any size; here one of a few hundred KiB counts as such."""
+    """zstd -T0 writes a stream as one frame of any size; here one of a few hundred KiB counts as such."""
     monkeypatch.setattr("purepy.zstd_frames.WHOLE_CONTENT_MAX", 1 << 17)
     monkeypatch.setattr("purepy.zstd_frames.READ_SIZE", 1 << 15)
     data = os.urandom(150_000) + bytes(300_000)

@@ -221,9 +221,9 @@ def test_a_signal_at_any_time_leaves_a_whole_file_or_none(
         process = subprocess.Popen(
             [*COMMAND, "pack", str(large), "-o", str(out)], stderr=subprocess.DEVNULL, env=environment
         )
-        time.sleep(delay)
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=delay)
+        process.send_signal(signal.SIGINT)  # nothing if it is done
         process.wait(timeout=60)
         assert set(os.listdir(tmp_path)) <= {"x"}
         if out.exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents for developers name is there."""
+"""Paths, functions and commands in the documents for developers are there."""
 
 from __future__ import annotations
 
@@ -91,6 +91,18 @@ def test_every_function_is_in_its_file() -> None:
         ]
     assert missing == []
     assert len(pairs) > 30
+
+
+def test_every_name_is_somewhere() -> None:
+    """A name in the architecture's backticks is one in the sources, or ends the name of a test."""
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    files = [path for folder in ("cpkg", "ffi_build", "purepy", "tests") for path in (ROOT / folder).rglob("*")]
+    sources = [path.read_text(encoding="utf-8") for path in files if path.suffix in (".py", ".pyi", ".c", ".h")]
+    known = set(re.findall(r"\w+", "\n".join(sources)))
+    found = {name for part in quoted(text) if re.fullmatch(r"[A-Za-z_][\w.]*", part) for name in part.split(".")}
+    endings = [path.stem for path in files if path.stem.startswith("test_")]
+    assert sorted(name for name in found - known if not any(stem.endswith(name) for stem in endings)) == []
+    assert len(found) > 200
 
 
 def test_what_is_missing_is_seen() -> None:

@@ -164,7 +164,7 @@ def test_calls_of_one_compressor_at_once(zstd: ModuleType) -> None:
 
 
 def test_one_decompressor(zstd: ModuleType) -> None:
-    """Whatever order the pieces come in, the object survives."""
+    """The object survives pieces in any order."""
     frame = zstd.compress(TEXT * 5)
     shared = [zstd.ZstdDecompressor()]
 

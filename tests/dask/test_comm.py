@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from processes import run_python
 
 pytest.importorskip("distributed")
 
@@ -22,14 +21,7 @@ def test_a_cluster_that_speaks_through_ours() -> None:
     """Client, scheduler and workers pack and compress all their messages with cpkg."""
     paths = [SUPPORT / "in_place", Path(cpkg.__file__).parents[1]]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
-    done = subprocess.run(
-        [sys.executable, str(SUPPORT / "comm_session.py"), "zstd"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = run_python(str(SUPPORT / "comm_session.py"), "zstd", env=environment, timeout=300)
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout.splitlines()[-1])
     for packer, compressor in (seen["here"], *seen["workers"]):
@@ -39,7 +31,7 @@ def test_a_cluster_that_speaks_through_ours() -> None:
 
 
 def test_frames_of_its_protocol_are_the_same() -> None:
-    """What distributed packs with ours it unpacks with msgpack, and the other way round."""
+    """Messages that distributed packs with ours it unpacks with msgpack, and the other way round."""
     pytest.importorskip("msgpack")
     code = """
 import sys
@@ -56,10 +48,7 @@ else:
     plain = {**os.environ, "PYTHONPATH": str(Path(cpkg.__file__).parents[1])}
     ours = {**os.environ, "PYTHONPATH": os.pathsep.join([str(SUPPORT / "in_place"), plain["PYTHONPATH"]])}
     for first, second in ((plain, ours), (ours, plain)):
-        dumped = subprocess.run(
-            [sys.executable, "-c", code, "dump"], env=first, capture_output=True, text=True, timeout=120, check=True
-        )
-        assert dumped.stdout
-        subprocess.run(
-            [sys.executable, "-c", code, "load"], env=second, input=dumped.stdout, text=True, timeout=120, check=True
-        )
+        dumped = run_python("-c", code, "dump", env=first)
+        assert dumped.stdout, dumped.stderr
+        loaded = run_python("-c", code, "load", env=second, input=dumped.stdout)
+        assert loaded.returncode == 0, loaded.stderr

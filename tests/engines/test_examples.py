@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from processes import run_python
 
 import cpkg
 from cpkg import records
@@ -30,14 +30,6 @@ def test_the_example(tmp_path: Path, module: str, heading: str) -> None:
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = run_python("-c", code, env=environment, timeout=300, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.split()[-1]) == sum(range(5000))

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +15,7 @@ from django.core.wsgi import get_wsgi_application
 from django.http import HttpResponse, StreamingHttpResponse
 from django.test import AsyncClient, Client, override_settings
 from django.urls import path
+from web import running
 
 import cpkg
 from cpkg import zstd
@@ -153,16 +153,10 @@ class _Quiet(WSGIRequestHandler):
 @contextmanager
 def serving_wsgi(app: Any) -> Iterator[int]:
     """Serve with Django's own server; give the port."""
-    server = ThreadedWSGIServer(("127.0.0.1", 0), _Quiet)
-    server.set_app(app)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield server.server_port
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with ThreadedWSGIServer(("127.0.0.1", 0), _Quiet) as server:
+        server.set_app(app)
+        with running(server):
+            yield server.server_port
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgpack_oracle import pure_read, same
 from threads import run_threads
 
 from purepy import msgpack as pure
@@ -64,19 +65,6 @@ def no_end() -> Any:
 
 def read(data: bytes, options: Any = checks.DEFAULT, start: int = 0) -> Any:
     return reading.read(data, start, options)
-
-
-def pure_read(data: bytes, **options: Any) -> Any:
-    """Return what the pure codec makes of the message: (object, end), or None for an error."""
-    try:
-        return pure.unpackb_from(data, **options)
-    except (ValueError, OverflowError, TypeError, pure.UnpackException):
-        return None
-
-
-def same(ours: Any, theirs: Any) -> bool:
-    """Whether two results are the same, types and the order of keys included (1 == True == 1.0)."""
-    return repr(ours) == repr(theirs)
 
 
 # --- unpacking ----------------------------------------------------------------------------------------------------
@@ -304,7 +292,7 @@ HIDDEN_CYCLE[1]["k"] = HIDDEN_CYCLE
 @example(dict.fromkeys(range(70_000)))
 @example([[], {}] * 40_000)
 def test_the_same_bytes(obj: Any) -> None:
-    """What MessagePack has is packed to the bytes that the pure codec makes."""
+    """Objects that MessagePack has are packed to the bytes that the pure codec makes."""
     packed = writing.pack(obj, 1024)
     if packed is None:
         assert type(obj) is bytes or _has_bytes_as_key(obj)
@@ -359,7 +347,7 @@ def _has_bytes_as_key(obj: Any) -> bool:
     else "cycle",
 )
 def test_what_packing_refuses(obj: Any) -> None:
-    """What MessagePack has not, what is of no exact type, and what must be an error: wherever in an object it is."""
+    """Values that MessagePack has not, of no exact type, or that must be an error: wherever in an object they are."""
     for whole in (obj, [obj], {"k": obj}, [1, {"a": [b"bytes", obj, b"more"]}, b"x"], ([obj],)):
         assert writing.pack(whole, 1024) is None
 

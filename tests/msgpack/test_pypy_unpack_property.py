@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgpack_oracle import pure_read, same
 from threads import run_threads
 
 from purepy import msgpack as pure
@@ -48,19 +49,6 @@ def objects(keys: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 def read(data: bytes, options: Any = checks.DEFAULT, start: int = 0, timestamp: int = 0) -> Any:
     return tape.read(data, start, options, timestamp)
-
-
-def pure_read(data: bytes, **options: Any) -> Any:
-    """Return what the pure codec makes of the message: (object, end), or None for an error."""
-    try:
-        return pure.unpackb_from(data, **options)
-    except (ValueError, OverflowError, pure.UnpackException):
-        return None
-
-
-def same(ours: Any, theirs: Any) -> bool:
-    """Whether two results are the same, types and the order of keys included (1 == True == 1.0)."""
-    return repr(ours) == repr(theirs)
 
 
 @relaxed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be told of a frame without decoding it, and dictionaries that are not well formed."""
+"""Facts about a frame without decoding it, and dictionaries that are not well formed."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_dictionary(codec: ModuleType) -> None:
     ],
 )
 def test_corrupt_dictionary(codec: ModuleType, content: bytes, text: str, offset: int) -> None:
-    """What is wrong with a dictionary is said when it is loaded, with libzstd's code."""
+    """A dictionary's fault is told when it is loaded, with libzstd's code."""
     zstd_dict = codec.ZstdDict(content)
     with pytest.raises(ZstdError, match="Dictionary is corrupted: " + text) as caught:
         codec.decompress(TEN, zstd_dict)

@@ -158,7 +158,7 @@ def test_libzstd_agrees(name: str) -> None:
 
 
 def test_all_features_are_used() -> None:
-    """What the frames use is watched, not claimed."""
+    """Features that the frames use are watched, not claimed."""
     used = set()
     for golden in GOLDEN:
         used |= features(purepy.zstd, base64.b64decode(golden["frame"]))

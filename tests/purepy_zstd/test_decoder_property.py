@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What libzstd compresses, with any parameters, the pure codec decompresses; in one piece and in many."""
+"""Frames of libzstd, with any parameters, are decompressed by the pure codec; in one piece and in many."""
 
 from __future__ import annotations
 

@@ -265,7 +265,7 @@ def test_buffers(codec: ModuleType, kind: type) -> None:
 
 
 def test_input_may_change_after_the_call(codec: ModuleType) -> None:
-    """What is kept for the next call is a copy."""
+    """Input kept for the next call is a copy."""
     decompressor = codec.ZstdDecompressor()
     data = bytearray(TEN[:12])
     decompressor.decompress(data)

@@ -6,9 +6,9 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
-import threading
 
 import pytest
+from threads import run_threads
 from zstd_dissect import dissect
 
 from purepy.zstd import (
@@ -214,11 +214,7 @@ def test_threads_share_a_compressor() -> None:
     def run() -> None:
         frames.extend(compressor.compress(b"thread " * 50, FLUSH_FRAME) for _ in range(20))
 
-    threads = [threading.Thread(target=run) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert run_threads(run, run, run, run) == []
     assert len(frames) == 80
     assert all(decompress(frame) == b"thread " * 50 for frame in frames)
 

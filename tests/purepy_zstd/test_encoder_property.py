@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pure encoder writes, every backend reads: any level, option, dictionary, and order of calls."""
+"""Frames of the pure encoder are read by every backend: any level, option, dictionary, and order of calls."""
 
 from __future__ import annotations
 

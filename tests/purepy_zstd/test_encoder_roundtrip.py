@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pure encoder writes is read back whole, at every level, however it was given and flushed."""
+"""Frames of the pure encoder are read back whole, at every level, however it was given and flushed."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import io
 import struct
 
 import pytest
+from odd_files import Trickling
 
 from purepy.errors import SeekableFormatError, ZstdError
 from purepy.zstd_seek_table import FRAMES_MAX, SeekTable, read_seek_table
@@ -61,16 +62,8 @@ def test_a_table_that_was_read_can_grow() -> None:
 
 
 def test_many_entries_are_read_from_a_file_that_gives_little_at_a_time() -> None:
-    class Raw(io.BytesIO):
-        taken = 0
-
-        def read(self, size: int | None = -1, /) -> bytes:
-            piece = super().read(min(size or 0, 1000))
-            self.taken += len(piece)
-            return piece
-
     table = table_of([(100, number, number) for number in range(5000)], True)
-    file = Raw(file_of(table).getvalue())
+    file = Trickling(file_of(table).getvalue())
     assert read_seek_table(file).frame(4999) == table.frame(4999)
     assert file.taken <= len(table.to_bytes()) + 4096
 

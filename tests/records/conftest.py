@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of record files share."""
+"""Fixtures of the tests of record files."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def test_a_lost_end_keeps_its_numbers(path: Path) -> None:
 
 
 def test_bytes_lost_in_the_middle(path: Path) -> None:
-    """What follows has moved, and is found all the same."""
+    """Records behind it have moved, and are found all the same."""
     data, frames = path.read_bytes(), spans(path)
     chance = random.Random(SEED)
     for _ in range(40):

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents say about record files: examples as written, test vectors byte for byte."""
+"""Documents about record files: examples as written, test vectors byte for byte."""
 
 from __future__ import annotations
 
-import doctest
 import io
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from documents import DOCS, check_examples
 
 from cpkg import records
 from cpkg.records import format as fmt
-
-DOCS = Path(__file__).parents[2] / "docs"
 
 
 def vectors() -> list[bytes]:
@@ -63,8 +61,4 @@ def test_there_are_as_many_vectors() -> None:
 
 
 def test_the_examples() -> None:
-    outcome = doctest.testfile(
-        str(DOCS / "records.md"), module_relative=False, optionflags=doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
-    )
-    assert outcome.attempted > 15
-    assert outcome.failed == 0
+    check_examples("records.md", 15)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
+from threads import beside
 
 
 @contextmanager
@@ -25,14 +26,13 @@ def serving_asgi(app: Any, **options: Any) -> Iterator[int]:
         ready.set()
 
     server.startup = tell  # type: ignore[method-assign]
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        assert ready.wait(60)
-        yield server.servers[0].sockets[0].getsockname()[1]
-    finally:
-        server.should_exit = True
-        thread.join(60)
+    with beside(server.run) as errors:
+        try:
+            assert ready.wait(60)
+            yield server.servers[0].sockets[0].getsockname()[1]
+        finally:
+            server.should_exit = True
+    assert errors == []
 
 
 def ask(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What workers of a cluster are told to do: it stands in a module that they can import."""
+"""Work for the workers of a cluster: it stands in a module that they can import."""
 
 from __future__ import annotations
 

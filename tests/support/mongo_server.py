@@ -6,12 +6,12 @@ from __future__ import annotations
 import itertools
 import socketserver
 import struct
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import bson
+from web import running
 
 from cpkg import zstd
 
@@ -79,11 +79,5 @@ class _Server(socketserver.ThreadingTCPServer):
 @contextmanager
 def serving_mongo() -> Iterator[Any]:
     """Serve on a free port of this machine; give the server, which counts the `compressed` messages that it got."""
-    with _Server(("127.0.0.1", 0), _Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with _Server(("127.0.0.1", 0), _Handler) as server, running(server):
+        yield server

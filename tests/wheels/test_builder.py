@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a release's builder decides and writes, without compiling anything."""
+"""Decisions and files of a release's builder, without compiling anything."""
 
 from __future__ import annotations
 

@@ -14,5 +14,5 @@ from cpkg.zstandard.assemble import names_over
 
 @pytest.fixture
 def zstandard(zstd: Any) -> SimpleNamespace:
-    """What `import cpkg.zstandard` gives, where `zstd` is the backend that is chosen."""
+    """The module that `import cpkg.zstandard` gives, where `zstd` is the backend that is chosen."""
     return SimpleNamespace(**{**vars(cpkg.zstandard), **names_over(zstd)}, codec=zstd)

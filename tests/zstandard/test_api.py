@@ -94,7 +94,7 @@ def test_all_names_are_there() -> None:
 
 
 def test_types_of_a_stream(zstandard: SimpleNamespace) -> None:
-    """What a compressor makes is of the types that the module names, and its methods belong to it."""
+    """A compressor's objects are of the types that the module names, and its methods belong to it."""
     compressor, decompressor = zstandard.ZstdCompressor(), zstandard.ZstdDecompressor()
     made = (
         (compressor.compressobj(), zstandard.ZstdCompressionObj),
@@ -157,7 +157,7 @@ def test_wrong_arguments(zstandard: SimpleNamespace) -> None:
 
 
 def test_clamped_parameters(zstandard: SimpleNamespace) -> None:
-    """What the original takes for the nearest bound is taken so."""
+    """Values that the original takes for the nearest bound are taken so."""
     made = zstandard.ZstdCompressionParameters(
         compression_level=100, threads=1000, job_size=5, overlap_log=10, write_checksum=7
     )

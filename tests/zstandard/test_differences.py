@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from odd_files import Slow
 from threads import run_threads
 
 from purepy.errors import ZstdLimitError
@@ -159,22 +160,10 @@ def test_close_after_an_error(zstandard: SimpleNamespace) -> None:
 
 def test_raw_files_get_all(zstandard: SimpleNamespace) -> None:
     """A file whose write() takes less than it is given is given the rest."""
-
-    class Slow(io.RawIOBase):
-        def __init__(self) -> None:
-            self.content = bytearray()
-
-        def writable(self) -> bool:
-            return True
-
-        def write(self, data: Any) -> int:
-            self.content += bytes(data[:7])
-            return min(7, len(data))
-
     slow = Slow()
     with zstandard.ZstdCompressor().stream_writer(slow) as writer:
         writer.write(CONTENT)
-    assert zstandard.ZstdDecompressor().decompress(bytes(slow.content), len(CONTENT)) == CONTENT
+    assert zstandard.ZstdDecompressor().decompress(slow.content, len(CONTENT)) == CONTENT
 
 
 def test_objects_may_be_shared(zstandard: SimpleNamespace) -> None:

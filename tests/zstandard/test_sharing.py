@@ -139,7 +139,7 @@ def test_cycles_are_collected(zstandard: SimpleNamespace) -> None:
 
 
 def test_streams_are_made_by_their_owners(zstandard: SimpleNamespace) -> None:
-    """What compressors and decompressors return is of the types that the module names."""
+    """Compressors and decompressors return objects of the types that the module names."""
     compressor, decompressor = zstandard.ZstdCompressor(), zstandard.ZstdDecompressor()
     for name, made in (
         ("ZstdCompressionObj", compressor.compressobj()),

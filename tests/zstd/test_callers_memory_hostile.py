@@ -108,7 +108,7 @@ def test_behind_several_frames(zstd: ModuleType, way: Way) -> None:
 
 
 def test_behind_the_frames_in_front_of_an_error(zstd: ModuleType) -> None:
-    """What a frame that fails decompressed to before it did is not left there."""
+    """A frame that fails leaves nothing there of what it gave before."""
     broken = bytearray(checked(zstd, TEXT[:6355]))
     broken[-1] ^= 1
     for first in (b"abc", TEXT[:3000]):
@@ -177,7 +177,7 @@ def test_too_small_a_room_stays_as_it_is(zstd: ModuleType) -> None:
 
 
 def test_part_of_a_larger_buffer(zstd: ModuleType) -> None:
-    """What lies in front is not touched either, nor what is no byte of the view."""
+    """Memory in front is not touched either, nor what is no byte of the view."""
     frame = zstd.compress(TEXT[:6355])
     buffer = filled(400_000)
     with memoryview(buffer) as view:

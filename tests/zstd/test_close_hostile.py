@@ -183,7 +183,7 @@ def test_descriptor_is_closed_with_a_file_that_is_given_up(zstd: ModuleType, mod
 
 
 def test_compressor_that_failed_ends_no_frame(zstd: ModuleType) -> None:
-    """What it had not given is lost, so that neither the file nor what is closed again may look whole."""
+    """All that it had not given is lost, so that neither the file nor what is closed again may look whole."""
     target = Target()
     file = zstd.ZstdFile(target, "w")
     file.write(RANDOM)

@@ -55,7 +55,7 @@ class Failing(Exception):
 
 
 class World:
-    """What random calls choose from; each call may raise what a caller has to expect."""
+    """The choice of random calls; each call may raise what a caller has to expect."""
 
     def __init__(self, zstd: ModuleType, seed: int) -> None:
         self.zstd = zstd

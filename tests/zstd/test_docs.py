@@ -3,21 +3,10 @@
 
 from __future__ import annotations
 
-import doctest
-from pathlib import Path
 from types import ModuleType
 
-import pytest
-
-PAGE = Path(__file__).parents[2] / "docs" / "zstd.md"
+from documents import check_examples
 
 
-@pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not beside the tests")
 def test_examples(zstd: ModuleType) -> None:
-    text = PAGE.read_text(encoding="utf-8").replace(">>> from cpkg import zstd\n", "")
-    examples = doctest.DocTestParser().get_doctest(text, {"zstd": zstd}, PAGE.name, str(PAGE), 0)
-    assert len(examples.examples) > 30
-    report: list[str] = []
-    flags = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
-    result = doctest.DocTestRunner(optionflags=flags, verbose=False).run(examples, out=report.append)
-    assert result.failed == 0, "".join(report)
+    check_examples("zstd.md", 30, {"zstd": zstd}, without="from cpkg import zstd")

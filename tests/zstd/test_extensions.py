@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cpkg.zstd has beyond compression.zstd, on every backend."""
+"""Names of cpkg.zstd beyond compression.zstd, on every backend."""
 
 from __future__ import annotations
 

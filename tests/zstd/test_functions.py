@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documentation of compression.zstd says about its functions and enums, on every backend."""
+"""The documentation of compression.zstd about its functions and enums, on every backend."""
 
 from __future__ import annotations
 

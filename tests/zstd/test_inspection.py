@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from odd_files import Counting, Trickling
 
 DATA = b"".join(b"line %d\n" % number for number in range(20_000))
 SKIPPABLE = b"\x5a\x2a\x4d\x18\x05\x00\x00\x00hello"
@@ -49,17 +50,13 @@ def test_several_frames_of_bytes_and_files(zstd: ModuleType, tmp_path: Path) -> 
     path = tmp_path / "file.zst"
     path.write_bytes(data)
 
-    class Raw(io.BytesIO):
-        def read(self, size: int | None = -1, /) -> bytes:
-            return super().read(min(1000, size or 0))
-
     found = list(zstd.iter_frames(data))
     assert [frame.size for frame in found] == [len(part) for part in parts]
     assert [frame.is_skippable for frame in found] == [False, True, False, False]
     assert (found[1].magic_number, found[1].content_size, found[1].blocks) == (0x184D2A5A, 0, ())
     assert found[3].dictionary_id == dictionary.dict_id
     with open(path, "rb") as file:
-        for source in (bytearray(data), memoryview(data), path, str(path), file, Raw(data)):
+        for source in (bytearray(data), memoryview(data), path, str(path), file, Trickling(data)):
             assert list(zstd.iter_frames(source)) == found
     assert list(zstd.iter_frames(b"")) == []
     table = zstd.index_frames(path, zstd_dict=dictionary)
@@ -71,15 +68,6 @@ def test_several_frames_of_bytes_and_files(zstd: ModuleType, tmp_path: Path) -> 
 def test_a_large_skippable_frame_is_passed_over(zstd: ModuleType) -> None:
     size = 30 << 20
     data = b"\x50\x2a\x4d\x18" + size.to_bytes(4, "little") + bytes(size) + zstd.compress(b"x")
-
-    class Counting(io.BytesIO):
-        taken = 0
-
-        def read(self, size: int | None = -1, /) -> bytes:
-            piece = super().read(size)
-            self.taken += len(piece)
-            return piece
-
     file = Counting(data)
     assert [frame.is_skippable for frame in zstd.iter_frames(file)] == [True, False]
     assert file.taken < 1 << 20

@@ -135,7 +135,7 @@ def test_half_made_objects_tell_nothing(zstd: ModuleType) -> None:
     "use", ["zstd.compress(data)", "zstd.ZstdCompressor().compress(data)", "zstd.decompress(frame)"]
 )
 def test_finalizer_at_the_end_takes_a_context(zstd: ModuleType, use: str) -> None:
-    """What a thread keeps is not finalized before those who take it."""
+    """A thread's kept objects are not finalized before those who take them."""
     result = run_alone(
         zstd,
         "zstd",

@@ -111,7 +111,7 @@ def test_positions_in_both_files(zstd: ModuleType, tmp_path: Path, placed: list[
 
 
 def test_a_source_that_was_just_written(zstd: ModuleType, tmp_path: Path) -> None:
-    """What is still in its buffer is read, too."""
+    """The rest of its buffer is read, too."""
     with open(tmp_path / "source", "w+b") as source, open(tmp_path / "target", "w+b") as target:
         source.write(frames(zstd))
         source.write(frames(zstd)[:100])
@@ -267,7 +267,7 @@ def test_threads_compress_what_they_read_themselves(
 
 @pytest.mark.parametrize("size", [0, FRAME, 2 * FRAME + 100])
 def test_a_file_that_is_cut_while_it_is_compressed(zstd: ModuleType, tmp_path: Path, size: int) -> None:
-    """What is left of it is compressed, as by one thread."""
+    """The rest of it is compressed, as by one thread."""
     (tmp_path / "source").write_bytes(DATA)
     with open(tmp_path / "source", "r+b", buffering=0) as source:
         pieces = zstd.compress_iter(source, threads=2, frame_size=FRAME)

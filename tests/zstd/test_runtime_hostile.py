@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import io
 import os
@@ -15,6 +16,7 @@ from typing import Any, Callable
 
 import pytest
 from processes import run_alone
+from threads import beside, run_threads
 from zstd_data import FRAME_ABC, PAYLOADS, TEXT
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
@@ -23,23 +25,14 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no for
 def in_threads(work: Callable[[int], Any], count: int = 6) -> list[Any]:
     """Run work(0), work(1)... at once; return the results, raise the first error."""
     results: list[Any] = [None] * count
-    errors = []
     barrier = threading.Barrier(count)
 
     def run(index: int) -> None:
-        try:
-            barrier.wait(30)
-            results[index] = work(index)
-        except BaseException as exc:
-            errors.append(exc)
+        barrier.wait(30)
+        results[index] = work(index)
 
-    threads = [threading.Thread(target=run, args=(index,)) for index in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    if errors:
-        raise errors[0]
+    for error in run_threads(*(functools.partial(run, index) for index in range(count))):
+        raise error
     return results
 
 
@@ -163,7 +156,7 @@ def test_signal_handler_compresses(zstd: ModuleType) -> None:
 
 @pytest.mark.parametrize("kind", ["cctx", "dctx"])
 def test_a_context_has_one_holder(zstd: ModuleType, kind: str) -> None:
-    """Whatever bytecode a signal handler interrupts: the context that it takes, and may free, is nobody else's."""
+    """At any bytecode a signal handler interrupts, the context that it takes, and may free, is nobody else's."""
     if not hasattr(zstd, "codec"):
         pytest.skip("keeps no contexts")
     library = zstd.codec.library
@@ -311,15 +304,14 @@ def test_buffer_changes_size_while_it_is_read(zstd: ModuleType) -> None:
             except BufferError:
                 pass
 
-    thread = threading.Thread(target=resize)
-    thread.start()
-    try:
-        for _ in rounds(zstd, 20):
-            content = zstd.decompress(zstd.compress(data, 1))
-            assert content.rstrip(b"\0") == text
-    finally:
-        stop.set()
-        thread.join()
+    with beside(resize) as errors:
+        try:
+            for _ in rounds(zstd, 20):
+                content = zstd.decompress(zstd.compress(data, 1))
+                assert content.rstrip(b"\0") == text
+        finally:
+            stop.set()
+    assert errors == []
 
 
 def grown(zstd: ModuleType, code: str, **environment: str) -> int:
@@ -467,18 +459,18 @@ def test_fork_with_warm_contexts(zstd: ModuleType) -> None:
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_fork_while_threads_are_inside(zstd: ModuleType) -> None:
     stop = threading.Event()
-    threads = [
-        threading.Thread(target=lambda: [zstd.compress(TEXT * 5) for _ in iter(stop.is_set, True)]) for _ in range(2)
-    ]
-    for thread in threads:
-        thread.start()
-    try:
-        for _ in range(3):
-            assert child_says(lambda: None if zstd.decompress(zstd.compress(TEXT)) == TEXT else os._exit(2)) == 0
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
+
+    def work() -> None:
+        while not stop.is_set():
+            zstd.compress(TEXT * 5)
+
+    with beside(work, work) as errors:
+        try:
+            for _ in range(3):
+                assert child_says(lambda: None if zstd.decompress(zstd.compress(TEXT)) == TEXT else os._exit(2)) == 0
+        finally:
+            stop.set()
+    assert errors == []
 
 
 @needs_fork
@@ -547,7 +539,7 @@ print("end")
 
 
 def test_frame_of_another_backend_object(zstd: ModuleType) -> None:
-    """What is shared between backends is: a dictionary digested by one serves the other."""
+    """A dictionary digested by one backend serves the other."""
     from backends import available
 
     raw = zstd.ZstdDict(TEXT[:3000], is_raw=True)

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from odd_files import Counting
 
 from purepy.zstd_seek_table import SeekTable, read_seek_table
 
@@ -23,17 +24,6 @@ def packed(zstd: ModuleType, **more: Any) -> bytes:
     with zstd.SeekableZstdFile(target, "w", max_frame_content_size=FRAME, **more) as file:
         file.write(DATA)
     return target.getvalue()
-
-
-class Counting(io.BytesIO):
-    """A file that counts what is read of it."""
-
-    taken = 0
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        data = super().read(size)
-        self.taken += len(data)
-        return data
 
 
 @pytest.fixture
@@ -246,7 +236,7 @@ def entries(zstd: ModuleType) -> tuple[bytes, list[tuple[int, int, int]]]:
 
 
 def test_lying_tables(zstd: ModuleType) -> None:
-    """What a table says of a frame is found out where that is read, not believed."""
+    """A table's word about a frame is checked where that is read, not believed."""
     frames, honest = entries(zstd)
 
     def reads(changed: list[tuple[int, int, int]], position: int) -> bytes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documentation of compression.zstd says about ZstdCompressor and ZstdDecompressor, on every backend."""
+"""The documentation of compression.zstd about ZstdCompressor and ZstdDecompressor, on every backend."""
 
 from __future__ import annotations
 

@@ -11,11 +11,11 @@ import stat
 import subprocess
 import sys
 import tarfile as standard
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from threads import beside
 
 from cpkg import zstd
 from cpkg.zstd import tarfile
@@ -179,7 +179,7 @@ def test_other_compressions(tree: Path, compression: str) -> None:
 
 
 def test_files_are_closed(tree: Path) -> None:
-    """What was opened by name is closed with the archive, what the caller opened is not."""
+    """A file opened by name is closed with the archive, one that the caller opened is not."""
     with tarfile.open("out.tar.zst", "w|zst") as archive:
         archive.add("tree")
     with open("out.tar.zst", "rb") as file:
@@ -203,11 +203,9 @@ def test_a_fifo(tree: Path) -> None:
         with open("fifo", "wb") as file:
             file.write(FRAMES["many"])
 
-    feeder = threading.Thread(target=feed)
-    feeder.start()
-    with tarfile.open("fifo", "r|*") as archive:
+    with beside(feed) as errors, tarfile.open("fifo", "r|*") as archive:
         assert contents(archive) == CONTENT
-    feeder.join()
+    assert errors == []
 
 
 def test_streams_go_forward(tree: Path) -> None:

@@ -127,7 +127,7 @@ def test_frames_without_magic_number(zstd: ModuleType) -> None:
 
 
 def test_real_frames(zstd: ModuleType) -> None:
-    """What compressors make, of which the content is a single segment."""
+    """Frames as compressors make them, whose content is a single segment."""
     frame = zstd.compress(TEXT)
     assert len(TEXT) > 1 << 17
     for way in WAYS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands between a ZstdFile's write() and the compressor: failing files, coming back, threads, the collector."""
+"""Between a ZstdFile's write() and the compressor: failing files, coming back, threads, the collector."""
 
 from __future__ import annotations
 

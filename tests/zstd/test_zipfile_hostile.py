@@ -220,7 +220,7 @@ def test_damage(data: bytes, told: str) -> None:
 
 
 def test_a_bomb_is_bounded() -> None:
-    """What a member gives is bounded by what it declares, and what is taken by what was asked for."""
+    """A member gives no more than it declares, and no more is taken than was asked for."""
     code = """
 import io, resource, sys
 from cpkg import zstd

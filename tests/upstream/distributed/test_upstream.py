@@ -82,7 +82,7 @@ def test_ours_are_in_their_place(tree: Path) -> None:
 
 
 def test_suite(tree: Path) -> None:
-    """What fails with ours fails with theirs, too."""
+    """Tests that fail with ours fail with theirs, too."""
     failed, passed, output = run(tree, FOLDERS, in_place=True)
     assert passed >= PASSED_MIN, output[-20000:]
     if failed:

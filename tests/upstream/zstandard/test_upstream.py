@@ -134,7 +134,7 @@ def test_signatures(backend: str, suite: Path) -> None:
 
 
 NOT_THERE = ("next", "__enter__", "__exit__", "__getitem__", "writelines", "readline")
-"""What their stub has and their types have not, or that is called by position alone."""
+"""Names that their stub has and their types have not, or that are called by position alone."""
 CONSTRUCTED = ("ZstdCompressor", "ZstdDecompressor", "ZstdCompressionDict", "ZstdCompressionParameters")
 
 
