@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from cpkg import _backend
 from cpkg._backend import MODULES, Choice, choose, load
+from purepy._lazy import imported
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,17 @@ def _advice(codec: str) -> str:
     if noted is None:
         return "install the package (pip install .) instead of importing its source tree"
     if noted["native"]:
-        if "interpreter" in str(_backend._loaded[codec, "native"]):
+        if not _is_main_interpreter():
             return "use it in the main interpreter of the process: cffi's modules serve no other"
-        return "reinstall: the native module was built but does not load here"
+        return "reinstall, if it does not load in a new process either: the native module was built"
     return str(noted["advice"])
+
+
+def _is_main_interpreter() -> bool:
+    for name in ("_interpreters", "_xxsubinterpreters"):  # before Python 3.13 the latter
+        try:
+            interpreters = imported(name)
+        except ImportError:
+            continue
+        return bool(interpreters.get_current() == interpreters.get_main())
+    return True

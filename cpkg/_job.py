@@ -14,7 +14,7 @@ from cpkg import _backend, _objects
 from purepy._lazy import imported
 from purepy.errors import CodecError, FormatError, LimitError, TruncatedError
 from purepy.msgpack.interface import HEAVIEST
-from purepy.zstd_format import MAGIC, is_frame
+from purepy.zstd_format import LEVEL_MAX, LEVEL_MIN, MAGIC, is_frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ TIMESTAMP: Final = 3
 """Timestamps become datetimes."""
 
 LEVEL: Final = 3
-LOWEST_LEVEL: Final = -(2**17)
-HIGHEST_LEVEL: Final = 22
 
 _LEVEL_KEY, _CHECKSUM_KEY = 100, 201
 """`CompressionParameter.compression_level` and `checksum_flag`, without the module that has them."""
@@ -245,8 +243,8 @@ def finish(zstd: Any, message: Any, *, compress: Compress, level: int, checksum:
 def _check_level(level: Any) -> None:
     import operator  # which takes longer to import than a short message to pack
 
-    if not LOWEST_LEVEL <= operator.index(level) <= HIGHEST_LEVEL:
-        raise ValueError(f"level must be {LOWEST_LEVEL} to {HIGHEST_LEVEL}, not {level}")
+    if not LEVEL_MIN <= operator.index(level) <= LEVEL_MAX:
+        raise ValueError(f"level must be {LEVEL_MIN} to {LEVEL_MAX}, not {level}")
 
 
 def loads(

@@ -7,13 +7,9 @@ All raise TypeError for what is no buffer and BufferError for one that is not co
 
 from __future__ import annotations
 
-import sys
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-_JIT = sys.implementation.name == "pypy"
 
 
 def contiguous(data: Any) -> memoryview:
@@ -40,9 +36,3 @@ def as_bytes(data: Any) -> bytes:
         return data
     with contiguous(data) as view:  # PyPy 8 would keep the buffer locked until its collector comes by
         return view.tobytes()
-
-
-def sliceable(data: Any) -> Any:
-    """Return the bytes of a C-contiguous buffer as what gives slices for C to read, copied only where need be."""
-    # on PyPy C gets at the bytes of a slice of a view only by a copy of them one by one
-    return as_bytes(data) if _JIT else memoryview(view_of(data))

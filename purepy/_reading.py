@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading as much as is wanted from files that may give less at a time."""
+"""Reading from callers' files: one rule for those that give less than is asked for, or nothing for now."""
 
 from __future__ import annotations
 
@@ -8,18 +8,31 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+def no_data() -> BlockingIOError:
+    """Make the error of a non-blocking file that has no data at the moment: taken for its end, it would be cut."""
+    return BlockingIOError("the source has no data at the moment; a non-blocking file cannot be a source")
+
+
+def read_some(file: Any, size: int) -> Any:
+    """Return what `file.read(size)` gives, nothing at the end; BlockingIOError if there is none at the moment."""
+    data = file.read(size)
+    if data is None:
+        raise no_data()
+    return data
+
+
 def read_full(file: Any, size: int, enough: int | None = None) -> bytes:
     """
     Return the next `size` bytes of a file, fewer at its end, or as soon as there are `enough`.
 
     Raises BlockingIOError if a non-blocking file has none at the moment.
     """
-    data = b""
-    while len(data) < (size if enough is None else enough):
-        more = file.read(size - len(data))
-        if more is None:
-            raise BlockingIOError("the file has no data at the moment; a non-blocking file cannot be searched")
-        if not more:
+    pieces: list[bytes] = []
+    done = 0
+    while done < (size if enough is None else enough):
+        piece = read_some(file, size - done)
+        if not piece:
             break
-        data = data + more if data else more
-    return data
+        pieces.append(piece)
+        done += len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)

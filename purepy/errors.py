@@ -101,8 +101,10 @@ class SeekableFormatError(ZstdError):
     """
     A file has no seek table where one is needed, or one that is damaged or does not fit its frames.
 
-    Replaces `pyzstd.SeekableFormatError`.
+    `has_table` is False for a file that has none, or is cut. Replaces `pyzstd.SeekableFormatError`.
     """
+
+    has_table = True
 
 
 class ArchiveError(CodecError):

@@ -3,7 +3,7 @@
 The format of Zstandard frames (RFC 8878, section 3.1): its constants, and the rules that more than one part goes by.
 
 Decoder, encoder, the native backends and who only asks whether bytes are a frame take them from here. It stands beside
-the package purepy.zstd because importing anything from that loads the pure codec.
+the package purepy.zstd so that the latter loads no module of that.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ WINDOW_LOG_MAX = 31
 # Blocks (section 3.1.1.2).
 BLOCK_HEADER_SIZE = 3
 BLOCK_SIZE_MAX = 128 << 10
+LEVEL_MIN, LEVEL_MAX = -BLOCK_SIZE_MAX, 22
+"""libzstd's levels of compression; in a negative one blocks are searched in steps of about so many bytes."""
 RAW, RLE, COMPRESSED, RESERVED = range(4)
 
 DECLARED_SIZE_TRUST = 1 << 30

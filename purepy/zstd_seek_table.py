@@ -8,7 +8,7 @@ low 32 bits of the content's XXH64. Empty and skippable frames have entries, too
 
     skippable frame's header (8)  |  entries (8 or 12 each)  |  number of entries (4)  descriptor (1)  magic number (4)
 
-This module stands beside the package purepy.zstd because importing anything from that loads the pure codec.
+This module stands beside the package purepy.zstd so that who reads a table alone loads no module of that.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from bisect import bisect_right
 from itertools import accumulate
 from struct import Struct
 
+from purepy._reading import read_full
 from purepy.errors import SeekableFormatError
 from purepy.zstd_format import SKIPPABLE_HEADER_SIZE, content_size_max
 
@@ -190,20 +191,16 @@ def _table(entries: array[int], columns: int, frames_size: int) -> SeekTable:
 def _read_at(file: Any, start: int, end: int) -> bytes:
     """Read `file[start:end]`, from raw files in several pieces."""
     file.seek(start)
-    pieces = []
-    while start < end:
-        piece = file.read(end - start)
-        if piece is None:
-            raise BlockingIOError("the file has no data at the moment; a non-blocking file cannot be searched")
-        if not piece:
-            raise SeekableFormatError(f"the file ends at byte {start}, in front of its own end at {end}")
-        pieces.append(piece)
-        start += len(piece)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    data = read_full(file, end - start)
+    if len(data) < end - start:
+        raise SeekableFormatError(f"the file ends at byte {start + len(data)}, in front of its own end at {end}")
+    return data
 
 
 def _no_table(offset: int, why: str) -> SeekableFormatError:
-    return _error(offset, f"the file has no seek table, or is cut: {why}")
+    exc = _error(offset, f"the file has no seek table, or is cut: {why}")
+    exc.has_table = False
+    return exc
 
 
 def _damaged(offset: int, why: str) -> SeekableFormatError:

@@ -23,6 +23,7 @@ from cpkg.archive._walk import DIRECTORY_FLAGS
 from purepy.tar import names
 from purepy.tar.acl import ACL_KEYS
 from purepy.tar.entry import CHARACTER, DIRECTORY, FIFO, FILE, HARDLINK, SYMLINK, Entry
+from purepy.zstd.common.file_places import write_next
 
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | getattr(os, "O_CLOEXEC", 0)
 
@@ -213,9 +214,7 @@ class Tree:
     def _write(self, fd: int, entry: Entry, data: Iterable[Any]) -> None:
         if entry.sparse is None:
             for piece in data:
-                written = os.write(fd, piece) if piece else 0
-                while written < len(piece):
-                    written += os.write(fd, memoryview(piece)[written:])
+                write_next(fd, piece)
             return
         os.ftruncate(fd, entry.size)
         holes = iter(entry.sparse)

@@ -11,9 +11,9 @@ from cpkg.archive._result import Problem, Problems
 from purepy.tar import names, patterns
 from purepy.tar.encode import NANO
 from purepy.tar.entry import Entry
+from purepy.zstd_format import LEVEL_MAX, LEVEL_MIN
 
 LEVEL: Final = 3
-_LEVEL_MIN, _LEVEL_MAX = -131072, 22  # libzstd's
 FRAME_SIZE: Final = 8 << 20
 """Bytes of content per frame: each is decompressed by itself, so a few per processor are enough."""
 _FRAME_SIZE_MIN: Final = 64 << 10
@@ -80,8 +80,8 @@ class CreateSettings:
     ) -> None:
         if not _FRAME_SIZE_MIN <= frame_size <= _FRAME_SIZE_MAX:
             raise ValueError(f"frame_size is {_FRAME_SIZE_MIN:,} to {_FRAME_SIZE_MAX:,} bytes, not {frame_size:,}")
-        if not _LEVEL_MIN <= level <= _LEVEL_MAX:
-            raise ValueError(f"level is {_LEVEL_MIN} to {_LEVEL_MAX}, not {level}")
+        if not LEVEL_MIN <= level <= LEVEL_MAX:
+            raise ValueError(f"level is {LEVEL_MIN} to {LEVEL_MAX}, not {level}")
         self.level = level
         self.frame_size = frame_size
         self.exclude = pattern_list(exclude)

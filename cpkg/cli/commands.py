@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn, TypeVar
 import click
 
 from cpkg import __version__, _backend, backend_info
-from cpkg._job import HIGHEST_LEVEL, LEVEL, LOWEST_LEVEL
+from cpkg._job import LEVEL
 from cpkg.cli import json_text
 from cpkg.cli.inout import open_input, open_seekable, read, shown, size_of, summarise, target_for, write
 from cpkg.cli.json_input import Reader
@@ -26,7 +26,8 @@ from cpkg.cli.packing import KeepingPacker, Packer
 from cpkg.cli.progress import Bar, rounds
 from cpkg.cli.shell import Commands, Failure, not_empty, parse_size
 from cpkg.cli.standard_streams import open_standard_streams
-from purepy.errors import CodecError, LimitError
+from purepy.errors import CodecError, LimitError, ZstdError
+from purepy.zstd_format import LEVEL_MAX, LEVEL_MIN
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -111,7 +112,7 @@ _force = click.option("-f", "--force", is_flag=True, help="Replace the default o
 _level = click.option(
     "-l",
     "--level",
-    type=click.IntRange(LOWEST_LEVEL, HIGHEST_LEVEL),
+    type=click.IntRange(LEVEL_MIN, LEVEL_MAX),
     default=LEVEL,
     show_default=True,
     help="Zstandard level.",
@@ -250,7 +251,9 @@ def unpack(
 def _told(name: str, exc: CodecError) -> str:
     # the advice of a limit is for who writes Python
     text = f"{name}: {exc.args[0] if isinstance(exc, LimitError) else exc}"
-    return text if exc.offset is None or "byte" in text else f"{text} (at byte {exc.offset})"
+    # a detail has its place in the text, and of the output's size none is to blame
+    is_told = isinstance(exc, ZstdError) and (exc.detail is not None or isinstance(exc, LimitError))
+    return text if exc.offset is None or is_told else f"{text} (at byte {exc.offset})"
 
 
 @cli.command()

@@ -21,6 +21,7 @@ from cpkg.cli.inout import open_input, open_seekable, shown, size_of, summarise
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import Commands, Failure, not_empty, parse_size
 from cpkg.records.sources import is_url
+from purepy.zstd_format import LEVEL_MAX, LEVEL_MIN
 
 _BATCH: Final = 1000
 
@@ -243,7 +244,9 @@ def _faults(report: records.Report) -> str:
     default="auto",
     help="What to write.  [default: by OUT's name]",
 )
-@click.option("-l", "--level", type=click.IntRange(-131072, 22), default=3, show_default=True, help="Zstandard level.")
+@click.option(
+    "-l", "--level", type=click.IntRange(LEVEL_MIN, LEVEL_MAX), default=3, show_default=True, help="Zstandard level."
+)
 @click.option("--frame-size", callback=parse_size, metavar="SIZE", help="Of records in a frame.  [default: 256k]")
 @click.option("--dictionary", callback=parse_size, metavar="SIZE", help="Train a dictionary of so many bytes.")
 @click.option("--append", is_flag=True, help="Add to the record file OUT.")

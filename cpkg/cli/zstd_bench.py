@@ -12,7 +12,8 @@ from cpkg import zstd
 from cpkg.cli.zstd_compress import Compressing, dictionary_of
 from cpkg.cli.zstd_console import Console
 from cpkg.cli.zstd_files import read_dictionary
-from cpkg.cli.zstd_options import FASTEST_LEVEL, LAST_LEVEL, Options
+from cpkg.cli.zstd_options import Options
+from purepy.zstd_format import LEVEL_MAX, LEVEL_MIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ _LOAD_FAILED = 15
 
 def benchmark(options: Options, console: Console) -> int:
     """Measure the files of a call, all together or one by one, at each level; return the exit status."""
-    first = min(options.level, LAST_LEVEL)
-    last = max(min(options.last_level, LAST_LEVEL), first)
+    first = min(options.level, LEVEL_MAX)
+    last = max(min(options.last_level, LEVEL_MAX), first)
     dictionary = read_dictionary(options.dictionary)
     if not options.files:
         groups = [("Synthetic", [_synthetic()])]
@@ -68,7 +69,7 @@ def _measure(name: str, parts: list[bytes], level: int, options: Options, dictio
     if options.job_size:
         size = options.job_size
         parts = [part[at : at + size] for part in parts for at in range(0, len(part), size)]
-    compressing = Compressing(options, max(level, FASTEST_LEVEL), dictionary, console)
+    compressing = Compressing(options, max(level, LEVEL_MIN), dictionary, console)
     parameters = compressing.parameters
     total = sum(map(len, parts))
     zstd_dict = dictionary_of(dictionary)

@@ -6,7 +6,8 @@ from __future__ import annotations
 from cpkg import zstd
 from cpkg.cli.zstd_console import Console, Fatal
 from cpkg.cli.zstd_files import Destination, Source, cannot_read
-from cpkg.cli.zstd_options import FASTEST_LEVEL, LAST_LEVEL, LAST_ORDINARY_LEVEL, STDOUT, Options
+from cpkg.cli.zstd_options import LAST_ORDINARY_LEVEL, STDOUT, Options
+from purepy.zstd_format import LEVEL_MAX, LEVEL_MIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,11 +30,11 @@ def is_compressed(name: str) -> bool:
 
 def level_of(options: Options, console: Console) -> int:
     """Return the level within what there is and what --ultra allows."""
-    highest = LAST_LEVEL if options.ultra else LAST_ORDINARY_LEVEL
+    highest = LEVEL_MAX if options.ultra else LAST_ORDINARY_LEVEL
     if options.level > highest:
         console.tell(2, f"Warning : compression level higher than max, reduced to {highest} \n")
         return highest
-    return max(options.level, FASTEST_LEVEL)
+    return max(options.level, LEVEL_MIN)
 
 
 def dictionary_of(content: bytes, *, prefix: bool = False) -> Any:

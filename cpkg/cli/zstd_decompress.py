@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from cpkg import zstd
 from cpkg.cli.zstd_compress import dictionary_of
 from cpkg.cli.zstd_console import Console, Fatal
@@ -75,7 +77,6 @@ class Decompressing:
 
     def _frames(self, source: Source, destination: Destination, first: bytes, told: str) -> None:
         before = destination.written
-        begin = source.position - len(first)
 
         def progress() -> None:
             if self._console.shows_progress:
@@ -84,19 +85,9 @@ class Decompressing:
 
         is_small = len(first) < (_READ_SIZE if source.size is not None else _PIPE_SIZE)
         parameters = None if is_small or self._options.single_thread else self._parameters_of_threads()
-        if parameters is not None:
-            first = self._copied(parameters, source, destination, first, progress)
-            if not first:
-                return
-        start = source.position - len(first) - begin
-        try:
-            for content in self._contents(source, first, parameters):
-                destination.write(content)
-                progress()
-        except zstd.ZstdError as exc:
-            if exc.offset is not None:
-                exc.offset += start
-            raise
+        for content in self._contents(parameters, source, destination, first, progress):
+            destination.write(content)
+            progress()
 
     def _parameters_of_threads(self) -> Any:
         """Return what several threads decompress with, None if they are of no use."""
@@ -104,29 +95,42 @@ class Decompressing:
         from purepy.zstd.common import parallel
 
         module = choose("zstd").module
-        return parallel.decompressing(
-            module, self._threads, self._zstd_dict, self._parameters, lambda given: EOFError()
-        )
+        return parallel.decompressing(module, self._threads, self._zstd_dict, self._parameters, _end_of_file)
 
-    def _copied(
+    def _contents(
         self,
         parameters: Any,
         source: Source,
         destination: Destination,
         first: bytes,
         progress: Callable[[], None],
-    ) -> bytes:
-        """
-        Decompress frames of a file to their places in another, as far as that goes.
+    ) -> Iterator[Any]:
+        """Yield the content of frames; what several threads can write to its place is not among it."""
+        chunks = iter(lambda: source.read(_READ_SIZE), b"")
+        if parameters is None:
+            from purepy.zstd.common.stream_functions import decompressed
 
-        Takes the first bytes that are left of the source, and returns those.
-        """
+            decompressor: Any = zstd.ZstdDecompressor(self._zstd_dict, self._parameters, multi_frame=True)
+            return decompressed(decompressor, chain((first,), chunks), _WRITE_SIZE, truncated=_end_of_file)
+        from purepy.zstd.common.parallel_copy import rest_of
+
+        read = self._copied(parameters, source, source.position - len(first), destination, progress)
+        return rest_of(parameters, chunks if read else chain((first,), chunks), None, read, 0)
+
+    def _copied(
+        self,
+        parameters: Any,
+        source: Source,
+        start: int,
+        destination: Destination,
+        progress: Callable[[], None],
+    ) -> int:
+        """Decompress frames of a file to their places in another, as far as that goes; return the bytes read."""
         from purepy.zstd.common import file_places, parallel_copy
 
         position = destination.place() if source.size is not None and file_places.IS_POSSIBLE else None
         if position is None:
-            return first
-        start = source.position - len(first)
+            return 0
         copy = parallel_copy.FrameCopy(parameters, source.file.fileno(), start, destination.write_at, position)
         before = destination.written
 
@@ -139,29 +143,9 @@ class Decompressing:
         finally:
             destination.written = before
             destination.go_on_at(position, copy.written)
-        if not copy.read:
-            return first
-        source.go_on_at(start + copy.read)
-        return source.read(_READ_SIZE)
-
-    def _contents(self, source: Source, first: bytes, parameters: Any) -> Iterator[Any]:
-        """Yield the content of frames; where several threads are of use, it is decompressed while the caller writes."""
-        if parameters is not None:
-            from purepy.zstd.common import parallel
-
-            yield from parallel.decompressed_views(parameters, _pieces(source, first), None)
-            return
-        decompressor: Any = zstd.ZstdDecompressor(self._zstd_dict, self._parameters, multi_frame=True)
-        for data in _pieces(source, first):
-            content = decompressor.decompress(data, _WRITE_SIZE)
-            while True:
-                if content:
-                    yield content
-                if decompressor.needs_input:
-                    break
-                content = decompressor.decompress(b"", _WRITE_SIZE)
-        if not decompressor.eof:
-            raise EOFError
+        if copy.read:
+            source.go_on_at(start + copy.read)
+        return copy.read
 
     def _pass_through(self, source: Source, destination: Destination, data: bytes) -> bool:
         """Copy what is no frame, where that is wanted."""
@@ -191,10 +175,8 @@ class Decompressing:
             self._console.tell(1, f"{name} : Use --long={log} or --memory={megabytes}MB \n")
 
 
-def _pieces(source: Source, first: bytes) -> Iterator[bytes]:
-    yield first
-    while data := source.read(_READ_SIZE):
-        yield data
+def _end_of_file(given: int) -> EOFError:
+    return EOFError()
 
 
 def tell_result(console: Console, source: str, written: int) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import io
 import os
 import stat
@@ -13,6 +12,7 @@ import sys
 from cpkg.cli.zstd_console import Console, Fatal
 from cpkg.cli.zstd_options import STDIN, STDOUT, Options
 from purepy._jit import JIT
+from purepy._writing import write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,22 +123,12 @@ class Destination:
         self.written += size
         if self._file is not None:
             try:
-                self._write_sparse(data) if self._sparse else self._write_all(data)
+                self._write_sparse(data) if self._sparse else write_all(self._file, data)
             except BrokenPipeError:
                 raise
             except OSError as exc:
                 raise _cannot_write(exc) from None
         return size
-
-    def _write_all(self, data: Any) -> None:
-        taken = self._file.write(data)
-        if taken == len(data):
-            return
-        with memoryview(data) as view:
-            while taken is None or taken < len(data):
-                if not taken:
-                    raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-                taken += self._file.write(view[taken:]) or 0
 
     def _write_sparse(self, data: Any) -> None:
         at = 0
@@ -153,10 +143,10 @@ class Destination:
             self._file.seek(self._skipped, io.SEEK_CUR)
             self._skipped = 0
         if end - start == len(data):
-            self._write_all(data)
+            write_all(self._file, data)
         else:
             with memoryview(data) as view:
-                self._write_all(view[start:end])
+                write_all(self._file, view[start:end])
 
     def place(self) -> int | None:
         """Return the position in the file if threads may write to places behind it with `write_at`, else None."""
@@ -227,7 +217,8 @@ def cannot_read(exc: OSError) -> Fatal:
 
 
 def _cannot_write(exc: OSError) -> Fatal:
-    return Fatal(WRITE_ERROR, f"Write error : cannot write block : {exc.strerror}")
+    reason = os.strerror(exc.errno) if exc.errno else exc.strerror  # as the tool words it
+    return Fatal(WRITE_ERROR, f"Write error : cannot write block : {reason}")
 
 
 def _no_holes(data: Any) -> Iterator[tuple[int, int]]:

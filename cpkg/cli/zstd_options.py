@@ -6,11 +6,10 @@ from __future__ import annotations
 import os
 
 from cpkg.cli.zstd_console import Console, Fatal
+from purepy.zstd_format import LEVEL_MIN
 
 DEFAULT_LEVEL = 3
 LAST_ORDINARY_LEVEL = 19
-LAST_LEVEL = 22
-FASTEST_LEVEL = -131072
 DEFAULT_WINDOW_LOG = 27
 """The largest window that is decompressed without being asked for, and that of `--long`."""
 DICTIONARY_NAME = "dictionary"
@@ -129,7 +128,7 @@ class Options:
         self.format = "zstd"
         self.dictionary_size = DICTIONARY_SIZE
         self.dictionary_id = 0
-        self.last_level = FASTEST_LEVEL - 1
+        self.last_level = LEVEL_MIN - 1
         self.seconds = 3
         self.separately = False
         self.help: str | None = None  # "short", "long" or "version"
@@ -281,7 +280,7 @@ class Parser:
         elif argument == "--fast":
             options.level = -1
         elif argument.startswith("--fast="):
-            number = min(read_number(argument, len("--fast="))[0], -FASTEST_LEVEL)
+            number = min(read_number(argument, len("--fast="))[0], -LEVEL_MIN)
             if not number:
                 raise UsageError(argument)
             options.level = -number

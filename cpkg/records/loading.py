@@ -59,7 +59,7 @@ def from_index(source: Source) -> tuple[Layout | None, str]:
         tail = Tail(source)
         table = read_seek_table(tail)
     except SeekableFormatError as exc:
-        return None, "" if "no seek table" in str(exc) else str(exc)
+        return None, str(exc) if exc.has_table else ""
     if not len(table):
         return None, "the seek table is empty"
     offset, size, _, content, _ = table.frame(len(table) - 1)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import os
 import threading
-from typing import Any, Final, Union
+from typing import Any, Callable, Final, Union
 
 from cpkg.records.errors import RecordsError
 
@@ -27,14 +27,10 @@ class Source:
     name = ""
     is_local = False
     """Whether many small reads cost little."""
-
-    def size(self) -> int:
-        """Return the number of bytes that there are now."""
-        raise NotImplementedError
-
-    def read_at(self, offset: int, size: int) -> bytes:
-        """Return `size` bytes from `offset` on, fewer only at the end."""
-        raise NotImplementedError
+    size: Callable[[], int]
+    """Return the number of bytes that there are now."""
+    read_at: Callable[[int, int], bytes]
+    """Return so many bytes from an offset on: `read_at(offset, size)`, fewer only at the end."""
 
     def close(self) -> None:
         """Let go of the file."""

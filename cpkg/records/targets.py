@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Any, Final
+from typing import Any, Callable, Final
 
 from cpkg._files import sync_directory
 from cpkg.records.errors import LockedError, RecordsError
 from purepy._writing import write_all
+from purepy.zstd.common.file_places import write_at
 
 try:
     import fcntl
@@ -23,10 +24,8 @@ class Target:
     """Bytes at growing offsets."""
 
     name = ""
-
-    def write(self, offset: int, data: bytes) -> None:
-        """Put all of `data` at `offset`, the end of what was written before; if it raises, nothing changed."""
-        raise NotImplementedError
+    write: Callable[[int, bytes], None]
+    """Put all of some bytes at an offset, the end of what was written before; if it raises, nothing changed."""
 
     def cut(self, offset: int) -> None:
         """Drop what stands behind `offset`."""
@@ -54,11 +53,8 @@ class PathTarget(Target):
             os.ftruncate(self._descriptor, 0)
 
     def write(self, offset: int, data: bytes) -> None:
-        done = 0
-        view = memoryview(data)
         try:
-            while done < len(data):
-                done += os.pwrite(self._descriptor, view[done:], offset + done)
+            write_at(self._descriptor, data, offset)
         except OSError as exc:
             try:
                 self.cut(offset)  # no part of a frame stays behind

@@ -11,10 +11,10 @@ from cpkg.zstandard.compressor import LEVEL_TOO_HIGH
 from cpkg.zstandard.constants import FRAME_HEADER, MAX_COMPRESSION_LEVEL
 from cpkg.zstandard.decompression_objects import ZstdDecompressionObj
 from cpkg.zstandard.file_opening import open_file
-from cpkg.zstandard.levels import LEVEL_MIN
 from cpkg.zstandard.readers import ZstdCompressionReader, ZstdDecompressionReader
 from cpkg.zstandard.training import make_train_dictionary
 from cpkg.zstandard.writers import ZstdCompressionWriter, ZstdDecompressionWriter
+from purepy.zstd_format import LEVEL_MIN
 
 
 def preset_types(codec: Any) -> tuple[Any, Any]:

@@ -8,6 +8,7 @@ from typing import Any, Union
 
 from purepy._buffers import view_of
 from purepy._cores import usable_cores
+from purepy._reading import read_some
 from purepy.errors import ZstdError
 
 Bytes = Union[bytes, memoryview]
@@ -31,10 +32,7 @@ def pieces_of(data: Bytes, size: int = PIECE_SIZE) -> Iterator[Bytes]:
 
 def read_chunk(source: Any, size: int) -> Bytes:
     """Return the next bytes of a file, b"" at its end; raises BlockingIOError if it has none at the moment."""
-    data = source.read(size)
-    if data is None:
-        raise BlockingIOError("the source has no data at the moment; a non-blocking file cannot be a source")
-    return view_of(data)
+    return view_of(read_some(source, size))
 
 
 def rename(exc: ZstdError, what: str) -> ZstdError:

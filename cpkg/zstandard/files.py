@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 from _thread import RLock
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cpkg.zstandard.common import PIECE_SIZE
@@ -73,6 +73,8 @@ class Reader(StreamFile):
 
     _position = 0
     _failure: ZstdError | None = None
+    _next: Callable[[int], bytes]
+    """Return at least one byte of output and so many at most (-1: no limit), b"" at the end."""
 
     def __enter__(self) -> Self:
         if self._entered:
@@ -119,10 +121,6 @@ class Reader(StreamFile):
 
     def _drop(self) -> None:
         """Give back what the reader holds."""
-
-    def _next(self, limit: int) -> bytes:
-        """Return at least one byte of output and `limit` at most (-1: no limit), b"" at the end."""
-        raise NotImplementedError
 
     def _goes_on(self) -> bool:
         """Return whether a read may go on behind what `_next` returned last."""

@@ -16,9 +16,9 @@ from cpkg.zstandard.constants import (
     WINDOWLOG_MAX,
     WINDOWLOG_MIN,
 )
+from purepy.zstd_format import LEVEL_MIN
 
 LEVEL_DEFAULT = 3
-LEVEL_MIN = -131072
 
 _UNKNOWN = -1
 

@@ -101,7 +101,7 @@ def test_frames_that_are_ready_at_the_end_of_the_file(zstd: ModuleType, monkeypa
     if zstd.BACKEND == "pure":
         pytest.skip("uses no threads")
     frames = threading.Semaphore(0)
-    put, read_from = threads.Job.put, parallel_compress._Room.read_from
+    put, read_from = threads.Job.put, parallel_compress._NextFrame.read_from
 
     def noted(job: threads.Job, piece: Any, is_last: bool = False) -> None:
         put(job, piece, is_last)
@@ -114,7 +114,7 @@ def test_frames_that_are_ready_at_the_end_of_the_file(zstd: ModuleType, monkeypa
         return taken
 
     monkeypatch.setattr(threads.Job, "put", noted)
-    monkeypatch.setattr(parallel_compress._Room, "read_from", waiting)
+    monkeypatch.setattr(parallel_compress._NextFrame, "read_from", waiting)
     content = DATA[: 3 * FRAME]
     assert b"".join(zstd.compress_iter(io.BytesIO(content), threads=3, frame_size=FRAME)) == zstd.compress(
         content, frame_size=FRAME
@@ -304,7 +304,7 @@ def mutants(data: bytes, count: int) -> Iterator[bytes]:
 
 
 def test_the_same_errors(zstd: ModuleType, operations: int) -> None:
-    """Whatever is wrong with it, several threads answer what one does."""
+    """Several threads answer what one does, for anything that is wrong."""
     small = mixture(zstd)[:12_000]
     count = 5 if zstd.BACKEND == "pure" else operations // 80
     for data in (b"", b"\x28", small, *mutants(mixture(zstd), count)):
@@ -454,7 +454,7 @@ def test_what_is_read_ahead_is_bounded(zstd: ModuleType) -> None:
 
 
 def test_a_large_frame_waits_for_its_reader(zstd: ModuleType) -> None:
-    """What one thread decompresses piece by piece does not run away from who takes it."""
+    """One thread that decompresses piece by piece does not run away from who takes the pieces."""
     data = zstd.compress(bytes(20 << 20))
     pieces = zstd.decompress_iter(cut(data, 100), threads=2)
     assert sum(map(len, pieces)) == 20 << 20

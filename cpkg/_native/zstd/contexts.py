@@ -5,7 +5,8 @@ Contexts of libzstd: how they are made, and the one of each direction that a thr
 Making a context costs several times what a short message does. A context is out of its place while in use, so that a
 finalizer or signal handler on the same thread finds none and makes its own. Before it goes back all parameters and
 dictionaries are reset, because they are raw pointers; one that has grown beyond a few MB, one with worker threads and
-one whose call failed never goes back: libzstd's reset does not reach all that an error may leave.
+one whose call failed never goes back: libzstd's reset does not reach all that an error may leave. The scratch memory
+of a thread is kept in the same way.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from _thread import _local as local
 
 from cpkg._native.pins import pin
 from cpkg._native.pressure import tell_size
+from purepy.zstd_format import BLOCK_SIZE_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +26,22 @@ RESET_SESSION, RESET_ALL = 1, 3
 
 KEPT_CCTX_MAX = 4 << 20
 KEPT_DCTX_MAX = 1 << 20
+SCRATCH_SIZE = BLOCK_SIZE_MAX + (4 << 10)
+
+
+class Scratch:
+    """A thread's scratch memory, and the two structs that libzstd's stream calls take."""
+
+    def __init__(self, ffi: Any, new_nonzero: Any) -> None:
+        self.memory = new_nonzero("char[]", SCRATCH_SIZE)
+        self.input = ffi.new("ZSTD_inBuffer *")
+        self.output = ffi.new("ZSTD_outBuffer *")
+
+
+class KeptScratch(local):
+    """The scratch memory that a thread keeps for its next call."""
+
+    work: Scratch | None = None
 
 
 class _Kept(local):

@@ -8,17 +8,14 @@ each; the compiled backend replaces them on CPython by builtins that do the same
 
 from __future__ import annotations
 
-from _thread import _local as local
-
 from cpkg._native.buffers import DIRECT, Bytes
 from cpkg._native.pins import pin, pin_for_good
-from cpkg._native.zstd.contexts import KEPT_CCTX_MAX, KEPT_DCTX_MAX, Contexts
+from cpkg._native.zstd.contexts import KEPT_CCTX_MAX, KEPT_DCTX_MAX, SCRATCH_SIZE, Contexts, KeptScratch, Scratch
 from purepy.errors import ZstdError, ZstdLimitError
 from purepy.zstd.common.error_codes import CANNOT_COMPRESS, DST_SIZE_TOO_SMALL, WINDOW_TOO_LARGE
 from purepy.zstd.common.parameters import CompressionParameter, invalid_level, invalid_parameter, table_bounds
 from purepy.zstd.common.zdict import DIGESTED, PREFIX, ZstdDict
 from purepy.zstd_format import (
-    BLOCK_SIZE_MAX,
     ERROR_SIZE,
     HEADER_SIZE_MAX,
     MAGIC,
@@ -38,26 +35,10 @@ CONTINUE, FLUSH_BLOCK, FLUSH_FRAME = 0, 1, 2
 LEVEL_KEY = int(CompressionParameter.compression_level)
 WORKERS_KEY = int(CompressionParameter.nb_workers)
 
-SCRATCH_SIZE = BLOCK_SIZE_MAX + (4 << 10)
 GROWTH_MAX = 16 << 20
 
 Decoded: TypeAlias = "tuple[bytes, int, bool] | int"
 DecodedInto: TypeAlias = "tuple[int, int, bool] | int"
-
-
-class _Work:
-    """A thread's scratch memory, and the two structs that libzstd's stream calls take."""
-
-    def __init__(self, ffi: Any, new_nonzero: Any) -> None:
-        self.memory = new_nonzero("char[]", SCRATCH_SIZE)
-        self.input = ffi.new("ZSTD_inBuffer *")
-        self.output = ffi.new("ZSTD_outBuffer *")
-
-
-class _Kept(local):
-    """The memory that a thread keeps for its next call."""
-
-    work: _Work | None = None
 
 
 class Library:
@@ -70,7 +51,7 @@ class Library:
         self.new_nonzero = ffi.new_allocator(should_clear_after_alloc=False)
         self.level_bounds = (lib.ZSTD_minCLevel(), lib.ZSTD_maxCLevel())
         self._bounds: dict[tuple[int, bool], tuple[int, int]] = {}
-        self._kept = _Kept()
+        self._kept = KeptScratch()
         self.cctxs = Contexts(
             self, lib.ZSTD_createCCtx, lib.ZSTD_freeCCtx, lib.ZSTD_sizeof_CCtx, lib.ZSTD_CCtx_reset, KEPT_CCTX_MAX
         )
@@ -194,10 +175,10 @@ class Library:
         """Return what the `stream_*` calls take for a context."""
         return context
 
-    def _take_work(self) -> _Work:
+    def _take_work(self) -> Scratch:
         work = self._kept.work
         if work is None:
-            return _Work(self.ffi, self.new_nonzero)
+            return Scratch(self.ffi, self.new_nonzero)
         self._kept.work = None
         return work
 

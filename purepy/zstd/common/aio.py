@@ -13,9 +13,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Callable
 
-from purepy._buffers import sliceable
 from purepy.zstd.common.aio_file import Opening
 from purepy.zstd.common.aio_work import STEP, in_thread, joined
+from purepy.zstd.common.pieces import sliceable
 
 
 def _steps(data: Any, check: Callable[[], None]) -> Iterator[Any]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Callable
 
 from purepy._jit import JIT
+from purepy.zstd.common.file_places import write_next
 from purepy.zstd.common.threads import Stopped
 
 STEP = 1 << 20
@@ -103,9 +104,7 @@ class _FileGatherer:
         else:
             pieces = [piece]
         for data in pieces:
-            done = os.write(self._file, data)
-            while done < len(data):
-                done += os.write(self._file, data[done:])
+            write_next(self._file, data)
 
     def value(self) -> bytes:
         if self._file < 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that several threads read and write at once, each at places of its own, by their descriptors."""
+"""Files by their descriptors: several threads read and write them at once, each at places of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable
 
 IS_POSSIBLE = hasattr(os, "pread") and hasattr(os, "pwrite")
 _FILES = (io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom)
@@ -49,12 +49,22 @@ def _appends(descriptor: int) -> bool:
 
 def write_at(descriptor: int, data: Any, position: int) -> None:
     """Write all of a buffer's bytes to a place in a file."""
-    taken = os.pwrite(descriptor, data, position)
-    while taken < len(data):
-        more = os.pwrite(descriptor, memoryview(data)[taken:], position + taken)
+    _write(data, lambda part, done: os.pwrite(descriptor, part, position + done))
+
+
+def write_next(descriptor: int, data: Any) -> None:
+    """Write all of a buffer's bytes where a descriptor stands."""
+    _write(data, lambda part, done: os.write(descriptor, part))
+
+
+def _write(data: Any, some: Callable[[Any, int], int]) -> None:
+    done = some(data, 0)
+    while done < len(data):
+        with memoryview(data)[done:] as rest:
+            more = some(rest, done)
         if not more:
-            raise OSError(errno.EIO, f"write() took {taken} of {len(data)} bytes")
-        taken += more
+            raise OSError(errno.EIO, f"write() took {done} of {len(data)} bytes")
+        done += more
 
 
 def read_at(descriptor: int, memory: Any, position: int) -> int:

@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Callable, NamedTuple
 
-from purepy._buffers import sliceable
 from purepy._cores import python_runs_in_parallel, thread_count
 from purepy.errors import ZstdError
 from purepy.zstd.common import parallel_compress, parallel_decompress
 from purepy.zstd.common.error_codes import output_limit_error, truncated_error
 from purepy.zstd.common.frame_scan import FrameScanner
 from purepy.zstd.common.parallel_compress import compress_at_once
-from purepy.zstd.common.parallel_decompress import ParallelDecompressor, content_of
+from purepy.zstd.common.parallel_decompress import ParallelDecompressor
 from purepy.zstd.common.parameters import DECOMPRESSION_FORMAT
+from purepy.zstd.common.pieces import content_of, sliceable
 from purepy.zstd.common.threads import run_all
 from purepy.zstd.common.zdict import DIGESTED, PREFIX, parse_dict_argument
 from purepy.zstd_format import is_trusted

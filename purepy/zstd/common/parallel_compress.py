@@ -12,12 +12,13 @@ import os
 from collections.abc import Iterator
 from typing import Any, Callable, NamedTuple
 
-from purepy._buffers import sliceable
 from purepy._jit import JIT
+from purepy._reading import no_data, read_some
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import CANNOT_COMPRESS
 from purepy.zstd.common.file_places import is_plain_file, place_of, read_at
 from purepy.zstd.common.parameters import CompressionParameter
+from purepy.zstd.common.pieces import sliceable
 from purepy.zstd.common.stream_functions import CONTINUE, FLUSH_FRAME
 from purepy.zstd.common.threads import Crew, Job, frame_size_for, is_slow, reused, run_all, work_memory
 from purepy.zstd.common.zdict import PREFIX, UNDIGESTED, parse_dict_argument
@@ -114,7 +115,7 @@ class _PlaceJob(Job):
 
     def run(self) -> None:
         parameters, size = self._parameters, self._parameters.frame_size
-        if JIT:  # as in _Room
+        if JIT:  # as in _NextFrame
             data = b"".join(iter(self._pieces(size).__next__, b""))
             self.put(parameters.frame(data, self.crew.check) if data else b"", is_last=True)
             return
@@ -135,7 +136,7 @@ class _PlaceJob(Job):
         yield b""
 
 
-class _Room:
+class _NextFrame:
     """
     The content of the next frame: memory that is used again where a compressor may read a caller's memory, else pieces.
 
@@ -174,15 +175,15 @@ class _Room:
         """Fill it from a file as far as that goes in one read; return how much that was."""
         wanted = self._size - self.filled
         if JIT:
-            data = file.read(wanted)
-            taken = None if data is None else len(data)
+            data = read_some(file, wanted)
+            taken = len(data)
             self._pieces.append(data)
         else:
             memory = self._place(wanted)
             with memoryview(memory) as view, view[self.filled : self._size] as rest:
                 taken = file.readinto(rest)
-        if taken is None:
-            raise BlockingIOError("the source has no data at the moment; a non-blocking file cannot be a source")
+            if taken is None:
+                raise no_data()
         self.filled += taken
         return int(taken)
 
@@ -216,7 +217,7 @@ class ParallelCompressor:
     def __init__(self, parameters: Parameters) -> None:
         self._parameters = parameters
         self._crew = Crew(parameters.threads if parameters.threads > 1 else 0)
-        self._room = _Room(parameters.frame_size)
+        self._next = _NextFrame(parameters.frame_size)
         self._is_begun = False
         self.last_mode = FLUSH_FRAME
 
@@ -231,7 +232,7 @@ class ParallelCompressor:
         ready: list[bytes] = []
         start = 0
         while start < len(view):
-            start += self._room.put(view, start)
+            start += self._next.put(view, start)
             self._dispatch(ready)
         self.last_mode = CONTINUE
         if mode != CONTINUE:
@@ -242,7 +243,7 @@ class ParallelCompressor:
         """Read once from a file; return how much that was, 0 at its end, and the frames that are ready."""
         self.last_mode = CONTINUE
         ready: list[bytes] = []
-        taken = self._room.read_from(file)
+        taken = self._next.read_from(file)
         self._dispatch(ready)
         return taken, ready
 
@@ -269,12 +270,12 @@ class ParallelCompressor:
         file.seek(start + frames * size)
 
     def _dispatch(self, ready: list[bytes]) -> None:
-        if self._room.filled == self._parameters.frame_size:
+        if self._next.filled == self._parameters.frame_size:
             self._give()
         self._collect(ready, self._parameters.threads + 1)
 
     def _give(self) -> None:
-        data, finished = self._room.give()
+        data, finished = self._next.give()
         self._crew.give(_FrameJob(self._parameters, data, finished))
         self._is_begun = True
 
@@ -288,7 +289,7 @@ class ParallelCompressor:
 
     def flush(self, mode: int = FLUSH_FRAME) -> bytes:
         """End the frame and return all that is left."""
-        if self._room.filled or (self.last_mode == CONTINUE and not self._is_begun):
+        if self._next.filled or (self.last_mode == CONTINUE and not self._is_begun):
             self._give()
         self._is_begun = False
         ready: list[bytes] = []

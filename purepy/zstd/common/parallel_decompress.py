@@ -13,11 +13,11 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, Callable, NamedTuple
 
-from purepy._buffers import sliceable
 from purepy._jit import JIT
 from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import truncated_error
 from purepy.zstd.common.frame_scan import FrameScanner
+from purepy.zstd.common.pieces import content_of
 from purepy.zstd.common.stream_functions import release
 from purepy.zstd.common.threads import LOOK_AGAIN, Crew, Job, reused, work_memory
 
@@ -47,11 +47,11 @@ class _DecompressJob(Job):
 
     output_max = _AHEAD_MAX
 
-    def __init__(self, parameters: Parameters, offset: int, rooms: list[Any]) -> None:
+    def __init__(self, parameters: Parameters, offset: int, spares: list[Any]) -> None:
         super().__init__()
         self._parameters = parameters
         self._offset = offset
-        self._rooms = rooms  # memory of _PIECE bytes that nobody uses
+        self._spares = spares  # memory of _PIECE bytes that nobody uses
 
     def _flow(self, read: Callable[[], Any]) -> None:
         parameters = self._parameters
@@ -81,18 +81,24 @@ class _DecompressJob(Job):
 
     def _filled(self, into: Callable[[Any, Any], int], data: Any) -> _Lent:
         """Return content in memory that is used again: fresh pages cost half as much as decompressing."""
-        memory = reused(self._rooms, lambda: bytearray(_PIECE))
+        memory = reused(self._spares, lambda: bytearray(_PIECE))
         with memoryview(memory) as view:
-            return _Lent(memory, into(data, view), self._rooms)
+            return _Lent(memory, into(data, view), self._spares)
 
 
 class _WholeJob(_DecompressJob):
     """Decompress whole frames, whose content is at most `content_max` bytes, in one go."""
 
     def __init__(
-        self, parameters: Parameters, data: bytearray, offset: int, content_max: int, rooms: list[Any], spare: list[Any]
+        self,
+        parameters: Parameters,
+        data: bytearray,
+        offset: int,
+        content_max: int,
+        spares: list[Any],
+        spare: list[Any],
     ) -> None:
-        super().__init__(parameters, offset, rooms)
+        super().__init__(parameters, offset, spares)
         self._data = data
         self._content_max = content_max
         self._spare = spare
@@ -137,8 +143,8 @@ class _Lent:
 class _FlowJob(_DecompressJob):
     """Decompress what comes piece by piece: a large frame, or the rest of a stream, which need not be frames."""
 
-    def __init__(self, parameters: Parameters, offset: int, rooms: list[Any]) -> None:
-        super().__init__(parameters, offset, rooms)
+    def __init__(self, parameters: Parameters, offset: int, spares: list[Any]) -> None:
+        super().__init__(parameters, offset, spares)
         self._input: deque[Any] = deque()
         self.waiting = 0
         self._is_complete = False
@@ -190,7 +196,7 @@ class ParallelDecompressor:
         self._flow: _FlowJob | None = None
         self._flow_ends_with_frame = False
         self._is_complete = False
-        self._rooms: list[Any] = []  # memory to be used again: for pieces, and for whole runs
+        self._spares: list[Any] = []  # memory to be used again: for pieces, and for whole runs
         self._spare: list[Any] = []
         self._lent: _Lent | None = None
 
@@ -306,10 +312,10 @@ class ParallelDecompressor:
         offset, content = self._begin, self._run_content
         data = self._cut(self._run_size)
         self._run_content = self._run_size = self._run_frames = 0
-        self._crew.give(_WholeJob(self._parameters, data, offset, content, self._rooms, self._spare))
+        self._crew.give(_WholeJob(self._parameters, data, offset, content, self._spares, self._spare))
 
     def _give_flow(self, to_the_end: bool) -> None:
-        self._flow = _FlowJob(self._parameters, self._begin, self._rooms)
+        self._flow = _FlowJob(self._parameters, self._begin, self._spares)
         self._flow_ends_with_frame = not to_the_end
         self._crew.give(self._flow)
 
@@ -358,14 +364,3 @@ class ParallelDecompressor:
                     yield piece
         finally:
             self.close()
-
-
-def content_of(pieces: Iterator[Any], write_size: int) -> Iterator[bytes]:
-    """Yield buffers as bytes of at most `write_size`."""
-    for piece in pieces:
-        if type(piece) is bytes and len(piece) <= write_size:
-            yield piece
-            continue
-        view = sliceable(piece)
-        for start in range(0, len(view), write_size):
-            yield bytes(view[start : start + write_size])

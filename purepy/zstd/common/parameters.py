@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 import operator
 
-from purepy.zstd_format import WINDOW_LOG_MAX, WINDOW_LOG_MIN
+from purepy.zstd_format import LEVEL_MAX, LEVEL_MIN, WINDOW_LOG_MAX, WINDOW_LOG_MIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ No other of libzstd's experimental parameters is taken: every backend can do wha
 # answers instead: see answer_bounds_from().
 COMPRESSION_BOUNDS = {
     COMPRESSION_FORMAT: (0, 1),
-    100: (-131072, 22),
+    100: (LEVEL_MIN, LEVEL_MAX),
     101: (WINDOW_LOG_MIN, WINDOW_LOG_MAX),
     102: (6, 30),
     103: (6, 30),

@@ -21,11 +21,11 @@ from purepy.zstd.common.parameters import CompressionParameter
 from purepy.zstd.common.seekable_reader import TableReader
 from purepy.zstd.common.seekable_writer import FrameCompressor, TableWriter
 from purepy.zstd.common.stream_functions import release
+from purepy.zstd_format import LEVEL_MIN
 from purepy.zstd_seek_table import SeekTable, read_seek_table
 
 _CHECKSUM_KEY = int(CompressionParameter.checksum_flag)
 _LEVEL_KEY = int(CompressionParameter.compression_level)
-_FASTEST = -131072
 
 _READ_SIZE_DEFAULT, _WRITE_SIZE_DEFAULT = 131075, 131591  # of pyzstd, where neither has an effect any more
 
@@ -129,7 +129,7 @@ class SeekableZstdFile(ZstdFile):
 
         def hasher() -> Any:
             # libzstd tells an XXH64 only as the end of a frame, so that one is made as fast as can be
-            return compressor_type(options={_LEVEL_KEY: _FASTEST, _CHECKSUM_KEY: 1})
+            return compressor_type(options={_LEVEL_KEY: LEVEL_MIN, _CHECKSUM_KEY: 1})
 
         def make(fp: Any, close_fp: bool) -> TableReader:
             try:

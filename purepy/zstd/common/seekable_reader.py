@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from purepy._reading import read_some
 from purepy.errors import SeekableFormatError, ZstdError
 from purepy.zstd.common.file_readers import READ_SIZE, ContentReader
 from purepy.zstd.common.stream_functions import release
@@ -131,9 +132,7 @@ class _FrameReader:
         if not wanted:
             return b""
         self._fp.seek(self._offset)  # others may use the file, too
-        data = self._fp.read(wanted)
-        if data is None:
-            raise BlockingIOError("the file has no data at the moment; a non-blocking file cannot be read")
+        data = read_some(self._fp, wanted)
         if not data:
             raise EOFError("Compressed file ended before the end-of-stream marker was reached")
         if self._offset == self._start and self._checksum is not None and not _has_checksum(data):

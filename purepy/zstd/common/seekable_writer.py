@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from purepy._buffers import sliceable
 from purepy.zstd.common.file_writer import CompressWriter
+from purepy.zstd.common.pieces import sliceable
 from purepy.zstd.common.stream_functions import CONTINUE, FLUSH_FRAME, release
 from purepy.zstd_format import CHECKSUM_SIZE
 from purepy.zstd_seek_table import SeekTable

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 
+from purepy._reading import read_some
 from purepy._writing import write_all
 from purepy.zstd.common.error_codes import output_limit_error, truncated_error
 
@@ -28,15 +29,12 @@ _LARGE_READ_SIZE = 1 << 20
 
 def _chunks(source: Any, read_size: int) -> Iterator[Any]:
     """Yield the chunks of a source; of a file object, what read(read_size) gives until it gives nothing."""
-    read = getattr(source, "read", None)
-    if read is None:
+    if getattr(source, "read", None) is None:
         yield from source
         return
     while True:
-        chunk = read(read_size)
+        chunk = read_some(source, read_size)
         if not chunk:
-            if chunk is None:
-                raise BlockingIOError("the source has no data at the moment; a non-blocking file cannot be a source")
             return
         yield chunk
 
@@ -53,6 +51,38 @@ def release(stream: Any) -> None:
     give_back = getattr(stream, "_release", None)
     if give_back is not None:
         give_back()
+
+
+def decompressed(
+    decompressor: Any,
+    chunks: Iterable[Any],
+    write_size: int,
+    limit: int | None = None,
+    truncated: Callable[[int], Exception] = truncated_error,
+) -> Iterator[bytes]:
+    """
+    Yield what a decompressor that nobody else uses makes of chunks, in pieces of at most `write_size`.
+
+    `truncated(given)` makes the error of chunks that end inside a frame, after so many bytes.
+    """
+    total = given = 0
+    try:
+        for chunk in chunks:
+            given += _nbytes(chunk)
+            content = decompressor.decompress(chunk, write_size)
+            while True:
+                total += len(content)
+                if limit is not None and total > limit:
+                    raise output_limit_error(limit, None)
+                if content:
+                    yield content
+                if decompressor.needs_input:
+                    break
+                content = decompressor.decompress(b"", write_size)
+        if not decompressor.eof:
+            raise truncated(given)
+    finally:
+        release(decompressor)
 
 
 class Streams:
@@ -153,29 +183,7 @@ class Streams:
             if parameters is not None:
                 release(decompressor)
                 return parallel.decompressed_pieces(parameters, source, max_output_size, write_size)
-        return self._decompressed(decompressor, source, write_size, max_output_size)
-
-    def _decompressed(
-        self, decompressor: Any, chunks: Iterable[Any], write_size: int, limit: int | None
-    ) -> Iterator[bytes]:
-        total = given = 0
-        try:
-            for chunk in chunks:
-                given += _nbytes(chunk)
-                content = decompressor.decompress(chunk, write_size)
-                while True:
-                    total += len(content)
-                    if limit is not None and total > limit:
-                        raise output_limit_error(limit, None)
-                    if content:
-                        yield content
-                    if decompressor.needs_input:
-                        break
-                    content = decompressor.decompress(b"", write_size)
-            if not decompressor.eof:
-                raise truncated_error(given)
-        finally:
-            release(decompressor)
+        return decompressed(decompressor, source, write_size, max_output_size)
 
     def copy_stream(
         self,

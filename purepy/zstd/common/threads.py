@@ -11,6 +11,7 @@ from __future__ import annotations
 import operator
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections import deque
 from contextlib import suppress
 from threading import Condition, Thread
@@ -165,7 +166,7 @@ def run_all(threads: int, count: int, work: Callable[[int, Callable[[], None]], 
             del failure
 
 
-class Job:
+class Job(ABC):
     """
     One frame, or several, on the way through a Crew; subclasses say what `run` does.
 
@@ -182,9 +183,9 @@ class Job:
         self.is_done = False
         self.failure: BaseException | None = None
 
+    @abstractmethod
     def run(self) -> None:
         """Do the work; called in one of the threads."""
-        raise NotImplementedError
 
     def put(self, piece: Any, is_last: bool = False) -> None:
         """Hand on a piece of output; called by `run`, which does not fail behind the last one."""

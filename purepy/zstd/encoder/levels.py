@@ -28,8 +28,6 @@ from purepy.zstd_format import WINDOW_LOG_MIN
 
 FAST, DFAST, GREEDY, LAZY, LAZY2, BTLAZY2, BTOPT, BTULTRA, BTULTRA2 = range(1, 10)
 
-MIN_LEVEL = -131072
-MAX_LEVEL = 22
 MIN_HASH_LOG = 6
 # A window may be larger, but no match reaches further back: positions stay within four bytes.
 MAX_HISTORY = 1 << 30

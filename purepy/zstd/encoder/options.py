@@ -13,19 +13,18 @@ from purepy.zstd.common.parameters import (
 )
 from purepy.zstd.encoder.levels import (
     LONG_WINDOW_LOG,
-    MAX_LEVEL,
-    MIN_LEVEL,
     MatchParameters,
     fit,
     long_distance,
     parameters_for,
 )
+from purepy.zstd_format import LEVEL_MAX, LEVEL_MIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-LEVEL_BOUNDS = (MIN_LEVEL, MAX_LEVEL)
+LEVEL_BOUNDS = (LEVEL_MIN, LEVEL_MAX)
 
 # One thread compresses, as in a libzstd built without threads.
 _THREADS = (CompressionParameter.nb_workers, CompressionParameter.job_size, CompressionParameter.overlap_log)
@@ -99,6 +98,6 @@ class EncoderOptions:
 
 
 def _checked_level(level: int) -> int:
-    if not MIN_LEVEL <= level <= MAX_LEVEL:
+    if not LEVEL_MIN <= level <= LEVEL_MAX:
         raise invalid_level(level, LEVEL_BOUNDS)
     return int(level) or COMPRESSION_LEVEL_DEFAULT

@@ -27,12 +27,12 @@ from purepy.zstd.common.xxh64 import xxh64
 from purepy.zstd.common.zdict import MIN_DICT_SIZE, ZstdDict, can_train, check_finalize_arguments
 from purepy.zstd.encoder import fse, huffman
 from purepy.zstd.encoder.compressor import ZstdCompressor
-from purepy.zstd.encoder.levels import MAX_LEVEL, MIN_LEVEL, parameters_for
+from purepy.zstd.encoder.levels import parameters_for
 from purepy.zstd.encoder.literals import histogram
 from purepy.zstd.encoder.matchfinders import make_match_finder
 from purepy.zstd.encoder.matchfinders.common import LOW32, PRIME
 from purepy.zstd.encoder.sequences import INITIAL_REPEATS, offset_values, sequence_codes
-from purepy.zstd_format import BLOCK_SIZE_MAX, DICTIONARY_MAGIC
+from purepy.zstd_format import BLOCK_SIZE_MAX, DICTIONARY_MAGIC, LEVEL_MAX, LEVEL_MIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def finalize_dict(zstd_dict: ZstdDict, /, samples: Iterable[Any], dict_size: int
     if not any(pieces):
         raise ValueError("The samples are empty content, can't finalize the dictionary.")
     _check_size(dict_size, "Unable to finalize the Zstandard dictionary")
-    level = max(MIN_LEVEL, min(level or COMPRESSION_LEVEL_DEFAULT, MAX_LEVEL))
+    level = max(LEVEL_MIN, min(level or COMPRESSION_LEVEL_DEFAULT, LEVEL_MAX))
     return ZstdDict(_finalize(zstd_dict.dict_content, pieces, dict_size, level))
 
 
