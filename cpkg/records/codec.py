@@ -118,12 +118,12 @@ class Decoder:
 
     def records(self, frame: Frame, content: bytes) -> list[Any]:
         """
-        Unpack the records of a frame's content by one call.
+        Unpack the records of a frame's content, by one call where that is fastest.
 
         Raises DamagedError if they are not as many as the frame says. What limits and hooks of the caller's raise
         passes as it is.
         """
-        if not self._whole:
+        if not self._whole or self._read_rows is not None:
             return list(self.each(frame, content))
         whole = b"".join((_ARRAY32, frame.records.to_bytes(4, "big"), content))
         try:

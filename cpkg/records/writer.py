@@ -73,6 +73,9 @@ class Writer:
             self._ends = []
             self._limit = max(self._frame_size, _SAMPLES_PER_BYTE * self._dictionary_size)
         self._encoder = Encoder(settings.level, settings.dictionary)
+        self._pieces: list[Any] = []  # of the frame at hand: what was packed many at a time, in front of the buffer
+        self._in_pieces = 0  # bytes
+        self._count = 0  # records in the frame at hand
         self._has_tail = layout.indexed
         self._changed = not layout.indexed
         if not layout.end:
@@ -93,7 +96,7 @@ class Writer:
         """
         with self._lock:
             buffer = self._buffer
-            if len(buffer) >= self._limit or self._closed:
+            if self._in_pieces + len(buffer) >= self._limit or self._closed:
                 self._cut()
                 buffer = self._buffer
             before = len(buffer)
@@ -101,7 +104,7 @@ class Writer:
             self._count += 1
             if self._ends is not None:
                 self._ends.append(len(buffer))
-            if len(buffer) > fmt.CONTENT_MAX:
+            if self._in_pieces + len(buffer) > fmt.CONTENT_MAX:
                 self._divide(before)
 
     def extend(self, records: Iterable[Any], *, batch: int = 1) -> None:
@@ -139,7 +142,7 @@ class Writer:
     def _batch_size(self) -> int:
         """Return how many records to pack at once, so that they fill about a quarter of a frame."""
         with self._lock:
-            mean = len(self._buffer) // self._count if self._count else self._mean
+            mean = (self._in_pieces + len(self._buffer)) // self._count if self._count else self._mean
             return max(min(self._frame_size // 4 // max(mean, 1), _BATCH_MAX), 1)
 
     def _extend_batch(self, records: Sequence[Any]) -> None:
@@ -150,19 +153,38 @@ class Writer:
                 pass  # one of them fails: it is found, and those in front of it are added, one by one
             else:
                 with self._lock:
-                    if len(self._buffer) >= self._limit or self._closed:
+                    if self._in_pieces + len(self._buffer) >= self._limit or self._closed:
                         self._cut()
-                    if len(self._buffer) + len(packed) <= fmt.CONTENT_MAX and self._ends is None:
-                        self._buffer += packed
+                    if self._in_pieces + len(self._buffer) + len(packed) <= fmt.CONTENT_MAX and self._ends is None:
+                        self._add_piece(packed)
                         self._count += len(records)
                         return
         for record in records:
             self.append(record)
 
-    def _new_buffer(self, begun: bytes = b"", count: int = 0) -> None:
+    def _new_buffer(self, begun: bytes = b"") -> None:
         self._buffer = bytearray(begun)
-        self._count = count
         self._pack = msgpack.Packer(buffer=self._buffer, **self._options).pack
+
+    def _add_piece(self, packed: memoryview) -> None:
+        """Keep a piece as it is until the frame is cut: to grow a buffer by it takes the collector of PyPy long."""
+        if self._buffer:
+            self._pieces.append(self._buffer)
+            self._in_pieces += len(self._buffer)
+            self._new_buffer()
+        self._pieces.append(packed)
+        self._in_pieces += len(packed)
+
+    def _take(self) -> bytearray | bytes:
+        """Return the content of the frame at hand, and begin the next one."""
+        content: bytearray | bytes = self._buffer
+        if self._pieces:
+            content = b"".join((*self._pieces, self._buffer))
+            self._pieces, self._in_pieces = [], 0
+        self._count = 0
+        if self._buffer:
+            self._new_buffer()
+        return content
 
     def _divide(self, before: int) -> None:
         """Give the last record, with which the buffer became too large for a frame, one of its own."""
@@ -175,7 +197,8 @@ class Writer:
         if len(last) > fmt.CONTENT_MAX:
             raise LimitError(f"a record of {len(last)} bytes exceeds the most that a frame holds ({fmt.CONTENT_MAX})")
         self._cut()
-        self._new_buffer(last, 1)
+        self._new_buffer(last)
+        self._count = 1
         if self._ends is not None:
             self._ends.append(len(last))
 
@@ -197,10 +220,11 @@ class Writer:
         if self._ends is not None:
             self._train(final)
         else:
-            self._mean = len(self._buffer) // self._count
-            self._group.append((self._buffer, self._count))
-            self._queued += self._count
-            self._new_buffer()
+            count = self._count
+            content = self._take()
+            self._mean = len(content) // count
+            self._group.append((content, count))
+            self._queued += count
             self._hand_over(final=final)
 
     def _hand_over(self, *, final: bool) -> None:
@@ -269,7 +293,8 @@ class Writer:
         finally:
             if self._ends is not None:
                 self._ends = [end - start for end in ends[done:]]
-            self._new_buffer(buffer[start:], len(ends) - done)
+            self._new_buffer(buffer[start:])
+            self._count = len(ends) - done
         self._hand_over(final=final)
 
     def _put_dictionary(self, dictionary: zstd.ZstdDict) -> None:
