@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from typing import Any, Callable
 
@@ -19,16 +20,15 @@ from purepy.errors import ZstdError
 from purepy.zstd.common import parallel
 from purepy.zstd.common.error_codes import CANNOT_DECOMPRESS
 from purepy.zstd.common.file_places import place_of, write_at
-from purepy.zstd.common.frame_scan import FrameScanner
+from purepy.zstd.common.frame_scan import frame_extent
 from purepy.zstd.common.parallel_decompress import CONTENT_MAX, Parameters
 from purepy.zstd.common.stream_functions import release
 from purepy.zstd.common.threads import Crew, Job, reused
 
 _PART_SIZE = 4 << 20  # small frames are put together until they have so much content
 _PART_FRAMES = 1 << 10
-_READ_SIZE = 64 << 10
+_READ_SIZE = 256 << 10
 _WRITE_SIZE = 1 << 20
-_WINDOW_MIN, _WINDOW_MAX = 256, 64 << 10
 
 Write = Callable[[Any, int], None]
 
@@ -111,15 +111,11 @@ class _Parts:
     """The frames of a file, from a position on, as an iterator of Parts; `position` is where their content begins."""
 
     def __init__(self, source: int, start: int, position: int, limit: int | None) -> None:
-        self._source = source
+        self._read = partial(os.pread, source)
         self._position = position
         self._end = None if limit is None else position + limit
-        self._scanner = FrameScanner(start)
         self._begin = start  # of the next part
         self._is_over = False
-        self._data = b""
-        self._data_start = start
-        self._window = _WINDOW_MIN
 
     def __iter__(self) -> _Parts:
         return self
@@ -128,13 +124,13 @@ class _Parts:
         content = frames = 0
         end = self._begin
         while not self._is_over and content < _PART_SIZE and frames < _PART_FRAMES:
-            size = self._frame()
-            if size is None or (self._end is not None and self._position + content + size > self._end):
+            extent = self._extent(end)
+            if extent is None or (self._end is not None and self._position + content + extent[1] > self._end):
                 self._is_over = True
                 break
-            content += size
+            end += extent[0]
+            content += extent[1]
             frames += 1
-            end = self._scanner.offset
         if not frames:
             raise StopIteration
         part = Part(self._begin, end - self._begin, self._position, content)
@@ -142,33 +138,11 @@ class _Parts:
         self._position += content
         return part
 
-    def _frame(self) -> int | None:
-        """Go over the next frame and return its content's size; None if there is none, or none for a Part."""
-        scanner = self._scanner
+    def _extent(self, offset: int) -> tuple[int, int] | None:
         try:
-            while self._step():
-                header = scanner.header
-                size = None if header is None else header.content_size
-                if size is None or size > CONTENT_MAX or scanner.content_max > CONTENT_MAX:
-                    return None
-                if scanner.is_between:
-                    return size if size <= scanner.content_max else None
-        except ZstdError:
-            pass
-        return None
-
-    def _step(self) -> bool:
-        """Go over one header; return whether there was one."""
-        scanner = self._scanner
-        at = scanner.offset - self._data_start
-        if at < len(self._data) and scanner.step(self._data, at, len(self._data)) is not None:
-            return True
-        # one header at a time where blocks are large, more together where the next one was near
-        is_near = at - len(self._data) < _WINDOW_MIN
-        self._window = min(self._window * 2, _WINDOW_MAX) if is_near else _WINDOW_MIN
-        self._data_start = scanner.offset
-        self._data = os.pread(self._source, self._window, scanner.offset)
-        return scanner.step(self._data, 0, len(self._data)) is not None
+            return frame_extent(self._read, offset, CONTENT_MAX)
+        except ZstdError:  # no frame: who goes through the file one after the other says so
+            return None
 
 
 class FrameCopy:
