@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
+from purepy.errors import ZstdError
 from purepy.zstd.common import file_places, parallel_copy, parallel_decompress
+from purepy.zstd.common.frame_scan import frame_extent, scan_frames
 
 FRAME = 4096
 DATA = b"".join(b"%d lines of text\n" % number for number in range(4000))
@@ -24,7 +26,7 @@ SKIPPABLE = b"\x50\x2a\x4d\x18" + (3 * FRAME).to_bytes(4, "little") + bytes(3 * 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let small frames be worth a thread's while, and the headers of few of them be read together."""
+    """Let small frames be worth a thread's while."""
     monkeypatch.setattr(parallel_copy, "_PART_SIZE", 2 * FRAME)
     monkeypatch.setattr(parallel_copy, "_WRITE_SIZE", FRAME)
     monkeypatch.setattr(parallel_copy, "_READ_SIZE", 100)
@@ -83,6 +85,55 @@ def mixtures(zstd: ModuleType) -> Iterator[bytes]:
     yield small + known + small
     yield known + zstd.compress(bytes(FRAME), options=checksum)
     yield empty + empty
+
+
+def extents(data: bytes) -> list[Any]:
+    """Return the size of each frame and of its content, up to one of which the headers do not tell it."""
+    found: list[Any] = []
+    offset = 0
+    while offset < len(data):
+        extent = frame_extent(lambda size, at: data[at : at + size], offset, len(DATA))
+        found.append(extent)
+        if extent is None:
+            break
+        offset += extent[0]
+    return found
+
+
+def inspected(data: bytes) -> list[Any]:
+    """Return what `extents` does, told by the frames as a user inspects them."""
+    found: list[Any] = []
+    for frame in scan_frames(io.BytesIO(data)):
+        is_told = frame.content_size is not None and frame.content_size <= min(frame.content_max, len(DATA))
+        found.append((frame.size, frame.content_size) if is_told else None)
+        if not is_told:
+            break
+    return found
+
+
+def test_extents_are_what_inspection_tells(zstd: ModuleType) -> None:
+    for data in mixtures(zstd):
+        assert extents(data) == inspected(data)
+
+
+def test_extents_of_damaged_frames(zstd: ModuleType) -> None:
+    data = zstd.compress(DATA[:300]) + zstd.compress(bytes(FRAME), options={zstd.CompressionParameter.checksum_flag: 1})
+    damaged = [data[:size] for size in range(1, len(data))]
+    damaged += [
+        data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :] for at in range(len(data)) for bit in range(8)
+    ]
+    agreed = 0
+    for each in damaged:
+        try:
+            told = extents(each)
+        except ZstdError:
+            told = [None]
+        try:
+            assert told == inspected(each)
+            agreed += 1
+        except ZstdError:  # inspection goes on to the end, where there may be too little
+            assert told[-1] is None or sum(size for size, _ in told) > len(each)
+    assert agreed > len(data)
 
 
 @pytest.mark.parametrize("threads", [2, 5])
