@@ -327,3 +327,31 @@ def test_a_file_that_is_cut_while_it_is_compressed(zstd: ModuleType, tmp_path: P
         content = zstd.decompress(first + b"".join(pieces))
     assert DATA.startswith(content)
     assert FRAME + size <= len(content)
+
+
+@pytest.mark.parametrize("left", [0, 100])
+def test_a_cut_that_some_threads_were_ahead_of(
+    zstd: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int
+) -> None:
+    """The content ends where the first thread found the end; nothing follows a gap, and a pledged size is missed."""
+    end = 2 * FRAME + left
+    is_cut = range(2 * FRAME, 3 * FRAME)
+
+    def cut(size: int, position: int) -> int:
+        return max(min(size, end - position), 0) if position in is_cut else size
+
+    if hasattr(os, "preadv"):
+        preadv = os.preadv
+        monkeypatch.setattr(os, "preadv", lambda fd, views, at: preadv(fd, [views[0][: cut(len(views[0]), at)]], at))
+    pread = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, size, at: pread(fd, cut(size, at), at))
+    (tmp_path / "source").write_bytes(DATA)
+    is_placed = is_parallel(zstd)
+    with open(tmp_path / "source", "rb") as source:
+        content = zstd.decompress(b"".join(zstd.compress_iter(source, threads=2, frame_size=FRAME)))
+    assert content == (DATA[:end] if is_placed else DATA)
+    with open(tmp_path / "source", "rb") as source:
+        pieces = zstd.compress_iter(source, threads=2, frame_size=FRAME, size=len(DATA))
+        if is_placed:
+            with pytest.raises(zstd.ZstdError, match="less than pledged"):
+                list(pieces)

@@ -103,8 +103,15 @@ class _FrameJob(Job):
         self.put(frame, is_last=True)
 
 
+class _Placed(NamedTuple):
+    """The frame of what stands at a place in a file, and how much that was in bytes: less if the file has been cut."""
+
+    frame: bytes
+    size: int
+
+
 class _PlaceJob(Job):
-    """Compress one frame of what stands at a place in a file; nothing comes out if the file has been cut meanwhile."""
+    """Compress one frame of what stands at a place in a file; put a _Placed."""
 
     def __init__(self, parameters: Parameters, descriptor: int, position: int, spare: list[Any]) -> None:
         super().__init__()
@@ -117,7 +124,7 @@ class _PlaceJob(Job):
         parameters, size = self._parameters, self._parameters.frame_size
         if JIT:  # as in _NextFrame
             data = b"".join(iter(self._pieces(size).__next__, b""))
-            self.put(parameters.frame(data, self.crew.check) if data else b"", is_last=True)
+            self.put(_Placed(parameters.frame(data, self.crew.check) if data else b"", len(data)), is_last=True)
             return
         memory = reused(self._spare, lambda: work_memory(size))
         with memoryview(memory) as whole:
@@ -125,7 +132,7 @@ class _PlaceJob(Job):
             with whole[:filled] as view:
                 frame = parameters.frame(view, self.crew.check) if filled else b""
         self._spare.append(memory)
-        self.put(frame, is_last=True)
+        self.put(_Placed(frame, filled), is_last=True)
 
     def _pieces(self, size: int) -> Iterator[bytes]:
         position, end = self._position, self._position + size
@@ -220,6 +227,8 @@ class ParallelCompressor:
         self._next = _NextFrame(parameters.frame_size)
         self._is_begun = False
         self.last_mode = FLUSH_FRAME
+        self.missing = 0
+        """The bytes that `compress_places` counted and did not find, since the file was cut meanwhile."""
 
     def __del__(self) -> None:
         crew = getattr(self, "_crew", None)
@@ -285,7 +294,12 @@ class ParallelCompressor:
             frame = self._crew.take(lambda: len(self._crew) > most)
             if frame is None:
                 return
-            ready.append(frame)
+            is_cut = self.missing > 0
+            if type(frame) is _Placed:
+                self.missing += self._parameters.frame_size - (0 if is_cut else frame.size)
+                frame = frame.frame
+            if not is_cut:  # what was read behind the new end before the cut would follow a gap
+                ready.append(frame)
 
     def flush(self, mode: int = FLUSH_FRAME) -> bytes:
         """End the frame and return all that is left."""
@@ -337,9 +351,10 @@ def compressed_pieces(
                 frame = compressor.compress(chunk)
                 if frame:
                     yield frame
-        if size is not None and given < size:
-            raise _not_pledged(size - given, "less")
-        yield compressor.compress(b"", FLUSH_FRAME)
+        rest = compressor.compress(b"", FLUSH_FRAME)
+        if size is not None and given - compressor.missing < size:
+            raise _not_pledged(size - given + compressor.missing, "less")
+        yield rest
     finally:
         compressor._release()
 
