@@ -42,16 +42,62 @@ class Parameters(NamedTuple):
     truncated: Callable[[int], Exception] = truncated_error
 
 
+class _Pending:
+    """
+    Input that no thread has yet: `memory[:filled]`. What is taken of it is given back, and its memory used again.
+
+    Fresh memory would cost a page fault for every 4 KiB of input. On PyPy, where writing to a part of a bytearray goes
+    byte by byte, it grows and is cut instead.
+    """
+
+    def __init__(self) -> None:
+        self._spare: list[Any] = []
+        self.memory: Any = bytearray()
+        self.filled = 0
+
+    def __len__(self) -> int:
+        return self.filled
+
+    def add(self, data: Any) -> None:
+        end = self.filled + len(data)
+        if JIT:
+            self.memory += data
+            self.filled = end
+            return
+        if len(self.memory) < end:
+            with memoryview(self.memory) as view:
+                self.memory = work_memory(max(end, 2 * len(view)))
+                self._put(view[: self.filled], 0)
+        self._put(data, self.filled)
+        self.filled = end
+
+    def _put(self, data: Any, start: int) -> None:
+        with memoryview(self.memory) as view:
+            view[start : start + len(data)] = data
+
+    def take(self, size: int) -> _Lent:
+        """Take the first bytes away; the rest is copied to other memory."""
+        memory, end = self.memory, self.filled
+        if JIT:
+            self.memory, self.filled = memory[size:], end - size
+            return _Lent(memory[:size], size, [])
+        self.memory, self.filled = reused(self._spare, bytearray), 0
+        if size < end:
+            with memoryview(memory) as view:
+                self.add(view[size:end])
+        return _Lent(memory, size, self._spare)
+
+
 class _DecompressJob(Job):
     """The part of all jobs that decompresses piece by piece, as a decompressor in the caller's thread would."""
 
     output_max = _AHEAD_MAX
 
-    def __init__(self, parameters: Parameters, offset: int, spares: list[Any]) -> None:
+    def __init__(self, parameters: Parameters, offset: int, spare_pieces: list[Any]) -> None:
         super().__init__()
         self._parameters = parameters
         self._offset = offset
-        self._spares = spares  # memory of _PIECE bytes that nobody uses
+        self._spare_pieces = spare_pieces  # memory of _PIECE bytes that nobody uses
 
     def _flow(self, read: Callable[[], Any]) -> None:
         parameters = self._parameters
@@ -81,9 +127,9 @@ class _DecompressJob(Job):
 
     def _filled(self, into: Callable[[Any, Any], int], data: Any) -> _Lent:
         """Return content in memory that is used again: fresh pages cost half as much as decompressing."""
-        memory = reused(self._spares, lambda: bytearray(_PIECE))
+        memory = reused(self._spare_pieces, lambda: bytearray(_PIECE))
         with memoryview(memory) as view:
-            return _Lent(memory, into(data, view), self._spares)
+            return _Lent(memory, into(data, view), self._spare_pieces)
 
 
 class _WholeJob(_DecompressJob):
@@ -92,29 +138,30 @@ class _WholeJob(_DecompressJob):
     def __init__(
         self,
         parameters: Parameters,
-        data: bytearray,
+        data: _Lent,
         offset: int,
         content_max: int,
-        spares: list[Any],
+        spare_pieces: list[Any],
         spare: list[Any],
     ) -> None:
-        super().__init__(parameters, offset, spares)
+        super().__init__(parameters, offset, spare_pieces)
         self._data = data
         self._content_max = content_max
         self._spare = spare
 
     def run(self) -> None:
-        data, self._data = self._data, bytearray()
-        try:
-            content = self._content(data)
-        except ZstdError:  # what is in front of the error comes first, and its text is that of a stream
-            self._flow(iter((data, None)).__next__)
-        else:
-            self.put(content, is_last=True)
+        with self._data.view() as data:
+            try:
+                content = self._content(data)
+            except ZstdError:  # what is in front of the error comes first, and its text is that of a stream
+                self._flow(iter((bytes(data), None)).__next__)
+                return
+        self._data.give_back()
+        self.put(content, is_last=True)
 
-    def _content(self, data: bytearray) -> Any:
+    def _content(self, data: memoryview) -> Any:
         parameters, size_max = self._parameters, self._content_max
-        if JIT:  # C cannot write to a bytearray where it is
+        if JIT:  # C can neither read nor write a bytearray where it is
             return parameters.decompress(
                 bytes(data), parameters.zstd_dict, parameters.options, max_output_size=size_max
             )
@@ -126,7 +173,7 @@ class _WholeJob(_DecompressJob):
 
 
 class _Lent:
-    """Output in memory that is given back once it was consumed."""
+    """Bytes in memory that is given back once they were consumed."""
 
     def __init__(self, memory: Any, size: int, spare: list[Any]) -> None:
         self.memory = memory
@@ -136,6 +183,10 @@ class _Lent:
     def __len__(self) -> int:
         return self.size
 
+    def view(self) -> memoryview:
+        with memoryview(self.memory) as whole:
+            return whole[: self.size]
+
     def give_back(self) -> None:
         self._spare.append(self.memory)
 
@@ -143,8 +194,8 @@ class _Lent:
 class _FlowJob(_DecompressJob):
     """Decompress what comes piece by piece: a large frame, or the rest of a stream, which need not be frames."""
 
-    def __init__(self, parameters: Parameters, offset: int, spares: list[Any]) -> None:
-        super().__init__(parameters, offset, spares)
+    def __init__(self, parameters: Parameters, offset: int, spare_pieces: list[Any]) -> None:
+        super().__init__(parameters, offset, spare_pieces)
         self._input: deque[Any] = deque()
         self.waiting = 0
         self._is_complete = False
@@ -187,7 +238,7 @@ class ParallelDecompressor:
         self._crew = Crew(parameters.threads)
         self._jobs_max = parameters.threads + 1
         self._scanner = FrameScanner()
-        self._data = bytearray()  # not given to a job yet, from `_begin` on
+        self._data = _Pending()  # not given to a job yet, from `_begin` on
         self._begin = 0
         self._run_content = 0  # whole frames at the start of it: their content, size and number
         self._run_size = 0
@@ -196,7 +247,7 @@ class ParallelDecompressor:
         self._flow: _FlowJob | None = None
         self._flow_ends_with_frame = False
         self._is_complete = False
-        self._spares: list[Any] = []  # memory to be used again: for pieces, and for whole runs
+        self._spare_pieces: list[Any] = []  # memory to be used again: for pieces, and for whole runs
         self._spare: list[Any] = []
         self._lent: _Lent | None = None
 
@@ -223,7 +274,7 @@ class ParallelDecompressor:
         if self._flow is not None and not self._flow_ends_with_frame:
             self._flow.feed(bytes(data))
             return
-        self._data += data
+        self._data.add(data)
         try:
             self._scan()
         except ZstdError:
@@ -238,10 +289,9 @@ class ParallelDecompressor:
                 return
             self._give_flow(to_the_end=True)
         if self._flow is not None:
-            self._flow.feed(bytes(self._data))
+            self._flow.feed(self._cut(len(self._data)))
             self._flow.end()
             self._flow = None
-        self._data = bytearray()
 
     def _scan(self) -> None:
         """Follow the frames as far as they have come, and give those that are complete to the threads."""
@@ -253,14 +303,12 @@ class ParallelDecompressor:
             if scanner.is_between and scanner.offset > self._noted:
                 self._noted = scanner.offset
                 self._frame_has_come(position)
-                data = self._data
                 position = scanner.offset - self._begin
-            if scanner.step(data, position, len(data)) is None:
+            if scanner.step(data.memory, position, len(data)) is None:
                 break
             if not scanner.is_between and self._flow is None and self._is_large():
                 self._give_run()
                 self._give_flow(to_the_end=False)
-                data = self._data
         if self._flow is None and scanner.header is not None and len(self._data) - self._run_size > CONTENT_MAX:
             self._give_run()
             self._give_flow(to_the_end=False)
@@ -296,26 +344,26 @@ class ParallelDecompressor:
         declared = header.content_size
         return self._scanner.content_max > CONTENT_MAX or (declared is not None and declared > CONTENT_MAX)
 
-    def _cut(self, size: int) -> bytearray:
+    def _cut(self, size: int) -> bytes:
         """Take the first bytes of the data away."""
-        if size == len(self._data):
-            taken, self._data = self._data, bytearray()
-        else:
-            taken = self._data[:size]
-            self._data = self._data[size:]
+        taken = self._data.take(size)
         self._begin += size
-        return taken
+        with taken.view() as view:
+            data = bytes(view)
+        taken.give_back()
+        return data
 
     def _give_run(self) -> None:
         if not self._run_frames:
             return
         offset, content = self._begin, self._run_content
-        data = self._cut(self._run_size)
+        data = self._data.take(self._run_size)
+        self._begin += self._run_size
         self._run_content = self._run_size = self._run_frames = 0
-        self._crew.give(_WholeJob(self._parameters, data, offset, content, self._spares, self._spare))
+        self._crew.give(_WholeJob(self._parameters, data, offset, content, self._spare_pieces, self._spare))
 
     def _give_flow(self, to_the_end: bool) -> None:
-        self._flow = _FlowJob(self._parameters, self._begin, self._spares)
+        self._flow = _FlowJob(self._parameters, self._begin, self._spare_pieces)
         self._flow_ends_with_frame = not to_the_end
         self._crew.give(self._flow)
 
@@ -329,7 +377,7 @@ class ParallelDecompressor:
 
     def _feed_flow(self, size: int) -> None:
         if size and self._flow is not None:
-            self._flow.feed(bytes(self._cut(size)))
+            self._flow.feed(self._cut(size))
 
     # output
 
@@ -345,7 +393,7 @@ class ParallelDecompressor:
         piece = self._crew.take(lambda: not self.wants_input)
         if isinstance(piece, _Lent):
             self._lent = piece
-            return memoryview(piece.memory)[: piece.size]
+            return piece.view()
         return piece
 
     def pieces(self, chunks: Iterator[Any]) -> Iterator[Any]:
