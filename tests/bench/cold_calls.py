@@ -4,8 +4,11 @@ Measure the first calls of a process: `python tests/bench/cold_calls.py`.
 
 Each figure comes from processes that did nothing before but make the object: the first, the second and the tenth call
 and the total of the first hundred, packing and unpacking, of cpkg, json of the standard library and msgpack's
-fallback. The libraries take turns. The clock is the thread's own, so that other programs count little; each figure is
-the best of the processes. json has the records' bins as hexadecimal text.
+fallback. Two more bound ours on PyPy before its loops are compiled: its own `marshal`, which makes and walks objects
+without a JIT, and that behind the call of C which turns a message into marshal's bytes, without a line of Python more.
+
+The libraries take turns. The clock is the thread's own, so that other programs count little; each figure is the best of
+the processes. json has the records' bins as hexadecimal text.
 """
 
 from __future__ import annotations
@@ -33,7 +36,18 @@ LIBRARIES = {
     "cpkg pure": "from purepy.msgpack import packb as pack, unpackb as unpack",
     "json": "from json import dumps as pack, loads as unpack",
     "fallback": "from msgpack import packb as pack, unpackb as unpack",
+    "marshal alone": "from marshal import dumps, loads as unpack\npack = lambda value: dumps(value, 2)",
 }
+if platform.python_implementation() == "PyPy":
+    LIBRARIES["C and marshal"] = """
+from cpkg._native.msgpack.pypy_marshal_read import _buffer, _read, _readers, loads
+from cpkg.msgpack import packb as pack
+handle, output, window = _readers[0].handle, _readers[0].output, _readers[0].window
+
+def unpack(data):
+    return loads(window if _read(handle, data, len(data), 0) > 0 else _buffer(output.bytes, output.used))
+"""
+OTHER_FORMATS = ("json", "marshal alone")
 STEPS = ("first", "second", "tenth", "first ten", "total")
 
 CHILD = r"""
@@ -57,7 +71,7 @@ if %(direction)r == "pack":
 else:
     # made by the standard library or by a process of its own, so that nothing of the codec has run before
     call = unpack
-    argument = pack(value) if %(library)r == "json" else open(%(message)r, "rb").read()
+    argument = pack(value) if %(library)r in %(other_formats)r else open(%(message)r, "rb").read()
 gc.collect()  # what the imports above left would be finalized meanwhile, which makes PyPy trace loops twice
 clock = time.thread_time
 seconds = []
@@ -88,6 +102,7 @@ def run(payload: str, library: str, direction: str, calls: int, message: Path) -
         "path": str(FOLDER.parent),
         "payload": PAYLOADS[payload],
         "library": library,
+        "other_formats": OTHER_FORMATS,
         "imports": LIBRARIES[library],
         "direction": direction,
         "message": str(message),
