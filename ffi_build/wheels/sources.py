@@ -81,6 +81,52 @@ _FEW_SEQUENCES_ARE_THE_LAST = Patch(
     new="        if (LIKELY(!isLastSeq)) {\n",
 )
 
+# Counting how long a match is: gcc takes matches of 8 to 15 bytes for the usual ones, and sends longer ones to and fro
+# between two places for each 8 bytes. The short ones are told apart first, and the loop is for the long ones.
+_COUNT_LONG_MATCHES_IN_ONE_PLACE = Patch(
+    file="lib/compress/zstd_compress_internal.h",
+    old="""\
+        while (pIn < pInLoopLimit) {
+            size_t const diff = MEM_readST(pMatch) ^ MEM_readST(pIn);
+            if (!diff) { pIn+=sizeof(size_t); pMatch+=sizeof(size_t); continue; }
+""",
+    new="""\
+        if (pIn < pInLoopLimit) {
+            size_t const diff = MEM_readST(pMatch) ^ MEM_readST(pIn);
+            if (diff) return sizeof(size_t) + ZSTD_NbCommonBytes(diff);
+            pIn+=sizeof(size_t); pMatch+=sizeof(size_t);
+        }
+        while (pIn < pInLoopLimit) {
+            size_t const diff = MEM_readST(pMatch) ^ MEM_readST(pIn);
+            if (LIKELY(!diff)) { pIn+=sizeof(size_t); pMatch+=sizeof(size_t); continue; }
+""",
+)
+
+# How different two parts of a block are, before it is split: at most 131072 events on one side and 8192 on the other,
+# whose products fit into 32 bits, of which vectors take four at a time.
+_COMPARE_PARTS_IN_32_BITS = Patch(
+    file="lib/compress/zstd_preSplit.c",
+    old="""\
+    U64 distance = 0;
+    size_t n;
+    assert(hashLog <= HASHLOG_MAX);
+    for (n = 0; n < ((size_t)1 << hashLog); n++) {
+        distance +=
+            abs64((S64)fp1->events[n] * (S64)fp2->nbEvents - (S64)fp2->events[n] * (S64)fp1->nbEvents);
+    }
+""",
+    new="""\
+    U32 const nb1 = (U32)fp1->nbEvents, nb2 = (U32)fp2->nbEvents;
+    U32 distance = 0;
+    size_t n;
+    assert(hashLog <= HASHLOG_MAX);
+    for (n = 0; n < ((size_t)1 << hashLog); n++) {
+        S32 const difference = (S32)(fp1->events[n] * nb2 - fp2->events[n] * nb1);
+        distance += (U32)(difference < 0 ? -difference : difference);
+    }
+""",
+)
+
 ZSTD = Source(
     name="zstd",
     version="1.5.7",
@@ -91,7 +137,12 @@ ZSTD = Source(
     package="backports.zstd==1.8.0",
     parts=(("backports_zstd-1.8.0/src/c/zstd/lib", "lib"), ("backports_zstd-1.8.0/src/c/zstd/LICENSE", "LICENSE")),
     licence_file="LICENSE",
-    patches=(_ASK_THE_PROCESSOR_ONCE, _FEW_SEQUENCES_ARE_THE_LAST),
+    patches=(
+        _ASK_THE_PROCESSOR_ONCE,
+        _FEW_SEQUENCES_ARE_THE_LAST,
+        _COUNT_LONG_MATCHES_IN_ONE_PLACE,
+        _COMPARE_PARTS_IN_32_BITS,
+    ),
 )
 
 # Of Debian's stable release, which keeps a version for years. The two headers that the codec includes are those of
