@@ -270,7 +270,8 @@ def test_opening_that_is_cancelled_closes_the_file(zstd: ModuleType, path: Path)
         slow = Slow(path)
         await cancelled_at(slow, opened(slow))
 
-    asyncio.run(work())
+    asyncio.run(work())  # waits for its threads
+    assert path.resolve() not in {entry.resolve() for entry in Path("/proc/self/fd").glob("*")}
 
 
 def test_tasks_take_turns(zstd: ModuleType, path: Path) -> None:
