@@ -28,9 +28,8 @@ static int set_up(int (*function)(PyObject *), void *argument)
 {
     PyGILState_STATE state = PyGILState_Ensure();
     int result = function(argument);
-    if (result < 0) {
+    if (result < 0)
         set_up_error_keep();
-    }
     PyGILState_Release(state);
     return result;
 }

@@ -25,22 +25,18 @@ static ALWAYS_INLINE Py_ssize_t sort_arguments(const char *const *names, Py_ssiz
                                                Py_ssize_t positional_max, PyObject *const *args, Py_ssize_t nargs,
                                                PyObject *kwnames, PyObject **values)
 {
-    if (nargs > positional_max) {
+    if (nargs > positional_max)
         return TOO_MANY_ARGUMENTS;
-    }
-    for (Py_ssize_t i = 0; i < names_count; i++) {
+    for (Py_ssize_t i = 0; i < names_count; i++)
         values[i] = i < nargs ? args[i] : NULL;
-    }
     Py_ssize_t keywords = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
     for (Py_ssize_t k = 0; k < keywords; k++) {
         PyObject *name = PyTuple_GET_ITEM(kwnames, k);
         Py_ssize_t i = 0;
-        while (i < names_count && PyUnicode_CompareWithASCIIString(name, names[i]) != 0) {
+        while (i < names_count && PyUnicode_CompareWithASCIIString(name, names[i]) != 0)
             i++;
-        }
-        if (i == names_count || values[i] != NULL) {
+        if (i == names_count || values[i] != NULL)
             return k;
-        }
         values[i] = args[nargs + k];
     }
     return ARGUMENTS_FIT;
@@ -59,9 +55,8 @@ static PyObject *call_slow(PyObject *module, const char *name, PyObject *const *
                            PyObject *kwnames)
 {
     PyObject *function = PyObject_GetAttrString(module, name);
-    if (function == NULL) {
+    if (function == NULL)
         return NULL;
-    }
     PyObject *result = PyObject_Vectorcall(function, args, (size_t)nargs, kwnames);
     Py_DECREF(function);
     return result;
@@ -75,14 +70,12 @@ static int is_given(PyObject *argument)
 /* Read a size that may be None; return -1, with no error set, for anything but an int from 0 to PY_SSIZE_T_MAX. */
 static int take_size_or_none(PyObject *argument, size_t *size)
 {
-    if (!is_given(argument)) {
+    if (!is_given(argument))
         return 0;
-    }
     int overflow = 0;
     long long number = PyLong_CheckExact(argument) ? PyLong_AsLongLongAndOverflow(argument, &overflow) : -1;
-    if (overflow != 0 || number < 0 || number > PY_SSIZE_T_MAX) {
+    if (overflow != 0 || number < 0 || number > PY_SSIZE_T_MAX)
         return -1;
-    }
     *size = (size_t)number;
     return 0;
 }
@@ -106,12 +99,10 @@ static int is_plain_int(PyObject *object)
  */
 static int take_options(PyObject *module, const char *key_type, PyObject *options, Parameter *parameters)
 {
-    if (!is_given(options)) {
+    if (!is_given(options))
         return 0;
-    }
-    if (!PyDict_CheckExact(options)) {
+    if (!PyDict_CheckExact(options))
         return -1;
-    }
     PyObject *type = PyObject_GetAttrString(module, key_type);
     if (type == NULL) {
         PyErr_Clear();

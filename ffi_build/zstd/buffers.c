@@ -26,9 +26,8 @@ typedef struct {
 static int output_allocate(Output *out, size_t size)
 {
     out->bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
-    if (out->bytes == NULL) {
+    if (out->bytes == NULL)
         return -1;
-    }
     out->buffer.dst = PyBytes_AS_STRING(out->bytes);
     out->buffer.size = size;
     cpkg_advise_huge_pages(out->buffer.dst, size);
@@ -45,9 +44,8 @@ static int output_begin(Output *out, size_t expected, size_t limit)
         return -1;
     }
     out->limit = limit;
-    if (expected > 0) {
+    if (expected > 0)
         return output_allocate(out, expected < limit ? expected : limit);
-    }
     out->scratch = take_scratch(out->kept);
     if (out->scratch == NULL) {
         PyErr_NoMemory();
@@ -72,12 +70,10 @@ static int output_grow(Output *out)
 {
     size_t size = out->buffer.size;
     size_t more = size < (size_t)PY_SSIZE_T_MAX / 2 ? size / 2 : 0;
-    if (more < 4 * (size_t)BLOCK_MAX) {
+    if (more < 4 * (size_t)BLOCK_MAX)
         more = 4 * (size_t)BLOCK_MAX;
-    }
-    if (more > out->limit - size) {
+    if (more > out->limit - size)
         more = out->limit - size;
-    }
     size += more;
     if (out->scratch != NULL) {
         char *scratch = out->scratch;
@@ -90,9 +86,8 @@ static int output_grow(Output *out)
         give_scratch(out->kept, scratch);
         return 0;
     }
-    if (_PyBytes_Resize(&out->bytes, (Py_ssize_t)size) < 0) {
+    if (_PyBytes_Resize(&out->bytes, (Py_ssize_t)size) < 0)
         return -1;
-    }
     out->buffer.dst = PyBytes_AS_STRING(out->bytes);
     out->buffer.size = size;
     cpkg_advise_huge_pages(out->buffer.dst, size);
@@ -106,9 +101,8 @@ static PyObject *output_finish(Output *out)
         output_abandon(out);
         return result;
     }
-    if (out->buffer.pos != out->buffer.size && _PyBytes_Resize(&out->bytes, (Py_ssize_t)out->buffer.pos) < 0) {
+    if (out->buffer.pos != out->buffer.size && _PyBytes_Resize(&out->bytes, (Py_ssize_t)out->buffer.pos) < 0)
         return NULL;
-    }
     return out->bytes;
 }
 
@@ -127,9 +121,8 @@ static int input_open(Input *in, PyObject *data)
         in->view.obj = NULL;
         return 0;
     }
-    if (PyObject_GetBuffer(data, &in->view, PyBUF_SIMPLE) < 0) {
+    if (PyObject_GetBuffer(data, &in->view, PyBUF_SIMPLE) < 0)
         return -1;
-    }
     in->start = in->view.buf;
     in->size = (size_t)in->view.len;
     return 0;
@@ -137,9 +130,8 @@ static int input_open(Input *in, PyObject *data)
 
 static void input_close(Input *in)
 {
-    if (in->view.obj != NULL) {
+    if (in->view.obj != NULL)
         PyBuffer_Release(&in->view);
-    }
 }
 
 /*
@@ -150,16 +142,14 @@ static int take_memory(Py_buffer *held, PyObject *args, const char *format)
 {
     PyObject *memory;
     Py_buffer view;
-    if (!PyArg_ParseTuple(args, format, &PyByteArray_Type, &memory)) {
+    if (!PyArg_ParseTuple(args, format, &PyByteArray_Type, &memory))
         return -1;
-    }
     if (held->obj != NULL) {
         PyErr_Format(PyExc_RuntimeError, "%s has its memory", format + sizeof "O!:" - 1);
         return -1;
     }
-    if (PyObject_GetBuffer(memory, &view, PyBUF_WRITABLE) < 0) {
+    if (PyObject_GetBuffer(memory, &view, PyBUF_WRITABLE) < 0)
         return -1;
-    }
     *held = view;
     return 0;
 }

@@ -37,14 +37,12 @@ typedef struct {
 static ZSTD_CCtx *preset_take_cctx(CompressionPreset *preset, Kept *kept)
 {
     ZSTD_CCtx *cctx = exchange(&preset->context, NULL);
-    if (cctx != NULL || !preset->is_plain) {
+    if (cctx != NULL || !preset->is_plain)
         return cctx != NULL ? cctx : new_context((PyObject *)preset);
-    }
     cctx = take_cctx(kept);
     size_t result = 0;
-    for (int i = 0; cctx != NULL && i < preset->count && !ZSTD_isError(result); i++) {
+    for (int i = 0; cctx != NULL && i < preset->count && !ZSTD_isError(result); i++)
         result = ZSTD_CCtx_setParameter(cctx, (ZSTD_cParameter)preset->parameters[i].key, preset->parameters[i].value);
-    }
     if (cctx == NULL) {
         PyErr_NoMemory();
     }
@@ -60,12 +58,10 @@ static ZSTD_CCtx *preset_take_cctx(CompressionPreset *preset, Kept *kept)
 static void preset_give_cctx(CompressionPreset *preset, Kept *kept, ZSTD_CCtx *cctx)
 {
     if (put_back(&preset->context, cctx) != NULL) {
-        if (preset->is_plain && kept != NULL) {
+        if (preset->is_plain && kept != NULL)
             give_cctx(kept, cctx, 0);
-        }
-        else {
+        else
             ZSTD_freeCCtx(cctx);
-        }
     }
 }
 
@@ -75,9 +71,8 @@ static PyObject *compression_set_up(PyObject *self, PyObject *args)
     CompressionPreset *preset = (CompressionPreset *)self;
     PyObject *pairs;
     int is_plain;
-    if (!PyArg_ParseTuple(args, "O!p:_set_up", &PyList_Type, &pairs, &is_plain)) {
+    if (!PyArg_ParseTuple(args, "O!p:_set_up", &PyList_Type, &pairs, &is_plain))
         return NULL;
-    }
     Py_ssize_t count = PyList_GET_SIZE(pairs);
     if (preset->is_ready || count > PARAMETERS_MAX) {
         PyErr_SetString(PyExc_RuntimeError, "a preset is set up once");
@@ -85,9 +80,8 @@ static PyObject *compression_set_up(PyObject *self, PyObject *args)
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         Parameter *parameter = &preset->parameters[i];
-        if (!PyArg_ParseTuple(PyList_GET_ITEM(pairs, i), "ii", &parameter->key, &parameter->value)) {
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(pairs, i), "ii", &parameter->key, &parameter->value))
             return NULL;
-        }
     }
     preset->count = (int)count;
     preset->is_plain = is_plain;
@@ -101,12 +95,10 @@ static void compression_preset_dealloc(PyObject *self)
     CompressionPreset *preset = (CompressionPreset *)self;
     Kept *kept = preset->is_plain ? kept_here() : NULL;
     if (preset->context != NULL) {
-        if (kept != NULL) {
+        if (kept != NULL)
             give_cctx(kept, preset->context, 0); /* presets often serve one frame: for the next of them */
-        }
-        else {
+        else
             ZSTD_freeCCtx(preset->context);
-        }
     }
     type->tp_free(self);
     Py_DECREF(type);
@@ -123,13 +115,11 @@ static PyObject *preset_compress(PyObject *self, PyObject *const *args, Py_ssize
     static const char *const names[] = {"data"};
     CompressionPreset *preset = (CompressionPreset *)self;
     PyObject *data;
-    if (take_ordinary(names, 1, 1, args, nargs, kwnames, &data) < 0 || !preset->is_ready) {
+    if (take_ordinary(names, 1, 1, args, nargs, kwnames, &data) < 0 || !preset->is_ready)
         return call_slow(self, "_compress", args, nargs, kwnames);
-    }
     Input in;
-    if (input_open(&in, data) < 0) {
+    if (input_open(&in, data) < 0)
         return NULL;
-    }
     PyObject *result = NULL;
     size_t bound = ZSTD_compressBound(in.size);
     Output out;
@@ -137,9 +127,8 @@ static PyObject *preset_compress(PyObject *self, PyObject *const *args, Py_ssize
         PyErr_NoMemory();
         goto done;
     }
-    if (output_begin(&out, bound <= SCRATCH_SIZE ? 0 : bound, bound) < 0) {
+    if (output_begin(&out, bound <= SCRATCH_SIZE ? 0 : bound, bound) < 0)
         goto done;
-    }
     ZSTD_CCtx *cctx = preset_take_cctx(preset, out.kept);
     if (cctx == NULL) {
         output_abandon(&out);
@@ -168,9 +157,8 @@ static PyObject *compression_take(PyObject *self, PyObject *unused)
 {
     (void)unused;
     Kept *kept = kept_here();
-    if (kept == NULL) {
+    if (kept == NULL)
         return PyErr_NoMemory();
-    }
     ZSTD_CCtx *cctx = preset_take_cctx((CompressionPreset *)self, kept);
     return cctx == NULL ? NULL : PyLong_FromVoidPtr(cctx);
 }
@@ -179,15 +167,12 @@ static PyObject *compression_take(PyObject *self, PyObject *unused)
 static PyObject *compression_give(PyObject *self, PyObject *address)
 {
     ZSTD_CCtx *cctx = PyLong_AsVoidPtr(address);
-    if (cctx == NULL) {
+    if (cctx == NULL)
         return NULL;
-    }
-    if (ZSTD_isError(ZSTD_CCtx_reset(cctx, ZSTD_reset_session_only))) {
+    if (ZSTD_isError(ZSTD_CCtx_reset(cctx, ZSTD_reset_session_only)))
         ZSTD_freeCCtx(cctx);
-    }
-    else {
+    else
         preset_give_cctx((CompressionPreset *)self, kept_here(), cctx);
-    }
     Py_RETURN_NONE;
 }
 

@@ -100,12 +100,10 @@ static char *take_scratch(Kept *kept)
 
 static void give_scratch(Kept *kept, char *scratch)
 {
-    if (kept->scratch == NULL) {
+    if (kept->scratch == NULL)
         kept->scratch = scratch;
-    }
-    else {
+    else
         free(scratch);
-    }
 }
 
 /*

@@ -40,21 +40,18 @@ static ZSTD_DCtx *preset_take_dctx(DecompressionPreset *preset, Kept *kept)
         return dctx != NULL ? dctx : new_context((PyObject *)preset);
     }
     dctx = take_dctx(kept);
-    if (dctx == NULL) {
+    if (dctx == NULL)
         PyErr_NoMemory();
-    }
     return dctx;
 }
 
 /* Keep a context, or free it; `result` is libzstd's of the call that it was taken for. */
 static void preset_give_dctx(DecompressionPreset *preset, Kept *kept, ZSTD_DCtx *dctx, size_t result)
 {
-    if (!preset->has_dictionary) {
+    if (!preset->has_dictionary)
         give_dctx(kept, dctx, result);
-    }
-    else if (ZSTD_isError(result) || put_back(&preset->context, dctx) != NULL) {
+    else if (ZSTD_isError(result) || put_back(&preset->context, dctx) != NULL)
         ZSTD_freeDCtx(dctx);
-    }
 }
 
 /* _set_up(window_max, has_dictionary): called once, before anything else; without it every call goes to Python. */
@@ -63,9 +60,8 @@ static PyObject *decompression_set_up(PyObject *self, PyObject *args)
     DecompressionPreset *preset = (DecompressionPreset *)self;
     unsigned long long window_max;
     int has_dictionary;
-    if (!PyArg_ParseTuple(args, "Kp:_set_up", &window_max, &has_dictionary)) {
+    if (!PyArg_ParseTuple(args, "Kp:_set_up", &window_max, &has_dictionary))
         return NULL;
-    }
     if (preset->is_ready) {
         PyErr_SetString(PyExc_RuntimeError, "a preset is set up once");
         return NULL;
@@ -81,12 +77,10 @@ static void decompression_preset_dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     DecompressionPreset *preset = (DecompressionPreset *)self;
     Kept *kept = is_default(preset) ? kept_here() : NULL;
-    if (preset->context != NULL && kept != NULL) {
+    if (preset->context != NULL && kept != NULL)
         give_dctx(kept, preset->context, 0); /* for the next of those that serve one frame */
-    }
-    else {
+    else
         ZSTD_freeDCtx(preset->context);
-    }
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -95,9 +89,8 @@ static void decompression_preset_dealloc(PyObject *self)
 static int preset_measure(const DecompressionPreset *preset, const Input *in, Frame *frame)
 {
     const unsigned char *src = (const unsigned char *)in->start;
-    if (!preset->is_ready || in->size < 4 || little_endian(src, 4) != FRAME_MAGIC) {
+    if (!preset->is_ready || in->size < 4 || little_endian(src, 4) != FRAME_MAGIC)
         return -1;
-    }
     return measure_frame_for(src, src + in->size, preset->window_max, preset->has_dictionary, frame);
 }
 
@@ -108,9 +101,8 @@ static int preset_measure(const DecompressionPreset *preset, const Input *in, Fr
 static PyObject *preset_unpack(DecompressionPreset *preset, const char *src, const Frame *frame, size_t capacity)
 {
     Output out;
-    if (output_begin(&out, capacity <= SCRATCH_SIZE && !frame->is_declared ? 0 : capacity, capacity) < 0) {
+    if (output_begin(&out, capacity <= SCRATCH_SIZE && !frame->is_declared ? 0 : capacity, capacity) < 0)
         return NULL;
-    }
     ZSTD_DCtx *dctx = preset_take_dctx(preset, out.kept);
     if (dctx == NULL) {
         output_abandon(&out);
@@ -150,9 +142,8 @@ static PyObject *preset_decompress(PyObject *self, PyObject *const *args, Py_ssi
         (values[3] != NULL && values[3] != Py_False && values[3] != Py_True)) {
         goto slow;
     }
-    if (input_open(&in, values[0]) < 0) {
+    if (input_open(&in, values[0]) < 0)
         return NULL;
-    }
     Frame frame;
     if (preset_measure(preset, &in, &frame) < 0 || !is_trusted(frame.content, frame.is_declared, frame.size) ||
         (frame.is_declared ? limit > 0 && frame.content > limit : limit == 0) ||
@@ -163,9 +154,8 @@ static PyObject *preset_decompress(PyObject *self, PyObject *const *args, Py_ssi
     size_t capacity = frame.is_declared || frame.content < limit ? (size_t)frame.content : limit;
     PyObject *result = preset_unpack(preset, in.start, &frame, capacity);
     input_close(&in);
-    if (result != NULL || PyErr_Occurred()) {
+    if (result != NULL || PyErr_Occurred())
         return result;
-    }
 slow:
     return call_slow(self, "_decompress", args, nargs, kwnames);
 }
@@ -192,15 +182,13 @@ static PyObject *whole_frame(DecompressionPreset *preset, const char *data, size
 static PyObject *preset_whole_frame(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     DecompressionPreset *preset = (DecompressionPreset *)self;
-    if (check_count("_whole_frame", nargs, 3) < 0) {
+    if (check_count("_whole_frame", nargs, 3) < 0)
         return NULL;
-    }
     Py_ssize_t start = PyLong_AsSsize_t(args[1]);
     Py_ssize_t room = PyLong_AsSsize_t(args[2]);
     Input in;
-    if (PyErr_Occurred() || input_open(&in, args[0]) < 0) {
+    if (PyErr_Occurred() || input_open(&in, args[0]) < 0)
         return NULL;
-    }
     PyObject *result = NULL;
     if (start < 0 || (size_t)start > in.size) {
         PyErr_SetString(PyExc_ValueError, "start lies outside of the data");
@@ -208,12 +196,10 @@ static PyObject *preset_whole_frame(PyObject *self, PyObject *const *args, Py_ss
     else {
         Frame frame;
         result = whole_frame(preset, in.start + start, in.size - (size_t)start, room, &frame);
-        if (result != NULL) {
+        if (result != NULL)
             result = decoded(result, (size_t)start + frame.size, 1);
-        }
-        else if (!PyErr_Occurred()) {
+        else if (!PyErr_Occurred())
             result = new_ref(Py_None);
-        }
     }
     input_close(&in);
     return result;
@@ -229,9 +215,8 @@ static PyObject *decompression_take(PyObject *self, PyObject *unused)
 static PyObject *decompression_give(PyObject *self, PyObject *address)
 {
     ZSTD_DCtx *dctx = PyLong_AsVoidPtr(address);
-    if (dctx == NULL) {
+    if (dctx == NULL)
         return NULL;
-    }
     if (ZSTD_isError(ZSTD_DCtx_reset(dctx, ZSTD_reset_session_only)) ||
         put_back(&((DecompressionPreset *)self)->context, dctx) != NULL) {
         ZSTD_freeDCtx(dctx);

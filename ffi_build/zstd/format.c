@@ -22,9 +22,8 @@ enum { BLOCK_MAX = 128 << 10 };
 static uint64_t little_endian(const unsigned char *bytes, size_t size)
 {
     uint64_t value = 0;
-    while (size > 0) {
+    while (size > 0)
         value = value << 8 | bytes[--size];
-    }
     return value;
 }
 
@@ -44,30 +43,25 @@ static inline int read_header(const unsigned char *src, const unsigned char *end
     static const unsigned char size_bytes[4] = {0, 2, 4, 8}, id_bytes[4] = {0, 1, 2, 4};
     const unsigned char *start = src;
     if (has_magic) {
-        if (end - src < 4 || little_endian(src, 4) != FRAME_MAGIC) {
+        if (end - src < 4 || little_endian(src, 4) != FRAME_MAGIC)
             return -1;
-        }
         src += 4;
     }
-    if (end == src) {
+    if (end == src)
         return -1;
-    }
     unsigned descriptor = *src++;
     size_t single_segment = descriptor >> 5 & 1;
     size_t id_size = id_bytes[descriptor & 3];
     size_t content_size = size_bytes[descriptor >> 6];
-    if (content_size == 0 && single_segment) {
+    if (content_size == 0 && single_segment)
         content_size = 1;
-    }
     size_t rest = !single_segment + id_size + content_size;
-    if ((descriptor & 8) != 0 || (size_t)(end - src) < rest) {
+    if ((descriptor & 8) != 0 || (size_t)(end - src) < rest)
         return -1;
-    }
     header->size = (size_t)(src - start) + rest;
     header->content = little_endian(src + rest - content_size, content_size);
-    if (content_size == 2) {
+    if (content_size == 2)
         header->content += 256;
-    }
     header->is_declared = content_size != 0;
     header->window = header->content;
     if (!single_segment) {
@@ -96,14 +90,12 @@ static int measure_frame_for(const unsigned char *src, const unsigned char *end,
                              int has_dictionary, Frame *frame)
 {
     const unsigned char *start = src;
-    if (end - src < 8) {
+    if (end - src < 8)
         return -1;
-    }
     if ((little_endian(src, 4) & SKIPPABLE_MAGIC_MASK) == SKIPPABLE_MAGIC) {
         uint64_t length = little_endian(src + 4, 4);
-        if ((uint64_t)(end - src) - 8 < length) {
+        if ((uint64_t)(end - src) - 8 < length)
             return -1;
-        }
         frame->size = 8 + (size_t)length;
         frame->content = 0;
         frame->is_declared = 1;
@@ -119,9 +111,8 @@ static int measure_frame_for(const unsigned char *src, const unsigned char *end,
     int is_last = 0;
     src += header.size;
     while (!is_last) {
-        if (end - src < 3) {
+        if (end - src < 3)
             return -1;
-        }
         uint64_t block = little_endian(src, 3);
         unsigned type = block >> 1 & 3;
         uint64_t length = block >> 3;
@@ -131,24 +122,20 @@ static int measure_frame_for(const unsigned char *src, const unsigned char *end,
             return -1;
         }
         reach += type == 2 ? block_max : length;
-        if (type == 1) {
+        if (type == 1)
             length = 1;
-        }
         src += 3;
-        if ((uint64_t)(end - src) < length) {
+        if ((uint64_t)(end - src) < length)
             return -1;
-        }
         src += length;
     }
     if (header.has_checksum) {
-        if (end - src < 4) {
+        if (end - src < 4)
             return -1;
-        }
         src += 4;
     }
-    if (header.is_declared && header.content > reach) {
+    if (header.is_declared && header.content > reach)
         return -1;
-    }
     frame->size = (size_t)(src - start);
     frame->content = header.is_declared ? header.content : reach;
     frame->is_declared = header.is_declared;
@@ -173,14 +160,12 @@ static int measure_all_frames(const unsigned char *src, size_t size, uint64_t wi
     const unsigned char *end = src + size;
     *total = 0;
     *exact = 1;
-    if (size == 0) {
+    if (size == 0)
         return -1;
-    }
     while (src < end) {
         Frame frame;
-        if (measure_frame(src, end, window_max, &frame) < 0) {
+        if (measure_frame(src, end, window_max, &frame) < 0)
             return -1;
-        }
         *total += frame.content;
         *exact &= frame.is_declared;
         src += frame.size;

@@ -57,22 +57,17 @@ static int add_builtins(PyObject *module)
     }
     served = true;
     int result = PyModule_AddFunctions(module, builtins);
-    if (result == 0) {
+    if (result == 0)
         result = add_type(module, "_WriteBuffer", &write_buffer_spec);
-    }
-    if (result == 0) {
+    if (result == 0)
         result = add_type(module, "_CompressionPreset", &compression_preset_spec);
-    }
-    if (result == 0) {
+    if (result == 0)
         result = add_type(module, "_DecompressionPreset", &decompression_preset_spec);
-    }
-    if (result == 0) {
+    if (result == 0)
         result = add_stream_types(module);
-    }
 #ifndef Py_GIL_DISABLED
-    if (result == 0) {
+    if (result == 0)
         result = add_type(module, "_LineBuffer", &line_buffer_spec);
-    }
 #endif
     if (result == 0) {
         PyObject *calls = PyCapsule_New((void *)&calls_for_job, ZSTD_CALLS_NAME, NULL);

@@ -74,9 +74,8 @@ static PyObject *line_buffer_give(LineBuffer *buffer, Py_ssize_t size)
 static Py_ssize_t line_buffer_limit(LineBuffer *buffer, PyObject *number)
 {
     Py_ssize_t limit = PyNumber_AsSsize_t(number, NULL);
-    if (limit == -1 && PyErr_Occurred()) {
+    if (limit == -1 && PyErr_Occurred())
         return -1;
-    }
     Py_ssize_t held = buffer->end - buffer->position;
     return limit < 0 ? 0 : limit < held ? limit : held;
 }
@@ -137,9 +136,8 @@ static PyObject *line_buffer_add(PyObject *self, PyObject *number)
 {
     LineBuffer *buffer = (LineBuffer *)self;
     Py_ssize_t size = PyLong_AsSsize_t(number);
-    if (size == -1 && PyErr_Occurred()) {
+    if (size == -1 && PyErr_Occurred())
         return NULL;
-    }
     if (size < 0 || size > buffer->memory.len - buffer->end) {
         PyErr_SetString(PyExc_ValueError, "size lies outside of the memory");
         return NULL;
@@ -155,13 +153,11 @@ static PyObject *line_buffer_move(PyObject *self, PyObject *number)
 {
     LineBuffer *buffer = (LineBuffer *)self;
     Py_ssize_t distance = PyNumber_AsSsize_t(number, NULL);
-    if (distance == -1 && PyErr_Occurred()) {
+    if (distance == -1 && PyErr_Occurred())
         return NULL;
-    }
     int is_there = distance >= -buffer->position && distance <= buffer->end - buffer->position;
-    if (is_there) {
+    if (is_there)
         buffer->position += distance;
-    }
     return PyBool_FromLong(is_there);
 }
 

@@ -80,9 +80,8 @@ static inline const char *line_end(const char *start, const char *end, int *what
     const char *newline = memchr(start, '\n', (size_t)(end - start));
     end = newline != NULL ? newline : end;
     *what = memchr(start, '\r', (size_t)(end - start)) != NULL ? LINE_HAS_RETURN : 0;
-    while (start < end && (unsigned char)*start < 0x80) {
+    while (start < end && (unsigned char)*start < 0x80)
         start++;
-    }
     *what |= start == end ? LINE_IS_ASCII : 0;
     return newline;
 #endif
@@ -98,9 +97,8 @@ static inline uint16_t *line_note_ends(uint16_t *to, uint64_t found, size_t at)
         to += found != 0;
         found &= found - 1;
     }
-    for (; found != 0; found &= found - 1) {
+    for (; found != 0; found &= found - 1)
         *to++ = (uint16_t)(at + (size_t)__builtin_ctzll(found));
-    }
     return to;
 }
 

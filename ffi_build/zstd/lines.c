@@ -29,17 +29,14 @@ static PyObject *line_decoded(LineBuffer *buffer, const char *start, Py_ssize_t 
     Py_ssize_t end_position = buffer->position + size;
     char *end = (char *)buffer->memory.buf + end_position;
     Py_INCREF(memory);
-    if (is_pair) {
+    if (is_pair)
         end[-2] = '\n'; /* for as long as it is read */
-    }
     PyObject *line = PyUnicode_DecodeUTF8(start, size - is_pair, NULL);
-    if (is_pair && buffer->memory.len >= end_position && (char *)buffer->memory.buf + end_position == end) {
+    if (is_pair && buffer->memory.len >= end_position && (char *)buffer->memory.buf + end_position == end)
         end[-2] = '\r';
-    }
     Py_DECREF(memory);
-    if (line == NULL && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) {
+    if (line == NULL && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError))
         PyErr_Clear();
-    }
     return line;
 }
 
@@ -68,12 +65,10 @@ static inline void line_copy(char *to, const char *from, Py_ssize_t size)
 /* Make the str of a line of `size` bytes, of which "\r\n" is the end if it has a pair that becomes one. */
 static PyObject *line_made(LineBuffer *buffer, const char *start, Py_ssize_t size, int is_ascii, int is_pair)
 {
-    if (!is_ascii) {
+    if (!is_ascii)
         return buffer->is_utf8 ? line_decoded(buffer, start, size, is_pair) : NULL;
-    }
-    if (size - is_pair == 1) {
+    if (size - is_pair == 1)
         return PyUnicode_FromStringAndSize("\n", 1); /* which there is one of */
-    }
     PyObject *line = PyUnicode_New(size - is_pair, 127);
     if (line != NULL) {
         char *text = (char *)((PyASCIIObject *)line + 1); /* as PyUnicode_DATA() finds after looking what kind it is */
@@ -111,12 +106,10 @@ static void line_buffer_search(LineBuffer *buffer)
 /* Whether the end of the line at the position is known, after looking for it if that was not done. */
 static inline int line_buffer_knows(LineBuffer *buffer)
 {
-    if (buffer->ends_used < buffer->ends_found && buffer->indexed == buffer->position) {
+    if (buffer->ends_used < buffer->ends_found && buffer->indexed == buffer->position)
         return 1;
-    }
-    if (buffer->position < buffer->searched || buffer->end - buffer->position < 64) {
+    if (buffer->position < buffer->searched || buffer->end - buffer->position < 64)
         return 0;
-    }
     line_buffer_search(buffer);
     return buffer->ends_found > 0;
 }
@@ -150,9 +143,8 @@ static PyObject *line_buffer_next(LineBuffer *buffer, int *is_end)
         if (is_pair) {
             /* at the very end of what is there it may be the first half of a pair */
             const char *last = (newline != NULL ? newline : end) - 1;
-            if (memchr(start, '\r', (size_t)(end - start)) != last) {
+            if (memchr(start, '\r', (size_t)(end - start)) != last)
                 return NULL;
-            }
         }
         if (newline != NULL) {
             Py_ssize_t size = newline + 1 - start;
@@ -160,22 +152,18 @@ static PyObject *line_buffer_next(LineBuffer *buffer, int *is_end)
             if (line != NULL) {
                 buffer->position += size;
                 buffer->has_made = 1;
-                if (is_pair) {
+                if (is_pair)
                     buffer->has_pairs = 1;
-                }
-                else {
+                else
                     buffer->has_lines = 1;
-                }
             }
             return line;
         }
-        if (buffer->end - buffer->position == buffer->memory.len) {
+        if (buffer->end - buffer->position == buffer->memory.len)
             return NULL;
-        }
         PyObject *is_more = PyObject_CallMethod((PyObject *)buffer, "_fill", NULL);
-        if (is_more == NULL) {
+        if (is_more == NULL)
             return NULL;
-        }
         Py_DECREF(is_more);
         if (is_more != Py_True) {
             *is_end = !buffer->has_given && buffer->memory.len > 0 && buffer->position == buffer->end;
@@ -199,9 +187,8 @@ static struct {
 static LineBuffer *text_lines(PyObject *self)
 {
     PyObject *lines = *(PyObject **)((char *)self + text_base.buffer_offset);
-    if (lines == NULL || (PyObject *)Py_TYPE(lines) != text_base.buffer_type) {
+    if (lines == NULL || (PyObject *)Py_TYPE(lines) != text_base.buffer_type)
         return NULL;
-    }
     Py_INCREF(lines);
     return (LineBuffer *)lines;
 }
@@ -209,9 +196,8 @@ static LineBuffer *text_lines(PyObject *self)
 static PyObject *text_next(PyObject *self)
 {
     LineBuffer *lines = text_lines(self);
-    if (lines == NULL) {
+    if (lines == NULL)
         return text_base.next(self);
-    }
     int is_end;
     PyObject *line = line_buffer_next(lines, &is_end);
     if (line != NULL) {
@@ -219,9 +205,8 @@ static PyObject *text_next(PyObject *self)
     }
     else if (!PyErr_Occurred()) {
         line = is_end ? NULL : text_base.next(self);
-        if (line == NULL && !PyErr_Occurred()) {
+        if (line == NULL && !PyErr_Occurred())
             lines->is_iterating = 0;
-        }
     }
     Py_DECREF(lines);
     return line;
@@ -237,9 +222,8 @@ static PyObject *text_readline(PyObject *self, PyObject *const *args, Py_ssize_t
         int is_end = 0;
         PyObject *line = lines != NULL ? line_buffer_next(lines, &is_end) : NULL;
         Py_XDECREF(lines);
-        if (is_end) {
+        if (is_end)
             return PyUnicode_New(0, 0);
-        }
         return line != NULL || PyErr_Occurred() ? line : PyObject_CallOneArg(text_base.readline, self);
     }
     if (nargs > 1) {
@@ -259,9 +243,8 @@ static PyObject *text_closed(PyObject *self, void *unused)
     int is_open = lines != NULL && lines->memory.len > 0;
     (void)unused;
     Py_XDECREF(lines);
-    if (is_open) {
+    if (is_open)
         Py_RETURN_FALSE;
-    }
     return PyObject_CallMethod(text_base.closed, "__get__", "O", self);
 }
 
@@ -293,9 +276,8 @@ static PyObject *make_text_reader(PyObject *module, PyObject *args)
     PyTypeObject *text_class;
     PyTypeObject *buffer_class;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!O!:make_text_reader", &PyType_Type, &text_class, &PyType_Type, &buffer_class)) {
+    if (!PyArg_ParseTuple(args, "O!O!:make_text_reader", &PyType_Type, &text_class, &PyType_Type, &buffer_class))
         return NULL;
-    }
     PyType_Spec spec = {
         .name = "cpkg._native.zstd.compiled.TextReader",
         .basicsize = (int)text_class->tp_basicsize,
@@ -307,12 +289,10 @@ static PyObject *make_text_reader(PyObject *module, PyObject *args)
     PyObject *readline = slot != NULL ? PyObject_GetAttrString((PyObject *)text_class, "readline") : NULL;
     PyObject *closed = readline != NULL ? PyObject_GetAttrString((PyObject *)text_class, "closed") : NULL;
     PyObject *bases = closed != NULL ? PyTuple_Pack(1, text_class) : NULL;
-    if (bases != NULL && Py_TYPE(slot) != &PyMemberDescr_Type) {
+    if (bases != NULL && Py_TYPE(slot) != &PyMemberDescr_Type)
         PyErr_SetString(PyExc_TypeError, "_lines is not a slot");
-    }
-    else if (bases != NULL) {
+    else if (bases != NULL)
         type = PyType_FromSpecWithBases(&spec, bases);
-    }
     if (type != NULL) {
         Py_INCREF(buffer_class);
         Py_INCREF(readline);

@@ -38,12 +38,10 @@ static PyObject *compress_at_once(const char *start, size_t size, const Paramete
 {
     size_t bound = ZSTD_compressBound(size);
     Output out;
-    if (ZSTD_isError(bound) || bound > (size_t)PY_SSIZE_T_MAX) {
+    if (ZSTD_isError(bound) || bound > (size_t)PY_SSIZE_T_MAX)
         return PyErr_NoMemory();
-    }
-    if (output_begin(&out, bound <= COPIED_MAX ? 0 : bound, bound) < 0) {
+    if (output_begin(&out, bound <= COPIED_MAX ? 0 : bound, bound) < 0)
         return NULL;
-    }
     ZSTD_CCtx *cctx = take_cctx(out.kept);
     if (cctx == NULL) {
         output_abandon(&out);
@@ -51,12 +49,10 @@ static PyObject *compress_at_once(const char *start, size_t size, const Paramete
     }
     size_t written = 0;
     Py_BEGIN_ALLOW_THREADS
-    for (int i = 0; i < count && !ZSTD_isError(written); i++) {
+    for (int i = 0; i < count && !ZSTD_isError(written); i++)
         written = ZSTD_CCtx_setParameter(cctx, (ZSTD_cParameter)parameters[i].key, parameters[i].value);
-    }
-    if (!ZSTD_isError(written)) {
+    if (!ZSTD_isError(written))
         written = ZSTD_compress2(cctx, out.buffer.dst, out.buffer.size, start, size);
-    }
     Py_END_ALLOW_THREADS
     give_cctx(out.kept, cctx, written);
     if (ZSTD_isError(written)) {
@@ -76,44 +72,36 @@ static PyObject *builtin_compress(PyObject *module, PyObject *const *args, Py_ss
     static const char *const names[] = {"data", "level", "options", "zstd_dict"};
     PyObject *values[4];
     Parameter parameters[PARAMETERS_MAX];
-    if (take_ordinary(names, 4, 4, args, nargs, kwnames, values) < 0 || is_given(values[3])) {
+    if (take_ordinary(names, 4, 4, args, nargs, kwnames, values) < 0 || is_given(values[3]))
         goto slow;
-    }
     int count = take_options(module, "CompressionParameter", values[2], parameters);
     if (is_given(values[1])) {
         int overflow = 0;
-        if (!PyLong_CheckExact(values[1]) || is_given(values[2])) {
+        if (!PyLong_CheckExact(values[1]) || is_given(values[2]))
             goto slow;
-        }
         long level = PyLong_AsLongAndOverflow(values[1], &overflow);
-        if (overflow != 0 || level < ZSTD_minCLevel() || level > ZSTD_maxCLevel()) {
+        if (overflow != 0 || level < ZSTD_minCLevel() || level > ZSTD_maxCLevel())
             goto slow;
-        }
         parameters[0] = (Parameter){ZSTD_c_compressionLevel, (int)level};
         count = 1;
     }
-    if (count < 0) {
+    if (count < 0)
         goto slow;
-    }
-    for (int i = 0; i < count; i++) {
-        if (!is_ordinary(parameters[i])) {
+    for (int i = 0; i < count; i++)
+        if (!is_ordinary(parameters[i]))
             goto slow;
-        }
-    }
 
     Input in;
     if (input_open(&in, values[0]) < 0) {
-        if (count == 0) {
+        if (count == 0)
             return NULL;
-        }
         PyErr_Clear(); /* of two bad arguments the parameter is reported */
         goto slow;
     }
     PyObject *result = compress_at_once(in.start, in.size, parameters, count, SIZE_MAX);
     input_close(&in);
-    if (result != NULL || PyErr_Occurred()) {
+    if (result != NULL || PyErr_Occurred())
         return result;
-    }
 slow:
     return call_slow(module, "_slow_compress", args, nargs, kwnames);
 }
@@ -141,9 +129,8 @@ static PyObject *decompress_at_once(const char *start, size_t size, uint64_t win
     Output out;
     size_t capacity = total < limit ? (size_t)total : limit;
     /* an exact size is allocated as it is; below an upper bound that small the scratch buffer serves */
-    if (output_begin(&out, capacity <= SCRATCH_SIZE && !exact ? 0 : capacity, capacity) < 0) {
+    if (output_begin(&out, capacity <= SCRATCH_SIZE && !exact ? 0 : capacity, capacity) < 0)
         return NULL;
-    }
     ZSTD_DCtx *dctx = take_dctx(out.kept);
     if (dctx == NULL) {
         output_abandon(&out);
@@ -175,9 +162,8 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
         goto slow;
     }
     int count = take_options(module, "DecompressionParameter", values[2], parameters);
-    if (count < 0) {
+    if (count < 0)
         goto slow;
-    }
     for (int i = 0; i < count; i++) {
         /* libzstd looks at no limit when it decompresses at once, so measure_frame() does */
         int window_log = parameters[i].value != 0 ? parameters[i].value : WINDOW_LOG_MAX_DEFAULT;
@@ -190,14 +176,12 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
     }
 
     Input in;
-    if (input_open(&in, values[0]) < 0) {
+    if (input_open(&in, values[0]) < 0)
         return NULL;
-    }
     PyObject *result = decompress_at_once(in.start, in.size, window_max, limit);
     input_close(&in);
-    if (result != NULL || PyErr_Occurred()) {
+    if (result != NULL || PyErr_Occurred())
         return result;
-    }
 slow:
     return call_slow(module, "_slow_decompress", args, nargs, kwnames);
 }
@@ -206,9 +190,8 @@ slow:
 static PyObject *job_compress(const char *data, size_t size, int level, bool checksum, size_t smaller_than)
 {
     const Parameter parameters[] = {{ZSTD_c_compressionLevel, level}, {ZSTD_c_checksumFlag, checksum}};
-    if (!is_ordinary(parameters[0])) {
+    if (!is_ordinary(parameters[0]))
         return NULL;
-    }
     return compress_at_once(data, size, parameters, 2, smaller_than);
 }
 

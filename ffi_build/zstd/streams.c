@@ -36,14 +36,12 @@ static PyObject *compress_chunk(ZSTD_CCtx *cctx, const Input *data, int mode, si
     ZSTD_inBuffer in = {data->start, data->size, 0};
     size_t bound = ZSTD_compressBound(data->size);
     Output out;
-    if (ZSTD_isError(bound)) {
+    if (ZSTD_isError(bound))
         return PyErr_NoMemory();
-    }
     /* at a frame's end, memory for all of it spares libzstd an output buffer of its own; elsewhere it spares growing */
     int at_once = bound > (mode == ZSTD_e_end ? (size_t)SCRATCH_SIZE : 4 * (size_t)BLOCK_MAX);
-    if (output_begin(&out, at_once ? bound : 0, PY_SSIZE_T_MAX) < 0) {
+    if (output_begin(&out, at_once ? bound : 0, PY_SSIZE_T_MAX) < 0)
         return NULL;
-    }
     for (;;) {
         size_t result;
         Py_BEGIN_ALLOW_THREADS
@@ -55,12 +53,10 @@ static PyObject *compress_chunk(ZSTD_CCtx *cctx, const Input *data, int mode, si
             return NULL;
         }
         int is_full = out.buffer.pos == out.buffer.size;
-        if (mode == ZSTD_e_continue ? in.pos == in.size && !is_full : result == 0) {
+        if (mode == ZSTD_e_continue ? in.pos == in.size && !is_full : result == 0)
             return output_finish(&out);
-        }
-        if (is_full && output_grow(&out) < 0) {
+        if (is_full && output_grow(&out) < 0)
             return NULL;
-        }
     }
 }
 
@@ -72,23 +68,19 @@ static PyObject *compress_chunk(ZSTD_CCtx *cctx, const Input *data, int mode, si
 static PyObject *stream_compress(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
     (void)module;
-    if (check_count("stream_compress", nargs, 3) < 0) {
+    if (check_count("stream_compress", nargs, 3) < 0)
         return NULL;
-    }
     ZSTD_CCtx *cctx = PyLong_AsVoidPtr(args[0]);
     long mode = PyLong_AsLong(args[2]);
-    if (PyErr_Occurred()) {
+    if (PyErr_Occurred())
         return NULL;
-    }
     Input data;
-    if (input_open(&data, args[1]) < 0) {
+    if (input_open(&data, args[1]) < 0)
         return NULL;
-    }
     size_t left = 0;
     PyObject *result = compress_chunk(cctx, &data, (int)mode, &left);
-    if (result == NULL && ZSTD_isError(left)) {
+    if (result == NULL && ZSTD_isError(left))
         result = PyLong_FromSize_t(left);
-    }
     input_close(&data);
     return result;
 }
@@ -110,9 +102,8 @@ static PyObject *decompress_whole_frame(ZSTD_DCtx *dctx, const Input *data, size
     }
     Output out;
     size_t capacity = (size_t)frame.content;
-    if (output_begin(&out, capacity <= SCRATCH_SIZE ? 0 : capacity, capacity) < 0) {
+    if (output_begin(&out, capacity <= SCRATCH_SIZE ? 0 : capacity, capacity) < 0)
         return NULL;
-    }
     size_t written;
     Py_BEGIN_ALLOW_THREADS
     written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, src + start, frame.size);
@@ -143,9 +134,8 @@ static int step_open(Step *step, PyObject *const *args, PyObject *const *header)
     Py_ssize_t start = PyLong_AsSsize_t(args[2]);
     step->window_max = (uint64_t)PyLong_AsSsize_t(header[0]);
     step->has_magic = header[1] == Py_True;
-    if (PyErr_Occurred() || input_open(&step->data, args[1]) < 0) {
+    if (PyErr_Occurred() || input_open(&step->data, args[1]) < 0)
         return -1;
-    }
     if (start < 0 || (size_t)start > step->data.size) {
         PyErr_SetString(PyExc_ValueError, "start lies outside of the data");
         input_close(&step->data);
@@ -165,15 +155,12 @@ static size_t begin_frame(const Step *step, size_t *capacity)
 {
     const unsigned char *src = step->in.src;
     Header header;
-    if (step->window_max == 0 || read_header(src + step->in.pos, src + step->in.size, step->has_magic, &header) < 0) {
+    if (step->window_max == 0 || read_header(src + step->in.pos, src + step->in.size, step->has_magic, &header) < 0)
         return 0;
-    }
-    if (header.window > step->window_max) {
+    if (header.window > step->window_max)
         return (size_t)0 - ZSTD_error_frameParameter_windowTooLarge;
-    }
-    if (header.is_declared && header.content < *capacity) {
+    if (header.is_declared && header.content < *capacity)
         *capacity = (size_t)header.content;
-    }
     return 0;
 }
 
@@ -185,9 +172,8 @@ static size_t begin_frame(const Step *step, size_t *capacity)
 static PyObject *decompress_chunk(Step *step, size_t limit, size_t expected, size_t *left)
 {
     Output out;
-    if (output_begin(&out, expected, limit) < 0) {
+    if (output_begin(&out, expected, limit) < 0)
         return NULL;
-    }
     size_t capacity = 0; /* all of the output is ours */
     *left = begin_frame(step, &capacity);
     for (;;) {
@@ -200,13 +186,11 @@ static PyObject *decompress_chunk(Step *step, size_t limit, size_t expected, siz
             output_abandon(&out);
             return NULL;
         }
-        if (*left == 0) {
+        if (*left == 0)
             break;
-        }
         if (out.buffer.pos == out.buffer.size) {
-            if (out.buffer.size == limit) {
+            if (out.buffer.size == limit)
                 break;
-            }
             if (output_grow(&out) < 0) {
                 *left = 0;
                 return NULL;
@@ -231,35 +215,29 @@ static PyObject *decompress_chunk(Step *step, size_t limit, size_t expected, siz
 static PyObject *stream_decompress(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
     (void)module;
-    if (check_count("stream_decompress", nargs, 7) < 0) {
+    if (check_count("stream_decompress", nargs, 7) < 0)
         return NULL;
-    }
     Py_ssize_t max_length = PyLong_AsSsize_t(args[3]);
     Py_ssize_t expected = PyLong_AsSsize_t(args[4]);
     Step step;
-    if (PyErr_Occurred() || step_open(&step, args, args + 5) < 0) {
+    if (PyErr_Occurred() || step_open(&step, args, args + 5) < 0)
         return NULL;
-    }
     PyObject *result = NULL;
     if (expected < 0 && max_length < 0) {
         result = decompress_whole_frame(step.dctx, &step.data, step.in.pos);
-        if (result != Py_None) {
+        if (result != Py_None)
             goto done;
-        }
         Py_CLEAR(result);
     }
     size_t limit = max_length < 0 ? PY_SSIZE_T_MAX : (size_t)max_length;
-    if (expected <= 0) {
+    if (expected <= 0)
         expected = max_length > SCRATCH_SIZE && max_length <= BIG_PIECE ? max_length : 0;
-    }
     size_t left = 0;
     PyObject *content = decompress_chunk(&step, limit, (size_t)expected, &left);
-    if (content != NULL) {
+    if (content != NULL)
         result = decoded(content, step.in.pos, left == 0);
-    }
-    else if (ZSTD_isError(left)) {
+    else if (ZSTD_isError(left))
         result = PyLong_FromSize_t(left);
-    }
 done:
     input_close(&step.data);
     return result;
@@ -273,18 +251,15 @@ done:
 static PyObject *stream_decompress_into(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
     (void)module;
-    if (check_count("stream_decompress_into", nargs, 6) < 0) {
+    if (check_count("stream_decompress_into", nargs, 6) < 0)
         return NULL;
-    }
     Step step;
-    if (step_open(&step, args, args + 4) < 0) {
+    if (step_open(&step, args, args + 4) < 0)
         return NULL;
-    }
     PyObject *result = NULL;
     Py_buffer view;
-    if (PyObject_GetBuffer(args[3], &view, PyBUF_WRITABLE) < 0) {
+    if (PyObject_GetBuffer(args[3], &view, PyBUF_WRITABLE) < 0)
         goto done;
-    }
     ZSTD_outBuffer out = {view.buf, (size_t)view.len, 0};
     size_t left;
     Py_BEGIN_ALLOW_THREADS
@@ -292,18 +267,15 @@ static PyObject *stream_decompress_into(PyObject *module, PyObject *const *args,
     while (!ZSTD_isError(left)) {
         left = ZSTD_decompressStream(step.dctx, &out, &step.in);
         out.size = (size_t)view.len; /* from here on libzstd copies what it has decompressed in memory of its own */
-        if (left == 0 || out.pos == out.size || step.in.pos == step.in.size) {
+        if (left == 0 || out.pos == out.size || step.in.pos == step.in.size)
             break;
-        }
     }
     Py_END_ALLOW_THREADS
     PyBuffer_Release(&view);
-    if (ZSTD_isError(left)) {
+    if (ZSTD_isError(left))
         result = PyLong_FromSize_t(left);
-    }
-    else {
+    else
         result = Py_BuildValue("(nnO)", (Py_ssize_t)out.pos, (Py_ssize_t)step.in.pos, left == 0 ? Py_True : Py_False);
-    }
 done:
     input_close(&step.data);
     return result;

@@ -30,9 +30,8 @@ static int write_buffer_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     WriteBuffer *buffer = (WriteBuffer *)self;
     (void)kwargs;
-    if (take_memory(&buffer->memory, args, "O!:WriteBuffer") < 0) {
+    if (take_memory(&buffer->memory, args, "O!:WriteBuffer") < 0)
         return -1;
-    }
     buffer->is_taking = 1;
     return 0;
 }
@@ -52,9 +51,8 @@ static PyObject *write_buffer_write(PyObject *self, PyObject *data)
     WriteBuffer *buffer = (WriteBuffer *)self;
     Input in;
     /* an exporter written in Python may come back to this object, so what is free is looked at after that */
-    if (input_open(&in, data) < 0) {
+    if (input_open(&in, data) < 0)
         return NULL;
-    }
     int is_taken = 0;
     WITH_LOCKED(self)
     if (buffer->is_taking && in.size <= (size_t)(buffer->memory.len - buffer->held)) {
@@ -90,9 +88,8 @@ static PyObject *write_buffer_resume(PyObject *self, PyObject *number)
 {
     WriteBuffer *buffer = (WriteBuffer *)self;
     Py_ssize_t held = PyLong_AsSsize_t(number);
-    if (held == -1 && PyErr_Occurred()) {
+    if (held == -1 && PyErr_Occurred())
         return NULL;
-    }
     if (held < 0 || held > buffer->memory.len) {
         PyErr_SetString(PyExc_ValueError, "held lies outside of the memory");
         return NULL;

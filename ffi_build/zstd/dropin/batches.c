@@ -53,9 +53,8 @@ typedef struct Share {
 
 static void batch_close(Batch *batch)
 {
-    for (Py_ssize_t i = 0; i < batch->count; i++) {
+    for (Py_ssize_t i = 0; i < batch->count; i++)
         input_close(&batch->inputs[i]);
-    }
     PyMem_Free(batch->inputs);
     PyMem_Free(batch->segments);
     Py_CLEAR(batch->items);
@@ -66,9 +65,8 @@ static int batch_open(Batch *batch, PyObject *list)
 {
     memset(batch, 0, sizeof *batch);
     batch->items = PyList_AsTuple(list);
-    if (batch->items == NULL) {
+    if (batch->items == NULL)
         return -1;
-    }
     Py_ssize_t count = PyTuple_GET_SIZE(batch->items);
     batch->inputs = PyMem_Calloc((size_t)(count > 0 ? count : 1), sizeof(Input));
     batch->segments = PyMem_Calloc((size_t)(count > 0 ? count : 1), sizeof(Segment));
@@ -97,18 +95,14 @@ static void *run_share(void *share)
 static void run_all_shares(Share *shares, Py_ssize_t count)
 {
     Py_BEGIN_ALLOW_THREADS
-    for (Py_ssize_t i = 1; i < count; i++) {
+    for (Py_ssize_t i = 1; i < count; i++)
         shares[i].has_thread = pthread_create(&shares[i].thread, NULL, run_share, &shares[i]) == 0;
-    }
     shares[0].work(&shares[0]);
-    for (Py_ssize_t i = 1; i < count; i++) {
-        if (shares[i].has_thread) {
+    for (Py_ssize_t i = 1; i < count; i++)
+        if (shares[i].has_thread)
             pthread_join(shares[i].thread, NULL);
-        }
-        else {
+        else
             shares[i].work(&shares[i]);
-        }
-    }
     Py_END_ALLOW_THREADS
 }
 
@@ -116,9 +110,8 @@ static void run_all_shares(Share *shares, Py_ssize_t count)
 static Py_ssize_t shares_cut(Share *shares, Py_ssize_t count, const Batch *batch)
 {
     double total = 0, done = 0;
-    for (Py_ssize_t i = 0; i < batch->count; i++) {
+    for (Py_ssize_t i = 0; i < batch->count; i++)
         total += (double)batch->inputs[i].size + 1; /* an item costs something even if it is empty */
-    }
     Py_ssize_t cut = 0, i = 0;
     while (i < batch->count) {
         Share *share = &shares[cut++];
@@ -146,9 +139,8 @@ static int shares_allocate(Share *shares, Py_ssize_t count)
             share->room += (size_t)share->segments[i].length;
         }
         share->bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)share->room);
-        if (share->bytes == NULL) {
+        if (share->bytes == NULL)
             return -1;
-        }
         share->memory = PyBytes_AS_STRING(share->bytes);
     }
     return 0;
@@ -160,9 +152,8 @@ static PyObject *shares_finish(Share *shares, Py_ssize_t count)
     PyObject *result = PyList_New(count);
     for (Py_ssize_t n = 0; n < count; n++) {
         Share *share = &shares[n];
-        if (result != NULL && share->has_failed) {
+        if (result != NULL && share->has_failed)
             Py_SETREF(result, new_ref(Py_None));
-        }
         if (result == NULL || result == Py_None) {
             Py_CLEAR(share->bytes);
             continue;
@@ -170,17 +161,14 @@ static PyObject *shares_finish(Share *shares, Py_ssize_t count)
         PyObject *table =
             PyBytes_FromStringAndSize((const char *)share->segments, share->count * (Py_ssize_t)sizeof(Segment));
         PyObject *pair = NULL;
-        if (share->size == share->room || _PyBytes_Resize(&share->bytes, (Py_ssize_t)share->size) == 0) {
+        if (share->size == share->room || _PyBytes_Resize(&share->bytes, (Py_ssize_t)share->size) == 0)
             pair = table == NULL ? NULL : PyTuple_Pack(2, share->bytes, table);
-        }
         Py_XDECREF(table);
         Py_CLEAR(share->bytes);
-        if (pair == NULL) {
+        if (pair == NULL)
             Py_CLEAR(result);
-        }
-        else {
+        else
             PyList_SET_ITEM(result, n, pair);
-        }
     }
     return result;
 }
@@ -189,17 +177,14 @@ static PyObject *shares_finish(Share *shares, Py_ssize_t count)
 static Share *shares_new(const Batch *batch, PyObject *threads, Py_ssize_t *count)
 {
     *count = 1;
-    if (take_ssize(threads, count) < 0) {
+    if (take_ssize(threads, count) < 0)
         return NULL;
-    }
     *count = *count < 1 ? 1 : *count > batch->count ? batch->count : *count;
     Share *shares = PyMem_Calloc((size_t)*count, sizeof(Share));
-    if (shares == NULL) {
+    if (shares == NULL)
         PyErr_NoMemory();
-    }
-    else {
+    else
         *count = shares_cut(shares, *count, batch);
-    }
     return shares;
 }
 
@@ -210,25 +195,22 @@ static Share *shares_new(const Batch *batch, PyObject *threads, Py_ssize_t *coun
 static int batch_begin(Batch *batch, const char *name, PyObject *const *args, Py_ssize_t nargs, Py_ssize_t count,
                        int is_ready)
 {
-    if (check_count(name, nargs, count) < 0) {
+    if (check_count(name, nargs, count) < 0)
         return -1;
-    }
     Kept *kept = kept_here();
     if (kept == NULL) {
         PyErr_NoMemory();
         return -1;
     }
     PyObject *list = args[0];
-    if (!is_ready || !PyList_CheckExact(list) || PyList_GET_SIZE(list) == 0) {
+    if (!is_ready || !PyList_CheckExact(list) || PyList_GET_SIZE(list) == 0)
         return 0;
-    }
     if (batch_open(batch, list) == 0) {
         batch->kept = kept;
         return 1;
     }
-    if (!PyErr_ExceptionMatches(PyExc_TypeError)) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError))
         return -1;
-    }
     PyErr_Clear();
     return 0;
 }
@@ -256,9 +238,8 @@ static PyObject *compress_many(PyObject *self, PyObject *const *args, Py_ssize_t
     CompressionPreset *preset = (CompressionPreset *)self;
     Batch batch;
     int is_open = batch_begin(&batch, "_compress_many", args, nargs, 2, preset->is_ready);
-    if (is_open <= 0) {
+    if (is_open <= 0)
         return is_open < 0 ? NULL : new_ref(Py_None);
-    }
     uint64_t total = 0;
     for (Py_ssize_t i = 0; i < batch.count; i++) {
         batch.segments[i].length = ZSTD_compressBound(batch.inputs[i].size); /* an error is too much to allocate */
@@ -274,19 +255,15 @@ static PyObject *compress_many(PyObject *self, PyObject *const *args, Py_ssize_t
             shares[n].context = preset_take_cctx(preset, batch.kept);
             is_ready = shares[n].context != NULL;
         }
-        if (is_ready) {
+        if (is_ready)
             run_all_shares(shares, count);
-        }
         for (Py_ssize_t n = 0; n < count; n++) {
-            if (shares[n].context != NULL && !shares[n].has_failed) {
+            if (shares[n].context != NULL && !shares[n].has_failed)
                 preset_give_cctx(preset, batch.kept, shares[n].context);
-            }
-            else {
+            else
                 ZSTD_freeCCtx(shares[n].context);
-            }
-            if (!is_ready) {
+            if (!is_ready)
                 Py_CLEAR(shares[n].bytes);
-            }
         }
         result = is_ready ? shares_finish(shares, count) : NULL;
     }
@@ -335,16 +312,14 @@ static PyObject *decompress_many(PyObject *self, PyObject *const *args, Py_ssize
     DecompressionPreset *preset = (DecompressionPreset *)self;
     Batch batch;
     int is_open = batch_begin(&batch, "_decompress_many", args, nargs, 3, preset->is_ready);
-    if (is_open <= 0) {
+    if (is_open <= 0)
         return is_open < 0 ? NULL : new_ref(Py_None);
-    }
     Input sizes = {NULL, 0, {0}};
     PyObject *result = NULL;
     Share *shares = NULL;
     Py_ssize_t count = 0;
-    if (args[1] != Py_None && input_open(&sizes, args[1]) < 0) {
+    if (args[1] != Py_None && input_open(&sizes, args[1]) < 0)
         goto done;
-    }
     if ((args[1] != Py_None && sizes.size != (size_t)batch.count * sizeof(uint64_t)) ||
         batch_measure(&batch, preset, (const unsigned char *)sizes.start) < 0) {
         result = new_ref(Py_None);
@@ -357,16 +332,13 @@ static PyObject *decompress_many(PyObject *self, PyObject *const *args, Py_ssize
         shares[n].context = preset_take_dctx(preset, batch.kept);
         is_ready = shares[n].context != NULL;
     }
-    if (is_ready) {
+    if (is_ready)
         run_all_shares(shares, count);
-    }
     for (Py_ssize_t n = 0; shares != NULL && n < count; n++) {
-        if (shares[n].context != NULL) {
+        if (shares[n].context != NULL)
             preset_give_dctx(preset, batch.kept, shares[n].context, shares[n].result);
-        }
-        if (!is_ready) {
+        if (!is_ready)
             Py_CLEAR(shares[n].bytes);
-        }
     }
     result = is_ready ? shares_finish(shares, count) : NULL;
 done:

@@ -19,9 +19,8 @@ static int take_arguments(const char *function, const char *const *names, Py_ssi
     if (misfit != ARGUMENTS_FIT) {
         PyObject *name = PyTuple_GET_ITEM(kwnames, misfit);
         Py_ssize_t i = 0;
-        while (i < count && PyUnicode_CompareWithASCIIString(name, names[i]) != 0) {
+        while (i < count && PyUnicode_CompareWithASCIIString(name, names[i]) != 0)
             i++;
-        }
         PyErr_Format(PyExc_TypeError,
                      i == count ? "%s() got an unexpected keyword argument '%U'"
                                 : "%s() got multiple values for argument '%U'",

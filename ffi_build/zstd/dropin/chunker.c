@@ -78,9 +78,8 @@ static void chunks_dealloc(PyObject *self)
 /* Hold output, which is taken over, behind what is held; return 0, or -1 with an exception set. */
 static int chunker_hold(Chunker *chunker, PyObject *output)
 {
-    if (output == NULL) {
+    if (output == NULL)
         return -1;
-    }
     if (chunker->held == NULL) {
         chunker->held = output;
         chunker->given = 0;
@@ -110,9 +109,8 @@ static PyObject *chunker_give(Chunker *chunker, Py_ssize_t size)
     }
     chunk = PyBytes_FromStringAndSize(PyBytes_AS_STRING(chunker->held) + chunker->given, left < size ? left : size);
     chunker->given += left < size ? left : size;
-    if (chunker->given == PyBytes_GET_SIZE(chunker->held)) {
+    if (chunker->given == PyBytes_GET_SIZE(chunker->held))
         Py_CLEAR(chunker->held);
-    }
     return chunk;
 }
 
@@ -122,24 +120,20 @@ static PyObject *chunks_step(Chunks *chunks, Chunker *chunker)
     for (;;) {
         Py_ssize_t left = chunker->held == NULL ? 0 : PyBytes_GET_SIZE(chunker->held) - chunker->given;
         Input piece;
-        if (left >= chunker->chunk_size) {
+        if (left >= chunker->chunk_size)
             return chunker_give(chunker, chunker->chunk_size);
-        }
         if (chunks->mode == ZSTD_e_continue && input_piece(&piece, &chunks->input, &chunks->done)) {
-            if (chunker_hold(chunker, feed_push(&chunker->feed, &piece, ZSTD_e_continue)) < 0) {
+            if (chunker_hold(chunker, feed_push(&chunker->feed, &piece, ZSTD_e_continue)) < 0)
                 return NULL;
-            }
         }
         else if (chunks->mode != ZSTD_e_continue && chunks->done == 0) {
             chunks->done = 1;
-            if (chunker_hold(chunker, feed_flush(&chunker->feed, chunks->mode)) < 0) {
+            if (chunker_hold(chunker, feed_flush(&chunker->feed, chunks->mode)) < 0)
                 return NULL;
-            }
         }
         else {
-            if (chunks->mode != ZSTD_e_continue && left > 0) {
+            if (chunks->mode != ZSTD_e_continue && left > 0)
                 return chunker_give(chunker, left);
-            }
             if (chunks->mode == ZSTD_e_end) {
                 chunker->is_finished = 1;
                 feed_release(&chunker->feed);
@@ -155,9 +149,8 @@ static PyObject *chunks_next(PyObject *self)
 {
     Chunks *chunks = (Chunks *)self;
     Chunker *chunker = chunks->chunker;
-    if (chunker == NULL) {
+    if (chunker == NULL)
         return NULL;
-    }
     Py_INCREF(chunker);
     PyObject *chunk = NULL;
     if (turn_enter((PyObject *)chunker, &chunker->turn) == 0) {
@@ -206,9 +199,8 @@ PyDoc_STRVAR(chunker_compress_doc, "compress($self, /, data)\n--\n\n"
 static PyObject *chunker_compress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     PyObject *data;
-    if (take_only_argument("compress", "data", 1, args, nargs, kwnames, &data) < 0) {
+    if (take_only_argument("compress", "data", 1, args, nargs, kwnames, &data) < 0)
         return NULL;
-    }
     return new_chunks(self, "cannot call compress() after compression finished",
                       "cannot perform operation before consuming output from previous operation", data,
                       ZSTD_e_continue);

@@ -41,9 +41,8 @@ static PyObject *compression_obj_compress(PyObject *self, PyObject *const *args,
     CompressionObj *obj = (CompressionObj *)self;
     PyObject *data, *output = NULL;
     Input in;
-    if (take_only_argument("compress", "data", 1, args, nargs, kwnames, &data) < 0 || input_open(&in, data) < 0) {
+    if (take_only_argument("compress", "data", 1, args, nargs, kwnames, &data) < 0 || input_open(&in, data) < 0)
         return NULL;
-    }
     if (turn_enter(self, &obj->turn) == 0) {
         output = obj->is_finished ? raise_zstd_error("cannot call compress() after compressor finished")
                                   : feed_push(&obj->feed, &in, ZSTD_e_continue);
@@ -63,20 +62,17 @@ static PyObject *compression_obj_flush(PyObject *self, PyObject *const *args, Py
 {
     CompressionObj *obj = (CompressionObj *)self;
     PyObject *given, *output = NULL;
-    if (take_only_argument("flush", "flush_mode", 0, args, nargs, kwnames, &given) < 0) {
+    if (take_only_argument("flush", "flush_mode", 0, args, nargs, kwnames, &given) < 0)
         return NULL;
-    }
     long mode = given == NULL ? OBJ_FINISH : PyLong_AsLong(given);
-    if (mode == -1 && PyErr_Occurred()) {
+    if (mode == -1 && PyErr_Occurred())
         return NULL;
-    }
     if (mode != OBJ_FINISH && mode != OBJ_BLOCK) {
         PyErr_SetString(PyExc_ValueError, "flush mode not recognized");
         return NULL;
     }
-    if (turn_enter(self, &obj->turn) < 0) {
+    if (turn_enter(self, &obj->turn) < 0)
         return NULL;
-    }
     if (obj->is_finished) {
         raise_zstd_error("compressor object already finished");
     }
@@ -115,9 +111,8 @@ static PyTypeObject *compression_obj_type;
 static PyObject *new_compression_obj(PyObject *preset, PyObject *size)
 {
     CompressionObj *obj = object_new(compression_obj_type);
-    if (obj != NULL && feed_open(&obj->feed, (CompressionPreset *)preset, size) < 0) {
+    if (obj != NULL && feed_open(&obj->feed, (CompressionPreset *)preset, size) < 0)
         Py_CLEAR(obj);
-    }
     return (PyObject *)obj;
 }
 

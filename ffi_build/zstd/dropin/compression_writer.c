@@ -17,9 +17,8 @@ static PyTypeObject *compression_writer_type;
 static Py_ssize_t writer_push(Writer *writer, const Input *data, int mode)
 {
     PyObject *output = feed_push(&writer->feed, data, mode);
-    if (output == NULL) {
+    if (output == NULL)
         return -1;
-    }
     Py_ssize_t size = PyBytes_GET_SIZE(output);
     int result = write_pieces(writer->base.file, output, writer->write_size);
     Py_DECREF(output);
@@ -43,9 +42,8 @@ static PyObject *compression_writer_write(PyObject *self, PyObject *const *args,
     Writer *writer = (Writer *)self;
     PyObject *data;
     Input in, piece;
-    if (take_only_argument("write", "data", 1, args, nargs, kwnames, &data) < 0 || file_enter(&writer->base) < 0) {
+    if (take_only_argument("write", "data", 1, args, nargs, kwnames, &data) < 0 || file_enter(&writer->base) < 0)
         return NULL;
-    }
     Py_ssize_t written = 0, more = input_open(&in, data);
     if (more == 0) {
         size_t done = 0;
@@ -77,20 +75,15 @@ static PyObject *compression_writer_flush(PyObject *self, PyObject *const *args,
     Writer *writer = (Writer *)self;
     PyObject *given;
     Py_ssize_t mode = WRITER_BLOCK;
-    if (take_only_argument("flush", "flush_mode", 0, args, nargs, kwnames, &given) < 0 ||
-        take_ssize(given, &mode) < 0) {
+    if (take_only_argument("flush", "flush_mode", 0, args, nargs, kwnames, &given) < 0 || take_ssize(given, &mode) < 0)
         return NULL;
-    }
-    if (mode != WRITER_BLOCK && mode != WRITER_FRAME) {
+    if (mode != WRITER_BLOCK && mode != WRITER_FRAME)
         return PyErr_Format(PyExc_ValueError, "unknown flush_mode: %R", given);
-    }
-    if (file_enter(&writer->base) < 0) {
+    if (file_enter(&writer->base) < 0)
         return NULL;
-    }
     Py_ssize_t written = writer_flush(writer, mode == WRITER_BLOCK ? ZSTD_e_flush : ZSTD_e_end);
-    if (written >= 0 && call_if_there(writer->base.file, name_flush) < 0) {
+    if (written >= 0 && call_if_there(writer->base.file, name_flush) < 0)
         written = -1;
-    }
     turn_leave(self, &writer->base.turn);
     return written < 0 ? NULL : PyLong_FromSsize_t(written);
 }
@@ -100,14 +93,12 @@ static PyObject *compression_writer_end(PyObject *self)
     Writer *writer = (Writer *)self;
     Py_ssize_t result = 0;
     if (!writer->base.is_closed) {
-        if (writer->feed.failure == NULL) {
+        if (writer->feed.failure == NULL)
             result = writer_flush(writer, ZSTD_e_end);
-        }
         writer->base.is_closed = 1;
         feed_release(&writer->feed);
-        if (file_close_other(&writer->base) < 0) {
+        if (file_close_other(&writer->base) < 0)
             result = -1;
-        }
     }
     return result < 0 ? NULL : new_ref(Py_None);
 }

@@ -39,9 +39,8 @@ static int decoder_open(Decoder *decoder, DecompressionPreset *preset)
         unsigned long long window_max = 0;
         int is_read = limits != NULL && PyArg_ParseTuple(limits, "Kp:_frame_limits", &window_max, &decoder->has_magic);
         Py_XDECREF(limits);
-        if (!is_read) {
+        if (!is_read)
             return -1;
-        }
         decoder->window_max = window_max;
     }
     decoder->preset = (DecompressionPreset *)new_ref((PyObject *)preset);
@@ -60,9 +59,8 @@ static int decoder_take(Decoder *decoder)
         if (decoder->dctx == NULL && is_default(preset)) {
             Kept *kept = kept_here();
             decoder->dctx = kept != NULL ? take_dctx(kept) : NULL;
-            if (decoder->dctx == NULL) {
+            if (decoder->dctx == NULL)
                 PyErr_NoMemory();
-            }
         }
         else if (decoder->dctx == NULL) {
             decoder->dctx = new_context((PyObject *)preset);
@@ -85,12 +83,10 @@ static void decoder_release(Decoder *decoder)
             ZSTD_freeDCtx(dctx);
         }
         else if (put_back(&decoder->preset->context, dctx) != NULL) {
-            if (kept != NULL) {
+            if (kept != NULL)
                 give_dctx(kept, dctx, 0);
-            }
-            else {
+            else
                 ZSTD_freeDCtx(dctx);
-            }
         }
     }
 }
@@ -129,13 +125,11 @@ static PyObject *decoder_step(Decoder *decoder, ZSTD_inBuffer *in, Py_ssize_t li
             decoder->is_drained = in->pos == in->size;
             return content;
         }
-        if (PyErr_Occurred()) {
+        if (PyErr_Occurred())
             return NULL;
-        }
     }
-    if (decoder->dctx == NULL && decoder_take(decoder) < 0) {
+    if (decoder->dctx == NULL && decoder_take(decoder) < 0)
         return NULL;
-    }
     Step step = {.dctx = decoder->dctx,
                  .in = *in,
                  .window_max = decoder->at_start ? decoder->window_max : 0,
@@ -175,12 +169,10 @@ static PyObject *decoder_raise_truncated(Decoder *decoder, unsigned long long ta
 /* Return the size of the context in bytes; if there is none now, of the one that the preset has, or None. */
 static PyObject *decoder_memory_size(const Decoder *decoder)
 {
-    if (decoder->dctx != NULL) {
+    if (decoder->dctx != NULL)
         return PyLong_FromSize_t(ZSTD_sizeof_DCtx(decoder->dctx));
-    }
-    if (!decoder->preset->is_ready) {
+    if (!decoder->preset->is_ready)
         Py_RETURN_NONE;
-    }
     return PyObject_CallMethod((PyObject *)decoder->preset, "_memory_size", NULL);
 }
 

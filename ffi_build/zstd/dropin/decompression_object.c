@@ -41,9 +41,8 @@ OBJECT_WITH_TURN(decompression_obj, DecompressionObj, decoder)
 /* Join two bytes, both of which are taken over; the first may be NULL. */
 static PyObject *bytes_joined(PyObject *first, PyObject *second)
 {
-    if (first == NULL || second == NULL) {
+    if (first == NULL || second == NULL)
         return second;
-    }
     PyBytes_ConcatAndDel(&first, second);
     return first;
 }
@@ -52,18 +51,14 @@ static PyObject *decompression_obj_run(DecompressionObj *obj, const Input *data)
 {
     ZSTD_inBuffer in = {data->start, data->size, 0};
     PyObject *content = NULL;
-    if (obj->unused != NULL) {
+    if (obj->unused != NULL)
         return raise_zstd_error("cannot use a decompressobj multiple times");
-    }
-    if (obj->failure != NULL) {
+    if (obj->failure != NULL)
         return raise_from("purepy.errors", "ZstdError", new_ref(obj->failure));
-    }
-    if (obj->is_cleared) {
+    if (obj->is_cleared)
         return raise_zstd_error("the collector has cleared this object");
-    }
-    if (data->size == 0) {
+    if (data->size == 0)
         return PyBytes_FromStringAndSize(NULL, 0);
-    }
     do {
         PyObject *more = decoder_step(&obj->decoder, &in, -1, obj->taken);
         if (more == NULL) {
@@ -77,9 +72,8 @@ static PyObject *decompression_obj_run(DecompressionObj *obj, const Input *data)
     if (content != NULL && !obj->is_across && obj->decoder.at_start) {
         obj->unused = PyBytes_FromStringAndSize(data->start + in.pos, (Py_ssize_t)(data->size - in.pos));
         decoder_release(&obj->decoder);
-        if (obj->unused == NULL) {
+        if (obj->unused == NULL)
             Py_CLEAR(content);
-        }
     }
     return content;
 }
@@ -95,9 +89,8 @@ static PyObject *decompression_obj_decompress(PyObject *self, PyObject *const *a
     DecompressionObj *obj = (DecompressionObj *)self;
     PyObject *data, *content = NULL;
     Input in;
-    if (take_only_argument("decompress", "data", 1, args, nargs, kwnames, &data) < 0 || input_open(&in, data) < 0) {
+    if (take_only_argument("decompress", "data", 1, args, nargs, kwnames, &data) < 0 || input_open(&in, data) < 0)
         return NULL;
-    }
     if (turn_enter(self, &obj->turn) == 0) {
         content = decompression_obj_run(obj, &in);
         turn_leave(self, &obj->turn);

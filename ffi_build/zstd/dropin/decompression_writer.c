@@ -28,9 +28,8 @@ static Py_ssize_t writer_unpack(Writer *writer, const Input *data)
             return -1;
         }
         Py_DECREF(content);
-        if (writer->decoder.is_drained) {
+        if (writer->decoder.is_drained)
             break;
-        }
     }
     return written;
 }
@@ -46,9 +45,8 @@ static PyObject *decompression_writer_write(PyObject *self, PyObject *const *arg
     Writer *writer = (Writer *)self;
     PyObject *data;
     Input in;
-    if (take_only_argument("write", "data", 1, args, nargs, kwnames, &data) < 0 || file_enter(&writer->base) < 0) {
+    if (take_only_argument("write", "data", 1, args, nargs, kwnames, &data) < 0 || file_enter(&writer->base) < 0)
         return NULL;
-    }
     Py_ssize_t written = -1;
     if (writer->failure != NULL) {
         raise_from("purepy.errors", "ZstdError", new_ref(writer->failure));
@@ -67,9 +65,8 @@ static PyObject *decompression_writer_flush(PyObject *self, PyObject *unused)
 {
     Writer *writer = (Writer *)self;
     (void)unused;
-    if (file_enter(&writer->base) < 0) {
+    if (file_enter(&writer->base) < 0)
         return NULL;
-    }
     int result = call_if_there(writer->base.file, name_flush);
     turn_leave(self, &writer->base.turn);
     return result < 0 ? NULL : new_ref(Py_None);

@@ -43,9 +43,8 @@ static void *preset_borrow(PyObject *preset, PyObject **lent)
     void *context = NULL;
     if (pair != NULL && PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2) {
         context = PyLong_AsVoidPtr(PyTuple_GET_ITEM(pair, 1));
-        if (context != NULL) {
+        if (context != NULL)
             *lent = new_ref(PyTuple_GET_ITEM(pair, 0));
-        }
     }
     Py_XDECREF(pair);
     return context;
@@ -57,9 +56,8 @@ static void preset_return(PyObject *preset, PyObject **lent, int has_failed)
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *done = PyObject_CallMethod(preset, "_take_back", "OO", *lent, has_failed ? Py_True : Py_False);
-    if (done == NULL) {
+    if (done == NULL)
         PyErr_WriteUnraisable(preset);
-    }
     Py_XDECREF(done);
     Py_CLEAR(*lent);
     PyErr_Restore(type, value, traceback);
@@ -70,13 +68,11 @@ static int feed_take_pledge(Feed *feed, PyObject *size)
 {
     int overflow;
     long long number = PyLong_AsLongLongAndOverflow(size, &overflow);
-    if (number == -1 && overflow == 0 && PyErr_Occurred()) {
+    if (number == -1 && overflow == 0 && PyErr_Occurred())
         return -1;
-    }
     feed->is_pledged = overflow > 0 || (overflow == 0 && number >= 0);
-    if (!feed->is_pledged) {
+    if (!feed->is_pledged)
         return 0;
-    }
     feed->left = overflow > 0 ? PyLong_AsUnsignedLongLong(size) : (unsigned long long)number;
     if (overflow > 0 && (PyErr_Occurred() || feed->left >= ZSTD_CONTENTSIZE_ERROR)) {
         PyErr_Format(PyExc_ValueError, "size argument should be a positive int less than %llu", ZSTD_CONTENTSIZE_ERROR);
@@ -88,9 +84,8 @@ static int feed_take_pledge(Feed *feed, PyObject *size)
 /* Begin one in zeroed memory; return 0, or -1 with an exception set. */
 static int feed_open(Feed *feed, CompressionPreset *preset, PyObject *size)
 {
-    if (feed_take_pledge(feed, size) < 0) {
+    if (feed_take_pledge(feed, size) < 0)
         return -1;
-    }
     if (preset->is_ready) {
         Kept *kept = kept_here();
         feed->cctx = kept != NULL ? preset_take_cctx(preset, kept) : (void *)PyErr_NoMemory();
@@ -99,16 +94,14 @@ static int feed_open(Feed *feed, CompressionPreset *preset, PyObject *size)
         feed->cctx = preset_borrow((PyObject *)preset, &feed->lent);
         feed->made_in = getpid();
     }
-    if (feed->cctx == NULL) {
+    if (feed->cctx == NULL)
         return -1;
-    }
     feed->preset = (CompressionPreset *)new_ref((PyObject *)preset);
     feed->is_between = 1;
     feed->number = ++preset->streams;
     preset->latest = feed->progress;
-    if (feed->is_pledged) {
+    if (feed->is_pledged)
         ZSTD_CCtx_setPledgedSrcSize(feed->cctx, feed->left);
-    }
     return 0;
 }
 
@@ -122,12 +115,10 @@ static void feed_release(Feed *feed)
     }
     else if (cctx != NULL) {
         Kept *kept = kept_here();
-        if (kept == NULL || feed->failure != NULL || ZSTD_isError(ZSTD_CCtx_reset(cctx, ZSTD_reset_session_only))) {
+        if (kept == NULL || feed->failure != NULL || ZSTD_isError(ZSTD_CCtx_reset(cctx, ZSTD_reset_session_only)))
             ZSTD_freeCCtx(cctx);
-        }
-        else {
+        else
             preset_give_cctx(feed->preset, kept, cctx);
-        }
     }
 }
 
@@ -160,9 +151,8 @@ static void feed_fail(Feed *feed, PyObject *why)
 /* Look at the pledged size before data is taken; return 0, or -1 with an exception set. */
 static int feed_check_pledge(Feed *feed, size_t size, int mode)
 {
-    if (mode == ZSTD_e_end && feed->is_between) {
+    if (mode == ZSTD_e_end && feed->is_between)
         return 0; /* a frame in one call has the size of its data */
-    }
     if (size > feed->left || (size < feed->left && mode == ZSTD_e_end)) {
         PyObject *difference = size > feed->left ? PyLong_FromUnsignedLongLong(size - feed->left)
                                                  : PyLong_FromUnsignedLongLong(feed->left - size);
@@ -179,12 +169,10 @@ static int feed_check_pledge(Feed *feed, size_t size, int mode)
 /* Compress an input, as `mode` (a ZSTD_EndDirective) says; return the output as bytes, or NULL with an exception set. */
 static PyObject *feed_push(Feed *feed, const Input *data, int mode)
 {
-    if (feed->failure != NULL) {
+    if (feed->failure != NULL)
         return raise_from("purepy.errors", "ZstdError", new_ref(feed->failure));
-    }
-    if (data->size == 0 && mode == ZSTD_e_continue) {
+    if (data->size == 0 && mode == ZSTD_e_continue)
         return PyBytes_FromStringAndSize(NULL, 0); /* a frame without content is to be known as one when it begins */
-    }
     if (feed->cctx == NULL) {
         PyErr_SetString(PyExc_ValueError, "the stream is over");
         return NULL;
@@ -211,12 +199,10 @@ static PyObject *feed_push(Feed *feed, const Input *data, int mode)
     feed->is_pledged &= !feed->is_between;
     feed->progress.ingested += data->size;
     feed->progress.produced += (uint64_t)PyBytes_GET_SIZE(output);
-    if (mode != ZSTD_e_continue) {
+    if (mode != ZSTD_e_continue)
         feed->progress.flushed = feed->progress.ingested;
-    }
-    if (feed->preset->streams == feed->number) {
+    if (feed->preset->streams == feed->number)
         feed->preset->latest = feed->progress;
-    }
     return output;
 }
 
@@ -230,9 +216,8 @@ static PyObject *feed_flush(Feed *feed, int mode)
 /* Cut a piece from the front of an input; return 0 when nothing is left, after one piece at least. */
 static int input_piece(Input *piece, const Input *all, size_t *done)
 {
-    if (*done > 0 && *done >= all->size) {
+    if (*done > 0 && *done >= all->size)
         return 0;
-    }
     piece->start = all->start + *done;
     piece->size = all->size - *done < PIECE_SIZE ? all->size - *done : PIECE_SIZE;
     piece->view.obj = NULL;

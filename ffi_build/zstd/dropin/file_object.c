@@ -37,9 +37,8 @@ static void file_open(FileObject *object, PyObject *file, int closefd)
 /* Free what is the base's, before the object itself. */
 static void file_free(FileObject *object)
 {
-    if (object->weak_references != NULL) {
+    if (object->weak_references != NULL)
         PyObject_ClearWeakRefs((PyObject *)object);
-    }
     turn_free(&object->turn);
     Py_CLEAR(object->file);
     object_free((PyObject *)object);
@@ -58,9 +57,8 @@ static int file_check_open(const FileObject *object)
 /* Begin a turn in one that is open; return 0, or -1 with an exception set. */
 static int file_enter(FileObject *object)
 {
-    if (turn_enter((PyObject *)object, &object->turn) < 0) {
+    if (turn_enter((PyObject *)object, &object->turn) < 0)
         return -1;
-    }
     if (file_check_open(object) < 0) {
         turn_leave((PyObject *)object, &object->turn);
         return -1;
@@ -74,9 +72,8 @@ static int file_enter(FileObject *object)
 static PyObject *file_in_turn(PyObject *self, PyObject *(*function)(PyObject *))
 {
     FileObject *object = (FileObject *)self;
-    if (turn_enter(self, &object->turn) < 0) {
+    if (turn_enter(self, &object->turn) < 0)
         return NULL;
-    }
     PyObject *result = function(self);
     turn_leave(self, &object->turn);
     return result;
@@ -85,16 +82,14 @@ static PyObject *file_in_turn(PyObject *self, PyObject *(*function)(PyObject *))
 /* Close the other file, if that is wanted and possible; whatever exception is set stays. Return 0 or -1. */
 static int file_close_other(FileObject *object)
 {
-    if (!object->is_closing_file) {
+    if (!object->is_closing_file)
         return 0;
-    }
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     int result = call_if_there(object->file, name_close);
     if (type != NULL) {
-        if (result < 0) {
+        if (result < 0)
             PyErr_Clear();
-        }
         PyErr_Restore(type, value, traceback);
     }
     return result;

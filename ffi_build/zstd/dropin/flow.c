@@ -46,9 +46,8 @@ static void flow_release(Flow *flow)
 {
     flow->is_finished = 1;
     feed_release(&flow->feed);
-    if (flow->decoder.preset != NULL) {
+    if (flow->decoder.preset != NULL)
         decoder_release(&flow->decoder);
-    }
     Py_CLEAR(flow->held);
     origin_drop_chunk(&flow->source);
 }
@@ -56,9 +55,8 @@ static void flow_release(Flow *flow)
 static int flow_traverse(Flow *flow, visitproc visit, void *arg)
 {
     int result = origin_traverse(&flow->source, visit, arg);
-    if (result == 0) {
+    if (result == 0)
         result = feed_traverse(&flow->feed, visit, arg);
-    }
     return result != 0 ? result : decoder_traverse(&flow->decoder, visit, arg);
 }
 
@@ -93,9 +91,8 @@ static PyObject *flow_next_packed(Flow *flow, Py_ssize_t limit)
 {
     while (flow->held == NULL && !flow->is_finished) {
         int is_more = origin_fill(&flow->source);
-        if (is_more < 0) {
+        if (is_more < 0)
             return NULL;
-        }
         Origin *source = &flow->source;
         if (is_more) {
             Input data = {(const char *)source->in.src + source->in.pos, source->in.size - source->in.pos, {0}};
@@ -107,12 +104,10 @@ static PyObject *flow_next_packed(Flow *flow, Py_ssize_t limit)
             flow->is_finished = 1;
             feed_release(&flow->feed);
         }
-        if (flow->held == NULL) {
+        if (flow->held == NULL)
             return NULL;
-        }
-        if (PyBytes_GET_SIZE(flow->held) == 0) {
+        if (PyBytes_GET_SIZE(flow->held) == 0)
             Py_CLEAR(flow->held);
-        }
     }
     return flow->held == NULL ? PyBytes_FromStringAndSize(NULL, 0) : flow_give(flow, limit);
 }
@@ -124,25 +119,21 @@ static PyObject *flow_next_content(Flow *flow, Py_ssize_t limit)
     while (!flow->is_finished) {
         if (decoder->is_drained) {
             int is_more = origin_fill(source);
-            if (is_more < 0) {
+            if (is_more < 0)
                 return NULL;
-            }
             if (!is_more) {
-                if (!decoder->at_start) {
+                if (!decoder->at_start)
                     return decoder_raise_truncated(decoder, origin_taken(source));
-                }
                 flow->is_finished = 1;
                 break;
             }
         }
         PyObject *content = decoder_step(decoder, &source->in, limit, source->before);
-        if (content == NULL) {
+        if (content == NULL)
             return NULL;
-        }
         flow->is_finished = flow->is_first_only && decoder->at_start;
-        if (PyBytes_GET_SIZE(content) > 0) {
+        if (PyBytes_GET_SIZE(content) > 0)
             return content;
-        }
         Py_DECREF(content);
     }
     return PyBytes_FromStringAndSize(NULL, 0);

@@ -30,9 +30,8 @@ OBJECT_WITH_TURN(pieces, Pieces, flow)
 static PyObject *pieces_next(PyObject *self)
 {
     Pieces *pieces = (Pieces *)self;
-    if (turn_enter(self, &pieces->turn) < 0) {
+    if (turn_enter(self, &pieces->turn) < 0)
         return NULL;
-    }
     PyObject *piece = flow_next(&pieces->flow, pieces->write_size);
     if (piece == NULL || PyBytes_GET_SIZE(piece) == 0) {
         Py_CLEAR(piece);
@@ -87,9 +86,8 @@ static PyObject *copy_flow(Flow *flow, PyObject *target, Py_ssize_t write_size)
     while (size > 0) {
         PyObject *piece = PyErr_CheckSignals() < 0 ? NULL : flow_next(flow, write_size);
         size = piece == NULL ? -1 : PyBytes_GET_SIZE(piece);
-        if (size > 0 && write_one_piece(target, piece, size) < 0) {
+        if (size > 0 && write_one_piece(target, piece, size) < 0)
             size = -1;
-        }
         Py_XDECREF(piece);
         written += size > 0 ? (unsigned long long)size : 0;
     }

@@ -21,16 +21,13 @@
 /* Read sizes, that begin at `args`, and truths, that follow them; return 0, or -1 with an exception set. */
 static int take_numbers(PyObject *const *args, Py_ssize_t *sizes, int n_sizes, int *truths, int n_truths)
 {
-    for (int i = 0; i < n_sizes; i++) {
-        if (take_ssize(args[i], &sizes[i]) < 0) {
+    for (int i = 0; i < n_sizes; i++)
+        if (take_ssize(args[i], &sizes[i]) < 0)
             return -1;
-        }
-    }
     for (int i = 0; i < n_truths; i++) {
         truths[i] = PyObject_IsTrue(args[n_sizes + i]);
-        if (truths[i] < 0) {
+        if (truths[i] < 0)
             return -1;
-        }
     }
     return 0;
 }
@@ -45,9 +42,8 @@ static PyObject *make_compressobj(PyObject *self, PyObject *size)
 static PyObject *make_chunker(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     Py_ssize_t chunk_size = 0;
-    if (check_count("_chunker", nargs, 2) < 0 || take_ssize(args[1], &chunk_size) < 0) {
+    if (check_count("_chunker", nargs, 2) < 0 || take_ssize(args[1], &chunk_size) < 0)
         return NULL;
-    }
     return new_chunker(self, args[0], chunk_size);
 }
 
@@ -56,9 +52,8 @@ static PyObject *make_compression_reader(PyObject *self, PyObject *const *args, 
 {
     Py_ssize_t read_size = 0;
     int closefd;
-    if (check_count("_stream_reader", nargs, 4) < 0 || take_numbers(args + 2, &read_size, 1, &closefd, 1) < 0) {
+    if (check_count("_stream_reader", nargs, 4) < 0 || take_numbers(args + 2, &read_size, 1, &closefd, 1) < 0)
         return NULL;
-    }
     return new_compression_reader(self, args[0], args[1], read_size, closefd);
 }
 
@@ -67,9 +62,8 @@ static PyObject *make_compression_writer(PyObject *self, PyObject *const *args, 
 {
     Py_ssize_t write_size = 0;
     int truths[2];
-    if (check_count("_stream_writer", nargs, 5) < 0 || take_numbers(args + 2, &write_size, 1, truths, 2) < 0) {
+    if (check_count("_stream_writer", nargs, 5) < 0 || take_numbers(args + 2, &write_size, 1, truths, 2) < 0)
         return NULL;
-    }
     return new_compression_writer(self, args[0], args[1], write_size, truths[0], truths[1]);
 }
 
@@ -77,9 +71,8 @@ static PyObject *make_compression_writer(PyObject *self, PyObject *const *args, 
 static PyObject *make_packing_iterator(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     Py_ssize_t sizes[2] = {0, 0};
-    if (check_count("_read_to_iter", nargs, 4) < 0 || take_numbers(args + 2, sizes, 2, NULL, 0) < 0) {
+    if (check_count("_read_to_iter", nargs, 4) < 0 || take_numbers(args + 2, sizes, 2, NULL, 0) < 0)
         return NULL;
-    }
     return new_packing_iterator(self, args[0], args[1], sizes[0], sizes[1]);
 }
 
@@ -87,9 +80,8 @@ static PyObject *make_packing_iterator(PyObject *self, PyObject *const *args, Py
 static PyObject *do_copy_packing(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     Py_ssize_t sizes[2] = {0, 0};
-    if (check_count("_copy_stream", nargs, 5) < 0 || take_numbers(args + 3, sizes, 2, NULL, 0) < 0) {
+    if (check_count("_copy_stream", nargs, 5) < 0 || take_numbers(args + 3, sizes, 2, NULL, 0) < 0)
         return NULL;
-    }
     return copy_packing(self, args[0], args[1], args[2], sizes[0], sizes[1]);
 }
 
@@ -105,9 +97,8 @@ static PyObject *make_decompression_reader(PyObject *self, PyObject *const *args
 {
     Py_ssize_t read_size = 0;
     int truths[2];
-    if (check_count("_stream_reader", nargs, 4) < 0 || take_numbers(args + 1, &read_size, 1, truths, 2) < 0) {
+    if (check_count("_stream_reader", nargs, 4) < 0 || take_numbers(args + 1, &read_size, 1, truths, 2) < 0)
         return NULL;
-    }
     return new_decompression_reader(self, args[0], read_size, truths[0], truths[1]);
 }
 
@@ -116,9 +107,8 @@ static PyObject *make_decompression_writer(PyObject *self, PyObject *const *args
 {
     Py_ssize_t write_size = 0;
     int truths[2];
-    if (check_count("_stream_writer", nargs, 4) < 0 || take_numbers(args + 1, &write_size, 1, truths, 2) < 0) {
+    if (check_count("_stream_writer", nargs, 4) < 0 || take_numbers(args + 1, &write_size, 1, truths, 2) < 0)
         return NULL;
-    }
     return new_decompression_writer(self, args[0], write_size, truths[0], truths[1]);
 }
 
@@ -126,9 +116,8 @@ static PyObject *make_decompression_writer(PyObject *self, PyObject *const *args
 static PyObject *make_unpacking_iterator(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     Py_ssize_t sizes[3] = {0, 0, 0};
-    if (check_count("_read_to_iter", nargs, 4) < 0 || take_numbers(args + 1, sizes, 3, NULL, 0) < 0) {
+    if (check_count("_read_to_iter", nargs, 4) < 0 || take_numbers(args + 1, sizes, 3, NULL, 0) < 0)
         return NULL;
-    }
     return new_unpacking_iterator(self, args[0], sizes[0], sizes[1], sizes[2]);
 }
 
@@ -136,9 +125,8 @@ static PyObject *make_unpacking_iterator(PyObject *self, PyObject *const *args, 
 static PyObject *do_copy_unpacking(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     Py_ssize_t sizes[2] = {0, 0};
-    if (check_count("_copy_stream", nargs, 4) < 0 || take_numbers(args + 2, sizes, 2, NULL, 0) < 0) {
+    if (check_count("_copy_stream", nargs, 4) < 0 || take_numbers(args + 2, sizes, 2, NULL, 0) < 0)
         return NULL;
-    }
     return copy_unpacking(self, args[0], args[1], sizes[0], sizes[1]);
 }
 
@@ -207,9 +195,8 @@ static int add_stream_types(PyObject *module)
         *types[i].place = (PyTypeObject *)type; /* for good, as the process has one module of this kind */
         result = type == NULL ? -1 : types[i].name == NULL ? 0 : PyDict_SetItemString(names, types[i].name, type);
     }
-    if (result == 0) {
+    if (result == 0)
         result = PyObject_SetAttrString(module, "_stream_types", names);
-    }
     Py_XDECREF(names);
     return result < 0 || add_methods(module, "_CompressionPreset", compression_methods) < 0
                ? -1

@@ -21,9 +21,8 @@ static int call_if_there(PyObject *object, PyObject *name)
 {
     PyObject *method = PyObject_GetAttr(object, name);
     if (method == NULL) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        if (!PyErr_ExceptionMatches(PyExc_AttributeError))
             return -1;
-        }
         PyErr_Clear();
         return 0;
     }

@@ -30,24 +30,20 @@ static int origin_open(Origin *source, PyObject *given, Py_ssize_t read_size, Py
     if (read != NULL) {
         Py_DECREF(read);
         source->size = PyLong_FromSsize_t(read_size);
-        if (source->size == NULL) {
+        if (source->size == NULL)
             return -1;
-        }
         source->skip = skip;
         source->file = new_ref(given);
         return 0;
     }
-    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) {
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError))
         return -1;
-    }
     PyErr_Clear();
-    if (input_open(&source->input, given) < 0) {
+    if (input_open(&source->input, given) < 0)
         return -1;
-    }
     source->chunk = new_ref(given);
-    if ((size_t)skip > source->input.size) {
+    if ((size_t)skip > source->input.size)
         skip = (Py_ssize_t)source->input.size;
-    }
     source->input.start += skip;
     source->input.size -= (size_t)skip;
     source->in.src = source->input.start;
@@ -89,9 +85,8 @@ static PyObject *read_chunk(PyObject *file, PyObject *size, Input *input)
                         "the source has no data at the moment; a non-blocking file cannot be a source");
         return NULL;
     }
-    if (chunk != NULL && input_open(input, chunk) < 0) {
+    if (chunk != NULL && input_open(input, chunk) < 0)
         Py_CLEAR(chunk);
-    }
     return chunk;
 }
 
@@ -101,9 +96,8 @@ static int origin_skip(Origin *source)
     PyObject *size = PyLong_FromSsize_t(source->skip);
     PyObject *skipped = size == NULL ? NULL : PyObject_CallMethodOneArg(source->file, name_read, size);
     Py_XDECREF(size);
-    if (skipped == NULL) {
+    if (skipped == NULL)
         return -1;
-    }
     Py_DECREF(skipped);
     source->skip = 0;
     return 0;
@@ -117,9 +111,8 @@ static int origin_fill(Origin *source)
         source->in.size += rest < source->piece ? rest : source->piece;
         return rest > 0;
     }
-    if (source->skip > 0 && origin_skip(source) < 0) {
+    if (source->skip > 0 && origin_skip(source) < 0)
         return -1;
-    }
     origin_drop_chunk(source);
     source->chunk = read_chunk(source->file, source->size, &source->input);
     if (source->chunk == NULL) {

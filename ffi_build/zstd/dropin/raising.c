@@ -10,9 +10,8 @@ static PyObject *raise_from(const char *module, const char *type_name, PyObject 
 {
     PyObject *found = text == NULL ? NULL : PyImport_ImportModule(module);
     PyObject *type = found == NULL ? NULL : PyObject_GetAttrString(found, type_name);
-    if (type != NULL) {
+    if (type != NULL)
         PyErr_SetObject(type, text);
-    }
     Py_XDECREF(type);
     Py_XDECREF(found);
     Py_XDECREF(text);

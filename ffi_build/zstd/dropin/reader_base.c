@@ -52,9 +52,8 @@ static PyObject *reader_more(Reader *reader, Py_ssize_t limit)
         return raise_made(new_ref(reader->failure));
     }
     PyObject *piece = flow_next(&reader->flow, limit);
-    if (piece == NULL && is_zstd_error()) {
+    if (piece == NULL && is_zstd_error())
         reader->failure = current_exception();
-    }
     return piece;
 }
 
@@ -76,9 +75,8 @@ static PyObject *reader_given(Reader *reader, PyObject *first, PyObject *rest)
         Py_DECREF(first);
         Py_DECREF(rest);
     }
-    if (result != NULL) {
+    if (result != NULL)
         reader->position += (unsigned long long)PyBytes_GET_SIZE(result);
-    }
     return result;
 }
 
@@ -87,9 +85,8 @@ static PyObject *reader_gather(Reader *reader, Py_ssize_t size)
 {
     PyObject *first = reader_more(reader, size);
     PyObject *rest = NULL;
-    if (first == NULL) {
+    if (first == NULL)
         return NULL;
-    }
     Py_ssize_t total = PyBytes_GET_SIZE(first), last = total;
     while (last > 0 && (size < 0 ? PyErr_CheckSignals() == 0 : total < size && reader_goes_on(reader))) {
         PyObject *piece = reader_more(reader, size < 0 ? -1 : size - total);
@@ -99,9 +96,8 @@ static PyObject *reader_gather(Reader *reader, Py_ssize_t size)
         }
         last = piece == NULL ? -1 : PyBytes_GET_SIZE(piece);
         total += last;
-        if (last > 0 && ((rest == NULL && (rest = PyList_New(0)) == NULL) || PyList_Append(rest, piece) < 0)) {
+        if (last > 0 && ((rest == NULL && (rest = PyList_New(0)) == NULL) || PyList_Append(rest, piece) < 0))
             last = -1;
-        }
         Py_XDECREF(piece);
     }
     if (last < 0 || (size < 0 && PyErr_Occurred())) {
@@ -116,9 +112,8 @@ static PyObject *reader_gather(Reader *reader, Py_ssize_t size)
 static PyObject *reader_read_size(Reader *reader, Py_ssize_t size, int is_once)
 {
     PyObject *result = NULL;
-    if (file_enter(&reader->base) < 0) {
+    if (file_enter(&reader->base) < 0)
         return NULL;
-    }
     if (size < -1) {
         PyErr_SetString(PyExc_ValueError, "cannot read negative amounts less than -1");
     }
@@ -147,9 +142,8 @@ static int reader_skip(Reader *reader, unsigned long long left)
         }
         Py_ssize_t size = PyBytes_GET_SIZE(piece);
         Py_DECREF(piece);
-        if (size == 0) {
+        if (size == 0)
             return 0;
-        }
         left -= (unsigned long long)size;
         reader->position += (unsigned long long)size;
     }

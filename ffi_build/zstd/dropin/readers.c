@@ -24,9 +24,8 @@ static PyObject *reader_read_named(PyObject *self, const char *name, int is_once
 {
     Py_ssize_t size = -1;
     PyObject *given;
-    if (take_only_argument(name, "size", 0, args, nargs, kwnames, &given) < 0 || take_ssize(given, &size) < 0) {
+    if (take_only_argument(name, "size", 0, args, nargs, kwnames, &given) < 0 || take_ssize(given, &size) < 0)
         return NULL;
-    }
     return reader_read_size((Reader *)self, size, is_once);
 }
 
@@ -55,16 +54,13 @@ static PyObject *reader_readall(PyObject *self, PyObject *unused)
 static PyObject *reader_fill(PyObject *self, PyObject *target, int is_once)
 {
     Py_buffer view;
-    if (PyObject_GetBuffer(target, &view, PyBUF_SIMPLE) < 0) {
+    if (PyObject_GetBuffer(target, &view, PyBUF_SIMPLE) < 0)
         return NULL;
-    }
     PyObject *data = NULL;
-    if (view.readonly) {
+    if (view.readonly)
         PyErr_Format(PyExc_TypeError, "a writable bytes-like object is required, not '%s'", Py_TYPE(target)->tp_name);
-    }
-    else {
+    else
         data = reader_read_size((Reader *)self, view.len, is_once);
-    }
     Py_ssize_t size = 0;
     if (data != NULL) {
         size = PyBytes_GET_SIZE(data);
@@ -135,9 +131,8 @@ static PyObject *reader_begin(PyObject *self, PyObject *unused)
         PyErr_SetString(PyExc_ValueError, "cannot __enter__ multiple times");
         return NULL;
     }
-    if (file_check_open(base) < 0) {
+    if (file_check_open(base) < 0)
         return NULL;
-    }
     base->is_entered = 1;
     return new_ref(self);
 }
@@ -176,19 +171,16 @@ static PyObject *reader_seek(PyObject *self, PyObject *const *args, Py_ssize_t n
     static const char *const names[] = {"pos", "whence"};
     Reader *reader = (Reader *)self;
     PyObject *given[2];
-    if (take_arguments("seek", names, 2, 1, args, nargs, kwnames, given) < 0) {
+    if (take_arguments("seek", names, 2, 1, args, nargs, kwnames, given) < 0)
         return NULL;
-    }
     long long position = PyLong_AsLongLong(given[0]);
     long whence = given[1] == NULL ? SEEK_SET : PyLong_AsLong(given[1]);
-    if (PyErr_Occurred() || file_enter(&reader->base) < 0) {
+    if (PyErr_Occurred() || file_enter(&reader->base) < 0)
         return NULL;
-    }
     unsigned long long distance = 0;
     int result = reader_distance(reader, position, whence, &distance);
-    if (result == 0) {
+    if (result == 0)
         result = reader_skip(reader, distance);
-    }
     unsigned long long reached = reader->position;
     turn_leave(self, &reader->base.turn);
     return result < 0 ? NULL : PyLong_FromUnsignedLongLong(reached);

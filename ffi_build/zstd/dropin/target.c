@@ -12,9 +12,8 @@
 static int write_one_piece(PyObject *file, PyObject *piece, Py_ssize_t size)
 {
     PyObject *returned = PyObject_CallMethodOneArg(file, name_write, piece);
-    if (returned == NULL) {
+    if (returned == NULL)
         return -1;
-    }
     int overflow = 0;
     if (PyLong_CheckExact(returned) && PyLong_AsLongAndOverflow(returned, &overflow) == size && overflow == 0) {
         Py_DECREF(returned);
@@ -32,9 +31,8 @@ static int write_one_piece(PyObject *file, PyObject *piece, Py_ssize_t size)
 static int write_pieces(PyObject *file, PyObject *bytes, Py_ssize_t write_size)
 {
     Py_ssize_t size = PyBytes_GET_SIZE(bytes);
-    if (size <= write_size) {
+    if (size <= write_size)
         return size == 0 ? 0 : write_one_piece(file, bytes, size);
-    }
     PyObject *view = PyMemoryView_FromObject(bytes);
     int result = view == NULL ? -1 : 0;
     for (Py_ssize_t start = 0; result == 0 && start < size; start += write_size) {

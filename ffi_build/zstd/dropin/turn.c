@@ -82,9 +82,8 @@ static void turn_leave(PyObject *self, Turn *turn)
 static void turn_free(Turn *turn)
 {
     if (turn->bell != NULL) {
-        if (!turn->is_rung) {
+        if (!turn->is_rung)
             PyThread_release_lock(turn->bell);
-        }
         PyThread_free_lock(turn->bell);
         turn->bell = NULL;
     }

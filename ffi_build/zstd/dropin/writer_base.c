@@ -51,12 +51,10 @@ static PyObject *writer_begin(PyObject *self, PyObject *unused)
 {
     FileObject *base = (FileObject *)self;
     (void)unused;
-    if (file_check_open(base) < 0) {
+    if (file_check_open(base) < 0)
         return NULL;
-    }
-    if (base->is_entered) {
+    if (base->is_entered)
         return raise_zstd_error("cannot __enter__ multiple times");
-    }
     base->is_entered = 1;
     return new_ref(self);
 }
