@@ -18,21 +18,21 @@ typedef struct {
     enum option_kind kind;
     size_t offset;
     PyObject *interned; /* the name as the interpreter passes it; set by import */
-} option;
+} Option;
 
 /* What a function accepts: its options, and before them up to three parameters that may be given by position. */
 typedef struct {
     const char *name;
-    option *options;
+    Option *options;
     size_t n_options;
     int n_required;
     int n_positional;
     const char *positional_name[3];
     PyObject *positional[3]; /* their names interned; set by import */
-} signature;
+} Signature;
 
 /* Intern the names, so that looking one up compares pointers. */
-static int signature_init(signature *s)
+static int signature_init(Signature *s)
 {
     for (size_t i = 0; i < s->n_options; i++)
         if (!s->options[i].interned && !(s->options[i].interned = PyUnicode_InternFromString(s->options[i].name)))
@@ -43,7 +43,7 @@ static int signature_init(signature *s)
     return 0;
 }
 
-static int option_set(const option *opt, void *options, PyObject *value)
+static int option_set(const Option *opt, void *options, PyObject *value)
 {
     void *field = (char *)options + opt->offset;
     switch (opt->kind) {
@@ -99,7 +99,7 @@ static int option_set(const option *opt, void *options, PyObject *value)
 }
 
 /* Assign one keyword argument, to a positional parameter or to an option. */
-static NEVER_INLINE int keyword_set(const signature *s, PyObject *name, PyObject *value, PyObject **positional,
+static NEVER_INLINE int keyword_set(const Signature *s, PyObject *name, PyObject *value, PyObject **positional,
                                     void *options)
 {
     /* names in calls are interned; those that come out of a mapping may not be: compare them by value then */
@@ -121,7 +121,7 @@ static NEVER_INLINE int keyword_set(const signature *s, PyObject *name, PyObject
     return -1;
 }
 
-static int positional_check(const signature *s, Py_ssize_t n_given, PyObject *const *positional)
+static int positional_check(const Signature *s, Py_ssize_t n_given, PyObject *const *positional)
 {
     if (n_given > s->n_positional) {
         PyErr_Format(PyExc_TypeError, "%s() takes at most %d positional argument%s (%zd given)", s->name,
@@ -137,7 +137,7 @@ static int positional_check(const signature *s, Py_ssize_t n_given, PyObject *co
 }
 
 /* Read the arguments of a METH_FASTCALL | METH_KEYWORDS function. `positional` must be all NULL. */
-static ALWAYS_INLINE int arguments_read(const signature *s, PyObject *const *args, Py_ssize_t n_args,
+static ALWAYS_INLINE int arguments_read(const Signature *s, PyObject *const *args, Py_ssize_t n_args,
                                         PyObject *keyword_names, PyObject **positional, void *options)
 {
     if (UNLIKELY(n_args > s->n_positional))
@@ -163,9 +163,9 @@ static ALWAYS_INLINE int arguments_read(const signature *s, PyObject *const *arg
 typedef struct {
     Py_ssize_t n;
     PyObject *names[OWNED_MAX], *values[OWNED_MAX];
-} owned_arguments;
+} OwnedArguments;
 
-static void arguments_drop(owned_arguments *owned)
+static void arguments_drop(OwnedArguments *owned)
 {
     while (owned->n > 0) {
         owned->n--;
@@ -175,8 +175,8 @@ static void arguments_drop(owned_arguments *owned)
 }
 
 /* As arguments_read(), from a tuple and a dict. arguments_drop() must follow, whatever the outcome. */
-static int arguments_read_init(const signature *s, PyObject *args, PyObject *keywords, PyObject **positional,
-                               void *options, owned_arguments *owned)
+static int arguments_read_init(const Signature *s, PyObject *args, PyObject *keywords, PyObject **positional,
+                               void *options, OwnedArguments *owned)
 {
     Py_ssize_t n_args = PyTuple_GET_SIZE(args);
     owned->n = 0;

@@ -15,6 +15,6 @@ typedef struct {
     PyObject *(*compress)(const char *data, size_t size, int level, bool checksum, size_t smaller_than);
     /* The content of all frames, if it is at most `limit` bytes. */
     PyObject *(*decompress)(const char *data, size_t size, size_t limit);
-} zstd_calls;
+} ZstdCalls;
 
 #endif

@@ -36,10 +36,10 @@ static PyObject *job_finish(PyObject *message, enum compressing compress, Py_ssi
     return packed;
 }
 
-static PyObject *job_pack(const pack_options *options, PyObject *o, enum compressing compress, Py_ssize_t level,
+static PyObject *job_pack(const PackOptions *options, PyObject *o, enum compressing compress, Py_ssize_t level,
                           Py_ssize_t min_size, bool checksum)
 {
-    encoder c;
+    Encoder c;
     unsigned char *p = encode_start(&c, options);
     if (UNLIKELY(encode_count(&c, p, 1) < 0) ||
         UNLIKELY(!(p = encode_value(&c, p, o, options->max_depth, MAY_CONVERT | MAY_DEFAULT)))) {
@@ -49,7 +49,7 @@ static PyObject *job_pack(const pack_options *options, PyObject *o, enum compres
     const size_t size = (size_t)(p - c.w.start);
     if (compress == NEVER || (compress == AUTO && (Py_ssize_t)size < min_size))
         return writer_finish(&c.w, p);
-    const zstd_calls *calls = job_zstd();
+    const ZstdCalls *calls = job_zstd();
     PyObject *frame = NULL;
     if (calls)
         frame =
@@ -80,7 +80,7 @@ static PyObject *job_dumps(PyObject *module, PyObject *const *args, Py_ssize_t n
     enum compressing compress = AUTO;
     Py_ssize_t level = job.level, min_size = job.min_size;
     bool checksum = true, ordinary = true;
-    pack_options options = job.packing;
+    PackOptions options = job.packing;
     if (values[COMPRESS] == Py_True || values[COMPRESS] == Py_False)
         compress = values[COMPRESS] == Py_True ? ALWAYS : NEVER;
     else
@@ -107,7 +107,7 @@ static PyObject *job_dumps(PyObject *module, PyObject *const *args, Py_ssize_t n
 typedef struct {
     Py_ssize_t output_size, memory;
     bool has_output_size, has_memory;
-} job_limits;
+} JobLimits;
 
 /* The larger of a floor and what input of that size may grow to. */
 static Py_ssize_t job_grown(Py_ssize_t size, Py_ssize_t floor)
@@ -117,7 +117,7 @@ static Py_ssize_t job_grown(Py_ssize_t size, Py_ssize_t floor)
 }
 
 /* Whether the objects of a message may take too much memory; cpkg/_job.py says how much that is. */
-static bool job_is_heavy(const char *message, Py_ssize_t size, Py_ssize_t data_size, const job_limits *limits,
+static bool job_is_heavy(const char *message, Py_ssize_t size, Py_ssize_t data_size, const JobLimits *limits,
                          Py_ssize_t max_depth)
 {
     Py_ssize_t memory = limits->memory;
@@ -132,7 +132,7 @@ static bool job_is_heavy(const char *message, Py_ssize_t size, Py_ssize_t data_s
 }
 
 /* The content of frames, or the message itself; NULL without an exception for what is not ordinary. */
-static PyObject *job_message(PyObject *data, const job_limits *limits)
+static PyObject *job_message(PyObject *data, const JobLimits *limits)
 {
     const unsigned char *start = (const unsigned char *)PyBytes_AS_STRING(data);
     const Py_ssize_t size = PyBytes_GET_SIZE(data);
@@ -143,12 +143,12 @@ static PyObject *job_message(PyObject *data, const job_limits *limits)
         return limits->has_output_size && limits->output_size >= 0 && limits->output_size < size ? NULL : new_ref(data);
     if (limits->has_output_size && (limits->output_size < 0 || limits->output_size >= 2 * job.default_window))
         return NULL; /* a larger window is allowed then */
-    const zstd_calls *calls = job_zstd();
+    const ZstdCalls *calls = job_zstd();
     const Py_ssize_t limit = limits->has_output_size ? limits->output_size : job_grown(size, job.output_floor);
     return calls ? calls->decompress((const char *)start, (size_t)size, (size_t)limit) : NULL;
 }
 
-static PyObject *job_unpack(const unpack_options *options, PyObject *data, const job_limits *limits)
+static PyObject *job_unpack(const UnpackOptions *options, PyObject *data, const JobLimits *limits)
 {
     PyObject *message = job_message(data, limits), *o = NULL;
     if (!message)
@@ -173,14 +173,14 @@ static bool job_may_retry(void)
 static PyObject *job_loads(PyObject *module, PyObject *const *args, Py_ssize_t n_args, PyObject *keywords)
 {
     PyObject *values[LOADS_OPTIONS], *o;
-    job_limits limits = {0, 0, false, false};
+    JobLimits limits = {0, 0, false, false};
     (void)module;
     if (UNLIKELY(n_args != 1 || !PyBytes_CheckExact(args[0])))
         goto slow;
     if (!keywords)
         o = job_unpack(&job.unpacking, args[0], &limits);
     else {
-        unpack_options options = job.unpacking;
+        UnpackOptions options = job.unpacking;
         if (!job_keywords(loads_names, LOADS_OPTIONS, args + 1, keywords, values))
             goto slow;
         for (int i = 0; i < LOADS_MAY_BE_NONE; i++)

@@ -21,10 +21,10 @@ static struct {
     PyObject *dumps_doc, *loads_doc;
     PyObject *str_auto;
     PyObject *calls_owner; /* what `calls` belongs to: a capsule, None, or NULL before it was looked for */
-    const zstd_calls *calls;
+    const ZstdCalls *calls;
     Py_ssize_t level, min_size, output_floor, memory_floor, expansion, heaviest, default_window;
-    pack_options packing;
-    unpack_options unpacking;
+    PackOptions packing;
+    UnpackOptions unpacking;
 } job;
 
 static const struct {
@@ -118,7 +118,7 @@ static bool job_size(PyObject *value, Py_ssize_t least, Py_ssize_t most, Py_ssiz
 }
 
 /* The calls of the compiled Zstandard module; NULL if another backend was chosen, or with an exception. */
-static const zstd_calls *job_zstd(void)
+static const ZstdCalls *job_zstd(void)
 {
     if (UNLIKELY(!job.calls_owner)) {
         PyObject *found = PyObject_CallFunctionObjArgs(job.find_zstd, NULL);

@@ -200,6 +200,6 @@ static PyObject *job_decompress(const char *data, size_t size, size_t limit)
     return decompress_at_once(data, size, WINDOW_SIZE_MAX_DEFAULT, limit < PY_SSIZE_T_MAX ? limit : PY_SSIZE_T_MAX);
 }
 
-static const zstd_calls calls_for_job = {job_compress, job_decompress};
+static const ZstdCalls calls_for_job = {job_compress, job_decompress};
 
 #endif

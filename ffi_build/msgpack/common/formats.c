@@ -72,10 +72,10 @@ typedef struct {
     int kind;
     size_t size;   /* of the header in bytes; the type of an ext follows it */
     size_t length; /* bytes that follow (the type of an ext is not counted); items of an array, pairs of a map */
-} format_header;
+} FormatHeader;
 
 /* Read the header at p, of which `left` bytes, one at least, are there; false if it is cut: then all but the length is set. */
-static ALWAYS_INLINE bool read_header(const unsigned char *p, size_t left, format_header *h)
+static ALWAYS_INLINE bool read_header(const unsigned char *p, size_t left, FormatHeader *h)
 {
     const unsigned char byte = *p;
     h->size = 1;

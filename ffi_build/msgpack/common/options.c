@@ -81,13 +81,13 @@
 #define FIELD(kind, name, field, value) TYPE_##kind field;
 #define DEFAULT(kind, name, field, value) .field = DEFAULT_##kind(value),
 #define SIGNATURE_TEXT(kind, name, field, value) ", " #name "=" #value
-#define PACK_ROW(kind, name, field, value) {#name, OPTION_##kind, offsetof(pack_options, field), NULL},
-#define UNPACK_ROW(kind, name, field, value) {#name, OPTION_##kind, offsetof(unpack_options, field), NULL},
+#define PACK_ROW(kind, name, field, value) {#name, OPTION_##kind, offsetof(PackOptions, field), NULL},
+#define UNPACK_ROW(kind, name, field, value) {#name, OPTION_##kind, offsetof(UnpackOptions, field), NULL},
 
 typedef struct {
     PACK_OPTIONS(FIELD)
     PACKER_TYPE_OPTIONS(FIELD)
-} pack_options;
+} PackOptions;
 
 typedef struct {
     UNPACK_OPTIONS(FIELD)
@@ -95,18 +95,18 @@ typedef struct {
     PyObject *file_like; /* borrowed likewise */
     bool plain_text;     /* nothing but its UTF-8 matters of a short str; follows from the others */
     bool plain;          /* no hook for containers, lists for arrays, nothing left packed; likewise */
-} unpack_options;
+} UnpackOptions;
 
-static const pack_options default_pack_options = {PACK_OPTIONS(DEFAULT) PACKER_TYPE_OPTIONS(DEFAULT)};
-static unpack_options default_unpack_options = {UNPACK_OPTIONS(DEFAULT) UNPACKER_TYPE_OPTIONS(DEFAULT)
-                                                    /* follows from these */
-                                                    .plain_text = true,
-                                                .plain = true};
+static const PackOptions default_pack_options = {PACK_OPTIONS(DEFAULT) PACKER_TYPE_OPTIONS(DEFAULT)};
+static UnpackOptions default_unpack_options = {UNPACK_OPTIONS(DEFAULT) UNPACKER_TYPE_OPTIONS(DEFAULT)
+                                                   /* follows from these */
+                                                   .plain_text = true,
+                                               .plain = true};
 
-static option pack_table[] = {PACK_OPTIONS(PACK_ROW)};
-static option packer_type_table[] = {PACK_OPTIONS(PACK_ROW) PACKER_TYPE_OPTIONS(PACK_ROW)};
-static option unpack_table[] = {UNPACK_OPTIONS(UNPACK_ROW)};
-static option unpacker_type_table[] = {UNPACK_OPTIONS(UNPACK_ROW) UNPACKER_TYPE_OPTIONS(UNPACK_ROW)};
+static Option pack_table[] = {PACK_OPTIONS(PACK_ROW)};
+static Option packer_type_table[] = {PACK_OPTIONS(PACK_ROW) PACKER_TYPE_OPTIONS(PACK_ROW)};
+static Option unpack_table[] = {UNPACK_OPTIONS(UNPACK_ROW)};
+static Option unpacker_type_table[] = {UNPACK_OPTIONS(UNPACK_ROW) UNPACKER_TYPE_OPTIONS(UNPACK_ROW)};
 
 /* To follow the last positional parameter, or "*". */
 #define PACK_SIGNATURE PACK_OPTIONS(SIGNATURE_TEXT)
@@ -114,21 +114,21 @@ static option unpacker_type_table[] = {UNPACK_OPTIONS(UNPACK_ROW) UNPACKER_TYPE_
 #define UNPACK_SIGNATURE UNPACK_OPTIONS(SIGNATURE_TEXT)
 #define UNPACKER_TYPE_SIGNATURE UNPACK_SIGNATURE UNPACKER_TYPE_OPTIONS(SIGNATURE_TEXT)
 
-static signature packb_signature = {"packb", pack_table, COUNT_OF(pack_table), 1, 1, {"o"}, {NULL}};
-static signature pack_signature = {"pack", pack_table, COUNT_OF(pack_table), 2, 2, {"o", "stream"}, {NULL}};
-static signature pack_into_signature = {"pack_into", pack_table, COUNT_OF(pack_table), 2, 3, {"o", "buffer", "offset"},
+static Signature packb_signature = {"packb", pack_table, COUNT_OF(pack_table), 1, 1, {"o"}, {NULL}};
+static Signature pack_signature = {"pack", pack_table, COUNT_OF(pack_table), 2, 2, {"o", "stream"}, {NULL}};
+static Signature pack_into_signature = {"pack_into", pack_table, COUNT_OF(pack_table), 2, 3, {"o", "buffer", "offset"},
                                         {NULL}};
-static signature packer_type_signature = {"Packer", packer_type_table, COUNT_OF(packer_type_table), 0, 0, {NULL},
+static Signature packer_type_signature = {"Packer", packer_type_table, COUNT_OF(packer_type_table), 0, 0, {NULL},
                                           {NULL}};
-static signature unpackb_signature = {"unpackb", unpack_table, COUNT_OF(unpack_table), 1, 1, {"packed"}, {NULL}};
-static signature unpack_signature = {"unpack", unpack_table, COUNT_OF(unpack_table), 1, 1, {"stream"}, {NULL}};
-static signature unpackb_from_signature = {"unpackb_from",       unpack_table, COUNT_OF(unpack_table), 1, 2,
+static Signature unpackb_signature = {"unpackb", unpack_table, COUNT_OF(unpack_table), 1, 1, {"packed"}, {NULL}};
+static Signature unpack_signature = {"unpack", unpack_table, COUNT_OF(unpack_table), 1, 1, {"stream"}, {NULL}};
+static Signature unpackb_from_signature = {"unpackb_from",       unpack_table, COUNT_OF(unpack_table), 1, 2,
                                            {"buffer", "offset"}, {NULL}};
-static signature unpacker_type_signature = {
+static Signature unpacker_type_signature = {
     "Unpacker", unpacker_type_table, COUNT_OF(unpacker_type_table), 0, 1, {"file_like"}, {NULL}};
-static signature pack_ext_type_signature = {"pack_ext_type", NULL, 0, 2, 2, {"typecode", "data"}, {NULL}};
+static Signature pack_ext_type_signature = {"pack_ext_type", NULL, 0, 2, 2, {"typecode", "data"}, {NULL}};
 
-static signature *const all_signatures[] = {
+static Signature *const all_signatures[] = {
     &packb_signature,  &pack_signature,         &pack_into_signature,     &packer_type_signature,  &unpackb_signature,
     &unpack_signature, &unpackb_from_signature, &unpacker_type_signature, &pack_ext_type_signature};
 
@@ -143,7 +143,7 @@ static int options_init(void)
     return 0;
 }
 
-static int pack_options_check(const pack_options *options)
+static int pack_options_check(const PackOptions *options)
 {
     if (options->buf_size < 0) {
         PyErr_SetString(PyExc_OverflowError, "can't convert negative value to size_t");
@@ -155,7 +155,7 @@ static int pack_options_check(const pack_options *options)
 /* plain_text passes over the checks of strings up to this length */
 #define PLAIN_TEXT_MAX 255
 
-static int unpack_options_check(unpack_options *options)
+static int unpack_options_check(UnpackOptions *options)
 {
     options->plain_text = !options->raw && !options->unicode_errors && options->max_total_bytes == -1 &&
                           (options->max_str_len == -1 || options->max_str_len >= PLAIN_TEXT_MAX);

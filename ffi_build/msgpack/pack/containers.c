@@ -21,7 +21,7 @@
 #include "writer.c"
 
 /* One item of a list or dict: the leaves inline, the rest by call. */
-static ALWAYS_INLINE unsigned char *encode_element(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
+static ALWAYS_INLINE unsigned char *encode_element(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     PyTypeObject *type = Py_TYPE(o);
     if (type == &PyUnicode_Type)
@@ -41,7 +41,7 @@ static ALWAYS_INLINE unsigned char *encode_element(encoder *c, unsigned char *p,
     return encode_value(c, p, o, depth, MAY_CONVERT | MAY_DEFAULT);
 }
 
-static unsigned char *encode_owned_item(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
+static unsigned char *encode_owned_item(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     Py_INCREF(o);
     p = encode_element(c, p, o, depth);
@@ -50,7 +50,7 @@ static unsigned char *encode_owned_item(encoder *c, unsigned char *p, PyObject *
 }
 
 /* The items of an exact list or tuple, or of a subclass that iterates as they do; `depth` is what its items may use. */
-static ALWAYS_INLINE unsigned char *encode_items(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth,
+static ALWAYS_INLINE unsigned char *encode_items(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth,
                                                  bool is_list)
 {
     Py_ssize_t n = Py_SIZE(o);
@@ -73,7 +73,7 @@ static ALWAYS_INLINE unsigned char *encode_items(encoder *c, unsigned char *p, P
     return p;
 }
 
-static ALWAYS_INLINE unsigned char *encode_pairs_of_dict(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
+static ALWAYS_INLINE unsigned char *encode_pairs_of_dict(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     Py_ssize_t n = PyDict_GET_SIZE(o), position = 0, count = 0;
     PyObject *key, *value;
@@ -116,12 +116,12 @@ static ALWAYS_INLINE unsigned char *encode_pairs_of_dict(encoder *c, unsigned ch
 typedef struct {
     size_t start, key_size, size; /* of a packed pair, from the first pair */
     const unsigned char *base;
-} packed_pair;
+} PackedPair;
 
 /* By the packed keys; equal keys (b"a" and "a" without use_bin_type) by the packed values. */
 static int packed_pair_compare(const void *left, const void *right)
 {
-    const packed_pair *a = left, *b = right;
+    const PackedPair *a = left, *b = right;
     size_t shorter = a->key_size < b->key_size ? a->key_size : b->key_size;
     int order = memcmp(a->base + a->start, b->base + b->start, shorter);
     if (order)
@@ -137,10 +137,10 @@ static int packed_pair_compare(const void *left, const void *right)
 }
 
 /* Pairs from a sequence of (key, value) tuples or two-item sequences: dict subclasses, pack_map_pairs, sorted maps. */
-static unsigned char *encode_pairs(encoder *c, unsigned char *p, PyObject *pairs, Py_ssize_t n, Py_ssize_t depth)
+static unsigned char *encode_pairs(Encoder *c, unsigned char *p, PyObject *pairs, Py_ssize_t n, Py_ssize_t depth)
 {
     const bool sorted = c->options->sort_keys;
-    packed_pair *order = NULL;
+    PackedPair *order = NULL;
     unsigned char *copy = NULL;
     size_t first = 0;
 
@@ -181,7 +181,7 @@ static unsigned char *encode_pairs(encoder *c, unsigned char *p, PyObject *pairs
             size_t value_start = (size_t)(p - c->w.start) - first;
             p = encode_element(c, p, PyTuple_GET_ITEM(two, 1), depth);
             if (p && order)
-                order[i] = (packed_pair){start, value_start - start, (size_t)(p - c->w.start) - first - start, NULL};
+                order[i] = (PackedPair){start, value_start - start, (size_t)(p - c->w.start) - first - start, NULL};
         }
         Py_DECREF(two);
         if (!p)
@@ -213,7 +213,7 @@ done:
 }
 
 /* A mapping by its items(): what a subclass overrides counts. */
-static NEVER_INLINE unsigned char *encode_mapping(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
+static NEVER_INLINE unsigned char *encode_mapping(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     PyObject *items = PyMapping_Items(o);
     if (!items)
@@ -230,7 +230,7 @@ static NEVER_INLINE unsigned char *encode_mapping(encoder *c, unsigned char *p, 
 }
 
 /* A list or tuple subclass with an iterator of its own. */
-static NEVER_INLINE unsigned char *encode_iterated(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
+static NEVER_INLINE unsigned char *encode_iterated(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     PyObject *items = PySequence_List(o);
     if (!items)

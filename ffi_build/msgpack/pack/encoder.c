@@ -20,8 +20,8 @@
 #include "writer.c"
 
 typedef struct {
-    writer w;
-    const pack_options *options;
+    Writer w;
+    const PackOptions *options;
     uint64_t items, max_items;
     bool plain_str;   /* str is written as UTF-8 with str8 headers: no unicode_errors, use_bin_type */
     bool plain_float; /* float is written as float 64 */
@@ -30,7 +30,7 @@ typedef struct {
        max_total_bytes, from the first one, since its check is there. */
     Py_ssize_t check_depth;
     uintptr_t stack_floor;
-} encoder;
+} Encoder;
 
 /* Levels that every stack has room for: they take up to 700 bytes each. */
 #define DEPTH_UNCHECKED 64
@@ -39,10 +39,10 @@ typedef struct {
 #define MAY_CONVERT 1
 #define MAY_DEFAULT 2
 
-static unsigned char *encode_value(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage);
+static unsigned char *encode_value(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage);
 
 /* Whether the message is within max_total_bytes so far; false with LimitError. */
-static ALWAYS_INLINE bool within_limit(const encoder *c, const unsigned char *p)
+static ALWAYS_INLINE bool within_limit(const Encoder *c, const unsigned char *p)
 {
     return writer_check_limit(&c->w, (size_t)(p - c->w.start)) == 0;
 }
@@ -55,13 +55,13 @@ static ALWAYS_INLINE bool within_limit(const encoder *c, const unsigned char *p)
     } while (0)
 
 /* The bits of purepy.msgpack.conversions. */
-static int encode_conversions(const pack_options *o)
+static int encode_conversions(const PackOptions *o)
 {
     return (o->dataclass ? 1 : 0) | (o->date ? 2 : 0) | (o->uuid ? 4 : 0) | (o->enum_ ? 8 : 0) | (o->decimal ? 16 : 0) |
            (o->numpy ? 32 : 0);
 }
 
-static ALWAYS_INLINE unsigned char *encode_start(encoder *c, const pack_options *options)
+static ALWAYS_INLINE unsigned char *encode_start(Encoder *c, const PackOptions *options)
 {
     c->options = options;
     c->items = 0;
@@ -77,7 +77,7 @@ static ALWAYS_INLINE unsigned char *encode_start(encoder *c, const pack_options 
 }
 
 /* Count n more values of the message, which the header declares that ends at p. */
-static ALWAYS_INLINE int encode_count(encoder *c, const unsigned char *p, uint64_t n)
+static ALWAYS_INLINE int encode_count(Encoder *c, const unsigned char *p, uint64_t n)
 {
     c->items += n;
     if (LIKELY(c->items <= c->max_items))
@@ -95,7 +95,7 @@ static ALWAYS_INLINE unsigned char *write_integer(unsigned char *p, uint64_t mag
     return negative ? write_int64(p, (int64_t)(0 - magnitude)) : write_uint64(p, magnitude);
 }
 
-static NEVER_INLINE unsigned char *encode_payload(encoder *c, unsigned char *p, const char *data, size_t n)
+static NEVER_INLINE unsigned char *encode_payload(Encoder *c, unsigned char *p, const char *data, size_t n)
 {
     RESERVE(n);
     if (n)
@@ -109,7 +109,7 @@ static unsigned char *too_large(const char *what)
     return NULL;
 }
 
-static unsigned char *encode_str_bytes(encoder *c, unsigned char *p, const char *data, Py_ssize_t n)
+static unsigned char *encode_str_bytes(Encoder *c, unsigned char *p, const char *data, Py_ssize_t n)
 {
     if ((size_t)n > PACK_LENGTH_MAX)
         return too_large("unicode string");
@@ -119,7 +119,7 @@ static unsigned char *encode_str_bytes(encoder *c, unsigned char *p, const char 
     return p + n;
 }
 
-static unsigned char *encode_bin(encoder *c, unsigned char *p, const char *data, Py_ssize_t n, const char *what)
+static unsigned char *encode_bin(Encoder *c, unsigned char *p, const char *data, Py_ssize_t n, const char *what)
 {
     if ((size_t)n > PACK_LENGTH_MAX)
         return too_large(what);
@@ -130,7 +130,7 @@ static unsigned char *encode_bin(encoder *c, unsigned char *p, const char *data,
     return p + n;
 }
 
-static unsigned char *encode_ext(encoder *c, unsigned char *p, int code, const char *data, Py_ssize_t n)
+static unsigned char *encode_ext(Encoder *c, unsigned char *p, int code, const char *data, Py_ssize_t n)
 {
     if ((size_t)n > PACK_LENGTH_MAX)
         return too_large("EXT data");
@@ -142,7 +142,7 @@ static unsigned char *encode_ext(encoder *c, unsigned char *p, int code, const c
 }
 
 /* Any str: its UTF-8 is taken from the cache in the object, made there at the first time. */
-static NEVER_INLINE unsigned char *encode_str(encoder *c, unsigned char *p, PyObject *o)
+static NEVER_INLINE unsigned char *encode_str(Encoder *c, unsigned char *p, PyObject *o)
 {
     Py_ssize_t n;
     if (!within_limit(c, p))
@@ -162,7 +162,7 @@ static NEVER_INLINE unsigned char *encode_str(encoder *c, unsigned char *p, PyOb
 }
 
 /* A str of the exact type. */
-static ALWAYS_INLINE unsigned char *encode_exact_str(encoder *c, unsigned char *p, PyObject *o)
+static ALWAYS_INLINE unsigned char *encode_exact_str(Encoder *c, unsigned char *p, PyObject *o)
 {
     const unsigned char *data;
     size_t n;
@@ -194,7 +194,7 @@ static ALWAYS_INLINE unsigned char *encode_exact_str(encoder *c, unsigned char *
     return p + n;
 }
 
-static unsigned char *encode_timestamp(encoder *c, unsigned char *p, int64_t seconds, uint32_t nanoseconds)
+static unsigned char *encode_timestamp(Encoder *c, unsigned char *p, int64_t seconds, uint32_t nanoseconds)
 {
     unsigned char payload[12];
     if ((uint64_t)seconds >> 34 == 0) {
@@ -211,7 +211,7 @@ static unsigned char *encode_timestamp(encoder *c, unsigned char *p, int64_t sec
     return encode_ext(c, p, -1, (const char *)payload, 12);
 }
 
-static NEVER_INLINE bool depth_left(encoder *c, const unsigned char *p, Py_ssize_t depth)
+static NEVER_INLINE bool depth_left(Encoder *c, const unsigned char *p, Py_ssize_t depth)
 {
     if (!within_limit(c, p))
         return false;
@@ -226,12 +226,12 @@ static NEVER_INLINE bool depth_left(encoder *c, const unsigned char *p, Py_ssize
 }
 
 /* To be asked before a container is entered; false with an exception set. */
-static ALWAYS_INLINE bool may_nest(encoder *c, const unsigned char *p, Py_ssize_t depth)
+static ALWAYS_INLINE bool may_nest(Encoder *c, const unsigned char *p, Py_ssize_t depth)
 {
     return LIKELY(depth > c->check_depth) || depth_left(c, p, depth);
 }
 
-static NEVER_INLINE unsigned char *size_changed(const encoder *c, const unsigned char *p, const char *what)
+static NEVER_INLINE unsigned char *size_changed(const Encoder *c, const unsigned char *p, const char *what)
 {
     if (within_limit(c, p))
         PyErr_Format(PyExc_RuntimeError, "%s changed size during packing", what);

@@ -14,9 +14,9 @@
 #include "writer.c"
 
 /* Pack one object; NULL with an exception set, or new bytes. */
-static ALWAYS_INLINE PyObject *pack_to_bytes(const pack_options *options, PyObject *o)
+static ALWAYS_INLINE PyObject *pack_to_bytes(const PackOptions *options, PyObject *o)
 {
-    encoder c;
+    Encoder c;
     unsigned char *p = encode_start(&c, options);
     if (LIKELY(encode_count(&c, p, 1) == 0) &&
         LIKELY((p = encode_value(&c, p, o, options->max_depth, MAY_CONVERT | MAY_DEFAULT)) != NULL))
@@ -26,7 +26,7 @@ static ALWAYS_INLINE PyObject *pack_to_bytes(const pack_options *options, PyObje
 }
 
 /* What packb gives, and pack writes: without autoreset it is as if a Packer kept the bytes, None. */
-static PyObject *pack_result(const pack_options *options, PyObject *o)
+static PyObject *pack_result(const PackOptions *options, PyObject *o)
 {
     PyObject *packed = pack_to_bytes(options, o);
     if (UNLIKELY(packed && !options->autoreset)) {
@@ -41,7 +41,7 @@ static PyObject *packb(PyObject *module, PyObject *const *args, Py_ssize_t n_arg
     (void)module;
     if (LIKELY(n_args == 1 && !keyword_names))
         return pack_to_bytes(&default_pack_options, args[0]);
-    pack_options options = default_pack_options;
+    PackOptions options = default_pack_options;
     PyObject *positional[1] = {NULL};
     if (arguments_read(&packb_signature, args, n_args, keyword_names, positional, &options) < 0 ||
         pack_options_check(&options) < 0)
@@ -52,7 +52,7 @@ static PyObject *packb(PyObject *module, PyObject *const *args, Py_ssize_t n_arg
 static PyObject *pack(PyObject *module, PyObject *const *args, Py_ssize_t n_args, PyObject *keyword_names)
 {
     (void)module;
-    pack_options options = default_pack_options;
+    PackOptions options = default_pack_options;
     PyObject *positional[2] = {NULL};
     if (arguments_read(&pack_signature, args, n_args, keyword_names, positional, &options) < 0 ||
         pack_options_check(&options) < 0)
@@ -80,7 +80,7 @@ static PyObject *pack(PyObject *module, PyObject *const *args, Py_ssize_t n_args
 static PyObject *pack_into(PyObject *module, PyObject *const *args, Py_ssize_t n_args, PyObject *keyword_names)
 {
     (void)module;
-    pack_options options = default_pack_options;
+    PackOptions options = default_pack_options;
     PyObject *positional[3] = {NULL};
     Py_ssize_t offset = 0;
     Py_buffer target;
@@ -107,7 +107,7 @@ static PyObject *pack_into(PyObject *module, PyObject *const *args, Py_ssize_t n
         PyBuffer_Release(&target);
         return NULL;
     }
-    encoder c;
+    Encoder c;
     unsigned char *p = encode_start(&c, &options);
     if (encode_count(&c, p, 1) == 0 &&
         (p = encode_value(&c, p, positional[0], options.max_depth, MAY_CONVERT | MAY_DEFAULT)) != NULL &&

@@ -19,7 +19,7 @@
 #include "writer.c"
 
 /* Any object; `depth` is how many levels of containers may still be opened. */
-static unsigned char *encode_value(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
+static unsigned char *encode_value(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
     PyTypeObject *type = Py_TYPE(o);
     unsigned char *result;

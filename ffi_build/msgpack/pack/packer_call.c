@@ -14,24 +14,24 @@
 
 /* A packing call under way: it works on its own output and touches the Packer at its end alone, so that threads can
    share a Packer. Only a call from within (`default`, a conversion) is refused. Lives on the C stack. */
-typedef struct packing {
-    struct packing *outer;
+typedef struct Packing {
+    struct Packing *outer;
     unsigned long thread;
-} packing;
+} Packing;
 
 typedef struct {
     PyObject_HEAD
-    pack_options options; /* owns its objects */
-    unsigned char *data;  /* what autoreset=False keeps */
+    PackOptions options; /* owns its objects */
+    unsigned char *data; /* what autoreset=False keeps */
     Py_ssize_t size, capacity;
     Py_ssize_t exports; /* buffers that refer to `data` */
-    packing *under_way;
+    Packing *under_way;
 } Packer;
 
 static NEVER_INLINE bool packer_called_from_within(Packer *self, const char *method)
 {
     const unsigned long thread = PyThread_get_thread_ident();
-    for (packing *p = self->under_way; p; p = p->outer)
+    for (Packing *p = self->under_way; p; p = p->outer)
         if (p->thread == thread) {
             PyErr_Format(PyExc_RuntimeError, "Packer.%s() cannot be called while packing is in progress", method);
             return true;
@@ -60,7 +60,7 @@ static ALWAYS_INLINE bool packer_check(Packer *self, const char *method)
 #endif
 
 /* gcc does not see that packer_leave() undoes it */
-LEFT_BEFORE_RETURN static bool packer_enter(Packer *self, packing *call, const char *method)
+LEFT_BEFORE_RETURN static bool packer_enter(Packer *self, Packing *call, const char *method)
 {
     bool entered;
     WITH_LOCKED(self)
@@ -75,9 +75,9 @@ LEFT_BEFORE_RETURN static bool packer_enter(Packer *self, packing *call, const c
 }
 
 /* Calls of several threads end in any order. */
-static void packer_leave(Packer *self, packing *call)
+static void packer_leave(Packer *self, Packing *call)
 {
-    packing **link = &self->under_way;
+    Packing **link = &self->under_way;
     while (*link != call)
         link = &(*link)->outer;
     *link = call->outer;
@@ -106,7 +106,7 @@ static int packer_append(Packer *self, const unsigned char *data, Py_ssize_t siz
 }
 
 /* Make the result of a finished writer: bytes, or None after appending them. Drops the writer. */
-static PyObject *packer_result(Packer *self, writer *w, unsigned char *p)
+static PyObject *packer_result(Packer *self, Writer *w, unsigned char *p)
 {
     PyObject *result = NULL;
     if (LIKELY(self->options.autoreset && !self->options.buffer))
@@ -120,7 +120,7 @@ static PyObject *packer_result(Packer *self, writer *w, unsigned char *p)
 
 /* The end of a call that entered; `p` is NULL after an error. A failure empties the Packer's own buffer, as msgpack
    does; a caller's bytearray has not been touched. */
-static PyObject *packer_deliver(Packer *self, packing *call, encoder *c, unsigned char *p)
+static PyObject *packer_deliver(Packer *self, Packing *call, Encoder *c, unsigned char *p)
 {
     PyObject *result = NULL;
     WITH_LOCKED(self)

@@ -51,9 +51,9 @@ static void packer_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-static void packer_set(Packer *self, const pack_options *options)
+static void packer_set(Packer *self, const PackOptions *options)
 {
-    const pack_options old = self->options;
+    const PackOptions old = self->options;
     Py_XINCREF(options->default_);
     Py_XINCREF(options->unicode_errors);
     Py_XINCREF(options->buffer);
@@ -69,8 +69,8 @@ static void packer_set(Packer *self, const pack_options *options)
 static int packer_init(PyObject *object, PyObject *args, PyObject *keywords)
 {
     Packer *self = (Packer *)object;
-    pack_options options = default_pack_options;
-    owned_arguments owned;
+    PackOptions options = default_pack_options;
+    OwnedArguments owned;
     int result = -1;
     if (arguments_read_init(&packer_type_signature, args, keywords, NULL, &options, &owned) == 0 &&
         pack_options_check(&options) == 0) {
@@ -90,8 +90,8 @@ static int packer_init(PyObject *object, PyObject *args, PyObject *keywords)
 static PyObject *packer_pack(PyObject *object, PyObject *o)
 {
     Packer *self = (Packer *)object;
-    encoder c;
-    packing call;
+    Encoder c;
+    Packing call;
     if (!packer_enter(self, &call, "pack"))
         return NULL;
     unsigned char *p = encode_start(&c, &self->options);
@@ -102,8 +102,8 @@ static PyObject *packer_pack(PyObject *object, PyObject *o)
 static PyObject *packer_pack_map_pairs(PyObject *object, PyObject *pairs)
 {
     Packer *self = (Packer *)object;
-    encoder c;
-    packing call;
+    Encoder c;
+    Packing call;
     if (!packer_enter(self, &call, "pack_map_pairs"))
         return NULL;
     unsigned char *p = encode_start(&c, &self->options);
@@ -133,7 +133,7 @@ static PyObject *packer_pack_map_pairs(PyObject *object, PyObject *pairs)
 static PyObject *packer_pack_header(PyObject *object, PyObject *size, const char *method, const char *what, bool is_map)
 {
     Packer *self = (Packer *)object;
-    encoder c;
+    Encoder c;
     int overflow = 0;
     long long n = 0;
     PyObject *index = PyNumber_Index(size);
@@ -182,7 +182,7 @@ static PyObject *packer_pack_ext_type(PyObject *object, PyObject *const *args, P
 {
     Packer *self = (Packer *)object;
     PyObject *positional[2] = {NULL};
-    encoder c;
+    Encoder c;
     if (arguments_read(&pack_ext_type_signature, args, n_args, names, positional, NULL) < 0)
         return NULL;
     PyObject *data = positional[1], *result = NULL;

@@ -17,7 +17,7 @@
 #include "encoder.c"
 #include "writer.c"
 
-static unsigned char *encode_float32(encoder *c, unsigned char *p, double value)
+static unsigned char *encode_float32(Encoder *c, unsigned char *p, double value)
 {
     float narrow = (float)value;
     if (Py_IS_INFINITY(narrow) && !Py_IS_INFINITY(value)) {
@@ -29,7 +29,7 @@ static unsigned char *encode_float32(encoder *c, unsigned char *p, double value)
     return write_float(p, narrow);
 }
 
-static unsigned char *encode_ext_type(encoder *c, unsigned char *p, PyObject *o)
+static unsigned char *encode_ext_type(Encoder *c, unsigned char *p, PyObject *o)
 {
     long code = -129;
     PyObject *data = NULL;
@@ -50,7 +50,7 @@ static unsigned char *encode_ext_type(encoder *c, unsigned char *p, PyObject *o)
     return encode_ext(c, p, (int)code, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data));
 }
 
-static unsigned char *encode_timestamp_object(encoder *c, unsigned char *p, PyObject *o)
+static unsigned char *encode_timestamp_object(Encoder *c, unsigned char *p, PyObject *o)
 {
     PyObject *seconds = slot_get(o, S.timestamp_seconds), *nanoseconds = slot_get(o, S.timestamp_nanoseconds);
     if (!seconds || !nanoseconds || !PyLong_Check(seconds) || !PyLong_Check(nanoseconds)) {
@@ -73,7 +73,7 @@ static unsigned char *encode_timestamp_object(encoder *c, unsigned char *p, PyOb
     return encode_timestamp(c, p, s, (uint32_t)ns);
 }
 
-static unsigned char *encode_raw_object(encoder *c, unsigned char *p, PyObject *o)
+static unsigned char *encode_raw_object(Encoder *c, unsigned char *p, PyObject *o)
 {
     PyObject *data = slot_get(o, S.raw_data);
     if (!data || !PyBytes_Check(data)) {
@@ -83,7 +83,7 @@ static unsigned char *encode_raw_object(encoder *c, unsigned char *p, PyObject *
     return encode_payload(c, p, PyBytes_AS_STRING(data), (size_t)PyBytes_GET_SIZE(data));
 }
 
-static unsigned char *encode_datetime(encoder *c, unsigned char *p, PyObject *o)
+static unsigned char *encode_datetime(Encoder *c, unsigned char *p, PyObject *o)
 {
     PyObject *delta = PyNumber_Subtract(o, S.epoch);
     if (!delta)
@@ -105,7 +105,7 @@ static bool datetime_is_aware(PyObject *o)
 }
 
 /* convert(), then default(), then the error; `o` is none of the types that have a form of their own. */
-static unsigned char *encode_foreign(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
+static unsigned char *encode_foreign(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
     if (c->conversions && stage & MAY_CONVERT) {
         PyObject *flags = conversions_ready() < 0 ? NULL : PyLong_FromLong(c->conversions);
@@ -135,7 +135,7 @@ static unsigned char *encode_foreign(encoder *c, unsigned char *p, PyObject *o, 
     return NULL;
 }
 
-static unsigned char *encode_big_int(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
+static unsigned char *encode_big_int(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
     if (!within_limit(c, p))
         return NULL;
@@ -150,7 +150,7 @@ static unsigned char *encode_big_int(encoder *c, unsigned char *p, PyObject *o, 
 }
 
 /* What is not exactly None, bool, int, float, str, bytes, list, dict or (without strict_types) tuple. */
-static NEVER_INLINE unsigned char *encode_other(encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
+static NEVER_INLINE unsigned char *encode_other(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
     const bool strict = c->options->strict_types;
     PyTypeObject *type = Py_TYPE(o);

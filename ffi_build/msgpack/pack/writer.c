@@ -113,12 +113,12 @@ typedef struct {
     unsigned char *scratch;     /* NULL if an outer call (a hook that packs) has it */
     PyObject *bytes;            /* what `start` points into, once the scratch was outgrown */
     uint64_t limit;             /* max_total_bytes */
-} writer;
+} Writer;
 
 static unsigned char bytes_of_nothing[1];
 
 /* Returns the first write position. */
-static ALWAYS_INLINE unsigned char *writer_start(writer *w, Py_ssize_t limit)
+static ALWAYS_INLINE unsigned char *writer_start(Writer *w, Py_ssize_t limit)
 {
     w->scratch = scratch_take();
     w->bytes = NULL;
@@ -128,14 +128,14 @@ static ALWAYS_INLINE unsigned char *writer_start(writer *w, Py_ssize_t limit)
     return w->start;
 }
 
-static ALWAYS_INLINE void writer_drop(writer *w)
+static ALWAYS_INLINE void writer_drop(Writer *w)
 {
     if (w->scratch)
         scratch_give(w->scratch);
     Py_XDECREF(w->bytes);
 }
 
-static int writer_check_limit(const writer *w, size_t size)
+static int writer_check_limit(const Writer *w, size_t size)
 {
     if (size <= w->limit)
         return 0;
@@ -145,7 +145,7 @@ static int writer_check_limit(const writer *w, size_t size)
 }
 
 /* Make room for `need` bytes at `p`; returns the new position, or NULL with an exception set. */
-static NEVER_INLINE unsigned char *writer_grow(writer *w, unsigned char *p, size_t need)
+static NEVER_INLINE unsigned char *writer_grow(Writer *w, unsigned char *p, size_t need)
 {
     size_t used = (size_t)(p - w->start);
     size_t capacity = (size_t)(w->end - w->start);
@@ -181,7 +181,7 @@ static NEVER_INLINE unsigned char *writer_grow(writer *w, unsigned char *p, size
 }
 
 /* The message as bytes; the writer is dropped, whatever the outcome. */
-static ALWAYS_INLINE PyObject *writer_finish(writer *w, unsigned char *p)
+static ALWAYS_INLINE PyObject *writer_finish(Writer *w, unsigned char *p)
 {
     Py_ssize_t size = p - w->start;
     PyObject *result;

@@ -32,12 +32,12 @@ typedef struct {
     int64_t count;  /* items or values that came, the one at hand included */
     size_t header;  /* where the message's header is */
     bool wants_key; /* dict: a key or the end is next */
-} marshal_frame;
+} MarshalFrame;
 
 struct cpkg_from_marshal {
     cpkg_marshal_buffer output, path;
     uint32_t at, known; /* where the path ends: containers around, and how many of them are open still */
-    marshal_frame frames[MARSHAL_FRAMES + 1];
+    MarshalFrame frames[MARSHAL_FRAMES + 1];
 };
 
 typedef struct cpkg_from_marshal cpkg_from_marshal;
@@ -150,7 +150,7 @@ static unsigned char *message_long(unsigned char *to, const unsigned char *p, in
 
 /* Write the number of a dict's values where its header's first byte is, moving what follows if that takes more. The room
    is there: of marshal's bytes, a pair takes two at least. */
-static unsigned char *message_close_map(cpkg_from_marshal *m, unsigned char *to, const marshal_frame *frame)
+static unsigned char *message_close_map(cpkg_from_marshal *m, unsigned char *to, const MarshalFrame *frame)
 {
     unsigned char header[5], *at = m->output.bytes + frame->header;
     size_t n = (size_t)(message_header(header, (size_t)frame->count, 0x80, 16, 0, 0xde) - header);
@@ -169,8 +169,8 @@ static int marshal_object(cpkg_from_marshal *m, const char *data, size_t size, i
         return 0;
     m->path.used = 0;
     m->at = m->known = 1;
-    marshal_frame *frame = m->frames;
-    *frame = (marshal_frame){.left = 1};
+    MarshalFrame *frame = m->frames;
+    *frame = (MarshalFrame){.left = 1};
     while (p < end) {
         unsigned char code = *p++;
         size_t n = 0;
@@ -258,7 +258,7 @@ static int marshal_object(cpkg_from_marshal *m, const char *data, size_t size, i
                 p += 4;
             }
             depth++;
-            *++frame = (marshal_frame){
+            *++frame = (MarshalFrame){
                 .left = map ? -1 : (int64_t)n, .header = (size_t)(to - m->output.bytes), .wants_key = map};
             if (map)
                 to++; /* for now */

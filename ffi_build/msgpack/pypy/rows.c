@@ -60,7 +60,7 @@ typedef struct {
 /* Return the end of the value at p, or NULL if it is cut or wrong. */
 static const unsigned char *rows_pass(const unsigned char *p, const unsigned char *end)
 {
-    format_header h;
+    FormatHeader h;
     for (uint64_t values = 1; values; values--) {
         if (p >= end || !read_header(p, (size_t)(end - p), &h) || h.kind == FORMAT_WRONG)
             return NULL;
@@ -94,7 +94,7 @@ static ALWAYS_INLINE bool rows_same(const unsigned char *p, const unsigned char 
 /* Take the keys of the row at p; return how many there are, 0 if it is none that is served. */
 static size_t rows_keys(cpkg_rows *r, const unsigned char *data, const unsigned char *p, const unsigned char *end)
 {
-    format_header h;
+    FormatHeader h;
     if (p >= end || !read_header(p, (size_t)(end - p), &h) || h.kind != FORMAT_MAP || h.length > ROWS_COLUMNS)
         return 0;
     p += h.size;
@@ -242,7 +242,7 @@ static bool rows_cell(cpkg_rows *r, const unsigned char *data, const unsigned ch
         *at = p + 1;
     }
     else {
-        format_header h;
+        FormatHeader h;
         read_header(p, (size_t)(end - p), &h);
         const unsigned char *content = p + h.size;
         size_t offset = (size_t)(content - data);

@@ -31,7 +31,7 @@ typedef struct {
     /* Where the value begins that is cut or unsure (after SCAN_DONE: what follows the message). As in the pure decoder,
        how much of a cut value counts as read, and how many bytes from its beginning on it takes at least to go on. */
     int64_t position, consumed, needed;
-    tape_limits limits;
+    TapeLimits limits;
     uint32_t depth;
     /* What each open container still lacks: values (a map's keys are values too) << 1 | whether it is a map. The first
        frame is the message. */

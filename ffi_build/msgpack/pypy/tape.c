@@ -35,11 +35,11 @@
 typedef struct {
     cpkg_tape tape;
     struct tape_parser_context parser;
-} tape_state;
+} TapeState;
 
 static cpkg_tape *cpkg_tape_new(void)
 {
-    cpkg_tape *t = calloc(1, sizeof(tape_state)); /* the tape is its first member */
+    cpkg_tape *t = calloc(1, sizeof(TapeState)); /* the tape is its first member */
     if (t)
         t->names[0].length = SIZE_MAX;
     return t;
@@ -48,7 +48,7 @@ static cpkg_tape *cpkg_tape_new(void)
 /* What one tape takes, for the garbage collector. */
 static size_t cpkg_tape_size(void)
 {
-    return sizeof(tape_state);
+    return sizeof(TapeState);
 }
 
 static void cpkg_tape_free(cpkg_tape *t)
@@ -77,7 +77,7 @@ static inline size_t tape_size_max(int64_t limit)
 }
 
 /* Set them; -1 is no limit, and `frames` the deepest nesting that there is room for. */
-static void tape_limits_set(tape_limits *l, uint32_t frames, int strict_keys, int64_t max_depth, int64_t max_str,
+static void tape_limits_set(TapeLimits *l, uint32_t frames, int strict_keys, int64_t max_depth, int64_t max_str,
                             int64_t max_bin, int64_t max_array, int64_t max_map, int64_t max_ext, int exts)
 {
     l->strict_keys = strict_keys != 0;
@@ -110,7 +110,7 @@ static bool tape_forget(cpkg_tape *t)
 }
 
 /* The innermost open container, if it is an array. */
-static tape_object *tape_open_array(tape_state *s)
+static TapeObject *tape_open_array(TapeState *s)
 {
     if (s->parser.top == 0)
         return NULL;
@@ -129,7 +129,7 @@ static tape_object *tape_open_array(tape_state *s)
  */
 static int64_t cpkg_tape_next(cpkg_tape *t, const char *data, size_t size, int64_t start)
 {
-    tape_state *s = (tape_state *)t;
+    TapeState *s = (TapeState *)t;
     bool forget = false;
     if (start >= 0) {
         forget = tape_forget(t);
@@ -148,7 +148,7 @@ static int64_t cpkg_tape_next(cpkg_tape *t, const char *data, size_t size, int64
     t->used = HEAD_WORDS;
     t->pool_used = t->new_used = 0;
     t->stretch++;
-    tape_object *array = tape_open_array(s);
+    TapeObject *array = tape_open_array(s);
     if (array) {
         array->token = t->used;
         array->stretch = t->stretch;

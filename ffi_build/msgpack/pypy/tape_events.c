@@ -9,13 +9,13 @@
 
 #include "tape_names.c"
 
-static inline tape_object tape_on_root(cpkg_tape **user)
+static inline TapeObject tape_on_root(cpkg_tape **user)
 {
     (void)user;
-    return (tape_object){0};
+    return (TapeObject){0};
 }
 
-static inline int tape_int(cpkg_tape *t, int64_t value, tape_object *o)
+static inline int tape_int(cpkg_tape *t, int64_t value, TapeObject *o)
 {
     if (tape_check_place(t, !t->limits.strict_keys) < 0)
         return TAPE_REFUSED;
@@ -31,7 +31,7 @@ static inline int tape_int(cpkg_tape *t, int64_t value, tape_object *o)
 }
 
 #define TAPE_ON_INT(name, type) \
-    static inline int tape_on##name(cpkg_tape **user, type value, tape_object *o) \
+    static inline int tape_on##name(cpkg_tape **user, type value, TapeObject *o) \
     { \
         return tape_int(*user, (int64_t)value, o); \
     }
@@ -44,7 +44,7 @@ TAPE_ON_INT(_int32, int32_t)
 TAPE_ON_INT(_int64, int64_t)
 #undef TAPE_ON_INT
 
-static inline int tape_on_uint64(cpkg_tape **user, uint64_t value, tape_object *o)
+static inline int tape_on_uint64(cpkg_tape **user, uint64_t value, TapeObject *o)
 {
     cpkg_tape *t = *user;
     if (value <= INT64_MAX)
@@ -57,7 +57,7 @@ static inline int tape_on_uint64(cpkg_tape **user, uint64_t value, tape_object *
     return 0;
 }
 
-static inline int tape_on_double(cpkg_tape **user, double value, tape_object *o)
+static inline int tape_on_double(cpkg_tape **user, double value, TapeObject *o)
 {
     cpkg_tape *t = *user;
     int64_t word;
@@ -70,12 +70,12 @@ static inline int tape_on_double(cpkg_tape **user, double value, tape_object *o)
     return 0;
 }
 
-static inline int tape_on_float(cpkg_tape **user, float value, tape_object *o)
+static inline int tape_on_float(cpkg_tape **user, float value, TapeObject *o)
 {
     return tape_on_double(user, value, o);
 }
 
-static inline int tape_constant(cpkg_tape *t, int kind, tape_object *o)
+static inline int tape_constant(cpkg_tape *t, int kind, TapeObject *o)
 {
     if (tape_check_place(t, !t->limits.strict_keys) < 0)
         return TAPE_REFUSED;
@@ -84,22 +84,22 @@ static inline int tape_constant(cpkg_tape *t, int kind, tape_object *o)
     return 0;
 }
 
-static inline int tape_on_nil(cpkg_tape **user, tape_object *o)
+static inline int tape_on_nil(cpkg_tape **user, TapeObject *o)
 {
     return tape_constant(*user, KIND_NIL, o);
 }
 
-static inline int tape_on_true(cpkg_tape **user, tape_object *o)
+static inline int tape_on_true(cpkg_tape **user, TapeObject *o)
 {
     return tape_constant(*user, KIND_TRUE, o);
 }
 
-static inline int tape_on_false(cpkg_tape **user, tape_object *o)
+static inline int tape_on_false(cpkg_tape **user, TapeObject *o)
 {
     return tape_constant(*user, KIND_FALSE, o);
 }
 
-static inline int tape_open(cpkg_tape *t, size_t count, size_t limit, bool map, tape_object *o)
+static inline int tape_open(cpkg_tape *t, size_t count, size_t limit, bool map, TapeObject *o)
 {
     if (t->want_key || t->depth >= t->limits.max_depth || count > limit)
         return TAPE_REFUSED;
@@ -108,7 +108,7 @@ static inline int tape_open(cpkg_tape *t, size_t count, size_t limit, bool map, 
         tape_placed(t, o, OF_OTHER);
         return 0;
     }
-    *o = (tape_object){.left = (uint32_t)count, .token = t->used, .stretch = t->stretch, .key = t->key};
+    *o = (TapeObject){.left = (uint32_t)count, .token = t->used, .stretch = t->stretch, .key = t->key};
     t->depth++;
     tape_put(t, map ? KIND_MAP : KIND_ARRAY, (int64_t)count);
     t->key = KEY_ITEM;
@@ -116,19 +116,19 @@ static inline int tape_open(cpkg_tape *t, size_t count, size_t limit, bool map, 
     return 0;
 }
 
-static inline int tape_on_array(cpkg_tape **user, size_t count, tape_object *o)
+static inline int tape_on_array(cpkg_tape **user, size_t count, TapeObject *o)
 {
     return tape_open(*user, count, (*user)->limits.max_array, false, o);
 }
 
-static inline int tape_on_map(cpkg_tape **user, size_t count, tape_object *o)
+static inline int tape_on_map(cpkg_tape **user, size_t count, TapeObject *o)
 {
     return tape_open(*user, count, (*user)->limits.max_map, true, o);
 }
 
 /* Move the values of the array `c` together, if this stretch has enough of them and they are of one type; true if it
    was done and the array is now a token of its own, without an end. */
-static bool tape_gather(cpkg_tape *t, tape_object *c, bool whole)
+static bool tape_gather(cpkg_tape *t, TapeObject *c, bool whole)
 {
     bool ints = c->mask == OF_INT;
     if ((!ints && c->mask != OF_FLOAT) || c->stretch != t->stretch)
@@ -155,14 +155,14 @@ static bool tape_gather(cpkg_tape *t, tape_object *c, bool whole)
     return fresh && whole;
 }
 
-static inline void tape_close(cpkg_tape *t, tape_object *c)
+static inline void tape_close(cpkg_tape *t, TapeObject *c)
 {
     t->key = c->key;
     tape_put(t, KIND_END, 0);
     t->key = KEY_ITEM;
 }
 
-static inline int tape_on_array_item(cpkg_tape **user, tape_object *c, tape_object item)
+static inline int tape_on_array_item(cpkg_tape **user, TapeObject *c, TapeObject item)
 {
     cpkg_tape *t = *user;
     c->mask |= item.mask;
@@ -176,7 +176,7 @@ static inline int tape_on_array_item(cpkg_tape **user, tape_object *c, tape_obje
     return 0;
 }
 
-static inline int tape_on_map_item(cpkg_tape **user, tape_object *c, tape_object key, tape_object value)
+static inline int tape_on_map_item(cpkg_tape **user, TapeObject *c, TapeObject key, TapeObject value)
 {
     cpkg_tape *t = *user;
     (void)key;
@@ -198,7 +198,7 @@ static inline void tape_put_span(cpkg_tape *t, int kind, const char *p, size_t n
     tape_put_word(t, p - t->data);
 }
 
-static inline int tape_on_str(cpkg_tape **user, const char *base, const char *p, size_t n, tape_object *o)
+static inline int tape_on_str(cpkg_tape **user, const char *base, const char *p, size_t n, TapeObject *o)
 {
     cpkg_tape *t = *user;
     if (n == 0)
@@ -208,7 +208,7 @@ static inline int tape_on_str(cpkg_tape **user, const char *base, const char *p,
     if (t->want_key && n <= TAPE_NAME_LENGTH) {
         uint16_t number = tape_name_number(t, p, n);
         if (number) {
-            *o = (tape_object){0};
+            *o = (TapeObject){0};
             t->key = number;
             t->want_key = false;
             return 0;
@@ -232,7 +232,7 @@ static inline int tape_on_str(cpkg_tape **user, const char *base, const char *p,
     return 0;
 }
 
-static inline int tape_on_bin(cpkg_tape **user, const char *base, const char *p, size_t n, tape_object *o)
+static inline int tape_on_bin(cpkg_tape **user, const char *base, const char *p, size_t n, TapeObject *o)
 {
     cpkg_tape *t = *user;
     if (n == 0)
@@ -246,7 +246,7 @@ static inline int tape_on_bin(cpkg_tape **user, const char *base, const char *p,
 }
 
 /* The type byte stands before the payload and is counted. A length of 0 is an ext 32 whose length overflowed. */
-static inline int tape_on_ext(cpkg_tape **user, const char *base, const char *p, size_t n, tape_object *o)
+static inline int tape_on_ext(cpkg_tape **user, const char *base, const char *p, size_t n, TapeObject *o)
 {
     cpkg_tape *t = *user;
     (void)base;

@@ -16,7 +16,7 @@ static inline size_t tape_spare(const cpkg_tape *t, const char *p)
 }
 
 /* A name is kept with zeros behind it, so that whole words of it compare. */
-static inline bool tape_is_name(const tape_name *name, const char *p, size_t n, size_t spare)
+static inline bool tape_is_name(const TapeName *name, const char *p, size_t n, size_t spare)
 {
     const char *text = name->text;
     if (name->length != n)
@@ -41,7 +41,7 @@ static uint16_t tape_find_name(cpkg_tape *t, const char *text, size_t length, si
             }
             number = (uint16_t)++t->names_used;
             t->slots[slot] = number;
-            tape_name *name = &t->names[number];
+            TapeName *name = &t->names[number];
             name->length = length;
             memset(name->text, 0, sizeof name->text);
             memcpy(name->text, text, length);

@@ -66,12 +66,12 @@ typedef struct {
     uint32_t stretch;
     uint16_t key; /* container: its own key */
     uint8_t mask; /* value: what it is; container: what all its items so far in this stretch are */
-} tape_object;
+} TapeObject;
 
 typedef struct {
     size_t length;
     char text[TAPE_NAME_LENGTH + 8];
-} tape_name;
+} TapeName;
 
 /* What a message is checked against. */
 typedef struct {
@@ -79,7 +79,7 @@ typedef struct {
     uint32_t max_depth;
     bool strict_keys;
     bool exts; /* whether there may be extensions other than timestamps */
-} tape_limits;
+} TapeLimits;
 
 struct cpkg_tape {
     int64_t words[TAPE_WORDS];
@@ -87,7 +87,7 @@ struct cpkg_tape {
     char pool[TAPE_POOL];
     const char *data;
     size_t size, offset;
-    tape_limits limits;
+    TapeLimits limits;
     uint32_t used, pool_used, new_used, stretch;
     uint32_t depth;
     uint32_t names_used, names_missed;
@@ -95,7 +95,7 @@ struct cpkg_tape {
     bool want_key;
     uint16_t following[TAPE_NAMES + 1]; /* the number that last came after each */
     uint16_t slots[TAPE_SLOTS];
-    tape_name names[TAPE_NAMES + 1]; /* number 0 is no name, and its length that of none */
+    TapeName names[TAPE_NAMES + 1]; /* number 0 is no name, and its length that of none */
 };
 
 typedef struct cpkg_tape cpkg_tape;
@@ -103,7 +103,7 @@ typedef struct cpkg_tape cpkg_tape;
 #define msgpack_unpack_struct(name) struct tape_parser##name
 #define msgpack_unpack_func(ret, name) static inline ret tape_parser##name
 #define msgpack_unpack_callback(name) tape_on##name
-#define msgpack_unpack_object tape_object
+#define msgpack_unpack_object TapeObject
 #define msgpack_unpack_user cpkg_tape *
 
 static inline void tape_put(cpkg_tape *t, int kind, int64_t payload)
@@ -128,9 +128,9 @@ static inline int tape_check_place(cpkg_tape *t, bool key_allowed)
 }
 
 /* After any value was put. */
-static inline void tape_placed(cpkg_tape *t, tape_object *o, uint8_t mask)
+static inline void tape_placed(cpkg_tape *t, TapeObject *o, uint8_t mask)
 {
-    *o = (tape_object){.mask = mask};
+    *o = (TapeObject){.mask = mask};
     t->key = t->want_key ? KEY_PENDING : KEY_ITEM;
     t->want_key = false;
 }

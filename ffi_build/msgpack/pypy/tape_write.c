@@ -16,12 +16,12 @@
 
 typedef struct {
     unsigned char *end;
-} tape_output;
+} TapeOutput;
 
 #define msgpack_pack_inline_func(name) static inline void tape_write##name
 #define msgpack_pack_inline_func_cint(name) static inline void tape_write##name
 #define msgpack_pack_inline_func_fixint(name) static inline void tape_write_fix##name
-#define msgpack_pack_user tape_output *
+#define msgpack_pack_user TapeOutput *
 #define msgpack_pack_append_buffer(user, buffer, length) \
     do { \
         memcpy((user)->end, buffer, length); \
@@ -55,7 +55,7 @@ static int64_t cpkg_tape_write_ints(const int64_t *values, int64_t n, unsigned c
 /* The same for doubles. */
 static int64_t cpkg_tape_write_doubles(const double *values, int64_t n, unsigned char *output)
 {
-    tape_output o = {output};
+    TapeOutput o = {output};
     for (int64_t i = 0; i < n; i++)
         tape_write_double(&o, values[i]);
     return o.end - output;

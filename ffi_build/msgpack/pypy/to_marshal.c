@@ -37,15 +37,15 @@ enum {
 typedef struct {
     const char *text;
     uint32_t length, turn, number;
-} marshal_text;
+} MarshalText;
 
 /* Texts that came lately: keys, and values. One object then serves them all. */
 typedef struct {
     uint32_t turn, numbers;
-    marshal_text keys[MARSHAL_SLOTS], values[MARSHAL_SLOTS];
-} recent_texts;
+    MarshalText keys[MARSHAL_SLOTS], values[MARSHAL_SLOTS];
+} RecentTexts;
 
-static void recent_texts_begin(recent_texts *t)
+static void recent_texts_begin(RecentTexts *t)
 {
     t->numbers = 0;
     if (++t->turn == 0) {
@@ -146,17 +146,16 @@ static unsigned char *marshal_number(unsigned char *to, const unsigned char *p)
 }
 
 /* Write a text of n bytes, which `spare` bytes may be read from; NULL if it is no UTF-8. */
-static unsigned char *marshal_str(recent_texts *t, unsigned char *to, const char *p, size_t n, size_t spare,
-                                  bool is_key)
+static unsigned char *marshal_str(RecentTexts *t, unsigned char *to, const char *p, size_t n, size_t spare, bool is_key)
 {
     unsigned char mark = 0;
     if (n <= MARSHAL_TEXT) {
-        marshal_text *text = &(is_key ? t->keys : t->values)[hash_text(p, n, spare) & (MARSHAL_SLOTS - 1)];
+        MarshalText *text = &(is_key ? t->keys : t->values)[hash_text(p, n, spare) & (MARSHAL_SLOTS - 1)];
         if (text->turn == t->turn && text->length == n && memcmp(text->text, p, n) == 0) {
             *to++ = 'r';
             return marshal_u32(to, text->number);
         }
-        *text = (marshal_text){.text = p, .length = (uint32_t)n, .turn = t->turn, .number = t->numbers++};
+        *text = (MarshalText){.text = p, .length = (uint32_t)n, .turn = t->turn, .number = t->numbers++};
         mark = MARSHAL_REF;
     }
     if (is_ascii_roomy(p, n, spare)) {
@@ -178,8 +177,8 @@ static unsigned char *marshal_str(recent_texts *t, unsigned char *to, const char
 
 struct cpkg_to_marshal {
     cpkg_marshal_buffer output;
-    tape_limits limits;
-    recent_texts texts;
+    TapeLimits limits;
+    RecentTexts texts;
     uint64_t frames[MARSHAL_FRAMES + 1]; /* as in scan.c */
 };
 
@@ -223,7 +222,7 @@ static bool marshal_is_number(const unsigned char *p, const unsigned char *end)
 static size_t marshal_message(cpkg_to_marshal *m, const char *data, size_t size, size_t start)
 {
     const unsigned char *base = (const unsigned char *)data, *p = base + start, *end = base + size;
-    const tape_limits *limits = &m->limits;
+    const TapeLimits *limits = &m->limits;
     recent_texts_begin(&m->texts);
     unsigned char *to = marshal_room(&m->output, m->output.bytes, size - start + MARSHAL_SCALAR);
     if (!to)

@@ -40,11 +40,11 @@ static int input_get(PyObject *o, Py_buffer *view)
 
 /* Unpack the object at `offset`; *end is where it ends, or NULL if the input must end there. `source` is what the
    data belongs to. */
-static ALWAYS_INLINE PyObject *unpack_data(const unpack_options *options, const unsigned char *data, Py_ssize_t size,
+static ALWAYS_INLINE PyObject *unpack_data(const UnpackOptions *options, const unsigned char *data, Py_ssize_t size,
                                            Py_ssize_t offset, PyObject *source, Py_ssize_t *end)
 {
-    parser ps;
-    arenas_ahead ahead;
+    Parser ps;
+    ArenasAhead ahead;
     PyObject *o = NULL;
     parser_init(&ps, options, size - offset);
     ps.source = source;
@@ -79,7 +79,7 @@ static ALWAYS_INLINE PyObject *unpack_data(const unpack_options *options, const 
     return o;
 }
 
-static PyObject *unpack_object(unpack_options *options, PyObject *packed, Py_ssize_t offset, Py_ssize_t *end)
+static PyObject *unpack_object(UnpackOptions *options, PyObject *packed, Py_ssize_t offset, Py_ssize_t *end)
 {
     Py_buffer view;
     PyObject *o = NULL, *viewed = NULL;
@@ -112,12 +112,12 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     size_t which; /* of unpack_functions: valid in any object, even one that somebody made with object.__new__ */
-} unpack_function;
+} UnpackFunction;
 
 typedef struct {
     vectorcallfunc vectorcall;
     const char *name, *signature, *doc;
-} unpack_function_spec;
+} UnpackFunctionSpec;
 
 static PyObject *unpackb(PyObject *callable, PyObject *const *args, size_t n, PyObject *keyword_names)
 {
@@ -126,7 +126,7 @@ static PyObject *unpackb(PyObject *callable, PyObject *const *args, size_t n, Py
     if (LIKELY(n_args == 1 && !keyword_names) && LIKELY(PyBytes_CheckExact(args[0])))
         return unpack_data(&default_unpack_options, (const unsigned char *)PyBytes_AS_STRING(args[0]),
                            PyBytes_GET_SIZE(args[0]), 0, args[0], NULL);
-    unpack_options options = default_unpack_options;
+    UnpackOptions options = default_unpack_options;
     PyObject *positional[1] = {NULL};
     if (arguments_read(&unpackb_signature, args, n_args, keyword_names, positional, &options) < 0)
         return NULL;
@@ -135,7 +135,7 @@ static PyObject *unpackb(PyObject *callable, PyObject *const *args, size_t n, Py
 
 static PyObject *unpackb_from(PyObject *callable, PyObject *const *args, size_t n, PyObject *keyword_names)
 {
-    unpack_options options = default_unpack_options;
+    UnpackOptions options = default_unpack_options;
     PyObject *positional[2] = {NULL};
     Py_ssize_t offset = 0, end;
     (void)callable;
@@ -152,7 +152,7 @@ static PyObject *unpackb_from(PyObject *callable, PyObject *const *args, size_t 
 
 static PyObject *unpack(PyObject *callable, PyObject *const *args, size_t n, PyObject *keyword_names)
 {
-    unpack_options options = default_unpack_options;
+    UnpackOptions options = default_unpack_options;
     PyObject *positional[1] = {NULL};
     (void)callable;
     if (arguments_read(&unpack_signature, args, PyVectorcall_NARGS(n), keyword_names, positional, &options) < 0)
@@ -165,7 +165,7 @@ static PyObject *unpack(PyObject *callable, PyObject *const *args, size_t n, PyO
     return o;
 }
 
-static const unpack_function_spec unpack_functions[] = {
+static const UnpackFunctionSpec unpack_functions[] = {
     {unpackb, "unpackb", "(packed, *" UNPACK_SIGNATURE ")",
      "Unpack the one object that a buffer holds (replaces `msgpack.unpackb`).\n\n"
      "The options are described with `cpkg.msgpack.unpackb`."},
@@ -177,9 +177,9 @@ static const unpack_function_spec unpack_functions[] = {
      "The options are described with `cpkg.msgpack.unpackb`."},
 };
 
-static const unpack_function_spec *unpack_function_of(PyObject *self)
+static const UnpackFunctionSpec *unpack_function_of(PyObject *self)
 {
-    return &unpack_functions[((unpack_function *)self)->which];
+    return &unpack_functions[((UnpackFunction *)self)->which];
 }
 
 static PyObject *unpack_function_name(PyObject *self, void *unused)
@@ -257,7 +257,7 @@ static PyMethodDef unpack_function_methods[] = {
 };
 
 static PyMemberDef unpack_function_members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(unpack_function, vectorcall), READONLY, NULL},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(UnpackFunction, vectorcall), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -285,13 +285,13 @@ static PyType_Slot unpack_function_slots[] = {
 #define IMMUTABLE_FLAG 0
 #endif
 
-static PyType_Spec unpack_function_type_spec =
-    TYPE_SPEC("cpkg._native.msgpack.cpython.unpack_function", unpack_function,
-              VECTORCALL_FLAG | IMMUTABLE_FLAG | Py_TPFLAGS_HAVE_GC, unpack_function_slots);
+static PyType_Spec unpack_function_type_spec = TYPE_SPEC("cpkg._native.msgpack.cpython.unpack_function", UnpackFunction,
+                                                         VECTORCALL_FLAG | IMMUTABLE_FLAG | Py_TPFLAGS_HAVE_GC,
+                                                         unpack_function_slots);
 
 static PyObject *unpack_function_new(PyObject *type, size_t which)
 {
-    unpack_function *self = (unpack_function *)type_alloc(type);
+    UnpackFunction *self = (UnpackFunction *)type_alloc(type);
     if (self) {
         self->vectorcall = unpack_functions[which].vectorcall;
         self->which = which;

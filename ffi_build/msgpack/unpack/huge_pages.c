@@ -33,13 +33,13 @@ typedef struct {
     int next, count; /* arenas[next:count] are left */
     size_t size;     /* of each */
     void *arenas[ARENAS_AHEAD_MAX];
-} arenas_ahead;
+} ArenasAhead;
 
-static PyObjectArenaAllocator arena_allocator;    /* as found at import */
-static _Thread_local arenas_ahead *arenas_in_use; /* of the call that this thread is in */
+static PyObjectArenaAllocator arena_allocator;   /* as found at import */
+static _Thread_local ArenasAhead *arenas_in_use; /* of the call that this thread is in */
 
 /* Take more. What is left stays, to be advised anew together with what follows it. */
-static void arenas_fill(arenas_ahead *ahead, size_t size)
+static void arenas_fill(ArenasAhead *ahead, size_t size)
 {
     int left = ahead->count - ahead->next, wanted = ahead->count ? 2 * ahead->count : ARENAS_AHEAD_MIN;
     memmove(ahead->arenas, ahead->arenas + ahead->next, (size_t)left * sizeof *ahead->arenas);
@@ -66,7 +66,7 @@ static void arenas_fill(arenas_ahead *ahead, size_t size)
    or in interpreters with a GIL of their own; for them it is what it replaces. */
 static void *arena_alloc(void *ctx, size_t size)
 {
-    arenas_ahead *ahead = arenas_in_use;
+    ArenasAhead *ahead = arenas_in_use;
     /* where the interpreter itself uses huge pages (an option of 3.15), its arenas have their size */
     if (!ahead || size >= HUGE_PAGE || (ahead->count && ahead->size != size))
         return arena_allocator.alloc(ctx, size);
@@ -90,7 +90,7 @@ static bool arenas_are_plenty(void)
 }
 
 /* Not if somebody else has put an allocator in: a profiler, or a call that this one is made from. */
-static bool arenas_install(arenas_ahead *ahead)
+static bool arenas_install(ArenasAhead *ahead)
 {
     PyObjectArenaAllocator now;
     PyObject_GetArenaAllocator(&now);
@@ -112,38 +112,38 @@ static void arenas_uninstall(void)
     arenas_in_use = NULL;
 }
 
-static void arenas_give_back(arenas_ahead *ahead)
+static void arenas_give_back(ArenasAhead *ahead)
 {
     while (ahead->next < ahead->count)
         arena_allocator.free(arena_allocator.ctx, ahead->arenas[ahead->next++], ahead->size);
 }
 
-static NEVER_INLINE bool arenas_begin(arenas_ahead *ahead)
+static NEVER_INLINE bool arenas_begin(ArenasAhead *ahead)
 {
     ahead->next = ahead->count = 0;
     return arenas_are_plenty() && arenas_install(ahead);
 }
 
-static NEVER_INLINE void arenas_end(arenas_ahead *ahead)
+static NEVER_INLINE void arenas_end(ArenasAhead *ahead)
 {
     arenas_uninstall();
     arenas_give_back(ahead);
 }
 
 /* Take arenas ahead until arenas_release(), which every way out of the call goes through. */
-static ALWAYS_INLINE void arenas_hold(arenas_ahead *ahead, Py_ssize_t message_size)
+static ALWAYS_INLINE void arenas_hold(ArenasAhead *ahead, Py_ssize_t message_size)
 {
     ahead->held = UNLIKELY(message_size >= ARENAS_AHEAD_MESSAGE) && arenas_begin(ahead);
 }
 
-static ALWAYS_INLINE void arenas_release(arenas_ahead *ahead)
+static ALWAYS_INLINE void arenas_release(ArenasAhead *ahead)
 {
     if (UNLIKELY(ahead->held))
         arenas_end(ahead);
 }
 
 /* For an object that comes in pieces: what is ahead is kept from one call to the next, *kept being NULL at first. */
-static ALWAYS_INLINE void arenas_hold_kept(arenas_ahead **kept, uint64_t taken)
+static ALWAYS_INLINE void arenas_hold_kept(ArenasAhead **kept, uint64_t taken)
 {
     if (LIKELY(taken < (uint64_t)ARENAS_AHEAD_MESSAGE))
         return;
@@ -153,7 +153,7 @@ static ALWAYS_INLINE void arenas_hold_kept(arenas_ahead **kept, uint64_t taken)
         (*kept)->held = arenas_install(*kept);
 }
 
-static ALWAYS_INLINE void arenas_release_kept(arenas_ahead *kept)
+static ALWAYS_INLINE void arenas_release_kept(ArenasAhead *kept)
 {
     if (UNLIKELY(kept != NULL) && kept->held) {
         arenas_uninstall();
@@ -162,7 +162,7 @@ static ALWAYS_INLINE void arenas_release_kept(arenas_ahead *kept)
 }
 
 /* The object is complete, or will not be. */
-static ALWAYS_INLINE void arenas_drop_kept(arenas_ahead **kept)
+static ALWAYS_INLINE void arenas_drop_kept(ArenasAhead **kept)
 {
     if (UNLIKELY(*kept != NULL)) {
         arenas_give_back(*kept);
@@ -171,35 +171,35 @@ static ALWAYS_INLINE void arenas_drop_kept(arenas_ahead **kept)
     }
 }
 #else
-typedef char arenas_ahead;
+typedef char ArenasAhead;
 
 static void arenas_setup(void)
 {
 }
 
-static ALWAYS_INLINE void arenas_hold(arenas_ahead *ahead, Py_ssize_t message_size)
+static ALWAYS_INLINE void arenas_hold(ArenasAhead *ahead, Py_ssize_t message_size)
 {
     (void)ahead;
     (void)message_size;
 }
 
-static ALWAYS_INLINE void arenas_release(arenas_ahead *ahead)
+static ALWAYS_INLINE void arenas_release(ArenasAhead *ahead)
 {
     (void)ahead;
 }
 
-static ALWAYS_INLINE void arenas_hold_kept(arenas_ahead **kept, uint64_t taken)
+static ALWAYS_INLINE void arenas_hold_kept(ArenasAhead **kept, uint64_t taken)
 {
     (void)kept;
     (void)taken;
 }
 
-static ALWAYS_INLINE void arenas_release_kept(arenas_ahead *kept)
+static ALWAYS_INLINE void arenas_release_kept(ArenasAhead *kept)
 {
     (void)kept;
 }
 
-static ALWAYS_INLINE void arenas_drop_kept(arenas_ahead **kept)
+static ALWAYS_INLINE void arenas_drop_kept(ArenasAhead **kept)
 {
     (void)kept;
 }

@@ -54,12 +54,12 @@ static ALWAYS_INLINE uint64_t read64(const unsigned char *from)
    are. PARSE_DONE: *result is the object, owned.
    PARSE_MORE: *position is where to go on with more data. PARSE_ERROR: an exception is set, the message given up, and
    *position at the value that is wrong (behind the value if a hook raised). */
-static ALWAYS_INLINE enum parse_result parser_run_as(parser *ps, const unsigned char *data, Py_ssize_t size,
+static ALWAYS_INLINE enum parse_result parser_run_as(Parser *ps, const unsigned char *data, Py_ssize_t size,
                                                      Py_ssize_t *position, PyObject **result, const bool plain)
 {
     const unsigned char *p = data + *position, *start = p, *const end = data + size;
-    const unpack_options *const options = ps->options;
-    frame *f = ps->top ? &ps->frames[ps->top - 1] : NULL;
+    const UnpackOptions *const options = ps->options;
+    Frame *f = ps->top ? &ps->frames[ps->top - 1] : NULL;
     PyObject *obj;
     uint64_t n, at;
     const bool plain_text = plain || options->plain_text;
@@ -547,14 +547,14 @@ fail_by_hook:
 #undef CASES_16
 }
 
-static enum parse_result parser_run(parser *ps, const unsigned char *data, Py_ssize_t size, Py_ssize_t *position,
+static enum parse_result parser_run(Parser *ps, const unsigned char *data, Py_ssize_t size, Py_ssize_t *position,
                                     PyObject **result)
 {
     return parser_run_as(ps, data, size, position, result, false);
 }
 
 /* For plain options, of a parser that skips nothing: a short message spends a tenth of its time on asking for others. */
-static enum parse_result parser_run_plain(parser *ps, const unsigned char *data, Py_ssize_t size, Py_ssize_t *position,
+static enum parse_result parser_run_plain(Parser *ps, const unsigned char *data, Py_ssize_t size, Py_ssize_t *position,
                                           PyObject **result)
 {
     return parser_run_as(ps, data, size, position, result, true);

@@ -52,10 +52,10 @@ typedef struct {
     unsigned char in_key; /* how many containers of a map key are open here, this one included; 0 outside of keys */
     bool to_tuple;        /* a list that becomes a tuple when it is complete */
     bool hidden;          /* the collector does not track it yet */
-} frame;
+} Frame;
 
 typedef struct {
-    const unpack_options *options;
+    const UnpackOptions *options;
     Py_ssize_t size; /* what the default limits of containers follow: the input's, or max_buffer_size */
     bool gc_held;
     enum guard guard;
@@ -63,7 +63,7 @@ typedef struct {
     bool discard;       /* skip() */
     bool counts;        /* items; skip() and unpack_raw() do not */
 
-    frame *frames;
+    Frame *frames;
     Py_ssize_t top, capacity;
     uint64_t items, bytes; /* of the message so far */
     uint64_t base;         /* offset of data[0] in the message or stream */
@@ -78,11 +78,11 @@ typedef struct {
     PyObject *source;              /* what bin_view gives views of, borrowed; NULL: of copies */
     PyObject *view;                /* memoryview of it or of the latest copy, owned */
     uint64_t view_start, view_end; /* offsets of what it shows */
-    frame inline_frames[INLINE_FRAMES];
-} parser;
+    Frame inline_frames[INLINE_FRAMES];
+} Parser;
 
 /* Few stores: this is a good part of unpacking a short message. */
-static ALWAYS_INLINE void parser_init(parser *ps, const unpack_options *options, Py_ssize_t size)
+static ALWAYS_INLINE void parser_init(Parser *ps, const UnpackOptions *options, Py_ssize_t size)
 {
     ps->options = options;
     ps->size = size;
@@ -104,22 +104,22 @@ static ALWAYS_INLINE void parser_init(parser *ps, const unpack_options *options,
 }
 
 /* Give up the message at hand. Each frame is gone before what it owned is dropped, which may run Python code. */
-static void parser_clear(parser *ps)
+static void parser_clear(Parser *ps)
 {
     ps->reserved = 0;
     ps->started = ps->skipping = false;
     while (ps->top > 0) {
-        const frame f = ps->frames[--ps->top];
+        const Frame f = ps->frames[--ps->top];
         Py_XDECREF(f.key);
         Py_XDECREF(f.obj);
     }
 }
 
 /* For tp_traverse. The items of what is being filled are visited in its place: visitors may hand out what they see. */
-static int parser_traverse(parser *ps, visitproc visit, void *arg)
+static int parser_traverse(Parser *ps, visitproc visit, void *arg)
 {
     for (Py_ssize_t i = 0; i < ps->top; i++) {
-        const frame *f = &ps->frames[i];
+        const Frame *f = &ps->frames[i];
         if (f->kind == FRAME_MAP_KEY || f->kind == FRAME_MAP_VALUE)
             Py_VISIT(f->obj);
         else if (f->kind != FRAME_SKIP) {
@@ -132,7 +132,7 @@ static int parser_traverse(parser *ps, visitproc visit, void *arg)
     return 0;
 }
 
-static ALWAYS_INLINE void parser_free(parser *ps)
+static ALWAYS_INLINE void parser_free(Parser *ps)
 {
     if (UNLIKELY(ps->top > 0))
         parser_clear(ps);
@@ -145,13 +145,13 @@ static ALWAYS_INLINE void parser_free(parser *ps)
 }
 
 /* Hooks that containers call, which every message has. An ext_hook runs seldom: the collector goes on when it first does. */
-static ALWAYS_INLINE bool parser_has_hooks(const unpack_options *options)
+static ALWAYS_INLINE bool parser_has_hooks(const UnpackOptions *options)
 {
     return options->object_hook || options->object_pairs_hook || options->list_hook;
 }
 
 /* The new list or tuple of a frame is there, and what guards it is to be applied. */
-static NEVER_INLINE void parser_guard_frame(parser *ps, frame *f)
+static NEVER_INLINE void parser_guard_frame(Parser *ps, Frame *f)
 {
     if (ps->guard == GUARD_HIDE) {
         PyObject_GC_UnTrack(f->obj);
@@ -164,10 +164,10 @@ static NEVER_INLINE void parser_guard_frame(parser *ps, frame *f)
 }
 
 /* Hide what is open: what lies below a hidden frame is hidden already. */
-static NEVER_INLINE void parser_hide_frames(parser *ps)
+static NEVER_INLINE void parser_hide_frames(Parser *ps)
 {
     for (Py_ssize_t i = ps->top; i-- > 0 && !ps->frames[i].hidden;) {
-        frame *f = &ps->frames[i];
+        Frame *f = &ps->frames[i];
         f->hidden = true;
         if (f->kind != FRAME_MAP_KEY && f->kind != FRAME_MAP_VALUE && f->kind != FRAME_SKIP)
             PyObject_GC_UnTrack(f->obj);
@@ -175,7 +175,7 @@ static NEVER_INLINE void parser_hide_frames(parser *ps)
 }
 
 /* Any code may run from here on. */
-static ALWAYS_INLINE void parser_hide(parser *ps)
+static ALWAYS_INLINE void parser_hide(Parser *ps)
 {
     if (UNLIKELY(ps->guard != GUARD_HIDE)) {
         ps->guard = GUARD_HIDE;
@@ -184,7 +184,7 @@ static ALWAYS_INLINE void parser_hide(parser *ps)
 }
 
 /* Python code is about to run: it must find the collector as it left it. It stays on for the rest of the message. */
-static inline void parser_gc_resume(parser *ps)
+static inline void parser_gc_resume(Parser *ps)
 {
     if (ps->gc_held) {
         ps->gc_held = false;
@@ -193,12 +193,12 @@ static inline void parser_gc_resume(parser *ps)
 }
 
 /* Room for more frames; false with MemoryError. There are never more than max_depth. */
-static NEVER_INLINE bool parser_more_frames(parser *ps)
+static NEVER_INLINE bool parser_more_frames(Parser *ps)
 {
     Py_ssize_t capacity = ps->capacity * 4;
     if (capacity > ps->options->max_depth)
         capacity = ps->options->max_depth;
-    frame *grown = ps->frames == ps->inline_frames ? NULL : ps->frames;
+    Frame *grown = ps->frames == ps->inline_frames ? NULL : ps->frames;
     grown = PyMem_Realloc(grown, (size_t)capacity * sizeof *grown);
     if (!grown) {
         PyErr_NoMemory();
@@ -217,7 +217,7 @@ static NEVER_INLINE int raise_limit(const char *name, uint64_t found, Py_ssize_t
     return -1;
 }
 
-static NEVER_INLINE int raise_too_deep(const parser *ps)
+static NEVER_INLINE int raise_too_deep(const Parser *ps)
 {
     PyErr_Format(S.StackError, "nested deeper than max_depth(%zd)", ps->options->max_depth);
     return -1;
@@ -233,7 +233,7 @@ static NEVER_INLINE int raise_format(void)
    Of the totals, negative ones are none, which the conversion to unsigned makes of them. */
 
 /* Check a payload of n bytes before it is awaited or built. */
-static ALWAYS_INLINE int parser_count_bytes(parser *ps, uint64_t n, Py_ssize_t limit, const char *limit_name)
+static ALWAYS_INLINE int parser_count_bytes(Parser *ps, uint64_t n, Py_ssize_t limit, const char *limit_name)
 {
     const uint64_t in_all = (uint64_t)ps->options->max_total_bytes;
     if (limit != -1 && UNLIKELY((int64_t)n > (int64_t)limit))
@@ -243,7 +243,7 @@ static ALWAYS_INLINE int parser_count_bytes(parser *ps, uint64_t n, Py_ssize_t l
     return 0;
 }
 
-static ALWAYS_INLINE int parser_count_items(parser *ps, uint64_t n)
+static ALWAYS_INLINE int parser_count_items(Parser *ps, uint64_t n)
 {
     const uint64_t in_all = (uint64_t)ps->options->max_total_items;
     if (UNLIKELY(ps->items + n > in_all))
@@ -253,7 +253,7 @@ static ALWAYS_INLINE int parser_count_items(parser *ps, uint64_t n)
 }
 
 /* Check the number of items or pairs that a header declares. */
-static ALWAYS_INLINE int parser_count_children(parser *ps, uint64_t n, Py_ssize_t limit, Py_ssize_t default_limit,
+static ALWAYS_INLINE int parser_count_children(Parser *ps, uint64_t n, Py_ssize_t limit, Py_ssize_t default_limit,
                                                const char *limit_name, int values_each)
 {
     if (UNLIKELY(ps->top >= ps->options->max_depth))
@@ -268,7 +268,7 @@ static ALWAYS_INLINE int parser_count_children(parser *ps, uint64_t n, Py_ssize_
 /* How many of n declared items to allocate in advance. Each takes a byte of input at least, so that all open
    containers of a sound message together declare fewer items than the message has bytes: what a container of a lying
    message gets is within that, however they nest. */
-static ALWAYS_INLINE Py_ssize_t parser_reserve(parser *ps, uint64_t n, uint64_t bytes_left, uint64_t bytes_seen)
+static ALWAYS_INLINE Py_ssize_t parser_reserve(Parser *ps, uint64_t n, uint64_t bytes_left, uint64_t bytes_seen)
 {
     uint64_t room = bytes_seen > (uint64_t)ps->reserved ? bytes_seen - (uint64_t)ps->reserved : 0;
     if (n > bytes_left)

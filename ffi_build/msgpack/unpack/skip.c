@@ -14,7 +14,7 @@ enum parse_result { PARSE_ERROR = -1, PARSE_MORE = 0, PARSE_DONE = 1 };
 
 /* Pass over values until the frames are back at skip_top. *at is the position, left at the header of a value that is
    cut or wrong. */
-static NEVER_INLINE enum parse_result parser_skip(parser *ps, const unsigned char **at, const unsigned char *end)
+static NEVER_INLINE enum parse_result parser_skip(Parser *ps, const unsigned char **at, const unsigned char *end)
 {
     const unsigned char *p = *at;
     for (;;) {
@@ -25,7 +25,7 @@ static NEVER_INLINE enum parse_result parser_skip(parser *ps, const unsigned cha
             p++;
             goto passed;
         }
-        format_header h;
+        FormatHeader h;
         if (!read_header(p, (size_t)(end - p), &h))
             return PARSE_MORE;
         if (h.kind == FORMAT_WRONG) {
@@ -42,7 +42,7 @@ static NEVER_INLINE enum parse_result parser_skip(parser *ps, const unsigned cha
                 if (UNLIKELY(ps->top == ps->capacity) && !parser_more_frames(ps))
                     return PARSE_ERROR;
                 const uint64_t children = (uint64_t)h.length << (h.kind == FORMAT_MAP);
-                ps->frames[ps->top++] = (frame){.left = children, .kind = FRAME_SKIP};
+                ps->frames[ps->top++] = (Frame){.left = children, .kind = FRAME_SKIP};
                 continue;
             }
         }

@@ -22,15 +22,15 @@ enum unpack_mode { MODE_NONE, MODE_UNPACK, MODE_SKIP, MODE_RAW, MODE_ARRAY_HEADE
 
 typedef struct {
     PyObject_HEAD
-    unpack_options options; /* owns its objects */
-    parser ps;
+    UnpackOptions options; /* owns its objects */
+    Parser ps;
     unsigned char *buffer;
     Py_ssize_t head, tail, capacity; /* buffer[head:tail] is not consumed */
     uint64_t base;                   /* offset of buffer[0] in the stream */
     uint64_t floor;                  /* offset that was reached when data last came in */
     uint64_t start;                  /* offset of the object that is unpacked or was last */
     Py_ssize_t header_read;          /* of the value that is cut: what its header counts as read, see tell() */
-    arenas_ahead *ahead;             /* for an object that is large and not complete yet, else NULL */
+    ArenasAhead *ahead;              /* for an object that is large and not complete yet, else NULL */
     enum unpack_mode mode;           /* the operation that an incomplete object has to be continued with */
     busy_flag busy;
 } Unpacker;
@@ -43,7 +43,7 @@ static Py_ssize_t unpacker_count_header(const Unpacker *self)
         return 0;
     if (self->head == self->tail)
         return 0;
-    format_header h;
+    FormatHeader h;
     return read_header(self->buffer + self->head, (size_t)(self->tail - self->head), &h) ? (Py_ssize_t)h.size : 1;
 }
 

@@ -79,7 +79,7 @@ static ALWAYS_INLINE bool unpacker_enter(Unpacker *self, const char *method)
 }
 
 /* Take the options over, which are checked on the way; `file_like` is NULL if none was given. */
-static int unpacker_set(Unpacker *self, unpack_options *options, PyObject *file_like)
+static int unpacker_set(Unpacker *self, UnpackOptions *options, PyObject *file_like)
 {
     if (options->max_buffer_size == 0)
         options->max_buffer_size = INT32_MAX;
@@ -137,9 +137,9 @@ static int unpacker_set(Unpacker *self, unpack_options *options, PyObject *file_
 static int unpacker_init(PyObject *object, PyObject *args, PyObject *keywords)
 {
     Unpacker *self = (Unpacker *)object;
-    unpack_options options = default_unpack_options;
+    UnpackOptions options = default_unpack_options;
     PyObject *positional[1] = {NULL};
-    owned_arguments owned;
+    OwnedArguments owned;
     int result = -1;
     if (arguments_read_init(&unpacker_type_signature, args, keywords, positional, &options, &owned) == 0)
         result = unpacker_set(self, &options, positional[0]);
@@ -170,7 +170,7 @@ static PyObject *unpacker_feed(PyObject *object, PyObject *data)
 static enum parse_result unpacker_header(Unpacker *self, PyObject **result)
 {
     const int wanted = self->mode == MODE_MAP_HEADER ? FORMAT_MAP : FORMAT_ARRAY;
-    format_header h;
+    FormatHeader h;
     const bool is_whole = read_header(self->buffer + self->head, (size_t)(self->tail - self->head), &h);
     if (h.kind != wanted) {
         PyErr_SetString(PyExc_ValueError, "Unexpected type header on stream");
@@ -190,7 +190,7 @@ static enum parse_result unpacker_step(Unpacker *self, PyObject **result)
 {
     if (self->mode == MODE_ARRAY_HEADER || self->mode == MODE_MAP_HEADER)
         return unpacker_header(self, result);
-    parser *ps = &self->ps;
+    Parser *ps = &self->ps;
     ps->base = self->base;
     ps->discard = self->mode == MODE_SKIP;
     ps->counts = self->mode == MODE_UNPACK;

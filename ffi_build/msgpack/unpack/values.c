@@ -18,7 +18,7 @@
 #include "parser_state.c"
 #include "text.c"
 
-static NEVER_INLINE PyObject *value_str(parser *ps, const unsigned char *s, size_t n)
+static NEVER_INLINE PyObject *value_str(Parser *ps, const unsigned char *s, size_t n)
 {
     ps->bytes += n;
     if (ps->options->raw)
@@ -38,7 +38,7 @@ static NEVER_INLINE PyObject *value_str(parser *ps, const unsigned char *s, size
 #define VIEW_COPIED (16 * 1024)
 
 /* Have ps->view show n bytes from s on. `available` are there. */
-static NEVER_INLINE bool parser_view_stream(parser *ps, const unsigned char *s, Py_ssize_t n, Py_ssize_t available,
+static NEVER_INLINE bool parser_view_stream(Parser *ps, const unsigned char *s, Py_ssize_t n, Py_ssize_t available,
                                             uint64_t offset)
 {
     if (n < VIEW_ALONE && n < available)
@@ -55,7 +55,7 @@ static NEVER_INLINE bool parser_view_stream(parser *ps, const unsigned char *s, 
 }
 
 /* The same for a message that one object holds. */
-static NEVER_INLINE bool parser_view_source(parser *ps)
+static NEVER_INLINE bool parser_view_source(Parser *ps)
 {
     parser_gc_resume(ps); /* the source may be of a class in Python */
     parser_hide(ps);
@@ -80,7 +80,7 @@ static NEVER_INLINE bool parser_view_source(parser *ps)
 
 /* A read-only memoryview of the n bytes at s, which is at `offset` and `available` bytes before the end of what is there:
    of the input if one object holds it, else of a copy. */
-static PyObject *value_bin_view(parser *ps, const unsigned char *s, Py_ssize_t n, Py_ssize_t available, uint64_t offset)
+static PyObject *value_bin_view(Parser *ps, const unsigned char *s, Py_ssize_t n, Py_ssize_t available, uint64_t offset)
 {
     if ((!ps->view || offset < ps->view_start || offset + (uint64_t)n > ps->view_end) &&
         !(ps->source ? parser_view_source(ps) : parser_view_stream(ps, s, n, available, offset)))
@@ -89,7 +89,7 @@ static PyObject *value_bin_view(parser *ps, const unsigned char *s, Py_ssize_t n
     return PySequence_GetSlice(ps->view, position, position + n);
 }
 
-static PyObject *timestamp_value(parser *ps, const unsigned char *s, size_t n)
+static PyObject *timestamp_value(Parser *ps, const unsigned char *s, size_t n)
 {
     int64_t seconds;
     uint32_t nanoseconds = 0;
@@ -177,7 +177,7 @@ static NEVER_INLINE bool hook_is_acyclic(PyObject *hook)
 }
 
 /* The value of an extension; *by_hook tells whether an error is the hook's, to be passed on untouched. */
-static NEVER_INLINE PyObject *value_ext(parser *ps, int code, const unsigned char *s, size_t n, bool *by_hook)
+static NEVER_INLINE PyObject *value_ext(Parser *ps, int code, const unsigned char *s, size_t n, bool *by_hook)
 {
     ps->bytes += n;
     if (code == -1)
@@ -227,7 +227,7 @@ static ALWAYS_INLINE PyObject *value_int(int64_t value)
 
 /* Whether an object can be a key, found before its value is read. 0 with an exception set if the input is to blame,
    -1 if somebody's own code failed. */
-static NEVER_INLINE int key_check(parser *ps, PyObject *key, bool is_pair)
+static NEVER_INLINE int key_check(Parser *ps, PyObject *key, bool is_pair)
 {
     if (ps->options->strict_map_key) {
         if (PyUnicode_CheckExact(key) || PyBytes_CheckExact(key))
@@ -248,7 +248,7 @@ static NEVER_INLINE int key_check(parser *ps, PyObject *key, bool is_pair)
 }
 
 /* For a container that begins in f: how many containers of a map key are open with it, 0 outside of keys. */
-static ALWAYS_INLINE int key_depth(const frame *f)
+static ALWAYS_INLINE int key_depth(const Frame *f)
 {
     if (LIKELY(!f))
         return 0;

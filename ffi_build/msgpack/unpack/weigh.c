@@ -28,10 +28,10 @@ typedef struct {
         int64_t begin; /* of a key in the message, where no key can begin at 0 */
         size_t size;
     } keys[WEIGH_SLOTS];
-} weigh_state;
+} WeighState;
 
 /* Whether a key is new to the message, as far as the table goes. */
-static bool weigh_key_is_new(weigh_state *w, const char *data, size_t size, size_t begin, size_t n)
+static bool weigh_key_is_new(WeighState *w, const char *data, size_t size, size_t begin, size_t n)
 {
     const char *text = data + begin;
     uint64_t hash = hash_text(text, n, size - begin);
@@ -56,7 +56,7 @@ static int64_t weigh_wide_text(const unsigned char *p, size_t n)
     return 76 + (int64_t)(characters * (top >= 0xf0 ? 4 : top >= 0xc4 ? 2 : 1));
 }
 
-static bool weigh_push(weigh_state *w, uint64_t frame)
+static bool weigh_push(WeighState *w, uint64_t frame)
 {
     if (w->depth == w->capacity) {
         size_t capacity = w->capacity ? 4 * w->capacity : WEIGH_FRAMES;
@@ -70,7 +70,7 @@ static bool weigh_push(weigh_state *w, uint64_t frame)
     return true;
 }
 
-static NEVER_INLINE int64_t weigh_run(weigh_state *w, const char *data, size_t size, int64_t room, uint64_t max_depth)
+static NEVER_INLINE int64_t weigh_run(WeighState *w, const char *data, size_t size, int64_t room, uint64_t max_depth)
 {
     size_t position = 0, key_level = SIZE_MAX;
     uint64_t left = 1;
@@ -90,7 +90,7 @@ static NEVER_INLINE int64_t weigh_run(weigh_state *w, const char *data, size_t s
         const unsigned char byte = (unsigned char)data[position];
         const bool is_key = in_map && !(left & 1);
         const size_t start = position;
-        format_header h;
+        FormatHeader h;
         left--;
         if (is_fixint(byte)) {
             position++;
@@ -143,7 +143,7 @@ static NEVER_INLINE int64_t weigh_run(weigh_state *w, const char *data, size_t s
 /* The offset of the first value with which the message weighs more than `limit`; -1 if none does, -2 without memory. */
 static int64_t cpkg_weigh(const char *data, size_t size, int64_t limit, int64_t max_depth)
 {
-    weigh_state *w = calloc(1, sizeof *w);
+    WeighState *w = calloc(1, sizeof *w);
     if (!w)
         return WEIGH_NO_MEMORY;
     int64_t found = weigh_run(w, data, size, limit, max_depth < 0 ? 0 : (uint64_t)max_depth);
