@@ -2,7 +2,8 @@
 """
 Make files, directories and links below one directory, without ever following a link on the way.
 
-Everything is done relative to handles of directories, so that links which are swapped in meanwhile change nothing.
+Everything is done relative to handles of directories, so that links which are swapped in meanwhile change nothing, and
+with names as bytes, as which the archive has them (of a str PyPy makes them in microseconds).
 A file is written under a temporary name and renamed when it is whole. Modes and times of directories are set at the
 end, from the innermost outwards.
 """
@@ -22,16 +23,22 @@ from cpkg.archive._settings import ExtractSettings
 from cpkg.archive._walk import DIRECTORY_FLAGS
 from purepy.tar import names
 from purepy.tar.acl import ACL_KEYS
+from purepy.tar.encode import encoded
 from purepy.tar.entry import CHARACTER, DIRECTORY, FIFO, FILE, HARDLINK, SYMLINK, Entry
 from purepy.zstd.common.file_places import write_next
 
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | getattr(os, "O_CLOEXEC", 0)
 
 
-def _link(source: int, name: str, parent: int, new_name: str) -> None:
+def _path(directory: int, name: bytes) -> bytes:
+    """Return a path by which a name in an open directory is found, for calls that take no directory."""
+    return b"/proc/self/fd/%d/%s" % (directory, name)
+
+
+def _link(source: int, name: bytes, parent: int, new_name: bytes) -> None:
     """Make a hard link, of a symbolic link as of any file."""
     if sys.implementation.name == "pypy":  # it hands linkat the wrong flag for follow_symlinks=False
-        os.link(f"/proc/self/fd/{source}/{name}", f"/proc/self/fd/{parent}/{new_name}")
+        os.link(_path(source, name), _path(parent, new_name))
     else:
         os.link(name, new_name, src_dir_fd=source, dst_dir_fd=parent, follow_symlinks=False)
 
@@ -92,7 +99,8 @@ class Tree:
         self.umask = _umask()
         self._finished: list[_Finished] = []
         self.token = f".cpkg-{os.getpid()}-{os.urandom(4).hex()}"
-        self._count = 0
+        self._temporary = encoded(f"{self.token}.tmp")
+        """The name of a file that is not whole yet, and of a link whose name is taken: one at a time."""
 
     def close(self) -> None:
         """Close all handles."""
@@ -122,7 +130,7 @@ class Tree:
         return self._fds[-1]
 
     def _enter(self, fd: int, parts: list[str], at: int, make: bool) -> int:
-        name = parts[at]
+        name = encoded(parts[at])
         while True:
             try:
                 return os.open(name, DIRECTORY_FLAGS, dir_fd=fd)
@@ -140,11 +148,6 @@ class Tree:
 
     def _shown(self, parts: Iterable[str]) -> str:
         return os.path.join(self._directory, *parts)
-
-    def temporary(self) -> str:
-        """Return a new name for a file that is not whole yet."""
-        self._count += 1
-        return f"{self.token}-{self._count:x}.tmp"
 
     def make(self, entry: Entry, parts: list[str], data: Iterable[Any]) -> None:
         """Make what an entry describes at `parts`; OSError names the path."""
@@ -170,22 +173,22 @@ class Tree:
         """Make a directory, in place of what else may be there, and note what it gets in the end."""
         parent = self.directory(parts[:-1])
         if parts:
+            name = encoded(parts[-1])
             try:
-                os.mkdir(parts[-1], 0o700, dir_fd=parent)
+                os.mkdir(name, 0o700, dir_fd=parent)
             except FileExistsError:
-                status = os.stat(parts[-1], dir_fd=parent, follow_symlinks=False)
+                status = os.stat(name, dir_fd=parent, follow_symlinks=False)
                 if not stat.S_ISDIR(status.st_mode):
-                    os.unlink(parts[-1], dir_fd=parent)
-                    os.mkdir(parts[-1], 0o700, dir_fd=parent)
+                    os.unlink(name, dir_fd=parent)
+                    os.mkdir(name, 0o700, dir_fd=parent)
                 elif status.st_mode & 0o700 != 0o700 and os.geteuid() != 0:
                     # rights are missing to write into it: they come back in the end
-                    path = f"/proc/self/fd/{parent}/{parts[-1]}"
-                    os.chmod(path, stat.S_IMODE(status.st_mode) | 0o700)
+                    os.chmod(_path(parent, name), stat.S_IMODE(status.st_mode) | 0o700)
         self._finished.append(_Finished(parts, entry))
 
     def _make_file(self, entry: Entry, parts: list[str], data: Iterable[Any]) -> None:
         parent = self.directory(parts[:-1])
-        temporary = self.temporary()
+        temporary = self._temporary
         mode = names.target_mode(entry.mode, entry.type, self._settings.filter)
         gets_mode = not self._settings.owns and not mode & (self.umask | ~0o777) and not self._has_list(parent)
         fd = os.open(temporary, _CREATE_FLAGS, mode if gets_mode else 0o600, dir_fd=parent)
@@ -195,7 +198,7 @@ class Tree:
                 self._set_attributes(fd, entry, gets_mode)
             finally:
                 os.close(fd)
-            os.rename(temporary, parts[-1], src_dir_fd=parent, dst_dir_fd=parent)
+            os.rename(temporary, encoded(parts[-1]), src_dir_fd=parent, dst_dir_fd=parent)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(temporary, dir_fd=parent)
@@ -248,14 +251,15 @@ class Tree:
 
     def _make_hard_link(self, entry: Entry, parts: list[str]) -> None:
         target = names.link_target(entry, self._settings.strip)
+        first = encoded(target[-1])
         source = os.dup(self.directory(target[:-1], make=False))
         try:
-            status = os.stat(target[-1], dir_fd=source, follow_symlinks=False)
+            status = os.stat(first, dir_fd=source, follow_symlinks=False)
             if stat.S_ISLNK(status.st_mode) and self._settings.filter != names.TRUSTED:
                 # a symbolic link that is safe where it lies may lead out from another place
                 raise names.refused(entry, f"is a hard link to the symbolic link {entry.linkname!r}")
             parent = self.directory(parts[:-1])
-            self._place(lambda name: _link(source, target[-1], parent, name), parent, parts[-1])
+            self._place(lambda name: _link(source, first, parent, name), parent, encoded(parts[-1]))
         finally:
             os.close(source)
 
@@ -263,29 +267,30 @@ class Tree:
         settings = self._settings
         parent = self.directory(parts[:-1])
         mode = names.target_mode(entry.mode, entry.type, settings.filter)
+        base = encoded(parts[-1])
         if entry.type == SYMLINK:
-            text = names.symlink_text(entry, parts, settings.filter)
-            self._place(lambda name: os.symlink(text, name, dir_fd=parent), parent, parts[-1])
+            text = encoded(names.symlink_text(entry, parts, settings.filter))
+            self._place(lambda name: os.symlink(text, name, dir_fd=parent), parent, base)
         elif entry.type == FIFO:
-            self._place(lambda name: os.mkfifo(name, mode, dir_fd=parent), parent, parts[-1])
+            self._place(lambda name: os.mkfifo(name, mode, dir_fd=parent), parent, base)
         else:
             kind = stat.S_IFCHR if entry.type == CHARACTER else stat.S_IFBLK
             number = os.makedev(*entry.device)
-            self._place(lambda name: os.mknod(name, mode | kind, number, dir_fd=parent), parent, parts[-1])
+            self._place(lambda name: os.mknod(name, mode | kind, number, dir_fd=parent), parent, base)
         if settings.owns:
             uid, gid = self._owner(entry)
-            os.chown(parts[-1], uid, gid, dir_fd=parent, follow_symlinks=False)
+            os.chown(base, uid, gid, dir_fd=parent, follow_symlinks=False)
         if entry.type != SYMLINK:
-            os.chmod(f"/proc/self/fd/{parent}/{parts[-1]}", mode)
-        os.utime(parts[-1], ns=(entry.mtime_ns, entry.mtime_ns), dir_fd=parent, follow_symlinks=False)
+            os.chmod(_path(parent, base), mode)
+        os.utime(base, ns=(entry.mtime_ns, entry.mtime_ns), dir_fd=parent, follow_symlinks=False)
 
-    def _place(self, make: Any, parent: int, name: str) -> None:
+    def _place(self, make: Any, parent: int, name: bytes) -> None:
         """Make something under its name or, if that is taken, under a temporary name that takes its place."""
         try:
             make(name)
             return
         except FileExistsError:
-            temporary = self.temporary()
+            temporary = self._temporary
         make(temporary)
         try:
             os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)

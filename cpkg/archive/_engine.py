@@ -13,6 +13,7 @@ from contextlib import closing
 from typing import Any
 
 from cpkg import _backend
+from cpkg.archive._inflate import Codec
 from cpkg.archive._made import MadeFrame
 from cpkg.archive._plan import Plan, Planner
 from cpkg.archive._pure import PureCodec
@@ -77,26 +78,35 @@ def _is_native() -> bool:
         return False
     if policy == "auto" and _backend.choose("zstd").module.BACKEND != "native":
         return False
+    why = _why_no_c()
+    if why is not None and policy == "native":
+        raise ImportError(f"{source}=native: {why}") from why
+    return why is None
+
+
+def _why_no_c() -> ImportError | None:
+    """Return why C cannot be had, None if it can."""
     try:
         importlib.import_module("cpkg._native.archive")
     except ImportError as exc:
-        if policy == "native":
-            raise ImportError(f"{source}=native: {exc}") from exc
-        return False
-    return True
+        return exc
+    return None
 
 
 def for_create(settings: CreateSettings, problems: Problems, on_entry: Callable[[Entry], object] | None) -> Any:
     """Return the engine of `create`."""
-    if on_entry is None and _is_native():
+    if _is_native():
         native = importlib.import_module("cpkg.archive._native_create")
         if native.can_do(settings):
-            return native.NativeCreate(settings, problems)
+            return native.NativeCreate(settings, problems, on_entry)
     return PureCreate(settings, problems, on_entry)
 
 
-def for_reading(window_log_max: int) -> PureCodec:
-    """Return what decompresses for Python."""
+def for_reading(window_log_max: int) -> Codec:
+    """Return what decompresses for Python: libzstd into memory that is used again, where C can be had."""
+    if _backend.choose("zstd").module.BACKEND == "native" and _why_no_c() is None:
+        codec: Codec = importlib.import_module("cpkg.archive._native_codec").NativeCodec(window_log_max)
+        return codec
     return PureCodec(window_log_max=window_log_max)
 
 

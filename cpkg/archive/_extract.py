@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from cpkg.archive import _engine
 from cpkg.archive._files import is_url, opened_source
-from cpkg.archive._inflate import Inflater
+from cpkg.archive._inflate import Codec, Inflater
 from cpkg.archive._result import Problem, Problems, Summary
 from cpkg.archive._settings import WINDOW_LOG_MAX, ContentLimit, ExtractSettings, Patterns, Select
 from cpkg.archive._stored import StoredFrames, stored_frames
@@ -24,11 +23,18 @@ from purepy.zstd_frames import FrameSplitter
 
 
 class Opened:
-    """An iterator over the content of an archive, in chunks; `size` counts the content that came or was skipped."""
+    """
+    An iterator over the content of an archive, in chunks as its codec makes them; whoever takes one gives it back.
 
-    def __init__(self, frames: FrameSplitter | StoredFrames, inflater: Inflater, limit: ContentLimit) -> None:
+    `size` counts the content that came or was skipped.
+    """
+
+    def __init__(
+        self, frames: FrameSplitter | StoredFrames, inflater: Inflater, codec: Codec, limit: ContentLimit
+    ) -> None:
         self._frames = frames
         self._inflater = inflater
+        self._codec = codec
         self._limit = limit
         self.size = 0
 
@@ -67,9 +73,15 @@ class Opened:
         self.size += skipped
         return skipped
 
-    def content(self, *first: Any) -> Content:
-        """Return the content from `first` on, chunks that have come already."""
-        return Content(itertools.chain(first, self), self.skip, self.position_behind)
+    def views(self) -> Iterator[Any]:
+        """Yield the bytes of the chunks that follow, each of which may be used until the next one is asked for."""
+        for chunk in self:
+            yield self._codec.view(chunk)
+            self._codec.give_back(chunk)
+
+    def content(self, views: Iterable[Any] | None = None) -> Content:
+        """Return the content in the chunks that follow, or in views of them."""
+        return Content(self.views() if views is None else views, self.skip, self.position_behind)
 
 
 def check_window(window_log_max: int) -> None:
@@ -84,7 +96,7 @@ def opened_archive(
     threads: int,
     max_size: int | None,
     window_log_max: int,
-    codec: Any,
+    codec: Codec,
     *,
     by_table: bool = False,
     include: list[str] | None = None,
@@ -105,7 +117,7 @@ def opened_archive(
         if frames is None:
             frames = FrameSplitter(file.read, window_log_max)
         pool = stack.enter_context(pool_of(threads))
-        yield Opened(frames, Inflater(frames, codec, pool, frames_ahead(threads)), limit), pool
+        yield Opened(frames, Inflater(frames, codec, pool, frames_ahead(threads)), codec, limit), pool
 
 
 def extract(

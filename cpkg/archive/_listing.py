@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 from cpkg.archive import _engine
@@ -39,7 +40,7 @@ def entries(
     workers = thread_count(threads or 0)
     wanted = member_patterns(include)
     opened = opened_archive(source, workers, max_size, window_log_max, codec, by_table=True, include=wanted)
-    with opened as (archive, _):
+    with closing(codec), opened as (archive, _):
         for entry in TarReader(archive.content()):
             if is_included is not None and not is_included(entry.name):
                 continue
@@ -65,11 +66,12 @@ def verify(
     count = 0
     check_window(window_log_max)
     codec = _engine.for_reading(window_log_max)
-    with opened_archive(source, thread_count(threads or 0), max_size, window_log_max, codec) as (archive, _):
+    opened = opened_archive(source, thread_count(threads or 0), max_size, window_log_max, codec)
+    with closing(codec), opened as (archive, _):
         for _entry in TarReader(archive.content()):
             count += 1
             if progress is not None:
                 progress(archive.size, archive.consumed)
-        for _chunk in archive:
+        for _view in archive.views():
             pass
         return Summary(count, archive.size, archive.consumed, [])

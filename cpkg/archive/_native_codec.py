@@ -57,6 +57,10 @@ class NativeCodec:
                 return chunk
         return Chunk(self._new("char[]", capacity), capacity)
 
+    def view(self, chunk: Chunk) -> Any:
+        """Return a chunk's bytes, as a buffer whose slices are bytes."""
+        return ffi.buffer(chunk.memory, chunk.size)
+
     def give_back(self, chunk: Chunk) -> None:
         """Keep the memory of a chunk for another, when its last user gives it back."""
         with chunk.lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 from cpkg._native.archive import ffi, lib
@@ -13,21 +13,16 @@ from cpkg.archive._made import MadeFrame
 from cpkg.archive._plan import problem
 from cpkg.archive._result import Problem, Problems
 from cpkg.archive._settings import CreateSettings
+from cpkg.archive._told import told
 from cpkg.archive._walk import member_name
 from purepy.errors import ZstdError
 from purepy.tar.encode import NANO
+from purepy.tar.entry import Entry
 
 
 def can_do(settings: CreateSettings) -> bool:
-    """Say whether C can do what is asked for; sets in patterns, attributes and sparse files are left to Python."""
-    return not (
-        settings.select is not None
-        or settings.include
-        or settings.xattrs
-        or settings.acls
-        or settings.sparse
-        or any("[" in pattern for pattern in settings.exclude)
-    )
+    """Say whether C can do what is asked for; `select`, attributes and sparse files are left to Python."""
+    return not (settings.select is not None or settings.xattrs or settings.acls or settings.sparse)
 
 
 class _Plan:
@@ -48,9 +43,12 @@ class _Plan:
 class NativeCreate:
     """Walks in the calling thread, and reads and compresses in the threads that call `carry_out`."""
 
-    def __init__(self, settings: CreateSettings, problems: Problems) -> None:
+    def __init__(
+        self, settings: CreateSettings, problems: Problems, on_entry: Callable[[Entry], object] | None
+    ) -> None:
         self._settings = settings
         self._problems = problems
+        self._on_entry = on_entry
         self.entries = 0
         self._walk: Any = None
         self._makers: list[Any] = []
@@ -73,6 +71,7 @@ class NativeCreate:
         options.is_sorted = settings.sort
         options.is_recursive = settings.recursive
         options.is_numeric = settings.numeric_owner
+        options.is_told = self._on_entry is not None
         options.mode_mask = settings.mode_mask
         if settings.mtime_ns is not None:
             options.has_time = 1
@@ -87,9 +86,10 @@ class NativeCreate:
 
     def plans(self, base: str, paths: list[str], own_file: tuple[int, int] | None) -> Generator[_Plan, None, None]:
         """Yield the plans of all frames."""
-        patterns = self._settings.exclude
-        texts = b"".join(os.fsencode(pattern) + b"\0" for pattern in patterns)
-        self._walk = lib.cpkg_walk_new(self._options(own_file), os.fsencode(base), texts, len(patterns))
+        included, excluded = self._settings.include, self._settings.exclude
+        texts = b"".join(os.fsencode(pattern) + b"\0" for pattern in (*included, *excluded))
+        options = self._options(own_file)
+        self._walk = lib.cpkg_walk_new(options, os.fsencode(base), texts, len(included), len(excluded))
         if not self._walk:
             self._walk = None
             raise OSError(ffi.errno, os.strerror(ffi.errno), base)
@@ -103,9 +103,23 @@ class NativeCreate:
                 if is_at_end[0]:
                     return
                 raise MemoryError("no memory for the names of files")
-            yield _Plan(pointer)
+            plan = _Plan(pointer)
+            try:
+                self._tell(pointer)
+            except BaseException:
+                plan.close()
+                raise
+            yield plan
             if is_at_end[0]:
                 return
+
+    def _tell(self, pointer: Any) -> None:
+        """Tell of a plan's entries."""
+        if self._on_entry is not None:
+            size = ffi.new("size_t *")
+            records = lib.cpkg_plan_told(pointer, size)
+            for entry in told(records, size[0]):
+                self._on_entry(entry)
 
     def prepare(self, plan: _Plan) -> _Plan:
         """Return what `carry_out` takes: the plan, whose files are read in threads."""

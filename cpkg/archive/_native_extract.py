@@ -19,10 +19,11 @@ from cpkg._native.archive import ffi, lib
 from cpkg.archive._disk import Tree
 from cpkg.archive._native_codec import Chunk, NativeCodec
 from cpkg.archive._pure_extract import Extract, tell_of
-from cpkg.archive._result import Problem
 from cpkg.archive._settings import ExtractSettings
-from purepy.errors import ArchiveError, LimitError, UnsafeEntryError
+from cpkg.archive._told import told
+from purepy.errors import ArchiveError, CodecError, LimitError, UnsafeEntryError
 from purepy.tar import names
+from purepy.tar.decode import text
 from purepy.tar.entry import HARDLINK, Entry
 from purepy.tar.reader import Content, TarReader
 
@@ -32,13 +33,8 @@ _WAITING_MAX: Final = 2
 
 
 def can_do(settings: ExtractSettings) -> bool:
-    """Say whether C can do what is asked for; callables and sets in patterns are left to Python."""
-    return not (
-        settings.recover
-        or settings.select is not None
-        or settings.on_entry is not None
-        or any("[" in pattern for pattern in (*settings.include, *settings.exclude))
-    )
+    """Say whether C can do what is asked for; `select` and `recover` are left to Python."""
+    return not (settings.recover or settings.select is not None)
 
 
 class _Ended(Exception):
@@ -77,7 +73,7 @@ class NativeExtract(Extract):
             except Exception:
                 self._abandon()
                 with contextlib.suppress(Exception):  # the error that led here is what the caller has to see
-                    self._make_links()
+                    self._make_links(at_end=True)
                 raise
             finally:
                 try:
@@ -100,7 +96,9 @@ class NativeExtract(Extract):
         options.is_trusted = settings.filter == names.TRUSTED
         options.strip = min(settings.strip, 1 << 30)
         options.is_owning, options.is_numeric = settings.owns, settings.numeric_owner
-        options.with_attributes = settings.xattrs or settings.acls
+        options.is_told = settings.on_entry is not None
+        # what has some is told with them
+        options.with_attributes = settings.xattrs or settings.acls or settings.on_entry is not None
         options.umask = self._tree.umask
         patterns = b"".join(os.fsencode(pattern) + b"\0" for pattern in (*settings.include, *settings.exclude))
         token = os.fsencode(self._tree.token)
@@ -122,9 +120,12 @@ class NativeExtract(Extract):
             self._at_cut()
         except _Ended:
             self._drain()
-            self._make_links()
+            self._make_links(at_end=True)
             for chunk in self._chunks:  # what is behind the end has its checksums, too
                 self._codec.give_back(chunk)
+        except CodecError:
+            self._drain()  # what was extracted before is told of
+            raise
 
     def _report(self) -> None:
         if self._progress is not None:
@@ -133,10 +134,11 @@ class NativeExtract(Extract):
     def _take(self, chunk: Chunk, memory: Any, size: int) -> None:
         """Read a chunk, or the rest of one, and give it back."""
         self._at[0] = 0
+        begin = self._archive.position_behind() - size
         batch = self._new_batch()
         try:
             while True:
-                result = lib.cpkg_tree_parse(self._c_tree, memory, size, self._at, batch)
+                result = lib.cpkg_tree_parse(self._c_tree, memory, size, begin, self._at, batch)
                 if result == _NO_MEMORY:
                     raise MemoryError("no memory for extracting")
                 if result == _MORE:
@@ -149,7 +151,7 @@ class NativeExtract(Extract):
                     lib.cpkg_tree_go_on(self._c_tree)
                 elif result == _ODD:
                     chunk, memory, size = self._odd(chunk, memory, size)
-                    self._at[0] = 0
+                    begin, self._at[0] = self._archive.position_behind() - size, 0
         finally:
             self._submit(batch, chunk)
         self._codec.give_back(chunk)
@@ -166,7 +168,7 @@ class NativeExtract(Extract):
         return batch
 
     def _submit(self, batch: Any, chunk: Chunk) -> None:
-        if not lib.cpkg_batch_count(batch):
+        if not lib.cpkg_batch_count(batch) and not self._told_of(batch)[1]:
             lib.cpkg_batch_free(batch)
             return
         with chunk.lock:
@@ -185,22 +187,36 @@ class NativeExtract(Extract):
         failed = future.result()
         self._waiting.popleft()
         try:
+            if self._settings.on_entry is not None:
+                for entry in told(*self._told_of(batch)):
+                    self._settings.on_entry(entry)
             if failed:
                 self._tell(batch)
         finally:
             lib.cpkg_batch_free(batch)
             self._codec.give_back(chunk)
 
+    def _told_of(self, batch: Any) -> tuple[Any, int]:
+        """Return the records of a batch's entries, and their size."""
+        size = ffi.new("size_t *")
+        return lib.cpkg_batch_told(batch, size), size[0]
+
+    def _count(self, entry: Entry) -> None:
+        """Count an entry that Python has extracted, and tell of it."""
+        self._python_entries += 1
+        if self._settings.on_entry is not None:
+            self._settings.on_entry(entry)
+
     def _tell(self, batch: Any) -> None:
-        index, error = ffi.new("size_t *"), ffi.new("int *")
+        index, name, error = ffi.new("size_t *"), ffi.new("const char **"), ffi.new("int *")
         while True:
-            path = lib.cpkg_batch_failed(batch, index, error)
+            path = lib.cpkg_batch_failed(batch, index, name, error)
             if not path:
                 return
             self._failed += 1
-            name = os.fsdecode(ffi.string(path))
-            exc = OSError(error[0], os.strerror(error[0]), os.path.join(self._directory, name))
-            self._problems.add(Problem(name, f"cannot be extracted: {exc.strerror}", exc))
+            shown = os.path.join(self._directory, text(ffi.string(path)))
+            exc = OSError(error[0], os.strerror(error[0]), shown)
+            self._problems.add(tell_of(text(ffi.string(name[0])), exc))
 
     def _drain(self) -> None:
         while self._waiting:
@@ -237,6 +253,8 @@ class NativeExtract(Extract):
             for entry in reader:
                 self._extract(entry, reader)
             raise _Ended
+        if not self._is_in_chunk:  # all of the entry was in the carry
+            return chunk, memory + at, size - at
         chunk = self._current
         # not from_buffer(rest): before CPython 3.12 a collection that clears a memoryview which is exported crashes
         return chunk, chunk.memory + (len(chunk) - left), left
@@ -272,25 +290,33 @@ class NativeExtract(Extract):
                 return
             self._drain()  # a file that is not written yet may be where this needs a directory
             self._tree.make(entry, parts, reader.data())
-            self._python_entries += 1
         except LimitError:
             raise
         except (OSError, UnsafeEntryError, ValueError) as exc:
-            self._problems.add(tell_of(entry, exc))
+            self._problems.add(tell_of(entry.name, exc))
+            return
+        self._count(entry)
 
-    def _make_links(self) -> None:
+    def _make_links(self, *, at_end: bool = False) -> None:
+        """Make the hard links so far; those to files that are missing stay for the end."""
         links, self._links = self._links, []
         for entry, parts in links:
             try:
                 self._tree.make(entry, parts, ())
-                self._python_entries += 1
+            except FileNotFoundError as exc:
+                if at_end:
+                    self._problems.add(tell_of(entry.name, exc))
+                else:
+                    self._links.append((entry, parts))
             except (OSError, UnsafeEntryError, ValueError) as exc:
-                self._problems.add(tell_of(entry, exc))
+                self._problems.add(tell_of(entry.name, exc))
+            else:
+                self._count(entry)
 
     def _at_cut(self) -> None:
         """Raise the error of an archive that has no end."""
         self._drain()
-        self._make_links()
+        self._make_links(at_end=True)
         skipped, carry_size = ffi.new("uint64_t *"), ffi.new("size_t *")
         left = lib.cpkg_tree_missing(self._c_tree, skipped)
         carry = lib.cpkg_tree_carry(self._c_tree, carry_size)
@@ -307,6 +333,6 @@ class NativeExtract(Extract):
             path = lib.cpkg_tree_finish(self._c_tree, error)
             if not path:
                 return
-            name = os.fsdecode(ffi.string(path))
+            name = text(ffi.string(path))
             exc = OSError(error[0], os.strerror(error[0]), os.path.join(self._directory, name))
-            self._problems.add(Problem(name, f"cannot be extracted: {exc.strerror}", exc))
+            self._problems.add(tell_of(name, exc))

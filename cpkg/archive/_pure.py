@@ -48,5 +48,9 @@ class PureCodec:
     def close(self) -> None:
         """Do nothing: there is nothing that would stay open."""
 
+    def view(self, chunk: bytes) -> bytes:
+        """Return a chunk's bytes."""
+        return chunk
+
     def give_back(self, chunk: Any) -> None:
         """Do nothing: the chunk is freed when nobody holds it."""

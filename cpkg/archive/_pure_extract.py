@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, Union
@@ -13,7 +14,7 @@ from cpkg.archive._settings import ExtractSettings, chosen
 from purepy.errors import ArchiveError, LimitError, UnsafeEntryError, ZstdError
 from purepy.tar import names
 from purepy.tar.decode import NUL_BLOCK, is_checksum_right
-from purepy.tar.entry import BLOCK, Entry
+from purepy.tar.entry import BLOCK, HARDLINK, Entry
 from purepy.tar.reader import Content, TarReader
 
 Data = Iterable[Union[bytes, memoryview]]
@@ -23,10 +24,10 @@ _LARGE: Final = 1 << 20
 """Entries of more data end a batch for `select`, and so do those that make it hold more than that."""
 
 
-def tell_of(entry: Entry, exc: Exception) -> Problem:
+def tell_of(name: str, exc: Exception) -> Problem:
     """Return the problem that an entry cannot be extracted."""
     text = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
-    return Problem(entry.name, f"cannot be extracted: {text}", exc)
+    return Problem(name.rstrip("/") or name[:1], f"cannot be extracted: {text}", exc)
 
 
 class Extract:
@@ -49,17 +50,25 @@ class PureExtract(Extract):
     """Reads headers and makes files in the calling thread, while others decompress."""
 
     _last = ""
+    _links: list[tuple[Entry, Entry]]
+    """Hard links to files that are not there yet, as stored and as they are to be made."""
     entries = 0
     """How many entries were extracted."""
 
     def run(self, archive: Any, pool: Any) -> None:
         """Extract an archive."""
         self._tree = Tree(self._directory, self._settings)
+        self._links = []
         try:
             try:
                 content = archive.content()
                 while content is not None:
                     content = self._extract_all(archive, content)
+                self._make_links()
+            except Exception:
+                with contextlib.suppress(Exception):  # the error that led here is what the caller has to see
+                    self._make_links()
+                raise
             finally:
                 self._tree.finish()
         finally:
@@ -78,7 +87,7 @@ class PureExtract(Extract):
                             self._extract(entry, entry, data)
             else:
                 self._select(batches)
-            for _ in archive:  # what is behind the end has its checksums, too
+            for _ in archive.views():  # what is behind the end has its checksums, too
                 pass
         except (ArchiveError, ZstdError) as exc:
             if not self._settings.recover or isinstance(exc, LimitError):
@@ -117,7 +126,7 @@ class PureExtract(Extract):
                 above = directory
                 if size <= _LARGE:
                     total += size
-                    held.append((entry, list(data)))
+                    held.append((entry, [bytes(piece) for piece in data]))  # for longer than chunks last
                 else:
                     held.append((entry, data))
                     self._choose(held)
@@ -133,7 +142,13 @@ class PureExtract(Extract):
             for index, entry in chosen(self._settings.select, [entry for entry, _ in found]):
                 self._extract(found[index][0], entry, found[index][1])
 
-    def _extract(self, stored: Entry, entry: Entry, data: Data) -> None:
+    def _make_links(self) -> None:
+        """Make the hard links whose files were missing when their entries came."""
+        while self._links:
+            stored, entry = self._links.pop(0)
+            self._extract(stored, entry, (), at_end=True)
+
+    def _extract(self, stored: Entry, entry: Entry, data: Data, *, at_end: bool = False) -> None:
         settings = self._settings
         try:
             parts = names.target_path(entry, settings.strip)
@@ -144,7 +159,10 @@ class PureExtract(Extract):
         except LimitError:
             raise
         except (OSError, UnsafeEntryError, ValueError) as exc:
-            self._problems.add(tell_of(stored, exc))
+            if isinstance(exc, FileNotFoundError) and entry.type == HARDLINK and not at_end:
+                self._links.append((stored, entry))
+            else:
+                self._problems.add(tell_of(stored.name, exc))
             return
         self.entries += 1
         if settings.on_entry is not None:
@@ -155,10 +173,11 @@ def _next_whole(archive: Any) -> Content | None:
     """Return the content from the next chunk on that begins with an entry, or None if there is none."""
     while True:
         try:
-            for chunk in archive:
-                block = bytes(chunk[:BLOCK])
+            views = archive.views()
+            for view in views:
+                block = bytes(view[:BLOCK])
                 if not archive.is_continued and (block == NUL_BLOCK or is_checksum_right(block)):
-                    content: Content = archive.content(chunk)
+                    content: Content = archive.content(itertools.chain([view], views))
                     return content
             return None
         except ZstdError as exc:

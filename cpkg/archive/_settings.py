@@ -29,8 +29,12 @@ Select = Callable[[list[Entry]], Iterable[Entry]]
 
 
 def pattern_list(given: Patterns) -> list[str]:
-    """Return patterns as a list, of one as of many."""
-    return [given] if isinstance(given, str) else list(given)
+    """Return patterns as a list, of one as of many; raises ValueError for one that no name can match."""
+    patterns = [given] if isinstance(given, str) else list(given)
+    for pattern in patterns:
+        if "\0" in pattern:
+            raise ValueError(f"a pattern holds a NUL, which no name does: {pattern!r}")
+    return patterns
 
 
 def member_patterns(given: Patterns) -> list[str]:

@@ -5,6 +5,7 @@
 
 #include "file.c"
 #include "interface.c"
+#include "told.c"
 
 /* A file whose data comes in several chunks, which several threads may write at the same time. */
 typedef struct {
@@ -21,7 +22,7 @@ typedef struct {
 typedef struct {
     Dir *dir; /* of a whole file */
     LargeFile *large;
-    size_t name_at, path_at; /* in the batch's `texts` */
+    size_t name_at, path_at; /* in the batch's `texts`; the entry's name is behind the path */
     const char *data;
     uint64_t size, offset;
     Attributes attributes;
@@ -31,7 +32,7 @@ typedef struct {
 struct cpkg_batch_s {
     Job *jobs;
     size_t count, capacity;
-    Bytes texts;
+    Bytes texts, told;
     Held held;
     Naming *naming;
 };
@@ -98,16 +99,33 @@ size_t cpkg_batch_write(cpkg_batch *batch)
     return failed;
 }
 
-/* Return the path of the next file from `index` on that could not be written, and its error; NULL if there is none. */
-const char *cpkg_batch_failed(const cpkg_batch *batch, size_t *index, int *error)
+/* Return the next file's path from `index` on that could not be written, its name and error; NULL if there is none. */
+const char *cpkg_batch_failed(const cpkg_batch *batch, size_t *index, const char **name, int *error)
 {
     for (; *index < batch->count; ++*index) {
         if (batch->jobs[*index].error) {
             *error = batch->jobs[*index].error;
-            return batch->texts.data + batch->jobs[(*index)++].path_at;
+            const char *path = batch->texts.data + batch->jobs[(*index)++].path_at;
+            *name = path + strlen(path) + 1;
+            return path;
         }
     }
     return NULL;
+}
+
+const char *cpkg_batch_told(cpkg_batch *batch, size_t *size)
+{
+    cpkg_told head;
+    for (size_t at = 0; at < batch->told.size; at += head.record_size) {
+        memcpy(&head, batch->told.data + at, sizeof head);
+        if (head.job) {
+            const Job *job = &batch->jobs[head.job - 1];
+            head.is_lost = job->error || (job->large != NULL && atomic_load(&job->large->error));
+            memcpy(batch->told.data + at, &head, sizeof head);
+        }
+    }
+    *size = batch->told.size;
+    return batch->told.data;
 }
 
 void cpkg_batch_free(cpkg_batch *batch)
@@ -118,6 +136,7 @@ void cpkg_batch_free(cpkg_batch *batch)
     held_release(&batch->held);
     free(batch->jobs);
     bytes_free(&batch->texts);
+    bytes_free(&batch->told);
     free(batch);
 }
 

@@ -4,9 +4,18 @@
  * NUL. Every call may take long and needs no Python.
  */
 
+/* An entry as Python is told of it; behind it stand its name, its link's text, and the names of its owner. */
+typedef struct {
+    uint32_t record_size, job; /* with the texts; which file of a batch it is, from 1 on, 0 for none */
+    int64_t position, uid, gid, size, seconds;
+    uint32_t nanoseconds, mode, type, major, minor;
+    uint32_t name_size, link_size, uname_size, gname_size;
+    uint32_t is_lost; /* it could not be extracted */
+} cpkg_told;
+
 typedef struct {
     int64_t frame_size;
-    int is_sorted, is_recursive, is_numeric;
+    int is_sorted, is_recursive, is_numeric, is_told;
     unsigned mode_mask;
     int has_time;
     int64_t seconds;
@@ -21,8 +30,9 @@ typedef struct cpkg_walk_s cpkg_walk;
 typedef struct cpkg_plan_s cpkg_plan;
 typedef struct cpkg_maker_s cpkg_maker;
 
-/* A walk below a directory, or NULL with errno set; patterns to exclude are one after another, each with its NUL. */
-cpkg_walk *cpkg_walk_new(const cpkg_walk_options *options, const char *base, const char *patterns, size_t count);
+/* A walk below a directory, or NULL with errno set; patterns to include come before the others, each with its NUL. */
+cpkg_walk *cpkg_walk_new(const cpkg_walk_options *options, const char *base, const char *patterns, size_t included,
+                         size_t excluded);
 int cpkg_walk_add(cpkg_walk *walk, const char *path, const char *name);
 /* The next frame's plan; NULL at the end, and for want of memory, which `is_at_end` tells. */
 cpkg_plan *cpkg_walk_next(cpkg_walk *walk, int *is_at_end);
@@ -40,13 +50,15 @@ int64_t cpkg_plan_entries(const cpkg_plan *plan);
 const uint16_t *cpkg_plan_members(const cpkg_plan *plan, size_t *count, int *is_continued);
 size_t cpkg_plan_problem_count(const cpkg_plan *plan);
 const char *cpkg_plan_problem(const cpkg_plan *plan, size_t index, int *what, int64_t *amount, int *error);
+/* The records of its entries, if they are asked for. */
+const char *cpkg_plan_told(const cpkg_plan *plan, size_t *size);
 void cpkg_plan_free(cpkg_plan *plan);
 
 typedef struct {
     int is_data, is_trusted; /* the filter */
     int strip;
     int is_owning, is_numeric;
-    int with_attributes;
+    int with_attributes, is_told;
     unsigned umask; /* of the process; 07777 if nobody knows */
 } cpkg_tree_options;
 
@@ -58,11 +70,12 @@ cpkg_tree *cpkg_tree_new(const cpkg_tree_options *options, int root, const char 
                          size_t included, size_t excluded);
 void cpkg_tree_free(cpkg_tree *tree);
 /*
- * Read content from a position on and put its files into a batch. -1: no memory; 0: all of the chunk was read; 1: the
+ * Read content from a position of a chunk on, which begins at `begin` of all, and put its files into a batch. -1: no memory; 0: all of the chunk was read; 1: the
  * batch is full; 2: Python has to read the entry that begins with the carry, or at the position; 3: a path came before:
  * all batches must be written, and cpkg_tree_go_on called.
  */
-int cpkg_tree_parse(cpkg_tree *tree, const char *chunk, size_t size, size_t *position, cpkg_batch *batch);
+int cpkg_tree_parse(cpkg_tree *tree, const char *chunk, size_t size, int64_t begin, size_t *position,
+                    cpkg_batch *batch);
 void cpkg_tree_go_on(cpkg_tree *tree);
 void cpkg_tree_taken(cpkg_tree *tree);
 void cpkg_tree_pass(cpkg_tree *tree, uint64_t size);
@@ -76,5 +89,7 @@ const char *cpkg_tree_finish(cpkg_tree *tree, int *error);
 cpkg_batch *cpkg_batch_new(cpkg_tree *tree);
 size_t cpkg_batch_count(const cpkg_batch *batch);
 size_t cpkg_batch_write(cpkg_batch *batch);
-const char *cpkg_batch_failed(const cpkg_batch *batch, size_t *index, int *error);
+const char *cpkg_batch_failed(const cpkg_batch *batch, size_t *index, const char **name, int *error);
+/* The records of its entries, if they are asked for, once it was written. */
+const char *cpkg_batch_told(cpkg_batch *batch, size_t *size);
 void cpkg_batch_free(cpkg_batch *batch);

@@ -74,8 +74,8 @@ static int tree_make_link(cpkg_tree *tree, size_t count, const Parsed *parsed, c
     return utimensat(parent->fd, last_part(tree), times, AT_SYMLINK_NOFOLLOW) != 0 ? TREE_ODD : TREE_MORE;
 }
 
-/* Add the path at hand to a batch's texts, its components joined by slashes; false for want of memory. */
-static int batch_path(const cpkg_tree *tree, cpkg_batch *batch, size_t *at)
+/* Add the path at hand to a batch's texts, its components joined by slashes, and the entry's name; false: no memory. */
+static int batch_path(const cpkg_tree *tree, cpkg_batch *batch, Text name, size_t *at)
 {
     *at = batch->texts.size;
     if (!bytes_add(&batch->texts, tree->path.data, tree->path.size))
@@ -83,7 +83,39 @@ static int batch_path(const cpkg_tree *tree, cpkg_batch *batch, size_t *at)
     for (size_t index = *at; index + 1 < batch->texts.size; index++)
         if (batch->texts.data[index] == '\0')
             batch->texts.data[index] = '/';
-    return 1;
+    return bytes_add(&batch->texts, name.data, name.size) && bytes_add(&batch->texts, "", 1);
+}
+
+/* Tell of an entry that is made, or in the batch; of a large file with its last piece. False for want of memory. */
+static int tree_tell(cpkg_tree *tree, const Parsed *parsed, cpkg_batch *batch)
+{
+    int is_file = parsed->type == '0';
+    cpkg_told head = {
+        .job = is_file && tree->large == NULL ? (uint32_t)batch->count : 0,
+        .position = tree->entry_at,
+        .uid = parsed->uid,
+        .gid = parsed->gid,
+        .size = (int64_t)parsed->size,
+        .seconds = (int64_t)parsed->mtime.tv_sec,
+        .nanoseconds = (uint32_t)parsed->mtime.tv_nsec,
+        .mode = parsed->mode,
+        .type = (unsigned char)parsed->type,
+    };
+    tree->large_told.size = 0;
+    return told_add(tree->large == NULL ? &batch->told : &tree->large_told, head, parsed->name,
+                    parsed->type == '2' ? parsed->link : (Text){"", 0}, parsed->uname, parsed->gname);
+}
+
+/* Tell of the large file whose last piece is in the batch; false for want of memory. */
+static int tree_tell_large(cpkg_tree *tree, cpkg_batch *batch)
+{
+    cpkg_told head;
+    if (!tree->large_told.size)
+        return 1;
+    memcpy(&head, tree->large_told.data, sizeof head);
+    head.job = (uint32_t)batch->count;
+    memcpy(tree->large_told.data, &head, sizeof head);
+    return bytes_add(&batch->told, tree->large_told.data, tree->large_told.size);
 }
 
 /* Put as much of the large file at hand as there is into the batch; false for want of memory. */
@@ -106,6 +138,7 @@ static int tree_large_piece(cpkg_tree *tree, const char *data, size_t size, cpkg
     if (!tree->left) {
         large_release(tree->large);
         tree->large = NULL;
+        return !tree->options.is_told || tree_tell_large(tree, batch);
     }
     return 1;
 }
@@ -142,12 +175,12 @@ static int tree_make_file(cpkg_tree *tree, size_t count, const Parsed *parsed, c
         size_t at;
         tree->large_path.size = 0;
         cpkg_batch scratch = {.texts = tree->large_path};
-        int is_done = batch_path(tree, &scratch, &at);
+        int is_done = batch_path(tree, &scratch, parsed->name, &at);
         tree->large_path = scratch.texts;
         return is_done && (!size || tree_large_piece(tree, data, size, batch)) ? TREE_MORE : TREE_NO_MEMORY;
     }
     Job *job = batch_job(batch);
-    if (job == NULL || !batch_path(tree, batch, &job->path_at))
+    if (job == NULL || !batch_path(tree, batch, parsed->name, &job->path_at))
         return TREE_NO_MEMORY;
     job->name_at = job->path_at + (size_t)(name - tree->path.data);
     job->dir = dir;
@@ -201,6 +234,8 @@ static int tree_entry(cpkg_tree *tree, const Parsed *parsed, const char *data, s
     }
     if (result != TREE_MORE)
         return result;
+    if (tree->options.is_told && !tree_tell(tree, parsed, batch))
+        return TREE_NO_MEMORY;
     if (parsed->type == '0' && parsed->size <= size && !held_add(&batch->held, tree->chain[count - 1]))
         return TREE_NO_MEMORY;
     tree->entries++;

@@ -54,7 +54,7 @@ uint64_t cpkg_tree_entries(const cpkg_tree *tree)
     return tree->entries;
 }
 
-int cpkg_tree_parse(cpkg_tree *tree, const char *chunk, size_t size, size_t *position, cpkg_batch *batch)
+int cpkg_tree_parse(cpkg_tree *tree, const char *chunk, size_t size, int64_t begin, size_t *position, cpkg_batch *batch)
 {
     size_t at = *position;
     int result = TREE_MORE;
@@ -87,6 +87,7 @@ int cpkg_tree_parse(cpkg_tree *tree, const char *chunk, size_t size, size_t *pos
             result = TREE_ODD;
             break;
         }
+        tree->entry_at = begin + (int64_t)at - (int64_t)carried;
         size_t data_at = carried ? at : at + parsed.meta_size;
         result = tree_entry(tree, &parsed, chunk + data_at, size - data_at, batch);
         if (result != TREE_MORE)
@@ -151,7 +152,7 @@ void cpkg_tree_free(cpkg_tree *tree)
     if (tree->large != NULL)
         large_release(tree->large);
     tree_shorten(tree, 0);
-    Bytes *bytes[] = {&tree->carry, &tree->path, &tree->finished_paths, &tree->large_path};
+    Bytes *bytes[] = {&tree->carry, &tree->path, &tree->finished_paths, &tree->large_path, &tree->large_told};
     for (size_t index = 0; index < sizeof bytes / sizeof *bytes; index++)
         bytes_free(bytes[index]);
     patterns_free(&tree->included);
@@ -179,11 +180,7 @@ cpkg_tree *cpkg_tree_new(const cpkg_tree_options *options, int root, const char 
         close(fd);
     if (dir != NULL && array_reserve((void **)&tree->chain, 0, &tree->chain_capacity, sizeof(Dir *)))
         tree->chain[tree->depth++] = dir;
-    const char *rest = patterns;
-    for (size_t index = 0; index < included; index++)
-        rest += strlen(rest) + 1;
-    if (!tree->depth || !patterns_copy(&tree->included, patterns, included) ||
-        !patterns_copy(&tree->excluded, rest, excluded)) {
+    if (!tree->depth || !patterns_split(&tree->included, &tree->excluded, patterns, included, excluded)) {
         cpkg_tree_free(tree);
         return NULL;
     }

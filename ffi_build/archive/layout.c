@@ -15,7 +15,7 @@
 
 struct cpkg_walk_s {
     cpkg_walk_options options;
-    Patterns excluded;
+    Patterns included, excluded;
     Dir *root;
     Bytes given; /* paths and names of the caller's, each with its NUL */
     size_t given_at;
@@ -166,6 +166,25 @@ static int put_header(cpkg_walk *walk, TarHeader *header)
     return is_done;
 }
 
+/* Tell of the entry at hand; false for want of memory. */
+static int plan_tell(cpkg_walk *walk, const TarHeader *header)
+{
+    cpkg_told head = {
+        .position = -1,
+        .uid = header->uid,
+        .gid = header->gid,
+        .size = (int64_t)header->size,
+        .seconds = header->seconds,
+        .nanoseconds = (uint32_t)header->nanoseconds,
+        .mode = header->mode,
+        .type = (unsigned char)header->type,
+        .major = header->major,
+        .minor = header->minor,
+    };
+    return told_add(&walk->plan->told, head, text_of(walk->path.data), (Text){header->link, header->link_size},
+                    text_of(header->uname), text_of(header->gname));
+}
+
 /* Begin a file that does not fit in what is left of the frame, or in any; its header is in the plan. */
 static int plan_large(cpkg_walk *walk, const Dir *dir, const struct stat *status)
 {
@@ -218,7 +237,8 @@ static int plan_entry(cpkg_walk *walk, Dir *dir, const struct stat *status)
             return result;
     }
     Item *item = plan_item(plan);
-    if (item == NULL || !members_add(&plan->members, walk->path.data))
+    if (item == NULL || !members_add(&plan->members, walk->path.data) ||
+        (walk->options.is_told && !plan_tell(walk, &header)))
         return WALK_NO_MEMORY;
     item->header_at = header_at;
     item->header_size = header_size;

@@ -15,6 +15,17 @@ typedef struct {
     size_t capacity;
 } Bytes;
 
+/* Text that no NUL ends. */
+typedef struct {
+    const char *data;
+    size_t size;
+} Text;
+
+static Text text_of(const char *text)
+{
+    return (Text){text, strlen(text)};
+}
+
 /* Make room for `more` bytes; false for want of memory. */
 static int bytes_reserve(Bytes *bytes, size_t more)
 {

@@ -14,11 +14,6 @@
 
 enum { META_MAX = 1 << 20, PARSE_ODD = -1, PARSE_MORE = 0, PARSE_DONE = 1 };
 
-typedef struct {
-    const char *data;
-    size_t size;
-} Text;
-
 /* An entry, with all blocks in front of its data; texts lie in those, or in `joined`. */
 typedef struct {
     size_t meta_size; /* of those blocks; while there are not enough, how many bytes are needed */

@@ -6,6 +6,7 @@
 #include "dir.c"
 #include "interface.c"
 #include "members.c"
+#include "told.c"
 
 /* What may happen to a file; the numbers are those of cpkg/archive/_plan.py. */
 enum {
@@ -54,6 +55,7 @@ struct cpkg_plan_s {
     size_t trouble_count, trouble_capacity;
     Held held; /* other directories are opened again, from the root on */
     Members members;
+    Bytes told;
     uint64_t size; /* of the content, as planned and then as made */
     int64_t entries;
 };
@@ -97,6 +99,7 @@ void cpkg_plan_free(cpkg_plan *plan)
     }
     held_release(&plan->held);
     bytes_free(&plan->members.numbers);
+    bytes_free(&plan->told);
     free(plan->items);
     free(plan->troubles);
     bytes_free(&plan->bytes);
@@ -118,6 +121,12 @@ const uint16_t *cpkg_plan_members(const cpkg_plan *plan, size_t *count, int *is_
 int64_t cpkg_plan_entries(const cpkg_plan *plan)
 {
     return plan->entries;
+}
+
+const char *cpkg_plan_told(const cpkg_plan *plan, size_t *size)
+{
+    *size = plan->told.size;
+    return plan->told.data;
 }
 
 size_t cpkg_plan_problem_count(const cpkg_plan *plan)

@@ -33,7 +33,8 @@ struct cpkg_tree_s {
     Seen seen; /* while finishing: the directories that are done */
     int may_come_again, must_wait;
     LargeFile *large;
-    Bytes large_path;
+    Bytes large_path, large_told;
+    int64_t entry_at;               /* of the entry at hand in the content */
     uint64_t left, offset, skipped; /* of the large file; of what is passed over */
     uint64_t entries;
     int is_finishing;

@@ -84,6 +84,8 @@ static int walk_one(cpkg_walk *walk, Dir *dir, cpkg_plan **full)
         what = IS_ARCHIVE;
     if (what)
         return walk_trouble(walk, what, 0) ? WALK_ON : WALK_NO_MEMORY;
+    if (!S_ISDIR(status.st_mode) && walk->included.count && !patterns_match(&walk->included, walk->path.data, 0))
+        return WALK_ON;
     int result = plan_entry(walk, dir, &status);
     if (result == WALK_AGAIN) {
         *full = walk_take(walk);
@@ -148,13 +150,15 @@ void cpkg_walk_free(cpkg_walk *walk)
     Bytes *bytes[] = {&walk->given, &walk->path, &walk->target, &walk->pax, &walk->rest_name};
     for (size_t index = 0; index < sizeof bytes / sizeof *bytes; index++)
         bytes_free(bytes[index]);
+    patterns_free(&walk->included);
     patterns_free(&walk->excluded);
     free(walk->levels);
     first_names_free(&walk->first_names);
     free(walk);
 }
 
-cpkg_walk *cpkg_walk_new(const cpkg_walk_options *options, const char *base, const char *patterns, size_t count)
+cpkg_walk *cpkg_walk_new(const cpkg_walk_options *options, const char *base, const char *patterns, size_t included,
+                         size_t excluded)
 {
     cpkg_walk *walk = calloc(1, sizeof *walk);
     if (walk == NULL)
@@ -169,7 +173,8 @@ cpkg_walk *cpkg_walk_new(const cpkg_walk_options *options, const char *base, con
         if (walk->root == NULL)
             close(fd);
     }
-    if (walk->root == NULL || walk->plan == NULL || !patterns_copy(&walk->excluded, patterns, count)) {
+    if (walk->root == NULL || walk->plan == NULL ||
+        !patterns_split(&walk->included, &walk->excluded, patterns, included, excluded)) {
         cpkg_walk_free(walk);
         errno = error;
         return NULL;

@@ -38,7 +38,10 @@ Pax = "dict[str, bytes]"
 
 def text(data: bytes) -> str:
     """Return a name's bytes as str."""
-    return data.decode("utf-8", "surrogateescape")
+    try:
+        return data.decode()  # as in `encoded`
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "surrogateescape")
 
 
 def string(data: bytes) -> bytes:

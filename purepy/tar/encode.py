@@ -30,7 +30,10 @@ _pax_blocks: dict[tuple[int, bytes], bytes] = {}
 
 def encoded(text: str) -> bytes:
     """Return a name's bytes."""
-    return text.encode("utf-8", "surrogateescape")
+    try:
+        return text.encode()  # which PyPy does at once, where an error handler costs microseconds
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogateescape")
 
 
 def pax_record(key: bytes, value: bytes) -> bytes:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Union
+from typing import Any, Final, Union
 
 from purepy.errors import ArchiveError, ArchiveLimitError
 from purepy.tar import sparse
@@ -42,7 +42,7 @@ class Content:
         self._chunks = iter(chunks)
         self._skip = skip
         self._position_behind = position_behind
-        self._chunk: bytes | memoryview = b""  # of bytes, slices are made faster than of views
+        self._chunk: Any = b""  # or another buffer whose slices are bytes, which are made faster than those of views
         self._at = self._end = 0
         self._start = position  # of the chunk
 
@@ -51,12 +51,18 @@ class Content:
         """Where the content goes on."""
         return self._start + self._at
 
+    def begin(self) -> int:
+        """Return where the next byte is, behind what may be left out before it."""
+        if self._at == self._end:
+            self._more()
+        return self._start + self._at
+
     def _more(self) -> bool:
         start = self._start + self._at
         for chunk in self._chunks:
             size = len(chunk)
             if size:
-                self._chunk = chunk if isinstance(chunk, bytes) else memoryview(chunk)
+                self._chunk = chunk if type(chunk[:0]) is bytes else memoryview(chunk)
                 self._at, self._end = 0, size
                 self._start = start if self._position_behind is None else self._position_behind() - size
                 return True
@@ -84,7 +90,7 @@ class Content:
     def ordinary(self) -> Entry | None:
         """Take the headers of the next entry, if it is ordinary and they lie in one chunk; else None."""
         chunk = self._chunk
-        found = ordinary(chunk, self._at, self._end) if isinstance(chunk, bytes) else None
+        found = ordinary(chunk, self._at, self._end) if not isinstance(chunk, memoryview) else None
         if found is None:
             return None
         entry, self._at = found
@@ -167,7 +173,7 @@ class TarReader:
         if self._ended:
             return None
         self.finish()
-        start = self.content.position
+        start = self.content.begin()
         try:
             return self._next(start)
         except ArchiveError as exc:
@@ -185,7 +191,7 @@ class TarReader:
         self.finish()
         content = self.content
         while not (self._global or self._ended) and len(found) < _BATCH:
-            start = content.position
+            start = content.position if found else content.begin()
             entry = content.ordinary()
             if entry is None:
                 break

@@ -56,6 +56,64 @@ def test_select_and_callbacks(engine: str, tree: Path, tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "out") == ["moved"]
 
 
+def test_each_entry_is_told(engine: str, tree: Path, tmp_path: Path) -> None:
+    """What is archived, and what is extracted, is told as the archive has it, large files and odd entries too."""
+    os.mkfifo(tree / "fifo")
+    told: list[archive.Entry] = []
+    made = tmp_path / "a.tar.zst"
+    summary = archive.create(made, base=tree, on_entry=told.append, frame_size=64 << 10)
+    stored = list(archive.entries(made))
+    assert [entry.replace(position=None) for entry in stored] == told
+    assert len(told) == summary.entries
+    told.clear()
+    summary = archive.extract(made, tmp_path / "out", on_entry=told.append, filter="tar")
+    assert sorted(told, key=lambda entry: entry.position or 0) == stored
+    assert len(told) == summary.entries
+    told.clear()
+    archive.extract(made, tmp_path / "some", include="./sub", exclude="[p-s]*et", on_entry=told.append)
+    wanted = [entry for entry in stored if entry.name.startswith("./sub") and "secret" not in entry.name]
+    assert sorted(told, key=lambda entry: entry.position or 0) == wanted
+
+
+def test_what_fails_is_not_told(engine: str, tree: Path, tmp_path: Path) -> None:
+    """Nor is what is behind a cut, but what was extracted before it."""
+    made = io.BytesIO()
+    archive.create(made, base=tree, frame_size=64 << 10)
+    taken = ("./noise", "./text", "./sub/program")  # one of several frames among them
+    for name in taken:
+        (tmp_path / "out" / name / "in the way").mkdir(parents=True)
+    told: list[str] = []
+    problems: list[str] = []
+    archive.extract(
+        io.BytesIO(made.getvalue()),
+        tmp_path / "out",
+        on_entry=lambda entry: told.append(entry.name),
+        on_problem=lambda problem: problems.append(problem.name.replace("./", "")),
+    )
+    assert set(problems) >= {name[2:] for name in taken}
+    assert not set(told) & set(taken)
+    assert "./sub/café" in told
+    first = packed((member("a"), b"a"), (member("b"), b"b"), end=False)
+    told.clear()
+    with pytest.raises(ArchiveError, match="cut"):
+        archive.extract(io.BytesIO(first), tmp_path / "cut", on_entry=lambda entry: told.append(entry.name))
+    assert told == ["a", "b"]
+
+
+def test_a_callback_that_raises(engine: str, tree: Path, tmp_path: Path) -> None:
+    made = tmp_path / "a.tar.zst"
+    archive.create(made, base=tree)
+
+    def refuse(entry: archive.Entry) -> None:
+        raise KeyError(entry.name)
+
+    with pytest.raises(KeyError, match=r"^'\.'$"):
+        archive.create(tmp_path / "new.tar.zst", base=tree, on_entry=refuse)
+    with pytest.raises(KeyError, match=r"^'\.'$"):
+        archive.extract(made, tmp_path / "out", on_entry=refuse)
+    assert not (tmp_path / "new.tar.zst").exists()
+
+
 def test_select_is_asked_once_for_a_directory(engine: str, tmp_path: Path) -> None:
     """Entries that follow each other in one directory come together, but for large ones, which end a batch."""
     names = ["a/1", "a/2", "a/3", "b/1", "b/2", "a/4"]

@@ -86,7 +86,7 @@ def test_the_data_of_a_batch_may_be_left() -> None:
     names = []
     while batch := reader.batch():
         names.append([entry.name for entry, _ in batch])
-    assert names == [["first"], ["a", "b"], ["c", "d"]]
+    assert names == [["first", "a", "b"], ["c", "d"]]
 
 
 @pytest.mark.parametrize("seed", range(4))

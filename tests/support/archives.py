@@ -56,6 +56,7 @@ def contents(root: Path, *, modes: bool = True) -> dict[str, Any]:
     found: dict[str, Any] = {}
     inodes: dict[int, str] = {}
     for directory, directories, files in os.walk(root):
+        directories.sort()
         for name in sorted(directories + files):
             path = os.path.join(directory, name)
             status = os.lstat(path)
