@@ -187,6 +187,8 @@ def write_plain(
     all other types; it may run code that changes the container it came from, which is an error then. Another thread
     may do so at any moment: lists are copied, and the pairs of dicts counted (their iterators notice the rest), so that
     a header tells what follows. Raises ValueError where containers are nested deeper than `max_depth`.
+
+    The half for the pairs of dicts and the one for items mirror each other: a call would cost more than a value.
     """
     stack: list[Frame] = []
     max_open = max_depth - depth

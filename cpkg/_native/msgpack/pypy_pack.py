@@ -123,7 +123,7 @@ def _other(out: Output, obj: Any, depth: int, node: Any, other: Callable[..., No
 
 
 def _write(out: Output, obj: Any, max_depth: int, tuple_type: type, other: Callable[..., None]) -> None:
-    """Do what `write_plain` does, with the scratch buffer."""
+    """Do what `write_plain` does, with the scratch buffer; its two halves mirror those of that."""
     stack: list[Frame] = []
     node: Any = (obj,)
     items: Any = iter(node)
