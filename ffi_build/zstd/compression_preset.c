@@ -14,6 +14,7 @@
 #include "buffers.c"
 #include "contexts.c"
 #include "preset_contexts.c"
+#include "short_calls.c"
 
 /* How many bytes the frames of a stream have taken, had compressed when they were last flushed, and given. */
 typedef struct {
@@ -135,9 +136,9 @@ static PyObject *preset_compress(PyObject *self, PyObject *const *args, Py_ssize
         goto done;
     }
     size_t written;
-    Py_BEGIN_ALLOW_THREADS
+    ALLOW_THREADS_UNLESS(preset->is_plain && is_short_compression(in.size, preset->parameters, preset->count))
     written = ZSTD_compress2(cctx, out.buffer.dst, out.buffer.size, in.start, in.size);
-    Py_END_ALLOW_THREADS
+    END_ALLOW_THREADS_UNLESS()
     if (ZSTD_isError(written)) {
         ZSTD_freeCCtx(cctx);
         output_abandon(&out);

@@ -15,6 +15,7 @@
 #include "contexts.c"
 #include "format.c"
 #include "preset_contexts.c"
+#include "short_calls.c"
 #include "streams.c"
 
 typedef struct {
@@ -109,9 +110,9 @@ static PyObject *preset_unpack(DecompressionPreset *preset, const char *src, con
         return NULL;
     }
     size_t written;
-    Py_BEGIN_ALLOW_THREADS
+    ALLOW_THREADS_UNLESS(frame->size <= SHORT_MAX && capacity <= SHORT_MAX)
     written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, src, frame->size);
-    Py_END_ALLOW_THREADS
+    END_ALLOW_THREADS_UNLESS()
     preset_give_dctx(preset, out.kept, dctx, written);
     if (ZSTD_isError(written) || (frame->is_declared && written != frame->content)) {
         output_abandon(&out);

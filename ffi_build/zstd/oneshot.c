@@ -14,6 +14,7 @@
 #include "buffers.c"
 #include "contexts.c"
 #include "format.c"
+#include "short_calls.c"
 
 PyDoc_STRVAR(builtin_compress_doc,
              "compress(data, level=None, options=None, zstd_dict=None, *, threads=None, frame_size=None)\n--\n\n"
@@ -48,12 +49,12 @@ static PyObject *compress_at_once(const char *start, size_t size, const Paramete
         return PyErr_NoMemory();
     }
     size_t written = 0;
-    Py_BEGIN_ALLOW_THREADS
+    ALLOW_THREADS_UNLESS(is_short_compression(size, parameters, count))
     for (int i = 0; i < count && !ZSTD_isError(written); i++)
         written = ZSTD_CCtx_setParameter(cctx, (ZSTD_cParameter)parameters[i].key, parameters[i].value);
     if (!ZSTD_isError(written))
         written = ZSTD_compress2(cctx, out.buffer.dst, out.buffer.size, start, size);
-    Py_END_ALLOW_THREADS
+    END_ALLOW_THREADS_UNLESS()
     give_cctx(out.kept, cctx, written);
     if (ZSTD_isError(written)) {
         output_abandon(&out);
@@ -137,9 +138,9 @@ static PyObject *decompress_at_once(const char *start, size_t size, uint64_t win
         return PyErr_NoMemory();
     }
     size_t written;
-    Py_BEGIN_ALLOW_THREADS
+    ALLOW_THREADS_UNLESS(size <= SHORT_MAX && capacity <= SHORT_MAX)
     written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, start, size);
-    Py_END_ALLOW_THREADS
+    END_ALLOW_THREADS_UNLESS()
     give_dctx(out.kept, dctx, written);
     if (ZSTD_isError(written) || (exact && written != total)) {
         output_abandon(&out);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls that keep the GIL: what takes about a microsecond, of which giving it away and taking it back would be a tenth to
+ * a quarter. (hashlib, too, keeps it for small data.)
+ */
+#ifndef CPKG_ZSTD_SHORT_CALLS
+#define CPKG_ZSTD_SHORT_CALLS
+
+#include <Python.h>
+#include <stddef.h>
+
+#include <zstd.h>
+
+#include "arguments.c"
+
+enum { SHORT_MAX = 1 << 10 }; /* bytes, of input and of output */
+
+/* Say whether compressing takes no longer than the size suggests: other parameters may ask for large tables. */
+static int is_short_compression(size_t size, const Parameter *parameters, int count)
+{
+    for (int i = 0; i < count; i++) {
+        int key = parameters[i].key;
+        if (key != ZSTD_c_compressionLevel && key != ZSTD_c_contentSizeFlag && key != ZSTD_c_checksumFlag &&
+            key != ZSTD_c_dictIDFlag) {
+            return 0;
+        }
+    }
+    return size <= SHORT_MAX;
+}
+
+/* In place of Py_BEGIN_ALLOW_THREADS and Py_END_ALLOW_THREADS. */
+#define ALLOW_THREADS_UNLESS(is_short) \
+    { \
+        PyThreadState *released = (is_short) ? NULL : PyEval_SaveThread();
+#define END_ALLOW_THREADS_UNLESS() \
+    if (released != NULL) { \
+        PyEval_RestoreThread(released); \
+    } \
+    }
+
+#endif
