@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from cpkg import zstd
+from purepy.errors import ZstdError, ZstdLimitError
+from purepy.zstd.common.error_codes import WINDOW_TOO_LARGE
 
 CODING: Final = "zstd"
 WINDOW_LOG: Final = 23
@@ -88,10 +90,16 @@ def decompress_body(body: bytes, max_size: int) -> bytes:
     """
     Return a request's body decompressed, of at most `max_size` bytes.
 
-    Raises LimitError for more, before it is made, or for a window of more than 8 MiB, and ZstdError for damage.
+    Raises LimitError for more, before it is made, and ZstdError for damage or a window of more than 8 MiB, which no
+    sender may ask for.
     """
     options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: WINDOW_LOG}
-    return zstd.decompress(body, options=options, max_output_size=max_size)
+    try:
+        return zstd.decompress(body, options=options, max_output_size=max_size)
+    except ZstdLimitError as exc:
+        if exc.code != WINDOW_TOO_LARGE:
+            raise
+        raise ZstdError(f"a frame asks for a window of more than {1 << WINDOW_LOG} bytes (RFC 9659)") from exc
 
 
 class BodyCompressor:

@@ -21,9 +21,13 @@ def is_message(content_type: str) -> bool:
     return content_type.split(";")[0].strip().lower() in _MEDIA_TYPES
 
 
-def unsupported(content_type: str) -> str:
-    """Say which types would have been read."""
-    return f"expected a body of type {' or '.join(_MEDIA_TYPES)}, not {content_type or 'one without a type'}"
+def reason_to_refuse(content_type: str, content_encoding: str) -> str:
+    """Say why a body with these headers is not read as a message; empty if it is."""
+    if not is_message(content_type):
+        return f"expected a body of type {' or '.join(_MEDIA_TYPES)}, not {content_type or 'one without a type'}"
+    if content_encoding.strip().lower() not in ("", "identity"):
+        return f"the body has the coding {content_encoding!r}, which nothing decoded: ZstdMiddleware takes zstd alone"
+    return ""
 
 
 def pack(content: Any, **options: Any) -> bytes:
@@ -39,3 +43,8 @@ def unpack(body: bytes, **options: Any) -> Any:
     limit on that is meant to bound what is unpacked.
     """
     return cpkg.loads(body, **{"max_output_size": max(1, len(body)), **options})
+
+
+def no_message(exc: Exception) -> str:
+    """Say to the sender that a body could not be unpacked, and why."""
+    return f"the body cannot be read as MessagePack: {exc}"

@@ -68,7 +68,7 @@ class ZstdMiddleware:
                 await _refuse(send, 413, f"the decompressed body is too large: {exc}")
                 return
             except CodecError as exc:
-                await _refuse(send, 400, f"the body is no Zstandard data: {exc}")
+                await _refuse(send, 400, f"the body cannot be decompressed: {exc}")
                 return
         accepted = coding.accepts_zstd(_header(scope["headers"], b"accept-encoding"))
         if scope["method"] == "HEAD":

@@ -24,7 +24,7 @@ try:
 except ImportError as exc:
     raise ImportError("cpkg.integrations.blake2signer needs blake2signer: pip install blake2signer") from exc
 
-from cpkg import _job, msgpack, zstd, zstandard
+from cpkg import _job, msgpack, zstandard, zstd
 from purepy.zstd_format import MAGIC, SINGLE_SEGMENT_FLAG
 
 __all__ = ["MsgpackSerializer", "ZstdCompressor"]

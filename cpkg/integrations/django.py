@@ -43,15 +43,16 @@ def read_msgpack(request: Any, **options: Any) -> Any:
     """
     Return the object in a request's body; `options` are those of `cpkg.loads`.
 
-    Raises BadRequest, which Django answers with 400, for another type of body, or one that is damaged or exceeds a
-    limit. Django itself limits the body (DATA_UPLOAD_MAX_MEMORY_SIZE).
+    Raises BadRequest, which Django answers with 400, for another type of body, or one that has a coding which no
+    middleware has decoded, is damaged or exceeds a limit. Django itself limits the body (DATA_UPLOAD_MAX_MEMORY_SIZE).
     """
-    if not _messages.is_message(request.content_type or ""):
-        raise BadRequest(_messages.unsupported(request.content_type))
+    refusal = _messages.reason_to_refuse(request.content_type or "", request.META.get("HTTP_CONTENT_ENCODING", ""))
+    if refusal:
+        raise BadRequest(refusal)
     try:
         return _messages.unpack(request.body, **options)
     except CodecError as exc:
-        raise BadRequest(str(exc)) from exc
+        raise BadRequest(_messages.no_message(exc)) from exc
 
 
 class ZstdMiddleware(MiddlewareMixin):
@@ -85,7 +86,7 @@ class ZstdMiddleware(MiddlewareMixin):
         except (LimitError, RequestDataTooBig) as exc:
             return HttpResponse(f"the decompressed body is too large: {exc}", status=413, content_type="text/plain")
         except CodecError as exc:
-            refusal = HttpResponse(f"the body is no Zstandard data: {exc}", status=400, content_type="text/plain")
+            refusal = HttpResponse(f"the body cannot be decompressed: {exc}", status=400, content_type="text/plain")
             refusal["Accept-Encoding"] = coding.CODING
             return refusal
         del request.META["HTTP_CONTENT_ENCODING"]

@@ -28,10 +28,14 @@ from typing import Any, ClassVar, Literal
 import cpkg
 from cpkg import zstd
 from cpkg.integrations._messages import MAX_SIZE
-from purepy.errors import LimitError, ZstdError
+from purepy.errors import CodecError, LimitError, ZstdError
 from purepy.zstd_format import is_frame
 
-__all__ = ["MsgpackSerializer", "ZstdCompressor"]
+__all__ = ["EntryError", "MsgpackSerializer", "ZstdCompressor"]
+
+
+class EntryError(CodecError, ValueError):
+    """An entry of the cache is damaged, or was written by another serializer."""
 
 
 class MsgpackSerializer:
@@ -42,7 +46,8 @@ class MsgpackSerializer:
     itself can increment them. A subclass may set `max_output_size`, the limit in bytes of a decompressed entry
     (default 64 MiB).
 
-    Raises TypeError for an object that cannot be packed, CodecError for an entry that is damaged or exceeds a limit.
+    Raises TypeError for an object that cannot be packed, EntryError for an entry that is damaged or was written by
+    another serializer, LimitError for one that exceeds a limit.
     """
 
     max_output_size: ClassVar[int] = MAX_SIZE
@@ -62,7 +67,16 @@ class MsgpackSerializer:
         try:
             return int(data)
         except ValueError:
+            pass
+        try:
             return cpkg.loads(data, max_output_size=self.max_output_size)
+        except LimitError:
+            raise
+        except CodecError as exc:
+            raise EntryError(
+                f"the entry cannot be read as MessagePack: {exc} (If another serializer wrote it, such as pickle, "
+                "Django's default: clear the cache, or set another KEY_PREFIX.)"
+            ) from exc
 
 
 class ZstdCompressor:

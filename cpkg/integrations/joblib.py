@@ -33,8 +33,10 @@ class ZstdCompressorWrapper(CompressorWrapper):
         super().__init__(obj=zstd.ZstdFile, prefix=MAGIC, extension=".zst")
 
     def compressor_file(self, fileobj: Any, compresslevel: int | None = None) -> zstd.ZstdFile:
-        """Return a file to write to."""
-        return zstd.ZstdFile(fileobj, "wb", level=compresslevel)
+        """Return a file to write to; like zlib's, it carries a checksum."""
+        parameter = zstd.CompressionParameter
+        options: dict[int, int] = {parameter.compression_level: compresslevel or 0, parameter.checksum_flag: 1}
+        return zstd.ZstdFile(fileobj, "wb", options=options)
 
     def decompressor_file(self, fileobj: Any) -> zstd.ZstdFile:
         """Return a file to read from."""

@@ -13,6 +13,7 @@ numcodecs finds both by their names when it reads: `cpkg_zstd` writes what its o
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 try:
@@ -24,6 +25,7 @@ except ImportError as exc:
 
 import cpkg
 from cpkg import zstd
+from purepy.errors import LimitError
 
 __all__ = ["MsgpackObjects", "Zstd"]
 
@@ -83,8 +85,17 @@ class MsgpackObjects(Codec):
         return cpkg.dumps([array.tolist(), array.dtype.str, list(array.shape)], compress=False)
 
     def decode(self, buf: Any, out: Any = None) -> Any:
-        """Return a chunk as an array, in `out` if that is given. Raises CodecError for damage."""
-        items, dtype, shape = cpkg.loads(ensure_contiguous_ndarray(buf).view("u1"))
+        """
+        Return a chunk as an array, in `out` if that is given.
+
+        Raises CodecError for damage, ValueError for a message that is no such chunk, LimitError for an array of more
+        bytes than `Zstd.max_size`.
+        """
+        items, kind, shape = self._parts(cpkg.loads(ensure_contiguous_ndarray(buf).view("u1")))
+        dtype = numpy.dtype(kind)
+        size = dtype.itemsize * math.prod(shape)
+        if size > Zstd.max_size:
+            raise LimitError(f"an array of {size} bytes exceeds Zstd.max_size={Zstd.max_size}")
         array = numpy.empty(shape, dtype=dtype)
         # item by item where they are objects: numpy would take lists in them for further dimensions
         if array.dtype == object:
@@ -99,3 +110,20 @@ class MsgpackObjects(Codec):
             return array
         numpy.copyto(out, array)
         return out
+
+    def _parts(self, message: Any) -> tuple[Any, str, list[int]]:
+        """Return a message's items, dtype and shape; ValueError unless it has them, and the items that shape."""
+        if isinstance(message, list) and len(message) == 3 and isinstance(message[1], str):
+            items, dtype, shape = message
+            if isinstance(shape, list) and all(type(length) is int for length in shape) and _has_shape(items, shape):
+                return items, dtype, shape
+        raise ValueError(f"expected a chunk of {self.codec_id}, [items, dtype, shape], found another message")
+
+
+def _has_shape(items: Any, shape: list[int]) -> bool:
+    """Say whether nested lists have the lengths that a shape gives."""
+    if not shape:
+        return True
+    if not isinstance(items, list) or len(items) != shape[0]:
+        return False
+    return len(shape) == 1 or all(_has_shape(item, shape[1:]) for item in items)

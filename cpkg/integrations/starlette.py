@@ -42,12 +42,12 @@ async def read_msgpack(request: Request, *, max_size: int = MAX_REQUEST_SIZE, **
     """
     Return the object in a request's body; `options` are those of `cpkg.loads`.
 
-    Raises HTTPException: 415 for another type of body, 413 for one of more than `max_size` bytes (default 16 MiB),
-    400 for one that is damaged or exceeds a limit of `cpkg.loads`.
+    Raises HTTPException: 415 for another type of body, or one with a coding that no middleware has decoded, 413 for
+    one of more than `max_size` bytes (default 16 MiB), 400 for one that is damaged or exceeds a limit of `cpkg.loads`.
     """
-    content_type = request.headers.get("content-type", "")
-    if not _messages.is_message(content_type):
-        raise HTTPException(415, _messages.unsupported(content_type))
+    refusal = _messages.reason_to_refuse(*(request.headers.get(f"content-{name}", "") for name in ("type", "encoding")))
+    if refusal:
+        raise HTTPException(415, refusal)
     body = bytearray()
     async for piece in request.stream():
         body += piece
@@ -56,4 +56,4 @@ async def read_msgpack(request: Request, *, max_size: int = MAX_REQUEST_SIZE, **
     try:
         return _messages.unpack(bytes(body), **options)
     except CodecError as exc:
-        raise HTTPException(400, str(exc)) from exc
+        raise HTTPException(400, _messages.no_message(exc)) from exc

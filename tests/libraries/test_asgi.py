@@ -138,7 +138,7 @@ def test_a_compressed_request_is_read(port: int) -> None:
     [
         (zstd.compress(bytes(LIMIT + 1)), 413),
         (zstd.compress(bytes(200_000_000)), 413),
-        (LARGE_WINDOW, 413),
+        (LARGE_WINDOW, 400),
         (zstd.compress(bytes(5000), options={zstd.CompressionParameter.window_log: 10})[:-1], 400),
         (b"no frame", 400),
         (b"", 400),
@@ -188,6 +188,14 @@ def test_messages(port: int) -> None:
 )
 def test_a_body_that_is_no_message_is_refused(port: int, body: bytes, kind: str, status: int) -> None:
     assert ask(port, "/order", body, content_type=kind)[0].status == status
+
+
+@pytest.mark.parametrize("coding", ["br", "gzip, zstd", "zstd, zstd"])
+def test_a_message_with_a_coding_that_nothing_decoded_is_refused(port: int, coding: str) -> None:
+    kind = "application/vnd.msgpack"
+    response, body = ask(port, "/order", cpkg.packb({"id": 5}), content_type=kind, content_encoding=coding)
+    assert response.status == 415
+    assert coding.encode() in body
 
 
 def test_levels_that_need_a_large_window_are_refused() -> None:

@@ -145,6 +145,11 @@ def test_a_body_that_is_no_message_is_refused(client: Client, body: bytes, kind:
     assert client.post("/order", body, content_type=kind).status_code == 400
 
 
+def test_a_message_with_a_coding_that_nothing_decoded_is_refused(client: Client) -> None:
+    kind, headers = "application/msgpack", {"content-encoding": "br"}
+    assert client.post("/order", cpkg.packb(5), content_type=kind, headers=headers).status_code == 400
+
+
 class _Quiet(WSGIRequestHandler):
     def log_message(self, *args: Any) -> None:
         pass

@@ -6,6 +6,8 @@ from __future__ import annotations
 import datetime
 import decimal
 import enum
+import gzip
+import pickle
 import uuid
 import zlib
 from typing import Any
@@ -15,7 +17,7 @@ from django.core.cache.backends.redis import RedisCache
 from django_redis.cache import RedisCache as DjangoRedisCache
 
 from cpkg import msgpack, zstd
-from cpkg.integrations.django_cache import MsgpackSerializer, ZstdCompressor
+from cpkg.integrations.django_cache import EntryError, MsgpackSerializer, ZstdCompressor
 from purepy.errors import LimitError
 
 MODULE = "cpkg.integrations.django_cache"
@@ -105,6 +107,18 @@ def test_a_bomb_is_an_error(django_redis: Any, own: Any, bomb: bytes) -> None:
     client.set(django_redis.make_key("bomb"), bomb)
     with pytest.raises(LimitError):
         django_redis.get("bomb")
+
+
+@pytest.mark.parametrize("kind", ["own", "django_redis"])
+@pytest.mark.parametrize("entry", [pickle.dumps({"a": 1}), b'{"a": 1}', gzip.compress(b'{"a": 1}')])
+def test_an_entry_of_another_serializer_is_an_error_that_says_so(
+    request: pytest.FixtureRequest, kind: str, entry: bytes
+) -> None:
+    cache = request.getfixturevalue(kind)
+    client = cache.client.get_client() if kind == "django_redis" else cache._cache.get_client()
+    client.set(cache.make_key("theirs"), entry)
+    with pytest.raises(EntryError, match="another serializer"):
+        cache.get("theirs")
 
 
 def test_a_damaged_entry_is_an_error(own: Any) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import joblib
@@ -30,4 +31,16 @@ def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
     joblib.dump(DATA, path)
     path.write_bytes(path.read_bytes()[:-10])
     with pytest.raises(EOFError):
+        joblib.load(path)
+
+
+def test_a_changed_byte_is_found_by_the_checksum(tmp_path: Path) -> None:
+    plug.register()
+    path = tmp_path / "data.zst"
+    data = random.Random(1).randbytes(1000)
+    joblib.dump(data, path)
+    frame = bytearray(path.read_bytes())
+    frame[frame.index(data[500:510])] ^= 1
+    path.write_bytes(frame)
+    with pytest.raises(zstd.ZstdError, match=r"[Cc]hecksum"):
         joblib.load(path)

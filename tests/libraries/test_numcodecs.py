@@ -8,7 +8,7 @@ import numpy
 import pytest
 from numcodecs.registry import get_codec
 
-from cpkg import zstd
+from cpkg import msgpack, zstd
 from cpkg.integrations.numcodecs import MsgpackObjects, Zstd
 from purepy.errors import LimitError, ZstdError
 
@@ -49,6 +49,21 @@ def test_objects() -> None:
     back = codec.decode(codec.encode(array))
     assert back.shape == (2, 3)
     assert back.tolist() == array.tolist()
+    assert codec.decode(codec.encode(numpy.array(5, dtype=object))).item() == 5
     out = numpy.empty((2, 3), dtype=object)
     assert codec.decode(codec.encode(array), out=out) is out
     assert out.tolist() == array.tolist()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [5, [1, 2], [[1], "|O", [2]], [[1], "|O", [10**12]], [[[1], []], "|O", [2, 1]], [[1], 5, [1]], [[1], "|O", 1]],
+)
+def test_a_message_that_is_no_chunk_of_objects_is_an_error(message: object) -> None:
+    with pytest.raises(ValueError, match="expected a chunk of cpkg_msgpack"):
+        MsgpackObjects().decode(msgpack.packb(message))
+
+
+def test_an_array_that_is_too_large_is_an_error_before_it_is_made() -> None:
+    with pytest.raises(LimitError, match="max_size"):
+        MsgpackObjects().decode(msgpack.packb([["a", "b"], "<U400000000", [2]]))

@@ -282,3 +282,22 @@ with serving_mongo() as server:
     assert server.compressed >= 4
 """
     assert run(program).split() == ["ProtocolError"] * 3
+
+
+@pytest.mark.skipif(sys.implementation.name != "pypy", reason="CPython has rows for it: dask, upstream-distributed")
+def test_dask_distributed_sends_messages(tmp_path: Path) -> None:
+    program = f"""
+scratch = {os.fspath(tmp_path)!r}
+import cpkg.msgpack, cpkg.zstd, dask
+dask.config.set(distributed__comm__compression="zstd")  # read at the import
+import distributed, msgpack
+from distributed.protocol.compression import maybe_compress
+assert distributed.protocol.core.msgpack is msgpack and msgpack.packb is cpkg.msgpack.packb
+name, frame = maybe_compress(b"text" * 10_000)
+assert name == "zstd" and cpkg.zstd.decompress(frame) == b"text" * 10_000
+options = dict(n_workers=2, processes=False, protocol="tcp", dashboard_address=None, local_directory=scratch)
+with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+    print(sum(client.gather(client.map(len, [b"text" * number for number in range(100)]))))
+    print(client.submit(len, client.scatter(b"text" * 1_000_000)).result(60))
+"""
+    assert run(program).split() == ["19800", "4000000"]

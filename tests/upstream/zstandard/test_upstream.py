@@ -112,7 +112,7 @@ def test_suite(backend: str, suite: Path) -> None:
 
 @pytest.mark.parametrize("backend", list(available("zstd")))
 def test_signatures(backend: str, suite: Path) -> None:
-    """Each name of their stub is there; functions and methods take its parameters, in its order, with its defaults."""
+    """Each name and attribute of their stub is there; functions and methods take its parameters and defaults, in its order."""
     import cpkg.zstandard
     from cpkg.zstandard.assemble import names_over
 
@@ -124,9 +124,14 @@ def test_signatures(backend: str, suite: Path) -> None:
         elif isinstance(node, ast.FunctionDef):
             wrong += differences(node, getattr(ours, node.name), ours)
         elif isinstance(node, ast.ClassDef):
+            kind = getattr(ours, node.name)
             for member in node.body:
+                if isinstance(member, ast.AnnAssign):
+                    attribute = ast.unparse(member.target)
+                    is_there = hasattr(kind, attribute) or attribute in kind.__annotations__
+                    wrong += [] if is_there else [f"{node.name}.{attribute}"]
                 if isinstance(member, ast.FunctionDef) and member.name not in NOT_THERE:
-                    found = getattr(getattr(ours, node.name), member.name)
+                    found = getattr(kind, member.name)
                     is_property = any(ast.unparse(decorator) == "property" for decorator in member.decorator_list)
                     is_made_elsewhere = member.name == "__init__" and node.name not in CONSTRUCTED
                     wrong += [] if is_property or is_made_elsewhere else differences(member, found, ours)
