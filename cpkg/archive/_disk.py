@@ -191,8 +191,8 @@ class Tree:
         temporary = self._temporary
         mode = names.target_mode(entry.mode, entry.type, self._settings.filter)
         gets_mode = not self._settings.owns and not mode & (self.umask | ~0o777) and not self._has_list(parent)
-        fd = os.open(temporary, _CREATE_FLAGS, mode if gets_mode else 0o600, dir_fd=parent)
-        try:
+        try:  # from here on: an interrupt may come when the file is there and `open` has not returned
+            fd = os.open(temporary, _CREATE_FLAGS, mode if gets_mode else 0o600, dir_fd=parent)
             try:
                 self._write(fd, entry, data)
                 self._set_attributes(fd, entry, gets_mode)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 from collections.abc import Iterator
@@ -48,7 +49,10 @@ def opened_target(target: Any) -> Iterator[Any]:
     if hasattr(target, "write"):
         yield target
     elif is_url(target):
-        file = _fsspec().open(target, "wb").open()
+        try:
+            file = _fsspec().open(target, "wb").open()
+        except NotImplementedError:
+            raise io.UnsupportedOperation(f"{target} cannot be written: its file system only reads") from None
         try:
             yield file
         except BaseException:

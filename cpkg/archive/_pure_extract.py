@@ -92,7 +92,8 @@ class PureExtract(Extract):
         except (ArchiveError, ZstdError) as exc:
             if not self._settings.recover or isinstance(exc, LimitError):
                 raise
-            self._problems.add(Problem(self._last, f"the archive is damaged within or behind it: {exc}", exc))
+            where = "within or behind it" if self._last else "at its begin"
+            self._problems.add(Problem(self._last, f"the archive is damaged {where}: {exc}", exc))
             return _next_whole(archive)
         return None
 

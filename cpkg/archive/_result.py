@@ -13,14 +13,18 @@ class ArchiveWarning(UserWarning):
 
 
 class Problem(NamedTuple):
-    """Something that went wrong with one entry; `error` is None where the entry is in the archive, though changed."""
+    """
+    Something that went wrong with one entry; `error` is None where the entry is in the archive, though changed.
+
+    The name is "" where an archive is damaged before its first entry.
+    """
 
     name: str
     message: str
     error: Exception | None = None
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.message}"
+        return f"{self.name}: {self.message}" if self.name else self.message
 
 
 class Summary(NamedTuple):

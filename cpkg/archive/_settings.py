@@ -9,6 +9,7 @@ from typing import Any, Final, Union
 
 from cpkg.archive._result import Problem, Problems
 from purepy.tar import names, patterns
+from purepy.tar.decode import NUMBER_MAX, SECONDS_MAX
 from purepy.tar.encode import NANO
 from purepy.tar.entry import Entry
 from purepy.zstd_format import LEVEL_MAX, LEVEL_MIN
@@ -61,6 +62,14 @@ def _key(entry: Entry) -> object:
     return entry.name if entry.position is None else entry.position
 
 
+def _source_date() -> int:
+    text = os.environ.get("SOURCE_DATE_EPOCH", "0")
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"SOURCE_DATE_EPOCH is a number of seconds since 1970, not {text!r}") from None
+
+
 class CreateSettings:
     """The checked arguments of `create`."""
 
@@ -95,7 +104,11 @@ class CreateSettings:
         self.recursive = recursive
         self.sort = sort or reproducible
         if mtime is None and reproducible:
-            mtime = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
+            mtime = _source_date()
+        if mtime is not None and not -SECONDS_MAX <= mtime <= SECONDS_MAX:
+            raise ValueError(f"mtime is in seconds since 1970, not {mtime}")
+        if owner is not None and not all(0 <= number <= NUMBER_MAX for number in owner):
+            raise ValueError(f"owner is a user's and a group's number, each 0 to {NUMBER_MAX}, not {owner}")
         self.mtime_ns = None if mtime is None else int(mtime * NANO) if isinstance(mtime, float) else mtime * NANO
         self.owner = (0, 0) if owner is None and reproducible else owner
         self.numeric_owner = numeric_owner or reproducible

@@ -17,7 +17,7 @@ from cpkg import archive
 from cpkg.cli.inout import shown, size_of
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import Commands, Failure, not_empty, parse_size
-from purepy.errors import LimitError
+from purepy.errors import CodecError, LimitError
 from purepy.tar.names import FILTERS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -116,7 +116,12 @@ def create(
     if archive_file == "-" and sys.stdout.isatty():
         raise Failure("an archive is not written to a terminal: name a file")
     target = sys.stdout.buffer if archive_file == "-" else archive_file
-    with _told(verbose) as (on_entry, on_problem, failures), contextlib.closing(Bar(1, None, quiet=quiet)) as bar:
+    bar = Bar(1, None, quiet=quiet)
+    with (
+        _named("standard output" if archive_file == "-" else archive_file),
+        _told(verbose) as (on_entry, on_problem, failures),
+        contextlib.closing(bar),
+    ):
         bar.stage("archiving")
         archive.create(
             target,
@@ -222,8 +227,13 @@ def list_(
 ) -> None:
     """List the names in an archive, or those of MEMBERs."""
     patterns = _patterns(exclude, exclude_from)
-    for entry in archive.entries(_source(archive_file), include=members, exclude=patterns, **options):
+    for entry in _listed(archive_file, include=members, exclude=patterns, **options):
         click.echo(_long_line(entry) if long_format else _name(entry))
+
+
+def _listed(archive_file: str, **options: Any) -> Iterator[archive.Entry]:
+    with _named(shown(archive_file)):
+        yield from archive.entries(_source(archive_file), **options)
 
 
 @group.command()
@@ -249,12 +259,28 @@ def _source(archive_file: str) -> Any:
 @contextlib.contextmanager
 def _bar(archive_file: str, stage: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     size = size_of(archive_file) if os.path.exists(archive_file) else None
+    with _named(shown(archive_file)), contextlib.closing(Bar(1, size, quiet=quiet)) as bar:
+        bar.stage(stage)
+        yield lambda content, compressed: bar.at(compressed)
+
+
+@contextlib.contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Name the archive in what goes wrong with all of it, and say in a line what is wrong with an option."""
     try:
-        with contextlib.closing(Bar(1, size, quiet=quiet)) as bar:
-            bar.stage(stage)
-            yield lambda content, compressed: bar.at(compressed)
+        yield
     except LimitError as exc:
-        raise Failure(f"{shown(archive_file)}: {exc.args[0]}; --max-size or --long allows more") from None
+        raise Failure(f"{name}: {exc.args[0]}; --max-size or --long allows more") from None
+    except CodecError as exc:
+        raise Failure(f"{name}: {exc}") from None
+    except OSError as exc:
+        if exc.filename is not None or isinstance(exc, BrokenPipeError):
+            raise
+        is_missing = isinstance(exc, FileNotFoundError)  # of a URL, whose file system says no more
+        text = exc.strerror or ("not found" if is_missing else str(exc))
+        raise Failure(f"{name}: {text}") from None
+    except ValueError as exc:
+        raise Failure(str(exc)) from None
 
 
 @contextlib.contextmanager

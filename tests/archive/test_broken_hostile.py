@@ -85,6 +85,25 @@ def test_an_interrupted_create_leaves_nothing(engine: str, exception: type[BaseE
     assert threading.active_count() == threads
 
 
+def test_an_interrupt_when_a_file_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal may come between the system call that makes a file and the next step of Python."""
+    monkeypatch.setenv("CPKG_ARCHIVE_BACKEND", "pure")
+    data = zstd.compress(header_of(member("a"), b"a") + bytes(1024))
+    opened = os.open
+
+    def interrupted(path: Any, flags: int, *rest: Any, **options: Any) -> int:
+        fd = opened(path, flags, *rest, **options)
+        if flags & os.O_CREAT:
+            os.close(fd)
+            raise KeyboardInterrupt
+        return fd
+
+    monkeypatch.setattr(os, "open", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        archive.extract(io.BytesIO(data), tmp_path / "out")
+    assert os.listdir(tmp_path / "out") == []
+
+
 def test_a_reader_that_goes_away(engine: str, tmp_path: Path) -> None:
     (tmp_path / "noise").write_bytes(os.urandom(8 << 20))
     threads = threading.active_count()

@@ -198,6 +198,8 @@ def test_by_http(engine: str, tree: Path, served: tuple[Path, str], tmp_path: Pa
     assert sorted(contents(tmp_path / "some")) == ["sub", "sub/deep", "sub/deep/er", "sub/deep/er/file"]
     with pytest.raises(FileNotFoundError):
         archive.extract(f"{address}/missing", tmp_path / "none")
+    with pytest.raises(OSError, match="only reads"):
+        archive.create(f"{address}/new.tar.zst", base=tree)
 
 
 def test_a_url_whose_create_fails(engine: str, tree: Path) -> None:

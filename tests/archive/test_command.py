@@ -77,8 +77,34 @@ def test_problems_are_told_and_set_the_status(tree: Path, tmp_path: Path) -> Non
     assert "--max-size" in run("extract", made, "--max-size", "100", "-C", tmp_path / "out", status=1).stderr
     made.write_bytes(made.read_bytes()[:-200])
     for command in ("verify", "list", "extract"):
-        assert "cut" in run(command, made, *(["-C", tmp_path / "out"] if command == "extract" else []), status=1).stderr
+        result = run(command, made, *(["-C", tmp_path / "out"] if command == "extract" else []), status=1)
+        assert result.stderr.startswith(f"cpkg: {made}: ")
+        assert "cut" in result.stderr
     assert "No such file" in run("list", tmp_path / "nothing", status=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-T", "99999"], "threads must be"),
+        (["--frame-size", "1"], "frame_size is"),
+        (["--mtime", "nan"], "seconds since 1970"),
+        (["--mtime", "1e300"], "seconds since 1970"),
+        (["--owner", "99999999999:0"], "a group's number"),
+        (["--exclude", "a\0b"], "a NUL"),
+    ],
+)
+def test_options_that_cannot_be(options: list[str], message: str, tree: Path, tmp_path: Path) -> None:
+    """A line says what is wrong, and nothing is written."""
+    error = run("create", tmp_path / "a.tar.zst", tree, *options, status=1).stderr
+    assert error.count("\n") == 1
+    assert message in error
+    assert not (tmp_path / "a.tar.zst").exists()
+
+
+def test_a_wrong_date_in_the_environment(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "today")
+    assert "SOURCE_DATE_EPOCH" in run("create", tmp_path / "a", tree, "--reproducible", status=1).stderr
 
 
 def test_through_pipes(tree: Path, tmp_path: Path) -> None:
