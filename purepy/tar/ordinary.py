@@ -23,7 +23,7 @@ _KNOWN_MAX: Final = 256
 _pax_known: dict[bytes, tuple[bytes, int]] = {}
 """Headers of pax headers that are right, and what they say of the size; by the fields that differ most."""
 _known: dict[bytes, tuple[bytes, int, int, int, int, str, str]] = {}
-"""What many headers share from the flag on, what it adds to the checksum, and what it says; by flag and owner."""
+"""Bytes that many headers share from the flag on, their part of the checksum and their meaning; by flag and owner."""
 
 
 def ordinary(chunk: bytes, at: int, end: int) -> tuple[Entry, int] | None:

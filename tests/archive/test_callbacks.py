@@ -57,7 +57,7 @@ def test_select_and_callbacks(engine: str, tree: Path, tmp_path: Path) -> None:
 
 
 def test_each_entry_is_told(engine: str, tree: Path, tmp_path: Path) -> None:
-    """What is archived, and what is extracted, is told as the archive has it, large files and odd entries too."""
+    """Entries archived, and entries extracted, are told as the archive has them, large files and odd ones too."""
     os.mkfifo(tree / "fifo")
     told: list[archive.Entry] = []
     made = tmp_path / "a.tar.zst"
