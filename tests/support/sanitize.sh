@@ -40,7 +40,7 @@ thread)
         exit 2
     }
     [ $# -gt 0 ] || set -- tests/cpkg/test_hammered.py tests/zstandard/test_sharing.py
-    run="env TSAN_OPTIONS=suppressions=$work/tests/support/tsan_suppressions.txt:exitcode=66"
+    run="env TSAN_OPTIONS=exitcode=66"
     ;;
 *)
     echo "SANITIZER=$SANITIZER: expected address or thread" >&2
@@ -57,5 +57,5 @@ for codec in msgpack zstd; do
 done
 
 # shellcheck disable=SC2086 # the words of $run are arguments
-$run PYTHONPATH="$work" PYTHONDONTWRITEBYTECODE=1 \
+$run PYTHONPATH="$work${PYTHONPATH:+:$PYTHONPATH}" PYTHONDONTWRITEBYTECODE=1 \
     "$PYTHON" -m pytest -q -p no:cacheprovider --require msgpack:native,zstd:native --backend native "$@"
