@@ -21,6 +21,9 @@ from cpkg.zstandard.writers import ZstdCompressionWriter, write_pieces
 from purepy.errors import ZstdError
 from purepy.zstd.common.parameters import CompressionParameter
 
+if TYPE_CHECKING:
+    from cpkg.zstandard.buffers import BufferWithSegmentsCollection
+
 LEVEL_TOO_HIGH = f"level must be less than {MAX_COMPRESSION_LEVEL + 1}"
 
 _WORKERS = int(CompressionParameter.nb_workers)
@@ -242,7 +245,7 @@ class ZstdCompressor:
         finally:
             feed.release()
 
-    def multi_compress_to_buffer(self, data: Any, threads: int = 0) -> Any:
+    def multi_compress_to_buffer(self, data: Any, threads: int = 0) -> BufferWithSegmentsCollection:
         """
         Compress many buffers into a frame each, in several threads; return a BufferWithSegmentsCollection of them.
 

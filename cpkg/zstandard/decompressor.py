@@ -32,6 +32,9 @@ from purepy.zstd.common.error_codes import (
 from purepy.zstd.common.stream_functions import release
 from purepy.zstd.decoder.frame import FrameHeader
 
+if TYPE_CHECKING:
+    from cpkg.zstandard.buffers import BufferWithSegmentsCollection
+
 _NOT_WHOLE = "did not decompress full frame"
 
 
@@ -305,7 +308,9 @@ class ZstdDecompressor:
             raise rename(truncated_error(len(frame)), f"chunk {number} {_NOT_WHOLE}")
         return content
 
-    def multi_decompress_to_buffer(self, frames: Any, decompressed_sizes: Any = None, threads: int = 0) -> Any:
+    def multi_decompress_to_buffer(
+        self, frames: Any, decompressed_sizes: Any = None, threads: int = 0
+    ) -> BufferWithSegmentsCollection:
         """
         Decompress many frames in several threads; return a BufferWithSegmentsCollection of their contents.
 
