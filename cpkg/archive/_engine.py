@@ -14,7 +14,7 @@ from typing import Any
 
 from cpkg import _backend
 from cpkg.archive._inflate import Codec
-from cpkg.archive._made import MadeFrame
+from cpkg.archive._made import Create, MadeFrame
 from cpkg.archive._plan import Plan, Planner
 from cpkg.archive._pure import PureCodec
 from cpkg.archive._pure_extract import PureExtract
@@ -25,19 +25,14 @@ from purepy.tar.entry import Entry
 from purepy.tar.members import Collector
 
 
-class PureCreate:
+class PureCreate(Create):
     """Walks and reads in Python, and compresses by `cpkg.zstd`."""
 
-    def __init__(
-        self, settings: CreateSettings, problems: Problems, on_entry: Callable[[Entry], object] | None
-    ) -> None:
-        self._settings = settings
-        self._problems = problems
-        self._on_entry = on_entry
-        self._codec = PureCodec(settings.level)
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._codec = PureCodec(self._settings.level)
         self.deflate = self._codec.deflate
         self._walker: Walker | None = None
-        self.entries = 0
 
     def plans(self, base: str, paths: list[str], own_file: tuple[int, int] | None) -> Generator[Plan, None, None]:
         """Yield the plans of all frames."""

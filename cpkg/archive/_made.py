@@ -1,12 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model a frame that was made."""
+"""A base of what makes frames, and the model of a frame that was made."""
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from cpkg.archive._result import Problem
+from cpkg.archive._result import Problem, Problems
+from cpkg.archive._settings import CreateSettings
+from purepy.tar.entry import Entry
+
+
+class Create:
+    """Base of both engines of `create`; `entries` counts what was archived."""
+
+    def __init__(
+        self, settings: CreateSettings, problems: Problems, on_entry: Callable[[Entry], object] | None
+    ) -> None:
+        self._settings = settings
+        self._problems = problems
+        self._on_entry = on_entry
+        self.entries = 0
 
 
 class MadeFrame(NamedTuple):

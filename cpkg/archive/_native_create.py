@@ -5,19 +5,18 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any
 
 from cpkg._native.archive import ffi, lib
-from cpkg.archive._made import MadeFrame
+from cpkg.archive._made import Create, MadeFrame
 from cpkg.archive._plan import problem
-from cpkg.archive._result import Problem, Problems
+from cpkg.archive._result import Problem
 from cpkg.archive._settings import CreateSettings
 from cpkg.archive._told import told
 from cpkg.archive._walk import member_name
 from purepy.errors import ZstdError
 from purepy.tar.encode import NANO
-from purepy.tar.entry import Entry
 
 
 def can_do(settings: CreateSettings) -> bool:
@@ -40,20 +39,15 @@ class _Plan:
             lib.cpkg_plan_free(pointer)
 
 
-class NativeCreate:
+class NativeCreate(Create):
     """Walks in the calling thread, and reads and compresses in the threads that call `carry_out`."""
 
-    def __init__(
-        self, settings: CreateSettings, problems: Problems, on_entry: Callable[[Entry], object] | None
-    ) -> None:
-        self._settings = settings
-        self._problems = problems
-        self._on_entry = on_entry
-        self.entries = 0
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
         self._walk: Any = None
         self._makers: list[Any] = []
         self._outputs: list[Any] = []
-        self._capacity = lib.ZSTD_compressBound(2 * settings.frame_size)
+        self._capacity = lib.ZSTD_compressBound(2 * self._settings.frame_size)
         self._new = ffi.new_allocator(should_clear_after_alloc=False)
 
     def close(self) -> None:
