@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-import io
+import errno
 import os
 import re
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def opened_target(target: Any) -> Iterator[Any]:
         try:
             file = _fsspec().open(target, "wb").open()
         except NotImplementedError:
-            raise io.UnsupportedOperation(f"{target} cannot be written: its file system only reads") from None
+            raise OSError(errno.EROFS, "its file system only reads", target) from None
         try:
             yield file
         except BaseException:

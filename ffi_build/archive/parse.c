@@ -210,6 +210,7 @@ static int parse_entry(const char *block, const Override *over, Parsed *parsed)
 static int parse_group(const char *data, size_t size, int with_attributes, Parsed *parsed)
 {
     Override over = {0};
+    int has_pax = 0;
     size_t at = 0;
     for (;;) {
         uint64_t stored, length;
@@ -229,6 +230,8 @@ static int parse_group(const char *data, size_t size, int with_attributes, Parse
             return PARSE_MORE;
         const char *body = block + TAR_BLOCK;
         if (type == 'x') {
+            if (has_pax++) /* which of two counts is for the other reader to say */
+                return PARSE_ODD;
             if (!take_pax(&over, body, (size_t)length, with_attributes))
                 return PARSE_ODD;
         }

@@ -231,10 +231,12 @@ class TarReader:
                     long_link = string(data)
                 else:
                     records, found = parse_pax(data)
-                    (self._global if flag == _PAX_GLOBAL else pax).update(records)
                     if flag == _PAX_GLOBAL:
+                        self._global.update(records)
                         pax = {**self._global, **pax}
-                    pieces = found or pieces
+                    else:  # of several the last one counts, for GNU tar, bsdtar and Go
+                        pax = {**self._global, **records}
+                        pieces = found
                 continue
             if flag in _NO_MEMBERS:
                 if flag != b"V":

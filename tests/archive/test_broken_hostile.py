@@ -245,6 +245,17 @@ def test_frames_that_end_anywhere(engine: str, tmp_path: Path) -> None:
         assert sorted(os.listdir(tmp_path / f"{cut}")) == ["a", "b", "link"]
 
 
+def test_the_last_of_several_pax_headers_counts(engine: str, tmp_path: Path) -> None:
+    """As for GNU tar, bsdtar and Go."""
+    headers = []
+    for name in ("first" * 30, "second" * 30):
+        header = header_of(member(name), format=tarfile.PAX_FORMAT)
+        headers.append(header[:-512])
+    data = zstd.compress(b"".join(headers) + header_of(member("a"), b"a") + bytes(1024))
+    archive.extract(io.BytesIO(data), tmp_path)
+    assert os.listdir(tmp_path) == ["second" * 30]
+
+
 def test_a_hard_link_before_its_file(engine: str, tmp_path: Path) -> None:
     links = [header_of(member(name, tarfile.LNKTYPE, linkname=to)) for name, to in (("link", "a"), ("lost", "missing"))]
     data = zstd.compress(b"".join(links) + header_of(member("a"), b"a") + bytes(1024))
