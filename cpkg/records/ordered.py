@@ -38,12 +38,13 @@ class Ordered(Generic[T]):
     """
     A queue of calls that threads make.
 
-    At most `2 * threads` of them should wait or be done and not taken (`is_full`), so that memory stays bounded. With
-    no threads, or after `close`, calls are made at once, by the caller.
+    At most `depth` of them for each thread should wait or be done and not taken (`is_full`), so that memory stays
+    bounded. With no threads, or after `close`, calls are made at once, by the caller.
     """
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, depth: int = 2) -> None:
         self._threads = threads
+        self._depth = depth
         self._pool: ThreadPoolExecutor | None = None
         self._queue: deque[Callable[[], T]] = deque()
 
@@ -53,7 +54,7 @@ class Ordered(Generic[T]):
     @property
     def is_full(self) -> bool:
         """Whether a result should be taken before the next call."""
-        return len(self._queue) >= max(2 * self._threads, 1)
+        return len(self._queue) >= max(self._depth * self._threads, 1)
 
     def call(self, function: Callable[..., T], *args: Any, here: bool = False) -> None:
         """Queue a call; `here` makes it at once in this thread."""

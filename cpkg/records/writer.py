@@ -22,8 +22,13 @@ _SAMPLES_PER_BYTE: Final = 100
 """A dictionary is trained from so many times its size of records."""
 _BATCH_MAX: Final = 1024
 _MEAN_SIZE: Final = 1 << 10
-_GROUP_SIZE: Final = 1 << 20
+_GROUP_SIZE: Final = 1 << 19
 """Frames of so many bytes of records go to a thread at once: handing over takes time, too."""
+_AHEAD: Final = 1 << 22
+"""
+So many bytes of records wait for each thread. A thread whose frame is done waits for Python's lock while the caller
+packs: with little ahead both cores are idle in turn.
+"""
 
 
 class Encoded(NamedTuple):
@@ -62,7 +67,8 @@ class Writer:
         self._fsync = settings.fsync
         self._process = os.getpid()
         self._lock = threading.RLock()
-        self._queue: Ordered[list[Encoded]] = Ordered(settings.threads)
+        depth = max(_AHEAD // max(settings.frame_size, _GROUP_SIZE), 2)
+        self._queue: Ordered[list[Encoded]] = Ordered(settings.threads, depth)
         self._group_size = _GROUP_SIZE if settings.threads else 0
         self._group: list[tuple[bytearray | bytes, int]] = []  # frames for the next thread
         self._queued = 0  # records in the frames that are compressed and not written

@@ -11,6 +11,7 @@ left out. `--seek MB` measures single records of a file of that size, `--scale` 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -173,6 +174,7 @@ def scale(count: int) -> None:
 def on_dask(path: str, splits: list[Any]) -> dict[str, list[float]]:
     """Do the same on a cluster of two worker processes, for one of them alone and for both; {} without distributed."""
     try:
+        import dask.bag
         from dask.distributed import Client, LocalCluster
 
         import cpkg.dask
@@ -189,26 +191,27 @@ def on_dask(path: str, splits: list[Any]) -> dict[str, list[float]]:
                 client.gather(client.map(work, tasks, pure=False, workers=workers))
 
             figures[f"{name}, Dask"] = alternate(lambda: mapped(alone), lambda: mapped(None))
-        sums = cpkg.dask.read_records(path, partition_size=size).map(bytes_of).sum()
-        figures["a bag, Dask"] = alternate(lambda: sums.compute(workers=alone), sums.compute)
-        parts = len(splits)
-        empty = dask_bag(parts)
-        figures[f"{parts} empty parts, Dask"] = alternate(lambda: empty.compute(workers=alone), empty.compute)
+
+        turn = itertools.count()  # no bag has the last one's keys: the scheduler may still keep those to a worker
+
+        def summed(workers: list[str] | None) -> Any:
+            bag = cpkg.dask.read_records(path, partition_size=size)
+            return bag.map(bytes_of, next(turn)).sum().compute(workers=workers)
+
+        def scheduled(workers: list[str] | None) -> Any:
+            bag = dask.bag.from_sequence(splits, npartitions=len(splits))
+            return bag.map(nothing_of, next(turn)).sum().compute(workers=workers)
+
+        figures["a bag, Dask"] = alternate(lambda: summed(alone), lambda: summed(None))
+        figures[f"{len(splits)} empty parts, Dask"] = alternate(lambda: scheduled(alone), lambda: scheduled(None))
     return figures
 
 
-def dask_bag(parts: int) -> Any:
-    """Return the sum of a bag without records: what the scheduling of one costs."""
-    import dask.bag
-
-    return dask.bag.from_sequence(range(parts), npartitions=parts).map(bytes_of_none).sum()
-
-
-def bytes_of(record: Any) -> Any:
+def bytes_of(record: Any, _turn: int) -> Any:
     return record["bytes"]
 
 
-def bytes_of_none(_: Any) -> int:
+def nothing_of(_split: Any, _turn: int) -> int:
     return 0
 
 
