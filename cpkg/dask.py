@@ -19,12 +19,15 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, Union
 
-import dask
-import dask.bag
-
 from cpkg import records
 from cpkg._files import replacing
 from cpkg.records.sources import filesystem, is_url
+
+try:
+    import dask
+    import dask.bag
+except ImportError as exc:
+    raise ImportError(f"{exc}; cpkg.dask needs Dask (pip install 'dask[distributed]')", name=exc.name) from None
 
 Urls = Union[str, "os.PathLike[str]", Iterable[Union[str, "os.PathLike[str]"]]]
 

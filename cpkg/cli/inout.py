@@ -56,12 +56,17 @@ def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
 def open_input(file: str) -> Iterator[IO[bytes]]:
     if file == "-" and sys.stdin.isatty():
         raise click.UsageError("no FILE, and standard input is a terminal", click.get_current_context())
-    with contextlib.nullcontext(sys.stdin.buffer) if file == "-" else open(file, "rb") as stream:
-        try:
-            yield stream
-        except OSError as exc:
-            # read() does not know the name
-            raise OSError(exc.errno, exc.strerror, exc.filename or shown(file)) from None
+    with contextlib.nullcontext(sys.stdin.buffer) if file == "-" else open(file, "rb") as stream, naming(shown(file)):
+        yield stream
+
+
+@contextlib.contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Give errors of the system the name of what was read or written: read() and write() do not know it."""
+    try:
+        yield
+    except OSError as exc:
+        raise OSError(exc.errno, exc.strerror, exc.filename or name) from None
 
 
 @contextlib.contextmanager

@@ -17,13 +17,13 @@ import click
 from cpkg import records
 from cpkg._files import replacing
 from cpkg.cli import record_formats as formats
-from cpkg.cli.inout import open_input, open_seekable, shown, size_of, summarise
+from cpkg.cli.inout import naming, open_input, open_seekable, shown, size_of, summarise
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import Commands, Failure, not_empty, parse_size
 from cpkg.records.sources import is_url
 from purepy.zstd_format import LEVEL_MAX, LEVEL_MIN
 
-_BATCH: Final = 1000
+_STDOUT: Final = "standard output"
 
 _file = click.argument("file", metavar="FILE", callback=not_empty)
 _skip = click.option("--skip-damage", is_flag=True, help="Pass over records that cannot be read, and tell which.")
@@ -64,8 +64,10 @@ def _named(file: str, exc: records.RecordsError) -> Failure:
 def _print(batches: Iterable[list[Any]]) -> None:
     take = formats.write_json(sys.stdout.buffer, allow_nan=True)
     for batch in batches:
-        take(batch)
-    sys.stdout.buffer.flush()
+        with naming(_STDOUT):
+            take(batch)
+    with naming(_STDOUT):
+        sys.stdout.buffer.flush()
 
 
 @group.command()
@@ -278,7 +280,8 @@ def convert(
     total = None if None in sizes else sum(size or 0 for size in sizes)
     with contextlib.closing(Bar(2 if kind == "csv" else 1, total, quiet=quiet)) as bar:
         text = kind != "records"
-        job = _Conversion(files, source, bar, numbers=numbers, skip=skip_damage, threads=threads, text=text)
+        target = _STDOUT if output == "-" else output
+        job = _Conversion(files, source, target, bar, numbers=numbers, skip=skip_damage, threads=threads, text=text)
         options: dict[str, Any] = {"level": level, "threads": threads}
         if frame_size is not None:
             options["frame_size"] = frame_size
@@ -324,10 +327,11 @@ def _write(output: str, kind: str, job: _Conversion, options: dict[str, Any]) ->
 @contextlib.contextmanager
 def _output(output: str) -> Iterator[IO[bytes]]:
     if output == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        with naming(_STDOUT):
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
         return
-    with replacing(output) as file:
+    with naming(output), replacing(output) as file:
         yield file
 
 
@@ -338,6 +342,7 @@ class _Conversion:
         self,
         files: tuple[str, ...],
         source: str,
+        target: str,
         bar: Bar,
         *,
         numbers: bool,
@@ -349,6 +354,7 @@ class _Conversion:
         self.count = 0
         """How many records were there in the last run."""
         self._source = source
+        self._target = target
         self._bar = bar
         self._numbers = numbers
         self._skip = skip
@@ -362,7 +368,8 @@ class _Conversion:
         self._before = self.count = 0
 
         def counted(batch: list[Any]) -> None:
-            take(batch)
+            with naming(self._target):
+                take(batch)
             self.count += len(batch)
 
         for file in self.files:
@@ -380,10 +387,13 @@ class _Conversion:
     def _records(self, file: str, size: int, take: formats.Take) -> None:
         done = 0
         with _opened(file, skip=self._skip, threads=self._threads, **self._options) as reader:
-            for batch in reader.batches():
-                take(batch)
-                done += len(batch)
-                self._bar.at(self._before + size * done // max(len(reader), 1))
+            try:
+                for batch in reader.batches():
+                    take(batch)
+                    done += len(batch)
+                    self._bar.at(self._before + size * done // max(len(reader), 1))
+            except records.DamagedError as exc:
+                raise _named(file, exc) from None
 
     def _others(self, kind: str, stream: Any, name: str, take: formats.Take) -> None:
         if kind == "jsonl":

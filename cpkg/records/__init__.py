@@ -84,10 +84,10 @@ def open(place: Any, mode: str = "rb", *, threads: int | None = None, **argument
     Raises OSError as the builtin `open` does, RecordsError if it is no record file, LockedError (another writer has
     it), ValueError and TypeError for wrong arguments.
     """
-    mode = mode if mode.endswith("b") else mode + "b"
+    asked, mode = mode, mode if mode.endswith("b") else mode + "b"
     if mode == "rb":
         errors = arguments.pop("errors", "raise")
         return open_reader(place, threads=threads, errors=errors, options=arguments)
     if mode not in ("wb", "xb", "ab"):
-        raise ValueError(f"mode must be 'rb', 'wb', 'xb' or 'ab', not {mode!r}")
+        raise ValueError(f"mode must be 'rb', 'wb', 'xb' or 'ab', not {asked!r}")
     return open_writer(place, mode, WriterSettings(threads=threads, **arguments))

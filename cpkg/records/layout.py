@@ -70,6 +70,8 @@ class Layout:
         self.dictionary: tuple[int, int] | None = None
         """Offset and size of the dictionary's frame."""
         self.indexed = False
+        self.has_table = False
+        """Whether a walk came to an index and what should be its seek table, behind the last frame."""
         self.problems: list[str] = []
         """The faults of the file's header, its dictionary or its index."""
 

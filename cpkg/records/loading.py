@@ -32,6 +32,12 @@ def load(source: Source) -> Layout:
     layout, why = from_index(source)
     if layout is None:
         layout = walked(source)
+        if layout.has_table and not why:
+            closed, why = from_index(source)  # its writer may have closed it meanwhile
+            if closed is None:
+                why = why or "the seek table behind the index is damaged"
+            else:
+                layout = closed
         if problems and not len(layout) and not layout.gaps:
             raise RecordsError(f"{source.name}: this is no record file: {problems[0]}")
     layout.problems += problems
@@ -130,15 +136,19 @@ def walked(source: Source) -> Layout:
 def extend(layout: Layout, source: Source) -> None:
     """Add what stands behind `layout.end`: the frames that were written since the layout was made."""
     walk = Walk(source, layout.end, source.size(), layout.total)
+    before = b""
     for piece in walk:
         if isinstance(piece, Frame):
             layout.add(piece)
+            layout.has_table = False
         elif isinstance(piece, Gap):
             layout.gaps.append(piece)
             layout.end = piece.end
             layout.total = piece.first + piece.records
         else:
             kind, offset, length = piece
+            layout.has_table = before == fmt.INDEX and not kind
+            before = kind
             if kind == fmt.DICTIONARY and layout.dictionary is None:
                 layout.dictionary = (offset, length)
             if kind in (fmt.FILE, fmt.DICTIONARY):

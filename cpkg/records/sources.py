@@ -50,6 +50,8 @@ class PathSource(Source):
         return os.fstat(self._descriptor).st_size
 
     def read_at(self, offset: int, size: int) -> bytes:
+        if self._descriptor < 0:
+            raise ValueError("I/O operation on a closed record file")
         found = os.pread(self._descriptor, size, offset)
         if len(found) == size or not found:
             return found

@@ -24,10 +24,10 @@ _BATCH_MAX: Final = 1024
 _MEAN_SIZE: Final = 1 << 10
 _GROUP_SIZE: Final = 1 << 19
 """Frames of so many bytes of records go to a thread at once: handing over takes time, too."""
-_AHEAD: Final = 1 << 22
+_AHEAD: Final = 8
 """
-So many bytes of records wait for each thread. A thread whose frame is done waits for Python's lock while the caller
-packs: with little ahead both cores are idle in turn.
+So many groups wait for each thread, fewer of larger frames. A thread whose frame is done waits for Python's lock while
+the caller packs: with little ahead both cores are idle in turn.
 """
 
 
@@ -67,7 +67,7 @@ class Writer:
         self._fsync = settings.fsync
         self._process = os.getpid()
         self._lock = threading.RLock()
-        depth = max(_AHEAD // max(settings.frame_size, _GROUP_SIZE), 2)
+        depth = max(_AHEAD * _GROUP_SIZE // max(settings.frame_size, _GROUP_SIZE), 2)
         self._queue: Ordered[list[Encoded]] = Ordered(settings.threads, depth)
         self._group_size = _GROUP_SIZE if settings.threads else 0
         self._group: list[tuple[bytearray | bytes, int]] = []  # frames for the next thread

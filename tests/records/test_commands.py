@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import io
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -195,6 +197,23 @@ def test_without_pyarrow(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     assert "pip install pyarrow" in run("convert", path, "-o", tmp_path / "a.parquet", status=1)
+
+
+def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dask", None)
+    monkeypatch.delitem(sys.modules, "cpkg.dask", raising=False)
+    with pytest.raises(ImportError, match="pip install"):
+        importlib.import_module("cpkg.dask")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
+def test_errors_name_what_they_are_about(path: Path) -> None:
+    """A full disk is the output's, damage the input's."""
+    assert "/dev/full: No space" in run("convert", path, "-o", "/dev/full", "--to", "jsonl", status=1)
+    data = bytearray(path.read_bytes())
+    data[spans(path)[1].end - 10] ^= 1
+    path.write_bytes(data)
+    assert f"{path}: record" in run("convert", path, "-o", path.with_suffix(".jsonl"), status=1)
 
 
 def test_urls(path: Path) -> None:

@@ -74,6 +74,16 @@ def test_flipped_anywhere(path: Path, indexed: bool) -> None:
             assert found == (list(range(24)) if indexed or at < frames[0].start else sound)
 
 
+def test_a_flip_behind_the_frames_is_told(path: Path) -> None:
+    """`verify` reports a wrong bit in index and seek table, although no record is lost by it."""
+    data = path.read_bytes()
+    for at in range(spans(path)[-1].end + SEED % EVERY, len(data), EVERY):
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << SEED % 8
+        path.write_bytes(flipped)
+        assert not records.verify(path, threads=0).ok, at
+
+
 @pytest.mark.parametrize("indexed", [True, False])
 def test_repaired_wherever_it_was_flipped(path: Path, indexed: bool) -> None:
     if not indexed:

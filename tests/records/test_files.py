@@ -58,6 +58,22 @@ def test_extend_takes_any_iterable(path: Path, kind: str, batch: int) -> None:
         assert list(reader) == [record(number) for number in range(100)]
 
 
+def test_one_by_one_and_many_at_a_time(path: Path) -> None:
+    """Both in turn keep their order, within a frame and beyond."""
+    wanted = [record(number) for number in range(300)]
+    with records.open(path, "wb", frame_size=2000) as writer:
+        for begin in range(0, 300, 30):
+            writer.append(wanted[begin])
+            writer.extend(wanted[begin + 1 : begin + 10])
+            for row in wanted[begin + 10 : begin + 14]:
+                writer.append(row)
+            writer.extend(wanted[begin + 14 : begin + 30])
+            assert len(writer) == begin + 30
+    with records.open(path) as reader:
+        assert list(reader) == reader[:] == wanted
+    assert records.verify(path).ok
+
+
 def test_an_object_that_changes_after_it_was_given(path: Path) -> None:
     """A generator may give one object again and again: each is packed as it comes."""
 
@@ -240,6 +256,16 @@ def test_modes(path: Path) -> None:
         assert len(reader) == 0
         with pytest.raises(IndexError):
             reader[0]
+
+
+def test_a_reader_that_is_closed(path: Path) -> None:
+    written(path, 3)
+    reader = records.open(path)
+    reader.close()
+    with pytest.raises(ValueError, match="closed"):
+        reader[0]
+    with pytest.raises(ValueError, match="closed"):
+        next(iter(reader))
 
 
 def test_an_empty_file_holds_no_records(path: Path) -> None:

@@ -147,7 +147,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     disk = Full(monkeypatch, room)
     taken = 0
     with pytest.raises(OSError, match="space") as info:  # noqa: PT012
-        for number in range(200):
+        for number in range(1000):
             writer.append(record(number))
             taken += 1
     assert info.value.errno == errno.ENOSPC
@@ -161,11 +161,11 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         before = len(reader)
         assert [row["number"] for row in reader] == list(range(before))
     disk.room = 1 << 20
-    for number in range(taken, 200):
+    for number in range(taken, 1000):
         writer.append(record(number))
     writer.close()
     with records.open(path) as reader:
-        assert list(reader) == [record(number) for number in range(200)]
+        assert list(reader) == [record(number) for number in range(1000)]
     assert records.verify(path).ok
 
 
