@@ -19,8 +19,9 @@ from purepy.zstd.common.error_codes import CANNOT_COMPRESS
 from purepy.zstd.common.file_places import is_plain_file, place_of, read_at
 from purepy.zstd.common.parameters import CompressionParameter
 from purepy.zstd.common.pieces import sliceable
+from purepy.zstd.common.spare_memory import reused, work_memory
 from purepy.zstd.common.stream_functions import CONTINUE, FLUSH_FRAME
-from purepy.zstd.common.threads import Crew, Job, frame_size_for, is_slow, reused, run_all, work_memory
+from purepy.zstd.common.threads import Crew, Job, frame_size_for, is_slow, run_all
 from purepy.zstd.common.zdict import PREFIX, UNDIGESTED, parse_dict_argument
 
 _STEP = 1 << 20

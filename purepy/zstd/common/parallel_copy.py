@@ -22,8 +22,9 @@ from purepy.zstd.common.error_codes import CANNOT_DECOMPRESS
 from purepy.zstd.common.file_places import place_of, write_at
 from purepy.zstd.common.frame_scan import frame_extent
 from purepy.zstd.common.parallel_decompress import CONTENT_MAX, Parameters
+from purepy.zstd.common.spare_memory import reused
 from purepy.zstd.common.stream_functions import release
-from purepy.zstd.common.threads import Crew, Job, reused
+from purepy.zstd.common.threads import Crew, Job
 
 _PART_SIZE = 4 << 20  # small frames are put together until they have so much content
 _PART_FRAMES = 1 << 10

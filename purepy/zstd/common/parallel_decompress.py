@@ -18,8 +18,9 @@ from purepy.errors import ZstdError
 from purepy.zstd.common.error_codes import truncated_error
 from purepy.zstd.common.frame_scan import FrameScanner
 from purepy.zstd.common.pieces import content_of
+from purepy.zstd.common.spare_memory import Lent, Pending, reused, work_memory
 from purepy.zstd.common.stream_functions import release
-from purepy.zstd.common.threads import LOOK_AGAIN, Crew, Job, reused, work_memory
+from purepy.zstd.common.threads import LOOK_AGAIN, Crew, Job
 
 CONTENT_MAX = 64 << 20
 """The most content, and the most compressed bytes, of what is decompressed in one go."""
@@ -40,52 +41,6 @@ class Parameters(NamedTuple):
     zstd_dict: Any
     options: Any
     truncated: Callable[[int], Exception] = truncated_error
-
-
-class _Pending:
-    """
-    Input that no thread has yet: `memory[:filled]`. What is taken of it is given back, and its memory used again.
-
-    Fresh memory would cost a page fault for every 4 KiB of input. On PyPy, where writing to a part of a bytearray goes
-    byte by byte, it grows and is cut instead.
-    """
-
-    def __init__(self) -> None:
-        self._spare: list[Any] = []
-        self.memory: Any = bytearray()
-        self.filled = 0
-
-    def __len__(self) -> int:
-        return self.filled
-
-    def add(self, data: Any) -> None:
-        end = self.filled + len(data)
-        if JIT:
-            self.memory += data
-            self.filled = end
-            return
-        if len(self.memory) < end:
-            with memoryview(self.memory) as view:
-                self.memory = work_memory(max(end, 2 * len(view)))
-                self._put(view[: self.filled], 0)
-        self._put(data, self.filled)
-        self.filled = end
-
-    def _put(self, data: Any, start: int) -> None:
-        with memoryview(self.memory) as view:
-            view[start : start + len(data)] = data
-
-    def take(self, size: int) -> _Lent:
-        """Take the first bytes away; the rest is copied to other memory."""
-        memory, end = self.memory, self.filled
-        if JIT:
-            self.memory, self.filled = memory[size:], end - size
-            return _Lent(memory[:size], size, [])
-        self.memory, self.filled = reused(self._spare, bytearray), 0
-        if size < end:
-            with memoryview(memory) as view:
-                self.add(view[size:end])
-        return _Lent(memory, size, self._spare)
 
 
 class _DecompressJob(Job):
@@ -125,11 +80,11 @@ class _DecompressJob(Job):
         finally:
             release(decompressor)
 
-    def _filled(self, into: Callable[[Any, Any], int], data: Any) -> _Lent:
+    def _filled(self, into: Callable[[Any, Any], int], data: Any) -> Lent:
         """Return content in memory that is used again: fresh pages cost half as much as decompressing."""
         memory = reused(self._spare_pieces, lambda: bytearray(_PIECE))
         with memoryview(memory) as view:
-            return _Lent(memory, into(data, view), self._spare_pieces)
+            return Lent(memory, into(data, view), self._spare_pieces)
 
 
 class _WholeJob(_DecompressJob):
@@ -138,7 +93,7 @@ class _WholeJob(_DecompressJob):
     def __init__(
         self,
         parameters: Parameters,
-        data: _Lent,
+        data: Lent,
         offset: int,
         content_max: int,
         spare_pieces: list[Any],
@@ -169,26 +124,7 @@ class _WholeJob(_DecompressJob):
         if len(memory) <= size_max:
             memory = work_memory(size_max + 1)
         size = parameters.decompress_into(data, memory, parameters.zstd_dict, parameters.options)
-        return _Lent(memory, size, self._spare)
-
-
-class _Lent:
-    """Bytes in memory that is given back once they were consumed."""
-
-    def __init__(self, memory: Any, size: int, spare: list[Any]) -> None:
-        self.memory = memory
-        self.size = size
-        self._spare = spare
-
-    def __len__(self) -> int:
-        return self.size
-
-    def view(self) -> memoryview:
-        with memoryview(self.memory) as whole:
-            return whole[: self.size]
-
-    def give_back(self) -> None:
-        self._spare.append(self.memory)
+        return Lent(memory, size, self._spare)
 
 
 class _FlowJob(_DecompressJob):
@@ -238,7 +174,7 @@ class ParallelDecompressor:
         self._crew = Crew(parameters.threads)
         self._jobs_max = parameters.threads + 1
         self._scanner = FrameScanner()
-        self._data = _Pending()  # not given to a job yet, from `_begin` on
+        self._data = Pending()  # not given to a job yet, from `_begin` on
         self._begin = 0
         self._run_content = 0  # whole frames at the start of it: their content, size and number
         self._run_size = 0
@@ -249,7 +185,7 @@ class ParallelDecompressor:
         self._is_complete = False
         self._spare_pieces: list[Any] = []  # memory to be used again: for pieces, and for whole runs
         self._spare: list[Any] = []
-        self._lent: _Lent | None = None
+        self._lent: Lent | None = None
 
     def __del__(self) -> None:
         crew = getattr(self, "_crew", None)
@@ -391,7 +327,7 @@ class ParallelDecompressor:
             self._lent.give_back()
             self._lent = None
         piece = self._crew.take(lambda: not self.wants_input)
-        if isinstance(piece, _Lent):
+        if isinstance(piece, Lent):
             self._lent = piece
             return piece.view()
         return piece

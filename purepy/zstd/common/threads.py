@@ -13,7 +13,6 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from collections import deque
-from contextlib import suppress
 from threading import Condition, Thread
 from typing import Any, Callable
 
@@ -29,7 +28,6 @@ _WINDOWS_PER_FRAME = 16
 _WINDOW_LOGS = ((1, 19), (2, 20), (8, 21), (16, 22), (19, 23), (20, 25), (21, 26))
 _WINDOW_LOG_LONG = 27
 _SLOW_LEVEL, _SLOW_STRATEGY = 10, 6
-_HUGE_FROM = 4 << 20
 LOOK_AGAIN = 1.0  # seconds until a thread finds out by itself that a finalizer, which may not wait, has stopped it
 
 
@@ -68,33 +66,6 @@ def is_slow(level: Any, options: Any) -> bool:
         found.get(int(CompressionParameter.compression_level), 0) >= _SLOW_LEVEL
         or found.get(int(CompressionParameter.strategy), 0) >= _SLOW_STRATEGY
     )
-
-
-def work_memory(size: int) -> Any:
-    """
-    Return writable memory that is used again and again: where it is large, with huge pages if the system has them.
-
-    Without them, a fifth of the time of decompressing into it for the first time goes into its page faults.
-    """
-    if size >= _HUGE_FROM:
-        import mmap
-
-        flags = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
-        advice = getattr(mmap, "MADV_HUGEPAGE", None)
-        if flags and advice is not None:
-            memory = mmap.mmap(-1, size, flags=flags)
-            with suppress(OSError):  # a kernel without them
-                memory.madvise(advice)
-            return memory
-    return bytearray(size)
-
-
-def reused(spare: list[Any], make: Callable[[], Any]) -> Any:
-    """Take something out of a list that several threads take from, or make it if there is none."""
-    try:
-        return spare.pop()
-    except IndexError:
-        return make()
 
 
 class Stopped(Exception):
