@@ -79,9 +79,9 @@ class Side:
         self.base = 0
 
     def note(self, code: str, argument: str, environment: dict[str, str]) -> None:
-        """Run code in a process of its own, which prints what its work took."""
+        """Run code in a process of its own, which prints what its work took, with the package that is installed."""
         done = subprocess.run(
-            [sys.executable, "-c", code, argument],
+            [sys.executable, "-I", "-c", code, argument],
             cwd=ROOT,
             env={**ENVIRONMENT, **environment},
             check=True,
