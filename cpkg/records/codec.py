@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from itertools import chain, islice
+from typing import Any, Final, NamedTuple
 
 from cpkg import _backend, msgpack, zstd
 from cpkg.records import format as fmt
 from cpkg.records.errors import DamagedError, RecordsError
-from cpkg.records.layout import Frame
+from cpkg.records.layout import Frame, Gap
 from cpkg.records.sources import Source
 from purepy.errors import CodecError, ExtraData, StackError, UnpackException, ZstdError
 
@@ -30,6 +31,11 @@ _PER_RECORD_UNPACKING: Final = frozenset(
     ("list_hook", "max_array_len", "max_total_items", "max_total_bytes", "raw_depth", "max_depth")
 )
 _NOT_PACKING: Final = frozenset(("autoreset", "buffer", "buf_size"))
+
+
+def has_threads_of_c() -> bool:
+    """Tell whether the backend of Zstandard has threads that compress and decompress without Python."""
+    return hasattr(_backend.choose("zstd").module, "compressed_ahead")
 
 
 def batches(options: dict[str, Any]) -> bool:
@@ -63,6 +69,14 @@ def read_dictionary(source: Source, place: tuple[int, int] | None) -> zstd.ZstdD
     return zstd.ZstdDict(content)
 
 
+class Encoded(NamedTuple):
+    """A frame that waits to be written: how many records it has, their size, and its bytes."""
+
+    records: int
+    size: int
+    data: bytes
+
+
 class Encoder:
     """Compresses the records of a frame; used by several threads at once."""
 
@@ -74,9 +88,35 @@ class Encoder:
         self.level = level
         self.dictionary = dictionary
 
+    def compressed_ahead(self, threads: int) -> Any:
+        """Return a queue of frames that so many threads of C compress; see `has_threads_of_c`."""
+        return _backend.choose("zstd").module.compressed_ahead(self._options, self.dictionary, threads)
+
+    def encoded(self, pieces: Sequence[Any], records: int) -> Encoded:
+        """Return the frame for the pieces of its content."""
+        content = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return Encoded(records, len(content), self.encode(content))
+
     def encode(self, content: Any) -> bytes:
         """Return the frame for records packed one behind the other; it has their size and checksum."""
         return zstd.compress(content, options=self._options, zstd_dict=self.dictionary)
+
+
+class LaidOut:
+    """
+    The content of a frame in memory of C's threads, with the rows that they have laid out.
+
+    `data` is a buffer of cffi's, `rows` the memory of the rows; both serve another frame when this one is done with.
+    """
+
+    __slots__ = ("data", "rows")
+
+    def __init__(self, data: Any, rows: Any) -> None:
+        self.data = data
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.data)
 
 
 class Decoder:
@@ -92,6 +132,19 @@ class Decoder:
         # where the JIT of PyPy makes many alike records by columns
         self._read_rows = None if options else getattr(_backend.choose("msgpack").module, "read_rows", None)
         self._frames_without_rows = 0
+
+    def new_rows(self) -> Any:
+        """Return memory for rows, where records are read by columns."""
+        return _backend.choose("msgpack").module.Rows(_ROWS)
+
+    @property
+    def reads_rows(self) -> bool:
+        """Whether records are read by columns, as far as those of this file have shown."""
+        return self._read_rows is not None
+
+    def decompressed_ahead(self, threads: int) -> Any:
+        """Return a queue of frames that so many threads of C decompress; see `has_threads_of_c`."""
+        return _backend.choose("zstd").module.decompressed_ahead(self.dictionary, threads)
 
     def content(self, frame: Frame, data: bytes) -> bytes:
         """
@@ -116,14 +169,14 @@ class Decoder:
             raise damaged(frame, f"it holds {found} bytes instead of {size}")
         return content
 
-    def records(self, frame: Frame, content: bytes) -> list[Any]:
+    def records(self, frame: Frame, content: bytes | LaidOut) -> list[Any]:
         """
         Unpack the records of a frame's content, by one call where that is fastest.
 
         Raises DamagedError if they are not as many as the frame says. What limits and hooks of the caller's raise
         passes as it is.
         """
-        if not self._whole or self._read_rows is not None:
+        if not self._whole or self._read_rows is not None or isinstance(content, LaidOut):
             return list(self.each(frame, content))
         whole = b"".join((_ARRAY32, frame.records.to_bytes(4, "big"), content))
         try:
@@ -134,20 +187,26 @@ class Decoder:
             raise damaged(frame, f"its MessagePack is wrong: {exc}") from exc
         return found if type(found) is list else list(found)
 
-    def each(self, frame: Frame, content: bytes, skip: int = 0) -> Iterator[Any]:
+    def each(self, frame: Frame, content: bytes | LaidOut, skip: int = 0) -> Iterator[Any]:
         """
         Unpack the records of a frame's content one after the other, without the first `skip`.
 
         Takes less time than `records` where each is let go of before the next one: they use the same memory. Raises
         what `records` does.
         """
+        return chain.from_iterable(self.stretches(frame, content, skip))
+
+    def stretches(self, frame: Frame, content: bytes | LaidOut, skip: int = 0) -> Iterator[Iterator[Any]]:
+        """Yield iterators that together are what `each` returns; each is to be exhausted before the next one."""
         done = end = 0
-        for rows, end in self._rows(frame, content):  # noqa: B007
-            yield from rows if done >= skip else rows[skip - done :]
-            done += len(rows)
-        if done == frame.records and end == len(content):
-            return
-        skip = max(skip, done)
+        for rows, count, end in self._rows(frame, content):  # noqa: B007
+            if done + count > skip:
+                yield rows if done >= skip else islice(rows, skip - done, None)
+            done += count
+        if done < frame.records or end < len(content):
+            yield self._one_by_one(frame, content.data[:] if isinstance(content, LaidOut) else content, max(skip, done))
+
+    def _one_by_one(self, frame: Frame, content: bytes, skip: int) -> Iterator[Any]:
         unpacker = self._unpacker(content, self._options)
         done = 0
         try:
@@ -171,19 +230,30 @@ class Decoder:
         if skip + done != frame.records or unpacker.tell() != len(content):
             raise damaged(frame, f"it holds {skip + done} records instead of {frame.records}")
 
-    def _rows(self, frame: Frame, content: bytes) -> Iterator[tuple[list[Any], int]]:
-        """Yield the records that a frame begins with in lists, with their ends, as long as many have the same keys."""
+    def _rows(self, frame: Frame, content: bytes | LaidOut) -> Iterator[tuple[Iterator[Any], int, int]]:
+        """Yield the records that a frame begins with, their numbers and ends, as long as many have the same keys."""
         done = end = 0
+        if isinstance(content, LaidOut):
+            try:
+                for found in content.rows.each(content.data):
+                    _, count, end = found
+                    done += count
+                    yield found
+            except Exception:
+                return  # a value is wrong: the error is raised where it is read alone
+            if done == frame.records:
+                return
+            content = content.data[:]
         while self._read_rows is not None and (left := frame.records - done):
-            found = self._read_rows(content, end, left)
-            if found is None or len(found[0]) < min(_ROWS, left):
+            found = self._read_rows(content, end, left, _ROWS)
+            if found is None:
                 self._frames_without_rows += 1
                 if self._frames_without_rows == _ROWS_PATIENCE:
                     self._read_rows = None
                 return
+            _, count, end = found
+            done += count
             yield found
-            end = found[1]
-            done += len(found[0])
 
     def _unpacker(self, content: bytes, options: dict[str, Any]) -> msgpack.Unpacker:
         unpacker = msgpack.Unpacker(**options, max_buffer_size=0)
@@ -220,6 +290,11 @@ class Decoder:
     def record(self, content: bytes, start: int, end: int) -> Any:
         """Unpack one record."""
         return self._plain(content[start:end])
+
+
+def lost(gap: Gap) -> DamagedError:
+    """Return the error about records that no frame holds."""
+    return DamagedError(gap.reason, gap.start, gap.first, gap.records)
 
 
 def damaged(frame: Frame, reason: str) -> DamagedError:

@@ -17,20 +17,25 @@ T = TypeVar("T")
 
 _MOST: Final = 4
 """More threads than this find no work: packing and unpacking take turns."""
+_MOST_BESIDE: Final = 2
+"""The same for threads that decompress while the caller unpacks, which takes him longer."""
 
 
-def thread_count(threads: int | None, *, alone: bool = False) -> int:
+def thread_count(threads: int | None, *, alone: bool = False, beside: bool = False) -> int:
     """
     Return how many threads to use where the caller asks for `threads`; None is as many as help here.
 
-    That is one per core, but none on a single core, where Zstandard is the pure backend, whose threads would take
-    turns, and where the caller is faster `alone`. Raises TypeError and ValueError as `checked_threads`.
+    That is one per core, or one for each but the caller's where he works `beside` them without a pause; none on a
+    single core, where Zstandard is the pure backend, whose threads would take turns, and where the caller is faster
+    `alone`. Raises TypeError and ValueError as `checked_threads`.
     """
     if threads is not None:
         return checked_threads(threads)
     if alone or _backend.choose("zstd").module.BACKEND == "pure":
         return 0
     cores = usable_cores()
+    if beside:
+        return min(cores - 1, _MOST_BESIDE)
     return min(cores, _MOST) if cores > 1 else 0
 
 

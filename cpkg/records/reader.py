@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator, Generator, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any, Final, overload
 
-from cpkg.records.codec import Decoder, read_dictionary
+from cpkg.records.ahead import Decoding
+from cpkg.records.codec import Decoder, has_threads_of_c, lost, read_dictionary
 from cpkg.records.errors import DamagedError
 from cpkg.records.layout import Frame, Gap, Layout
 from cpkg.records.loading import extend, load
@@ -34,11 +35,14 @@ class Reader:
 
     def __init__(self, source: Source, *, threads: int | None, errors: str, options: dict[str, Any]) -> None:
         check_errors(errors)
-        self._threads = thread_count(threads, alone=not python_runs_in_parallel())
+        self._decoder = Decoder(options)
+        # where threads of Python's run in parallel, these unpack, too
+        self._ahead_by_c = not python_runs_in_parallel() and has_threads_of_c()
+        alone = not (self._ahead_by_c or python_runs_in_parallel())
+        self._threads = thread_count(threads, alone=alone, beside=self._ahead_by_c)
         self._source = source
         self._skip = errors == "skip"
         self._lock = threading.Lock()
-        self._decoder = Decoder(options)
         self._layout = load(source)
         self._decoder.dictionary = read_dictionary(source, self._layout.dictionary)
         self._last: _Last | None = None
@@ -63,20 +67,23 @@ class Reader:
         return chain.from_iterable(self._streams(start, stop))
 
     def _streams(self, start: int, stop: int) -> Iterator[Iterable[Any]]:
-        """Yield the records of each frame as an iterable of its own."""
+        """Yield iterables that together give the records."""
         with contextlib.closing(self._ready(start, stop)) as frames:
             for piece, result in frames:
-                if isinstance(result, bytes):
-                    # nothing between the caller and the decoder: a generator more takes a tenth of the time on PyPy
-                    each = self._each if self._skip else self._decoder.each
-                    records = each(piece, result, max(start - piece.first, 0))
-                    is_whole = piece.first + piece.records <= stop
-                    yield records if is_whole else islice(records, stop - max(start, piece.first))
+                if not isinstance(result, list):
+                    skip = max(start - piece.first, 0)
+                    if piece.first + piece.records > stop:
+                        yield islice(self._each(piece, result, skip), stop - max(start, piece.first))
+                    elif self._skip:
+                        yield self._each(piece, result, skip)
+                    else:
+                        # nothing between the caller and the decoder: a generator more takes a tenth of the time on PyPy
+                        yield from self._decoder.stretches(piece, result, skip)
                 else:
                     yield result[max(start - piece.first, 0) : stop - piece.first]
 
     def _each(self, frame: Frame, content: bytes, skip: int) -> Iterator[Any]:
-        """Unpack a frame's records up to its damage, and note that."""
+        """Unpack a frame's records up to its damage, and note or raise that."""
         try:
             yield from self._decoder.each(frame, content, skip)
         except DamagedError as exc:
@@ -91,7 +98,7 @@ class Reader:
         with contextlib.closing(self._ready(start, stop)) as frames:
             for piece, result in frames:
                 try:
-                    records = self._decoder.records(piece, result) if isinstance(result, bytes) else result
+                    records = result if isinstance(result, list) else self._decoder.records(piece, result)
                 except DamagedError as exc:
                     self._note(exc)
                     continue
@@ -100,15 +107,15 @@ class Reader:
                     records = records[max(start - first, 0) : stop - first]
                 yield records
 
-    def _ready(self, start: int, stop: int) -> Generator[tuple[Frame, bytes | list[Any]], None, None]:
+    def _ready(self, start: int, stop: int) -> Generator[tuple[Frame, Any], None, None]:
         """Yield frames with their contents or, where threads unpack, with their records."""
         source = self._source
         if not source.is_local:
             source = Window(source, self._layout.end, WINDOW)
         pieces = self._pieces(start, stop)
-        # a window is read from front to back, and not by several threads
-        calls = ((piece, source if source.is_local else _read(source, piece)) for piece in pieces)
-        with contextlib.closing(mapped(self._prepared, calls, self._threads)) as prepared:
+        by_c = self._threads and stop - start > 1 and self._ahead_by_c
+        prepare = self._in_advance(pieces, source) if by_c else self._by_python(pieces, source)
+        with contextlib.closing(prepare) as prepared:
             for piece, result in prepared:
                 if isinstance(result, DamagedError):
                     self._note(result)
@@ -116,6 +123,22 @@ class Reader:
                     raise result
                 else:
                     yield piece, result
+
+    def _by_python(self, pieces: Iterator[Any], source: Source) -> Generator[tuple[Any, Any], None, None]:
+        # a window is read from front to back, and not by several threads
+        calls = ((piece, source if source.is_local else _read(source, piece)) for piece in pieces)
+        return mapped(self._prepared, calls, self._threads)
+
+    def _in_advance(self, pieces: Iterator[Any], source: Source) -> Generator[tuple[Any, Any], None, None]:
+        with contextlib.closing(Decoding(self._decoder, source, self._threads)) as frames:
+            for piece in pieces:
+                while frames.is_full:
+                    yield frames.first()
+                    frames.drop()
+                frames.put(piece)
+            while len(frames):
+                yield frames.first()
+                frames.drop()
 
     def _note(self, exc: DamagedError) -> None:
         """Raise an error about damage, or note it."""
@@ -136,7 +159,7 @@ class Reader:
     def _prepared(self, piece: Any, found: Source | bytes) -> tuple[Any, Any]:
         """Do what a thread can do in advance for one frame; errors wait for their turn."""
         if isinstance(piece, Gap):
-            return piece, DamagedError(piece.reason, piece.start, piece.first, piece.records)
+            return piece, lost(piece)
         try:
             data = found if isinstance(found, bytes) else _read(found, piece)
             content = self._decoder.content(piece, data)
@@ -187,7 +210,7 @@ class Reader:
     def _lost(self, index: int) -> DamagedError:
         for gap in self._layout.gaps:
             if gap.first <= index < gap.first + gap.records:
-                return DamagedError(gap.reason, gap.start, gap.first, gap.records)
+                return lost(gap)
         return DamagedError("no frame holds it", self._layout.end, index, 1)
 
     # --- asynchronously -------------------------------------------------------------------------------------------

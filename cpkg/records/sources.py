@@ -32,6 +32,13 @@ class Source:
     read_at: Callable[[int, int], bytes]
     """Return so many bytes from an offset on: `read_at(offset, size)`, fewer only at the end."""
 
+    def check(self) -> None:
+        """Raise ValueError if the file was closed."""
+
+    def duplicate(self) -> int | None:
+        """Return a descriptor of the file, which the caller closes; None if it has none that serves."""
+        return None
+
     def close(self) -> None:
         """Let go of the file."""
 
@@ -49,9 +56,16 @@ class PathSource(Source):
     def size(self) -> int:
         return os.fstat(self._descriptor).st_size
 
-    def read_at(self, offset: int, size: int) -> bytes:
+    def duplicate(self) -> int:
+        self.check()
+        return os.dup(self._descriptor)
+
+    def check(self) -> None:
         if self._descriptor < 0:
             raise ValueError("I/O operation on a closed record file")
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        self.check()
         found = os.pread(self._descriptor, size, offset)
         if len(found) == size or not found:
             return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cpkg.records import format as fmt
-from cpkg.records.codec import Decoder, read_dictionary
+from cpkg.records.codec import Decoder, lost, read_dictionary
 from cpkg.records.errors import DamagedError
 from cpkg.records.layout import Frame, Gap, Layout
 from cpkg.records.loading import find_dictionary, from_index, load
@@ -57,7 +57,7 @@ class Split:
             for piece in self._pieces(window):
                 try:
                     if isinstance(piece, Gap):
-                        raise DamagedError(piece.reason, piece.start, piece.first, piece.records)
+                        raise lost(piece)
                     content = decoder.content(piece, window.read_at(piece.offset, piece.compressed))
                     if whole:
                         yield decoder.records(piece, content)

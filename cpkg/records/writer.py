@@ -7,13 +7,13 @@ import os
 import threading
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from cpkg import msgpack, zstd
 from cpkg.records import format as fmt
-from cpkg.records.codec import Encoder, batches, pack_batch
+from cpkg.records.ahead import encoding
+from cpkg.records.codec import Encoded, Encoder, batches, pack_batch
 from cpkg.records.layout import Frame, Layout
-from cpkg.records.ordered import Ordered
 from cpkg.records.settings import WriterSettings
 from cpkg.records.targets import Target
 from purepy.errors import LimitError, ZstdError
@@ -22,21 +22,6 @@ _SAMPLES_PER_BYTE: Final = 100
 """A dictionary is trained from so many times its size of records."""
 _BATCH_MAX: Final = 1024
 _MEAN_SIZE: Final = 1 << 10
-_GROUP_SIZE: Final = 1 << 19
-"""Frames of so many bytes of records go to a thread at once: handing over takes time, too."""
-_AHEAD: Final = 8
-"""
-So many groups wait for each thread, fewer of larger frames. A thread whose frame is done waits for Python's lock while
-the caller packs: with little ahead both cores are idle in turn.
-"""
-
-
-class Encoded(NamedTuple):
-    """A frame that waits to be written."""
-
-    records: int
-    size: int
-    data: bytes
 
 
 class Writer:
@@ -67,10 +52,8 @@ class Writer:
         self._fsync = settings.fsync
         self._process = os.getpid()
         self._lock = threading.RLock()
-        depth = max(_AHEAD * _GROUP_SIZE // max(settings.frame_size, _GROUP_SIZE), 2)
-        self._queue: Ordered[list[Encoded]] = Ordered(settings.threads, depth)
-        self._group_size = _GROUP_SIZE if settings.threads else 0
-        self._group: list[tuple[bytearray | bytes, int]] = []  # frames for the next thread
+        encoder = Encoder(settings.level, settings.dictionary)
+        self._frames = encoding(encoder, settings.threads, settings.frame_size)
         self._queued = 0  # records in the frames that are compressed and not written
         self._mean = _MEAN_SIZE  # of a record in the last frame
         self._ends: list[int] | None = None  # where each record ends, while there is a dictionary to train
@@ -78,7 +61,6 @@ class Writer:
         if self._dictionary_size:
             self._ends = []
             self._limit = max(self._frame_size, _SAMPLES_PER_BYTE * self._dictionary_size)
-        self._encoder = Encoder(settings.level, settings.dictionary)
         self._pieces: list[Any] = []  # of the frame at hand: what was packed many at a time, in front of the buffer
         self._in_pieces = 0  # bytes
         self._count = 0  # records in the frame at hand
@@ -181,16 +163,15 @@ class Writer:
         self._pieces.append(packed)
         self._in_pieces += len(packed)
 
-    def _take(self) -> bytearray | bytes:
-        """Return the content of the frame at hand, and begin the next one."""
-        content: bytearray | bytes = self._buffer
-        if self._pieces:
-            content = b"".join((*self._pieces, self._buffer))
-            self._pieces, self._in_pieces = [], 0
-        self._count = 0
+    def _take(self) -> list[Any]:
+        """Return the content of the frame at hand in pieces, and begin the next one."""
+        pieces = self._pieces
         if self._buffer:
+            pieces.append(self._buffer)
             self._new_buffer()
-        return content
+        self._pieces, self._in_pieces = [], 0
+        self._count = 0
+        return pieces
 
     def _divide(self, before: int) -> None:
         """Give the last record, with which the buffer became too large for a frame, one of its own."""
@@ -219,38 +200,27 @@ class Writer:
     def _cut(self, *, final: bool = False) -> None:
         """Make a frame of what was gathered, and write those in front of it that are ready."""
         self._check()
-        while self._queue.is_full:
+        while self._frames.is_full:
             self._write_first()
         if not self._count:
             return
         if self._ends is not None:
             self._train(final)
         else:
+            self._mean = (self._in_pieces + len(self._buffer)) // self._count
             count = self._count
-            content = self._take()
-            self._mean = len(content) // count
-            self._group.append((content, count))
-            self._queued += count
-            self._hand_over(final=final)
+            self._hand_over(self._take(), count, final=final)
 
-    def _hand_over(self, *, final: bool) -> None:
-        """Have the frames that were cut compressed, when they are enough for a thread."""
-        group = self._group
-        if group and (final or sum(len(content) for content, _ in group) >= self._group_size):
-            self._queue.call(self._encode, group, here=final and not len(self._queue))
-            self._group = []
-
-    def _encode(self, group: list[tuple[bytearray | bytes, int]]) -> list[Encoded]:
-        encode = self._encoder.encode
-        return [Encoded(records, len(content), encode(content)) for content, records in group]
+    def _hand_over(self, pieces: list[Any], records: int, *, final: bool) -> None:
+        self._queued += records
+        self._frames.put(pieces, records, final=final)
 
     def _write_first(self) -> None:
-        """Write the frames that were handed over first, and take note of each that is in the file."""
-        frames = self._queue.first()
-        while frames:
-            self._write(frames[0])
-            self._queued -= frames.pop(0).records
-        self._queue.drop()
+        """Write the frame that was handed over first, and take note of it when it is in the file."""
+        encoded = self._frames.first()
+        self._write(encoded)
+        self._queued -= encoded.records
+        self._frames.drop()
 
     def _write(self, encoded: Encoded) -> None:
         records, size, data = encoded
@@ -284,7 +254,7 @@ class Writer:
                 dictionary = None  # too little data, or all of it alike: the file does without
             if dictionary is not None:
                 self._put_dictionary(dictionary)
-                self._encoder = Encoder(self._encoder.level, dictionary)
+                self._frames.encoder = Encoder(self._frames.encoder.level, dictionary)
             if dictionary is not None or len(buffer) >= self._limit:
                 self._ends = None
                 self._limit = self._frame_size
@@ -293,15 +263,14 @@ class Writer:
             for end in ends:
                 count += 1
                 if end - start >= self._frame_size or end == len(buffer):
-                    self._group.append((buffer[start:end], count))
-                    self._queued += count
+                    piece, records = buffer[start:end], count
                     start, done, count = end, done + count, 0
+                    self._hand_over([piece], records, final=final and end == len(buffer))
         finally:
             if self._ends is not None:
                 self._ends = [end - start for end in ends[done:]]
             self._new_buffer(buffer[start:])
             self._count = len(ends) - done
-        self._hand_over(final=final)
 
     def _put_dictionary(self, dictionary: zstd.ZstdDict) -> None:
         data = fmt.dictionary_frame(dictionary.dict_content)
@@ -324,8 +293,8 @@ class Writer:
 
     def _drain(self) -> None:
         self._cut(final=True)
-        self._hand_over(final=True)
-        while len(self._queue):
+        self._frames.hand_over(final=True)
+        while len(self._frames):
             self._write_first()
 
     def close(self) -> None:
@@ -349,7 +318,7 @@ class Writer:
             if self._fsync != "never":
                 self._target.sync()
             self._closed = True
-            self._queue.close()
+            self._frames.close()
             self._target.close()
 
     @property

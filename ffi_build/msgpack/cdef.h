@@ -40,15 +40,14 @@ int cpkg_scan_run(cpkg_scan *scan, const char *data, size_t size, size_t start, 
 
 /* Maps with the same keys, one behind the other, by columns (msgpack/pypy/rows.c). */
 typedef struct {
-    int64_t words[...], ends[...], keys[...];
-    unsigned char kinds[...];
-    char pool[...];
-    int64_t columns, position, cells, item_mask;
-    size_t texts, pool_used;
+    int64_t *batches;
+    int64_t rows, fewest;
     ...;
 } cpkg_rows;
-int64_t cpkg_rows_find(cpkg_rows *rows, const char *data, size_t size, size_t start, int64_t most);
-int64_t cpkg_rows_column(cpkg_rows *rows, const char *data, size_t size, int64_t column, int64_t count);
+cpkg_rows *cpkg_rows_new(void);
+void cpkg_rows_free(cpkg_rows *rows);
+int64_t cpkg_rows_next(cpkg_rows *rows, const char *data, size_t size, size_t start, int64_t most);
+void cpkg_rows_after(void *rows, const char *data, size_t size, int64_t most);
 
 /* Messages to marshal's bytes and back (msgpack/pypy/to_marshal.c, from_marshal.c, marshal_buffer.c). */
 typedef struct {

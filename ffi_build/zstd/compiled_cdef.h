@@ -3,3 +3,16 @@
 
 void cpkg_advise_huge_pages(void *start, size_t size);
 void cpkg_copy(void *target, const void *source, size_t size);
+
+/* Frames that threads of C's compress or decompress ahead (zstd/ahead.c). */
+typedef struct cpkg_ahead_s cpkg_ahead;
+typedef struct cpkg_job_s cpkg_job;
+cpkg_ahead *cpkg_ahead_new(int compresses);
+int cpkg_ahead_start(cpkg_ahead *ahead, void *context);
+void cpkg_ahead_free(cpkg_ahead *ahead);
+cpkg_job *cpkg_ahead_job(cpkg_ahead *ahead);
+char *cpkg_job_input(cpkg_job *job, size_t size);
+int cpkg_job_input_from(cpkg_job *job, int descriptor, int64_t offset, size_t size);
+void cpkg_job_expect(cpkg_job *job, size_t size, void *then, void *state, int64_t count);
+void cpkg_ahead_submit(cpkg_ahead *ahead, cpkg_job *job);
+const char *cpkg_ahead_wait(cpkg_ahead *ahead, cpkg_job *job, size_t *size);

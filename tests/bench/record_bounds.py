@@ -170,17 +170,11 @@ def finding(contents: list[bytes]) -> Callable[[], None]:
     from cpkg._native.msgpack import pypy_rows
 
     rows = pypy_rows.Rows()
-    handle = rows.handle
+    memory = pypy_rows.ffi.cast("void *", rows.state)
 
     def work() -> None:
         for content in contents:
-            at = 0
-            while at < len(content):
-                count = pypy_rows.lib.cpkg_rows_find(handle, content, len(content), at, _BATCH)
-                assert count
-                for column in range(handle.columns):
-                    pypy_rows.lib.cpkg_rows_column(handle, content, len(content), column, count)
-                at = handle.position
+            pypy_rows.lib.cpkg_rows_after(memory, content, len(content), len(content))
 
     return work
 

@@ -128,10 +128,10 @@ def busy(_: Any) -> int:
     return sum(number * number for number in range(1_000_000))
 
 
-def alternate(*works: Callable[[], Any]) -> list[float]:
-    """Return the least of three times of each in turn, in seconds; a first one, for processes to begin, is left out."""
+def alternate(*works: Callable[[], Any], turns: int = 3) -> list[float]:
+    """Return the least of several times of each in turn, in seconds; a first one, for processes to begin, is left out."""
     best = [float("inf")] * len(works)
-    for turn in range(4):
+    for turn in range(1 + turns):
         for number, work in enumerate(works):
             begun = time.perf_counter()
             work()
@@ -144,7 +144,8 @@ def scale(count: int) -> None:
     """
     Read one file by one process and by two, each its splits: a pool of processes and, if it is there, Dask.
 
-    One and two take turns. What the machine's cores gain at arithmetic stands beside, by the same means each time.
+    Before, read and write it by one thread and with those that `records.open` takes by itself. One and two take turns.
+    What the machine's cores gain at arithmetic stands beside, by the same means each time.
     """
     from concurrent.futures import ProcessPoolExecutor
 
@@ -158,7 +159,7 @@ def scale(count: int) -> None:
             for _ in range(max(count // POOL, 1)):
                 file.extend(pool)
         splits = records.splits(path, 8)
-        figures: dict[str, list[float]] = {}
+        figures = with_threads(pool, path)
         with ProcessPoolExecutor(1) as one, ProcessPoolExecutor(2) as two:
             for name, work, tasks in (("arithmetic", busy, range(8)), ("splits", read_split, splits)):
                 figures[f"{name}, processes"] = alternate(
@@ -166,9 +167,36 @@ def scale(count: int) -> None:
                     lambda: list(two.map(work, tasks)),  # noqa: B023
                 )
         figures.update(on_dask(path, splits))
-    print(f"{sys.implementation.name}, {count:,} records, by one process and by two")
+    print(f"{sys.implementation.name}, {count:,} records, by one thread or process and by two")
     for name, (alone, both) in figures.items():
-        print(f"{name:22} {alone:.2f} s, {both:.2f} s: {alone / both:.2f} times")
+        print(f"{name:25} {alone:.2f} s, {both:.2f} s: {alone / both:.2f} times")
+
+
+def with_threads(pool: list[Any], path: str) -> dict[str, list[float]]:
+    """Write the pool five times and read a file, with no threads beside this one and with as many as help here."""
+    from cpkg import records
+
+    def write(threads: int | None) -> None:
+        with records.open(f"{path}.written", "wb", threads=threads) as file:
+            for _ in range(5):
+                file.extend(pool)
+
+    def append(threads: int | None) -> None:
+        with records.open(f"{path}.written", "wb", threads=threads) as file:
+            for _ in range(5):
+                for record in pool:
+                    file.append(record)
+
+    def read(threads: int | None) -> None:
+        with records.open(path, threads=threads) as file:
+            for _ in file:
+                pass
+
+    works = {"lists written": write, "records appended": append, "records read": read}
+    return {
+        f"{name}, threads": alternate(lambda: work(0), lambda: work(None), turns=9)  # noqa: B023
+        for name, work in works.items()
+    }
 
 
 def on_dask(path: str, splits: list[Any]) -> dict[str, list[float]]:

@@ -6,6 +6,7 @@ else is there they leave to the pure codec. They are PyPy's, but their C side an
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -47,8 +48,22 @@ def read(data: bytes, most: int = 10_000) -> tuple[list[Any], int]:
     found: list[Any] = []
     end = 0
     while len(found) < most and (part := rows.read_rows(data, end, most - len(found))) is not None:
-        found += part[0]
-        end = part[1]
+        maps, count, end = part
+        maps = list(maps)
+        assert len(maps) == count
+        found += maps
+    return found, end
+
+
+def read_in_advance(data: bytes, most: int = 10_000, fewest: int = 1) -> tuple[list[Any], int]:
+    """Lay all rows out first, as a thread of C's does, and read them then, up to values that are wrong."""
+    memory = rows.Rows(fewest)
+    rows.lib.cpkg_rows_after(rows.ffi.cast("void *", memory.state), data, len(data), most)
+    found: list[Any] = []
+    end = 0
+    with contextlib.suppress(Exception):
+        for maps, _, end in memory.each(data):  # noqa: B007
+            found += maps
     return found, end
 
 
@@ -67,6 +82,7 @@ def check(data: bytes) -> None:
     found, end = read(data)
     expected = pure_read(data, len(found))
     assert repr((found, end)) == repr(expected)
+    assert repr(read_in_advance(data)) == repr(expected)
 
 
 @relaxed
@@ -109,8 +125,17 @@ def test_any_bytes(data: bytes) -> None:
 
 def test_rows_end_where_the_keys_change() -> None:
     packed = b"".join(map(pure.packb, [{"a": 1}, {"a": 2}, {"b": 3}, {"a": 4, "b": 5}, [1], {"a": 6}]))
-    assert rows.read_rows(packed, 0, 100) == ([{"a": 1}, {"a": 2}], 8)
+    maps, *place = rows.read_rows(packed, 0, 100)
+    assert (list(maps), place) == ([{"a": 1}, {"a": 2}], [2, 8])
     assert read(packed) == ([{"a": 1}, {"a": 2}, {"b": 3}, {"a": 4, "b": 5}], 19)
+
+
+def test_fewer_rows_than_are_worth_while() -> None:
+    packed = b"".join(map(pure.packb, [{"a": 1}, {"a": 2}, {"b": 3}, {"b": 4}, {"b": 5}]))
+    assert rows.read_rows(packed, 0, 100, 3) is None
+    assert rows.read_rows(packed, 0, 2, 3)[1:] == (2, 8)
+    assert read_in_advance(packed, fewest=2) == ([{"a": 1}, {"a": 2}, {"b": 3}, {"b": 4}, {"b": 5}], 20)
+    assert read_in_advance(packed, fewest=3) == ([], 0)
 
 
 @pytest.mark.parametrize(
@@ -160,8 +185,7 @@ def test_more_shapes_texts_and_items_than_there_is_room_for() -> None:
 
 def test_large_rows_come_few_at_a_time() -> None:
     packed = pure.packb({"text": "x" * 400_000}) * 10
-    found = rows.read_rows(packed, 0, 10)
-    assert len(found[0]) == 3
+    assert rows.read_rows(packed, 0, 10)[1] == 3
     assert read(packed)[1] == len(packed)
 
 

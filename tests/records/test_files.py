@@ -17,8 +17,7 @@ from processes import run_python
 from record_files import record, spans, written
 
 from cpkg import msgpack, records, zstd
-from cpkg.records import codec
-from cpkg.records import writer as writing
+from cpkg.records import ahead, codec
 from purepy.errors import LimitError
 from purepy.zstd_seek_table import read_seek_table
 
@@ -33,7 +32,7 @@ BATCH_TYPES = {
 @pytest.mark.parametrize("frame_size", [1, 300, 1 << 20])
 def test_what_is_written_is_read(path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, frame_size: int) -> None:
     """Records come back in order, whatever the frames and whoever compresses them."""
-    monkeypatch.setattr(writing, "_GROUP_SIZE", 1000)
+    monkeypatch.setattr(ahead, "_GROUP_SIZE", 1000)
     with records.open(path, "wb", threads=threads, frame_size=frame_size) as writer:
         for number in range(50):
             writer.append(record(number))

@@ -19,8 +19,7 @@ from record_files import record, spans, written
 from shrinking import SEED
 
 from cpkg import records
-from cpkg.records import targets
-from cpkg.records import writer as writing
+from cpkg.records import ahead, targets
 
 WRITER = f"""
 import sys, random
@@ -142,7 +141,7 @@ class Full:
 def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int, threads: int) -> None:
     """A call that fails has not taken its record; what was taken is written when there is room again."""
     path = tmp_path / "file.rec"
-    monkeypatch.setattr(writing, "_GROUP_SIZE", 700)
+    monkeypatch.setattr(ahead, "_GROUP_SIZE", 700)
     writer = records.open(path, "wb", frame_size=300, threads=threads)
     disk = Full(monkeypatch, room)
     taken = 0

@@ -2,13 +2,15 @@
 """
 Unpacking rows on PyPy: many messages that are maps with the same keys, as the records of a file often are.
 
-C gives their values column by column (`ffi_build/msgpack/pypy/rows.c`). A column is made by a loop for what it holds,
-ints, texts and so on, which the JIT compiles to a few instructions for a value, the same ones for each column; then a
-function that is generated for the keys puts the values into dicts, as constants in the order that they stand in. A
-decoder that goes from value to value decides for each what it is, and for each key which.
+C lays out their values column by column (`ffi_build/msgpack/pypy/rows.c`), here or in a thread of its own. A column is
+made by a loop for what it holds, ints, texts and so on, which the JIT compiles to a few instructions for a value, the
+same ones for each column; then a generator that is made for the keys puts the values into dicts, as constants in the
+order that they stand in. A decoder that goes from value to value decides for each what it is, and for each key which.
 
-`read_rows()` serves default options, except that keys are not checked: for anything else, and for every error, it
-returns None, and the caller turns to the pure codec. All of this works on CPython, too, where the tests use it.
+Dicts are made when they are asked for: those of a whole batch that wait in a list are copied by the collector.
+
+This serves default options, except that keys are not checked: for anything else, and for every error, it ends in front
+of the row, and the caller turns to the pure codec. All of it works on CPython, too, where the tests use it.
 """
 
 from __future__ import annotations
@@ -20,12 +22,18 @@ from purepy.msgpack.options import UNPACKING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any, Callable, Final
 
-    Make = Callable[[int, list[Any]], list[Any]]
+    from typing_extensions import TypeAlias
 
-# the kinds of cells, as in msgpack/pypy/rows.c
+    Make = Callable[[int, list[Any]], Iterator[Any]]
+    Batch: TypeAlias = "tuple[Iterator[Any], int, int]"
+
+# the kinds of cells, and the sizes of heads, as in msgpack/pypy/rows.c
 INT, FLOAT, CONSTANT, ASCII, TEXT_AT, BIN_AT, OTHER_AT, ARRAY = (1 << n for n in range(8))
+_HEAD: Final = 4
+_COLUMN_HEAD: Final = 5
 
 _CONSTANTS: Final = (None, False, True)
 _SIZE: Final = 2**32 - 1
@@ -33,49 +41,67 @@ _SIZE: Final = 2**32 - 1
 _OTHER: Final = UNPACKING.defaults._replace(strict_map_key=False, max_depth=UNPACKING.defaults.max_depth - 1)
 _MOST_MAKERS: Final = 64
 
-_find = lib.cpkg_rows_find
-_column = lib.cpkg_rows_column
 _unpack = ffi.unpack
 
 
 class Rows:
-    """The C side's memory (about 140 KiB) and the pointers into it."""
+    """
+    Memory of C, some 100 KiB and what is laid out there.
 
-    __slots__ = ("doubles", "ends", "handle", "kinds", "pool", "words")
+    `then` is the address of the function that lays out all rows of a content in it, and `state` that of the memory:
+    what a thread of C's calls that has decompressed records. A batch of less than `fewest` rows is not worth while.
+    """
 
-    def __init__(self) -> None:
-        self.handle = handle = ffi.new("cpkg_rows *")
-        self.words = handle.words
-        self.doubles = ffi.cast("double *", handle.words)
-        self.ends = handle.ends
-        self.kinds = handle.kinds
-        self.pool = handle.pool
+    __slots__ = ("_handle", "state", "then")
+
+    def __init__(self, fewest: int = 1) -> None:
+        handle = lib.cpkg_rows_new()
+        if not handle:
+            raise MemoryError("no memory for rows")
+        handle.fewest = fewest
+        self._handle = ffi.gc(handle, lib.cpkg_rows_free)
+        self.state = int(ffi.cast("uintptr_t", handle))
+        self.then = int(ffi.cast("uintptr_t", ffi.addressof(lib, "cpkg_rows_after")))
+
+    def next(self, data: bytes, start: int, most: int, fewest: int) -> Batch | None:
+        """Do what `read_rows` does, in this memory."""
+        self._handle.fewest = fewest
+        if not lib.cpkg_rows_next(self._handle, data, len(data), start, most):
+            return None
+        return _read_batch(self._handle.batches, data)[:3]
+
+    def each(self, data: Any) -> Iterator[Batch]:
+        """
+        Yield the rows that `then` has laid out, a few dozen at a time, as `read_rows` returns them.
+
+        `data` is what they were found in, bytes or a buffer of cffi's. Raises whatever wrong values do.
+        """
+        words = self._handle.batches
+        left = self._handle.rows
+        while left:
+            rows, count, end, size = _read_batch(words, data)
+            words += size
+            left -= count
+            yield rows, count, end
 
 
 _idle: list[Rows] = []
-_makers: dict[tuple[bytes, ...], Make | None] = {}
+_makers: dict[bytes, Make | None] = {}
 
 
-def read_rows(data: bytes, start: int, most: int) -> tuple[list[Any], int] | None:
+def read_rows(data: bytes, start: int, most: int, fewest: int = 1) -> Batch | None:
     """
-    Return the maps that begin at `start`, up to `most` of them or a few dozen, and where the last one ends.
+    Return an iterator of the maps that begin at `start`, how many they are, and where the last one ends.
 
-    They are those whose keys are the same as the first one's; None if there is none, or if the pure codec has to look.
+    They are those whose keys are the same as the first one's, up to `most` or a few dozen. None if the pure codec has
+    to look, or if the next one has other keys and they are less than `fewest`.
     """
     try:
         rows = _idle.pop()
     except IndexError:
         rows = Rows()
     try:
-        handle = rows.handle
-        count = _find(handle, data, len(data), start, most)
-        if not count:
-            return None
-        make = _maker(data, handle)
-        if make is None:
-            return None
-        columns = [_read_column(rows, data, number, count) for number in range(handle.columns)]
-        return make(count, columns), handle.position
+        return rows.next(data, start, most, fewest)
     except Exception:
         return None  # text that is not UTF-8, an extension that is wrong: the pure codec raises the error
     finally:
@@ -83,69 +109,99 @@ def read_rows(data: bytes, start: int, most: int) -> tuple[list[Any], int] | Non
             _idle.append(rows)
 
 
-def _maker(data: bytes, handle: Any) -> Make | None:
-    places = _unpack(handle.keys, 2 * handle.columns)
-    packed = tuple([data[begin : begin + size] for begin, size in zip(places[::2], places[1::2])])
+class _Cells:
+    """The cells of a column: pointers to their words, as ints and as floats, and to their kinds, and the texts."""
+
+    __slots__ = ("data", "doubles", "kinds", "texts", "words")
+
+    def __init__(self, data: Any, words: Any, doubles: Any, kinds: Any, texts: list[Any]) -> None:
+        self.data = data
+        self.words = words
+        self.doubles = doubles
+        self.kinds = kinds
+        self.texts = texts
+
+
+def _read_batch(words: Any, data: Any) -> tuple[Iterator[Any], int, int, int]:
+    """Return a batch's rows, how many they are, where the last one ends in the data, and the batch's size in words."""
+    count, end, columns, size = words[0], words[1], words[2], words[3]
+    chars = ffi.cast("char *", words)
+    make = _maker(columns, _unpack(chars + 8 * _HEAD, size))
+    if make is None:
+        raise ValueError("a key is there twice")
+    doubles, bytes_ = ffi.cast("double *", words), ffi.cast("unsigned char *", words)
+    at = _HEAD + (size + 7 >> 3)
+    values = []
+    for _ in range(columns):
+        mask, item_mask, cells, number, used = words[at], words[at + 1], words[at + 2], words[at + 3], words[at + 4]
+        begin = at + _COLUMN_HEAD
+        ends = begin + cells
+        kinds = ends + number
+        pool = kinds + (cells + 7 >> 3)
+        at = pool + (used + 7 >> 3)
+        texts = _texts(_unpack(chars + 8 * pool, used), _unpack(words + ends, number)) if number else []
+        column = _Cells(data, words + begin, doubles + begin, bytes_ + 8 * kinds, texts)
+        values.append(_column(column, count, cells, mask, item_mask))
+    return make(count, values), count, end, at
+
+
+def _maker(columns: int, packed: bytes) -> Make | None:
+    """Return what makes dicts with these keys, packed one behind the other; None if one of them is there twice."""
     make = _makers.get(packed, _maker)
     if make is _maker:
         if len(_makers) >= _MOST_MAKERS:
             _makers.clear()
-        make = _makers[packed] = _generate([unpackb_plain(key) for key in packed])
+        make = _makers[packed] = _generate(unpackb_plain(b"\xdc" + columns.to_bytes(2, "big") + packed))
     return make  # type: ignore[return-value]
 
 
 def _generate(keys: list[str]) -> Make | None:
-    """Return the function that makes dicts with these keys, None if one of them is there twice."""
+    """Return the generator that makes dicts with these keys, None if one of them is there twice."""
     if len(set(keys)) < len(keys):
         return None
-    lines = ["def make(count, columns):", " rows = newlist_hint(count)"]
+    lines = ["def make(count, columns):"]
     lines += [f" c{number} = columns[{number}]" for number in range(len(keys))]
     pairs = ", ".join(f"{key!r}: c{number}[row]" for number, key in enumerate(keys))
-    lines += [" for row in range(count):", f"  rows.append({{{pairs}}})", " return rows"]
-    names: dict[str, Any] = {"newlist_hint": newlist_hint}
+    lines += [" for row in range(count):", f"  yield {{{pairs}}}"]
+    names: dict[str, Any] = {}
     exec("\n".join(lines), names)  # of the keys it has what repr gives: str literals
     make: Make = names["make"]
     return make
 
 
-def _read_column(rows: Rows, data: bytes, number: int, count: int) -> list[Any]:
-    """Return the values of a column."""
-    handle = rows.handle
-    mask = _column(handle, data, len(data), number, count)
-    texts = _texts(rows) if handle.texts else []
-    if mask == ARRAY:
-        return _slices(rows.words, _values(rows, data, texts, handle.item_mask, count, handle.cells), count)
-    values = _values(rows, data, texts, mask, 0, count)
-    if mask & ARRAY:
-        items = _values(rows, data, texts, handle.item_mask, count, handle.cells)
-        _put_slices(rows, values, items, count)
-    return values
-
-
-def _texts(rows: Rows) -> list[Any]:
-    """Return the texts of the pool; number 0 is None, or else the list would store bare strings and wrap each use."""
-    handle = rows.handle
-    pool = ffi.buffer(rows.pool, handle.pool_used)[:].decode("ascii")
+def _texts(pool: bytes, ends: list[int]) -> list[Any]:
+    """Return the texts of a pool; number 0 is None, or else the list would store bare strings and wrap each use."""
+    text = pool.decode("ascii")
     texts: list[Any] = [None]
     begin = 0
-    for end in _unpack(rows.ends, handle.texts):
-        texts.append(pool[begin:end])
+    for end in ends:
+        texts.append(text[begin:end])
         begin = end
     return texts
 
 
-def _values(rows: Rows, data: bytes, texts: list[Any], mask: int, begin: int, end: int) -> list[Any]:
+def _column(column: _Cells, count: int, cells: int, mask: int, item_mask: int) -> list[Any]:
+    """Return the values of a column of so many rows."""
+    if mask == ARRAY:
+        return _slices(column.words, _values(column, item_mask, count, cells), count)
+    values = _values(column, mask, 0, count)
+    if mask & ARRAY:
+        _put_slices(column, values, _values(column, item_mask, count, cells), count)
+    return values
+
+
+def _values(column: _Cells, mask: int, begin: int, end: int) -> list[Any]:
     """Return the values of cells; None stands for arrays, which may be among the cells of the rows."""
-    words = rows.words
+    words = column.words
     if mask == INT:
         return _unpack(words + begin, end - begin)
     if mask == FLOAT:
-        return _unpack(rows.doubles + begin, end - begin)
+        return _unpack(column.doubles + begin, end - begin)
     if mask == ASCII:
-        return _pick(texts, words, begin, end)
+        return _pick(column.texts, words, begin, end)
     if mask == CONSTANT:
         return _pick(_CONSTANTS, words, begin, end)
-    return _mixed(rows, data, texts, begin, end)
+    return _mixed(column, begin, end)
 
 
 def _pick(values: Any, words: Any, begin: int, end: int) -> list[Any]:
@@ -155,10 +211,9 @@ def _pick(values: Any, words: Any, begin: int, end: int) -> list[Any]:
     return picked
 
 
-def _mixed(rows: Rows, data: bytes, texts: list[Any], begin: int, end: int) -> list[Any]:
-    words = rows.words
-    doubles = rows.doubles
-    kinds = rows.kinds
+def _mixed(column: _Cells, begin: int, end: int) -> list[Any]:
+    words, doubles, kinds = column.words, column.doubles, column.kinds
+    data, texts = column.data, column.texts
     values: list[Any] = newlist_hint(end - begin)
     for cell in range(begin, end):
         kind = kinds[cell]
@@ -195,11 +250,11 @@ def _slices(words: Any, items: list[Any], count: int) -> list[Any]:
     return slices
 
 
-def _put_slices(rows: Rows, values: list[Any], items: list[Any], count: int) -> None:
+def _put_slices(column: _Cells, values: list[Any], items: list[Any], count: int) -> None:
     """Do the same for the rows that have arrays."""
     begin = 0
     for row in range(count):
-        if rows.kinds[row] == ARRAY:
-            end = begin + rows.words[row]
+        if column.kinds[row] == ARRAY:
+            end = begin + column.words[row]
             values[row] = items[begin:end]
             begin = end

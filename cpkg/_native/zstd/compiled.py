@@ -15,7 +15,11 @@ from cpkg._native.zstd.assemble import Builtins, Names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from cpkg._native.zstd.ahead import CompressedAhead, DecompressedAhead
     from cpkg._native.zstd.library import Library
+    from purepy.zstd.common.zdict import ZstdDict
 
 BACKEND = "native"
 _module = cffi_module("_zstd_ffi")
@@ -38,3 +42,17 @@ def _make_library() -> Library:
 
 _builtins = _add_builtins(sys.modules[__name__]) if sys.implementation.name == "cpython" else None
 __getattr__ = Names(__name__, BACKEND, ffi, lib, _make_library, _builtins).get
+
+
+def compressed_ahead(options: Any, zstd_dict: ZstdDict | None, threads: int) -> CompressedAhead:
+    """Return a queue of frames that threads of C compress: for record files."""
+    from cpkg._native.zstd.ahead import CompressedAhead
+
+    return CompressedAhead(__getattr__("codec").library, options, zstd_dict, threads)
+
+
+def decompressed_ahead(zstd_dict: ZstdDict | None, threads: int) -> DecompressedAhead:
+    """Return a queue of frames that threads of C decompress."""
+    from cpkg._native.zstd.ahead import DecompressedAhead
+
+    return DecompressedAhead(__getattr__("codec").library, zstd_dict, threads)

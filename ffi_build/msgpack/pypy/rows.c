@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows: messages one behind the other that are maps with the same keys in the same order, as records are. C finds where
- * their values stand (cpkg_rows_find), and gives them column by column (cpkg_rows_column), so that PyPy makes the values
- * of a column in loops without decisions and then all dicts by one that has the keys as constants
- * (cpkg/_native/msgpack/pypy_rows.py).
+ * their values stand and lays them out column by column, so that PyPy makes the values of a column in loops without
+ * decisions and then all dicts by one that has the keys as constants (cpkg/_native/msgpack/pypy_rows.py). It touches
+ * nothing of Python's, so that a thread of C's can do it in advance (cpkg_rows_after).
  *
- * A column comes as cells: a kind and a word each. Those of the rows stand first, then the items of all arrays among
- * them. Texts of ASCII characters are gathered in a pool, those that repeat once: many columns have few values.
+ * Rows come in batches. A batch is a run of words: ROWS_HEAD of them, the keys' bytes, and for each column COLUMN_HEAD
+ * words, its cells' words, where its texts end in its pool, its cells' kinds, and the pool, each of whole words. A cell is
+ * a kind and a word. Those of the rows stand first, then the items of all arrays among them. Texts of ASCII characters
+ * are gathered in the pool, those that repeat once: many columns have few values.
  *
  * What this does not serve, wrong bytes among it, ends the rows in front of it: the pure codec goes on there.
  */
@@ -16,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../common/formats.c"
@@ -28,9 +31,15 @@ enum {
     ROWS_COLUMNS = 64,
     ROWS_CELLS = 32 * ROWS_MOST, /* of a column, items of arrays among them */
     ROWS_POOL = 1 << 16,
-    ROWS_TEXT = 128,  /* longest text that is looked for among those before */
-    ROWS_SLOTS = 256, /* of the hash table over a column's texts; a power of two */
+    ROWS_TEXT = 128,         /* longest text that is looked for among those before */
+    ROWS_UNLIKE = 16,        /* texts of a column that are all different: there is no more search then */
+    ROWS_SLOTS = 256,        /* of the hash table over a column's texts; a power of two */
+    ROWS_LAID_OUT = 4 << 20, /* bytes of batches in advance: what is left is laid out when it is read */
 };
+
+/* What a batch begins with: rows, where the last one ends, columns, bytes of keys; and each column: the mask of the rows'
+   kinds, that of the items', and how many cells, texts and bytes of the pool there are. */
+enum { ROWS_HEAD = 4, COLUMN_HEAD = 5 };
 
 /* One bit each: a column has a mask of the kinds in it. */
 enum {
@@ -45,16 +54,23 @@ enum {
 };
 
 typedef struct {
-    int64_t words[ROWS_CELLS];
-    int64_t ends[ROWS_CELLS];       /* of the texts in the pool */
+    int64_t *batches; /* laid out one behind the other */
+    size_t used, room;
+    int64_t rows;   /* in all batches */
+    int64_t fewest; /* a batch of fewer rows is none, unless there are no more to be found */
+    /* of the batch at hand */
     int64_t keys[2 * ROWS_COLUMNS]; /* offset and size of each key, with its header, in the first row */
-    unsigned char kinds[ROWS_CELLS];
-    char pool[ROWS_POOL + 8];
-    int64_t columns, position, cells, item_mask;
-    size_t texts, pool_used;
-    uint16_t slots[ROWS_SLOTS];
-    uint32_t starts[ROWS_COLUMNS][ROWS_MOST]; /* of each value, from `from` on */
+    int64_t columns, end;
     size_t from;
+    uint32_t starts[ROWS_COLUMNS][ROWS_MOST]; /* of each value, from `from` on */
+    /* of the column at hand */
+    int64_t *words, item_mask;
+    int64_t ends[ROWS_CELLS]; /* of the texts in the pool */
+    size_t texts, pool_used;
+    bool repeats; /* whether a text was found in the pool */
+    unsigned char kinds[ROWS_CELLS];
+    uint16_t slots[ROWS_SLOTS];
+    char pool[ROWS_POOL + 8];
 } cpkg_rows;
 
 /* Return the end of the value at p, or NULL if it is cut or wrong. */
@@ -78,6 +94,26 @@ static const unsigned char *rows_pass(const unsigned char *p, const unsigned cha
         p += length;
     }
     return p;
+}
+
+/* Do the same for values of one piece; NULL for all others. */
+static ALWAYS_INLINE const unsigned char *rows_pass_plain(const unsigned char *p, const unsigned char *end)
+{
+    if (p >= end)
+        return NULL;
+    const unsigned char byte = *p++;
+    if (is_fixint(byte))
+        return p;
+    size_t n = 0;
+    if (byte >= 0xa0 && byte < 0xc0)
+        n = byte & 0x1f;
+    else if (byte >= 0xc0 && formats[byte - 0xc0].kind == FORMAT_NUMBER)
+        n = formats[byte - 0xc0].length;
+    else if (byte == 0xd9 && p < end)
+        n = *p++;
+    else
+        return NULL;
+    return n <= (size_t)(end - p) ? p + n : NULL;
 }
 
 /* Whether the n bytes at p are those at q; both may be read 8 bytes further if `roomy`. */
@@ -114,14 +150,14 @@ static size_t rows_keys(cpkg_rows *r, const unsigned char *data, const unsigned 
 
 /*
  * Find the rows of data[start..size) up to `most` of them and no further than the first one that is different.
- * Returns their number, 0 if there is none; `position` is their end, `columns` and `keys` tell what they have in common.
+ * Returns their number, 0 if there is none; `end` is their end, `columns` and `keys` tell what they have in common.
  */
-static int64_t cpkg_rows_find(cpkg_rows *r, const char *bytes, size_t size, size_t start, int64_t most)
+static int64_t rows_find(cpkg_rows *r, const unsigned char *data, size_t size, size_t start, int64_t most)
 {
-    const unsigned char *data = (const unsigned char *)bytes, *p = data + start, *end = data + size, *begin = p;
+    const unsigned char *p = data + start, *end = data + size, *begin = p;
     const size_t columns = rows_keys(r, data, p, end);
     r->columns = (int64_t)columns;
-    r->position = (int64_t)start;
+    r->end = (int64_t)start;
     r->from = start;
     if (!columns)
         return 0;
@@ -142,13 +178,11 @@ static int64_t cpkg_rows_find(cpkg_rows *r, const char *bytes, size_t size, size
             if (from > UINT32_MAX)
                 return row;
             r->starts[c][row] = (uint32_t)from;
-            if (at < end && is_fixint(*at))
-                at++;
-            else if (!(at = rows_pass(at, end)))
+            if (!(at = rows_pass_plain(at, end)) && !(at = rows_pass(begin + from, end)))
                 return row;
         }
         p = at;
-        r->position = p - data;
+        r->end = p - data;
     }
     return row;
 }
@@ -159,7 +193,7 @@ static bool rows_text(cpkg_rows *r, const unsigned char *p, size_t n, size_t spa
     uint16_t *slot = NULL;
     if (!is_ascii_roomy((const char *)p, n, spare))
         return false;
-    if (n <= ROWS_TEXT && r->texts < ROWS_SLOTS / 2) {
+    if (n <= ROWS_TEXT && r->texts < ROWS_SLOTS / 2 && (r->repeats || r->texts < ROWS_UNLIKE)) {
         uint64_t hash = hash_text((const char *)p, n, spare);
         for (uint32_t i = hash & (ROWS_SLOTS - 1);; i = (i + 1) & (ROWS_SLOTS - 1)) {
             slot = &r->slots[i];
@@ -169,6 +203,7 @@ static bool rows_text(cpkg_rows *r, const unsigned char *p, size_t n, size_t spa
             if ((size_t)(r->ends[*slot - 1] - begin) == n &&
                 rows_same(p, (const unsigned char *)r->pool + begin, n, spare >= n + 8)) {
                 *number = *slot;
+                r->repeats = true;
                 return true;
             }
         }
@@ -190,10 +225,14 @@ static ALWAYS_INLINE int64_t rows_place(size_t offset, size_t size)
 }
 
 /* A number, by its leading byte; its kind, or 0 for an integer above 2**63 - 1. */
-static int rows_number(const unsigned char *p, int64_t *word)
+static int rows_number(const unsigned char *p, size_t left, int64_t *word)
 {
-    size_t n = formats[*p - 0xc0].length;
-    uint64_t value = n ? big_endian(p + 1, n) : 0;
+    const size_t n = formats[*p - 0xc0].length;
+    uint64_t value = 0;
+    if (n && left > 8)
+        value = _msgpack_be64(load8(p + 1)) >> (64 - 8 * n);
+    else if (n)
+        value = big_endian(p + 1, n);
     double number;
     float single;
     uint32_t half = (uint32_t)value;
@@ -248,7 +287,7 @@ static bool rows_cell(cpkg_rows *r, const unsigned char *data, const unsigned ch
         size_t offset = (size_t)(content - data);
         switch (h.kind) {
         case FORMAT_NUMBER:
-            kind = rows_number(p, &word);
+            kind = rows_number(p, (size_t)(end - p), &word);
             break;
         case FORMAT_STR:
             kind = ROWS_ASCII;
@@ -294,25 +333,119 @@ static bool rows_cell(cpkg_rows *r, const unsigned char *data, const unsigned ch
     return true;
 }
 
-/*
- * Give the cells of a column of the rows that cpkg_rows_find() has found in the same data. Returns the mask of the rows'
- * kinds; `cells` is their number with the items, `item_mask` that of the items' kinds.
- */
-static int64_t cpkg_rows_column(cpkg_rows *r, const char *bytes, size_t size, int64_t column, int64_t rows)
+/* Find the cells of a column of the rows that rows_find() has found in the same data; return how many there are. */
+static size_t rows_column(cpkg_rows *r, const unsigned char *data, size_t size, size_t column, size_t rows,
+                          int64_t *mask)
 {
-    const unsigned char *data = (const unsigned char *)bytes, *begin = data + r->from, *end = data + size;
-    int64_t mask = 0;
-    size_t items = (size_t)rows;
+    const unsigned char *begin = data + r->from, *end = data + size;
+    size_t items = rows;
     r->texts = r->pool_used = 0;
-    r->item_mask = 0;
+    r->repeats = false;
+    *mask = r->item_mask = 0;
     memset(r->slots, 0, sizeof r->slots);
-    for (int64_t row = 0; row < rows; row++) {
+    for (size_t row = 0; row < rows; row++) {
         const unsigned char *at = begin + r->starts[column][row];
-        rows_cell(r, data, &at, end, (size_t)row, &items);
-        mask |= r->kinds[row];
+        rows_cell(r, data, &at, end, row, &items);
+        *mask |= r->kinds[row];
     }
-    r->cells = (int64_t)items;
-    return mask;
+    return items;
+}
+
+/* Make room for so many words more. */
+static bool rows_reserve(cpkg_rows *r, size_t words)
+{
+    if (r->room - r->used >= words)
+        return true;
+    size_t room = r->room + r->room / 2 + words;
+    int64_t *batches = realloc(r->batches, room * sizeof *batches);
+    if (batches == NULL)
+        return false;
+    r->batches = batches;
+    r->room = room;
+    return true;
+}
+
+/* Put bytes behind what is there, in whole words; there is room for them. */
+static void rows_put(cpkg_rows *r, const void *bytes, size_t size)
+{
+    memcpy(r->batches + r->used, bytes, size);
+    r->used += (size + 7) / 8;
+}
+
+/* Lay out the next batch; false if there are too few rows, or no memory for them. */
+static bool rows_batch(cpkg_rows *r, const unsigned char *data, size_t size, size_t start, int64_t most)
+{
+    const size_t rows = (size_t)rows_find(r, data, size, start, most), begun = r->used;
+    size_t keys = 0;
+    for (int64_t c = 0; rows && c < r->columns; c++)
+        keys += (size_t)r->keys[2 * c + 1];
+    if (!rows || ((int64_t)rows < r->fewest && (int64_t)rows < most) || !rows_reserve(r, ROWS_HEAD + keys / 8 + 1))
+        return false;
+    int64_t *head = r->batches + r->used;
+    head[0] = (int64_t)rows;
+    head[1] = r->end;
+    head[2] = r->columns;
+    head[3] = (int64_t)keys;
+    char *key = (char *)(head + ROWS_HEAD);
+    for (int64_t c = 0; c < r->columns; c++) {
+        memcpy(key, data + r->keys[2 * c], (size_t)r->keys[2 * c + 1]);
+        key += r->keys[2 * c + 1];
+    }
+    r->used += ROWS_HEAD + (keys + 7) / 8;
+    for (int64_t c = 0; c < r->columns; c++) {
+        int64_t mask;
+        if (!rows_reserve(r, COLUMN_HEAD + ROWS_CELLS + ROWS_CELLS + ROWS_CELLS / 8 + ROWS_POOL / 8)) {
+            r->used = begun;
+            return false;
+        }
+        int64_t *column = r->batches + r->used;
+        r->words = column + COLUMN_HEAD;
+        size_t cells = rows_column(r, data, size, (size_t)c, rows, &mask);
+        column[0] = mask;
+        column[1] = r->item_mask;
+        column[2] = (int64_t)cells;
+        column[3] = (int64_t)r->texts;
+        column[4] = (int64_t)r->pool_used;
+        r->used += COLUMN_HEAD + cells;
+        rows_put(r, r->ends, r->texts * sizeof *r->ends);
+        rows_put(r, r->kinds, cells);
+        rows_put(r, r->pool, r->pool_used);
+    }
+    r->rows += (int64_t)rows;
+    return true;
+}
+
+static cpkg_rows *cpkg_rows_new(void)
+{
+    return calloc(1, sizeof(cpkg_rows));
+}
+
+static void cpkg_rows_free(cpkg_rows *r)
+{
+    if (r != NULL)
+        free(r->batches);
+    free(r);
+}
+
+/* Lay out the rows of data[start..size), `most` of them or a batch; return how many there are. */
+static int64_t cpkg_rows_next(cpkg_rows *r, const char *data, size_t size, size_t start, int64_t most)
+{
+    r->rows = 0;
+    r->used = 0;
+    rows_batch(r, (const unsigned char *)data, size, start, most);
+    return r->rows;
+}
+
+/* Lay out all rows that data begins with, `most` of them, as far as they fit in memory; `rows` is how many there are. */
+static void cpkg_rows_after(void *rows, const char *data, size_t size, int64_t most)
+{
+    cpkg_rows *r = rows;
+    size_t start = 0;
+    r->rows = 0;
+    r->used = 0;
+    while (r->rows < most && r->used < ROWS_LAID_OUT / sizeof *r->batches &&
+           rows_batch(r, (const unsigned char *)data, size, start, most - r->rows))
+        start = (size_t)r->end;
 }
 
 #endif

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Frames that threads of C compress, or decompress, while Python goes on (`ffi_build/zstd/ahead.c`).
+
+A thread of Python's that is done with a frame waits for the interpreter's lock, which another one gives up every 5 ms;
+those of C have no use for it. What they fail at is for the caller to do again, in order to learn why.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from cpkg._native.pins import pin
+from cpkg._native.zstd.library import Library
+from cpkg._native.zstd.settings import CompressionSettings, DecompressionSettings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from purepy.zstd.common.zdict import ZstdDict
+
+
+class Job:
+    """
+    A frame at work, and its memory.
+
+    `input` is what was put into it, in the threads' memory; `rows` memory in which its content is laid out.
+    """
+
+    __slots__ = ("_library", "handle", "input", "rows")
+
+    def __init__(self, library: Library, handle: Any) -> None:
+        self._library = library
+        self.handle = handle
+        self.input: Any = None
+        self.rows: Any = None
+
+    def read(self, descriptor: int, offset: int, size: int) -> None:
+        """Have the thread read a stretch of a file, which stays open until the job is done; a short one fails."""
+        if not self._library.lib.cpkg_job_input_from(self.handle, descriptor, offset, size):
+            raise MemoryError("no memory for a frame")
+        self.input = None
+
+    def put(self, pieces: Iterable[Any]) -> None:
+        """Copy bytes-like objects into the job's memory, one behind the other; MemoryError if there is none."""
+        ffi = self._library.ffi
+        size = sum(map(len, pieces))
+        memory = self._library.lib.cpkg_job_input(self.handle, size)
+        if not memory:
+            raise MemoryError("no memory for a frame")
+        at = 0
+        for piece in pieces:
+            ffi.memmove(memory + at, piece, len(piece))
+            at += len(piece)
+        self.input = ffi.buffer(memory, size)
+
+
+class FramesAhead:
+    """
+    A queue of frames for `threads` threads, which end with `close`.
+
+    Jobs are taken in the order that they were submitted in, by one thread of Python's at a time. A forked child has no
+    threads: there all jobs fail.
+    """
+
+    def __init__(self, library: Library, compresses: bool, settings: Any, threads: int) -> None:
+        self._library = library
+        lib = library.lib
+        handle = lib.cpkg_ahead_new(compresses)
+        if not handle:
+            raise MemoryError("no memory for threads")
+        self._held: list[Any] = []  # what threads write to, until they have ended
+
+        def free(pointer: Any, held: list[Any] = self._held) -> None:
+            lib.cpkg_ahead_free(pointer)
+
+        self._handle = library.ffi.gc(handle, free)
+        self._pin = pin(self._handle)
+        self._size = library.ffi.new("size_t *")
+        self._idle: list[Job] = []
+        self._queue: deque[Job] = deque()
+        self.threads = 0
+        for _ in range(threads):
+            context = settings.take(library)
+            if not lib.cpkg_ahead_start(handle, context):
+                library.drop(context)
+                break  # there can be no more of them
+            library.ffi.gc(context, None)  # it is the thread's from here on
+            self.threads += 1
+
+    def __len__(self) -> int:
+        """Return the number of jobs that were submitted and not taken."""
+        return len(self._queue)
+
+    def job(self) -> Job:
+        """Return a job to put something into, and to submit."""
+        if self._idle:
+            return self._idle.pop()
+        handle = self._library.lib.cpkg_ahead_job(self._handle)
+        if not handle:
+            raise MemoryError("no memory for a frame")
+        return Job(self._library, handle)
+
+    def submit(self, job: Job) -> None:
+        """Hand a job to the threads."""
+        self._library.lib.cpkg_ahead_submit(self._handle, job.handle)
+        self._queue.append(job)
+
+    def first(self) -> tuple[Job, Any]:
+        """
+        Wait for the first job; return it and its output, None if it has failed.
+
+        The output is a buffer of cffi's over the job's memory, valid until `drop` and `close`.
+        """
+        job = self._queue[0]
+        output = self._library.lib.cpkg_ahead_wait(self._handle, job.handle, self._size)
+        return job, self._library.ffi.buffer(output, self._size[0]) if output else None
+
+    def drop(self) -> None:
+        """Remove the first job; its memory serves another one."""
+        self._idle.append(self._queue.popleft())
+
+    def close(self) -> None:
+        """Wait for the jobs that are being done, end the threads and free all memory."""
+        self._queue.clear()
+        self._idle.clear()
+        self._library.ffi.release(self._handle)
+
+
+class CompressedAhead(FramesAhead):
+    """Frames that are compressed: `put` content into a job, and take the frame."""
+
+    def __init__(self, library: Library, options: Any, zstd_dict: ZstdDict | None, threads: int) -> None:
+        undigested = None if zstd_dict is None else zstd_dict.as_undigested_dict  # of which contexts make copies
+        super().__init__(library, True, CompressionSettings(library, None, options, undigested), threads)
+
+
+class DecompressedAhead(FramesAhead):
+    """Frames that are decompressed: `put` one into a job, `expect` its content, and take that."""
+
+    def __init__(self, library: Library, zstd_dict: ZstdDict | None, threads: int) -> None:
+        undigested = None if zstd_dict is None else zstd_dict.as_undigested_dict
+        super().__init__(library, False, DecompressionSettings(library, undigested, None), threads)
+
+    def expect(self, job: Job, size: int, rows: Any = None, count: int = 0) -> None:
+        """
+        Say how many bytes the frame in a job holds, and where the threads lay out its records, `count` of them.
+
+        `rows` has two addresses: of a function, `then`, and of what it works with, `state`.
+        """
+        cast, lib = self._library.ffi.cast, self._library.lib
+        if rows is None:
+            lib.cpkg_job_expect(job.handle, size, cast("void *", 0), cast("void *", 0), 0)
+            return
+        if rows is not job.rows:
+            job.rows = rows
+            self._held.append(rows)
+        lib.cpkg_job_expect(job.handle, size, cast("void *", rows.then), cast("void *", rows.state), count)

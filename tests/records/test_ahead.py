@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames that threads compress and decompress in advance, threads of C or of Python: as if the caller did it all."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from record_files import forget_index, record, spans, written
+
+from cpkg import _backend, msgpack, records, zstd
+from cpkg.records import ahead, codec
+
+COUNT = 400
+ALL = [record(number) for number in range(COUNT)]
+
+
+@pytest.fixture(params=["C", "Python"])
+def threads_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Whose threads there are."""
+    module: ModuleType = _backend.choose("zstd").module
+    if request.param == "Python":
+        monkeypatch.delattr(module, "compressed_ahead", raising=False)
+        monkeypatch.delattr(module, "decompressed_ahead", raising=False)
+    elif not hasattr(module, "compressed_ahead"):
+        pytest.skip("this backend of Zstandard has no threads of C")
+    return request.param
+
+
+def shape(number: int) -> Any:
+    """Records with the same keys for a while, then others, then some that are no maps."""
+    if number % 200 < 120:
+        return {"id": number, "text": f"row {number}" if number % 7 else "é" * number, "tags": ["a", "b"][: number % 3]}
+    if number % 200 < 190:
+        return {"id": number, "more": {"number": number}} if number % 2 else {"more": None}
+    return [number]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("frame_size", [1, 500, 5_000])
+def test_same_bytes_and_same_records(tmp_path: Path, threads_of: str, threads: int, frame_size: int) -> None:
+    whole = [shape(number) for number in range(1000)]
+    alone, ahead_ = tmp_path / "alone", tmp_path / "ahead"
+    for path, count in ((alone, 0), (ahead_, threads)):
+        with records.open(path, "wb", threads=count, frame_size=frame_size) as writer:
+            for number in range(0, 1000, 50):
+                writer.extend(whole[number : number + 49])
+                writer.append(whole[number + 49])
+    assert alone.read_bytes() == ahead_.read_bytes()
+    with records.open(ahead_, threads=threads) as reader:
+        assert list(reader) == whole
+        assert [row for batch in reader.batches() for row in batch] == whole
+        for start, stop in ((0, 1), (3, 997), (119, 121), (500, 500), (640, 1000)):
+            assert list(reader.iter(start, stop)) == whole[start:stop] == reader[start:stop]
+
+
+@pytest.mark.parametrize("options", [{"use_list": False}, {"max_array_len": 10}, {"object_hook": repr}])
+def test_options(path: Path, threads_of: str, options: dict[str, Any]) -> None:
+    written(path, COUNT, frame_size=1000)
+    with records.open(path, threads=0, **options) as alone, records.open(path, threads=2, **options) as reader:
+        assert list(reader) == list(alone)
+
+
+def test_a_dictionary(path: Path, threads_of: str) -> None:
+    """Threads of C have copies of it, so that the object may go."""
+    with records.open(path, "wb", threads=2, frame_size=300, dictionary=1000) as writer:
+        writer.extend([record(number) for number in range(5000)])
+    assert records.inspect(path).has_dictionary
+    with records.open(path, threads=2) as reader:
+        assert list(reader) == [record(number) for number in range(5000)]
+
+
+def test_damage_waits_for_its_turn(path: Path, threads_of: str) -> None:
+    """Records in front of it are given first, and those behind it are there after it."""
+    written(path, COUNT, per_frame=20)
+    data = bytearray(path.read_bytes())
+    for number in (3, 11):
+        data[spans(path)[number].end - 20] ^= 1
+    path.write_bytes(data)
+    with records.open(path, threads=2) as reader:
+        rows = iter(reader)
+        assert [next(rows) for _ in range(60)] == ALL[:60]
+        with pytest.raises(records.DamagedError) as info:
+            next(rows)
+        assert (info.value.first, info.value.count) == (60, 20)
+    with records.open(path, threads=2, errors="skip") as reader:
+        assert list(reader) == [*ALL[:60], *ALL[80:220], *ALL[240:]]
+        assert [damage.first for damage in reader.damage] == [60, 220]
+
+
+def test_wrong_messagepack(path: Path, threads_of: str) -> None:
+    """What is sound of such a frame comes first, whoever has laid it out."""
+    whole = [{"id": number, "text": "x" * 10} for number in range(200)]
+    content = b"".join(
+        [*map(msgpack.packb, whole[:99]), b"\x82\xa2id\x63\xa4text\xc1", *map(msgpack.packb, whole[99:])]
+    )
+    with records.open(path, "wb", threads=0) as writer:
+        writer.extend(whole[:50])
+        writer.flush()
+        writer._hand_over([content], 200, final=True)
+    for threads in (0, 1):
+        with records.open(path, threads=threads) as reader:
+            rows, found = iter(reader), []
+            with pytest.raises(records.DamagedError, match="its MessagePack is wrong"):
+                found.extend(rows)
+            assert found == [*whole[:50], *whole[:99]], threads
+
+
+def test_what_is_not_a_file_of_the_systems(path: Path, threads_of: str) -> None:
+    written(path, COUNT, frame_size=1000)
+    with records.open(io.BytesIO(path.read_bytes()), threads=1) as reader:
+        assert list(reader) == ALL
+
+
+def test_a_file_that_was_cut_since(path: Path, threads_of: str) -> None:
+    written(path, COUNT, per_frame=20)
+    with records.open(path, threads=1, errors="skip") as reader:
+        os.truncate(path, spans(path)[9].start)
+        assert list(reader) == ALL[:180]
+        assert [damage.first for damage in reader.damage] == list(range(180, COUNT, 20))
+
+
+def test_a_reader_that_is_closed_midway(path: Path, threads_of: str) -> None:
+    """What is read already may come; then it is an error, and no other file is read in its place."""
+    written(path, COUNT, per_frame=20)
+    reader = records.open(path, threads=1)
+    rows = iter(reader)
+    found = [next(rows)]
+    reader.close()
+    other = os.open(os.devnull, os.O_RDONLY)
+    try:
+        with pytest.raises(ValueError, match="closed"):
+            found.extend(rows)
+    finally:
+        os.close(other)
+    assert found == ALL[: len(found)]
+
+
+def test_an_iterator_that_is_dropped(path: Path, threads_of: str) -> None:
+    written(path, COUNT, per_frame=20)
+    with records.open(path, threads=1) as reader:
+        first = iter(reader)
+        second = iter(reader)
+        assert next(first) == ALL[0]
+        del first
+        assert list(second) == ALL
+
+
+def test_a_growing_file(path: Path, threads_of: str) -> None:
+    written(path, 40, per_frame=20)
+    forget_index(path)
+    with records.open(path, threads=1) as reader, records.open(path, "ab", threads=1, frame_size=300) as writer:
+        assert list(reader) == ALL[:40]
+        writer.extend(ALL[40:])
+        writer.flush()
+        reader.refresh()
+        assert list(reader) == ALL
+
+
+def test_large_frames_are_not_decompressed_in_advance(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "_READ_MAX", 900)
+    written(path, COUNT, frame_size=1000)
+    with records.open(path, threads=1) as reader:
+        assert list(reader) == ALL
+
+
+@pytest.mark.parametrize("fails", ["_read_rows", "threads"])
+def test_without_rows_or_threads(path: Path, monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
+    """A file whose records turn out to differ, and a system that has no more threads, are read all the same."""
+    written(path, COUNT, frame_size=1000)
+    with records.open(path, threads=1) as reader:
+        if fails == "_read_rows":
+            reader._decoder._read_rows = None
+        elif reader._ahead_by_c:
+            make = _backend.choose("zstd").module.decompressed_ahead
+            monkeypatch.setattr(codec._backend.choose("zstd").module, "decompressed_ahead", lambda *a: make(a[0], 0))
+        assert list(reader) == ALL
+
+
+def test_a_writer_without_threads_of_the_systems(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = _backend.choose("zstd").module
+    if not hasattr(module, "compressed_ahead"):
+        pytest.skip("this backend of Zstandard has no threads of C")
+    make = module.compressed_ahead
+    monkeypatch.setattr(module, "compressed_ahead", lambda options, zstd_dict, threads: make(options, zstd_dict, 0))
+    with records.open(path, "wb", threads=2, frame_size=500) as writer:
+        writer.extend(ALL)
+    with records.open(path) as reader:
+        assert list(reader) == ALL
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_child_has_no_threads(path: Path, threads_of: str) -> None:
+    """It reads on without them, and does not wait for what nobody does."""
+    if threads_of == "Python":
+        pytest.skip("threads of Python's are not in a forked child either, which concurrent.futures does not notice")
+    written(path, COUNT, per_frame=20)
+    with records.open(path, threads=1) as reader:
+        rows = iter(reader)
+        assert next(rows) == ALL[0]
+        child = os.fork()
+        if not child:
+            os._exit(0 if list(rows) == ALL[1:] else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert list(rows) == ALL[1:]
+
+
+def test_compressing_that_fails_is_told_and_loses_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frame that threads of C could not make is made by the caller, which says what is wrong."""
+    with records.open(path, "wb", threads=1, frame_size=500) as writer:
+        if not isinstance(writer._frames, ahead.EncodingByC):
+            pytest.skip("this backend of Zstandard has no threads of C")
+        frames = writer._frames
+        writer.extend(ALL[:30])
+        monkeypatch.setattr(type(frames._ahead), "first", lambda self: (self._queue[0], None))
+
+        def no_memory(content: Any, **options: Any) -> bytes:
+            raise MemoryError("no memory for a frame")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(codec.zstd, "compress", no_memory)
+            with pytest.raises(MemoryError):
+                writer.flush()
+        assert len(writer) == 30
+        writer.extend(ALL[30:])
+    with records.open(path) as reader:
+        assert list(reader) == ALL
+    assert zstd.decompress(path.read_bytes())
