@@ -38,21 +38,21 @@ class Encoding:
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
-        self._group_size = 0
-        self._group: list[tuple[list[Any], int]] = []  # frames for the next thread, each in pieces
 
     def __len__(self) -> int:
         """Return 0 if there is nothing for `first`."""
         raise NotImplementedError
 
-    def put(self, pieces: list[Any], records: int, *, final: bool = False) -> None:
-        """Take the content of a frame, the last one for now if `final`."""
-        self._group.append((pieces, records))
-        if final or sum(len(piece) for pieces, _ in self._group for piece in pieces) >= self._group_size:
-            self.hand_over(final=final)
+    def add(self, piece: bytes | bytearray, start: int = 0) -> None:
+        """Put piece[start:] into the frame at hand; it is not changed from here on."""
+        raise NotImplementedError
 
-    def hand_over(self, *, final: bool = False) -> None:
-        """Have what was put compressed; by the caller if nothing else is, and nothing comes after it for now."""
+    def cut(self, records: int, *, final: bool) -> None:
+        """End the frame at hand, which has so many records, the last one for now if `final`."""
+        raise NotImplementedError
+
+    def hand_over(self, *, final: bool) -> None:
+        """Have what was cut compressed; by the caller if nothing else is, and nothing comes after it for now."""
         raise NotImplementedError
 
     def first(self) -> Encoded:
@@ -73,9 +73,11 @@ class EncodingByPython(Encoding):
 
     def __init__(self, encoder: Encoder, threads: int, frame_size: int) -> None:
         super().__init__(encoder)
-        self._group_size = _GROUP_SIZE if threads else 0
         depth = max(_GROUPS * _GROUP_SIZE // max(frame_size, _GROUP_SIZE), 2)
         self._queue: Ordered[list[Encoded]] = Ordered(threads, depth)
+        self._pieces: list[Any] = []  # of the frame at hand
+        self._group: list[tuple[list[Any], int]] = []  # frames for the next thread, in pieces
+        self._group_size = _GROUP_SIZE if threads else 0
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -84,13 +86,22 @@ class EncodingByPython(Encoding):
     def is_full(self) -> bool:  # type: ignore[override]
         return self._queue.is_full
 
-    def hand_over(self, *, final: bool = False) -> None:
+    def add(self, piece: bytes | bytearray, start: int = 0) -> None:
+        self._pieces.append(memoryview(piece)[start:])
+
+    def cut(self, records: int, *, final: bool) -> None:
+        self._group.append((self._pieces, records))
+        self._pieces = []
+        if final or sum(len(piece) for pieces, _ in self._group for piece in pieces) >= self._group_size:
+            self.hand_over(final=final)
+
+    def hand_over(self, *, final: bool) -> None:
         if self._group:
             self._queue.call(self._encode, self._group, here=final and not len(self._queue))
             self._group = []
 
     def _encode(self, group: list[tuple[list[Any], int]]) -> list[Encoded]:
-        return [self.encoder.encoded(pieces, records) for pieces, records in group]
+        return [self.encoder.encoded(b"".join(pieces), records) for pieces, records in group]
 
     def first(self) -> Encoded:
         return self._queue.first()[0]
@@ -110,10 +121,12 @@ class EncodingByC(Encoding):
 
     def __init__(self, encoder: Encoder, threads: int, frame_size: int) -> None:
         super().__init__(encoder)
-        self._threads = threads
         fewest, most = _FRAMES_WAITING
+        self._threads = threads
         self._most = threads * min(max(_WAITING // frame_size, fewest), most)
-        self._ahead: Any = None  # made with the first frame that is not the only one
+        self._ahead: Any = None
+        self._job: Any = None  # the frame at hand
+        self._cut: list[tuple[Any, int]] = []  # frames that are not at work yet
         self._queue: deque[Encoded | int] = deque()  # what is done, or the number of records of a frame at work
 
     def __len__(self) -> int:
@@ -123,30 +136,36 @@ class EncodingByC(Encoding):
     def is_full(self) -> bool:  # type: ignore[override]
         return len(self._queue) >= self._most
 
-    def hand_over(self, *, final: bool = False) -> None:
-        while self._group:
-            pieces, records = self._group[0]
-            if (final and not self._queue) or not self._has_threads():
-                self._queue.append(self.encoder.encoded(pieces, records))
+    def add(self, piece: bytes | bytearray, start: int = 0) -> None:
+        # copied at once: what lives on in Python is copied by the collector of PyPy, and more than once
+        if self._job is None:
+            if self._ahead is None:
+                self._ahead = self.encoder.compressed_ahead(self._threads)
+            self._job = self._ahead.job()
+        self._job.put(piece, start)
+
+    def cut(self, records: int, *, final: bool) -> None:
+        self._cut.append((self._job, records))
+        self._job = None
+        self.hand_over(final=final)
+
+    def hand_over(self, *, final: bool) -> None:
+        while self._cut:
+            job, records = self._cut[0]
+            if (final and not self._queue) or not self._ahead.begin():
+                self._queue.append(self.encoder.encoded(job.input, records))
+                self._ahead.back(job)
             else:
-                job = self._ahead.job()
-                job.put(pieces)
                 self._ahead.submit(job)
                 self._queue.append(records)
-            del self._group[0]
-
-    def _has_threads(self) -> bool:
-        if self._ahead is None:
-            self._ahead = self.encoder.compressed_ahead(self._threads)
-        return bool(self._ahead.threads)
+            del self._cut[0]
 
     def first(self) -> Encoded:
         first = self._queue[0]
         if isinstance(first, int):
             job, frame = self._ahead.first()
-            content = job.input
             # what the threads could not make, this can, or says why
-            made = Encoded(first, len(content), frame[:]) if frame else self.encoder.encoded([content], first)
+            made = Encoded(first, len(job.input), frame[:]) if frame else self.encoder.encoded(job.input, first)
             self._ahead.drop()
             self._queue[0] = made
             return made
@@ -159,7 +178,7 @@ class EncodingByC(Encoding):
         self._queue.clear()
         if self._ahead is not None:
             self._ahead.close()
-            self._ahead = None
+            self._ahead = self._job = None
 
 
 def encoding(encoder: Encoder, threads: int, frame_size: int) -> Encoding:
@@ -181,7 +200,7 @@ class Decoding:
         self._source = source
         self._descriptor = source.duplicate()
         self._ahead: Any = decoder.decompressed_ahead(threads)
-        self._most = threads + 2 if self._ahead.threads else 1
+        self._most = threads + 2 if self._ahead.begin() else 1
         self._queue: deque[tuple[Any, bytes | Exception | None]] = deque()  # None for what the threads have
 
     def __len__(self) -> int:
@@ -205,13 +224,13 @@ class Decoding:
     def _submitted(self, piece: Frame) -> bytes | None:
         """Have a frame decompressed; return its bytes if the threads are not to do it."""
         self._source.check()
-        if piece.decompressed > _READ_MAX or not self._ahead.threads:
+        if piece.decompressed > _READ_MAX or not self._ahead.begin():
             return self._read(piece)
         job = self._ahead.job()
         if self._descriptor is not None:
             job.read(self._descriptor, piece.offset, piece.compressed)
         else:
-            job.put([self._read(piece)])
+            job.put(self._read(piece))
         if self._decoder.reads_rows:
             self._ahead.expect(job, piece.decompressed, job.rows or self._decoder.new_rows(), piece.records)
         else:
@@ -237,7 +256,7 @@ class Decoding:
                 if content is not None:
                     return piece, LaidOut(content, job.rows) if self._decoder.reads_rows and job.rows else content[:]
                 # the threads could not: this can, or says why
-                data = self._read(piece) if job.input is None else job.input[:]
+                data = job.input[:] if job.input else self._read(piece)
             return piece, self._decoder.content(piece, data)
         except Exception as exc:
             return piece, exc

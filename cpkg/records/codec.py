@@ -51,11 +51,11 @@ def check_packing(options: dict[str, Any]) -> None:
     msgpack.Packer(**options)
 
 
-def pack_batch(records: Sequence[Any], options: dict[str, Any]) -> memoryview:
-    """Pack records by one call; return their bytes, one behind the other."""
+def pack_batch(records: Sequence[Any], options: dict[str, Any]) -> tuple[bytes, int]:
+    """Pack records by one call; return bytes, and from where on they are the records, one behind the other."""
     packed = msgpack.packb(list(records), **{**options, "max_depth": options.get("max_depth", _DEPTH) + 1})
     first = packed[0]
-    return memoryview(packed)[1 if first < 0xDC else 3 if first == 0xDC else _ARRAY_HEADER :]
+    return packed, 1 if first < 0xDC else 3 if first == 0xDC else _ARRAY_HEADER
 
 
 def read_dictionary(source: Source, place: tuple[int, int] | None) -> zstd.ZstdDict | None:
@@ -92,14 +92,13 @@ class Encoder:
         """Return a queue of frames that so many threads of C compress; see `has_threads_of_c`."""
         return _backend.choose("zstd").module.compressed_ahead(self._options, self.dictionary, threads)
 
-    def encoded(self, pieces: Sequence[Any], records: int) -> Encoded:
-        """Return the frame for the pieces of its content."""
-        content = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        return Encoded(records, len(content), self.encode(content))
-
     def encode(self, content: Any) -> bytes:
         """Return the frame for records packed one behind the other; it has their size and checksum."""
         return zstd.compress(content, options=self._options, zstd_dict=self.dictionary)
+
+    def encoded(self, content: Any, records: int) -> Encoded:
+        """Do the same, with what is to be known of the frame."""
+        return Encoded(records, len(content), self.encode(content))
 
 
 class LaidOut:

@@ -67,6 +67,7 @@ class PathSource(Source):
     def read_at(self, offset: int, size: int) -> bytes:
         self.check()
         found = os.pread(self._descriptor, size, offset)
+        self.check()  # closed meanwhile: these may be another file's bytes
         if len(found) == size or not found:
             return found
         pieces = [found]

@@ -61,8 +61,7 @@ class Writer:
         if self._dictionary_size:
             self._ends = []
             self._limit = max(self._frame_size, _SAMPLES_PER_BYTE * self._dictionary_size)
-        self._pieces: list[Any] = []  # of the frame at hand: what was packed many at a time, in front of the buffer
-        self._in_pieces = 0  # bytes
+        self._added = 0  # bytes of the frame at hand that are in `_frames`, in front of the buffer
         self._count = 0  # records in the frame at hand
         self._has_tail = layout.indexed
         self._changed = not layout.indexed
@@ -84,7 +83,7 @@ class Writer:
         """
         with self._lock:
             buffer = self._buffer
-            if self._in_pieces + len(buffer) >= self._limit or self._closed:
+            if self._added + len(buffer) >= self._limit or self._closed:
                 self._cut()
                 buffer = self._buffer
             before = len(buffer)
@@ -92,7 +91,7 @@ class Writer:
             self._count += 1
             if self._ends is not None:
                 self._ends.append(len(buffer))
-            if self._in_pieces + len(buffer) > fmt.CONTENT_MAX:
+            if self._added + len(buffer) > fmt.CONTENT_MAX:
                 self._divide(before)
 
     def extend(self, records: Iterable[Any], *, batch: int = 1) -> None:
@@ -130,21 +129,24 @@ class Writer:
     def _batch_size(self) -> int:
         """Return how many records to pack at once, so that they fill about a quarter of a frame."""
         with self._lock:
-            mean = (self._in_pieces + len(self._buffer)) // self._count if self._count else self._mean
+            mean = (self._added + len(self._buffer)) // self._count if self._count else self._mean
             return max(min(self._frame_size // 4 // max(mean, 1), _BATCH_MAX), 1)
 
     def _extend_batch(self, records: Sequence[Any]) -> None:
         if len(records) > 1 and self._batches and self._ends is None:
             try:
-                packed = pack_batch(records, self._options)
+                packed, start = pack_batch(records, self._options)
             except Exception:
                 pass  # one of them fails: it is found, and those in front of it are added, one by one
             else:
                 with self._lock:
-                    if self._in_pieces + len(self._buffer) >= self._limit or self._closed:
+                    if self._added + len(self._buffer) >= self._limit or self._closed:
                         self._cut()
-                    if self._in_pieces + len(self._buffer) + len(packed) <= fmt.CONTENT_MAX and self._ends is None:
-                        self._add_piece(packed)
+                    size = len(packed) - start
+                    if self._added + len(self._buffer) + size <= fmt.CONTENT_MAX and self._ends is None:
+                        self._add_buffer()
+                        self._frames.add(packed, start)
+                        self._added += size
                         self._count += len(records)
                         return
         for record in records:
@@ -154,24 +156,12 @@ class Writer:
         self._buffer = bytearray(begun)
         self._pack = msgpack.Packer(buffer=self._buffer, **self._options).pack
 
-    def _add_piece(self, packed: memoryview) -> None:
-        """Keep a piece as it is until the frame is cut: to grow a buffer by it takes the collector of PyPy long."""
+    def _add_buffer(self) -> None:
+        """Put what was packed one by one into the frame, and begin a new buffer."""
         if self._buffer:
-            self._pieces.append(self._buffer)
-            self._in_pieces += len(self._buffer)
+            self._frames.add(self._buffer)
+            self._added += len(self._buffer)
             self._new_buffer()
-        self._pieces.append(packed)
-        self._in_pieces += len(packed)
-
-    def _take(self) -> list[Any]:
-        """Return the content of the frame at hand in pieces, and begin the next one."""
-        pieces = self._pieces
-        if self._buffer:
-            pieces.append(self._buffer)
-            self._new_buffer()
-        self._pieces, self._in_pieces = [], 0
-        self._count = 0
-        return pieces
 
     def _divide(self, before: int) -> None:
         """Give the last record, with which the buffer became too large for a frame, one of its own."""
@@ -207,13 +197,15 @@ class Writer:
         if self._ends is not None:
             self._train(final)
         else:
-            self._mean = (self._in_pieces + len(self._buffer)) // self._count
-            count = self._count
-            self._hand_over(self._take(), count, final=final)
+            self._add_buffer()
+            self._mean = self._added // self._count
+            self._added = 0
+            self._end_frame(self._count, final=final)
 
-    def _hand_over(self, pieces: list[Any], records: int, *, final: bool) -> None:
+    def _end_frame(self, records: int, *, final: bool) -> None:
         self._queued += records
-        self._frames.put(pieces, records, final=final)
+        self._count -= records
+        self._frames.cut(records, final=final)
 
     def _write_first(self) -> None:
         """Write the frame that was handed over first, and take note of it when it is in the file."""
@@ -263,9 +255,9 @@ class Writer:
             for end in ends:
                 count += 1
                 if end - start >= self._frame_size or end == len(buffer):
-                    piece, records = buffer[start:end], count
-                    start, done, count = end, done + count, 0
-                    self._hand_over([piece], records, final=final and end == len(buffer))
+                    self._frames.add(buffer[start:end])
+                    records, start, done, count = count, end, done + count, 0
+                    self._end_frame(records, final=final and end == len(buffer))
         finally:
             if self._ends is not None:
                 self._ends = [end - start for end in ends[done:]]

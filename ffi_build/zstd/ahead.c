@@ -69,9 +69,10 @@ struct cpkg_ahead_s {
     pid_t process;
 };
 
-/* Make memory for `size` bytes; what was in it is lost. */
+/* Make memory for `size` bytes, one at least; what was in it is lost. */
 static bool job_reserve(JobMemory *memory, size_t size)
 {
+    size += size == 0;
     if (size <= memory->room && (memory->room <= AHEAD_KEPT || size > AHEAD_KEPT))
         return true;
     free(memory->data);
@@ -241,19 +242,41 @@ static cpkg_job *cpkg_ahead_job(cpkg_ahead *ahead)
     return job;
 }
 
-/* Return memory for the input of a job that is idle; NULL if there is none. */
-static char *cpkg_job_input(cpkg_job *job, size_t size)
+/* Forget the input of a job that is idle. */
+static void cpkg_job_clear(cpkg_job *job)
 {
-    job->input_size = size;
+    job->input_size = 0;
     job->descriptor = -1;
-    return job_reserve(&job->input, size ? size : 1) ? job->input.data : NULL;
+}
+
+/* Put data[start..start + size) behind the input that is there; return all of it, NULL if there is no memory. */
+static const char *cpkg_job_append(cpkg_job *job, const char *data, size_t start, size_t size)
+{
+    JobMemory *input = &job->input;
+    size_t wanted = job->input_size + size;
+    if (job->input_size == 0) {
+        if (!job_reserve(input, wanted))
+            return NULL;
+    }
+    else if (wanted > input->room) {
+        size_t room = wanted + wanted / 4;
+        char *grown = realloc(input->data, room);
+        if (grown == NULL)
+            return NULL;
+        input->data = grown;
+        input->room = room;
+    }
+    memcpy(input->data + job->input_size, data + start, size);
+    job->input_size = wanted;
+    return input->data;
 }
 
 /* Have the thread read the input from a file; 0 if there is no memory. */
 static int cpkg_job_input_from(cpkg_job *job, int descriptor, int64_t offset, size_t size)
 {
-    if (cpkg_job_input(job, size) == NULL)
+    if (!job_reserve(&job->input, size))
         return 0;
+    job->input_size = size;
     job->descriptor = descriptor;
     job->offset = offset;
     return 1;

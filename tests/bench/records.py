@@ -129,7 +129,7 @@ def busy(_: Any) -> int:
 
 
 def alternate(*works: Callable[[], Any], turns: int = 3) -> list[float]:
-    """Return the least of several times of each in turn, in seconds; a first one, for processes to begin, is left out."""
+    """Return the least time of each in turn, in seconds; a first one, for processes to begin, is left out."""
     best = [float("inf")] * len(works)
     for turn in range(1 + turns):
         for number, work in enumerate(works):

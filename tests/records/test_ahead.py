@@ -101,7 +101,8 @@ def test_wrong_messagepack(path: Path, threads_of: str) -> None:
     with records.open(path, "wb", threads=0) as writer:
         writer.extend(whole[:50])
         writer.flush()
-        writer._hand_over([content], 200, final=True)
+        writer._frames.add(content)
+        writer._count = 200
     for threads in (0, 1):
         with records.open(path, threads=threads) as reader:
             rows, found = iter(reader), []

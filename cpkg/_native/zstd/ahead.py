@@ -16,7 +16,6 @@ from cpkg._native.zstd.settings import CompressionSettings, DecompressionSetting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any
 
     from purepy.zstd.common.zdict import ZstdDict
@@ -34,32 +33,33 @@ class Job:
     def __init__(self, library: Library, handle: Any) -> None:
         self._library = library
         self.handle = handle
-        self.input: Any = None
         self.rows: Any = None
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the input."""
+        self._library.lib.cpkg_job_clear(self.handle)
+        self.input: Any = b""
+
+    def put(self, piece: bytes | bytearray, start: int = 0) -> None:
+        """Copy piece[start:] behind the input that is there; MemoryError if there is no memory."""
+        library, size = self._library, len(piece) - start
+        # bytes as they are: for the address of some, PyPy moves them out of the nursery
+        data = piece if type(piece) is bytes else library.ffi.from_buffer(piece)
+        memory = library.lib.cpkg_job_append(self.handle, data, start, size)
+        if not memory:
+            raise MemoryError("no memory for a frame")
+        self.input = library.ffi.buffer(memory, len(self.input) + size)
 
     def read(self, descriptor: int, offset: int, size: int) -> None:
         """Have the thread read a stretch of a file, which stays open until the job is done; a short one fails."""
         if not self._library.lib.cpkg_job_input_from(self.handle, descriptor, offset, size):
             raise MemoryError("no memory for a frame")
-        self.input = None
-
-    def put(self, pieces: Iterable[Any]) -> None:
-        """Copy bytes-like objects into the job's memory, one behind the other; MemoryError if there is none."""
-        ffi = self._library.ffi
-        size = sum(map(len, pieces))
-        memory = self._library.lib.cpkg_job_input(self.handle, size)
-        if not memory:
-            raise MemoryError("no memory for a frame")
-        at = 0
-        for piece in pieces:
-            ffi.memmove(memory + at, piece, len(piece))
-            at += len(piece)
-        self.input = ffi.buffer(memory, size)
 
 
 class FramesAhead:
     """
-    A queue of frames for `threads` threads, which end with `close`.
+    A queue of frames for `threads` threads, which begin with the first one and end with `close`.
 
     Jobs are taken in the order that they were submitted in, by one thread of Python's at a time. A forked child has no
     threads: there all jobs fail.
@@ -81,21 +81,30 @@ class FramesAhead:
         self._size = library.ffi.new("size_t *")
         self._idle: list[Job] = []
         self._queue: deque[Job] = deque()
-        self.threads = 0
-        for _ in range(threads):
-            context = settings.take(library)
-            if not lib.cpkg_ahead_start(handle, context):
-                library.drop(context)
-                break  # there can be no more of them
-            library.ffi.gc(context, None)  # it is the thread's from here on
-            self.threads += 1
+        self._settings = settings
+        self._threads = threads
+        self._has_begun = False
+
+    def begin(self) -> bool:
+        """Start the threads, if they have not begun; return whether there are some."""
+        if not self._has_begun:
+            self._has_begun = True
+            wanted, self._threads = self._threads, 0
+            for _ in range(wanted):
+                context = self._settings.take(self._library)
+                if not self._library.lib.cpkg_ahead_start(self._handle, context):
+                    self._library.drop(context)
+                    break  # there can be no more of them
+                self._library.ffi.gc(context, None)  # it is the thread's from here on
+                self._threads += 1
+        return self._threads > 0
 
     def __len__(self) -> int:
         """Return the number of jobs that were submitted and not taken."""
         return len(self._queue)
 
     def job(self) -> Job:
-        """Return a job to put something into, and to submit."""
+        """Return a job without input, to submit or to give `back`."""
         if self._idle:
             return self._idle.pop()
         handle = self._library.lib.cpkg_ahead_job(self._handle)
@@ -103,8 +112,13 @@ class FramesAhead:
             raise MemoryError("no memory for a frame")
         return Job(self._library, handle)
 
+    def back(self, job: Job) -> None:
+        """Take a job that was not submitted, or that was taken; its memory serves another frame."""
+        job.clear()
+        self._idle.append(job)
+
     def submit(self, job: Job) -> None:
-        """Hand a job to the threads."""
+        """Hand a job to the threads, which have begun."""
         self._library.lib.cpkg_ahead_submit(self._handle, job.handle)
         self._queue.append(job)
 
@@ -119,8 +133,8 @@ class FramesAhead:
         return job, self._library.ffi.buffer(output, self._size[0]) if output else None
 
     def drop(self) -> None:
-        """Remove the first job; its memory serves another one."""
-        self._idle.append(self._queue.popleft())
+        """Remove the first job."""
+        self.back(self._queue.popleft())
 
     def close(self) -> None:
         """Wait for the jobs that are being done, end the threads and free all memory."""
