@@ -188,6 +188,45 @@ def encoding(encoder: Encoder, threads: int, frame_size: int) -> Encoding:
     return EncodingByPython(encoder, threads, frame_size)
 
 
+class OneFrame:
+    """
+    Memory of C's for one frame at a time, which the caller decompresses.
+
+    Frames of one record each after the other, as bytes, are what PyPy's collector is at work for longest.
+    """
+
+    def __init__(self, decoder: Decoder, source: Source) -> None:
+        self._source = source
+        self._descriptor: int | None = None
+        self._frames: Any = None
+        self._frames = decoder.decompressed_ahead(0)
+        self._job = self._frames.job()
+        self._descriptor = source.duplicate()
+
+    def content(self, frame: Frame) -> Any:
+        """Return a frame's content, a buffer that is valid until the next call; None if that fails."""
+        if frame.decompressed > _READ_MAX:
+            return None
+        self._source.check()
+        self._job.clear()
+        if self._descriptor is not None:
+            self._job.read(self._descriptor, frame.offset, frame.compressed)
+        else:
+            self._job.put(self._source.read_at(frame.offset, frame.compressed))
+        self._frames.expect(self._job, frame.decompressed)
+        return self._frames.do(self._job)
+
+    def close(self) -> None:
+        """Free the memory."""
+        if self._frames is not None:
+            self._frames.close()
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    __del__ = close
+
+
 class Decoding:
     """
     Frames of a file that threads of C decompress, and lay out where their records are read by columns, in order.

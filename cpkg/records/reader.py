@@ -6,11 +6,11 @@ from __future__ import annotations
 import contextlib
 import operator
 import threading
-from collections.abc import AsyncIterator, Generator, Iterable, Iterator
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, Final, overload
 
-from cpkg.records.ahead import Decoding
+from cpkg.records.ahead import Decoding, OneFrame
 from cpkg.records.codec import Decoder, has_threads_of_c, lost, read_dictionary
 from cpkg.records.errors import DamagedError
 from cpkg.records.layout import Frame, Gap, Layout
@@ -46,6 +46,8 @@ class Reader:
         self._layout = load(source)
         self._decoder.dictionary = read_dictionary(source, self._layout.dictionary)
         self._last: _Last | None = None
+        self._one: OneFrame | None = None
+        self._unused: OneFrame | None = None
         self._closed = False
         self.damage: list[DamagedError] = []
         """The damage that `errors="skip"` has passed over so far."""
@@ -194,7 +196,10 @@ class Reader:
         if not 0 <= index < len(self):
             raise IndexError(f"record {number} is not among {len(self)}")
         with self._lock:
-            return self._record(index)
+            try:
+                return self._record(index)
+            finally:
+                self._free()
 
     def _record(self, index: int) -> Any:
         last = self._last
@@ -202,7 +207,12 @@ class Reader:
             frame = self._layout.frame(max(self._layout.find(index), 0)) if len(self._layout) else None
             if frame is None or not frame.first <= index < frame.first + frame.records:
                 raise self._lost(index)
-            content = self._decoder.content(frame, _read(self._source, frame))
+            self._last = None
+            if self._one is None and has_threads_of_c():
+                self._one = OneFrame(self._decoder, self._source)
+            content = self._one.content(frame) if self._one is not None else None
+            if content is None:  # or it says why
+                content = self._decoder.content(frame, _read(self._source, frame))
             self._last = last = _Last(frame, content, self._decoder.starts(frame, content))
         at = index - last.frame.first
         return self._decoder.record(last.content, last.starts[at], last.starts[at + 1])
@@ -248,6 +258,8 @@ class Reader:
             extend(layout, self._source)
             if known is None and layout.dictionary is not None:
                 self._decoder.dictionary = read_dictionary(self._source, layout.dictionary)
+                self._unused, self._one = self._one, None  # it has none
+                self._free()
             return len(self) - before
 
     @property
@@ -262,8 +274,21 @@ class Reader:
 
     def close(self) -> None:
         """Close the file, if the reader has opened it."""
-        self._last = None
+        self._unused, self._one, self._last = self._one, None, None
+        if self._lock.acquire(blocking=False):
+            try:
+                self._free()
+            finally:
+                self._lock.release()
+        # else a record is being read, by another thread or by what a signal has interrupted: it frees the memory
         self._source.close()
+
+    def _free(self) -> None:
+        """Free the memory of C that `close` has left; who calls this has the lock."""
+        unused, self._unused = self._unused, None
+        if unused is not None:
+            self._last = None
+            unused.close()
 
     def __enter__(self) -> Reader:
         return self
@@ -277,7 +302,7 @@ class _Last:
 
     __slots__ = ("content", "frame", "starts")
 
-    def __init__(self, frame: Frame, content: bytes, starts: list[int]) -> None:
+    def __init__(self, frame: Frame, content: Any, starts: Sequence[int]) -> None:
         self.frame = frame
         self.content = content
         self.starts = starts

@@ -249,6 +249,12 @@ static void cpkg_job_clear(cpkg_job *job)
     job->descriptor = -1;
 }
 
+/* Return the size of the output of a job that is done. */
+static size_t cpkg_job_size(const cpkg_job *job)
+{
+    return job->size;
+}
+
 /* Put data[start..start + size) behind the input that is there; return all of it, NULL if there is no memory. */
 static const char *cpkg_job_append(cpkg_job *job, const char *data, size_t start, size_t size)
 {
@@ -305,8 +311,14 @@ static void cpkg_ahead_submit(cpkg_ahead *ahead, cpkg_job *job)
     pthread_mutex_unlock(&ahead->lock);
 }
 
-/* Wait until a job is done; return its output and the size of it, or NULL if it has failed. */
-static const char *cpkg_ahead_wait(cpkg_ahead *ahead, cpkg_job *job, size_t *size)
+/* Do a job in the caller's thread, with a context of his own; return its output, or NULL: then the context is not used again. */
+static const char *cpkg_ahead_do(cpkg_ahead *ahead, cpkg_job *job, void *context)
+{
+    return job_run(job, ahead, context) && !job->has_failed ? job->output.data : NULL;
+}
+
+/* Wait until a job is done; return its output, or NULL if it has failed. */
+static const char *cpkg_ahead_wait(cpkg_ahead *ahead, cpkg_job *job)
 {
     if (ahead->process != getpid())
         return NULL;
@@ -315,7 +327,6 @@ static const char *cpkg_ahead_wait(cpkg_ahead *ahead, cpkg_job *job, size_t *siz
         pthread_cond_wait(&ahead->is_done, &ahead->lock);
     bool is_good = job->stage == JOB_DONE && !job->has_failed;
     pthread_mutex_unlock(&ahead->lock);
-    *size = job->size;
     return is_good ? job->output.data : NULL;
 }
 

@@ -231,3 +231,64 @@ def test_compressing_that_fails_is_told_and_loses_nothing(path: Path, monkeypatc
     with records.open(path) as reader:
         assert list(reader) == ALL
     assert zstd.decompress(path.read_bytes())
+
+
+@pytest.mark.parametrize("dictionary", [None, 1000])
+def test_single_records(path: Path, threads_of: str, dictionary: int | None) -> None:
+    """One frame is in memory at a time; records of the same frame and of others, near and far, come by number."""
+    wanted = [record(number) for number in range(3000)]
+    with records.open(path, "wb", frame_size=500, dictionary=dictionary) as writer:
+        writer.extend(wanted)
+    with records.open(path) as reader, records.open(io.BytesIO(path.read_bytes())) as other:
+        for number in (0, 1, 2999, 1500, 1501, 1499, 0, -1):
+            assert reader[number] == other[number] == wanted[number]
+
+
+def test_a_single_record_of_a_damaged_frame(path: Path, threads_of: str) -> None:
+    """The error says which records it hides, and the reader serves others afterwards."""
+    written(path, COUNT, per_frame=20)
+    data = bytearray(path.read_bytes())
+    data[spans(path)[3].end - 20] ^= 1
+    path.write_bytes(data)
+    with records.open(path) as reader:
+        for _ in range(2):
+            assert reader[10] == ALL[10]
+            with pytest.raises(records.DamagedError) as info:
+                reader[70]
+            assert (info.value.first, info.value.count) == (60, 20)
+        os.truncate(path, spans(path)[9].start)
+        with pytest.raises(records.DamagedError):
+            reader[399]
+
+
+def test_a_single_record_whose_neighbours_are_wrong(path: Path, threads_of: str) -> None:
+    with records.open(path, "wb", threads=0) as writer:
+        writer._frames.add(b"\x01\x02\xc1\x04")
+        writer._count = 4
+    with records.open(path) as reader, pytest.raises(records.DamagedError, match="its MessagePack is wrong"):
+        reader[0]
+
+
+def test_a_dictionary_that_comes_later(path: Path, threads_of: str) -> None:
+    """What was read without one is read again with it."""
+    writer = records.open(path, "wb", frame_size=500, dictionary=1000)
+    with records.open(path) as reader:
+        assert len(reader) == 0
+        writer.extend([record(number) for number in range(3000)])
+        writer.flush()
+        reader.refresh()
+        assert reader[2999] == record(2999)
+        writer.close()
+
+
+def test_closing_frees_what_single_records_took(path: Path, threads_of: str) -> None:
+    written(path, COUNT, per_frame=20)
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    reader = records.open(path)
+    assert reader[7] == ALL[7]
+    reader.close()
+    reader.close()
+    if before:
+        assert len(os.listdir("/proc/self/fd")) == before
+    with pytest.raises(ValueError, match="closed"):
+        reader[7]

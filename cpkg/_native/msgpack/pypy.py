@@ -29,7 +29,7 @@ __getattr__ = lazy_names(
         ),
         **dict.fromkeys(("Unpacker", "unpack_async"), f"{_HERE}.pypy_stream"),
         "find_excess": f"{_HERE}.weigher",  # for `loads`
-        **dict.fromkeys(("Rows", "read_rows"), f"{_HERE}.pypy_rows"),  # for record files
+        **dict.fromkeys(("Rows", "message_starts", "read_rows"), f"{_HERE}.pypy_rows"),  # for record files
     },
 )
 

@@ -78,12 +78,12 @@ class FramesAhead:
 
         self._handle = library.ffi.gc(handle, free)
         self._pin = pin(self._handle)
-        self._size = library.ffi.new("size_t *")
         self._idle: list[Job] = []
         self._queue: deque[Job] = deque()
         self._settings = settings
         self._threads = threads
         self._has_begun = False
+        self._context: Any = None  # of the caller's thread
 
     def begin(self) -> bool:
         """Start the threads, if they have not begun; return whether there are some."""
@@ -128,9 +128,9 @@ class FramesAhead:
 
         The output is a buffer of cffi's over the job's memory, valid until `drop` and `close`.
         """
-        job = self._queue[0]
-        output = self._library.lib.cpkg_ahead_wait(self._handle, job.handle, self._size)
-        return job, self._library.ffi.buffer(output, self._size[0]) if output else None
+        job, lib = self._queue[0], self._library.lib
+        output = lib.cpkg_ahead_wait(self._handle, job.handle)
+        return job, self._library.ffi.buffer(output, lib.cpkg_job_size(job.handle)) if output else None
 
     def drop(self) -> None:
         """Remove the first job."""
@@ -140,6 +140,9 @@ class FramesAhead:
         """Wait for the jobs that are being done, end the threads and free all memory."""
         self._queue.clear()
         self._idle.clear()
+        context, self._context = self._context, None
+        if context is not None:
+            self._library.drop(context)
         self._library.ffi.release(self._handle)
 
 
@@ -157,6 +160,22 @@ class DecompressedAhead(FramesAhead):
     def __init__(self, library: Library, zstd_dict: ZstdDict | None, threads: int) -> None:
         undigested = None if zstd_dict is None else zstd_dict.as_undigested_dict
         super().__init__(library, False, DecompressionSettings(library, undigested, None), threads)
+
+    def do(self, job: Job) -> Any:
+        """
+        Do a job in the caller's thread; return its output, None if it has failed.
+
+        The output is a buffer of cffi's over the job's memory, valid until the job is used again, and `close`.
+        """
+        library, lib = self._library, self._library.lib
+        if self._context is None:
+            self._context = self._settings.take(library)
+        output = lib.cpkg_ahead_do(self._handle, job.handle, self._context)
+        if not output:
+            context, self._context = self._context, None
+            library.drop(context)
+            return None
+        return library.ffi.buffer(output, lib.cpkg_job_size(job.handle))
 
     def expect(self, job: Job, size: int, rows: Any = None, count: int = 0) -> None:
         """

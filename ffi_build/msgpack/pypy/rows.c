@@ -415,6 +415,22 @@ static bool rows_batch(cpkg_rows *r, const unsigned char *data, size_t size, siz
     return true;
 }
 
+/* Put down where each of `count` messages begins, and where the last one ends; return how many are there, all whole. */
+static int64_t cpkg_rows_starts(const char *bytes, size_t size, int64_t *starts, int64_t count)
+{
+    const unsigned char *data = (const unsigned char *)bytes, *p = data, *end = data + size;
+    int64_t done = 0;
+    for (; done < count && p != NULL && p < end; done++) {
+        starts[done] = p - data;
+        const unsigned char *next = rows_pass_plain(p, end);
+        p = next != NULL ? next : rows_pass(p, end);
+    }
+    if (p == NULL)
+        return done - 1;
+    starts[done] = p - data;
+    return done;
+}
+
 static cpkg_rows *cpkg_rows_new(void)
 {
     return calloc(1, sizeof(cpkg_rows));
