@@ -18,7 +18,7 @@ T = TypeVar("T")
 _MOST: Final = 4
 """More threads than this find no work: packing and unpacking take turns."""
 _MOST_BESIDE: Final = 2
-"""The same for threads that decompress while the caller unpacks, which takes him longer."""
+"""The same for threads that work while the caller packs or unpacks, which takes him longer."""
 
 
 def thread_count(threads: int | None, *, alone: bool = False, beside: bool = False) -> int:

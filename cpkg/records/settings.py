@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from cpkg import zstd
 from cpkg.records import format as fmt
-from cpkg.records.codec import FRAME_SIZE, LEVEL, Encoder, check_packing
+from cpkg.records.codec import FRAME_SIZE, LEVEL, Encoder, check_packing, has_threads_of_c
 from cpkg.records.ordered import thread_count
 from cpkg.records.targets import FSYNC
+from purepy._jit import JIT
 
 _FRAME_SIZE_MAX: Final = fmt.CONTENT_MAX // 2
 _DICTIONARY_MIN: Final = 256
@@ -37,7 +38,8 @@ class WriterSettings:
         if fsync not in FSYNC:
             raise ValueError(f"fsync must be one of {', '.join(FSYNC)}, not {fsync!r}")
         check_packing(options)
-        self.threads = thread_count(threads)
+        # on PyPy packing takes longer than compressing
+        self.threads = thread_count(threads, beside=JIT and has_threads_of_c())
         self.level = level
         self.frame_size = frame_size
         self.fsync = fsync
