@@ -3,9 +3,10 @@
 # Build the native modules with sanitizers, in a copy of the tree, and run tests under them: any report ends the run, or
 # fails it at its end. Arguments go to pytest.
 #
-# SANITIZER is `address` (the default: AddressSanitizer and UndefinedBehaviorSanitizer, all tests of both codecs) or
-# `thread` (ThreadSanitizer, the tests with threads), for which PYTHON has to be a CPython that was configured with
-# --disable-gil --with-thread-sanitizer: what one without them does with its locks cannot be seen.
+# SANITIZER is `address` (the default: AddressSanitizer and UndefinedBehaviorSanitizer, all tests of both codecs and of the
+# threads of C that serve record files) or `thread` (ThreadSanitizer, the tests with threads), for which PYTHON has to be a
+# CPython that was configured with --disable-gil --with-thread-sanitizer: what one without them does with its locks
+# cannot be seen.
 #
 # PYTHON names the interpreter (default: python3); it needs cffi, setuptools, pytest and hypothesis. gcc is needed.
 set -eu
@@ -25,7 +26,7 @@ cd "$work"
 case $SANITIZER in
 address)
     flags="-fsanitize=address,undefined -fno-sanitize-recover=undefined"
-    [ $# -gt 0 ] || set -- tests/msgpack tests/zstd tests/zstandard -m "not slow"
+    [ $# -gt 0 ] || set -- tests/msgpack tests/zstd tests/zstandard tests/records/test_ahead.py -m "not slow"
     # The interpreter is not instrumented: the runtimes go first, and its own memory (never freed) is not a leak. With
     # PYTHONMALLOC=malloc every object is an allocation of its own, whose ends are watched. Little freed memory is held
     # back, since tests measure the memory of a process.
@@ -39,7 +40,8 @@ thread)
         echo "$PYTHON: expected a CPython that was configured with --with-thread-sanitizer" >&2
         exit 2
     }
-    [ $# -gt 0 ] || set -- tests/cpkg/test_hammered.py tests/zstandard/test_sharing.py
+    [ $# -gt 0 ] || set -- tests/cpkg/test_hammered.py tests/zstandard/test_sharing.py tests/records/test_ahead.py \
+        tests/msgpack/test_pypy_rows_property.py
     run="env TSAN_OPTIONS=exitcode=66"
     ;;
 *)
