@@ -165,7 +165,11 @@ class Reader:
         try:
             data = found if isinstance(found, bytes) else _read(found, piece)
             content = self._decoder.content(piece, data)
-            return piece, self._decoder.records(piece, content) if python_runs_in_parallel() else content
+            if python_runs_in_parallel():
+                # the caller unpacks what is damaged once more, and gives what is sound of it
+                with contextlib.suppress(DamagedError):
+                    return piece, self._decoder.records(piece, content)
+            return piece, content
         except Exception as exc:
             return piece, exc
 

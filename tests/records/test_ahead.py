@@ -14,15 +14,17 @@ from record_files import forget_index, record, spans, written
 
 from cpkg import _backend, msgpack, records, zstd
 from cpkg.records import ahead, codec
+from cpkg.records import reader as reader_module
 
 COUNT = 400
 ALL = [record(number) for number in range(COUNT)]
 
 
-@pytest.fixture(params=["C", "Python"])
+@pytest.fixture(params=["C", "Python", "Python without the GIL"])
 def threads_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Whose threads there are."""
+    """Whose threads there are. Readers have threads of Python's without the GIL, and those unpack, too."""
     module: ModuleType = _backend.choose("zstd").module
+    monkeypatch.setattr(reader_module, "python_runs_in_parallel", lambda: request.param == "Python without the GIL")
     if request.param == "Python":
         monkeypatch.delattr(module, "compressed_ahead", raising=False)
         monkeypatch.delattr(module, "decompressed_ahead", raising=False)
@@ -197,7 +199,7 @@ def test_a_writer_without_threads_of_the_systems(path: Path, monkeypatch: pytest
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_forked_child_has_no_threads(path: Path, threads_of: str) -> None:
     """It reads on without them, and does not wait for what nobody does."""
-    if threads_of == "Python":
+    if threads_of != "C":
         pytest.skip("threads of Python's are not in a forked child either, which concurrent.futures does not notice")
     written(path, COUNT, per_frame=20)
     with records.open(path, threads=1) as reader:

@@ -41,7 +41,7 @@ thread)
         exit 2
     }
     [ $# -gt 0 ] || set -- tests/cpkg/test_hammered.py tests/zstandard/test_sharing.py tests/records/test_ahead.py \
-        tests/msgpack/test_pypy_rows_property.py
+        tests/msgpack/test_pypy_rows_property.py::test_several_threads
     run="env TSAN_OPTIONS=exitcode=66"
     ;;
 *)
