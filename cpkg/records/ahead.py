@@ -237,9 +237,9 @@ class Decoding:
     def __init__(self, decoder: Decoder, source: Source, threads: int) -> None:
         self._decoder = decoder
         self._source = source
-        self._descriptor = source.duplicate()
         self._ahead: Any = decoder.decompressed_ahead(threads)
         self._most = threads + 2 if self._ahead.begin() else 1
+        self._descriptor = source.duplicate()
         self._queue: deque[tuple[Any, bytes | Exception | None]] = deque()  # None for what the threads have
 
     def __len__(self) -> int:

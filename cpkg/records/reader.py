@@ -20,6 +20,8 @@ from cpkg.records.sources import WINDOW, Source, Window
 from purepy._cores import python_runs_in_parallel
 
 _ERRORS: Final = ("raise", "skip")
+_WORTH_THREADS: Final = 2
+"""After so many frames threads have decompressed more than it takes to start them."""
 
 
 class Reader:
@@ -115,8 +117,13 @@ class Reader:
         if not source.is_local:
             source = Window(source, self._layout.end, WINDOW)
         pieces = self._pieces(start, stop)
-        by_c = self._threads and stop - start > 1 and self._ahead_by_c
-        prepare = self._in_advance(pieces, source) if by_c else self._by_python(pieces, source)
+        frames = self._layout.find(stop - 1) - self._layout.find(start) if self._threads else 0
+        if not self._ahead_by_c:
+            prepare = self._by_python(pieces, source, self._threads)
+        elif frames >= _WORTH_THREADS:
+            prepare = self._in_advance(pieces, source)
+        else:
+            prepare = self._by_python(pieces, source, 0)
         with contextlib.closing(prepare) as prepared:
             for piece, result in prepared:
                 if isinstance(result, DamagedError):
@@ -126,10 +133,10 @@ class Reader:
                 else:
                     yield piece, result
 
-    def _by_python(self, pieces: Iterator[Any], source: Source) -> Generator[tuple[Any, Any], None, None]:
+    def _by_python(self, pieces: Iterator[Any], source: Source, threads: int) -> Generator[tuple[Any, Any], None, None]:
         # a window is read from front to back, and not by several threads
         calls = ((piece, source if source.is_local else _read(source, piece)) for piece in pieces)
-        return mapped(self._prepared, calls, self._threads)
+        return mapped(self._prepared, calls, threads)
 
     def _in_advance(self, pieces: Iterator[Any], source: Source) -> Generator[tuple[Any, Any], None, None]:
         with contextlib.closing(Decoding(self._decoder, source, self._threads)) as frames:

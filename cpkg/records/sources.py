@@ -56,9 +56,12 @@ class PathSource(Source):
     def size(self) -> int:
         return os.fstat(self._descriptor).st_size
 
-    def duplicate(self) -> int:
+    def duplicate(self) -> int | None:
         self.check()
-        return os.dup(self._descriptor)
+        try:
+            return os.dup(self._descriptor)
+        except OSError:  # there are too many open files
+            return None
 
     def check(self) -> None:
         if self._descriptor < 0:
