@@ -51,11 +51,18 @@ def check_packing(options: dict[str, Any]) -> None:
     msgpack.Packer(**options)
 
 
-def pack_batch(records: Sequence[Any], options: dict[str, Any]) -> tuple[bytes, int]:
-    """Pack records by one call; return bytes, and from where on they are the records, one behind the other."""
-    packed = msgpack.packb(list(records), **{**options, "max_depth": options.get("max_depth", _DEPTH) + 1})
-    first = packed[0]
-    return packed, 1 if first < 0xDC else 3 if first == 0xDC else _ARRAY_HEADER
+class BatchPacker:
+    """Packs several records by one call, under one set of options of `Packer`; used by several threads at once."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        # kept, because to take options takes PyPy as long as to pack some records
+        self._pack = msgpack.Packer(**{**options, "max_depth": options.get("max_depth", _DEPTH) + 1}).pack
+
+    def pack(self, records: Sequence[Any]) -> tuple[bytes, int]:
+        """Return bytes, and from where on they are the records, one behind the other."""
+        packed = self._pack(records if type(records) is list else list(records))
+        first = packed[0]
+        return packed, 1 if first < 0xDC else 3 if first == 0xDC else _ARRAY_HEADER
 
 
 def read_dictionary(source: Source, place: tuple[int, int] | None) -> zstd.ZstdDict | None:

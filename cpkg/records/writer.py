@@ -12,7 +12,7 @@ from typing import Any, Final
 from cpkg import msgpack, zstd
 from cpkg.records import format as fmt
 from cpkg.records.ahead import encoding
-from cpkg.records.codec import Encoded, Encoder, batches, pack_batch
+from cpkg.records.codec import BatchPacker, Encoded, Encoder, batches
 from cpkg.records.layout import Frame, Layout
 from cpkg.records.settings import WriterSettings
 from cpkg.records.targets import Target
@@ -46,7 +46,7 @@ class Writer:
         self._closed = True  # until the file is begun
         self._target = target
         self._options = settings.options
-        self._batches = batches(settings.options)
+        self._batch = BatchPacker(settings.options) if batches(settings.options) else None
         self._layout = layout
         self._frame_size = self._limit = settings.frame_size
         self._fsync = settings.fsync
@@ -133,9 +133,9 @@ class Writer:
             return max(min(self._frame_size // 4 // max(mean, 1), _BATCH_MAX), 1)
 
     def _extend_batch(self, records: Sequence[Any]) -> None:
-        if len(records) > 1 and self._batches and self._ends is None:
+        if len(records) > 1 and self._batch is not None and self._ends is None:
             try:
-                packed, start = pack_batch(records, self._options)
+                packed, start = self._batch.pack(records)
             except Exception:
                 pass  # one of them fails: it is found, and those in front of it are added, one by one
             else:
