@@ -166,7 +166,7 @@ class Writer:
     def _divide(self, before: int) -> None:
         """Give the last record, with which the buffer became too large for a frame, one of its own."""
         buffer = self._buffer
-        last = bytes(memoryview(buffer)[before:])
+        last = bytes(buffer[before:])  # PyPy 8 would not shrink a buffer that has a view
         del buffer[before:]
         self._count -= 1
         if self._ends is not None:
