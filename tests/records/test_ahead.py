@@ -219,7 +219,8 @@ def test_compressing_that_fails_is_told_and_loses_nothing(path: Path, monkeypatc
             pytest.skip("this backend of Zstandard has no threads of C")
         frames = writer._frames
         writer.extend(ALL[:30])
-        monkeypatch.setattr(type(frames._ahead), "first", lambda self: (self._queue[0], None))
+        first = type(frames._ahead).first
+        monkeypatch.setattr(type(frames._ahead), "first", lambda self: (first(self)[0], None))
 
         def no_memory(content: Any, **options: Any) -> bytes:
             raise MemoryError("no memory for a frame")
