@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
 
 from cpkg.records.codec import Decoder, Encoded, Encoder, LaidOut, has_threads_of_c, lost
 from cpkg.records.layout import Frame, Gap
-from cpkg.records.ordered import Ordered
 from cpkg.records.sources import Source
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 _GROUP_SIZE: Final = 1 << 19
 """Frames of so many bytes of records go to a thread of Python's at once: handing over takes time, too."""
@@ -26,159 +29,229 @@ _READ_MAX: Final = 4 << 20
 """Frames of more bytes of records are not decompressed in advance by C: several of them are in memory."""
 
 
+class _Frame:
+    """A frame on its way into the file: what it holds, the work that compresses it, and what comes of that."""
+
+    __slots__ = ("content", "encoded", "place", "records", "size", "work")
+
+    def __init__(self, content: Any, size: int, records: int) -> None:
+        self.content = content
+        self.size = size
+        self.records = records
+        self.work: Any = None
+        self.encoded: Encoded | None = None
+        self.place: tuple[int, int, int] | None = None
+
+
 class Encoding:
     """
     Frames that are being compressed, in the order in which they are written.
 
-    `encoder` may be replaced before the first frame. A call that raises has lost nothing: what was put is still there.
+    `encoder` may be replaced before the first frame. A call that raises has lost nothing, and can be repeated: what a
+    signal may interrupt is begun anew, or takes place by one assignment.
     """
 
-    is_full: bool
-    """Whether something should be taken before the next frame."""
-
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: Encoder, threads: int, most: int) -> None:
         self.encoder = encoder
+        self._threads = threads
+        self._most = most
+        self._queue: deque[_Frame] = deque()
+        self._content: Any = None  # of the frame at hand
+        self._ended: list[_Frame] | None = None
 
     def __len__(self) -> int:
-        """Return 0 if there is nothing for `first`."""
-        raise NotImplementedError
+        """Return the number of frames for `first`."""
+        return len(self._queue)
 
-    def add(self, piece: bytes | bytearray, start: int = 0) -> None:
-        """Put piece[start:] into the frame at hand; it is not changed from here on."""
-        raise NotImplementedError
+    def records(self, written: int) -> int:
+        """Return the number of records in them and in what has ended, but for frames in front of number `written`."""
+        frames = {*self._queue, *(self._ended or ())}
+        return sum(frame.records for frame in frames if frame.place is None or frame.place[0] >= written)
 
-    def cut(self, records: int, *, final: bool) -> None:
-        """End the frame at hand, which has so many records, the last one for now if `final`."""
-        raise NotImplementedError
+    @property
+    def is_full(self) -> bool:
+        """Whether a frame should be taken before the next one."""
+        return len(self._queue) >= self._most
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether frames have ended, and `settle` is to be called."""
+        return self._ended is not None
+
+    def add(self, at: int, piece: bytes, start: int = 0) -> None:
+        """Put piece[start:] behind the first `at` bytes of the frame at hand; what stood there is dropped."""
+        if self._content is None:
+            self._content = self._new_content()
+        self._put(self._content, at, piece, start)
+
+    def end(self, size: int, records: int) -> None:
+        """End the frame at hand, which has so many bytes and records. It takes place by one assignment."""
+        self._ended = [_Frame(self._content, size, records)]
+
+    def end_with(self, frames: Iterable[tuple[bytes, int]]) -> None:
+        """Have frames of so many records each in place of the one at hand, in the same way."""
+        ended = []
+        for content, records in frames:
+            ended.append(_Frame(self._new_content(), len(content), records))
+            self._put(ended[-1].content, 0, content, 0)
+        self._ended = ended
+
+    def settle(self) -> None:
+        """Go on to the next frame, after `end`."""
+        ended = self._ended
+        if ended and (not self._queue or self._queue[-1] is not ended[-1]):
+            self._queue.extend(ended)
+        self._content = None
+        self._ended = None
 
     def hand_over(self, *, final: bool) -> None:
-        """Have what was cut compressed; by the caller if nothing else is, and nothing comes after it for now."""
-        raise NotImplementedError
+        """Have frames compressed; by the caller if it is one alone, and nothing comes after it for now."""
+        waiting = [frame for frame in self._queue if frame.work is None and frame.encoded is None]
+        if waiting and ((final and len(self._queue) == 1) or not self._has_threads()):
+            for frame in waiting:
+                frame.encoded = self._encoded(frame)
+        elif waiting:
+            self._start(waiting, final=final)
 
     def first(self) -> Encoded:
         """Wait for the first frame; raises what compressing it did."""
-        raise NotImplementedError
+        frame = self._queue[0]
+        if frame.encoded is None and frame.work is not None:
+            self._finish(frame)
+        if frame.encoded is None:  # the threads could not: this can, or says why
+            frame.encoded = self._encoded(frame)
+        return frame.encoded
+
+    def place(self, place: tuple[int, int, int]) -> tuple[int, int, int]:
+        """Put down where the first frame is written; return what was put down first, if that is tried once more."""
+        frame = self._queue[0]
+        if frame.place is None:
+            frame.place = place
+        return frame.place
 
     def drop(self) -> None:
         """Remove the first frame."""
-        raise NotImplementedError
+        self._reuse(self._queue.popleft().content)
 
     def close(self) -> None:
         """End the threads."""
+        self._queue.clear()
+        self._content = None
+
+    def _new_content(self) -> Any:
+        raise NotImplementedError
+
+    def _put(self, content: Any, at: int, piece: bytes, start: int) -> None:
+        raise NotImplementedError
+
+    def _reuse(self, content: Any) -> None:
+        """Take the content of a frame that is written."""
+
+    def _has_threads(self) -> bool:
+        """Start threads, if there are none yet; return whether there are some."""
+        raise NotImplementedError
+
+    def _start(self, waiting: list[_Frame], *, final: bool) -> None:
+        """Have threads compress frames, and put down who does; some may wait if this is not `final`."""
+        raise NotImplementedError
+
+    def _finish(self, frame: _Frame) -> None:
+        """Wait for the threads; `encoded` stays None if they have failed."""
+        raise NotImplementedError
+
+    def _encoded(self, frame: _Frame) -> Encoded:
         raise NotImplementedError
 
 
 class EncodingByPython(Encoding):
-    """The one of any backend; with no threads frames are compressed at once."""
+    """The one of any backend. A content is a list of pieces, and where each begins."""
 
     def __init__(self, encoder: Encoder, threads: int, frame_size: int) -> None:
-        super().__init__(encoder)
-        depth = max(_GROUPS * _GROUP_SIZE // max(frame_size, _GROUP_SIZE), 2)
-        self._queue: Ordered[list[Encoded]] = Ordered(threads, depth)
-        self._pieces: list[Any] = []  # of the frame at hand
-        self._group: list[tuple[list[Any], int]] = []  # frames for the next thread, in pieces
-        self._group_size = _GROUP_SIZE if threads else 0
+        super().__init__(encoder, threads, max(threads * max(_GROUPS * _GROUP_SIZE // frame_size, 2), 1))
+        self._pool: ThreadPoolExecutor | None = None
 
-    def __len__(self) -> int:
-        return len(self._queue)
+    def _new_content(self) -> list[tuple[int, memoryview]]:
+        return []
 
-    @property
-    def is_full(self) -> bool:  # type: ignore[override]
-        return self._queue.is_full
+    def _put(self, content: Any, at: int, piece: bytes, start: int) -> None:
+        while content and content[-1][0] >= at:
+            del content[-1]
+        content.append((at, memoryview(piece)[start:]))
 
-    def add(self, piece: bytes | bytearray, start: int = 0) -> None:
-        self._pieces.append(memoryview(piece)[start:])
+    def _has_threads(self) -> bool:
+        if self._pool is None and self._threads:
+            from concurrent.futures import ThreadPoolExecutor
 
-    def cut(self, records: int, *, final: bool) -> None:
-        self._group.append((self._pieces, records))
-        self._pieces = []
-        if final or sum(len(piece) for pieces, _ in self._group for piece in pieces) >= self._group_size:
-            self.hand_over(final=final)
+            self._pool = ThreadPoolExecutor(self._threads, "cpkg-records")
+        return self._pool is not None
 
-    def hand_over(self, *, final: bool) -> None:
-        if self._group:
-            self._queue.call(self._encode, self._group, here=final and not len(self._queue))
-            self._group = []
+    def _start(self, waiting: list[_Frame], *, final: bool) -> None:
+        if self._pool is not None and (final or sum(frame.size for frame in waiting) >= _GROUP_SIZE):
+            work = self._pool.submit(self._encode, waiting)
+            for frame in waiting:
+                frame.work = work
 
-    def _encode(self, group: list[tuple[list[Any], int]]) -> list[Encoded]:
-        return [self.encoder.encoded(b"".join(pieces), records) for pieces, records in group]
+    def _encode(self, frames: list[_Frame]) -> None:
+        for frame in frames:
+            frame.encoded = self._encoded(frame)
 
-    def first(self) -> Encoded:
-        return self._queue.first()[0]
+    def _finish(self, frame: _Frame) -> None:
+        work, frame.work = frame.work, None
+        work.result()
 
-    def drop(self) -> None:
-        frames = self._queue.first()
-        del frames[0]
-        if not frames:
-            self._queue.drop()
+    def _encoded(self, frame: _Frame) -> Encoded:
+        pieces = [piece for at, piece in frame.content if at < frame.size]
+        return self.encoder.encoded(b"".join(pieces), frame.records)
 
     def close(self) -> None:
-        self._queue.close()
+        super().close()
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=True)
 
 
 class EncodingByC(Encoding):
-    """The one of the compiled libzstd."""
+    """The one of the compiled libzstd. A content is a job, in whose memory it lies."""
 
     def __init__(self, encoder: Encoder, threads: int, frame_size: int) -> None:
-        super().__init__(encoder)
         fewest, most = _FRAMES_WAITING
-        self._threads = threads
-        self._most = threads * min(max(_WAITING // frame_size, fewest), most)
+        super().__init__(encoder, threads, threads * min(max(_WAITING // frame_size, fewest), most))
         self._ahead: Any = None
-        self._job: Any = None  # the frame at hand
-        self._cut: list[tuple[Any, int]] = []  # frames that are not at work yet
-        self._queue: deque[Encoded | int] = deque()  # what is done, or the number of records of a frame at work
 
-    def __len__(self) -> int:
-        return len(self._queue)
+    def _new_content(self) -> Any:
+        if self._ahead is None:
+            self._ahead = self.encoder.compressed_ahead(self._threads)
+        return self._ahead.job()
 
-    @property
-    def is_full(self) -> bool:  # type: ignore[override]
-        return len(self._queue) >= self._most
-
-    def add(self, piece: bytes | bytearray, start: int = 0) -> None:
+    def _put(self, content: Any, at: int, piece: bytes, start: int) -> None:
         # copied at once: what lives on in Python is copied by the collector of PyPy, and more than once
-        if self._job is None:
-            if self._ahead is None:
-                self._ahead = self.encoder.compressed_ahead(self._threads)
-            self._job = self._ahead.job()
-        self._job.put(piece, start)
+        content.put(at, piece, start)
 
-    def cut(self, records: int, *, final: bool) -> None:
-        self._cut.append((self._job, records))
-        self._job = None
-        self.hand_over(final=final)
+    def _reuse(self, content: Any) -> None:
+        self._ahead.back(content)
 
-    def hand_over(self, *, final: bool) -> None:
-        while self._cut:
-            job, records = self._cut[0]
-            if (final and not self._queue) or not self._ahead.begin():
-                self._queue.append(self.encoder.encoded(job.input, records))
-                self._ahead.back(job)
-            else:
-                self._ahead.submit(job)
-                self._queue.append(records)
-            del self._cut[0]
+    def _has_threads(self) -> bool:
+        has: bool = self._ahead.begin()
+        return has
 
-    def first(self) -> Encoded:
-        first = self._queue[0]
-        if isinstance(first, int):
-            job, frame = self._ahead.first()
-            # what the threads could not make, this can, or says why
-            made = Encoded(first, len(job.input), frame[:]) if frame else self.encoder.encoded(job.input, first)
-            self._ahead.drop()
-            self._queue[0] = made
-            return made
-        return first
+    def _start(self, waiting: list[_Frame], *, final: bool) -> None:
+        for frame in waiting:
+            self._ahead.submit(frame.content, frame.size)
+            frame.work = self._ahead
 
-    def drop(self) -> None:
-        self._queue.popleft()
+    def _finish(self, frame: _Frame) -> None:
+        data = self._ahead.wait(frame.content)
+        if data is not None:
+            frame.encoded = Encoded(frame.records, frame.size, data[:])
+
+    def _encoded(self, frame: _Frame) -> Encoded:
+        return self.encoder.encoded(frame.content.input(frame.size), frame.records)
 
     def close(self) -> None:
-        self._queue.clear()
+        super().close()
         if self._ahead is not None:
             self._ahead.close()
-            self._ahead = self._job = None
+            self._ahead = None
 
 
 def encoding(encoder: Encoder, threads: int, frame_size: int) -> Encoding:
@@ -208,13 +281,9 @@ class OneFrame:
         if frame.decompressed > _READ_MAX:
             return None
         self._source.check()
-        self._job.clear()
-        if self._descriptor is not None:
-            self._job.read(self._descriptor, frame.offset, frame.compressed)
-        else:
-            self._job.put(self._source.read_at(frame.offset, frame.compressed))
+        size = _fill(self._job, frame, self._source, self._descriptor)
         self._frames.expect(self._job, frame.decompressed)
-        return self._frames.do(self._job)
+        return self._frames.do(self._job, size)
 
     def close(self) -> None:
         """Free the memory."""
@@ -240,7 +309,7 @@ class Decoding:
         self._ahead: Any = decoder.decompressed_ahead(threads)
         self._most = threads + 2 if self._ahead.begin() else 1
         self._descriptor = source.duplicate()
-        self._queue: deque[tuple[Any, bytes | Exception | None]] = deque()  # None for what the threads have
+        self._queue: deque[tuple[Any, Any]] = deque()  # with each frame the job that has it, or bytes, or an error
 
     def __len__(self) -> int:
         """Return the number of frames that were put and not dropped."""
@@ -253,32 +322,25 @@ class Decoding:
 
     def put(self, piece: Frame | Gap) -> None:
         """Have a frame read and decompressed; errors, gaps among them, wait for their turn."""
-        data: bytes | Exception | None
         try:
             data = lost(piece) if isinstance(piece, Gap) else self._submitted(piece)
         except Exception as exc:
             data = exc
         self._queue.append((piece, data))
 
-    def _submitted(self, piece: Frame) -> bytes | None:
-        """Have a frame decompressed; return its bytes if the threads are not to do it."""
+    def _submitted(self, piece: Frame) -> Any:
+        """Have a frame decompressed; return the job, or its bytes if the threads are not to do it."""
         self._source.check()
         if piece.decompressed > _READ_MAX or not self._ahead.begin():
-            return self._read(piece)
+            return _read(self._source, piece)
         job = self._ahead.job()
-        if self._descriptor is not None:
-            job.read(self._descriptor, piece.offset, piece.compressed)
-        else:
-            job.put(self._read(piece))
+        size = _fill(job, piece, self._source, self._descriptor)
         if self._decoder.reads_rows:
             self._ahead.expect(job, piece.decompressed, job.rows or self._decoder.new_rows(), piece.records)
         else:
             self._ahead.expect(job, piece.decompressed)
-        self._ahead.submit(job)
-        return None
-
-    def _read(self, piece: Frame) -> bytes:
-        return self._source.read_at(piece.offset, piece.compressed)
+        self._ahead.submit(job, size)
+        return job
 
     def first(self) -> tuple[Any, Any]:
         """
@@ -286,25 +348,24 @@ class Decoding:
 
         The content is bytes or a LaidOut, whose memory is another frame's after `drop`.
         """
-        piece, data = self._queue[0]
+        piece, work = self._queue[0]
         try:
-            if isinstance(data, Exception):
-                raise data
-            if data is None:
-                job, content = self._ahead.first()
+            if isinstance(work, Exception):
+                raise work
+            if not isinstance(work, bytes):
+                content = self._ahead.wait(work)
                 if content is not None:
-                    return piece, LaidOut(content, job.rows) if self._decoder.reads_rows and job.rows else content[:]
-                # the threads could not: this can, or says why
-                data = job.input[:] if job.input else self._read(piece)
-            return piece, self._decoder.content(piece, data)
+                    return piece, LaidOut(content, work.rows) if self._decoder.reads_rows and work.rows else content[:]
+                work = _read(self._source, piece)  # the threads could not: this can, or says why
+            return piece, self._decoder.content(piece, work)
         except Exception as exc:
             return piece, exc
 
     def drop(self) -> None:
         """Remove the first frame."""
-        _, data = self._queue.popleft()
-        if data is None:
-            self._ahead.drop()
+        _, work = self._queue.popleft()
+        if not isinstance(work, (bytes, Exception)):
+            self._ahead.back(work)
 
     def close(self) -> None:
         """End the threads."""
@@ -313,3 +374,17 @@ class Decoding:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _fill(job: Any, frame: Frame, source: Source, descriptor: int | None) -> int:
+    """Give a job its input, or the file to read it from; return its size."""
+    if descriptor is not None:
+        job.read(descriptor, frame.offset, frame.compressed)
+        return frame.compressed
+    data = _read(source, frame)
+    job.put(0, data)
+    return len(data)
+
+
+def _read(source: Source, frame: Frame) -> bytes:
+    return source.read_at(frame.offset, frame.compressed)

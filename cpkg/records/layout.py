@@ -79,15 +79,20 @@ class Layout:
         return len(self.offsets)
 
     def add(self, frame: Frame) -> None:
-        """Append a frame."""
-        self.offsets.append(frame.offset)
-        self._compressed.append(frame.compressed)
-        self._decompressed.append(frame.decompressed)
-        self._records.append(frame.records)
-        self.firsts.append(frame.first)
-        self._checksums.append(frame.checksum)
+        """Append a frame. It takes place by the last line, should a signal interrupt the others."""
+        number = len(self)
         self.end = frame.offset + frame.compressed
         self.total = frame.first + frame.records
+        for column, value in (
+            (self._compressed, frame.compressed),
+            (self._decompressed, frame.decompressed),
+            (self._records, frame.records),
+            (self.firsts, frame.first),
+            (self._checksums, frame.checksum),
+        ):
+            del column[number:]
+            column.append(value)
+        self.offsets.append(frame.offset)
 
     def frame(self, number: int) -> Frame:
         """Return a frame by its number."""

@@ -49,8 +49,12 @@ class PathTarget(Target):
         self.name = os.fsdecode(path)
         self._new = not os.path.lexists(path)
         self._descriptor = _open_locked(path, mode, self.name)
-        if mode == "wb":
-            os.ftruncate(self._descriptor, 0)
+        try:
+            if mode == "wb":
+                os.ftruncate(self._descriptor, 0)  # of a large file this takes long
+        except BaseException:
+            self.close()
+            raise
 
     def write(self, offset: int, data: bytes) -> None:
         try:

@@ -22,6 +22,7 @@ _SAMPLES_PER_BYTE: Final = 100
 """A dictionary is trained from so many times its size of records."""
 _BATCH_MAX: Final = 1024
 _MEAN_SIZE: Final = 1 << 10
+_NOTHING: Final = (0, 0, 0)
 
 
 class Writer:
@@ -54,22 +55,23 @@ class Writer:
         self._lock = threading.RLock()
         encoder = Encoder(settings.level, settings.dictionary)
         self._frames = encoding(encoder, settings.threads, settings.frame_size)
-        self._queued = 0  # records in the frames that are compressed and not written
         self._mean = _MEAN_SIZE  # of a record in the last frame
         self._ends: list[int] | None = None  # where each record ends, while there is a dictionary to train
         self._dictionary_size = settings.dictionary_size
         if self._dictionary_size:
             self._ends = []
             self._limit = max(self._frame_size, _SAMPLES_PER_BYTE * self._dictionary_size)
-        self._added = 0  # bytes of the frame at hand that are in `_frames`, in front of the buffer
-        self._count = 0  # records in the frame at hand
+        # The frame at hand: how many records it has, and how many bytes of them are in `_frames` and how many in the buffer.
+        # What is there beyond that is of a call that has not returned: one assignment takes a record.
+        self._whole = _NOTHING
         self._has_tail = layout.indexed
         self._changed = not layout.indexed
         if not layout.end:
             self._put(fmt.file_header())
         if settings.dictionary is not None and layout.dictionary is None:
             self._put_dictionary(settings.dictionary)
-        self._new_buffer()
+        self._buffer = bytearray()
+        self._pack = msgpack.Packer(buffer=self._buffer, **settings.options).pack
         self._closed = False
 
     # --- records --------------------------------------------------------------------------------------------------
@@ -83,16 +85,20 @@ class Writer:
         """
         with self._lock:
             buffer = self._buffer
-            if self._added + len(buffer) >= self._limit or self._closed:
-                self._cut()
-                buffer = self._buffer
-            before = len(buffer)
+            count, added, size = self._whole
+            if added + size >= self._limit or len(buffer) != size or self._closed or self._frames.has_ended:
+                count, added, size = self._settled()
+                if added + size >= self._limit or self._closed:
+                    self._cut()
+                    count, added, size = self._whole
             self._pack(record)
-            self._count += 1
+            end = len(buffer)
+            if added + end > fmt.CONTENT_MAX:
+                self._divide(size)
+                return
             if self._ends is not None:
-                self._ends.append(len(buffer))
-            if self._added + len(buffer) > fmt.CONTENT_MAX:
-                self._divide(before)
+                self._ends.append(end)
+            self._whole = count + 1, added, end
 
     def extend(self, records: Iterable[Any], *, batch: int = 1) -> None:
         """
@@ -129,7 +135,8 @@ class Writer:
     def _batch_size(self) -> int:
         """Return how many records to pack at once, so that they fill about a quarter of a frame."""
         with self._lock:
-            mean = (self._added + len(self._buffer)) // self._count if self._count else self._mean
+            count, added, size = self._whole
+            mean = (added + size) // count if count else self._mean
             return max(min(self._frame_size // 4 // max(mean, 1), _BATCH_MAX), 1)
 
     def _extend_batch(self, records: Sequence[Any]) -> None:
@@ -140,44 +147,51 @@ class Writer:
                 pass  # one of them fails: it is found, and those in front of it are added, one by one
             else:
                 with self._lock:
-                    if self._added + len(self._buffer) >= self._limit or self._closed:
+                    count, added, size = self._settled()
+                    if added + size >= self._limit or self._closed:
                         self._cut()
-                    size = len(packed) - start
-                    if self._added + len(self._buffer) + size <= fmt.CONTENT_MAX and self._ends is None:
-                        self._add_buffer()
-                        self._frames.add(packed, start)
-                        self._added += size
-                        self._count += len(records)
+                        count, added, size = self._whole
+                    more = len(packed) - start
+                    if added + size + more <= fmt.CONTENT_MAX and self._ends is None:
+                        added = self._add_buffer()
+                        self._frames.add(added, packed, start)
+                        self._whole = count + len(records), added + more, 0
                         return
         for record in records:
             self.append(record)
 
-    def _new_buffer(self, begun: bytes = b"") -> None:
-        self._buffer = bytearray(begun)
-        self._pack = msgpack.Packer(buffer=self._buffer, **self._options).pack
+    def _settled(self) -> tuple[int, int, int]:
+        """Finish, or undo, what a signal has interrupted; return `_whole`."""
+        if self._frames.has_ended:
+            self._whole = _NOTHING
+            self._frames.settle()
+        count, _, size = self._whole
+        if len(self._buffer) > size:
+            del self._buffer[size:]
+        if self._ends is not None and len(self._ends) > count:
+            del self._ends[count:]
+        return self._whole
 
-    def _add_buffer(self) -> None:
-        """Put what was packed one by one into the frame, and begin a new buffer."""
-        if self._buffer:
-            self._frames.add(self._buffer)
-            self._added += len(self._buffer)
-            self._new_buffer()
+    def _add_buffer(self) -> int:
+        """Put what was packed one by one into the frame; return how many bytes that has now."""
+        count, added, size = self._whole
+        if size:
+            self._frames.add(added, bytes(self._buffer))
+            self._whole = count, added + size, 0
+            self._settled()
+        return added + size
 
     def _divide(self, before: int) -> None:
         """Give the last record, with which the buffer became too large for a frame, one of its own."""
-        buffer = self._buffer
-        last = bytes(buffer[before:])  # PyPy 8 would not shrink a buffer that has a view
-        del buffer[before:]
-        self._count -= 1
-        if self._ends is not None:
-            self._ends.pop()
+        last = bytes(self._buffer[before:])  # PyPy 8 would not shrink a buffer that has a view
+        del self._buffer[before:]
         if len(last) > fmt.CONTENT_MAX:
             raise LimitError(f"a record of {len(last)} bytes exceeds the most that a frame holds ({fmt.CONTENT_MAX})")
         self._cut()
-        self._new_buffer(last)
-        self._count = 1
+        self._buffer += last
         if self._ends is not None:
             self._ends.append(len(last))
+        self._whole = 1, 0, len(last)
 
     # --- frames ---------------------------------------------------------------------------------------------------
 
@@ -190,28 +204,27 @@ class Writer:
     def _cut(self, *, final: bool = False) -> None:
         """Make a frame of what was gathered, and write those in front of it that are ready."""
         self._check()
+        self._settled()
         while self._frames.is_full:
             self._write_first()
-        if not self._count:
+        count, added, size = self._whole
+        if not count:
             return
         if self._ends is not None:
             self._train(final)
         else:
-            self._add_buffer()
-            self._mean = self._added // self._count
-            self._added = 0
-            self._end_frame(self._count, final=final)
-
-    def _end_frame(self, records: int, *, final: bool) -> None:
-        self._queued += records
-        self._count -= records
-        self._frames.cut(records, final=final)
+            self._mean = (added + size) // count
+            self._frames.end(self._add_buffer(), count)
+        self._settled()
+        self._frames.hand_over(final=final)
 
     def _write_first(self) -> None:
         """Write the frame that was handed over first, and take note of it when it is in the file."""
-        encoded = self._frames.first()
-        self._write(encoded)
-        self._queued -= encoded.records
+        encoded, layout = self._frames.first(), self._layout
+        number, end, total = self._frames.place((len(layout), layout.end, layout.total))
+        if len(layout) == number:
+            layout.end, layout.total = end, total  # as they were before a try that was interrupted
+            self._write(encoded)
         self._frames.drop()
 
     def _write(self, encoded: Encoded) -> None:
@@ -237,7 +250,7 @@ class Writer:
     def _train(self, final: bool) -> None:
         """Train the dictionary from what was gathered, and cut that into frames."""
         ends, buffer = self._ends or [], bytes(self._buffer)
-        if not final or len(buffer) >= self._limit // 4:
+        if self._frames.encoder.dictionary is None and (not final or len(buffer) >= self._limit // 4):
             starts = [0, *ends[:-1]]
             samples = [buffer[start:end] for start, end in zip(starts, ends)]
             try:
@@ -250,19 +263,14 @@ class Writer:
             if dictionary is not None or len(buffer) >= self._limit:
                 self._ends = None
                 self._limit = self._frame_size
-        start = done = count = 0
-        try:
-            for end in ends:
-                count += 1
-                if end - start >= self._frame_size or end == len(buffer):
-                    self._frames.add(buffer[start:end])
-                    records, start, done, count = count, end, done + count, 0
-                    self._end_frame(records, final=final and end == len(buffer))
-        finally:
-            if self._ends is not None:
-                self._ends = [end - start for end in ends[done:]]
-            self._new_buffer(buffer[start:])
-            self._count = len(ends) - done
+        frames = []
+        start = count = 0
+        for end in ends:
+            count += 1
+            if end - start >= self._frame_size or end == len(buffer):
+                frames.append((buffer[start:end], count))
+                start, count = end, 0
+        self._frames.end_with(frames)
 
     def _put_dictionary(self, dictionary: zstd.ZstdDict) -> None:
         data = fmt.dictionary_frame(dictionary.dict_content)
@@ -326,7 +334,8 @@ class Writer:
     def __len__(self) -> int:
         """Return the number of records: those that were there, and those added."""
         with self._lock:
-            return self._layout.total + self._queued + self._count
+            at_hand = 0 if self._frames.has_ended else self._whole[0]
+            return self._layout.total + self._frames.records(len(self._layout)) + at_hand
 
     def __enter__(self) -> Writer:
         self._check()

@@ -82,7 +82,7 @@ static bool job_reserve(JobMemory *memory, size_t size)
 }
 
 /* Read the input, if it is not there; false if there is less of it. */
-static bool job_read(cpkg_job *job)
+static bool job_fill(cpkg_job *job)
 {
     size_t done = 0;
     while (job->descriptor >= 0 && done < job->input_size) {
@@ -109,7 +109,7 @@ static bool job_run(cpkg_job *job, const cpkg_ahead *ahead, void *context)
         job->has_failed = ZSTD_isError(job->size);
         return !job->has_failed;
     }
-    if (!job_read(job) || ZSTD_getFrameContentSize(input, job->input_size) != job->size ||
+    if (!job_fill(job) || ZSTD_getFrameContentSize(input, job->input_size) != job->size ||
         !job_reserve(&job->output, job->size))
         return true;
     if (ZSTD_decompressDCtx(context, job->output.data, job->size, input, job->input_size) != job->size)
@@ -184,26 +184,25 @@ static cpkg_ahead *cpkg_ahead_new(int compresses)
 }
 
 /*
- * Start a thread that works with a context, and own that; 0 if there can be no more, and the context is the caller's. No
- * signal comes to the thread: it would not interrupt what the interpreter waits for.
+ * Start a thread that works with a context, and own that; 0 if there can be no more. No signal comes to the thread: it would
+ * not interrupt what the interpreter waits for.
  */
 static int cpkg_ahead_start(cpkg_ahead *ahead, void *context)
 {
     sigset_t all, before;
-    if (ahead->count == AHEAD_THREADS)
-        return 0;
+    bool is_started = false;
     Runner *runner = &ahead->runners[ahead->count];
-    runner->ahead = ahead;
-    runner->context = context;
     sigfillset(&all);
-    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
-        return 0;
-    int failed = pthread_create(&runner->thread, NULL, runner_loop, runner);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failed)
-        return 0;
-    ahead->count++;
-    return 1;
+    if (ahead->count < AHEAD_THREADS && pthread_sigmask(SIG_SETMASK, &all, &before) == 0) {
+        runner->ahead = ahead;
+        runner->context = context;
+        is_started = pthread_create(&runner->thread, NULL, runner_loop, runner) == 0;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    if (!is_started)
+        runner_free_context(ahead, context);
+    ahead->count += is_started;
+    return is_started;
 }
 
 /* End the threads when the jobs at hand are done, and free everything. */
@@ -242,10 +241,10 @@ static cpkg_job *cpkg_ahead_job(cpkg_ahead *ahead)
     return job;
 }
 
-/* Forget the input of a job that is idle. */
+/* Make a job idle that was waited for, or never submitted. */
 static void cpkg_job_clear(cpkg_job *job)
 {
-    job->input_size = 0;
+    job->stage = JOB_IDLE;
     job->descriptor = -1;
 }
 
@@ -255,34 +254,41 @@ static size_t cpkg_job_size(const cpkg_job *job)
     return job->size;
 }
 
-/* Put data[start..start + size) behind the input that is there; return all of it, NULL if there is no memory. */
-static const char *cpkg_job_append(cpkg_job *job, const char *data, size_t start, size_t size)
+/* Return the input. */
+static const char *cpkg_job_input(const cpkg_job *job)
+{
+    return job->input.data;
+}
+
+/*
+ * Put data[start..start + size) behind the first `at` bytes of the input of an idle job; 0 if there is no memory. What a
+ * caller had put there who was interrupted, and does not know of it, is written over.
+ */
+static int cpkg_job_put(cpkg_job *job, size_t at, const char *data, size_t start, size_t size)
 {
     JobMemory *input = &job->input;
-    size_t wanted = job->input_size + size;
-    if (job->input_size == 0) {
+    size_t wanted = at + size;
+    if (at == 0) {
         if (!job_reserve(input, wanted))
-            return NULL;
+            return 0;
     }
     else if (wanted > input->room) {
         size_t room = wanted + wanted / 4;
         char *grown = realloc(input->data, room);
         if (grown == NULL)
-            return NULL;
+            return 0;
         input->data = grown;
         input->room = room;
     }
-    memcpy(input->data + job->input_size, data + start, size);
-    job->input_size = wanted;
-    return input->data;
+    memcpy(input->data + at, data + start, size);
+    return 1;
 }
 
-/* Have the thread read the input from a file; 0 if there is no memory. */
-static int cpkg_job_input_from(cpkg_job *job, int descriptor, int64_t offset, size_t size)
+/* Have the thread read the input, of so many bytes, from a file; 0 if there is no memory. */
+static int cpkg_job_read(cpkg_job *job, int descriptor, int64_t offset, size_t size)
 {
     if (!job_reserve(&job->input, size))
         return 0;
-    job->input_size = size;
     job->descriptor = descriptor;
     job->offset = offset;
     return 1;
@@ -297,12 +303,13 @@ static void cpkg_job_expect(cpkg_job *job, size_t size, void *then, void *state,
     job->count = count;
 }
 
-/* Hand a job to the threads. */
-static void cpkg_ahead_submit(cpkg_ahead *ahead, cpkg_job *job)
+/* Hand a job to the threads, with an input of so many bytes; one that they have already stays as it is. */
+static void cpkg_ahead_submit(cpkg_ahead *ahead, cpkg_job *job, size_t size)
 {
-    if (ahead->process != getpid())
+    if (ahead->process != getpid() || job->stage != JOB_IDLE)
         return;
     pthread_mutex_lock(&ahead->lock);
+    job->input_size = size;
     job->stage = JOB_WAITING;
     job->next_waiting = NULL;
     *ahead->end = job;
@@ -312,8 +319,9 @@ static void cpkg_ahead_submit(cpkg_ahead *ahead, cpkg_job *job)
 }
 
 /* Do a job in the caller's thread, with a context of his own; return its output, or NULL: then the context is not used again. */
-static const char *cpkg_ahead_do(cpkg_ahead *ahead, cpkg_job *job, void *context)
+static const char *cpkg_ahead_do(cpkg_ahead *ahead, cpkg_job *job, size_t size, void *context)
 {
+    job->input_size = size;
     return job_run(job, ahead, context) && !job->has_failed ? job->output.data : NULL;
 }
 

@@ -4,19 +4,24 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 from record_files import forget_index, record, spans, written
+from shrinking import SEED
 
 from cpkg import _backend, msgpack, records, zstd
 from cpkg.records import ahead, codec
 from cpkg.records import reader as reader_module
 
 COUNT = 400
+# a signal comes at every so many lines, from a place of the run's own
+EVERY = 61 if sys.implementation.name == "pypy" else 17
 ALL = [record(number) for number in range(COUNT)]
 
 
@@ -103,8 +108,8 @@ def test_wrong_messagepack(path: Path, threads_of: str) -> None:
     with records.open(path, "wb", threads=0) as writer:
         writer.extend(whole[:50])
         writer.flush()
-        writer._frames.add(content)
-        writer._count = 200
+        writer._frames.add(0, content)
+        writer._whole = 200, len(content), 0
     for threads in (0, 1):
         with records.open(path, threads=threads) as reader:
             rows, found = iter(reader), []
@@ -219,8 +224,8 @@ def test_compressing_that_fails_is_told_and_loses_nothing(path: Path, monkeypatc
             pytest.skip("this backend of Zstandard has no threads of C")
         frames = writer._frames
         writer.extend(ALL[:30])
-        first = type(frames._ahead).first
-        monkeypatch.setattr(type(frames._ahead), "first", lambda self: (first(self)[0], None))
+        wait = type(frames._ahead).wait
+        monkeypatch.setattr(type(frames._ahead), "wait", lambda self, job: wait(self, job) and None)
 
         def no_memory(content: Any, **options: Any) -> bytes:
             raise MemoryError("no memory for a frame")
@@ -266,8 +271,8 @@ def test_a_single_record_of_a_damaged_frame(path: Path, threads_of: str) -> None
 
 def test_a_single_record_whose_neighbours_are_wrong(path: Path, threads_of: str) -> None:
     with records.open(path, "wb", threads=0) as writer:
-        writer._frames.add(b"\x01\x02\xc1\x04")
-        writer._count = 4
+        writer._frames.add(0, b"\x01\x02\xc1\x04")
+        writer._whole = 4, 4, 0
     with records.open(path) as reader, pytest.raises(records.DamagedError, match="its MessagePack is wrong"):
         reader[0]
 
@@ -295,3 +300,63 @@ def test_closing_frees_what_single_records_took(path: Path, threads_of: str) -> 
         assert len(os.listdir("/proc/self/fd")) == before
     with pytest.raises(ValueError, match="closed"):
         reader[7]
+
+
+class Interruption(BaseException):
+    """What a signal handler raises."""
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+def test_a_signal_at_any_place_loses_nothing(tmp_path: Path, threads_of: str, threads: int) -> None:
+    """
+    A call that is interrupted, at whatever line of a writer's, has taken its records or has not.
+
+    Where it has not returned they may be given again; nothing that was taken is lost, and no frame counts wrongly.
+    """
+    files = {module.__file__ for module in (records.writer, ahead, codec)}
+    interrupted = lines = 0
+    for line in itertools.count(SEED % EVERY, EVERY):
+        path = tmp_path / f"{line}.rec"
+        lines = 0
+
+        def trace(frame: Any, event: str, _: Any, last: int = line) -> Any:
+            nonlocal lines
+            if frame.f_code.co_filename not in files or frame.f_code.co_name == "__del__":
+                return None
+            if event == "line":
+                lines += 1
+                if lines == last + 1:
+                    raise Interruption
+            return trace
+
+        writer = records.open(path, "wb", threads=threads, frame_size=200)
+        kept = sys.gettrace()
+        start = 0
+        sys.settrace(trace)
+        try:
+            for start in range(0, 60, 10):
+                writer.extend(ALL[start : start + 6])
+                for number in range(start + 6, start + 10):
+                    writer.append(ALL[number])
+            writer.flush()
+            sys.settrace(kept)
+            was_interrupted = False
+        except Interruption:
+            sys.settrace(kept)
+            was_interrupted = True
+        finally:
+            sys.settrace(kept)
+        taken = len(writer)
+        assert taken >= start
+        writer.append("last")
+        writer.close()
+        with records.open(path) as reader:
+            found = list(reader)
+        assert found[-1] == "last"
+        assert found[:-1] == ALL[: len(found) - 1]
+        assert len(found) == taken + 1
+        assert records.verify(path).ok
+        interrupted += was_interrupted
+        if not was_interrupted:
+            break
+    assert interrupted > 5

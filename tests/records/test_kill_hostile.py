@@ -136,6 +136,21 @@ class Full:
         return done
 
 
+def test_opening_that_is_interrupted_leaves_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Emptying a large file takes long enough for a signal to come."""
+    path = tmp_path / "file.rec"
+
+    def interrupted(descriptor: int, size: int) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(targets.os, "ftruncate", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            records.open(path, "wb")
+    with records.open(path, "wb") as writer:
+        writer.append(1)
+
+
 @pytest.mark.parametrize("threads", [0, 2])
 @pytest.mark.parametrize("room", [0, 10, 100, 300, 1000])
 def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int, threads: int) -> None:

@@ -8,8 +8,6 @@ those of C have no use for it. What they fail at is for the caller to do again, 
 
 from __future__ import annotations
 
-from collections import deque
-
 from cpkg._native.pins import pin
 from cpkg._native.zstd.library import Library
 from cpkg._native.zstd.settings import CompressionSettings, DecompressionSettings
@@ -22,47 +20,37 @@ if TYPE_CHECKING:
 
 
 class Job:
-    """
-    A frame at work, and its memory.
+    """A frame at work, and its memory; `rows` is memory in which its content is laid out."""
 
-    `input` is what was put into it, in the threads' memory; `rows` memory in which its content is laid out.
-    """
-
-    __slots__ = ("_library", "handle", "input", "rows")
+    __slots__ = ("_library", "handle", "rows")
 
     def __init__(self, library: Library, handle: Any) -> None:
         self._library = library
         self.handle = handle
         self.rows: Any = None
-        self.clear()
 
-    def clear(self) -> None:
-        """Forget the input."""
-        self._library.lib.cpkg_job_clear(self.handle)
-        self.input: Any = b""
-
-    def put(self, piece: bytes | bytearray, start: int = 0) -> None:
-        """Copy piece[start:] behind the input that is there; MemoryError if there is no memory."""
-        library, size = self._library, len(piece) - start
+    def put(self, at: int, piece: bytes, start: int = 0) -> None:
+        """Copy piece[start:] behind the first `at` bytes of the input; MemoryError if there is no memory."""
         # bytes as they are: for the address of some, PyPy moves them out of the nursery
-        data = piece if type(piece) is bytes else library.ffi.from_buffer(piece)
-        memory = library.lib.cpkg_job_append(self.handle, data, start, size)
-        if not memory:
+        if not self._library.lib.cpkg_job_put(self.handle, at, piece, start, len(piece) - start):
             raise MemoryError("no memory for a frame")
-        self.input = library.ffi.buffer(memory, len(self.input) + size)
 
     def read(self, descriptor: int, offset: int, size: int) -> None:
         """Have the thread read a stretch of a file, which stays open until the job is done; a short one fails."""
-        if not self._library.lib.cpkg_job_input_from(self.handle, descriptor, offset, size):
+        if not self._library.lib.cpkg_job_read(self.handle, descriptor, offset, size):
             raise MemoryError("no memory for a frame")
+
+    def input(self, size: int) -> Any:
+        """Return the first `size` bytes of the input, a buffer of cffi's over the job's memory."""
+        return self._library.ffi.buffer(self._library.lib.cpkg_job_input(self.handle), size)
 
 
 class FramesAhead:
     """
     A queue of frames for `threads` threads, which begin with the first one and end with `close`.
 
-    Jobs are taken in the order that they were submitted in, by one thread of Python's at a time. A forked child has no
-    threads: there all jobs fail.
+    Jobs are done in the order that they were submitted in. Used by one thread of Python's at a time; a call that a signal
+    interrupts can be repeated. A forked child has no threads: there all jobs fail.
     """
 
     def __init__(self, library: Library, compresses: bool, settings: Any, threads: int) -> None:
@@ -79,7 +67,6 @@ class FramesAhead:
         self._handle = library.ffi.gc(handle, free)
         self._pin = pin(self._handle)
         self._idle: list[Job] = []
-        self._queue: deque[Job] = deque()
         self._settings = settings
         self._threads = threads
         self._has_begun = False
@@ -92,19 +79,14 @@ class FramesAhead:
             wanted, self._threads = self._threads, 0
             for _ in range(wanted):
                 context = self._settings.take(self._library)
+                self._library.ffi.gc(context, None)  # it is C's from here on
                 if not self._library.lib.cpkg_ahead_start(self._handle, context):
-                    self._library.drop(context)
                     break  # there can be no more of them
-                self._library.ffi.gc(context, None)  # it is the thread's from here on
                 self._threads += 1
         return self._threads > 0
 
-    def __len__(self) -> int:
-        """Return the number of jobs that were submitted and not taken."""
-        return len(self._queue)
-
     def job(self) -> Job:
-        """Return a job without input, to submit or to give `back`."""
+        """Return a job to submit, or to give `back`."""
         if self._idle:
             return self._idle.pop()
         handle = self._library.lib.cpkg_ahead_job(self._handle)
@@ -113,32 +95,27 @@ class FramesAhead:
         return Job(self._library, handle)
 
     def back(self, job: Job) -> None:
-        """Take a job that was not submitted, or that was taken; its memory serves another frame."""
-        job.clear()
+        """Take a job that was waited for, or never submitted; its memory serves another frame."""
+        self._library.lib.cpkg_job_clear(job.handle)
         self._idle.append(job)
 
-    def submit(self, job: Job) -> None:
-        """Hand a job to the threads, which have begun."""
-        self._library.lib.cpkg_ahead_submit(self._handle, job.handle)
-        self._queue.append(job)
+    def submit(self, job: Job, size: int) -> None:
+        """Hand a job with an input of `size` bytes to the threads, which have begun."""
+        self._library.lib.cpkg_ahead_submit(self._handle, job.handle, size)
 
-    def first(self) -> tuple[Job, Any]:
+    def wait(self, job: Job) -> Any:
         """
-        Wait for the first job; return it and its output, None if it has failed.
+        Wait for a job; return its output, None if it has failed.
 
-        The output is a buffer of cffi's over the job's memory, valid until `drop` and `close`.
+        The output is a buffer of cffi's over the job's memory, valid until `back` and `close`.
         """
-        job, lib = self._queue[0], self._library.lib
-        output = lib.cpkg_ahead_wait(self._handle, job.handle)
-        return job, self._library.ffi.buffer(output, lib.cpkg_job_size(job.handle)) if output else None
+        return self._output(job, self._library.lib.cpkg_ahead_wait(self._handle, job.handle))
 
-    def drop(self) -> None:
-        """Remove the first job."""
-        self.back(self._queue.popleft())
+    def _output(self, job: Job, output: Any) -> Any:
+        return self._library.ffi.buffer(output, self._library.lib.cpkg_job_size(job.handle)) if output else None
 
     def close(self) -> None:
         """Wait for the jobs that are being done, end the threads and free all memory."""
-        self._queue.clear()
         self._idle.clear()
         context, self._context = self._context, None
         if context is not None:
@@ -161,21 +138,20 @@ class DecompressedAhead(FramesAhead):
         undigested = None if zstd_dict is None else zstd_dict.as_undigested_dict
         super().__init__(library, False, DecompressionSettings(library, undigested, None), threads)
 
-    def do(self, job: Job) -> Any:
+    def do(self, job: Job, size: int) -> Any:
         """
-        Do a job in the caller's thread; return its output, None if it has failed.
+        Do a job with an input of `size` bytes in the caller's thread; return its output, None if it has failed.
 
         The output is a buffer of cffi's over the job's memory, valid until the job is used again, and `close`.
         """
         library, lib = self._library, self._library.lib
         if self._context is None:
             self._context = self._settings.take(library)
-        output = lib.cpkg_ahead_do(self._handle, job.handle, self._context)
+        output = lib.cpkg_ahead_do(self._handle, job.handle, size, self._context)
         if not output:
             context, self._context = self._context, None
             library.drop(context)
-            return None
-        return library.ffi.buffer(output, lib.cpkg_job_size(job.handle))
+        return self._output(job, output)
 
     def expect(self, job: Job, size: int, rows: Any = None, count: int = 0) -> None:
         """
