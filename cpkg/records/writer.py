@@ -61,7 +61,7 @@ class Writer:
         if self._dictionary_size:
             self._ends = []
             self._limit = max(self._frame_size, _SAMPLES_PER_BYTE * self._dictionary_size)
-        # The frame at hand: how many records it has, and how many bytes of them are in `_frames` and how many in the buffer.
+        # The frame at hand: how many records it has, and how many bytes of them are in `_frames` and in the buffer.
         # What is there beyond that is of a call that has not returned: one assignment takes a record.
         self._whole = _NOTHING
         self._has_tail = layout.indexed

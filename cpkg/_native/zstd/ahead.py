@@ -49,8 +49,8 @@ class FramesAhead:
     """
     A queue of frames for `threads` threads, which begin with the first one and end with `close`.
 
-    Jobs are done in the order that they were submitted in. Used by one thread of Python's at a time; a call that a signal
-    interrupts can be repeated. A forked child has no threads: there all jobs fail.
+    Jobs are done in the order that they were submitted in. Used by one thread of Python's at a time; a call that a
+    signal interrupts can be repeated. A forked child has no threads: there all jobs fail.
     """
 
     def __init__(self, library: Library, compresses: bool, settings: Any, threads: int) -> None:
