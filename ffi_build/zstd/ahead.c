@@ -306,15 +306,17 @@ static void cpkg_job_expect(cpkg_job *job, size_t size, void *then, void *state,
 /* Hand a job to the threads, with an input of so many bytes; one that they have already stays as it is. */
 static void cpkg_ahead_submit(cpkg_ahead *ahead, cpkg_job *job, size_t size)
 {
-    if (ahead->process != getpid() || job->stage != JOB_IDLE)
+    if (ahead->process != getpid())
         return;
     pthread_mutex_lock(&ahead->lock);
-    job->input_size = size;
-    job->stage = JOB_WAITING;
-    job->next_waiting = NULL;
-    *ahead->end = job;
-    ahead->end = &job->next_waiting;
-    pthread_cond_signal(&ahead->is_work);
+    if (job->stage == JOB_IDLE) {
+        job->input_size = size;
+        job->stage = JOB_WAITING;
+        job->next_waiting = NULL;
+        *ahead->end = job;
+        ahead->end = &job->next_waiting;
+        pthread_cond_signal(&ahead->is_work);
+    }
     pthread_mutex_unlock(&ahead->lock);
 }
 
