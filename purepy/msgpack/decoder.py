@@ -178,9 +178,8 @@ class Decoder(DecoderBase):
             return data[pos:end]
         try:
             if self.next_ == KEY and self.plain_text and end - start <= LONGEST:
-                slot = KEYS.find(data[start:end], pos - start, self.key_hint)
-                self.key_hint = slot
-                return KEYS.slots[slot][2]
+                self.key_hint, text = KEYS.find(data[start:end], pos - start, self.key_hint)
+                return text
             return data[pos:end].decode("utf-8", self.unicode_errors)
         except UnicodeDecodeError as exc:
             raise self.fail(exc, start)  # noqa: B904 - the same exception

@@ -30,7 +30,8 @@ class KeyTable:
 
     `following[i]` is the slot of the key that last came after that of slot `i`. Slot 0 stands before the first
     key of a message; it holds the empty key, since a guess may end there too. Threads may share a table: what a slot
-    holds is only ever replaced as a whole, and a guess is used only if its bytes match.
+    holds is only ever replaced as a whole, and what is found there is used only if its bytes match. Two threads may
+    take the same slot for their keys; one of these is not found then, and is added once more.
     """
 
     __slots__ = ("_index", "_used", "following", "slots")
@@ -41,15 +42,16 @@ class KeyTable:
         self._index: dict[bytes, int] = {}
         self._used = 1
 
-    def find(self, packed: bytes, header: int, last: int) -> int:
+    def find(self, packed: bytes, header: int, last: int) -> tuple[int, str]:
         """
-        Return the slot of a key, adding it if it is new, and note that it came after slot `last`.
+        Return the slot of a key and the key, adding it if it is new, and note that it came after slot `last`.
 
         `packed` is the whole packed key, no longer than LONGEST, and `header` the size of its header in bytes.
         Raises UnicodeDecodeError.
         """
         slot = self._index.get(packed, 0)
-        if not slot:
+        kept, _, text = self.slots[slot]
+        if kept != packed:
             text = packed[header:].decode()
             slot = self._used
             if slot >= SIZE:
@@ -59,7 +61,7 @@ class KeyTable:
             self.slots[slot] = (packed, len(packed), text)
             self._index[packed] = slot
         self.following[last] = slot
-        return slot
+        return slot, text
 
 
 KEYS: Final = KeyTable()

@@ -258,8 +258,7 @@ def read_plain(
                         if end > size:
                             return start, KEY, node, left
                         if end - pos <= LONGEST:
-                            last = KEYS.find(data[pos:end], length, last)
-                            key = slots[last][2]
+                            last, key = KEYS.find(data[pos:end], length, last)
                         else:
                             key = data[pos + length : end].decode()
                         pos = end

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of keys of the pure codec: it may forget a key, and never gives another one."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from purepy import msgpack
+from purepy.msgpack.keys import KEYS, SIZE, KeyTable
+
+names = st.text(max_size=5)
+
+
+def found(table: KeyTable, name: str, last: int = 0) -> int:
+    """Find a key, check it, and return its slot."""
+    slot, text = table.find(msgpack.packb(name), 1, last)
+    assert text == name
+    return slot
+
+
+@given(st.lists(st.tuples(names, names), max_size=50))
+def test_two_threads_that_take_the_same_slot(pairs: list[tuple[str, str]]) -> None:
+    """Whatever another thread has put into the slot that a key was to have, the key is given."""
+    table = KeyTable()
+    for name, other in pairs:
+        slot = found(table, name)
+        table.slots[slot] = (msgpack.packb(other), len(msgpack.packb(other)), other)
+        found(table, name)
+        found(table, other)
+
+
+def test_a_full_table_starts_over() -> None:
+    table = KeyTable()
+    last = 0
+    for _ in range(3):
+        for number in range(SIZE + 10):
+            last = found(table, f"key {number}", last)
+            assert 0 <= last < SIZE
+
+
+def test_messages_where_the_table_is_wrong() -> None:
+    """What stands in a slot in place of a key, and what is said to follow it, changes no message."""
+    records = [{"id": 1, "name": "a", "other": {"id": 2}}] * 3
+    packed = msgpack.packb(records)
+    assert msgpack.unpackb(packed) == records
+    kept = list(KEYS.slots)
+    try:
+        for slot in range(SIZE):
+            KEYS.slots[slot] = (b"\xa5wrong", 6, "wrong")
+        assert msgpack.unpackb(packed) == records
+        assert msgpack.unpackb(msgpack.packb({"wrong": 1, "id": 2})) == {"wrong": 1, "id": 2}
+        unpacker = msgpack.Unpacker()
+        for byte in packed:
+            unpacker.feed(bytes([byte]))
+        assert unpacker.unpack() == records
+    finally:
+        KEYS.slots[:] = kept
