@@ -278,7 +278,7 @@ class OneFrame:
 
     def content(self, frame: Frame) -> Any:
         """Return a frame's content, a buffer that is valid until the next call; None if that fails."""
-        if frame.decompressed > _READ_MAX:
+        if not _is_served(frame):
             return None
         self._source.check()
         size = _fill(self._job, frame, self._source, self._descriptor)
@@ -331,7 +331,7 @@ class Decoding:
     def _submitted(self, piece: Frame) -> Any:
         """Have a frame decompressed; return the job, or its bytes if the threads are not to do it."""
         self._source.check()
-        if piece.decompressed > _READ_MAX or not self._ahead.begin():
+        if not _is_served(piece) or not self._ahead.begin():
             return _read(self._source, piece)
         job = self._ahead.job()
         size = _fill(job, piece, self._source, self._descriptor)
@@ -374,6 +374,11 @@ class Decoding:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _is_served(frame: Frame) -> bool:
+    """Tell whether a frame is small enough, and may have as many records as it is said to: each has a byte at least."""
+    return frame.records <= frame.decompressed <= _READ_MAX
 
 
 def _fill(job: Any, frame: Frame, source: Source, descriptor: int | None) -> int:

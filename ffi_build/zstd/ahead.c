@@ -245,7 +245,6 @@ static cpkg_job *cpkg_ahead_job(cpkg_ahead *ahead)
 static void cpkg_job_clear(cpkg_job *job)
 {
     job->stage = JOB_IDLE;
-    job->descriptor = -1;
 }
 
 /* Return the size of the output of a job that is done. */
@@ -281,6 +280,7 @@ static int cpkg_job_put(cpkg_job *job, size_t at, const char *data, size_t start
         input->room = room;
     }
     memcpy(input->data + at, data + start, size);
+    job->descriptor = -1;
     return 1;
 }
 

@@ -7,6 +7,7 @@ import io
 import itertools
 import os
 import sys
+from array import array
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -118,10 +119,24 @@ def test_wrong_messagepack(path: Path, threads_of: str) -> None:
             assert found == [*whole[:50], *whole[:99]], threads
 
 
-def test_what_is_not_a_file_of_the_systems(path: Path, threads_of: str) -> None:
+def test_what_is_not_a_file_of_the_systems(path: Path, threads_of: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads of C are given its bytes, and leave no frame to the caller."""
     written(path, COUNT, frame_size=1000)
     with records.open(io.BytesIO(path.read_bytes()), threads=1) as reader:
+        if threads_of == "C":
+            monkeypatch.setattr(reader._decoder, "content", None)
         assert list(reader) == ALL
+        assert reader[7] == ALL[7]
+
+
+def test_more_records_than_bytes(path: Path, threads_of: str) -> None:
+    """An index that lies takes no memory for what it says."""
+    written(path, COUNT, per_frame=20)
+    for open_it in (lambda reader: reader[COUNT - 1], list):
+        with records.open(path, threads=1) as reader:
+            reader._layout._records = array("I", [2**32 - 1] * len(reader._layout))
+            with pytest.raises(records.DamagedError, match="it says to hold 4294967295 records"):
+                open_it(reader)
 
 
 def test_a_file_that_was_cut_since(path: Path, threads_of: str) -> None:
