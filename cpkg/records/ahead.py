@@ -57,26 +57,22 @@ class Encoding:
         self._most = most
         self._queue: deque[_Frame] = deque()
         self._content: Any = None  # of the frame at hand
-        self._ended: list[_Frame] | None = None
+        self.ended: list[_Frame] | None = None
+        """Frames that have ended: `settle` is to be called."""
 
     def __len__(self) -> int:
         """Return the number of frames for `first`."""
         return len(self._queue)
 
     def records(self, written: int) -> int:
-        """Return the number of records in them and in what has ended, but for frames in front of number `written`."""
-        frames = {*self._queue, *(self._ended or ())}
+        """Return how many records are on their way, in frames that are not among the first `written` of the file."""
+        frames = {*self._queue, *(self.ended or ())}
         return sum(frame.records for frame in frames if frame.place is None or frame.place[0] >= written)
 
     @property
     def is_full(self) -> bool:
         """Whether a frame should be taken before the next one."""
         return len(self._queue) >= self._most
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether frames have ended, and `settle` is to be called."""
-        return self._ended is not None
 
     def add(self, at: int, piece: bytes, start: int = 0) -> None:
         """Put piece[start:] behind the first `at` bytes of the frame at hand; what stood there is dropped."""
@@ -86,7 +82,7 @@ class Encoding:
 
     def end(self, size: int, records: int) -> None:
         """End the frame at hand, which has so many bytes and records. It takes place by one assignment."""
-        self._ended = [_Frame(self._content, size, records)]
+        self.ended = [_Frame(self._content, size, records)]
 
     def end_with(self, frames: Iterable[tuple[bytes, int]]) -> None:
         """Have frames of so many records each in place of the one at hand, in the same way."""
@@ -94,15 +90,15 @@ class Encoding:
         for content, records in frames:
             ended.append(_Frame(self._new_content(), len(content), records))
             self._put(ended[-1].content, 0, content, 0)
-        self._ended = ended
+        self.ended = ended
 
     def settle(self) -> None:
         """Go on to the next frame, after `end`."""
-        ended = self._ended
+        ended = self.ended
         if ended and (not self._queue or self._queue[-1] is not ended[-1]):
             self._queue.extend(ended)
         self._content = None
-        self._ended = None
+        self.ended = None
 
     def hand_over(self, *, final: bool) -> None:
         """Have frames compressed; by the caller if it is one alone, and nothing comes after it for now."""
@@ -261,6 +257,34 @@ def encoding(encoder: Encoder, threads: int, frame_size: int) -> Encoding:
     return EncodingByPython(encoder, threads, frame_size)
 
 
+class _Input:
+    """Where frames are read from: by C itself where the file is the system's."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._descriptor = source.duplicate()
+
+    def fill(self, job: Any, frame: Frame) -> int:
+        """Give a job its input, or the file to read it from; return its size."""
+        if self._descriptor is not None:
+            self._source.check()
+            job.read(self._descriptor, frame.offset, frame.compressed)
+            return frame.compressed
+        data = self.read(frame)
+        job.put(0, data)
+        return len(data)
+
+    def read(self, frame: Frame) -> bytes:
+        """Return a frame's bytes."""
+        return self._source.read_at(frame.offset, frame.compressed)
+
+    def close(self) -> None:
+        """Close what was opened here."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
 class OneFrame:
     """
     Memory of C's for one frame at a time, which the caller decompresses.
@@ -269,31 +293,26 @@ class OneFrame:
     """
 
     def __init__(self, decoder: Decoder, source: Source) -> None:
-        self._source = source
-        self._descriptor: int | None = None
-        self._frames: Any = None
-        self._frames = decoder.decompressed_ahead(0)
+        self._frames: Any = decoder.decompressed_ahead(0)
         self._job = self._frames.job()
-        self._descriptor = source.duplicate()
+        self._input = _Input(source)
 
     def content(self, frame: Frame) -> Any:
         """Return a frame's content, a buffer that is valid until the next call; None if that fails."""
         if not _is_served(frame):
             return None
-        self._source.check()
-        size = _fill(self._job, frame, self._source, self._descriptor)
+        size = self._input.fill(self._job, frame)
         self._frames.expect(self._job, frame.decompressed)
         return self._frames.do(self._job, size)
 
     def close(self) -> None:
         """Free the memory."""
-        if self._frames is not None:
-            self._frames.close()
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        self._frames.close()
+        self._input.close()
 
-    __del__ = close
+    def __del__(self) -> None:
+        if hasattr(self, "_input"):
+            self.close()
 
 
 class Decoding:
@@ -305,10 +324,9 @@ class Decoding:
 
     def __init__(self, decoder: Decoder, source: Source, threads: int) -> None:
         self._decoder = decoder
-        self._source = source
         self._ahead: Any = decoder.decompressed_ahead(threads)
         self._most = threads + 2 if self._ahead.begin() else 1
-        self._descriptor = source.duplicate()
+        self._input = _Input(source)
         self._queue: deque[tuple[Any, Any]] = deque()  # with each frame the job that has it, or bytes, or an error
 
     def __len__(self) -> int:
@@ -330,11 +348,10 @@ class Decoding:
 
     def _submitted(self, piece: Frame) -> Any:
         """Have a frame decompressed; return the job, or its bytes if the threads are not to do it."""
-        self._source.check()
         if not _is_served(piece) or not self._ahead.begin():
-            return _read(self._source, piece)
+            return self._input.read(piece)
         job = self._ahead.job()
-        size = _fill(job, piece, self._source, self._descriptor)
+        size = self._input.fill(job, piece)
         if self._decoder.reads_rows:
             self._ahead.expect(job, piece.decompressed, job.rows or self._decoder.new_rows(), piece.records)
         else:
@@ -356,7 +373,7 @@ class Decoding:
                 content = self._ahead.wait(work)
                 if content is not None:
                     return piece, LaidOut(content, work.rows) if self._decoder.reads_rows and work.rows else content[:]
-                work = _read(self._source, piece)  # the threads could not: this can, or says why
+                work = self._input.read(piece)  # the threads could not: this can, or says why
             return piece, self._decoder.content(piece, work)
         except Exception as exc:
             return piece, exc
@@ -371,25 +388,9 @@ class Decoding:
         """End the threads."""
         self._queue.clear()
         self._ahead.close()
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        self._input.close()
 
 
 def _is_served(frame: Frame) -> bool:
     """Tell whether a frame is small enough, and may have as many records as it is said to: each has a byte at least."""
     return frame.records <= frame.decompressed <= _READ_MAX
-
-
-def _fill(job: Any, frame: Frame, source: Source, descriptor: int | None) -> int:
-    """Give a job its input, or the file to read it from; return its size."""
-    if descriptor is not None:
-        job.read(descriptor, frame.offset, frame.compressed)
-        return frame.compressed
-    data = _read(source, frame)
-    job.put(0, data)
-    return len(data)
-
-
-def _read(source: Source, frame: Frame) -> bytes:
-    return source.read_at(frame.offset, frame.compressed)

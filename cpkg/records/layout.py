@@ -83,15 +83,14 @@ class Layout:
         number = len(self)
         self.end = frame.offset + frame.compressed
         self.total = frame.first + frame.records
-        for column, value in (
-            (self._compressed, frame.compressed),
-            (self._decompressed, frame.decompressed),
-            (self._records, frame.records),
-            (self.firsts, frame.first),
-            (self._checksums, frame.checksum),
-        ):
-            del column[number:]
-            column.append(value)
+        if len(self._compressed) > number:
+            for column in (self._compressed, self._decompressed, self._records, self.firsts, self._checksums):
+                del column[number:]
+        self._compressed.append(frame.compressed)
+        self._decompressed.append(frame.decompressed)
+        self._records.append(frame.records)
+        self.firsts.append(frame.first)
+        self._checksums.append(frame.checksum)
         self.offsets.append(frame.offset)
 
     def frame(self, number: int) -> Frame:

@@ -46,7 +46,6 @@ class Writer:
     ) -> None:
         self._closed = True  # until the file is begun
         self._target = target
-        self._options = settings.options
         self._batch = BatchPacker(settings.options) if batches(settings.options) else None
         self._layout = layout
         self._frame_size = self._limit = settings.frame_size
@@ -86,11 +85,8 @@ class Writer:
         with self._lock:
             buffer = self._buffer
             count, added, size = self._whole
-            if added + size >= self._limit or len(buffer) != size or self._closed or self._frames.has_ended:
-                count, added, size = self._settled()
-                if added + size >= self._limit or self._closed:
-                    self._cut()
-                    count, added, size = self._whole
+            if added + size >= self._limit or len(buffer) != size or self._closed or self._frames.ended:
+                count, added, size = self._with_room()
             self._pack(record)
             end = len(buffer)
             if added + end > fmt.CONTENT_MAX:
@@ -147,10 +143,7 @@ class Writer:
                 pass  # one of them fails: it is found, and those in front of it are added, one by one
             else:
                 with self._lock:
-                    count, added, size = self._settled()
-                    if added + size >= self._limit or self._closed:
-                        self._cut()
-                        count, added, size = self._whole
+                    count, added, size = self._with_room()
                     more = len(packed) - start
                     if added + size + more <= fmt.CONTENT_MAX and self._ends is None:
                         added = self._add_buffer()
@@ -162,7 +155,7 @@ class Writer:
 
     def _settled(self) -> tuple[int, int, int]:
         """Finish, or undo, what a signal has interrupted; return `_whole`."""
-        if self._frames.has_ended:
+        if self._frames.ended:
             self._whole = _NOTHING
             self._frames.settle()
         count, _, size = self._whole
@@ -170,6 +163,13 @@ class Writer:
             del self._buffer[size:]
         if self._ends is not None and len(self._ends) > count:
             del self._ends[count:]
+        return self._whole
+
+    def _with_room(self) -> tuple[int, int, int]:
+        """Return `_whole` of a frame that is not full."""
+        _, added, size = self._settled()
+        if added + size >= self._limit or self._closed:
+            self._cut()
         return self._whole
 
     def _add_buffer(self) -> int:
@@ -208,11 +208,9 @@ class Writer:
         while self._frames.is_full:
             self._write_first()
         count, added, size = self._whole
-        if not count:
-            return
-        if self._ends is not None:
+        if count and self._ends is not None:
             self._train(final)
-        else:
+        elif count:
             self._mean = (added + size) // count
             self._frames.end(self._add_buffer(), count)
         self._settled()
@@ -293,7 +291,6 @@ class Writer:
 
     def _drain(self) -> None:
         self._cut(final=True)
-        self._frames.hand_over(final=True)
         while len(self._frames):
             self._write_first()
 
@@ -334,7 +331,7 @@ class Writer:
     def __len__(self) -> int:
         """Return the number of records: those that were there, and those added."""
         with self._lock:
-            at_hand = 0 if self._frames.has_ended else self._whole[0]
+            at_hand = 0 if self._frames.ended else self._whole[0]
             return self._layout.total + self._frames.records(len(self._layout)) + at_hand
 
     def __enter__(self) -> Writer:
