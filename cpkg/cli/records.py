@@ -28,7 +28,9 @@ _STDOUT: Final = "standard output"
 _file = click.argument("file", metavar="FILE", callback=not_empty)
 _skip = click.option("--skip-damage", is_flag=True, help="Pass over records that cannot be read, and tell which.")
 _quiet = click.option("-q", "--quiet", is_flag=True, help="No progress bar and no summary.")
-_threads = click.option("--threads", type=click.IntRange(0, 64), help="Beside the main one.  [default: one per core]")
+_threads = click.option(
+    "--threads", type=click.IntRange(0, 64), help="Beside the main one.  [default: one for each other core]"
+)
 
 
 @click.group(cls=Commands)

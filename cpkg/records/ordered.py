@@ -17,28 +17,26 @@ T = TypeVar("T")
 
 _MOST: Final = 4
 """More threads than this find no work: packing and unpacking take turns."""
-_MOST_BESIDE: Final = 2
-"""The same for threads that work while the caller packs or unpacks, which takes him longer."""
 _AHEAD: Final = 2
 """So many results wait for each thread, so that memory stays bounded."""
 
 
-def thread_count(threads: int | None, *, alone: bool = False, beside: bool = False) -> int:
+def thread_count(threads: int | None, *, alone: bool = False, beside: bool = False, most: int = _MOST) -> int:
     """
     Return how many threads to use where the caller asks for `threads`; None is as many as help here.
 
-    That is one per core, or one for each but the caller's where he works `beside` them without a pause; none on a
-    single core, where Zstandard is the pure backend, whose threads would take turns, and where the caller is faster
-    `alone`. Raises TypeError and ValueError as `checked_threads`.
+    That is one per core, or one for each but the caller's where he works `beside` them without a pause, and at `most`
+    so many; none on a single core, where Zstandard is the pure backend, whose threads would take turns, and where the
+    caller is faster `alone`. Raises TypeError and ValueError as `checked_threads`.
     """
     if threads is not None:
         return checked_threads(threads)
     if alone or _backend.choose("zstd").module.BACKEND == "pure":
         return 0
     cores = usable_cores()
-    if beside:
-        return min(cores - 1, _MOST_BESIDE)
-    return min(cores, _MOST) if cores > 1 else 0
+    if cores == 1:
+        return 0
+    return min(cores - 1 if beside else cores, most)
 
 
 def mapped(function: Callable[..., T], calls: Iterable[tuple[Any, ...]], threads: int) -> Generator[T, None, None]:

@@ -20,6 +20,8 @@ from cpkg.records.sources import WINDOW, Source, Window
 from purepy._cores import python_runs_in_parallel
 
 _ERRORS: Final = ("raise", "skip")
+_MOST_BESIDE: Final = 2
+"""More threads of C than this find no work: unpacking takes the caller longer."""
 _WORTH_THREADS: Final = 2
 """After so many frames threads have decompressed more than it takes to start them."""
 
@@ -40,8 +42,10 @@ class Reader:
         self._decoder = Decoder(options)
         # where threads of Python's run in parallel, these unpack, too
         self._ahead_by_c = not python_runs_in_parallel() and has_threads_of_c()
-        alone = not (self._ahead_by_c or python_runs_in_parallel())
-        self._threads = thread_count(threads, alone=alone, beside=self._ahead_by_c)
+        if self._ahead_by_c:
+            self._threads = thread_count(threads, beside=True, most=_MOST_BESIDE)
+        else:
+            self._threads = thread_count(threads, alone=not python_runs_in_parallel())
         self._source = source
         self._skip = errors == "skip"
         self._lock = threading.Lock()

@@ -10,7 +10,6 @@ from cpkg.records import format as fmt
 from cpkg.records.codec import FRAME_SIZE, LEVEL, Encoder, check_packing, has_threads_of_c
 from cpkg.records.ordered import thread_count
 from cpkg.records.targets import FSYNC
-from purepy._jit import JIT
 
 _FRAME_SIZE_MAX: Final = fmt.CONTENT_MAX // 2
 _DICTIONARY_MIN: Final = 256
@@ -38,8 +37,8 @@ class WriterSettings:
         if fsync not in FSYNC:
             raise ValueError(f"fsync must be one of {', '.join(FSYNC)}, not {fsync!r}")
         check_packing(options)
-        # on PyPy packing takes longer than compressing
-        self.threads = thread_count(threads, beside=JIT and has_threads_of_c())
+        # the caller of threads of C compresses, too, when they have enough to do
+        self.threads = thread_count(threads, beside=has_threads_of_c())
         self.level = level
         self.frame_size = frame_size
         self.fsync = fsync

@@ -55,7 +55,7 @@ struct cpkg_job_s {
 typedef struct {
     pthread_t thread;
     cpkg_ahead *ahead;
-    void *context; /* ZSTD_CCtx or ZSTD_DCtx, this thread's alone */
+    void *context; /* ZSTD_CCtx or ZSTD_DCtx, this thread's alone; NULL when libzstd has failed with it */
 } Runner;
 
 struct cpkg_ahead_s {
@@ -64,6 +64,7 @@ struct cpkg_ahead_s {
     cpkg_job *waiting, **end; /* first come, first served */
     cpkg_job *jobs;           /* all of them */
     Runner runners[AHEAD_THREADS];
+    void *own; /* the caller's context, or NULL */
     int count;
     bool compresses, is_closing;
     pid_t process;
@@ -96,12 +97,19 @@ static bool job_fill(cpkg_job *job)
     return true;
 }
 
-/* Do a job; false if libzstd has failed, whose context is not used again then: no reset reaches all that is left in it. */
-static bool job_run(cpkg_job *job, const cpkg_ahead *ahead, void *context)
+static void ahead_free_context(const cpkg_ahead *ahead, void *context)
+{
+    if (ahead->compresses)
+        ZSTD_freeCCtx(context);
+    else
+        ZSTD_freeDCtx(context);
+}
+
+/* Compress or decompress a job; false if libzstd has failed. */
+static bool job_convert(cpkg_job *job, bool compresses, void *context)
 {
     const char *input = job->input.data;
-    job->has_failed = true;
-    if (ahead->compresses) {
+    if (compresses) {
         size_t room = ZSTD_compressBound(job->input_size);
         if (ZSTD_isError(room) || !job_reserve(&job->output, room))
             return true;
@@ -120,40 +128,43 @@ static bool job_run(cpkg_job *job, const cpkg_ahead *ahead, void *context)
     return true;
 }
 
+/* Do a job. A context with which libzstd has failed is not used again: no reset reaches all that is left in it. */
+static void job_do(cpkg_job *job, const cpkg_ahead *ahead, void **context)
+{
+    job->has_failed = true;
+    if (*context != NULL && !job_convert(job, ahead->compresses, *context)) {
+        ahead_free_context(ahead, *context);
+        *context = NULL;
+    }
+}
+
+/* Do the job that has waited for longest; the lock is held before and after. */
+static void ahead_do_next(cpkg_ahead *ahead, void **context)
+{
+    cpkg_job *job = ahead->waiting;
+    ahead->waiting = job->next_waiting;
+    if (ahead->waiting == NULL)
+        ahead->end = &ahead->waiting;
+    job->stage = JOB_RUNNING;
+    pthread_mutex_unlock(&ahead->lock);
+    job_do(job, ahead, context);
+    pthread_mutex_lock(&ahead->lock);
+    job->stage = JOB_DONE;
+    pthread_cond_broadcast(&ahead->is_done);
+}
+
 static void *runner_loop(void *argument)
 {
     Runner *runner = argument;
     cpkg_ahead *ahead = runner->ahead;
-    bool is_sound = true;
     pthread_mutex_lock(&ahead->lock);
-    for (;;) {
-        while (ahead->waiting == NULL && !ahead->is_closing)
+    while (!ahead->is_closing)
+        if (ahead->waiting != NULL)
+            ahead_do_next(ahead, &runner->context);
+        else
             pthread_cond_wait(&ahead->is_work, &ahead->lock);
-        if (ahead->is_closing)
-            break;
-        cpkg_job *job = ahead->waiting;
-        ahead->waiting = job->next_waiting;
-        if (ahead->waiting == NULL)
-            ahead->end = &ahead->waiting;
-        job->stage = JOB_RUNNING;
-        pthread_mutex_unlock(&ahead->lock);
-        job->has_failed = true;
-        if (is_sound)
-            is_sound = job_run(job, ahead, runner->context);
-        pthread_mutex_lock(&ahead->lock);
-        job->stage = JOB_DONE;
-        pthread_cond_broadcast(&ahead->is_done);
-    }
     pthread_mutex_unlock(&ahead->lock);
     return NULL;
-}
-
-static void runner_free_context(const cpkg_ahead *ahead, void *context)
-{
-    if (ahead->compresses)
-        ZSTD_freeCCtx(context);
-    else
-        ZSTD_freeDCtx(context);
 }
 
 /* Return a queue without threads, for compressing or decompressing; NULL if there is no memory. */
@@ -200,9 +211,22 @@ static int cpkg_ahead_start(cpkg_ahead *ahead, void *context)
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
     if (!is_started)
-        runner_free_context(ahead, context);
+        ahead_free_context(ahead, context);
     ahead->count += is_started;
     return is_started;
+}
+
+/* Own a context for the jobs that the caller does. */
+static void cpkg_ahead_lend(cpkg_ahead *ahead, void *context)
+{
+    ahead_free_context(ahead, ahead->own);
+    ahead->own = context;
+}
+
+/* Tell whether the caller has a context, which libzstd has not failed with. */
+static int cpkg_ahead_is_lent(const cpkg_ahead *ahead)
+{
+    return ahead->own != NULL;
 }
 
 /* End the threads when the jobs at hand are done, and free everything. */
@@ -216,8 +240,9 @@ static void cpkg_ahead_free(cpkg_ahead *ahead)
     pthread_mutex_unlock(&ahead->lock);
     for (int i = 0; i < ahead->count; i++) {
         pthread_join(ahead->runners[i].thread, NULL);
-        runner_free_context(ahead, ahead->runners[i].context);
+        ahead_free_context(ahead, ahead->runners[i].context);
     }
+    ahead_free_context(ahead, ahead->own);
     for (cpkg_job *job = ahead->jobs, *next; job != NULL; job = next) {
         next = job->next;
         free(job->input.data);
@@ -320,21 +345,28 @@ static void cpkg_ahead_submit(cpkg_ahead *ahead, cpkg_job *job, size_t size)
     pthread_mutex_unlock(&ahead->lock);
 }
 
-/* Do a job in the caller's thread, with a context of his own; return its output, or NULL: then the context is not used again. */
-static const char *cpkg_ahead_do(cpkg_ahead *ahead, cpkg_job *job, size_t size, void *context)
+/* Do a job in the caller's thread, with his context; return its output, or NULL. */
+static const char *cpkg_ahead_do(cpkg_ahead *ahead, cpkg_job *job, size_t size)
 {
     job->input_size = size;
-    return job_run(job, ahead, context) && !job->has_failed ? job->output.data : NULL;
+    job_do(job, ahead, &ahead->own);
+    return job->has_failed ? NULL : job->output.data;
 }
 
-/* Wait until a job is done; return its output, or NULL if it has failed. */
+/*
+ * Wait until a job is done; return its output, or NULL if it has failed. A caller who has a context does what waits for a
+ * thread meanwhile: no core is idle, and none has two threads.
+ */
 static const char *cpkg_ahead_wait(cpkg_ahead *ahead, cpkg_job *job)
 {
     if (ahead->process != getpid())
         return NULL;
     pthread_mutex_lock(&ahead->lock);
     while (job->stage == JOB_WAITING || job->stage == JOB_RUNNING)
-        pthread_cond_wait(&ahead->is_done, &ahead->lock);
+        if (ahead->waiting != NULL && ahead->own != NULL)
+            ahead_do_next(ahead, &ahead->own);
+        else
+            pthread_cond_wait(&ahead->is_done, &ahead->lock);
     bool is_good = job->stage == JOB_DONE && !job->has_failed;
     pthread_mutex_unlock(&ahead->lock);
     return is_good ? job->output.data : NULL;

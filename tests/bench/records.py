@@ -11,6 +11,7 @@ left out. `--seek MB` measures single records of a file of that size, `--scale` 
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import json
 import os
@@ -128,6 +129,22 @@ def busy(_: Any) -> int:
     return sum(number * number for number in range(1_000_000))
 
 
+@functools.cache
+def made_pool() -> list[Any]:
+    """Make the records, once in each process."""
+    chance = random.Random(20240229)
+    return [request(chance, number) for number in range(POOL)]
+
+
+def write_lists(path: str, times: int, threads: int | None) -> None:
+    """Write the records so many times as lists."""
+    from cpkg import records
+
+    with records.open(path, "wb", threads=threads) as file:
+        for _ in range(times):
+            file.extend(made_pool())
+
+
 def alternate(*works: Callable[[], Any], turns: int = 3) -> list[float]:
     """Return the least time of each in turn, in seconds; a first one, for processes to begin, is left out."""
     best = [float("inf")] * len(works)
@@ -145,26 +162,33 @@ def scale(count: int) -> None:
     Read one file by one process and by two, each its splits: a pool of processes and, if it is there, Dask.
 
     Before, read and write it by one thread and with those that `records.open` takes by itself. One and two take turns.
-    What the machine's cores gain at arithmetic stands beside, by the same means each time.
+    What the machine's cores gain at arithmetic stands beside, by the same means each time, and what two processes gain
+    that write lists into files of their own, each by one thread: the limit for threads that write.
     """
     from concurrent.futures import ProcessPoolExecutor
 
     from cpkg import records
 
-    chance = random.Random(20240229)
-    pool = [request(chance, number) for number in range(POOL)]
+    pool = made_pool()
+    times = max(count // POOL, 2)
     with tempfile.TemporaryDirectory(dir=folder()) as place:
         path = f"{place}/file.rec"
         with records.open(path, "wb") as file:
-            for _ in range(max(count // POOL, 1)):
+            for _ in range(times):
                 file.extend(pool)
         splits = records.splits(path, 8)
-        figures = with_threads(pool, path)
+        figures = with_threads(pool, path, times)
         with ProcessPoolExecutor(1) as one, ProcessPoolExecutor(2) as two:
-            for name, work, tasks in (("arithmetic", busy, range(8)), ("splits", read_split, splits)):
+            halves = [(f"{path}.{half}", times // 2, 0) for half in range(2)]
+            for name, work, tasks in (
+                ("arithmetic", busy, [(number,) for number in range(8)]),
+                ("splits", read_split, [(split,) for split in splits]),
+                ("lists written", write_lists, halves),
+            ):
                 figures[f"{name}, processes"] = alternate(
-                    lambda: list(one.map(work, tasks)),  # noqa: B023
-                    lambda: list(two.map(work, tasks)),  # noqa: B023
+                    lambda: list(one.map(work, *zip(*tasks))),  # noqa: B023
+                    lambda: list(two.map(work, *zip(*tasks))),  # noqa: B023
+                    turns=9,
                 )
         figures.update(on_dask(path, splits))
     print(f"{sys.implementation.name}, {count:,} records, by one thread or process and by two")
@@ -172,18 +196,16 @@ def scale(count: int) -> None:
         print(f"{name:25} {alone:.2f} s, {both:.2f} s: {alone / both:.2f} times")
 
 
-def with_threads(pool: list[Any], path: str) -> dict[str, list[float]]:
-    """Write the pool five times and read a file, with no threads beside this one and with as many as help here."""
+def with_threads(pool: list[Any], path: str, times: int) -> dict[str, list[float]]:
+    """Write the pool so many times and read a file, with no threads beside this one and with as many as help here."""
     from cpkg import records
 
     def write(threads: int | None) -> None:
-        with records.open(f"{path}.written", "wb", threads=threads) as file:
-            for _ in range(5):
-                file.extend(pool)
+        write_lists(f"{path}.written", times, threads)
 
     def append(threads: int | None) -> None:
         with records.open(f"{path}.written", "wb", threads=threads) as file:
-            for _ in range(5):
+            for _ in range(times):
                 for record in pool:
                     file.append(record)
 

@@ -7,9 +7,10 @@ import io
 import itertools
 import os
 import sys
+import threading
 from array import array
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -230,6 +231,56 @@ def test_a_forked_child_has_no_threads(path: Path, threads_of: str) -> None:
             os._exit(0 if list(rows) == ALL[1:] else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert list(rows) == ALL[1:]
+
+
+def test_the_caller_does_what_waits_for_a_thread() -> None:
+    """A thread that is busy for long holds up its own frame alone."""
+    module: Any = _backend.choose("zstd").module
+    if not hasattr(module, "decompressed_ahead"):
+        pytest.skip("this backend of Zstandard has no threads of C")
+    cffi = pytest.importorskip("cffi")
+    ffi = cffi.FFI()
+    in_time: list[bool] = []
+    begun, others_done = threading.Event(), threading.Event()
+
+    @ffi.callback("void(void *, const char *, size_t, int64_t)")  # type: ignore[untyped-decorator]
+    def hold(state: Any, content: Any, size: int, count: int) -> None:
+        begun.set()
+        in_time.append(others_done.wait(10))
+
+    rows = SimpleNamespace(then=int(ffi.cast("uintptr_t", hold)), state=0)
+    frames = module.decompressed_ahead(None, 1)
+    contents = [b"%d" % number * 1000 for number in range(5)]
+    jobs = [frames.job() for _ in contents]
+    assert frames.begin()
+    for number, (job, content) in enumerate(zip(jobs, contents)):
+        frame = zstd.compress(content)
+        job.put(0, frame)
+        frames.expect(job, len(content), None if number else rows, 0)
+        frames.submit(job, len(frame))
+        if not number:
+            assert begun.wait(10)
+    assert [bytes(frames.wait(job)) for job in jobs[:0:-1]] == contents[:0:-1]
+    others_done.set()
+    assert bytes(frames.wait(jobs[0])) == contents[0]
+    assert in_time == [True]
+    frames.close()
+
+
+def test_a_context_that_has_failed_is_not_used_again() -> None:
+    """The caller's is made anew."""
+    module: Any = _backend.choose("zstd").module
+    if not hasattr(module, "decompressed_ahead"):
+        pytest.skip("this backend of Zstandard has no threads of C")
+    frames = module.decompressed_ahead(None, 0)
+    job, content = frames.job(), b"some content" * 100
+    frame = zstd.compress(content, options={zstd.CompressionParameter.checksum_flag: 1})
+    for sound in (True, False, True, False, False, True):
+        job.put(0, frame[:-1] + bytes([frame[-1] ^ (not sound)]))
+        frames.expect(job, len(content))
+        output = frames.do(job, len(frame))
+        assert (output is not None and bytes(output) == content) is sound
+    frames.close()
 
 
 def test_compressing_that_fails_is_told_and_loses_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

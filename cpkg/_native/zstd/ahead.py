@@ -70,7 +70,6 @@ class FramesAhead:
         self._settings = settings
         self._threads = threads
         self._has_begun = False
-        self._context: Any = None  # of the caller's thread
 
     def begin(self) -> bool:
         """Start the threads, if they have not begun; return whether there are some."""
@@ -78,12 +77,23 @@ class FramesAhead:
             self._has_begun = True
             wanted, self._threads = self._threads, 0
             for _ in range(wanted):
-                context = self._settings.take(self._library)
-                self._library.ffi.gc(context, None)  # it is C's from here on
-                if not self._library.lib.cpkg_ahead_start(self._handle, context):
+                if not self._library.lib.cpkg_ahead_start(self._handle, self._new_context()):
                     break  # there can be no more of them
                 self._threads += 1
+            if self._threads:
+                self._lend()
         return self._threads > 0
+
+    def _lend(self) -> None:
+        """Give the caller's thread a context, if it has none."""
+        if not self._library.lib.cpkg_ahead_is_lent(self._handle):
+            self._library.lib.cpkg_ahead_lend(self._handle, self._new_context())
+
+    def _new_context(self) -> Any:
+        """Return a context that is C's, who frees it."""
+        context = self._settings.take(self._library)
+        self._library.ffi.gc(context, None)
+        return context
 
     def job(self) -> Job:
         """Return a job to submit, or to give `back`."""
@@ -105,7 +115,7 @@ class FramesAhead:
 
     def wait(self, job: Job) -> Any:
         """
-        Wait for a job; return its output, None if it has failed.
+        Wait for a job, and do meanwhile what waits for a thread; return its output, None if it has failed.
 
         The output is a buffer of cffi's over the job's memory, valid until `back` and `close`.
         """
@@ -117,9 +127,6 @@ class FramesAhead:
     def close(self) -> None:
         """Wait for the jobs that are being done, end the threads and free all memory."""
         self._idle.clear()
-        context, self._context = self._context, None
-        if context is not None:
-            self._library.drop(context)
         self._library.ffi.release(self._handle)
 
 
@@ -144,14 +151,8 @@ class DecompressedAhead(FramesAhead):
 
         The output is a buffer of cffi's over the job's memory, valid until the job is used again, and `close`.
         """
-        library, lib = self._library, self._library.lib
-        if self._context is None:
-            self._context = self._settings.take(library)
-        output = lib.cpkg_ahead_do(self._handle, job.handle, size, self._context)
-        if not output:
-            context, self._context = self._context, None
-            library.drop(context)
-        return self._output(job, output)
+        self._lend()
+        return self._output(job, self._library.lib.cpkg_ahead_do(self._handle, job.handle, size))
 
     def expect(self, job: Job, size: int, rows: Any = None, count: int = 0) -> None:
         """
