@@ -8,7 +8,7 @@
 # CPython that was configured with --disable-gil --with-thread-sanitizer: what one without them does with its locks
 # cannot be seen.
 #
-# PYTHON names the interpreter (default: python3); it needs cffi, setuptools, pytest and hypothesis. gcc is needed.
+# PYTHON names the interpreter (default: python3); it needs cffi, setuptools 77, pytest and hypothesis. gcc is needed.
 set -eu
 
 PYTHON=${PYTHON:-python3}
