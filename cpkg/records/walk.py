@@ -79,7 +79,7 @@ class Walk:
         at = self._at
         head = self._source.read_at(at, fmt.DATA_HEADER_SIZE)
         header = fmt.parse_data_header(head)
-        if header is not None and header.offset + self._moved == at and self._base + header.first >= following:
+        if header is not None and self._continues(header, at, following):
             end = at + fmt.DATA_HEADER_SIZE + header.compressed
             first = self._base + header.first
             # the file may be shorter than it was at first: cut by a writer that has not written this frame to its end
@@ -102,6 +102,10 @@ class Walk:
                     self._moved, self._base = at, following
                 return Other(kind, at, size)
         return self._damaged(at, following)
+
+    def _continues(self, header: fmt.DataHeader, at: int, following: int) -> bool:
+        """Tell whether a header at `at` is where it says, and its records are those that follow, or later ones."""
+        return header.offset + self._moved == at and self._base + header.first >= following
 
     def _is_sound(self, at: int, size: int, kind: bytes) -> bool:
         """Tell whether a frame of our own is as it was written."""
@@ -138,9 +142,12 @@ class Walk:
             start = self._last[1] + fmt.DATA_HEADER_SIZE  # bytes of that frame are lost: it has not ended here
         found = self._search(start, self._size, following)
         if found is not None:
-            if found[0] == self._behind and found[1].offset + self._moved == found[0]:
-                self._at = found[0]
-                return self._step(following)  # a writer has put it there meanwhile, in the place of its index
+            # A writer may have put frames there meanwhile, in the place of its index. One read can give a part of that
+            # and a later frame behind it: so it is the frame in front that is looked for, once more.
+            header = fmt.parse_data_header(self._source.read_at(self._behind, fmt.DATA_HEADER_SIZE))
+            if header is not None and self._continues(header, self._behind, following):
+                self._at = self._behind
+                return self._step(following)
             return self._continue(found, at, following)
         self._at = self._size
         if not self._rejected:

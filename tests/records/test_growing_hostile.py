@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import subprocess
@@ -155,17 +156,71 @@ def look_on(states: list[bytes], rounds: int) -> None:
     for seed in range(SEED, SEED + rounds):
         source = Growing(states, seed)
         there = whole[source.now]
-        reader = Reader(source, threads=0, errors="raise", options={})
-        for _ in range(5):
-            found = numbers(reader)
-            assert found == list(range(len(found))), f"seed {seed}"
-            assert len(found) >= there, f"seed {seed}"
-            there = whole[source.now]
-            reader.refresh()
+        try:
+            reader = Reader(source, threads=0, errors="raise", options={})
+            for _ in range(5):
+                found = numbers(reader)
+                assert found == list(range(len(found)))
+                assert len(found) >= there
+                there = whole[source.now]
+                reader.refresh()
+        except Exception as exc:
+            raise AssertionError(f"seed {seed}") from exc
 
 
 def test_whatever_is_written_between_two_reads(states: list[bytes]) -> None:
     look_on(states, 500)
+
+
+class Spliced(Source):
+    """A file that has one state, then a second one, and a third from the middle of the read with a given number on."""
+
+    name = "spliced"
+    is_local = True
+
+    def __init__(self, state: bytes) -> None:
+        self._state, self._length = state, len(state)
+        self._left = -1
+
+    def change(self, second: bytes, third: bytes, number: int) -> None:
+        self._state, self._third, self._left = second, third, number
+
+    @property
+    def is_third(self) -> bool:
+        return self._left < 0
+
+    def size(self) -> int:
+        """Return the size; that of the first state until something is read of the second."""
+        return self._length
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        data = self._state
+        if self._left == 0:
+            self._state = self._third
+            data += self._third[len(data) :]
+        if self._left >= 0:
+            self._left -= 1
+            self._length = len(self._state)
+        return data[offset : offset + size]
+
+
+def test_one_read_of_two_states(states: list[bytes]) -> None:
+    """A read may give a part of the index, and behind it frames that stand in its place by now: that is no damage."""
+    tried = 0
+    ends = [now for now in range(len(states) - 1) if len(states[now + 1]) < len(states[now])]
+    for closed, second, third in itertools.product(ends, range(1, 16), range(1, 11)):
+        last = min(closed + second + third, len(states) - 1)
+        for number in itertools.count():
+            source = Spliced(states[closed])
+            reader = Reader(source, threads=0, errors="raise", options={})
+            source.change(states[min(closed + second, last)], states[last], number)
+            reader.refresh()
+            if not source.is_third:
+                break
+            found = numbers(reader)
+            assert found == list(range(len(found))), (closed, second, third, number)
+            tried += 1
+    assert tried > 1000
 
 
 @pytest.mark.slow
