@@ -78,8 +78,10 @@ def cli(context: click.Context) -> None:
 
     FILE can be - for standard input, and OUT - for standard output. An output file appears whole or not at all.
     """
-    if sys.getrecursionlimit() < _RECURSION_LIMIT:
+    before = sys.getrecursionlimit()
+    if before < _RECURSION_LIMIT:
         sys.setrecursionlimit(_RECURSION_LIMIT)
+        context.call_on_close(lambda: sys.setrecursionlimit(before))  # a program may call this as a function
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)
         context.exit(2)

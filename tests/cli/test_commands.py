@@ -9,6 +9,7 @@ import inspect
 import json
 import os
 import struct
+import sys
 import uuid
 from functools import partial
 from pathlib import Path
@@ -49,6 +50,16 @@ def frame_of(*blocks: bytes, declared: bytes = b"", descriptor: int = 0, window:
     headers = [len(block) << 3 | (block is blocks[-1]) for block in blocks]
     body = b"".join(struct.pack("<I", header)[:3] + block for header, block in zip(headers, blocks))
     return MAGIC + bytes([descriptor]) + window + declared + body
+
+
+def test_the_recursion_limit_stays_that_of_the_caller() -> None:
+    """Deep objects need a higher one, which would let endless recursion of the caller's end his process."""
+    before = sys.getrecursionlimit()
+    deep = b"[" * 1000 + b"]" * 1000
+    assert run("pack", stdin=deep).exit_code == 0
+    assert sys.getrecursionlimit() == before
+    assert run("pack", stdin=b"[").exit_code == 1
+    assert sys.getrecursionlimit() == before
 
 
 # pack
