@@ -166,10 +166,12 @@ class Texts:
         self.is_exact = True  # whether both are where their bytes are: nothing was decoded ahead
         # io.TextIOWrapper.tell() may be wrong between a flush() that follows next(), and seek()
         self.iterated = self.tells = False
+        # io.TextIOWrapper holds text from 3.13 on, when read() comes behind next(): it cannot be reconfigured then
+        self.holds = False
         self.rewound()
 
     def rewound(self) -> None:
-        self.iterated = False
+        self.iterated = self.holds = False
         self.tells = True
         self.is_exact = True
 
@@ -215,6 +217,7 @@ class Texts:
             self.both("read", number)
         elif name == "rest":
             self.both("read")
+            self.holds = self.iterated and sys.version_info >= (3, 13)
         elif name == "lines":
             self.both("readlines")
         elif name == "lines of":
@@ -281,6 +284,8 @@ class Texts:
         self.tells = self.tells and not self.iterated
 
     def do_reconfigure(self, number: int) -> None:
+        if self.holds:
+            return
         options: Any = {"newline": NEWLINES[number % 5]}
         if number % 3 == 0:
             options = {"errors": "replace" if self.options["errors"] != "strict" else "strict"}
