@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import functools
 import itertools
-import random
 import sys
 import tempfile
 import time
 import types
 from typing import Any, Callable
 
-from record_ways import POOL, WAYS, folder, request, scan
+from record_ways import POOL, WAYS, folder, made_pool, scan
 
 from cpkg import records
 
@@ -52,8 +51,7 @@ _BATCH = 64
 
 
 def main(rounds: int) -> None:
-    chance = random.Random(20240229)
-    pool = [request(chance, number) for number in range(POOL)]
+    pool = made_pool()
     with tempfile.TemporaryDirectory(dir=folder()) as place:
         ways = {}
         for name in ("cpkg", "cpkg, one thread", *PEERS):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import io
 import json
@@ -56,6 +57,13 @@ def request(chance: random.Random, number: int) -> dict[str, Any]:
         "secure": chance.random() < 0.9,
         "referrer": None if chance.random() < 0.5 else f"https://example.com/{chance.choice(words)}",
     }
+
+
+@functools.cache
+def made_pool() -> list[Any]:
+    """Make the different records, once in each process."""
+    chance = random.Random(20240229)
+    return [request(chance, number) for number in range(POOL)]
 
 
 class Way:

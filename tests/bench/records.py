@@ -11,7 +11,6 @@ left out. `--seek MB` measures single records of a file of that size, `--scale` 
 from __future__ import annotations
 
 import argparse
-import functools
 import itertools
 import json
 import os
@@ -24,14 +23,13 @@ from pathlib import Path
 from typing import Any, Callable
 
 import record_bounds
-from record_ways import POOL, WAYS, folder, request, scan
+from record_ways import POOL, WAYS, folder, made_pool, scan
 
 
 def child(name: str, count: int, path: str) -> None:
     """Write and read in this process; print what it took."""
     way = WAYS[name]()
-    chance = random.Random(20240229)
-    pool = [request(chance, number) for number in range(min(POOL, count))]
+    pool = made_pool()[:count]
     pools = [pool] * max(count // len(pool), 1)
     if sys.implementation.name == "pypy":
         for _ in range(2):  # the JIT's compiling is not what is measured
@@ -129,13 +127,6 @@ def busy(_: Any) -> int:
     return sum(number * number for number in range(1_000_000))
 
 
-@functools.cache
-def made_pool() -> list[Any]:
-    """Make the records, once in each process."""
-    chance = random.Random(20240229)
-    return [request(chance, number) for number in range(POOL)]
-
-
 def write_lists(path: str, times: int, threads: int | None) -> None:
     """Write the records so many times as lists."""
     from cpkg import records
@@ -169,15 +160,12 @@ def scale(count: int) -> None:
 
     from cpkg import records
 
-    pool = made_pool()
     times = max(count // POOL, 2)
     with tempfile.TemporaryDirectory(dir=folder()) as place:
         path = f"{place}/file.rec"
-        with records.open(path, "wb") as file:
-            for _ in range(times):
-                file.extend(pool)
+        write_lists(path, times, None)
         splits = records.splits(path, 8)
-        figures = with_threads(pool, path, times)
+        figures = with_threads(path, times)
         with ProcessPoolExecutor(1) as one, ProcessPoolExecutor(2) as two:
             halves = [(f"{path}.{half}", times // 2, 0) for half in range(2)]
             for name, work, tasks in (
@@ -196,7 +184,7 @@ def scale(count: int) -> None:
         print(f"{name:25} {alone:.2f} s, {both:.2f} s: {alone / both:.2f} times")
 
 
-def with_threads(pool: list[Any], path: str, times: int) -> dict[str, list[float]]:
+def with_threads(path: str, times: int) -> dict[str, list[float]]:
     """Write the pool so many times and read a file, with no threads beside this one and with as many as help here."""
     from cpkg import records
 
@@ -206,7 +194,7 @@ def with_threads(pool: list[Any], path: str, times: int) -> dict[str, list[float
     def append(threads: int | None) -> None:
         with records.open(f"{path}.written", "wb", threads=threads) as file:
             for _ in range(times):
-                for record in pool:
+                for record in made_pool():
                     file.append(record)
 
     def read(threads: int | None) -> None:

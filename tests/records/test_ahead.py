@@ -40,6 +40,15 @@ def threads_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     return request.param
 
 
+@pytest.fixture
+def module_of_c() -> Any:
+    """The backend of Zstandard, if it has threads of C."""
+    module = _backend.choose("zstd").module
+    if not hasattr(module, "compressed_ahead"):
+        pytest.skip("this backend of Zstandard has no threads of C")
+    return module
+
+
 def shape(number: int) -> Any:
     """Records with the same keys for a while, then others, then some that are no maps."""
     if number % 200 < 120:
@@ -205,12 +214,11 @@ def test_without_rows_or_threads(path: Path, monkeypatch: pytest.MonkeyPatch, fa
         assert list(reader) == ALL
 
 
-def test_a_writer_without_threads_of_the_systems(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = _backend.choose("zstd").module
-    if not hasattr(module, "compressed_ahead"):
-        pytest.skip("this backend of Zstandard has no threads of C")
-    make = module.compressed_ahead
-    monkeypatch.setattr(module, "compressed_ahead", lambda options, zstd_dict, threads: make(options, zstd_dict, 0))
+def test_a_writer_without_threads_of_the_systems(path: Path, module_of_c: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    make = module_of_c.compressed_ahead
+    monkeypatch.setattr(
+        module_of_c, "compressed_ahead", lambda options, zstd_dict, threads: make(options, zstd_dict, 0)
+    )
     with records.open(path, "wb", threads=2, frame_size=500) as writer:
         writer.extend(ALL)
     with records.open(path) as reader:
@@ -233,11 +241,8 @@ def test_a_forked_child_has_no_threads(path: Path, threads_of: str) -> None:
         assert list(rows) == ALL[1:]
 
 
-def test_the_caller_does_what_waits_for_a_thread() -> None:
+def test_the_caller_does_what_waits_for_a_thread(module_of_c: Any) -> None:
     """A thread that is busy for long holds up its own frame alone."""
-    module: Any = _backend.choose("zstd").module
-    if not hasattr(module, "decompressed_ahead"):
-        pytest.skip("this backend of Zstandard has no threads of C")
     cffi = pytest.importorskip("cffi")
     ffi = cffi.FFI()
     in_time: list[bool] = []
@@ -249,7 +254,7 @@ def test_the_caller_does_what_waits_for_a_thread() -> None:
         in_time.append(others_done.wait(10))
 
     rows = SimpleNamespace(then=int(ffi.cast("uintptr_t", hold)), state=0)
-    frames = module.decompressed_ahead(None, 1)
+    frames = module_of_c.decompressed_ahead(None, 1)
     contents = [b"%d" % number * 1000 for number in range(5)]
     jobs = [frames.job() for _ in contents]
     assert frames.begin()
@@ -267,12 +272,9 @@ def test_the_caller_does_what_waits_for_a_thread() -> None:
     frames.close()
 
 
-def test_a_context_that_has_failed_is_not_used_again() -> None:
+def test_a_context_that_has_failed_is_not_used_again(module_of_c: Any) -> None:
     """The caller's is made anew."""
-    module: Any = _backend.choose("zstd").module
-    if not hasattr(module, "decompressed_ahead"):
-        pytest.skip("this backend of Zstandard has no threads of C")
-    frames = module.decompressed_ahead(None, 0)
+    frames = module_of_c.decompressed_ahead(None, 0)
     job, content = frames.job(), b"some content" * 100
     frame = zstd.compress(content, options={zstd.CompressionParameter.checksum_flag: 1})
     for sound in (True, False, True, False, False, True):
@@ -283,12 +285,12 @@ def test_a_context_that_has_failed_is_not_used_again() -> None:
     frames.close()
 
 
+@pytest.mark.usefixtures("module_of_c")
 def test_compressing_that_fails_is_told_and_loses_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A frame that threads of C could not make is made by the caller, which says what is wrong."""
     with records.open(path, "wb", threads=1, frame_size=500) as writer:
-        if not isinstance(writer._frames, ahead.EncodingByC):
-            pytest.skip("this backend of Zstandard has no threads of C")
         frames = writer._frames
+        assert isinstance(frames, ahead.EncodingByC)
         writer.extend(ALL[:30])
         wait = type(frames._ahead).wait
         monkeypatch.setattr(type(frames._ahead), "wait", lambda self, job: wait(self, job) and None)
