@@ -27,7 +27,10 @@ def make(name: str, version: str, wheel: str, sources: Sequence[Source]) -> str:
             "properties": [
                 {"name": "cpkg:archive", "value": source.archive},
                 {"name": "cpkg:archive-sha256", "value": source.sha256},
-                *({"name": "cpkg:patched-file", "value": patch.file} for patch in source.patches),
+                *(
+                    {"name": "cpkg:patched-file", "value": file}
+                    for file in dict.fromkeys(patch.file for patch in source.patches)
+                ),
             ],
         }
         for source in sources

@@ -127,6 +127,43 @@ _COMPARE_PARTS_IN_32_BITS = Patch(
 """,
 )
 
+# A block without sequences whose literals get no smaller is written as it is. libzstd learns late that it is one: it
+# copies the literals into the block before it compares sizes. Literals are all of a block if there are no sequences
+# and they lie where the search for sequences puts them: a suspicion of 2 says so, and no literals written that the
+# block is to be left as it is. (ZSTD_compressSequencesAndLiterals has literals alone, and keeps its way.)
+_COPY_INCOMPRESSIBLE_BLOCKS_ONCE = (
+    Patch(
+        file="lib/compress/zstd_compress.c",
+        old="suspectUncompressible = (numSequences == 0) || (",
+        new="suspectUncompressible = (numSequences == 0) ? 1 + (literals == seqStorePtr->litStart) : (",
+    ),
+    Patch(
+        file="lib/compress/zstd_compress_literals.c",
+        old="""\
+            ZSTD_memcpy(nextHuf, prevHuf, sizeof(*prevHuf));
+            return ZSTD_noCompressLiterals(dst, dstCapacity, src, srcSize);
+""",
+        new="""\
+            ZSTD_memcpy(nextHuf, prevHuf, sizeof(*prevHuf));
+            if (suspectUncompressible == 2) return 0;
+            return ZSTD_noCompressLiterals(dst, dstCapacity, src, srcSize);
+""",
+    ),
+    Patch(
+        file="lib/compress/zstd_compress.c",
+        old="""\
+        FORWARD_IF_ERROR(cSize, "ZSTD_compressLiterals failed");
+""",
+        new="""\
+        FORWARD_IF_ERROR(cSize, "ZSTD_compressLiterals failed");
+        if (cSize == 0) {
+            ZSTD_memcpy(&nextEntropy->fse, &prevEntropy->fse, sizeof(prevEntropy->fse));
+            return 0;
+        }
+""",
+    ),
+)
+
 ZSTD = Source(
     name="zstd",
     version="1.5.7",
@@ -142,6 +179,7 @@ ZSTD = Source(
         _FEW_SEQUENCES_ARE_THE_LAST,
         _COUNT_LONG_MATCHES_IN_ONE_PLACE,
         _COMPARE_PARTS_IN_32_BITS,
+        *_COPY_INCOMPRESSIBLE_BLOCKS_ONCE,
     ),
 )
 

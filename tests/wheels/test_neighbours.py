@@ -51,6 +51,29 @@ told.pop("cpkg.zstd", None)
 print(json.dumps(told))
 """
 
+# frames of contents that take every way through the compressor, from one module or library to the next
+SAME = """
+import importlib, itertools, json, random, sys
+from cpkg import zstd
+
+random.seed(7)
+lines = b"".join(b"line %d of some text, %d\\n" % (number, number * number % 977) for number in range(12000))
+noise = random.randbytes(300_000)
+mixed = b"".join(noise[at : at + at % 5000] + lines[at : at + at % 700] for at in range(0, 200_000, 977))
+with open(sys.executable, "rb") as file:
+    code = file.read(300_000)
+contents = {"text": lines, "noise": noise, "noise and text": mixed, "code": code, "zeros": bytes(300_000)}
+sizes = (0, 100, 5000, 65536, 70_000, 300_000)
+for name in json.loads(sys.argv[1]):
+    module = importlib.import_module(name)
+    for level in (-7, -1, 1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 19):
+        compress = module.ZstdCompressor(level=level).compress if name == "zstandard" else None
+        for (kind, content), size in itertools.product(contents.items(), sizes):
+            value = content[:size]
+            theirs = compress(value) if compress else module.compress(value, level)
+            assert zstd.compress(value, level) == theirs, (name, level, kind, size)
+"""
+
 
 def present() -> list[str]:
     def found(name: str) -> bool:
@@ -82,6 +105,17 @@ def test_each_keeps_its_own_in_any_order() -> None:
     own = load(["cpkg.zstd"])["cpkg"]
     for order in itertools.permutations([*here, "cpkg.zstd"]):
         assert load(list(order)) == {**alone, "cpkg": own}, order
+
+
+def test_the_same_version_of_libzstd_gives_the_same_bytes() -> None:
+    """Although the one that is in wheels is changed in a few places (`ffi_build/wheels/sources.py`)."""
+    own = load(["cpkg.zstd"])["cpkg"]
+    same = [name for name in present() if load([name])[name] == own]
+    assert same or not REQUIRED, f"none of {', '.join(REQUIRED)} has libzstd {own}"
+    if not same:
+        pytest.skip("no other library with this version of libzstd is here")
+    result = run_python("-I", "-c", SAME, json.dumps(same))
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.skipif(ctypes.util.find_library("zstd") is None, reason="this system has no libzstd")
