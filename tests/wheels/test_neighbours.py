@@ -64,7 +64,8 @@ with open(sys.executable, "rb") as file:
     code = file.read(300_000)
 contents = {"text": lines, "noise": noise, "noise and text": mixed, "code": code, "zeros": bytes(300_000)}
 sizes = (0, 100, 5000, 65536, 70_000, 300_000)
-for name in json.loads(sys.argv[1]):
+(names,) = json.loads(sys.argv[1])
+for name in names:
     module = importlib.import_module(name)
     for level in (-7, -1, 1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 19):
         compress = module.ZstdCompressor(level=level).compress if name == "zstandard" else None
@@ -88,12 +89,17 @@ def present() -> list[str]:
     return here
 
 
-def load(order: list[str], system: str | None = None, **environment: str) -> dict[str, str]:
-    """Load libraries in a process of its own, have each read what all have written, and return their versions."""
+def run(script: str, *arguments: object, **environment: str) -> str:
+    """Run a script in a process of its own, in which backends are chosen as by default; return what it prints."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CPKG_")}
-    result = run_python("-I", "-c", CHECK, json.dumps([order, system]), env={**clean, **environment})
+    result = run_python("-I", "-c", script, json.dumps(arguments), env={**clean, **environment})
     assert result.returncode == 0, result.stderr
-    versions: dict[str, str] = json.loads(result.stdout)
+    return result.stdout
+
+
+def load(order: list[str], system: str | None = None, **environment: str) -> dict[str, str]:
+    """Load libraries in a process of their own, have each read what all have written, and return their versions."""
+    versions: dict[str, str] = json.loads(run(CHECK, order, system, **environment))
     return versions
 
 
@@ -114,8 +120,7 @@ def test_the_same_version_of_libzstd_gives_the_same_bytes() -> None:
     assert same or not REQUIRED, f"none of {', '.join(REQUIRED)} has libzstd {own}"
     if not same:
         pytest.skip("no other library with this version of libzstd is here")
-    result = run_python("-I", "-c", SAME, json.dumps(same))
-    assert result.returncode == 0, result.stderr
+    run(SAME, same)
 
 
 @pytest.mark.skipif(ctypes.util.find_library("zstd") is None, reason="this system has no libzstd")
