@@ -49,7 +49,11 @@ _LIBZSTD = (
     "-DZSTD_TRACE=0",
 )
 # as CPython compiles its own modules: signed overflow wraps
-_MODULE = ("-std=c11", "-D_GNU_SOURCE", "-fwrapv", "-Werror")
+_MODULE = (
+    *("-std=c11", "-D_GNU_SOURCE", "-fwrapv", "-Werror"),
+    # each on a cache line of its own: otherwise one loop or the other takes 5 % longer, as chance has it
+    *("-falign-functions=64", "-falign-loops=64", "-falign-jumps=64"),
+)
 _LINK = ("-s", "-Wl,--gc-sections", "-Wl,-Bsymbolic", "-Wl,-z,relro,-z,now")
 # the one function of each module that an interpreter calls
 _EXPORTS = "{ global: PyInit_*; _cffi_pypyinit_*; local: *; };\n"
