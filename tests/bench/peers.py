@@ -25,6 +25,10 @@ from typing import Any, Callable
 Function = Callable[[Any], Any]
 
 
+DEFAULT_LEVEL = 3
+"""Zstandard's, in each library."""
+
+
 @dataclass
 class Library:
     """A peer that was imported.
@@ -103,13 +107,18 @@ def _cpkg_msgpack() -> Library:
     return Library(_cpkg_version(), build, module.packb, module.unpackb, backend=backend)
 
 
+def _at_level(compress: Function, option: str = "level") -> Callable[[int], Function]:
+    """Call `compress` with a level; at the default one without it, as most callers do, and without what that costs."""
+    return lambda level: compress if level == DEFAULT_LEVEL else functools.partial(compress, **{option: level})
+
+
 def _cpkg_zstd() -> Library:
     module = importlib.import_module("cpkg.zstd")
     backend, build = _chosen("zstd")
     return Library(
         _cpkg_version(),
         build,
-        compressor=lambda level: functools.partial(module.compress, level=level),
+        compressor=_at_level(module.compress),
         decompress=module.decompress,
         backend=backend,
     )
@@ -173,7 +182,7 @@ def _pep784(name: str, version: Callable[[], str]) -> Library:
     return Library(
         version(),
         f"libzstd {module.zstd_version}, {_defined_in(module.ZstdCompressor)}",
-        compressor=lambda level: functools.partial(module.compress, level=level),
+        compressor=_at_level(module.compress),
         decompress=module.decompress,
     )
 
@@ -191,7 +200,7 @@ def _pyzstd() -> Library:
     return Library(
         _version("pyzstd"),
         f"libzstd {module.zstd_version}, {_defined_in(module.compress)}",
-        compressor=lambda level: functools.partial(module.compress, level_or_option=level),
+        compressor=_at_level(module.compress, "level_or_option"),
         decompress=module.decompress,
     )
 
@@ -205,7 +214,7 @@ def _zstandard() -> Library:
     return Library(
         module.__version__,
         _zstandard_build(module),
-        compressor=lambda level: functools.partial(module.compress, level=level),
+        compressor=_at_level(module.compress),
         decompress=module.decompress,
     )
 
