@@ -2,7 +2,7 @@
 """
 Zstandard beside every peer that is here, in one process: `python tests/bench/in_turns.py [-k TEXT] [--processes N]`.
 
-Libraries take turns of a few milliseconds, in random order, and the fastest turn of each counts: what the machine does
+Libraries take turns of ten milliseconds, in random order, and the fastest turn of each counts: what the machine does
 meanwhile meets all of them. Each process is a new one, since where its memory lies makes some calls faster than
 others; a figure is that of a library's best process. More than 1 in the column `times` is faster than the fastest
 peer; the last two columns are the ratios of the worst and the best process.
@@ -21,8 +21,8 @@ from collections.abc import Iterator
 import payloads
 import peers
 
-TURN = 0.004
-"""Seconds that a turn takes, about."""
+TURN = 0.01
+"""Seconds that a turn takes, about: its first calls find the caches and the branch predictor with others' work."""
 
 CELLS = {
     3: (
@@ -82,9 +82,10 @@ def cells(wanted: str) -> Iterator[tuple[str, dict[str, peers.Function], bytes]]
 def fastest(functions: dict[str, peers.Function], argument: bytes, rounds: int) -> dict[str, float]:
     """Return the shortest time of a call of each, in seconds."""
     clock = time.perf_counter
-    begin = clock()
-    functions["cpkg"](argument)
-    count = max(1, int(TURN / (clock() - begin + 1e-9)))
+    count, begin = 0, clock()
+    while clock() - begin < TURN:
+        functions["cpkg"](argument)
+        count += 1
     best = dict.fromkeys(functions, float("inf"))
     turns = list(functions.items())
     for _ in range(rounds):
@@ -106,7 +107,7 @@ def main() -> None:
     """Measure in new processes, and print a row for each cell."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0].strip())
     parser.add_argument("-k", default="", metavar="TEXT", help="only cells whose name contains this")
-    parser.add_argument("--rounds", type=int, default=60, help="turns of each library (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=40, help="turns of each library (default: %(default)s)")
     parser.add_argument("--processes", type=int, default=3, help="one after another (default: %(default)s)")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
