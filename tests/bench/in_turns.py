@@ -120,9 +120,10 @@ def main() -> None:
     for who, library in here.items():
         print(f"{who}: {library.version} ({library.build})")
     command = [sys.executable, __file__, "--child", "-k", options.k, "--rounds", str(options.rounds)]
-    runs = [
-        json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout) for _ in range(options.processes)
-    ]
+    runs = []
+    for number in range(options.processes):
+        print(f"process {number + 1} of {options.processes}, which takes about a minute", file=sys.stderr)
+        runs.append(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout))
     for name in runs[0]:
         best = {who: min(run[name][who] for run in runs) for who in here}
         peer = min((who for who in here if who != "cpkg"), key=best.__getitem__)
