@@ -66,17 +66,20 @@ def cells(wanted: str) -> Iterator[tuple[str, dict[str, peers.Function], bytes]]
     here = libraries()
     for level, names in CELLS.items():
         for name in names:
+            forth, back = f"compress {name}, level {level}", f"decompress {name}"
+            ways = (forth, back) if level == peers.DEFAULT_LEVEL else (forth,)
+            if not any(wanted in way for way in ways):
+                continue
             data = content(name)
             compress = {who: library.compressor(level) for who, library in here.items()}
+            decompress = {who: library.decompress for who, library in here.items()}
             frames = {who: function(data) for who, function in compress.items()}
-            for library in here.values():
-                assert all(library.decompress(frame) == data for frame in frames.values()), (library.build, name)
-            title = f"compress {name}, level {level}"
-            if wanted in title:
-                yield title, compress, data
-            if level == peers.DEFAULT_LEVEL and wanted in f"decompress {name}":
-                decompress = {who: library.decompress for who, library in here.items()}
-                yield f"decompress {name}", decompress, frames["cpkg"]
+            for who, function in decompress.items():
+                assert all(function(frame) == data for frame in frames.values()), (who, name)
+            if wanted in forth:
+                yield forth, compress, data
+            if back in ways and wanted in back:
+                yield back, decompress, frames["cpkg"]
 
 
 def fastest(functions: dict[str, peers.Function], argument: bytes, rounds: int) -> dict[str, float]:

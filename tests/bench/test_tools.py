@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -348,3 +350,20 @@ def test_a_slow_call_of_somebody_else_is_made_in_one_pass(monkeypatch: pytest.Mo
     with pytest.raises(pytest.skip.Exception, match="one pass"):
         harness.measure(Benchmark(), settings, calls.append, 1, lambda result: None, {**info, "pass": 1})
     assert len(calls) == made
+
+
+# --- libraries in turns ------------------------------------------------------------------------------------------
+
+
+def test_libraries_take_turns() -> None:
+    pytest.importorskip("zstandard")
+    script = str(Path(__file__).with_name("in_turns.py"))
+    command = [sys.executable, script, "-k", "100 source", "--rounds", "1", "--processes", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = [line for line in done.stdout.splitlines() if "100 source" in line]
+    assert [row.partition("  ")[0] for row in rows] == ["compress 100 source, level 3", "decompress 100 source"]
+    for row in rows:
+        ours, theirs, times, worst, best = map(float, re.findall(r"\d+\.\d+", row))
+        assert times == pytest.approx(theirs / ours, rel=0.1)
+        assert times == worst == best, "of one process"
