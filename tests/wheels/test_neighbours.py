@@ -51,7 +51,7 @@ told.pop("cpkg.zstd", None)
 print(json.dumps(told))
 """
 
-# frames of contents that take every way through the compressor, from one module or library to the next
+# contents that take different ways through the compressor, at levels of each strategy
 SAME = """
 import importlib, itertools, json, random, sys
 from cpkg import zstd
