@@ -116,7 +116,8 @@ def test_each_keeps_its_own_in_any_order() -> None:
 def test_the_same_version_of_libzstd_gives_the_same_bytes() -> None:
     """Although the one that is in wheels is changed in a few places (`ffi_build/wheels/sources.py`)."""
     own = load(["cpkg.zstd"])["cpkg"]
-    same = [name for name in present() if load([name])[name] == own]
+    # pyzstd 0.18, the last one for Python 3.9, compresses what it gets as a stream, whose blocks are others
+    same = [name for name in present() if name != "pyzstd" and load([name])[name] == own]
     assert same or not REQUIRED, f"none of {', '.join(REQUIRED)} has libzstd {own}"
     if not same:
         pytest.skip("no other library with this version of libzstd is here")
