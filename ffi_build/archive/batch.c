@@ -83,6 +83,7 @@ static int write_part(const Job *job)
         int fd = large->fd;
         large->fd = -1;
         error = file_finish(large->naming, fd, large->dir, large->temporary, large->name, &large->attributes);
+        atomic_store(&large->error, error); /* for the batch that tells of the file, which may be another one */
     }
     return error;
 }

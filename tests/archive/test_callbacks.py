@@ -3,18 +3,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import http.server
 import io
 import os
+import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from archives import contents, make_tree, member, packed
 from web import serving
 
 from cpkg import archive
+from cpkg.archive import _extract
 from purepy.errors import ArchiveError
 
 
@@ -98,6 +103,67 @@ def test_what_fails_is_not_told(engine: str, tree: Path, tmp_path: Path) -> None
     with pytest.raises(ArchiveError, match="cut"):
         archive.extract(io.BytesIO(first), tmp_path / "cut", on_entry=lambda entry: told.append(entry.name))
     assert told == ["a", "b"]
+
+
+class Backwards(ThreadPoolExecutor):
+    """Writes the batches that wait when somebody asks for one of them, the last one first."""
+
+    def __init__(self) -> None:
+        super().__init__(3)
+        self.waiting: list[Batch] = []
+
+    def submit(self, function: Any, /, *args: Any) -> Any:
+        if getattr(function, "__name__", "") != "cpkg_batch_write":
+            return super().submit(function, *args)
+        self.waiting.append(Batch(self, functools.partial(function, *args)))
+        return self.waiting[-1]
+
+
+class Batch:
+    """The future of a batch."""
+
+    def __init__(self, pool: Backwards, write: functools.partial[int]) -> None:
+        self.pool, self.write = pool, write
+
+    def result(self) -> int:
+        while self.pool.waiting:
+            batch = self.pool.waiting.pop()
+            batch.failed = batch.write()
+        return self.failed
+
+    exception = result
+
+
+@pytest.mark.parametrize("is_in_the_way", [False, True])
+def test_the_last_piece_of_a_file_may_be_written_first(engine: str, tmp_path: Path, is_in_the_way: bool) -> None:
+    """The thread that writes the piece that is missing makes the file; another batch tells of it."""
+    if engine != "native":
+        pytest.skip("pieces are C's")
+    noise = random.Random(1).randbytes(150_000)
+    made, out = tmp_path / "a.tar.zst", tmp_path / "out"
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "noise").write_bytes(noise)
+    archive.create(made, base=tmp_path / "tree", frame_size=64 << 10)
+    if is_in_the_way:
+        (out / "noise" / "in the way").mkdir(parents=True)
+    told: list[str] = []
+    problems: list[str] = []
+    with pytest.MonkeyPatch.context() as patch, Backwards() as pool:
+        patch.setattr(_extract, "pool_of", lambda threads: contextlib.nullcontext(pool))
+        archive.extract(
+            made,
+            out,
+            on_entry=lambda entry: told.append(entry.name),
+            on_problem=lambda problem: problems.append(problem.name),
+            threads=3,
+        )
+    if is_in_the_way:
+        assert told == ["."]
+        assert [name.replace("./", "") for name in problems] == ["noise"]
+    else:
+        assert told == [".", "./noise"]
+        assert not problems
+        assert (out / "noise").read_bytes() == noise
 
 
 def test_a_callback_that_raises(engine: str, tree: Path, tmp_path: Path) -> None:
