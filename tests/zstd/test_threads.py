@@ -511,3 +511,20 @@ print("done")
 """
     result = run_alone(zstd, "zstd", code)
     assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr
+
+
+def test_a_collector_that_runs_in_a_thread_stops_its_crew() -> None:
+    """A generator that is forgotten is finalized wherever a collector runs, and PyPy's may run in any thread."""
+    crew = threads.Crew(2)
+    is_stopped = threading.Event()
+
+    class Collecting(threads.Job):
+        def run(self) -> None:
+            with crew.changed:
+                crew.stop()
+            is_stopped.set()
+
+    crew.give(Collecting())
+    assert is_stopped.wait(30)
+    crew.stop()
+    assert workers() == []

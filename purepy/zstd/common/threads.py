@@ -13,7 +13,7 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from collections import deque
-from threading import Condition, Thread
+from threading import Condition, Thread, current_thread
 from typing import Any, Callable
 
 from purepy.zstd.common.parameters import COMPRESSION_LEVEL_DEFAULT, CompressionParameter
@@ -252,8 +252,15 @@ class Crew:
         return None
 
     def stop(self) -> None:
-        """Let the threads end, at the latest with the frames under way, and wait for them; may be called again."""
+        """
+        Let the threads end, at the latest with the frames under way, and wait for them; may be called again.
+
+        Within one of them, where a collector may run the finalizer of a generator, nothing can be waited for.
+        """
         if os.getpid() != self._pid:
+            return
+        if current_thread() in self._threads:
+            self.abandon()
             return
         if sys.is_finalizing():
             # the threads stand still where they are, also with a lock: nothing of theirs can be waited for any more
