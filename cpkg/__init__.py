@@ -15,65 +15,96 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from cpkg import msgpack, zstd
+    from cpkg import archive, errors, msgpack, records, typed, zstandard, zstd
     from cpkg._backend_info import BackendInfo, backend_info
     from cpkg._install import install
-    from cpkg._job import dumps, loads
-    from cpkg._job_files import dump, load
     from cpkg._version import __version__
     from cpkg.msgpack import packb, unpackb
+    from cpkg.objects.dumps_loads import dumps, loads
+    from cpkg.objects.files import dump, load
     from cpkg.zstd import compress, decompress
-    from purepy.errors import CodecError, LimitError, ZstdError
+    from purepy.errors import (
+        ArchiveError,
+        ArchiveLimitError,
+        BufferFull,
+        CodecError,
+        ExtraData,
+        FormatError,
+        LimitError,
+        OutOfData,
+        SeekableFormatError,
+        StackError,
+        TruncatedError,
+        UnpackException,
+        UnsafeEntryError,
+        ZstdError,
+        ZstdLimitError,
+    )
+
+_SUBMODULES = ("archive", "dask", "errors", "integrations", "msgpack", "records", "typed", "zstandard", "zstd")
 
 __all__ = [
+    "ArchiveError",
+    "ArchiveLimitError",
     "BackendInfo",
+    "BufferFull",
     "CodecError",
+    "ExtraData",
+    "FormatError",
     "LimitError",
+    "OutOfData",
+    "SeekableFormatError",
+    "StackError",
+    "TruncatedError",
+    "UnpackException",
+    "UnsafeEntryError",
     "ZstdError",
+    "ZstdLimitError",
     "__version__",
+    "archive",
     "backend_info",
     "compress",
     "decompress",
     "dump",
     "dumps",
+    "errors",
     "install",
     "load",
     "loads",
     "msgpack",
     "packb",
+    "records",
+    "typed",
     "unpackb",
+    "zstandard",
     "zstd",
 ]
 
-# name -> the module that it comes from, imported at the name's first use (PEP 562)
+# name -> the module that it comes from, imported at the name's first use (PEP 562); the others are exceptions
 _LAZY = {
     "BackendInfo": "cpkg._backend_info",
-    "CodecError": "purepy.errors",
-    "LimitError": "purepy.errors",
-    "ZstdError": "purepy.errors",
     "__version__": "cpkg._version",
     "backend_info": "cpkg._backend_info",
     "compress": "cpkg.zstd",
     "decompress": "cpkg.zstd",
-    "dump": "cpkg._job_files",
-    "dumps": "cpkg._job",
+    "dump": "cpkg.objects.files",
+    "dumps": "cpkg.objects.dumps_loads",
     "install": "cpkg._install",
-    "load": "cpkg._job_files",
-    "loads": "cpkg._job",
+    "load": "cpkg.objects.files",
+    "loads": "cpkg.objects.dumps_loads",
     "packb": "cpkg.msgpack",
     "unpackb": "cpkg.msgpack",
 }
-_SUBMODULES = ("msgpack", "zstd")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY and name not in _SUBMODULES:
+    if name not in __all__ and name not in _SUBMODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from purepy._lazy import imported
 
     if name in _SUBMODULES:
         return imported(f"cpkg.{name}")
-    source = imported(_LAZY[name])
+    source = imported(_LAZY.get(name, "purepy.errors"))
     if name in ("dumps", "loads"):
         source = source.chosen_codecs()  # the compiled module may have them
     value = getattr(source, name)
@@ -82,4 +113,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_SUBMODULES})

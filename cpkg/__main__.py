@@ -13,7 +13,7 @@ def main() -> int:
 
         return run(sys.argv[2:])  # whose program has its own way with Ctrl-C
     if sys.argv[1:2] == ["zstd"]:
-        from cpkg.cli.zstd import main as zstd
+        from cpkg.cli.zstd.main import main as zstd
 
         return zstd(sys.argv[2:])
     try:
@@ -25,7 +25,7 @@ def main() -> int:
 
 
 def _main() -> int:
-    """Load the command line and run it; without click or rich, say what to install."""
+    """Load the command line and run it; without click or rich, what does without them."""
     try:
         import rich  # noqa: F401 - the commands import it only where they need it, which is too late to tell
 
@@ -33,12 +33,9 @@ def _main() -> int:
     except ModuleNotFoundError as exc:
         if (exc.name or "").partition(".")[0] not in ("click", "rich"):
             raise
-        print(
-            f"cpkg: the command line needs click and rich, and {exc.name} is not installed: "
-            "pip install 'cpkg-codecs[cli]' (in a checkout: pip install '.[cli]')",
-            file=sys.stderr,
-        )
-        return 1
+        from cpkg.cli.plain import main as plain
+
+        return plain(sys.argv[1:], str(exc.name))
     return run()
 
 

@@ -20,19 +20,20 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-POLICIES = ("auto", "native", "dlopen", "pure")
+POLICIES = ("auto", "native", "dlopen", "stdlib", "pure")
 
 # The backends of each codec, fastest first: what `auto` tries, in this order. It is the same on every interpreter and
 # in both directions; docs/performance.md, "Which backend is fastest", has the figures. Change one only with the other.
 MODULES: dict[str, dict[str, str]] = {
     "msgpack": {
-        "native": "cpkg._native.msgpack.pypy" if sys.implementation.name == "pypy" else "cpkg._native.msgpack.cpython",
+        "native": f"cpkg._native.msgpack.{'pypy.backend' if sys.implementation.name == 'pypy' else 'cpython'}",
         "pure": "purepy.msgpack",
     },
     "zstd": {
         "native": "cpkg._native.zstd.compiled",
         # No dlopen for msgpack: msgpack-c packs in inline functions, which no shared library exports.
         "dlopen": "cpkg._native.zstd.dlopen",
+        "stdlib": "cpkg._native.zstd.stdlib",
         "pure": "purepy.zstd",
     },
 }

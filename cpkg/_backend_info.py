@@ -54,11 +54,13 @@ def _info(codec: str) -> BackendInfo:
 
 
 def _library(choice: Choice) -> str | None:
-    """Return the library behind a backend and its version, and whether it is a copy inside of the native module."""
+    """Return the library behind a backend and its version, and whether the native module has a copy, with patches."""
     version: str | None = choice.module.LIBRARY_VERSION
-    if choice.module.BACKEND == "native" and (_backend.record(choice.codec) or {}).get("bundled"):
-        return f"bundled {version}"
-    return version
+    noted = _backend.record(choice.codec) or {}
+    if choice.module.BACKEND != "native" or not noted.get("bundled"):
+        return version
+    patches = noted.get("patches")
+    return f"bundled {version}" + (f" with {len(patches)} patches" if patches else "")
 
 
 def _missed(choice: Choice) -> dict[str, str]:

@@ -35,16 +35,18 @@ _SUBMODULES = {
 }
 
 
-def install(*names: str) -> dict[str, bool]:
+def install(*names: str, force: bool = False) -> dict[str, bool]:
     """
     Make names of other packages resolve to cpkg's modules in this process, where those packages are absent.
 
     `names` are some of `backports.zstd`, `compression.zstd`, `msgpack` and `zstandard`; none means all of them.
-    What is installed is never replaced. Call it before the libraries that look for these names are imported: most
-    decide at their own import. It may be called again. Interpreters that this process starts do not inherit it.
+    What is installed stays, unless `force` is true: then each later import of these names gives ours. Call it before
+    the libraries that look for these names are imported: most decide at their own import. It may be called again.
+    Interpreters that this process starts do not inherit it.
 
     Returns for each name whether it resolves to ours now: False if another package of that name is importable or has
-    been imported, or if None in `sys.modules` forbids its import. Raises ValueError for any other name.
+    been imported, or if None in `sys.modules` forbids its import. Warns (RuntimeWarning) of a name that was asked for
+    and is not ours. Raises ValueError for any other name.
     """
     for name in names:
         if name not in _TARGETS:
@@ -53,15 +55,27 @@ def install(*names: str) -> dict[str, bool]:
     _last.names.update(wanted)
     if _last not in sys.meta_path:
         sys.meta_path.append(_last)
-    if "compression.zstd" in wanted and _lacks_library():
+    if force:
+        _first.names.update(wanted)
+        for module in list(sys.modules):
+            if any(f"{module}.".startswith(f"{name}.") and not _is_ours(name) for name in wanted):
+                del sys.modules[module]
+    elif "compression.zstd" in wanted and _lacks_library():
         _first.names.add("compression.zstd")
-        if _first not in sys.meta_path:
-            sys.meta_path.insert(0, _first)
-    return {name: _is_ours(name) for name in wanted}
+    if _first.names and _first not in sys.meta_path:
+        sys.meta_path.insert(0, _first)
+    ours = {name: _is_ours(name) for name in wanted}
+    missed = [name for name in names if not ours[name]]
+    if missed:
+        import warnings
+
+        text = f"cpkg.install: installed already and left alone: {', '.join(missed)} (force=True takes cpkg's)"
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+    return ours
 
 
 def _lacks_library() -> bool:
-    """Tell whether this is a Python with a `compression.zstd` that was built without libzstd."""
+    """Return whether this is a Python with a `compression.zstd` that was built without libzstd."""
     return sys.version_info >= (3, 14) and "compression.zstd" not in sys.modules and find_spec("_zstd") is None
 
 
@@ -143,7 +157,7 @@ class _Finder:
             # not below a package of somebody else's
             if parent in self.names and _is_ours(parent):
                 return ModuleSpec(name, _Loader(_SUBMODULES[name]), origin=_SUBMODULES[name])  # type: ignore[arg-type]
-        elif not parent and any(wanted.startswith(name + ".") for wanted in self.names):
+        elif self is _last and not parent and any(wanted.startswith(name + ".") for wanted in self.names):
             spec = ModuleSpec(name, _ParentLoader(), is_package=True)  # type: ignore[arg-type]
             spec.submodule_search_locations = _Portions(name)  # type: ignore[assignment]
             return spec

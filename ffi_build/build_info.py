@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pprint import pformat
 from typing import Any
 
 
-def record(native: bool, reason: str, version: str | None, advice: str, bundled: bool = False) -> dict[str, Any]:
-    """Return what is noted about a codec; `bundled` says that its library is inside of the module."""
-    return {"native": native, "reason": reason, "library": version, "bundled": bundled, "advice": advice}
+def record(
+    native: bool, reason: str, version: str | None, advice: str, bundled: bool = False, patches: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return what is noted about a codec; `bundled` if its library is inside of the module, `patches` of that."""
+    noted = {"native": native, "reason": reason, "library": version, "bundled": bundled, "advice": advice}
+    return {**noted, "patches": list(patches)}
 
 
 def text(mode: str, built_by: str, codecs: Mapping[str, Mapping[str, Any]]) -> str:

@@ -18,9 +18,11 @@ def text_of(codec: str, part: str) -> str:
     return (HERE / codec / part).read_text(encoding="utf-8")
 
 
-def make(library: Library, *cdefs: str, flags: Sequence[str] = (), links: bool = True) -> FFI:
+def make(library: Library, *cdefs: str, flags: Sequence[str] = (), links: bool = True, name: str = "") -> FFI:
     """
-    Return the builder of `cpkg._native._<codec>_ffi`, whose source is module.c in the codec's folder.
+    Return the builder of `cpkg._native._<codec>_ffi`, or of a module of another name with all parts of the codec.
+
+    Its source is module.c in the codec's folder.
 
     `cdefs` are parts that declare what Python calls. The compiler's arguments are those of the codec's library, and
     `flags`; `links` tells whether the module is linked with the library.
@@ -42,10 +44,14 @@ def make(library: Library, *cdefs: str, flags: Sequence[str] = (), links: bool =
     for cdef in cdefs:
         builder.cdef(text_of(codec, cdef))
     builder.set_source(
-        f"cpkg._native._{codec}_ffi",
+        name or f"cpkg._native._{codec}_ffi",
         text_of(codec, "module.c"),
         # the builtins use the whole C API, which the limited one (cffi's default) does not have
-        define_macros=[("_CFFI_NO_LIMITED_API", None), ("_GNU_SOURCE", "1")],
+        define_macros=[
+            ("_CFFI_NO_LIMITED_API", None),
+            ("_GNU_SOURCE", "1"),
+            *([("CPKG_ALL_PARTS", None)] if name else []),
+        ],
         py_limited_api=False,
         **arguments,
     )

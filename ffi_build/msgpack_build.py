@@ -28,10 +28,22 @@ from ffi_build import probe  # noqa: E402
 from ffi_build.builder import make  # noqa: E402
 
 
-def make_builder(library: probe.Library, implementation: str) -> FFI:
-    """Return the builder of the module; it is the same for every implementation of Python."""
+def make_builder(library: probe.Library, implementation: str, name: str = "") -> FFI:
+    """
+    Return the builder of the module for an implementation of Python, "cpython" or "pypy".
+
+    With a `name` it is of another module, which has the parts for PyPy and runs on CPython too: for tests.
+    """
+    cdefs = ["cdef.h"] if implementation == "cpython" else ["cdef.h", "pypy/cdef.h"]
     # The loops that measure and copy text are written for vector instructions, which gcc uses from -O3 on.
-    return make(library, "cdef.h", flags=["-O3"], links=False)
+    return make(library, *cdefs, flags=["-O3"], links=False, name=name)
+
+
+def arguments(builder: FFI) -> list[str]:
+    """Return the compiler's arguments for macros and headers of a builder's module, from the project's root."""
+    more = builder._assigned_source[3]
+    macros = [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in more["define_macros"]]
+    return [*macros, *(f"-I{path}" for path in more["include_dirs"])]
 
 
 ffibuilder = make_builder(probe.find("msgpack"), sys.implementation.name)

@@ -23,6 +23,10 @@ from pathlib import Path
 
 ENVIRONMENT = "CPKG_BUILD_NATIVE"
 MODES = ("auto", "never", "require")
+_REBUILD = (
+    "build from source: pip install --force-reinstall --no-deps --no-binary=:all: cpkg-codecs "
+    "(in a checkout: pip install .)"
+)
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,7 @@ def find(codec: str) -> Library:
 
 def advice(codec: str) -> str:
     """Return what to install so that the native module of `codec` can be built."""
-    return f"install a C compiler, Python's headers, pkg-config and {REQUIREMENTS[codec].package}, then reinstall"
+    return f"install a C compiler, Python's headers, pkg-config and {REQUIREMENTS[codec].package}, then {_REBUILD}"
 
 
 def _pkg_config(name: str) -> tuple[list[str] | None, str | None]:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import errno
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -10,7 +12,7 @@ if TYPE_CHECKING:
 
 def no_data() -> BlockingIOError:
     """Make the error of a non-blocking file that has no data at the moment: taken for its end, it would be cut."""
-    return BlockingIOError("the source has no data at the moment; a non-blocking file cannot be a source")
+    return BlockingIOError(errno.EAGAIN, "the source has no data at the moment; a non-blocking file cannot be a source")
 
 
 def read_some(file: Any, size: int) -> Any:

@@ -4,7 +4,7 @@ How much a write() took: one rule for everything here that writes to the caller'
 
 A number says how many bytes were taken, so that a raw file is given the rest again. None says from a raw file
 (io.RawIOBase) that it would block, so that nothing was taken; from any other object, many of which return nothing,
-that all was, and so does a result that is no number. BlockingIOError tells with its `characters_written` what was
+that all was, and so does a result that is no number. The `characters_written` of BlockingIOError is what was
 taken before. A write() that takes nothing ends in an error: a loop would go on for ever.
 """
 
@@ -32,10 +32,11 @@ def write_some(file: Any, data: Any) -> int:
             exc.characters_written = 0
             raise
         return taken
-    return _taken(file, returned, len(data))
+    return taken_by(file, returned, len(data))
 
 
-def _taken(file: Any, returned: Any, size: int) -> int:
+def taken_by(file: Any, returned: Any, size: int) -> int:
+    """Return how much of `size` bytes a file's write() took, by what that has returned; raises as `write_some`."""
     if returned is None:
         if isinstance(file, io.RawIOBase):
             raise BlockingIOError(errno.EAGAIN, "write could not complete without blocking", 0)
@@ -62,7 +63,7 @@ def write_rest(file: Any, data: Any, returned: Any) -> None:
     size = len(data)
     if not size:
         return
-    done = _taken(file, returned, size)
+    done = taken_by(file, returned, size)
     if done == size:
         return
     view = memoryview(data)

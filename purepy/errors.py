@@ -5,7 +5,8 @@ The one exception tree, shared by every backend of both codecs.
 An exception's type never tells which backend raised it: the native codecs raise these classes too. The
 MessagePack part keeps the names and bases of `msgpack.exceptions`, the Zstandard part those of
 `compression.zstd`; what they did not have (`offset`, truncation and limits as types of their own) is added
-below them, so that code written for the originals catches the same errors as before.
+below them, so that code written for the originals catches the same errors as before. Their public module is
+`cpkg.errors`.
 """
 
 from __future__ import annotations
@@ -119,3 +120,8 @@ class UnsafeEntryError(ArchiveError):
 
 class ArchiveLimitError(ArchiveError, LimitError):
     """An archive holds more than a limit allows: bytes of content, or bytes in one header."""
+
+
+for _found in list(globals().values()):
+    if isinstance(_found, type) and issubclass(_found, CodecError):
+        _found.__module__ = "cpkg.errors"  # where callers find it: what a traceback shows can be imported

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -18,6 +19,13 @@ from backends import available
 
 from cpkg import _backend
 
+TESTS = Path(__file__).parent
+MARKERS = {
+    **{folder.name: f"tests of the folder {folder.name}" for folder in TESTS.iterdir() if folder.is_dir()},
+    "hostile": "inputs and calls that mean harm",
+    "property": "random inputs",
+    "documents": "the commands and programs of a page",
+}
 # HYPOTHESIS_PROFILE=thorough is for a long run by hand; no deadline, since a busy machine is not a failure
 # and fewer examples where most of them run before the JIT has warmed up
 EXAMPLES = 12 if sys.implementation.name == "pypy" else 40
@@ -59,12 +67,22 @@ def operations(request: pytest.FixtureRequest) -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    for name, meaning in MARKERS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
     for item in filter(None, config.getoption("--require").split(",")):
         codec, _, backend = item.strip().partition(":")
         try:
             _backend.load(codec, backend)
         except (ImportError, ValueError) as exc:
             raise pytest.UsageError(f"--require {item}: {exc}") from exc
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test with its folder, the subject, and with the attitude in its file's name: `archive`, `hostile`."""
+    for item in items:
+        for name in (item.path.relative_to(TESTS).parts[0], item.path.stem.rpartition("_")[2]):
+            if name in MARKERS:
+                item.add_marker(name)
 
 
 def pytest_collection_finish() -> None:

@@ -13,30 +13,34 @@ import os
 from array import array
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Executor, Future
-from contextlib import closing
-from typing import Any
+from contextlib import closing, suppress
+from typing import Any, Final
 
+from cpkg._places import writing
 from cpkg.archive import _engine
-from cpkg.archive._files import opened_target
+from cpkg.archive._frame import CompressedFrame
 from cpkg.archive._result import Problem, Problems, Summary
 from cpkg.archive._settings import FRAME_SIZE, LEVEL, CreateSettings, Patterns, Select
-from cpkg.archive._threads import frames_ahead, pool_of
-from purepy._cores import thread_count
+from cpkg.archive._threads import frames_ahead, thread_count_within
 from purepy._writing import write_all
+from purepy.crew import Call, Crew
 from purepy.tar.encode import END
 from purepy.tar.entry import Entry
 from purepy.tar.members import Members
-from purepy.zstd_seek_table import SeekTable
+from purepy.zstd.seekable.table import SeekTable
 
 _HELD_BACK = 4
+_DESCRIPTORS: Final = 8
+"""What is open beside the threads' files: the target, the root, a directory and the list of what is in it."""
+_DESCRIPTORS_EACH: Final = 4
+"""A directory, the next one, a file, and a large one of which the thread's frame has a piece."""
 
 
 def create(
     target: Any,
     *paths: str | os.PathLike[str],
     base: str | os.PathLike[str] | None = None,
-    files_from: Iterable[str | os.PathLike[str]] = (),
+    files_from: Iterable[str | os.PathLike[str]] | None = None,
     level: int = LEVEL,
     threads: int | None = None,
     frame_size: int = FRAME_SIZE,
@@ -63,13 +67,14 @@ def create(
     a URL of fsspec. `paths` and `files_from` are relative to `base`, by default the working directory, and become the
     names in the archive; without any of them all of `base` is archived as `.`. Links are kept, not followed.
 
-    `level` is Zstandard's; `threads` is how many threads read and compress, None or 0 for one per processor;
-    `frame_size` the bytes of content per frame. `exclude` and `include` are patterns as of `tar --exclude`; `include`
-    chooses among what is no directory. `recursive=False` archives directories without what is in them, `sort=False`
-    takes names in the order of the file system. `mtime` (seconds since 1970) and `owner` (user and group number) stand
-    for those of all entries; `numeric_owner` leaves out the owners' names; `reproducible` makes equal trees equal
-    archives: sorted, mtime 0 or SOURCE_DATE_EPOCH, owner 0:0, nothing writable for group and others.
-    `xattrs`, `acls` and `sparse` store extended attributes, access control lists, and the holes of files as holes.
+    `level` is Zstandard's; `threads` is how many threads read and compress: None and 0 for one per core, 1 for the
+    calling thread alone. `frame_size` is the bytes of content per frame. `exclude` and `include` are patterns as of
+    `tar --exclude`; `include` chooses among what is no directory. `recursive=False` archives directories without what
+    is in them, `sort=False` takes names in the order of the file system. `mtime` (seconds since 1970) and `owner`
+    (user and group number) stand for those of all entries; `numeric_owner` leaves out the owners' names;
+    `reproducible` makes equal trees equal archives: sorted, mtime 0 or SOURCE_DATE_EPOCH, owner 0:0, nothing writable
+    for group and others. `xattrs`, `acls` and `sparse` store extended attributes, access control lists, and the holes
+    of files as holes.
 
     `select` is called with the entries of each directory and returns those to archive, changed if it likes;
     `on_entry` with each entry that is archived, `progress` with the bytes of content and of output so far.
@@ -94,59 +99,75 @@ def create(
         sparse=sparse,
         select=select,
     )
-    names = [os.fsdecode(path) for path in (*paths, *files_from)]
-    if not names and not paths:
-        names = ["."]
-    workers = thread_count(threads or 0)
-    problems = Problems(on_problem)
     root = os.fsdecode(base) if base is not None else "."
-    with opened_target(target) as file:
-        engine = _engine.for_create(settings, problems, on_entry)
+    names = _names(paths, files_from, has_base=base is not None)
+    for name in (root, *names):
+        if not name or "\0" in name:
+            raise ValueError(f"no file has the path {name!r}")
+    workers = thread_count_within(threads, _DESCRIPTORS, _DESCRIPTORS_EACH)
+    problems = Problems(on_problem)
+    count = 0
+    with writing(target) as file:
         output = _Output(file, progress)
         with (
-            closing(engine),
-            closing(engine.plans(root, names, _identity(file))) as plans,
-            pool_of(workers) as pool,
-            closing(_made(plans, engine, pool, frames_ahead(workers))) as frames,
+            closing(_engine.for_create(settings, has_entries=on_entry is not None)) as engine,
+            closing(engine.plans(root, names, _own_files(file, target))) as plans,
+            closing(_frames(plans, engine.make, workers)) as frames,
         ):
             for frame in frames:
                 for problem in frame.problems:
                     problems.add(problem)
-                output.write(frame.data, frame.size, frame.members, frame.is_continued)
+                output.write(frame)
+                count += frame.entry_count
+                for entry in frame.entries:
+                    on_entry(entry)  # type: ignore[misc]  # there are none without it
                 engine.give_back(frame)
-        output.end(engine.deflate(END))
-    return Summary(engine.entries, output.table.decompressed_size, output.written, problems.found)
+            output.end(engine.deflate(END))
+    return Summary(count, output.table.decompressed_size, output.written, problems.found)
 
 
-def _identity(file: Any) -> tuple[int, int] | None:
-    """Return device and number of the file that is written, which is not to be archived itself."""
-    try:
-        status = os.fstat(file.fileno())
-    except (AttributeError, OSError, ValueError):
-        return None
-    return status.st_dev, status.st_ino
+def _names(
+    paths: Iterable[str | os.PathLike[str]], files_from: Iterable[str | os.PathLike[str]] | None, has_base: bool
+) -> list[str]:
+    """Return what is to be archived."""
+    names = [os.fsdecode(path) for path in (*paths, *(files_from or ()))]
+    if names or files_from is not None:
+        return names
+    if not has_base:
+        raise ValueError("no paths: name what to archive, '.' for all of the working directory")
+    return ["."]
 
 
-def _made(plans: Iterator[Any], engine: Any, pool: Executor, ahead: int) -> Generator[Any, None, None]:
-    """Have plans carried out in threads, and yield the frames in order; release the plans that are left at the end."""
-    waiting: deque[tuple[Any, Future[Any]]] = deque()
+def _own_files(file: Any, target: Any) -> list[tuple[int, int]]:
+    """Return device and number of the file that is written and of the one that it will replace: neither is archived."""
+    found = []
+    with suppress(AttributeError, OSError, ValueError):
+        found.append(os.fstat(file.fileno()))
+    with suppress(OSError, TypeError, ValueError):
+        found.append(os.stat(target))
+    return [(status.st_dev, status.st_ino) for status in found]
+
+
+def _frames(
+    plans: Iterator[Any], make: Callable[[Any], CompressedFrame], workers: int
+) -> Generator[CompressedFrame, None, None]:
+    """Have plans carried out in threads, and yield the frames in order."""
+    crew = Crew(workers if workers > 1 else 0)
+    ahead = frames_ahead(workers) if workers > 1 else 1
+    waiting: deque[Call] = deque()
     try:
         while True:
             while len(waiting) < ahead:
                 plan = next(plans, None)
                 if plan is None:
                     break
-                waiting.append((plan, pool.submit(engine.carry_out, engine.prepare(plan))))
+                waiting.append(crew.submit(make, plan))
+                del plan  # the job's alone
             if not waiting:
                 return
-            frame = waiting[0][1].result()
-            waiting.popleft()[0].close()
-            yield frame
+            yield waiting.popleft().result()
     finally:
-        for plan, future in waiting:
-            if not future.cancel():
-                future.exception()  # waits: its files are in use
-            plan.close()
+        crew.stop()
 
 
 class _Output:
@@ -160,12 +181,15 @@ class _Output:
         self._members = Members()
         self.written = 0
 
-    def write(self, frame: Any, size: int, members: array[int], is_continued: bool) -> None:
-        if not size:
+    def write(self, frame: CompressedFrame) -> None:
+        if not frame.size:
             return
-        self._members.append(members, is_continued)
-        self.table.append(len(frame), size)
-        view = memoryview(frame)
+        self._members.append(frame.members, frame.is_continued)
+        self._put(frame.data, frame.size)
+
+    def _put(self, data: Any, size: int) -> None:
+        self.table.append(len(data), size)
+        view = memoryview(data)
         self._write(self._held)
         self._write(view[:-_HELD_BACK])
         self._held = bytes(view[-_HELD_BACK:])
@@ -173,7 +197,8 @@ class _Output:
             self._progress(self.table.decompressed_size, self.written)
 
     def end(self, frame: bytes) -> None:
-        self.write(frame, len(END), array("H"), False)
+        self._members.append(array("H"), False)
+        self._put(frame, len(END))
         listed = self._members.to_bytes()
         if listed:
             self.table.append(len(listed), 0)

@@ -8,74 +8,31 @@ Choose what does the work: C where the native backend of Zstandard serves and no
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from cpkg import _backend
+from cpkg.archive._descriptors import divided
 from cpkg.archive._inflate import Codec
-from cpkg.archive._made import Create, MadeFrame
-from cpkg.archive._plan import Plan, Planner
-from cpkg.archive._pure import PureCodec
-from cpkg.archive._pure_extract import PureExtract
-from cpkg.archive._result import Problem, Problems
+from cpkg.archive._result import Problems
 from cpkg.archive._settings import CreateSettings, ExtractSettings
-from cpkg.archive._walk import Member, Walker
-from purepy.tar.entry import Entry
-from purepy.tar.members import Collector
+from cpkg.archive.in_python.codec import PureCodec
+from cpkg.archive.in_python.create import FramesInPython
+from cpkg.archive.in_python.extract import PureExtract
 
-
-class PureCreate(Create):
-    """Walks and reads in Python, and compresses by `cpkg.zstd`."""
-
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self._codec = PureCodec(self._settings.level)
-        self.deflate = self._codec.deflate
-        self._walker: Walker | None = None
-
-    def plans(self, base: str, paths: list[str], own_file: tuple[int, int] | None) -> Generator[Plan, None, None]:
-        """Yield the plans of all frames."""
-        self._walker = Walker(self._settings, self._problems, own_file)
-        with closing(self._walker.walk(base, paths)) as members:
-            yield from Planner(self._settings.frame_size, self._problems).plans(self._told(members))
-
-    def _told(self, members: Iterator[Member]) -> Iterator[Member]:
-        for member in members:
-            self.entries += 1
-            if self._on_entry is not None:
-                self._on_entry(member.entry)
-            yield member
-
-    def prepare(self, plan: Plan) -> tuple[bytes, list[Problem], Collector]:
-        """Return what `carry_out` takes: the content, read already, since in Python threads would only take turns."""
-        return plan.take(), plan.problems, plan.members
-
-    def carry_out(self, prepared: tuple[bytes, list[Problem], Collector]) -> MadeFrame:
-        """Make a frame of its content; called in threads."""
-        content, problems, members = prepared
-        frame = self._codec.deflate(content) if content else b""
-        return MadeFrame(frame, len(content), problems, members.numbers(), members.is_continued)
-
-    def give_back(self, frame: MadeFrame) -> None:
-        """Do nothing: the frame is freed when nobody holds it."""
-
-    def close(self) -> None:
-        """Close the root of the walk."""
-        if self._walker is not None:
-            self._walker.close()
+_BATCHES_PER_THREAD: Final = 2
+"""Batches that wait to be written, or are."""
 
 
 def _is_native() -> bool:
     """Say whether C does the work."""
     policy, source = _backend.policy("archive")
-    if policy in ("pure", "dlopen"):
-        return False
-    if policy == "auto" and _backend.choose("zstd").module.BACKEND != "native":
+    backend = _backend.choose("zstd").module if policy == "auto" else _backend.load("zstd", policy)
+    if not backend.HAS_ARCHIVES:
         return False
     why = _why_no_c()
-    if why is not None and policy == "native":
-        raise ImportError(f"{source}=native: {why}") from why
+    if why is not None and policy != "auto":
+        raise ImportError(f"{source}={policy}: {why}") from why
     return why is None
 
 
@@ -88,19 +45,19 @@ def _why_no_c() -> ImportError | None:
     return None
 
 
-def for_create(settings: CreateSettings, problems: Problems, on_entry: Callable[[Entry], object] | None) -> Any:
-    """Return the engine of `create`."""
+def for_create(settings: CreateSettings, has_entries: bool) -> Any:
+    """Return what makes the frames of an archive; `has_entries` asks for the entries of each."""
     if _is_native():
-        native = importlib.import_module("cpkg.archive._native_create")
-        if native.can_do(settings):
-            return native.NativeCreate(settings, problems, on_entry)
-    return PureCreate(settings, problems, on_entry)
+        in_c = importlib.import_module("cpkg.archive.in_c.create")
+        if in_c.can_do(settings):
+            return in_c.FramesInC(settings, has_entries)
+    return FramesInPython(settings, has_entries)
 
 
 def for_reading(window_log_max: int) -> Codec:
     """Return what decompresses for Python: libzstd into memory that is used again, where C can be had."""
-    if _backend.choose("zstd").module.BACKEND == "native" and _why_no_c() is None:
-        codec: Codec = importlib.import_module("cpkg.archive._native_codec").NativeCodec(window_log_max)
+    if _backend.choose("zstd").module.HAS_ARCHIVES and _why_no_c() is None:
+        codec: Codec = importlib.import_module("cpkg.archive.in_c.codec").NativeCodec(window_log_max)
         return codec
     return PureCodec(window_log_max=window_log_max)
 
@@ -115,8 +72,9 @@ def for_extract(
 ) -> tuple[Any, Any]:
     """Return the engine of `extract`, and what decompresses for it."""
     if _is_native():
-        native = importlib.import_module("cpkg.archive._native_extract")
+        native = importlib.import_module("cpkg.archive.in_c.extract")
         if native.can_do(settings):
             codec = native.NativeCodec(window_log_max)
-            return native.NativeExtract(settings, problems, directory, progress, codec=codec, threads=threads), codec
-    return PureExtract(settings, problems, directory, progress), for_reading(window_log_max)
+            given = settings, problems, directory, progress, divided(_BATCHES_PER_THREAD * threads)
+            return native.NativeExtract(*given, codec=codec, threads=threads), codec
+    return PureExtract(settings, problems, directory, progress, divided(1)), for_reading(window_log_max)

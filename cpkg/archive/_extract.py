@@ -4,22 +4,25 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Literal
 
+from cpkg._places import is_url, reading
 from cpkg.archive import _engine
-from cpkg.archive._files import is_url, opened_source
 from cpkg.archive._inflate import Codec, Inflater
 from cpkg.archive._result import Problem, Problems, Summary
 from cpkg.archive._settings import WINDOW_LOG_MAX, ContentLimit, ExtractSettings, Patterns, Select
 from cpkg.archive._stored import StoredFrames, stored_frames
-from cpkg.archive._threads import frames_ahead, pool_of
+from cpkg.archive._threads import frames_ahead
 from purepy._cores import thread_count
+from purepy._reading import read_some
+from purepy.crew import Crew, Stopped
 from purepy.errors import ArchiveLimitError
 from purepy.tar.entry import Entry
 from purepy.tar.reader import Content
-from purepy.zstd_frames import FrameSplitter
+from purepy.zstd.format.splitter import FrameSplitter
 
 
 class Opened:
@@ -100,24 +103,41 @@ def opened_archive(
     *,
     by_table: bool = False,
     include: list[str] | None = None,
-) -> Iterator[tuple[Opened, Any]]:
+    is_damaged: bool = False,
+) -> Iterator[tuple[Opened, Crew]]:
     """
-    Open an archive for reading; yields it and the pool whose `threads` decompress by `codec`.
+    Open an archive for reading; yields it and the crew whose `threads` decompress by `codec`.
 
     `by_table` asks for the seek table of a path or URL, so that frames are left out which `include` does not need.
     """
     limit = ContentLimit(max_size)
+    crew = Crew(threads if threads > 1 else 0)
     with contextlib.ExitStack() as stack:
-        file = stack.enter_context(opened_source(source, seeks=by_table))
+        file = stack.enter_context(reading(source, seeks=by_table))
+        own = _own(file)
         frames: FrameSplitter | StoredFrames | None = None
-        if by_table and file is not source:
-            frames = stored_frames(file, include or [])
+        if by_table and isinstance(source, (str, bytes, os.PathLike)):
+            frames = stored_frames(own, include or [], is_damaged)
             if frames is None and is_url(source):
-                file = stack.enter_context(opened_source(source))
+                file = own = stack.enter_context(reading(source))
         if frames is None:
-            frames = FrameSplitter(file.read, window_log_max)
-        pool = stack.enter_context(pool_of(threads))
-        yield Opened(frames, Inflater(frames, codec, pool, frames_ahead(threads)), codec, limit), pool
+
+            def read(size: int) -> Any:
+                if crew.is_stopped:
+                    raise Stopped
+                return read_some(own, size)
+
+            frames = FrameSplitter(read, window_log_max)
+        try:
+            yield Opened(frames, Inflater(frames, codec, crew, frames_ahead(threads)), codec, limit), crew
+        finally:
+            if crew.stop() and own is not file:
+                own.close()
+
+
+def _own(file: Any) -> Any:
+    """Return a file that threads may read even if the caller closes his: of a descriptor a duplicate."""
+    return open(os.dup(file.fileno()), "rb", buffering=0) if type(file) is io.FileIO else file
 
 
 def extract(
@@ -127,7 +147,7 @@ def extract(
     include: Patterns = (),
     exclude: Patterns = (),
     strip_components: int = 0,
-    filter: str = "data",
+    filter: Literal["data", "tar", "fully_trusted"] = "data",
     recover: bool = False,
     numeric_owner: bool = False,
     xattrs: bool = False,
@@ -151,8 +171,9 @@ def extract(
     of `directory` or through a link. As root the last two set owners, by name unless `numeric_owner`. `xattrs` and
     `acls` set extended attributes and access control lists.
 
-    `threads` decompress, None or 0 for one per processor. `max_size` bounds the content in bytes: by default 1 GiB or
-    250 times the compressed size, -1 for no limit. `window_log_max` bounds the window of frames, as zstd --long does.
+    `threads` decompress and write: by default and with 0 one per processor, with 1 the calling thread alone.
+    `max_size` bounds the content in bytes: by default 1 GiB or 250 times the compressed size, -1 for no limit.
+    `window_log_max` bounds the window of frames, as zstd --long does.
 
     `recover` goes on behind frames that are damaged: what is lost is a Problem, the entries behind it are extracted.
 
@@ -181,9 +202,16 @@ def extract(
     engine, codec = _engine.for_extract(settings, problems, os.fsdecode(directory), progress, window_log_max, workers)
     by_table = recover or bool(settings.include) or not is_url(source)
     opened = opened_archive(
-        source, workers, max_size, window_log_max, codec, by_table=by_table, include=settings.include
+        source,
+        workers,
+        max_size,
+        window_log_max,
+        codec,
+        by_table=by_table,
+        include=settings.include,
+        is_damaged=recover,
     )
-    with contextlib.closing(codec), opened as (archive, pool):
-        engine.run(archive, pool)
+    with contextlib.closing(codec), opened as (archive, crew):
+        engine.run(archive, crew)
     settings.tell_unmatched(problems)
     return Summary(engine.entries, archive.size, archive.consumed, problems.found)

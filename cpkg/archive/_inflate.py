@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Executor, Future
 from typing import Any, Final, Protocol
 
 from cpkg.archive._stored import StoredFrame, StoredFrames
-from purepy.errors import SeekableFormatError, ZstdError
-from purepy.zstd_frames import Frame, FrameSplitter, Pieces
+from purepy.crew import Call, Crew
+from purepy.zstd.format.splitter import Frame, FrameSplitter, Pieces
 
 CHUNK: Final = 4 << 20
 """Bytes of content that come at a time from a frame that is too large to be decompressed whole."""
@@ -35,14 +34,15 @@ class Inflater:
     the content left out so far, and `is_continued` says whether the last chunk begins within an entry, None if unknown.
     """
 
-    def __init__(self, source: FrameSplitter | StoredFrames, codec: Codec, pool: Executor, ahead: int) -> None:
+    def __init__(self, source: FrameSplitter | StoredFrames, codec: Codec, crew: Crew, ahead: int) -> None:
         self._source = source
         self._frames: Iterator[Frame | Pieces | StoredFrame] = iter(source)
         self._codec = codec
-        self._pool = pool
+        self._crew = crew
         self._ahead = ahead
-        self._queue: deque[tuple[Future[Any], Frame | StoredFrame] | Pieces] = deque()
-        self._stream: Future[Any] | None = None
+        self._queue: deque[tuple[Call, Frame | StoredFrame] | Pieces] = deque()
+        self._passed: list[Call] = []  # that were passed over while a thread was at them
+        self._stream: Call | None = None
         self._chunks: Iterator[Any] = iter(())
         self._error: Exception | None = None
         self.left_out = 0
@@ -57,7 +57,7 @@ class Inflater:
                 stream, self._stream = self._stream, None
                 chunk = stream.result()
                 if chunk is not None:
-                    self._stream = self._pool.submit(next, self._chunks, None)
+                    self._stream = self._crew.submit(next, self._chunks, None)
                     return chunk
             self._fill()
             if not self._queue:
@@ -66,7 +66,7 @@ class Inflater:
             self.is_continued = None
             if isinstance(item, Pieces):
                 self._chunks = self._codec.inflate_pieces(item.data)
-                self._stream = self._pool.submit(next, self._chunks, None)
+                self._stream = self._crew.submit(next, self._chunks, None)
                 continue
             self._fill()
             self._pass(item[1])
@@ -91,24 +91,17 @@ class Inflater:
             raise error
         return None
 
-    def _submit(self, frame: Frame | StoredFrame) -> tuple[Future[Any], Frame | StoredFrame]:
-        return self._pool.submit(self._inflate, frame), frame
-
-    def _inflate(self, stored: Frame | StoredFrame) -> Any:
-        if isinstance(stored, Frame):
-            return self._codec.inflate(stored)
-        assert isinstance(self._source, StoredFrames)
-        why = "it holds less"
-        try:
-            chunk = self._codec.inflate(self._source.load(stored))
-            if len(chunk) == stored.size:
-                return chunk
-        except ZstdError as exc:
-            why = str(exc)
-        raise SeekableFormatError(
-            f"the file is damaged at byte {stored.offset:,}, or its seek table is wrong: "
-            f"there is no frame of {stored.compressed_size:,} bytes and a content of {stored.size:,} ({why})"
-        )
+    def _submit(self, frame: Frame | StoredFrame) -> tuple[Call, Frame | StoredFrame]:
+        for call in [call for call in self._passed if call.is_done]:
+            self._passed.remove(call)
+            if call.failure is None:
+                self._codec.give_back(call.result())
+        source = self._source
+        if isinstance(frame, StoredFrame):
+            assert isinstance(source, StoredFrames)
+            return self._crew.submit(source.inflate, frame, source.begin(frame), self._codec.inflate), frame
+        # the bytes are the job's alone: they take as much memory as the content
+        return self._crew.submit(self._codec.inflate, frame), frame._replace(data=b"")
 
     def _pass(self, frame: Frame | StoredFrame) -> None:
         if isinstance(frame, StoredFrame):
@@ -125,25 +118,27 @@ class Inflater:
                 frame = self._next_frame()
                 if frame is None:
                     return skipped
-                if isinstance(frame, Pieces):
-                    self._queue.append(frame)
+                if isinstance(frame, Pieces) or not self._is_within(frame, size - skipped):
+                    self._queue.append(frame if isinstance(frame, Pieces) else self._submit(frame))
                     return skipped
-                if frame.size is None or frame.size > size - skipped:
-                    self._queue.append(self._submit(frame))
+            else:
+                item = self._queue[0]
+                if isinstance(item, Pieces) or not self._is_within(item[1], size - skipped):
                     return skipped
-                self._pass(frame)
-                skipped += frame.size
-                continue
-            item = self._queue[0]
-            if isinstance(item, Pieces) or item[1].size is None or item[1].size > size - skipped:
-                return skipped
-            self._queue.popleft()
-            self._pass(item[1])
-            future = item[0]
-            if not future.cancel():
-                future.add_done_callback(self._forget)
-            skipped += item[1].size
+                self._queue.popleft()
+                frame = item[1]
+                if not self._crew.cancel(item[0]):
+                    self._passed.append(item[0])
+            self._pass(frame)
+            skipped += frame.size or 0
 
-    def _forget(self, future: Future[Any]) -> None:
-        if future.exception() is None:
-            self._codec.give_back(future.result())
+    def _is_within(self, frame: Frame | StoredFrame, size: int) -> bool:
+        """Say whether all of a frame lies within the next `size` bytes; looks at it, if its size is that of a table."""
+        if frame.size is None or frame.size > size:
+            return False
+        if isinstance(frame, StoredFrame):
+            assert isinstance(self._source, StoredFrames)
+            if frame.left_out:
+                return False
+            self._source.check(frame)
+        return True

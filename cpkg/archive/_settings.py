@@ -9,10 +9,11 @@ from typing import Any, Final, Union
 
 from cpkg.archive._result import Problem, Problems
 from purepy.tar import names, patterns
+from purepy.tar.acl import ACL_KEYS
 from purepy.tar.decode import NUMBER_MAX, SECONDS_MAX
-from purepy.tar.encode import NANO
+from purepy.tar.encode import NANO, OCTAL_7_MAX, encoded
 from purepy.tar.entry import Entry
-from purepy.zstd_format import LEVEL_MAX, LEVEL_MIN
+from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
 
 LEVEL: Final = 3
 FRAME_SIZE: Final = 8 << 20
@@ -47,15 +48,53 @@ def chosen(select: Select, found: list[Entry]) -> Iterator[tuple[int, Entry]]:
     """
     Yield what `select` returns of some entries, each with the index of the one that it was made of.
 
-    Which one that is, its identity tells, else where it was read, else its name. Raises ValueError for one of none.
+    Which one that is, its identity says, else where it was read, else its name. Raises ValueError for one of none, and
+    ValueError or TypeError for a change that cannot be.
     """
+    before = [entry.replace() for entry in found]
     identities = {id(entry): index for index, entry in enumerate(found)}
     keys = {_key(entry): index for index, entry in enumerate(found)}
     for entry in select(list(found)):
+        if not isinstance(entry, Entry):
+            raise TypeError(f"select returns entries, not {entry!r}")
         index = identities.get(id(entry), keys.get(_key(entry)))
         if index is None:
             raise ValueError(f"select returned {entry!r}, which it was not given: to rename an entry, set its name")
+        if entry != before[index]:
+            _check_change(entry, before[index])
         yield index, entry
+
+
+def _check_change(entry: Entry, before: Entry) -> None:
+    """Raise ValueError or TypeError for an entry that cannot stand for another one."""
+
+    def refuse(name: str, kind: type[Exception] = ValueError) -> None:
+        raise kind(f"select cannot make {name} of {before.name!r} {getattr(entry, name)!r}")
+
+    for name in ("type", "size", "sparse", "position"):
+        if getattr(entry, name) != getattr(before, name):
+            refuse(name)
+    for name in ("name", "linkname", "uname", "gname"):
+        text = getattr(entry, name)
+        if not isinstance(text, str):
+            refuse(name, TypeError)
+        if "\0" in text or (name == "name" and (not text or text.endswith("/"))):
+            refuse(name)
+        encoded(text)
+    time_max = SECONDS_MAX * NANO
+    limits = {"mode": (0, 0o7777), "uid": (0, NUMBER_MAX), "gid": (0, NUMBER_MAX), "mtime_ns": (-time_max, time_max)}
+    for name, (low, high) in limits.items():
+        if not isinstance(getattr(entry, name), int):
+            refuse(name, TypeError)
+        if not low <= getattr(entry, name) <= high:
+            refuse(name)
+    if entry.device != before.device and not all(0 <= number <= OCTAL_7_MAX for number in entry.device):
+        refuse("device")
+    for key, value in (entry.xattrs or {}).items():
+        if not (isinstance(key, str) and isinstance(value, bytes)):
+            refuse("xattrs", TypeError)
+        if not key or "\0" in key:
+            refuse("xattrs")
 
 
 def _key(entry: Entry) -> object:
@@ -174,6 +213,10 @@ class ExtractSettings:
             for pattern in [pattern for pattern, matches in self._unmatched.items() if matches and matches(name)]:
                 self.has_matched(pattern)
         return self.is_excluded is None or not self.is_excluded(name)
+
+    def sets_attribute(self, name: str) -> bool:
+        """Say whether files get an extended attribute, or an access control list, if they have it in the archive."""
+        return self.acls if name in ACL_KEYS else self.xattrs and names.keeps_attribute(name, self.filter)
 
     def has_matched(self, pattern: str) -> None:
         """Note that a pattern of `include` is of use."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import io
 import os
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from purepy.errors import SeekableFormatError
+from purepy._reading import read_full
+from purepy.errors import SeekableFormatError, ZstdError
 from purepy.tar import members
 from purepy.tar.members import Members
-from purepy.zstd_format import MAGIC, SKIPPABLE_HEADER_SIZE, is_frame
-from purepy.zstd_frames import WHOLE_CONTENT_MAX, WHOLE_SIZE_MAX, Frame
-from purepy.zstd_seek_table import SeekTable, read_seek_table
+from purepy.zstd.format.header import read_header
+from purepy.zstd.format.rules import HEADER_SIZE_MAX
+from purepy.zstd.format.scanner import frame_extent
+from purepy.zstd.format.splitter import WHOLE_CONTENT_MAX, WHOLE_SIZE_MAX, Frame
+from purepy.zstd.seekable.table import SeekTable, read_seek_table
 
 
 class StoredFrame(NamedTuple):
@@ -32,13 +34,14 @@ class StoredFrames:
     """
     An iterator over the frames with content, or those of them that `include` needs, and the last.
 
+    The table is a hint: `agrees` holds it against the headers of all frames, and a frame that is passed over is
+    looked at before (`check`). Which frames `include` needs is what the list of members says.
     `consumed` counts the compressed bytes that were taken or left out.
     """
 
     def __init__(self, file: Any, table: SeekTable, include: list[str]) -> None:
         self._file = file
         self._table = table
-        self._lock = threading.Lock()
         self._members = self._listed()
         chosen = self._members.frames_with(include) if include and self._members is not None else None
         self._chosen = chosen
@@ -49,19 +52,25 @@ class StoredFrames:
         offset, size, _, content, _ = self._table.frame(len(self._table) - 1)
         if content or size > members.SIZE_MAX:
             return None
-        found = members.read(self._bytes(offset, size))
+        found = members.read(self._bytes(size, offset))
         count = sum(1 for index in range(len(self._table)) if self._table.frame(index)[3])
         return found if found is not None and len(found) == count else None
 
-    def _bytes(self, offset: int, size: int) -> bytes:
+    @property
+    def _is_local(self) -> bool:
+        return isinstance(self._file, io.FileIO)
+
+    def _read(self, size: int, offset: int) -> bytes:
+        """Read from the file: of a local one in any thread, else in that of the caller."""
+        if self._is_local:
+            return os.pread(self._file.fileno(), size, offset)
+        self._file.seek(offset)
+        return read_full(self._file, size)
+
+    def _bytes(self, size: int, offset: int) -> bytes:
         pieces = []
         while size:
-            if isinstance(self._file, io.FileIO):
-                piece = os.pread(self._file.fileno(), size, offset)
-            else:
-                with self._lock:
-                    self._file.seek(offset)
-                    piece = self._file.read(size)
+            piece = self._read(size, offset)
             if not piece:
                 raise SeekableFormatError("the file has become shorter")
             pieces.append(piece)
@@ -76,7 +85,7 @@ class StoredFrames:
             offset, compressed_size, position, size, _ = self._table.frame(index)
             self.consumed += compressed_size
             if not size:
-                if not self._is_skippable(offset, compressed_size):  # it may hold what the table does not tell
+                if not self._has_content(offset, compressed_size, 0):  # it may hold what the table does not say
                     yield StoredFrame(offset, compressed_size, size, left_out, None)
                     left_out = 0
                 continue
@@ -88,20 +97,70 @@ class StoredFrames:
             number += 1
         self.consumed += len(self._table.to_bytes())
 
-    def _is_skippable(self, offset: int, size: int) -> bool:
-        head = self._bytes(offset, min(size, SKIPPABLE_HEADER_SIZE))
-        if len(head) < SKIPPABLE_HEADER_SIZE or not is_frame(head) or head[:4] == MAGIC:
+    def _has_content(self, offset: int, compressed_size: int, content_size: int) -> bool:
+        """Say whether a header at `offset` is of a frame, or of a skippable one, with so much content."""
+        try:
+            data = self._read(min(compressed_size, HEADER_SIZE_MAX), offset)
+            header = read_header(data, 0, len(data), offset)
+        except ZstdError:
             return False
-        return int.from_bytes(head[4:8], "little") == size - SKIPPABLE_HEADER_SIZE
+        if isinstance(header, int) or header.content_size != content_size:
+            return False
+        return not header.is_skippable or header.size + header.skipped_size == compressed_size
 
-    def load(self, stored: StoredFrame) -> Frame:
-        """Read a frame; called in threads."""
-        data = self._bytes(stored.offset, stored.compressed_size)
-        return Frame(data, stored.size, stored.size)
+    def agrees(self) -> bool:
+        """Say whether the table agrees with what the headers of all frames declare."""
+        frames = map(self._table.frame, range(len(self._table)))
+        return all(self._has_content(offset, size, content) for offset, size, _, content, _ in frames)
+
+    def check(self, stored: StoredFrame) -> None:
+        """
+        Look at a frame that is passed over; raises SeekableFormatError if it is not as the table has it.
+
+        Of a local file that is where its blocks end, too: else there could be another frame behind it.
+        """
+        offset, size, content = stored.offset, stored.compressed_size, stored.size
+        try:
+            if self._is_local:
+                is_right = frame_extent(self._read, offset, 1 << 62) == (size, content)
+            else:
+                is_right = self._has_content(offset, size, content)
+        except ZstdError:
+            is_right = False
+        if not is_right:
+            raise self._wrong(stored, "its header says something else")
+
+    def begin(self, stored: StoredFrame) -> bytes | None:
+        """Return the bytes of a frame if the caller has to read them; None where `inflate` does."""
+        return None if self._is_local else self._bytes(stored.compressed_size, stored.offset)
+
+    def inflate(self, stored: StoredFrame, data: bytes | None, inflate: Callable[[Frame], Any]) -> Any:
+        """Decompress a frame; called in threads."""
+        why = "it holds less"
+        try:
+            if data is None:
+                data = self._bytes(stored.compressed_size, stored.offset)
+            chunk = inflate(Frame(data, stored.size, stored.size))
+            if len(chunk) == stored.size:
+                return chunk
+        except ZstdError as exc:
+            why = str(exc)
+        raise self._wrong(stored, why)
+
+    def _wrong(self, stored: StoredFrame, why: str) -> SeekableFormatError:
+        return SeekableFormatError(
+            f"the file is damaged at byte {stored.offset:,}, or its seek table is wrong: "
+            f"there is no frame of {stored.compressed_size:,} bytes and a content of {stored.size:,} ({why})"
+        )
 
 
-def stored_frames(file: Any, include: list[str]) -> StoredFrames | None:
-    """Return the frames of a file by its seek table; None, and the file at its begin, if it has none or cannot seek."""
+def stored_frames(file: Any, include: list[str], is_damaged: bool) -> StoredFrames | None:
+    """
+    Return the frames of a file by its seek table; None, and the file at its begin, if it has none or cannot seek.
+
+    Nor is it used if the headers of frames disagree with it, unless the file is taken to be damaged. They are read of
+    a local file; of a URL each may be a request.
+    """
     try:
         if not file.seekable():
             return None
@@ -109,7 +168,9 @@ def stored_frames(file: Any, include: list[str]) -> StoredFrames | None:
             table = read_seek_table(file)
             sizes = [table.frame(index) for index in range(len(table))]
             if sizes and all(size <= WHOLE_SIZE_MAX and most <= WHOLE_CONTENT_MAX for _, size, _, most, _ in sizes):
-                return StoredFrames(file, table, include)
+                found = StoredFrames(file, table, include)
+                if is_damaged or not isinstance(file, io.FileIO) or found.agrees():
+                    return found
         except SeekableFormatError:
             pass
         file.seek(0)

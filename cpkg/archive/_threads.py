@@ -1,23 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pool of threads that ends with the block that it serves."""
+"""How many threads archives use, within the descriptors that this process may have."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+import os
+
+from purepy._cores import thread_count
+
+
+def spare_descriptors() -> int:
+    """Return how many files this process may open besides those that are open; a large number where nobody knows."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        return 1 << 20 if limit == resource.RLIM_INFINITY else limit - len(os.listdir("/dev/fd"))
+    except (ImportError, OSError):
+        return 1 << 20
+
+
+def thread_count_within(threads: int | None, besides: int, each: int) -> int:
+    """
+    Return the argument `threads`, where None and 0 stand for one per core, as far as there are descriptors.
+
+    Each thread needs `each` of them, and the whole `besides`. Raises ValueError and TypeError.
+    """
+    wanted = thread_count(0 if threads is None else threads)
+    return max(min(wanted, (spare_descriptors() - besides) // each), 1)
 
 
 def frames_ahead(threads: int) -> int:
     """Return how many frames are made or decompressed ahead of their use: one per thread, and one that is ready."""
-    return threads + 1
-
-
-@contextlib.contextmanager
-def pool_of(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Start threads, and end them when the block ends: what has not begun by then is not done."""
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="cpkg-archive")
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    return threads + 1 if threads > 1 else 1

@@ -41,7 +41,7 @@ _exclude = click.option(
     "--exclude", multiple=True, metavar="PATTERN", help="Leave out what matches, as tar --exclude. May be repeated."
 )
 _exclude_from = click.option(
-    "-X", "--exclude-from", multiple=True, type=click.File("r"), metavar="FILE", help="Patterns to exclude, by line."
+    "-X", "--exclude-from", multiple=True, type=click.File("rb"), metavar="FILE", help="Patterns to exclude, by line."
 )
 _max_size = click.option(
     "--max-size",
@@ -105,29 +105,26 @@ def create(
     **options: Any,
 ) -> None:
     """
-    Archive PATHs: files, and directories with all that is in them.
+    Archive PATHs: files, and directories with all that is in them; with -C alone, all of DIR.
 
     Exit status 1 if a file changed or vanished while it was read, or could not be read; the archive holds the rest.
     """
-    listed = files_from.read().split(b"\0" if null else b"\n") if files_from is not None else []
-    names = [os.fsdecode(name) for name in listed if name]
-    if not paths and files_from is None:
-        raise click.UsageError("no PATH: name what to archive, '.' for all of the directory")
+    if not paths and files_from is None and directory is None:
+        raise click.UsageError("no PATH: name what to archive, '.' for all of the working directory")
     if archive_file == "-" and sys.stdout.isatty():
         raise Failure("an archive is not written to a terminal: name a file")
     target = sys.stdout.buffer if archive_file == "-" else archive_file
-    bar = Bar(1, None, quiet=quiet)
     with (
         _named("standard output" if archive_file == "-" else archive_file),
-        _told(verbose) as (on_entry, on_problem, failures),
-        contextlib.closing(bar),
+        contextlib.closing(Bar(1, None, quiet=quiet)) as bar,
+        _reports(verbose, bar) as (on_entry, on_problem, failures),
     ):
         bar.stage("archiving")
         archive.create(
             target,
             *paths,
             base=directory,
-            files_from=names,
+            files_from=None if files_from is None else _listed_paths(files_from.read(), null),
             exclude=_patterns(exclude, exclude_from),
             recursive=not no_recursion,
             sort=sort == "name",
@@ -142,6 +139,12 @@ def create(
     _exit(failures)
 
 
+def _listed_paths(data: bytes, null: bool) -> list[str]:
+    if b"\0" in data and not null:
+        raise click.UsageError("--files-from holds NULs: give --null")
+    return [os.fsdecode(name) for name in data.split(b"\0" if null else b"\n") if name]
+
+
 def _owner(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
@@ -152,7 +155,7 @@ def _owner(text: str | None) -> tuple[int, int] | None:
 
 
 def _patterns(given: tuple[str, ...], files: tuple[Any, ...]) -> list[str]:
-    return [*given, *(line.rstrip("\n") for file in files for line in file if line.strip())]
+    return [*given, *(os.fsdecode(line.rstrip(b"\n")) for file in files for line in file if line.strip())]
 
 
 @group.command()
@@ -194,7 +197,10 @@ def extract(
     Nothing is written outside of DIR, whatever the archive says. Exit status 1 if an entry was refused or failed, or a
     MEMBER is not there; the others are extracted.
     """
-    with _told(verbose) as (on_entry, on_problem, failures), _bar(archive_file, "extracting", quiet) as progress:
+    with (
+        _bar(archive_file, "extracting", quiet) as (bar, progress),
+        _reports(verbose, bar) as (on_entry, on_problem, failures),
+    ):
         archive.extract(
             _source(archive_file),
             directory,
@@ -244,7 +250,7 @@ def _listed(archive_file: str, **options: Any) -> Iterator[archive.Entry]:
 @_quiet
 def verify(archive_file: str, quiet: bool, **options: Any) -> None:
     """Decompress an archive without writing anything, and check its checksums and headers."""
-    with _bar(archive_file, "verifying", quiet) as progress:
+    with _bar(archive_file, "verifying", quiet) as (_, progress):
         summary = archive.verify(_source(archive_file), progress=progress, **options)
     click.echo(
         f"{shown(archive_file)}: {summary.entries:,} entries, {summary.size:,} bytes in "
@@ -257,11 +263,11 @@ def _source(archive_file: str) -> Any:
 
 
 @contextlib.contextmanager
-def _bar(archive_file: str, stage: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+def _bar(archive_file: str, stage: str, quiet: bool) -> Iterator[tuple[Bar, Callable[[int, int], None]]]:
     size = size_of(archive_file) if os.path.exists(archive_file) else None
     with _named(shown(archive_file)), contextlib.closing(Bar(1, size, quiet=quiet)) as bar:
         bar.stage(stage)
-        yield lambda content, compressed: bar.at(compressed)
+        yield bar, lambda content, compressed: bar.at(compressed)
 
 
 @contextlib.contextmanager
@@ -284,16 +290,16 @@ def _named(name: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _told(verbose: bool) -> Iterator[tuple[Any, Any, list[archive.Problem]]]:
-    """Give the callbacks that tell of entries and problems, and the problems."""
+def _reports(verbose: bool, bar: Bar) -> Iterator[tuple[Any, Any, list[archive.Problem]]]:
+    """Give the callbacks for entries and problems, which print above the bar, and the problems."""
     failures: list[archive.Problem] = []
 
     def on_problem(problem: archive.Problem) -> None:
         failures.append(problem)
-        click.echo("cpkg: " + _printable(str(problem)), err=True)
+        bar.say("cpkg: " + _printable(str(problem)))
 
     def on_entry(entry: archive.Entry) -> None:
-        click.echo(_name(entry), err=True)
+        bar.say(_name(entry))
 
     yield on_entry if verbose else None, on_problem, failures
 

@@ -8,26 +8,27 @@ import dataclasses
 import importlib
 import importlib.resources
 import json
-import platform
+import re
 import signal
 import sys
 from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
-from cpkg import __version__, _backend, backend_info
-from cpkg._job import LEVEL
 from cpkg.cli import json_text
-from cpkg.cli.inout import open_input, open_seekable, read, shown, size_of, summarise, target_for, write
+from cpkg.cli.inout import open_seekable, open_text, read, shown, size_of, summarise, target_for, text_name, write
 from cpkg.cli.json_input import Reader
 from cpkg.cli.json_text import LINES_SUFFIXES, JSONError
 from cpkg.cli.packing import KeepingPacker, Packer
+from cpkg.cli.plain import backend_lines, version_line
 from cpkg.cli.progress import Bar, rounds
 from cpkg.cli.shell import Commands, Failure, not_empty, parse_size
 from cpkg.cli.standard_streams import open_standard_streams
+from cpkg.objects.dumps_loads import LEVEL
 from purepy.errors import CodecError, LimitError, ZstdError
-from purepy.zstd_format import LEVEL_MAX, LEVEL_MIN
+from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -63,14 +64,9 @@ def main() -> int:
 @click.group(
     cls=Commands,
     elsewhere=_ELSEWHERE,
-    invoke_without_command=True,
-    no_args_is_help=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(
-    __version__,
-    message=f"cpkg {__version__} ({platform.python_implementation()} {platform.python_version()})",
-)
+@click.version_option("", "-V", "--version", message=version_line())
 @click.pass_context
 def cli(context: click.Context) -> None:
     """
@@ -82,27 +78,59 @@ def cli(context: click.Context) -> None:
     if before < _RECURSION_LIMIT:
         sys.setrecursionlimit(_RECURSION_LIMIT)
         context.call_on_close(lambda: sys.setrecursionlimit(before))  # a program may call this as a function
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help(), err=True)
-        context.exit(2)
 
 
-def _light(name: str, help_: str) -> None:
-    """Add a command that does its own parsing and starts without click: cpkg/__main__.py calls it before this one."""
+class _Light(click.Command):
+    """
+    A command that does its own parsing and starts without click: cpkg/__main__.py calls it before this one.
 
-    @cli.command(
-        name,
-        help=help_,
-        add_help_option=False,
-        context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    `usage` is the place of the text that names its options, for the shell to complete.
+    """
+
+    def __init__(self, name: str, module: str, usage: str, help_: str) -> None:
+        super().__init__(
+            name,
+            callback=lambda arguments: sys.exit(importlib.import_module(module).main(arguments)),
+            params=[click.Argument(["arguments"], nargs=-1, type=_Words(usage))],
+            help=help_,
+            add_help_option=False,
+            context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+        )
+        self._words = _Words(usage)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        return self._words.shell_complete(ctx, self.params[0], incomplete)
+
+
+class _Words(click.types.UnprocessedParamType):
+    """Arguments that are handed on; the shell completes options and names of files."""
+
+    def __init__(self, usage: str) -> None:
+        self._usage = usage
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        if not incomplete.startswith("-"):
+            return [CompletionItem(incomplete, type="file")]
+        module, _, name = self._usage.partition(":")
+        text = getattr(importlib.import_module(module), name)
+        words = {word.replace("[no-]", "") for word in re.findall(r"(?<![\w-])--?[\w\[][\w\]-]*", text)}
+        return [CompletionItem(word) for word in sorted(words) if word.startswith(incomplete)]
+
+
+cli.add_command(
+    _Light(
+        "run",
+        "cpkg.cli.run",
+        "cpkg.cli.run:USAGE",
+        "Run a program for which cpkg stands in for absent packages.\n\n"
+        "These are msgpack, zstandard, backports.zstd and compression.zstd.",
     )
-    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-    def command(arguments: tuple[str, ...]) -> NoReturn:
-        sys.exit(importlib.import_module(f"cpkg.cli.{name}").main(arguments))
-
-
-_light("run", "Run a Python program for which cpkg stands in for absent msgpack, zstandard and backports.zstd.")
-_light("zstd", "Compress and decompress files, with the arguments of the zstd tool.")
+)
+cli.add_command(
+    _Light(
+        "zstd", "cpkg.cli.zstd.main", "cpkg.cli.zstd.help:ALL", "Compress and decompress files as the zstd tool does."
+    )
+)
 
 
 _path: Final = click.Path(readable=False)
@@ -163,16 +191,17 @@ def pack(
     """
     Pack JSON or JSON Lines.
 
-    JSON Lines become one array. Without -o, FILE.json is packed to FILE.mpz, and standard input to standard output.
+    JSON Lines become one array. A FILE that ends in .zst or .gz is decompressed. Without -o, FILE.json is packed to
+    FILE.mpz, and standard input to standard output.
     """
-    target = target_for(file, output, PACKED_SUFFIX, (".json", *LINES_SUFFIXES))
+    target = target_for(file, output, PACKED_SUFFIX, (".json", ".zst", ".gz"))
     if target == "-" and sys.stdout.isatty():
         raise Failure("packed data is not written to a terminal: name a file with -o")
     name = shown(file)
     packer = Packer(sort_keys=sort_keys)
     with contextlib.closing(Bar(3, size_of(file), quiet=quiet)) as bar:
         bar.stage("reading, parsing and packing")
-        with open_input(file) as stream:
+        with open_text(file) as stream:
             size = _parse(stream, file, format_, packer, allow_nan=allow_nan, advance=bar.at)
         bar.sized(size)
         bar.stage("compressing")
@@ -184,7 +213,8 @@ def pack(
 
 def _parse(stream: Any, file: str, format_: str, packer: Packer, *, allow_nan: bool, advance: Any = None) -> int:
     """Pack the values of a file and return its size in bytes."""
-    lines = {"json": False, "jsonl": True}.get(format_, True if file.lower().endswith(LINES_SUFFIXES) else None)
+    by_name = True if text_name(file).lower().endswith(LINES_SUFFIXES) else None
+    lines = {"json": False, "jsonl": True}.get(format_, by_name)
     reader = Reader(stream, shown(file), lines=lines, allow_nan=allow_nan, advance=advance)
     try:
         reader.run(packer)
@@ -238,9 +268,9 @@ def unpack(
         try:
             text = json_text.render(data, lines=lines, indent=indent, allow_nan=allow_nan, limits=limits)
         except LimitError as exc:
-            raise Failure(f"{_told(name, exc)}; --max-output-size allows more") from None
+            raise Failure(f"{_described(name, exc)}; --max-output-size allows more") from None
         except CodecError as exc:
-            raise Failure(_told(name, exc)) from None
+            raise Failure(_described(name, exc) + _like_json(data[:100])) from None
         except (TypeError, ValueError) as exc:
             raise Failure(f"{name}: {exc}") from None
         except RecursionError:
@@ -250,12 +280,16 @@ def unpack(
     summarise(f"{name}: {len(data):,} bytes unpacked to {len(text):,} of JSON", target, quiet)
 
 
-def _told(name: str, exc: CodecError) -> str:
+def _described(name: str, exc: CodecError) -> str:
     # the advice of a limit is for who writes Python
     text = f"{name}: {exc.args[0] if isinstance(exc, LimitError) else exc}"
     # a detail has its place in the text, and of the output's size none is to blame
-    is_told = isinstance(exc, ZstdError) and (exc.detail is not None or isinstance(exc, LimitError))
-    return text if exc.offset is None or is_told else f"{text} (at byte {exc.offset})"
+    is_complete = isinstance(exc, ZstdError) and (exc.detail is not None or isinstance(exc, LimitError))
+    return text if exc.offset is None or is_complete or "at byte" in text else f"{text} (at byte {exc.offset})"
+
+
+def _like_json(data: bytes) -> str:
+    return "; it looks like JSON text: see 'cpkg pack'" if data.lstrip()[:1] in (b"{", b"[", b'"') else ""
 
 
 @cli.command()
@@ -263,7 +297,7 @@ def _told(name: str, exc: CodecError) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info(file: str, as_json: bool) -> None:
     """
-    Tell what is in a packed file, without unpacking it.
+    Show what is in a packed file, without unpacking it.
 
     Reads the headers of the Zstandard frames and blocks and the first bytes of the message, so that a large file
     takes no longer than a small one. Notices a file that is cut, not damage inside of its blocks.
@@ -290,33 +324,12 @@ def info(file: str, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per codec, in an array.")
 def backends(as_json: bool) -> None:
     """
-    Tell which backend serves each codec, and why.
+    Print which backend serves each codec, and why.
 
-    CPKG_MSGPACK_BACKEND, CPKG_ZSTD_BACKEND or CPKG_BACKEND (auto, native, dlopen, pure) choose others.
+    CPKG_MSGPACK_BACKEND, CPKG_ZSTD_BACKEND or CPKG_BACKEND (auto, native, dlopen, stdlib, pure) choose others.
     """
-    from cpkg.cli import report
-
-    rows = []
-    for codec, chosen in backend_info().items():
-        states: dict[str, str] = {}
-        for backend in _backend.MODULES[codec]:
-            try:
-                _backend.load(codec, backend)
-                states[backend] = "loads"
-            except ImportError as exc:
-                states[backend] = str(exc)
-        rows.append((codec, chosen, states))
-    if as_json:
-        click.echo(json.dumps([{**dataclasses.asdict(chosen), "backends": states} for _, chosen, states in rows]))
-        return
-    for codec, chosen, states in rows:
-        click.echo(f"{codec}: {report.named(chosen)} on {chosen.interpreter}")
-        click.echo(f"  policy  {chosen.policy}")
-        click.echo(f"  reason  {chosen.reason}")
-        for backend, state in states.items():
-            click.echo(f"  {backend:<7} {state}")
-        if chosen.faster:
-            click.echo(f"  faster  {chosen.faster}")
+    for line in backend_lines(as_json=as_json):
+        click.echo(line)
 
 
 @cli.command()
@@ -328,15 +341,15 @@ def backends(as_json: bool) -> None:
     type=click.FloatRange(0, 60),
     default=0.3,
     show_default=True,
-    help="Time each direction of each combination for so long (at least three runs, or one that is longer).",
+    help="Time each direction of each combination for so long, after as long a warm-up; each runs six times at least.",
 )
 @_quiet
 def demo(file: str | None, format_: str, level: int, seconds: float, quiet: bool) -> None:
     """
-    Pack and unpack FILE (JSON or JSON Lines) through every backend that loads here.
+    Pack and unpack FILE (JSON or JSON Lines) through every backend that loads here, and time each.
 
-    Without FILE, data that comes with the package: the airports of the United States. Checks that all backends
-    agree and tells how fast each is. Exit status 1 if they disagree.
+    Without FILE, data that comes with the package: the airports of the United States. Exit status 1 if the backends
+    disagree.
     """
     from cpkg.cli import compare, report
 
@@ -347,11 +360,12 @@ def demo(file: str | None, format_: str, level: int, seconds: float, quiet: bool
             size = _parse(data, name, "json", packer, allow_nan=False)
     else:
         name = shown(file)
-        with contextlib.closing(Bar(1, size_of(file), quiet=quiet)) as bar, open_input(file) as stream:
+        with contextlib.closing(Bar(1, size_of(file), quiet=quiet)) as bar, open_text(file) as stream:
             bar.stage("reading")
             size = _parse(stream, file, format_, packer, allow_nan=False, advance=bar.at)
     with rounds(quiet) as progress:
         result = compare.run(packer.value, seconds=seconds, level=level, progress=progress)
-    report.print_demo(name, size, result)
+    for line in report.demo_lines(name, size, result):
+        click.echo(line)
     if result.disagreements:
         raise Failure("; ".join(result.disagreements))

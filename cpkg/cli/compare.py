@@ -3,30 +3,39 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from types import ModuleType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple
 
-from cpkg import _backend, _job
+from cpkg import _backend
+from cpkg.objects import dumps_loads
 from purepy.errors import CodecError
 
-T = TypeVar("T")
-LEAST_RUNS: Final = 3
+ROUNDS: Final = 5
 _UNLIMITED: Final[dict[str, Any]] = {"max_output_size": -1}
+
+
+class Speed(NamedTuple):
+    """Bytes of JSON per second: the median of the rounds, and half of their range as a part of it."""
+
+    median: float
+    spread: float
 
 
 @dataclass
 class Row:
-    """One way to do the job; speeds in bytes of JSON per second."""
+    """One way to do the job."""
 
     msgpack: str
     zstd: str
-    pack: float
-    unpack: float
+    pack: Speed
+    unpack: Speed
     size: int
     auto: bool
 
@@ -37,8 +46,8 @@ class Result:
 
     json_size: int
     message_size: int
-    json_pack: float
-    json_unpack: float
+    json_pack: Speed
+    json_unpack: Speed
     rows: list[Row] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     disagreements: list[str] = field(default_factory=list)
@@ -48,37 +57,45 @@ def run(value: Any, *, seconds: float, level: int, progress: Callable[[str, int,
     """
     Do the job on `value` and return what came out.
 
-    Each direction of each combination runs at least once and then for about `seconds`; the best time counts.
+    A first round warms up what is compiled at run time, for up to `seconds` per direction of each combination. Then
+    the combinations take turns in ROUNDS rounds, which share as much time; the best time of each round counts.
     `progress` is called with what is done next, its number and how many there are.
     """
     missing: list[str] = []
     packers = _load("msgpack", missing)
     compressors = _load("zstd", missing)
-    json_pack, text = _time(lambda: json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(), seconds)
-    json_unpack, _ = _time(lambda: json.loads(text), seconds)
-    result = Result(len(text), 0, len(text) / json_pack, len(text) / json_unpack, missing=missing)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     outputs: dict[str, bytes] = {}
     messages: dict[str, bytes] = {}
-    pairs = [(packer, compressor) for packer in packers for compressor in compressors]
-    chosen = tuple(_backend.choose(codec).module.BACKEND for codec in ("msgpack", "zstd"))
-    for number, (packer, compressor) in enumerate(pairs):
+    disagreements: list[str] = []
+    calls: list[Callable[[], Any]] = [
+        lambda: json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(),
+        lambda: json.loads(text),
+    ]
+    pairs: list[tuple[str, str]] = []
+    for packer, compressor in itertools.product(packers, compressors):
         name = f"msgpack {packer} with zstd {compressor}"
-        progress(name, number, len(pairs))
-        codecs = _job.Codecs(packers[packer], compressors[compressor])
+        codecs = dumps_loads.Codecs(packers[packer], compressors[compressor])
+        pack = partial(dumps_loads.encode, codecs, value, level=level)
         try:
-            pack, packed = _time(partial(_job.encode, codecs, value, level=level), seconds)
-            unpack, back = _time(partial(_job.decode, codecs, packed, **_UNLIMITED), seconds)
-            messages[packer] = _job.encode(codecs, value, compress=False)
+            packed = pack()
+            unpack = partial(dumps_loads.decode, codecs, packed, **_UNLIMITED)
+            if unpack() != value:
+                disagreements.append(f"{name}: what comes back is not what was packed")
+            messages[packer] = dumps_loads.encode(codecs, value, compress=False)
         except CodecError as exc:
-            result.disagreements.append(f"{name}: {exc}")
+            disagreements.append(f"{name}: {exc}")
             continue
-        if back != value:
-            result.disagreements.append(f"{name}: what comes back is not what was packed")
         outputs[name] = packed
-        auto = (packer, compressor) == chosen
-        result.rows.append(Row(packer, compressor, len(text) / pack, len(text) / unpack, len(packed), auto))
+        pairs.append((packer, compressor))
+        calls += [pack, unpack]
+    speeds = _speeds(calls, len(text), seconds, progress)
+    message = next(iter(messages.values()), b"")
+    result = Result(len(text), len(message), speeds[0], speeds[1], [], missing, disagreements)
+    chosen = tuple(_backend.choose(codec).module.BACKEND for codec in ("msgpack", "zstd"))
+    for pair, output, pack_speed, unpack_speed in zip(pairs, outputs.values(), speeds[2::2], speeds[3::2]):
+        result.rows.append(Row(*pair, pack_speed, unpack_speed, len(output), pair == chosen))
     _compare(outputs, messages, packers, compressors, result)
-    result.message_size = len(next(iter(messages.values()), b""))
     return result
 
 
@@ -108,24 +125,37 @@ def _compare(
         if other != message:
             result.disagreements.append(f"msgpack {packer} and {first} pack to different bytes")
     for compressor, zstd in compressors.items():
-        codecs = _job.Codecs(packers[first], zstd)
+        codecs = dumps_loads.Codecs(packers[first], zstd)
         for packed in dict.fromkeys(outputs.values()):
-            content = _job.decompress(codecs, packed, -1)
+            content = dumps_loads.decompress(codecs, packed, -1)
             if bytes(content) != message:
                 writers = ", ".join(name for name, output in outputs.items() if output == packed)
                 result.disagreements.append(f"zstd {compressor} does not read what {writers} wrote")
 
 
-def _time(function: Callable[[], T], seconds: float) -> tuple[float, T]:
-    """Return the best time of a call in seconds, and what it returned."""
+def _speeds(
+    calls: list[Callable[[], Any]], size: int, seconds: float, progress: Callable[[str, int, int], None]
+) -> list[Speed]:
+    """Return the speed of each call, which works on `size` bytes."""
+    speeds: list[list[float]] = [[] for _ in calls]
+    for number in range(ROUNDS + 1):
+        progress(f"round {number}" if number else "warming up", number, ROUNDS + 1)
+        for call, found in zip(calls, speeds):
+            best = _best(call, seconds / ROUNDS if number else seconds)
+            if number:
+                found.append(size / best)
+    medians = map(statistics.median, speeds)
+    return [Speed(median, (max(found) - min(found)) / 2 / median) for median, found in zip(medians, speeds)]
+
+
+def _best(call: Callable[[], Any], seconds: float) -> float:
+    """Return the best time of a call in seconds, out of at least one."""
     best = float("inf")
-    runs = 0
     end = time.perf_counter() + seconds
     while True:
         start = time.perf_counter()
-        value = function()
+        call()
         now = time.perf_counter()
         best = min(best, now - start)
-        runs += 1
-        if now >= end and (runs >= LEAST_RUNS or now - start > seconds):
-            return best, value
+        if now >= end:
+            return best

@@ -2,7 +2,7 @@
 """
 A look into a packed file without unpacking it: frame headers, block headers, and the first bytes of the message.
 
-A frame is walked by the 3-byte headers of its blocks, each of which tells where the next one is, so that a file of
+A frame is walked by the 3-byte headers of its blocks, each of which says where the next one is, so that a file of
 gigabytes costs a seek per 128 KiB and no memory (RFC 8878, section 3.1.1).
 """
 
@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Final
 
 from cpkg import _backend
+from cpkg.records.format import FILE as RECORD_FILE
 from purepy.errors import CodecError, ZstdError
 from purepy.msgpack.formats import ARRAY, BIN, EXT, IMMEDIATE, INVALID, MAP, NUMBER, STR, value_header
-from purepy.zstd.decoder.block import read_block_header
-from purepy.zstd.decoder.frame import read_header
-from purepy.zstd_format import BLOCK_HEADER_SIZE, CHECKSUM_SIZE, HEADER_SIZE_MAX, MAGIC, is_frame
+from purepy.zstd.format.error_codes import SRC_SIZE_WRONG
+from purepy.zstd.format.rules import MAGIC, is_frame
+from purepy.zstd.format.scanner import Frame, scan_frames
 
 SHOWN_FRAMES: Final = 8
 """So many frames are kept with their details; a file can have one per hundred bytes."""
@@ -32,20 +33,6 @@ _NAMES: Final = {
     MAP: "map",
 }
 _SCALARS: Final = {0xC0: "nil", 0xC2: "false", 0xC3: "true", 0xCA: "32-bit float", 0xCB: "64-bit float"}
-
-
-@dataclass
-class Frame:
-    """One Zstandard frame; `content` and `window` in bytes, None if the header does not declare them."""
-
-    offset: int
-    size: int
-    content: int | None
-    window: int | None
-    checksum: bool
-    dictionary: int
-    blocks: int
-    skippable: bool = False
 
 
 @dataclass
@@ -92,74 +79,39 @@ def inspect_file(file: BinaryIO) -> Summary:
         return summary
     summary.compressed = True
     _walk(file, summary)
+    if head[8 : 8 + len(RECORD_FILE)] == RECORD_FILE:
+        summary.note = "a record file: see 'cpkg records info'"
+        return summary
     _describe(_first_bytes(file, summary), summary.content, summary)
     return summary
 
 
 def _walk(file: BinaryIO, summary: Summary) -> None:
     """Go from frame to frame to the end of the file."""
-    offset = 0
-    while offset < summary.size:
-        try:
-            frame = frame_at(file, offset)
-        except ZstdError as exc:
-            raise DamagedError(str(exc), summary) from None
-        if frame is None:
-            raise DamagedError(f"truncated: the file ends inside the frame at byte {offset}", summary)
-        if offset + frame.size > summary.size:
-            missing = offset + frame.size - summary.size
-            raise DamagedError(f"truncated: the frame at byte {offset} needs {missing} bytes more", summary)
-        if len(summary.frames) < SHOWN_FRAMES:
-            summary.frames.append(frame)
-        if frame.skippable:
-            summary.skippable_count += 1
-        else:
-            summary.frame_count += 1
-            if summary.content is not None:
-                summary.content = None if frame.content is None else summary.content + frame.content
-        offset += frame.size
-
-
-def frame_at(file: BinaryIO, offset: int) -> Frame | None:
-    """Return the frame at an offset, or None if the file ends before its last block begins."""
-    file.seek(offset)
-    head = file.read(HEADER_SIZE_MAX)
-    header = read_header(head, 0, len(head), offset)
-    if isinstance(header, int):
-        return None
-    if header.skippable:
-        size = header.size + (header.content_size or 0)
-        return Frame(offset, size, 0, None, checksum=False, dictionary=0, blocks=0, skippable=True)
-    position = header.size
-    blocks = 0
-    last = False
-    while not last:
-        file.seek(offset + position)
-        head = file.read(BLOCK_HEADER_SIZE)
-        if len(head) < BLOCK_HEADER_SIZE:
-            return None
-        last, _, _, stored = read_block_header(head, 0, offset + position)
-        position += BLOCK_HEADER_SIZE + stored
-        blocks += 1
-    return Frame(
-        offset,
-        position + (CHECKSUM_SIZE if header.checksum else 0),
-        header.content_size,
-        header.window_size,
-        header.checksum,
-        header.dictionary_id,
-        blocks,
-    )
+    try:
+        for frame in scan_frames(file, is_strict=False):
+            if len(summary.frames) < SHOWN_FRAMES:
+                summary.frames.append(frame)
+            if frame.is_skippable:
+                summary.skippable_count += 1
+            else:
+                summary.frame_count += 1
+                if summary.content is not None:
+                    summary.content = None if frame.content_size is None else summary.content + frame.content_size
+    except ZstdError as exc:
+        is_cut = exc.code == SRC_SIZE_WRONG
+        reason = f"truncated: the file ends inside the frame at byte {exc.offset}" if is_cut else str(exc)
+        raise DamagedError(reason, summary) from None
 
 
 def _first_bytes(file: BinaryIO, summary: Summary) -> bytes:
     """Return the first bytes of the content, or b"" with a note in the summary on why there are none."""
     decompressor = None
     for frame in summary.frames:
-        if frame.skippable or frame.content == 0:
+        if frame.content_size == 0:
             continue
-        if frame.dictionary:
-            summary.note = f"compressed with dictionary {frame.dictionary}, which is needed to look inside"
+        if frame.dictionary_id:
+            summary.note = f"compressed with dictionary {frame.dictionary_id}, which is needed to look inside"
             return b""
         decompressor = _backend.choose("zstd").module.ZstdDecompressor()
         file.seek(frame.offset)
@@ -168,7 +120,7 @@ def _first_bytes(file: BinaryIO, summary: Summary) -> bytes:
             chunk = file.read(min(left, _READ))
             left -= len(chunk)
             try:
-                first: bytes = decompressor.decompress(chunk, max_length=16)
+                first: bytes = decompressor.decompress(chunk, max_length=_READ)
             except CodecError as exc:
                 summary.note = f"the content cannot be read: {exc}"
                 return b""
@@ -183,6 +135,9 @@ def _describe(head: bytes, size: int | None, summary: Summary) -> None:
         summary.message = "unknown"
         if summary.note is None:
             summary.note = "the first frames hold no bytes"
+        return
+    if head[257:262] == b"ustar":
+        summary.note = "a tar archive: see 'cpkg archive list'"
         return
     byte = head[0]
     family, header, length = value_header(head, 0)

@@ -1,25 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where commands read from and write to: files, standard input and standard output."""
+"""Where commands read from and write to: files, URLs, standard input and standard output."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import gzip
+import io
 import os
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Final
 
 import click
 
-from cpkg._files import replacing
+from cpkg import _backend
+from cpkg._places import is_url, reading, writing
+from cpkg.cli.json_text import LINES_SUFFIXES
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import Failure
+from purepy._reading import read_some
 from purepy._writing import write_all
+from purepy.errors import ZstdError
 
 _CHUNK: Final = 1 << 20
+_COMPRESSED: Final = (".zst", ".gz")
 
 
 def shown(file: str) -> str:
@@ -27,8 +35,8 @@ def shown(file: str) -> str:
 
 
 def size_of(file: str) -> int | None:
-    """Return the size of a regular file, None for what has none."""
-    if file == "-":
+    """Return the size of a regular file in bytes, None for what has none."""
+    if file == "-" or is_url(file):
         return None
     status = os.stat(file)
     return status.st_size if os.path.isfile(file) else None
@@ -48,16 +56,16 @@ def read(file: str, bar: Bar) -> bytes:
 
 def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
     """Read a file to its end."""
-    while piece := stream.read(_CHUNK):
-        yield piece
+    return iter(lambda: read_some(stream, _CHUNK), b"")
 
 
 @contextlib.contextmanager
 def open_input(file: str) -> Iterator[IO[bytes]]:
+    """Open a file, a URL or standard input, with a buffer."""
     if file == "-" and sys.stdin.isatty():
         raise click.UsageError("no FILE, and standard input is a terminal", click.get_current_context())
-    with contextlib.nullcontext(sys.stdin.buffer) if file == "-" else open(file, "rb") as stream, naming(shown(file)):
-        yield stream
+    with naming(shown(file)), reading(sys.stdin.buffer if file == "-" else file) as stream:
+        yield io.BufferedReader(stream) if isinstance(stream, io.FileIO) else stream
 
 
 @contextlib.contextmanager
@@ -65,13 +73,14 @@ def naming(name: str) -> Iterator[None]:
     """Give errors of the system the name of what was read or written: read() and write() do not know it."""
     try:
         yield
-    except OSError as exc:
-        raise OSError(exc.errno, exc.strerror, exc.filename or name) from None
+    except OSError as exc:  # those of fsspec are without number and name
+        reason = exc.strerror or ("not found" if isinstance(exc, FileNotFoundError) else str(exc))
+        raise OSError(exc.errno or errno.EIO, reason, exc.filename or name) from None
 
 
 @contextlib.contextmanager
 def open_seekable(file: str) -> Iterator[BinaryIO]:
-    """Open a file; bring what cannot seek into a temporary one."""
+    """Open a file, a URL or standard input; bring what cannot seek into a temporary file."""
     with open_input(file) as stream:
         if file != "-" and stream.seekable():
             yield stream  # type: ignore[misc]
@@ -82,6 +91,30 @@ def open_seekable(file: str) -> Iterator[BinaryIO]:
             yield spool  # type: ignore[misc]
 
 
+def text_name(name: str) -> str:
+    """Return the name of a text file without the suffix of its compression."""
+    stem, suffix = os.path.splitext(name)
+    return stem if suffix.lower() in _COMPRESSED else name
+
+
+@contextlib.contextmanager
+def open_text(file: str) -> Iterator[Any]:
+    """Open a file of text as `open_input` does, decompressed if its name ends in .zst or .gz."""
+    with open_input(file) as stream:
+        kind = None if text_name(file) == file else file[-1:].lower()
+        try:
+            if kind == "t":
+                with _backend.choose("zstd").module.open(stream, "rb") as content:
+                    yield content
+            elif kind == "z":
+                with gzip.open(stream, "rb") as content:
+                    yield content
+            else:
+                yield stream
+        except (EOFError, ZstdError, zlib.error) as exc:
+            raise Failure(f"{file}: {exc}") from None
+
+
 def target_for(file: str, output: str | None, suffix: str, replaced: tuple[str, ...]) -> str:
     """Return where to write: what -o says, or FILE under the suffix of the other form."""
     if output == "":
@@ -89,9 +122,13 @@ def target_for(file: str, output: str | None, suffix: str, replaced: tuple[str, 
     if output is None:
         if file == "-":
             return "-"
+        if is_url(file):
+            raise click.UsageError("FILE is a URL: name OUT with -o", click.get_current_context())
         path = Path(file)
         while path.suffix.lower() in replaced:
             path = path.with_suffix("")
+        if suffix == ".json" and path.suffix.lower() in LINES_SUFFIXES:
+            suffix = ""  # what was packed is unpacked to its own name
         # what has no name is a directory, and reading it says so
         output = str(path.with_name(path.name + suffix)) if path.name else file + suffix
     if output != "-" and file != "-" and os.path.exists(output) and os.path.samefile(file, output):
@@ -105,14 +142,10 @@ def write(target: str, data: Any, *, overwrite: bool) -> None:
         sys.stdout.buffer.flush()
         return
     try:
-        with replacing(target, overwrite=overwrite) as file:
-            file.write(data)
+        with naming(target), writing(target, overwrite=overwrite) as file:
+            write_all(file, data)
     except FileExistsError:
         raise Failure(f"{target}: exists; replace it with -f, or name another file with -o") from None
-    except BrokenPipeError:
-        raise
-    except OSError as exc:
-        raise OSError(exc.errno or errno.EIO, exc.strerror, exc.filename or target) from None
 
 
 def summarise(text: str, target: str, quiet: bool) -> None:

@@ -12,7 +12,6 @@ after a parse has failed, so that good input does not pay for it.
 from __future__ import annotations
 
 import codecs
-import errno
 import io
 import json
 import re
@@ -21,6 +20,7 @@ from typing import Any, BinaryIO, Final, NoReturn, Protocol
 
 from cpkg.cli.json_strict import HUGE_FLOAT, DuplicateKeyError, RefusedError, find_duplicate, strict_scanners
 from cpkg.cli.json_text import TOKEN, JSONError, find_unpackable
+from purepy._reading import read_some
 
 _WINDOW: Final = 1 << 20
 _LARGE_WINDOW: Final = 16 << 20
@@ -149,9 +149,7 @@ class Reader:
         return 0
 
     def _read(self, size: int, before: str) -> str:
-        data = self._file.read(size)
-        if data is None:
-            raise BlockingIOError(errno.EAGAIN, "the input has no data at the moment")
+        data = read_some(self._file, size)
         if self._decoder is None:
             self._encoding, self._decoder, mark = _decoder_for(data)
             data = data[mark:]
@@ -260,7 +258,7 @@ class Reader:
                     return value, position, end
                 position = self._more(position)
                 continue
-            # a string that is not closed is told to be wrong where it begins
+            # a string that is not closed is wrong where it begins
             if self._at_end or (where < len(text) - _SUREST and text[where] != '"'):
                 self._fail(where, what)
             position = self._more(position)

@@ -19,7 +19,7 @@ HUGE_FLOAT: Final = re.compile(r"\d[eE]\+?0*[1-9]\d\d|\d{290}")
 
 
 class DuplicateKeyError(Exception):
-    """A key occurs twice in an object; `find_duplicate` tells which, and where."""
+    """A key occurs twice in an object; `find_duplicate` finds which, and where."""
 
 
 class RefusedError(Exception):

@@ -14,7 +14,7 @@ import sys
 import uuid
 from typing import Any
 
-from cpkg import _job
+from cpkg.objects import dumps_loads
 from purepy.errors import LimitError
 from purepy.msgpack.ext import ExtType, Timestamp
 
@@ -69,12 +69,12 @@ def render(data: Any, *, lines: bool, indent: int | None, allow_nan: bool, limit
     try:
         # Nearly every message has keys that are all str, and then json's own encoder does the whole work.
         # An ExtType is a tuple, which json would write as an array without asking.
-        value = _job.loads(data, timestamp=0, strict_map_key=True, ext_hook=plain_ext, **limits)
+        value = dumps_loads.loads(data, timestamp=0, strict_map_key=True, ext_hook=plain_ext, **limits)
         return _encode(value, lines, json.JSONEncoder(default=_plain, **options))
     except LimitError:
         raise
     except (TypeError, ValueError, RecursionError):
-        value = _job.loads(data, timestamp=0, **limits)
+        value = dumps_loads.loads(data, timestamp=0, **limits)
         return _encode(_with_str_keys(value, "$", allow_nan), lines, json.JSONEncoder(**options))
 
 
@@ -143,7 +143,7 @@ def _with_str_keys(value: Any, path: str, allow_nan: bool) -> Any:
     if isinstance(value, dict):
         copy: dict[str, Any] = {}
         for key, item in value.items():
-            name = _key(key)
+            name = _key(key, path, allow_nan)
             if name in copy:
                 raise JSONError(f"two keys of the map at {path} become {json.dumps(name)} in JSON")
             copy[name] = _with_str_keys(item, member(path, key), allow_nan)
@@ -159,14 +159,8 @@ def _with_str_keys(value: Any, path: str, allow_nan: bool) -> Any:
     return _plain(value)
 
 
-def _key(key: Any) -> str:
-    if isinstance(key, str):
-        return key
-    if key is None or isinstance(key, (bool, int, float)):
-        return json.dumps(key)
-    if isinstance(key, tuple) and not isinstance(key, ExtType):
-        return json.dumps([_with_str_keys(_listed(item), "$", True) for item in key], ensure_ascii=False)
-    plain = _plain(key)
+def _key(key: Any, path: str, allow_nan: bool) -> str:
+    plain = _with_str_keys(_listed(key), f"a key of the map at {path}", allow_nan)
     return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from cpkg import _backend, _job
+from cpkg import _backend
 from cpkg.cli.json_text import JSONError
+from cpkg.objects import dumps_loads
 from purepy.msgpack.plain_writer import array_header
 
 _LONGEST_HEADER: Final = 5
@@ -17,7 +18,7 @@ class Packer:
 
     def __init__(self, *, sort_keys: bool = False) -> None:
         self._packb = _backend.choose("msgpack").module.packb
-        self._options: dict[str, Any] = {"sort_keys": sort_keys, "max_depth": _job.MAX_DEPTH}
+        self._options: dict[str, Any] = {"sort_keys": sort_keys, "max_depth": dumps_loads.MAX_DEPTH}
         self._body = bytearray(_LONGEST_HEADER)  # with room for the header of the array, whose count comes last
         self._count = 0
         self._is_deepest = False
@@ -57,9 +58,9 @@ class Packer:
     def compressed(self, compress: Any, level: int) -> Any:
         """Return what `cpkg.dumps` would, as bytes or a view of them; `compress` and `level` are its arguments."""
         message = self.message()
-        if not compress or (compress == "auto" and len(message) < _job.MIN_SIZE):
+        if not compress or (compress == "auto" and len(message) < dumps_loads.MIN_SIZE):
             return message
-        return _job.finish(_backend.choose("zstd").module, message, compress=compress, level=level)
+        return dumps_loads.finish(_backend.choose("zstd").module, message, compress=compress, level=level)
 
 
 class KeepingPacker(Packer):

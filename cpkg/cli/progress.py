@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+import click
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -17,7 +19,7 @@ LARGE: Final = 4 * 2**20
 
 
 def _is_visible(quiet: bool) -> bool:
-    """Tell whether standard error is a terminal on which a bar can be drawn, and one is wanted."""
+    """Return whether standard error is a terminal on which a bar can be drawn, and one is wanted."""
     return not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
@@ -63,24 +65,42 @@ class Bar:
         self._name = name
         self.at(0)
 
+    def say(self, text: str) -> None:
+        """Print a line on standard error, above the bar if there is one."""
+        if self._progress is None:
+            click.echo(text, err=True)
+        else:
+            self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
     def sized(self, size: int) -> None:
-        """Tell the size of the input, when it was not known before it was read."""
+        """Set the size of the input, if it was not known before it was read."""
         self._size = size
 
     def at(self, done: int) -> None:
-        """Tell how many bytes of the input the present stage has passed over."""
+        """Show how many bytes of the input the present stage has passed over."""
         if not self._visible or max(self._size or 0, done) < LARGE:
             return
         if self._progress is None:
             from rich.console import Console
-            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+            from rich.progress import (
+                BarColumn,
+                Progress,
+                TaskProgressColumn,
+                TextColumn,
+                TimeElapsedColumn,
+                TimeRemainingColumn,
+                TransferSpeedColumn,
+            )
 
-            columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+            columns = [TextColumn("{task.description}"), BarColumn(), TransferSpeedColumn(), TimeElapsedColumn()]
+            if self._size is not None:
+                columns[2:2] = [TaskProgressColumn()]
+                columns += [TextColumn("left"), TimeRemainingColumn()]
             self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
             self._task = self._progress.add_task(self._name, total=None)
             self._progress.start()
         if self._size is None:
-            self._progress.update(self._task, description=self._name, refresh=True)
+            self._progress.update(self._task, description=self._name, completed=done, refresh=True)
         else:
             # Painted here and now: the thread that refreshes the bar gets no turn inside one long call.
             completed = self._stage * self._size + min(done, self._size)

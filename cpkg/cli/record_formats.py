@@ -5,18 +5,23 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import gzip
 import io
 import json
+import math
+import os
+import re
 from collections.abc import Iterator
 from typing import IO, Any, BinaryIO, Callable, Final
 
 from cpkg import msgpack, zstd
 from cpkg.cli import json_text
+from cpkg.cli.inout import text_name
 from cpkg.cli.json_input import Reader
 from cpkg.cli.json_text import JSONError
 from cpkg.cli.shell import Failure
 from purepy._writing import write_all
-from purepy.zstd_format import is_frame
+from purepy.zstd.format.rules import is_frame
 
 SUFFIXES: Final = {
     ".rec": "records",
@@ -34,19 +39,37 @@ READ_OPTIONS: Final[dict[str, Any]] = {"ext_hook": json_text.plain_ext}
 """How records are read that become text: an extension would be taken for an array."""
 
 _BATCH: Final = 1000
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _CHUNK: Final = 1 << 20
 
 
 def format_of(name: str, asked: str) -> str:
-    """Return the format that was asked for, or that a file's name says; ".zst" behind it means nothing."""
+    """
+    Return the format that was asked for, or that the suffix of a file's name says, without .zst or .gz.
+
+    A file without a suffix holds records, standard input and output JSON Lines. Raises Failure for other suffixes.
+    """
     if asked != "auto":
         return asked
-    base = name.lower()
-    base = base[: -len(".zst")] if base.endswith(".zst") else base
-    for suffix, kind in SUFFIXES.items():
-        if base.endswith(suffix):
-            return kind
-    return "records" if name != "-" else "jsonl"
+    suffix = os.path.splitext(text_name(name))[1].lower()
+    if name == "-" or not suffix:
+        return "jsonl" if name == "-" else "records"
+    if suffix not in SUFFIXES:
+        raise Failure(f"{name}: no format has this suffix ({', '.join(SUFFIXES)}): name one with --from or --to")
+    return SUFFIXES[suffix]
+
+
+@contextlib.contextmanager
+def compressed(out: IO[bytes], name: str, kind: str, level: int) -> Iterator[Any]:
+    """Give what compresses to a file whose name ends in .zst or .gz, and others as they are."""
+    coding = name[len(text_name(name)) :].lower()
+    if coding and kind in ("records", "parquet"):
+        raise Failure(f"{name}: {kind} are compressed in themselves: leave out {coding}")
+    if not coding:
+        yield out
+        return
+    with zstd.open(out, "wb", level=level) if coding == ".zst" else gzip.GzipFile("", "wb", fileobj=out) as file:
+        yield file
 
 
 Take = Callable[[list[Any]], object]
@@ -108,10 +131,12 @@ def read_csv(stream: BinaryIO, name: str, *, numbers: bool) -> Iterator[list[Any
 
 
 def _number(field: str) -> Any:
-    if field[-1:].isdigit() and json_text.TOKEN.fullmatch(field):
-        value = json.loads(field)
-        return value if isinstance(value, float) or -(2**63) <= value < 2**64 else field
-    return field
+    if not _NUMBER.fullmatch(field):
+        return field
+    value = json.loads(field)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else field
+    return value if -(2**63) <= value < 2**64 else field
 
 
 def read_msgpack(stream: BinaryIO, name: str, **options: Any) -> Iterator[list[Any]]:
@@ -201,19 +226,17 @@ class Columns:
         return list(self._names)
 
 
-@contextlib.contextmanager
-def write_msgpack(out: IO[bytes], *, compress: bool, level: int) -> Iterator[Take]:
-    """Write a stream of MessagePack objects."""
+def write_msgpack(out: IO[bytes]) -> Take:
+    """Return what writes a stream of MessagePack objects."""
     packer = msgpack.Packer(autoreset=False)
-    with zstd.open(out, "wb", level=level) if compress else contextlib.nullcontext(out) as file:
 
-        def take(batch: list[Any]) -> None:
-            for record in batch:
-                packer.pack(record)
-            write_all(file, packer.bytes())
-            packer.reset()
+    def take(batch: list[Any]) -> None:
+        for record in batch:
+            packer.pack(record)
+        write_all(out, packer.bytes())
+        packer.reset()
 
-        yield take
+    return take
 
 
 @contextlib.contextmanager

@@ -15,13 +15,12 @@ from typing import IO, Any, Final
 import click
 
 from cpkg import records
-from cpkg._files import replacing
+from cpkg._places import is_url, writing
 from cpkg.cli import record_formats as formats
-from cpkg.cli.inout import naming, open_input, open_seekable, shown, size_of, summarise
+from cpkg.cli.inout import naming, open_seekable, open_text, shown, size_of, summarise
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import Commands, Failure, not_empty, parse_size
-from cpkg.records.sources import is_url
-from purepy.zstd_format import LEVEL_MAX, LEVEL_MIN
+from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
 
 _STDOUT: Final = "standard output"
 
@@ -29,7 +28,7 @@ _file = click.argument("file", metavar="FILE", callback=not_empty)
 _skip = click.option("--skip-damage", is_flag=True, help="Pass over records that cannot be read, and tell which.")
 _quiet = click.option("-q", "--quiet", is_flag=True, help="No progress bar and no summary.")
 _threads = click.option(
-    "--threads", type=click.IntRange(0, 64), help="Beside the main one.  [default: one for each other core]"
+    "--threads", type=click.IntRange(0, 256), help="So many; 0 is one per core.  [default: as many as help]"
 )
 
 
@@ -92,7 +91,7 @@ def cat(file: str, start: int, stop: int | None, skip_damage: bool) -> None:
 def head(file: str, number: int) -> None:
     """Print the first records as JSON Lines."""
     try:
-        with _opened(file, threads=0, **formats.READ_OPTIONS) as reader:
+        with _opened(file, threads=1, **formats.READ_OPTIONS) as reader:
             _print([list(islice(reader.iter(0, number), number))])
     except records.RecordsError as exc:
         raise _named(file, exc) from None
@@ -188,6 +187,24 @@ def repair(file: str, threads: int | None, quiet: bool) -> None:
         click.echo(f"{file}: repaired: {done}{lost}")
 
 
+@group.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("-o", "--output", metavar="OUT", required=True, callback=not_empty, help="Where to write.")
+@click.option("-f", "--force", is_flag=True, help="Replace OUT if it exists.")
+def join(files: tuple[str, ...], output: str, force: bool) -> None:
+    """
+    Write the records of several record files into one.
+
+    Frames are copied as they are. A FILE may itself be made of joined files (cat a.rec b.rec). OUT appears when it is
+    complete, and may be one of the FILEs with --force.
+    """
+    try:
+        total = records.join(files, output, overwrite=force)
+    except records.RecordsError as exc:
+        raise Failure(str(exc)) from None
+    click.echo(f"{output}: {total:,} records")
+
+
 def _advance(bar: Bar) -> Any:
     return lambda done, total: bar.at(done)
 
@@ -275,6 +292,8 @@ def convert(
     """
     Convert between record files, JSON Lines, CSV, MessagePack streams and Parquet (with pyarrow).
 
+    Text and MessagePack are decompressed and compressed by the suffixes .zst and .gz.
+
     Several FILEs become one OUT, in their order. OUT appears whole or not at all, except with --append.
     """
     kind = formats.format_of(output, kind)
@@ -312,13 +331,13 @@ def _write(output: str, kind: str, job: _Conversion, options: dict[str, Any]) ->
         job.run("reading", columns.take)
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(_output(output))
+        out = stack.enter_context(formats.compressed(out, output, kind, options["level"]))
         if kind == "jsonl":
             take = formats.write_json(out)
         elif kind == "csv":
             take = stack.enter_context(formats.write_csv(out, columns.names))
         elif kind == "msgpack":
-            compress = output.lower().endswith(".zst")
-            take = stack.enter_context(formats.write_msgpack(out, compress=compress, level=options["level"]))
+            take = formats.write_msgpack(out)
         elif kind == "parquet":
             take = stack.enter_context(formats.write_parquet(out, output))
         else:
@@ -333,7 +352,7 @@ def _output(output: str) -> Iterator[IO[bytes]]:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
         return
-    with naming(output), replacing(output) as file:
+    with naming(output), writing(output) as file:
         yield file
 
 
@@ -379,10 +398,8 @@ class _Conversion:
             size = (None if is_url(file) else size_of(file)) or 0
             if kind == "records":
                 self._records(file, size, counted)
-            elif is_url(file):
-                raise Failure(f"{file}: only record files are read from URLs")
             else:
-                with open_input(file) as stream:
+                with open_text(file) as stream:
                     self._others(kind, stream, shown(file), counted)
             self._before += size
 

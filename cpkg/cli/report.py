@@ -3,19 +3,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
-import click
-
-from cpkg import _backend_info
-from cpkg.cli.compare import Result
-from cpkg.cli.contents import Frame, Summary
-
-
-def named(chosen: _backend_info.BackendInfo) -> str:
-    """Return the name of a backend, with that of its library."""
-    return f"{chosen.backend} ({chosen.library})" if chosen.library else chosen.backend
+from cpkg import backend_info
+from cpkg.cli.compare import ROUNDS, Result, Speed
+from cpkg.cli.contents import Summary
+from cpkg.cli.plain import named
+from purepy.zstd.format.scanner import Frame
 
 
 def info_lines(name: str, summary: Summary) -> Iterator[str]:
@@ -43,50 +37,43 @@ def info_lines(name: str, summary: Summary) -> Iterator[str]:
 
 def _frame_line(frame: Frame) -> str:
     where = f"at byte {frame.offset:,}: {frame.size:,} bytes"
-    if frame.skippable:
+    if frame.is_skippable:
         return f"{where}, skippable"
-    size = "undeclared" if frame.content is None else f"{frame.content:,} bytes"
+    size = "undeclared" if frame.content_size is None else f"{frame.content_size:,} bytes"
+    count, checksum = len(frame.blocks), "no" if frame.checksum is None else "yes"
     return (
-        f"{where}, content {size}, window {frame.window:,} bytes, checksum {'yes' if frame.checksum else 'no'}, "
-        f"dictionary {frame.dictionary or 'none'}, {frame.blocks:,} block{'s' * (frame.blocks != 1)}"
+        f"{where}, content {size}, window {frame.window_size:,} bytes, checksum {checksum}, "
+        f"dictionary {frame.dictionary_id or 'none'}, {count:,} block{'s' * (count != 1)}"
     )
 
 
-def print_demo(name: str, size: int, result: Result) -> None:
-    from rich.box import ASCII2, SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
-    click.echo(
-        f"{name}: {size:,} bytes; as JSON without spaces {result.json_size:,}, as MessagePack {result.message_size:,}"
-    )
-    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 120)
-    table = Table(box=SIMPLE_HEAD if console.encoding.startswith("utf") else ASCII2)
-    for title in ("msgpack", "zstd"):
-        table.add_column(title, no_wrap=True)
-    for title in ("pack MB/s", "unpack MB/s", "bytes", "of JSON"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("auto", no_wrap=True)
-    table.add_row(
-        "json", "none", speed(result.json_pack), speed(result.json_unpack), f"{result.json_size:,}", "100.0 %", ""
-    )
-    for row in result.rows:
-        share = f"{100 * row.size / result.json_size:.1f} %"
-        auto = "<-" if row.auto else ""
-        table.add_row(row.msgpack, row.zstd, speed(row.pack), speed(row.unpack), f"{row.size:,}", share, auto)
-    console.print(table)
-    click.echo("MB/s: millions of bytes of JSON per second, best run. json: Python's own, for comparison.")
-    for codec, chosen in _backend_info.backend_info().items():
-        click.echo(f"{codec}: {chosen.policy} picks {named(chosen)}: {chosen.reason}")
+def demo_lines(name: str, size: int, result: Result) -> Iterator[str]:
+    """Yield the lines that `cpkg demo` prints; those of its table have at most 60 columns."""
+    yield f"{name}: {size:,} bytes; as JSON without spaces {result.json_size:,}, as MessagePack {result.message_size:,}"
+    yield ""
+    yield f"{'msgpack':7} {'zstd':6} {'pack MB/s':>13} {'unpack MB/s':>13} {'bytes':>11}"
+    rows = [("json", "none", result.json_pack, result.json_unpack, result.json_size, "")]
+    rows += [(row.msgpack, row.zstd, row.pack, row.unpack, row.size, "auto") for row in result.rows if row.auto]
+    rows += [(row.msgpack, row.zstd, row.pack, row.unpack, row.size, "") for row in result.rows if not row.auto]
+    for packer, compressor, pack, unpack, bytes_, auto in rows:
+        line = f"{packer:7} {compressor:6} {speed(pack):>13} {speed(unpack):>13} {bytes_:>11,} {auto}"
+        yield line.rstrip()
+    yield ""
+    yield f"MB/s: millions of bytes of JSON per second, the median of {ROUNDS} rounds (half of their range)."
+    yield "json: Python's own, for comparison. auto: the backends that are in use here."
+    for codec, chosen in backend_info().items():
+        yield f"{codec}: {chosen.policy} picks {named(chosen)}: {chosen.reason.partition('; ')[0]}"
         if chosen.faster:
-            click.echo(f"  to be faster: {chosen.faster}")
+            yield f"  to be faster: {chosen.faster}"
     for missing in result.missing:
-        click.echo(f"not compared: {missing}")
+        yield f"not compared: {missing}"
     if not result.disagreements:
         count = len(result.rows)
-        click.echo(f"All {count} combinations agree: the same message, read back by each of them as what was packed.")
+        yield f"All {count} combinations agree: the same message, read back by each of them as what was packed."
 
 
-def speed(bytes_per_second: float) -> str:
-    speed = bytes_per_second / 1e6
-    return f"{speed:.0f}" if speed >= 100 else f"{speed:.1f}" if speed >= 1 else f"{speed:.2f}"
+def speed(found: Speed) -> str:
+    """Return a speed in MB/s with its spread in per cent."""
+    number = found.median / 1e6
+    text = f"{number:.0f}" if number >= 100 else f"{number:.1f}" if number >= 1 else f"{number:.2f}"
+    return f"{text} ({100 * found.spread:.0f} %)"

@@ -6,17 +6,19 @@ from __future__ import annotations
 import builtins
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Final
 
 USAGE: Final = """\
-usage: python -m cpkg run [--names NAME,...] [SCRIPT | -m MODULE | -c CODE | -] [ARGUMENTS...]
+usage: python -m cpkg run [--names NAME,...] [--force] [SCRIPT | -m MODULE | -c CODE | -] [ARGUMENTS...]
 
 Calls cpkg.install() and then runs a Python program as `python` would: a script, directory or zip file, a module, the
 code of -c, or standard input.
 
 --names NAME,...  install these alone: backports.zstd, compression.zstd, msgpack, zstandard
+--force           in place of packages of these names that are installed, too
 """
 
 
@@ -26,8 +28,12 @@ def main(arguments: Sequence[str]) -> int:
 
     arguments = list(arguments)
     names: list[str] = []
-    while arguments and arguments[0].startswith("--names"):
+    force = False
+    while arguments and arguments[0].startswith(("--names", "--force")):
         option, given, value = arguments.pop(0).partition("=")
+        if option == "--force" and not given:
+            force = True
+            continue
         if option != "--names" or not (given or arguments):
             return _misused("--names takes names, separated by commas")
         names += (value if given else arguments.pop(0)).split(",")
@@ -42,9 +48,16 @@ def main(arguments: Sequence[str]) -> int:
     if kind.startswith("-") and kind not in ("-m", "-c", "-"):
         return _misused(f"no such option: {kind}")
     try:
-        install(*names)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # which is said below, as a line of this command
+            ours = install(*names, force=force)
     except ValueError as exc:
         return _misused(str(exc))
+    theirs = [name for name in ours if not ours[name] and (names or name != "compression.zstd")]
+    if theirs:
+        print(
+            f"cpkg run: installed already and left alone: {', '.join(theirs)} (--force takes cpkg's)", file=sys.stderr
+        )
     if kind == "-m":
         return _run_module(rest[0], rest[1:])
     if kind == "-c":

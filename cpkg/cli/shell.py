@@ -20,7 +20,7 @@ _POWERS: Final = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 class Failure(click.ClickException):
-    """An error to tell in one line, with exit status 1."""
+    """An error that is printed in one line, with exit status 1."""
 
 
 class Commands(click.Group):
@@ -46,6 +46,13 @@ class Commands(click.Group):
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the first sentence of each command's help, over two lines where it takes them."""
+        with formatter.section("Commands"):
+            names = self.list_commands(ctx)
+            found = [(name, self.get_command(ctx, name)) for name in names]
+            formatter.write_dl([(name, command.get_short_help_str(1000)) for name, command in found if command])
+
     def main(  # type: ignore[override]
         self,
         args: Sequence[str] | None = None,
@@ -57,6 +64,12 @@ class Commands(click.Group):
         if not standalone_mode:
             return super().main(args, prog_name, standalone_mode=False, **rest)
         sys.exit(self._run(args, prog_name, **rest))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and self.no_args_is_help and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), err=True)
+            raise click.exceptions.Exit(2)
+        return super().parse_args(ctx, args)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         try:
@@ -88,10 +101,6 @@ class Commands(click.Group):
             where = f"{os.fsdecode(exc.filename)}: " if exc.filename is not None else ""
             if not where and exc.errno == errno.EBADF:
                 where = "standard output: "  # all else that is read or written has a name
-            try:
-                sys.stdout.flush()
-            except OSError:
-                discard(sys.stdout)
             return complain(f"{where}{exc.strerror or exc}", 1)
         except MemoryError:
             return complain("not enough memory", 1)
@@ -101,6 +110,10 @@ class Commands(click.Group):
 
 
 def complain(message: str, status: int) -> int:
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        discard(sys.stdout)
     try:
         click.echo("cpkg: " + " ".join(message.split()), err=True)
     except OSError:

@@ -21,7 +21,7 @@ def open_standard_streams() -> None:
     for number, name, mode, access in (
         (0, "stdin", "r", os.O_WRONLY),
         (1, "stdout", "w", os.O_RDONLY),
-        (2, "stderr", "w", os.O_WRONLY),  # the exit status still tells what cannot be said
+        (2, "stderr", "w", os.O_WRONLY),  # the exit status is what is left
     ):
         try:
             os.fstat(number)

@@ -8,12 +8,13 @@ A body is compressed where the client accepts it, and decompressed within a limi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from cpkg import zstd
 from purepy.errors import ZstdError, ZstdLimitError
-from purepy.zstd.common.error_codes import WINDOW_TOO_LARGE
+from purepy.zstd.format.error_codes import WINDOW_TOO_LARGE
 
 CODING: Final = "zstd"
 WINDOW_LOG: Final = 23
@@ -31,6 +32,17 @@ _NOT_WORTH = ("audio/", "font/woff", "image/", "text/event-stream", "video/")
 _NOT_WORTH_APPLICATIONS = ("7z-compressed", "bzip2", "gzip", "x-xz", "zip", "zstd")
 
 
+_WEIGHT = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
+
+DIGESTS: Final = ("Content-Digest", "Content-MD5", "Digest", "Repr-Digest")
+"""Headers that a body with another coding makes wrong (RFC 9530; RFC 3230; RFC 1864)."""
+
+
+def may_transform(cache_control: str) -> bool:
+    """Return whether a header Cache-Control lets the body be changed (RFC 9110, section 7.7)."""
+    return "no-transform" not in (directive.strip().lower() for directive in cache_control.split(","))
+
+
 def largest_body(max_size: int) -> int:
     """Return how large the compressed form of at most `max_size` bytes may be, in bytes; more need not be read."""
     return max_size + max_size // 128 + 1024
@@ -45,17 +57,14 @@ def check_level(level: int) -> int:
 
 
 def accepts_zstd(accept_encoding: str) -> bool:
-    """Tell whether a header Accept-Encoding allows zstd (RFC 9110, section 12.5.3)."""
+    """Return whether a header Accept-Encoding allows zstd (RFC 9110, section 12.5.3); a weight out of form is none."""
     named = any_other = None
     for item in accept_encoding.lower().split(","):
         coding, *parameters = (part.strip() for part in item.split(";"))
         weight = 1.0
         for parameter in parameters:
             if parameter.startswith("q="):
-                try:
-                    weight = float(parameter[2:])
-                except ValueError:
-                    weight = 0.0
+                weight = float(parameter[2:]) if _WEIGHT.fullmatch(parameter[2:]) else 0.0
         if coding == CODING:
             named = weight
         elif coding == "*":
@@ -64,7 +73,7 @@ def accepts_zstd(accept_encoding: str) -> bool:
 
 
 def is_worth_compressing(content_type: str) -> bool:
-    """Tell whether a body of that type is likely to get smaller, and is not one that is read event by event."""
+    """Return whether a body of that type is likely to get smaller, and is not one that is read event by event."""
     kind = content_type.split(";")[0].strip().lower()
     if kind == "image/svg+xml":
         return True

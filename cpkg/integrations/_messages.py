@@ -17,7 +17,7 @@ MAX_SIZE: Final = 64 * 1024 * 1024
 
 
 def is_message(content_type: str) -> bool:
-    """Tell whether a header Content-Type names MessagePack."""
+    """Return whether a header Content-Type names MessagePack."""
     return content_type.split(";")[0].strip().lower() in _MEDIA_TYPES
 
 

@@ -39,8 +39,9 @@ class ZstdMiddleware:
     whole before the application is called; beyond the limit it is answered 413, if it is damaged 400.
 
     A body that comes in pieces is compressed in pieces, each flushed, so that the client can read it at once. Left
-    alone are bodies that have a coding or are of a compressed type (image, video, zip, ...), event streams, parts of
-    a resource (206) and HEAD requests.
+    alone are bodies that have a coding or `Cache-Control: no-transform`, or are of a compressed type (image, video,
+    zip, ...), event streams, parts of a resource (206) and HEAD requests. A body that is changed loses its digests
+    (Content-Digest and the like).
     """
 
     def __init__(
@@ -91,9 +92,9 @@ class ZstdMiddleware:
                 raise LimitError(f"the compressed body exceeds what {self.max_request_size} bytes become at most")
             more = message.get("more_body", False)
         body = coding.decompress_body(b"".join(pieces), self.max_request_size)
-        replaced = (b"content-encoding", b"content-length")
-        headers = [(name, value) for name, value in scope["headers"] if name.lower() not in replaced]
-        headers.append((b"content-length", str(len(body)).encode()))
+        headers = list(scope["headers"])
+        _drop(headers, "Content-Encoding", *coding.DIGESTS)
+        _set(headers, b"content-length", str(len(body)))
         is_given = False
 
         async def receive_body() -> Message:
@@ -138,7 +139,9 @@ class _Response:
     def _begin(self, start: Message, message: Message) -> Message:
         """Change the start and return the first piece as it is to be sent."""
         headers: list[tuple[bytes, bytes]] = list(start.get("headers", ()))
-        if not coding.is_worth_compressing(_header(headers, b"content-type")):
+        if not coding.is_worth_compressing(_header(headers, b"content-type")) or not coding.may_transform(
+            _header(headers, b"cache-control")
+        ):
             return message
         body = bytes(message.get("body", b""))
         is_whole = not message.get("more_body", False)
@@ -154,10 +157,10 @@ class _Response:
             if etag:
                 _set(headers, b"etag", coding.weakened(etag))
             _set(headers, b"content-encoding", coding.CODING)
-            headers[:] = [(name, value) for name, value in headers if name.lower() != b"content-length"]
+            _drop(headers, "Content-Length", *coding.DIGESTS)
             if is_whole:
                 body = zstd.compress(body, self._middleware.level)
-                headers.append((b"content-length", str(len(body)).encode()))
+                _set(headers, b"content-length", str(len(body)))
             else:
                 self._compressor = coding.BodyCompressor(self._middleware.level)
                 body = self._compressor.compress(body)
@@ -172,8 +175,13 @@ def _header(headers: Any, name: bytes) -> str:
     return b", ".join(values).decode("latin-1")
 
 
+def _drop(headers: list[tuple[bytes, bytes]], *names: str) -> None:
+    dropped = {name.lower().encode() for name in names}
+    headers[:] = [(name, value) for name, value in headers if name.lower() not in dropped]
+
+
 def _set(headers: list[tuple[bytes, bytes]], name: bytes, value: str) -> None:
-    headers[:] = [(key, old) for key, old in headers if key.lower() != name]
+    _drop(headers, name.decode())
     headers.append((name, value.encode("latin-1")))
 
 

@@ -24,8 +24,9 @@ try:
 except ImportError as exc:
     raise ImportError("cpkg.integrations.blake2signer needs blake2signer: pip install blake2signer") from exc
 
-from cpkg import _job, msgpack, zstandard, zstd
-from purepy.zstd_format import MAGIC, SINGLE_SEGMENT_FLAG
+from cpkg import msgpack, zstandard, zstd
+from cpkg.objects import dumps_loads
+from purepy.zstd.format.rules import MAGIC, SINGLE_SEGMENT_FLAG
 
 __all__ = ["MsgpackSerializer", "ZstdCompressor"]
 
@@ -56,7 +57,9 @@ class MsgpackSerializer(SerializerInterface):
         Raises LimitError for objects that would take more than `max_memory`, before one is made.
         """
         max_memory = kwargs.pop("max_memory", self.max_memory)
-        _job.check_memory(_job.chosen_codecs(), data, max_memory, kwargs.get("max_depth", _job.MAX_DEPTH))
+        dumps_loads.check_memory(
+            dumps_loads.chosen_codecs(), data, max_memory, kwargs.get("max_depth", dumps_loads.MAX_DEPTH)
+        )
         return msgpack.unpackb(data, **kwargs)
 
 

@@ -64,8 +64,9 @@ class ZstdMiddleware(MiddlewareMixin):
     `max_request_size` (bytes of a decompressed request, default 16 MiB; Django's own DATA_UPLOAD_MAX_MEMORY_SIZE is
     held against the decompressed size, too). A request that is damaged is answered 400, one beyond a limit 413.
 
-    A streaming response is compressed piece by piece, each flushed. Left alone are responses that have a coding, of a
-    compressed type, event streams and parts of a resource (206).
+    A streaming response is compressed piece by piece, each flushed. Left alone are responses that have a coding or
+    `Cache-Control: no-transform`, of a compressed type, event streams and parts of a resource (206). A body that is
+    changed loses its digests (Content-Digest and the like).
     """
 
     level: ClassVar[int] = coding.LEVEL
@@ -89,7 +90,8 @@ class ZstdMiddleware(MiddlewareMixin):
             refusal = HttpResponse(f"the body cannot be decompressed: {exc}", status=400, content_type="text/plain")
             refusal["Accept-Encoding"] = coding.CODING
             return refusal
-        del request.META["HTTP_CONTENT_ENCODING"]
+        for name in ("Content-Encoding", *coding.DIGESTS):
+            request.META.pop("HTTP_" + name.upper().replace("-", "_"), None)
         request.__dict__.pop("headers", None)  # made from META at the first use
         request.META["CONTENT_LENGTH"] = str(len(data))
         request._stream.close()  # with ASGI, a temporary file
@@ -103,6 +105,7 @@ class ZstdMiddleware(MiddlewareMixin):
             response.status_code in (204, 206, 304)
             or response.has_header("Content-Encoding")
             or not coding.is_worth_compressing(response.get("Content-Type", ""))
+            or not coding.may_transform(response.get("Cache-Control", ""))
             or (not response.streaming and len(response.content) < self.minimum_size)
         ):
             return response
@@ -117,6 +120,8 @@ class ZstdMiddleware(MiddlewareMixin):
             pieces = response.streaming_content
             response.streaming_content = _later(compressor, pieces) if response.is_async else compressor.all_of(pieces)
             del response["Content-Length"]
+        for name in coding.DIGESTS:
+            del response[name]
         if response.has_header("ETag"):
             response["ETag"] = coding.weakened(response["ETag"])
         response["Content-Encoding"] = coding.CODING

@@ -22,6 +22,7 @@ Nothing in an entry can make code run when it is read, as it can with pickle, Dj
 
 from __future__ import annotations
 
+import re
 import zlib
 from typing import Any, ClassVar, Literal
 
@@ -29,9 +30,12 @@ import cpkg
 from cpkg import zstd
 from cpkg.integrations._messages import MAX_SIZE
 from purepy.errors import CodecError, LimitError, ZstdError
-from purepy.zstd_format import is_frame
+from purepy.zstd.format.rules import is_frame
 
 __all__ = ["EntryError", "MsgpackSerializer", "ZstdCompressor"]
+
+_DIGITS = re.compile(rb"-?[0-9]{1,4300}")
+"""An int as `dumps` writes it; Python reads no more digits."""
 
 
 class EntryError(CodecError, ValueError):
@@ -57,17 +61,17 @@ class MsgpackSerializer:
         self._compress: Literal["auto", False] = False if options and options.get("COMPRESSOR") else "auto"
 
     def dumps(self, obj: Any) -> bytes:
-        """Pack an object; an int, also one of an IntEnum, becomes its decimal digits."""
+        """Pack an object; an int, or what packs as one of a digit's code, becomes its decimal digits."""
         if isinstance(obj, int) and not isinstance(obj, bool):
             return str(int(obj)).encode()
-        return cpkg.dumps(obj, compress=self._compress)
+        data = cpkg.dumps(obj, compress=self._compress)
+        # what is no int and packs as one of 48 to 57 (of numpy, say) would be taken for a digit
+        return str(data[0]).encode() if _DIGITS.fullmatch(data) else data
 
     def loads(self, data: Any) -> Any:
         """Unpack what `dumps` returned, or what Redis made of it."""
-        try:
+        if _DIGITS.fullmatch(data):
             return int(data)
-        except ValueError:
-            pass
         try:
             return cpkg.loads(data, max_output_size=self.max_output_size)
         except LimitError:

@@ -15,6 +15,7 @@ the frames that are read, no others.
 
 from __future__ import annotations
 
+import io
 from typing import Any, ClassVar
 
 try:
@@ -42,11 +43,20 @@ def register(*, level: int = zstd.COMPRESSION_LEVEL_DEFAULT) -> None:
 
 
 class _Owner:
-    """Closes the compressed file with the one that reads it."""
+    """A file that closes the compressed one with itself, and knows its size in bytes."""
 
     def __init__(self, target: Any) -> None:
         self._target = target
         super().__init__(target)  # type: ignore[call-arg]
+
+    @property
+    def size(self) -> int:
+        """The size of the content; without a seek table all of it is decompressed for that."""
+        file: Any = self
+        before = file.tell()
+        size: int = file.seek(0, io.SEEK_END)
+        file.seek(before)
+        return size
 
     def close(self) -> None:
         try:

@@ -3,5 +3,34 @@
 
 from __future__ import annotations
 
-from purepy.msgpack.exceptions import *  # noqa: F403
-from purepy.msgpack.exceptions import __all__ as __all__
+from purepy.msgpack.exceptions import (
+    BufferFull,
+    CodecError,
+    ExtraData,
+    FormatError,
+    LimitError,
+    OutOfData,
+    PackException,
+    PackOverflowError,
+    PackValueError,
+    StackError,
+    TruncatedError,
+    UnpackException,
+    UnpackValueError,
+)
+
+__all__ = [
+    "BufferFull",
+    "CodecError",
+    "ExtraData",
+    "FormatError",
+    "LimitError",
+    "OutOfData",
+    "PackException",
+    "PackOverflowError",
+    "PackValueError",
+    "StackError",
+    "TruncatedError",
+    "UnpackException",
+    "UnpackValueError",
+]

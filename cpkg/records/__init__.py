@@ -15,17 +15,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from cpkg.records.checking import Damage, Report, inspect, repair, verify
-from cpkg.records.codec import FRAME_SIZE, LEVEL
+from cpkg.records.checking import Damage, Report, inspect, join, repair, verify
 from cpkg.records.errors import DamagedError, LockedError, RecordsError
 from cpkg.records.opening import open_reader, open_writer
+from cpkg.records.packing import FRAME_SIZE, LEVEL
 from cpkg.records.reader import Reader
 from cpkg.records.settings import WriterSettings
+from cpkg.records.shards import Shards
 from cpkg.records.splits import Split, splits
 from cpkg.records.writer import Writer
 
 if TYPE_CHECKING:
-    from cpkg.records.sources import Place
+    from cpkg._places import Place
     from cpkg.zstd import ZstdDict
 
 __all__ = [
@@ -35,9 +36,11 @@ __all__ = [
     "Reader",
     "RecordsError",
     "Report",
+    "Shards",
     "Split",
     "Writer",
     "inspect",
+    "join",
     "open",
     "repair",
     "splits",
@@ -56,6 +59,15 @@ def open(
 ) -> Reader: ...
 @overload
 def open(
+    place: list[Place] | tuple[Place, ...],
+    mode: Literal["rb", "r"] = "rb",
+    *,
+    threads: int | None = None,
+    errors: Literal["raise", "skip"] = "raise",
+    **options: Any,
+) -> Shards: ...
+@overload
+def open(
     place: Place,
     mode: Literal["wb", "xb", "ab", "w", "x", "a"],
     *,
@@ -70,15 +82,21 @@ def open(place: Any, mode: str = "rb", *, threads: int | None = None, **argument
     """
     Open a record file: a Reader for mode "rb", a Writer for "wb" (anew), "xb" (only if there is none), "ab" (append).
 
+    A list of places, and the path of a folder, whose files that end in .rec are meant, give Shards for "rb".
+
     Args:
         place: a path; a URL of fsspec ("rb", "wb"); a binary file object that can seek ("rb") or has `write` ("wb").
-        threads: how many threads compress or decompress beside the caller; None for as many as help, 0 for none.
+        threads: how many threads compress or decompress, the caller's among them: 1 is his alone, 0 one per core, None
+            as many as help (one per core, at most 4 for writing and 3 for reading).
         errors: "raise" a DamagedError where records cannot be read, or "skip" them and note it ("rb").
         level: of Zstandard, -131072 to 22 (writing).
         frame_size: how many bytes of records make a frame (writing); one record is read by decompressing one frame.
         fsync: what outlasts a crash of the whole system: "never", or what was written when "close" or "flush" returns
             (writing). What `flush` has returned for always outlasts the process.
         dictionary: a ZstdDict, or the size in bytes of one to train from the first records, for small frames (writing).
+        max_memory: how many bytes the objects of a frame may take at once, or of a record where they come one by one,
+            in place of 64 MiB or 100 times the frame's compressed size, whichever is larger; -1 for any (reading).
+            Beyond it LimitError is raised.
         **options: of `cpkg.msgpack.unpackb` (reading) and `Packer` (writing). Map keys of every type are allowed.
 
     Raises OSError as the builtin `open` does, RecordsError if it is no record file, LockedError (another writer has

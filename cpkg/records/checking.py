@@ -4,19 +4,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Callable, NamedTuple
+from typing import Any, BinaryIO, Callable, Final, NamedTuple
 
-from cpkg._files import replacing
+from cpkg._places import Place, Source, replacing
 from cpkg.records import format as fmt
-from cpkg.records.codec import Decoder, read_dictionary
+from cpkg.records.decoding import Decoder, lost, read_dictionary
 from cpkg.records.errors import DamagedError, RecordsError, numbers
-from cpkg.records.layout import MARKED, Frame, Gap, Layout
-from cpkg.records.loading import load
-from cpkg.records.ordered import mapped, thread_count
-from cpkg.records.sources import PathSource, Place, Source, open_source
-from cpkg.records.targets import PathTarget
+from cpkg.records.layout import MARKED, Frame, Gap, Layout, new_token
+from cpkg.records.loading import load, parts
+from cpkg.records.packing import LEVEL, Encoder
+from cpkg.records.sources import open_source, open_target
+from cpkg.records.threads import mapped, thread_count
+
+_ANY: Final[dict[str, Any]] = {"max_memory": -1}
+"""Frames of any size are checked and copied: nothing becomes an object."""
 
 Progress = Callable[[int, int], Any]
 """Called with the bytes done and the bytes in all."""
@@ -92,7 +95,7 @@ def verify(place: Place, *, threads: int | None = None, progress: Progress | Non
     """
     source = open_source(place)
     try:
-        return _check(source, threads, progress).report
+        return _check(source, load(source), threads, progress).report
     finally:
         source.close()
 
@@ -126,12 +129,11 @@ def _begin(source: Source, layout: Layout) -> Report:
     )
 
 
-def _check(source: Source, threads: int | None, progress: Progress | None) -> _Checked:
-    layout = load(source)
+def _check(source: Source, layout: Layout, threads: int | None, progress: Progress | None) -> _Checked:
     report = _begin(source, layout)
-    decoder = Decoder({})
+    decoder = Decoder(_ANY)
     try:
-        decoder.dictionary = read_dictionary(source, layout.dictionary)
+        decoder.dictionary = read_dictionary(source, layout.dictionary_at)
     except RecordsError as exc:
         report.problems.append(str(exc))
         return _Checked(report, layout, set(), False)
@@ -140,21 +142,21 @@ def _check(source: Source, threads: int | None, progress: Progress | None) -> _C
 
     def examined(number: int) -> tuple[int, Frame, fmt.DataHeader | None, DamagedError | None]:
         frame = layout.frame(number)
-        data = source.read_at(frame.offset - fmt.DATA_HEADER_SIZE, fmt.DATA_HEADER_SIZE + frame.compressed)
+        size = layout.header_size
+        data = source.read_at(frame.offset - size, size + frame.compressed)
         error = None
         try:
-            content = decoder.content(frame, data[fmt.DATA_HEADER_SIZE :])
-            decoder.starts(frame, content)
+            decoder.check_count(frame, decoder.content(frame, data[size:]))
         except DamagedError as exc:
             error = exc
-        return number, frame, fmt.parse_data_header(data), error
+        return number, frame, fmt.parse_data_header(data, layout.token), error
 
     calls = ((number,) for number in range(len(layout)))
     for number, frame, header, error in mapped(examined, calls, thread_count(threads)):
         if error is not None:
             bad.add(number)
             report.damage.append(Damage(frame.offset, frame.first, frame.records, error.reason, True))
-        elif header != frame.header:
+        elif header != layout.header(frame):
             has_moved = True
             if layout.indexed:
                 reason = "its header is damaged; the index says the same"
@@ -176,25 +178,39 @@ def repair(path: str | os.PathLike[str], *, threads: int | None = None, progress
     Cuts a torn tail off and writes the index, in place. If more is wrong, the frames that are sound go to a new file
     that takes the old one's place when it is complete: nothing is compressed again, records keep their numbers, and
     those that are lost are marked as such. What a damaged frame still holds is dropped: copy the file before if
-    somebody is to look at it. A file without fault stays as it is.
+    somebody is to look at it. Files that were joined become one, as `join` makes it. A file without fault stays as it
+    is.
 
     Raises RecordsError if it is no record file or its dictionary is damaged, LockedError if a writer has it, OSError
     if it cannot be written; it is unchanged then.
     """
-    target = PathTarget(path, "rb")
+    target = open_target(path, "rb")
     try:
-        source = PathSource(path)
+        source = open_source(path)
         try:
-            report, layout, bad, has_moved = _check(source, threads, progress)
+            checked = [(part, _check(part, layout, threads, progress)) for part, layout in parts(source)]
+            report = _together([found.report for _, found in checked], source)
             if has_dictionary_damage(report):
                 raise RecordsError(report.problems[-1])
-            if bad or has_moved or any(not gap.known for gap in layout.gaps) or not _has_header(source):
-                _rewrite(path, source, layout, bad)
+            _, layout, bad, has_moved = checked[0][1]
+            if (
+                len(checked) > 1
+                or bad
+                or has_moved
+                or any(not gap.known for gap in layout.gaps)
+                or not _is_begun(source)
+            ):
+                with replacing(path) as file:
+                    copy = _Copy(file, [(part, found.layout) for part, found in checked])
+                    for part, found in checked:
+                        copy.add(part, found.layout, found.bad)
+                    copy.finish()
             elif not layout.indexed or layout.torn or layout.problems:
                 target.cut(layout.end)
                 if not layout.end:
-                    target.write(0, fmt.file_header())
-                    layout.end = fmt.FILE_HEADER_SIZE
+                    layout.token = new_token()
+                    target.write(0, fmt.file_header(layout.token))
+                    layout.go_on(fmt.FILE_HEADER_SIZE, 0)
                 target.write(layout.end, layout.tail())
                 target.sync()
         finally:
@@ -204,41 +220,119 @@ def repair(path: str | os.PathLike[str], *, threads: int | None = None, progress
         target.close()
 
 
+def join(
+    places: Iterable[Place], path: str | os.PathLike[str], *, overwrite: bool = False, progress: Progress | None = None
+) -> int:
+    """
+    Write the records of several record files into one, in order, and return how many numbers it has.
+
+    Frames are copied as they are; those of a file with another dictionary than the first one that has any are
+    compressed again. Each of `places` may itself be of files that were joined by other means (`cat`). The new file
+    appears whole or not at all, so that it may be one of the old ones.
+
+    Raises FileExistsError if `path` exists and `overwrite` is false, DamagedError where a file is damaged: repair it
+    first; RecordsError for what is no record file, OSError if a file cannot be read or written.
+    """
+    sources = []
+    try:
+        for place in places:
+            sources.append(open_source(place))  # noqa: PERF401 (those that are open get closed)
+        found = [part for source in sources for part in parts(source)]
+        for _, layout in found:
+            for gap in layout.gaps:
+                if not gap.known:
+                    raise lost(gap)
+        with replacing(path, overwrite=overwrite) as file:
+            copy = _Copy(file, found)
+            for number, (source, layout) in enumerate(found):
+                copy.add(source, layout)
+                if progress is not None:
+                    progress(number + 1, len(found))
+            copy.finish()
+        return copy.layout.total
+    finally:
+        for source in sources:
+            source.close()
+
+
 def has_dictionary_damage(report: Report) -> bool:
-    """Tell whether no record can be read because the dictionary is damaged."""
+    """Return whether no record can be read because the dictionary is damaged."""
     return any("the dictionary at byte" in problem for problem in report.problems)
 
 
-def _has_header(source: Source) -> bool:
+def _together(reports: list[Report], source: Source) -> Report:
+    """Return one report of all parts of a file."""
+    whole = reports[0]
+    for report in reports[1:]:
+        for name in (
+            "records",
+            "total",
+            "marked",
+            "frames",
+            "compressed",
+            "decompressed",
+            "torn",
+            "damage",
+            "problems",
+        ):
+            setattr(whole, name, getattr(whole, name) + getattr(report, name))
+        whole.indexed = False
+    if len(reports) > 1:
+        whole.size = source.size()
+        whole.problems.insert(0, f"it is made of {len(reports)} joined files")
+    return whole
+
+
+def _is_begun(source: Source) -> bool:
+    """Return whether a file begins as a record file does."""
     head = source.read_at(0, fmt.FILE_HEADER_SIZE)
-    return fmt.file_header().startswith(head)
+    return fmt.parse_file_header(head) is not None or fmt.is_begun_file_header(head)
 
 
-def _rewrite(path: str | os.PathLike[str], source: Source, layout: Layout, bad: set[int]) -> None:
-    with replacing(path) as file:
-        file.write(fmt.file_header())
-        new = Layout()
-        new.end = fmt.FILE_HEADER_SIZE
-        if layout.dictionary is not None:
-            offset, size = layout.dictionary
-            new.dictionary = (new.end, size)
-            file.write(source.read_at(offset, size))
-            new.end += size
-        for piece in _sound(layout, bad):
-            frame = piece if isinstance(piece, Frame) else Frame(0, 0, 0, piece.records, piece.first, 0)
-            frame = frame._replace(offset=new.end + fmt.DATA_HEADER_SIZE)
-            header = frame.header
+class _Copy:
+    """A new record file made of the frames of others, which have one behind the other in it."""
+
+    def __init__(self, file: BinaryIO, found: list[tuple[Source, Layout]]) -> None:
+        self._file = file
+        self.layout = layout = Layout(new_token())
+        file.write(fmt.file_header(layout.token))
+        layout.go_on(fmt.FILE_HEADER_SIZE, 0)
+        dictionaries = (read_dictionary(source, old.dictionary_at) for source, old in found)
+        self._dictionary = next((dictionary for dictionary in dictionaries if dictionary is not None), None)
+        self._encoder = Encoder(LEVEL, self._dictionary)
+        if self._dictionary is not None:
+            data = fmt.dictionary_frame(self._dictionary.dict_content)
+            layout.dictionary = (layout.end, len(data))
+            file.write(data)
+
+    def add(self, source: Source, old: Layout, bad: Container[int] = ()) -> None:
+        """Append the frames of a file but those whose numbers are in `bad`, whose records are marked as lost."""
+        new, base = self.layout, self.layout.total
+        decoder = Decoder(_ANY, read_dictionary(source, old.dictionary_at))
+        own = decoder.dictionary
+        again = own is not None and own.dict_content != getattr(self._dictionary, "dict_content", None)
+        for piece in _sound(old, bad):
+            first = base + piece.first
             if isinstance(piece, Gap):
-                file.write(fmt.data_header(header._replace(lost=True)))
-                new.end, new.total = frame.offset, frame.first + frame.records
-            else:
-                file.write(fmt.data_header(header))
-                file.write(source.read_at(piece.offset, piece.compressed))
-                new.add(frame)
-        file.write(new.tail())
+                header = fmt.DataHeader(piece.records, 0, first, new.end, 0, 0, new.token, new.dictionary_at, True)
+                self._file.write(fmt.data_header(header))
+                new.go_on(new.end + header.size, first + piece.records)
+                continue
+            data = source.read_at(piece.offset, piece.compressed)
+            if again:
+                data = self._encoder.encode(decoder.content(piece, data))
+            frame = piece._replace(offset=new.end + new.header_size, compressed=len(data), first=first)
+            self._file.write(fmt.data_header(new.header(frame)))
+            self._file.write(data)
+            new.add(frame)
+        new.go_on(new.end, base + old.total)
+
+    def finish(self) -> None:
+        """Write the index."""
+        self._file.write(self.layout.tail())
 
 
-def _sound(layout: Layout, bad: set[int]) -> Iterator[Frame | Gap]:
+def _sound(layout: Layout, bad: Container[int]) -> Iterator[Frame | Gap]:
     """Yield frames that are not among `bad`, and in the place of all else gaps that join."""
     lost: Gap | None = None
     for number, piece in enumerate_frames(layout):

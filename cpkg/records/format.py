@@ -14,7 +14,10 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 SKIPPABLE_MAGIC: Final = 0x184D2A5D
-VERSION: Final = 1
+VERSION: Final = 2
+TOKEN_SIZE: Final = 8
+NO_TOKEN: Final = b""
+"""The token of a file of version 1, which has none."""
 
 FILE: Final = b"RecF"
 DICTIONARY: Final = b"RecZ"
@@ -24,24 +27,26 @@ INDEX: Final = b"RecI"
 
 PREFIX: Final = Struct("<II4sI")  # magic number, size of what follows these two, kind, CRC-32
 _SIZE_FIELDS_END: Final = 8
-_FILE_BODY: Final = Struct("<BBH")  # version, flags, reserved
-_DATA_BODY: Final = Struct("<IIQQII")  # records, compressed, first, offset, decompressed, checksum
-_INDEX_BODY: Final = Struct("<QQII")  # records, offset of the dictionary, frames, CRC-32 of the seek table
+# of version 1, and of version 2; the latter end with the token, and the offset of the dictionary
+_FILE_BODIES: Final = (Struct("<BBH"), Struct("<BBH8s"))  # version, flags, reserved
+_DATA_BODIES: Final = (Struct("<IIQQII"), Struct("<IIQQII8sQ"))  # DataHeader
+_INDEX_BODIES: Final = (Struct("<QQII"), Struct("<QQII8s"))  # Index
 INDEX_ENTRY_SIZE: Final = 8
 
-FILE_HEADER_SIZE: Final = PREFIX.size + _FILE_BODY.size
-DATA_HEADER_SIZE: Final = PREFIX.size + _DATA_BODY.size
-INDEX_HEADER_SIZE: Final = PREFIX.size + _INDEX_BODY.size
-_DATA_SIZE: Final = DATA_HEADER_SIZE - _SIZE_FIELDS_END
+FILE_HEADER_SIZES: Final = tuple(PREFIX.size + body.size for body in _FILE_BODIES)
+DATA_HEADER_SIZES: Final = tuple(PREFIX.size + body.size for body in _DATA_BODIES)
+FILE_HEADER_SIZE: Final = FILE_HEADER_SIZES[1]
+DATA_HEADER_SIZE: Final = DATA_HEADER_SIZES[1]
 
 CONTENT_MAX: Final = 1 << 30
 """The most bytes of records in a frame, as in the seekable format's own library."""
 COMPRESSED_MAX: Final = 2**32 - 1
 DICTIONARY_MAX: Final = 128 << 20
+LOST_MAX: Final = 2**32 - 1
+"""The most records that can be lost between two frames."""
 LOST_SIZE_MAX: Final = 1 << 31
 """The seek table has several entries for a longer stretch without records."""
 
-HAS_NO_FLAGS: Final = 0
 EMPTY_CHECKSUM: Final = 0x51D8E999
 """The low 32 bits of XXH64 of nothing: what the seek table has for frames without content."""
 
@@ -52,7 +57,8 @@ class DataHeader(NamedTuple):
 
     `offset` is its own position in the file, `compressed` the size of the Zstandard frame that follows at once,
     `decompressed` that of its content, and `checksum` the low 32 bits of the content's XXH64, as at the end of the
-    Zstandard frame. `lost` is for records that a repair could not save: nothing follows the header.
+    Zstandard frame. `token` is the file's, `dictionary` the offset of the dictionary if there is one in front of it,
+    else 0. `lost` is for records that a repair could not save: nothing follows the header.
     """
 
     records: int
@@ -61,7 +67,24 @@ class DataHeader(NamedTuple):
     offset: int
     decompressed: int
     checksum: int
+    token: bytes = NO_TOKEN
+    dictionary: int = 0
     lost: bool = False
+
+    @property
+    def size(self) -> int:
+        """The size of the header itself."""
+        return data_header_size(self.token)
+
+
+def data_header_size(token: bytes) -> int:
+    """Return the size of the headers in front of frames, in a file with that token."""
+    return DATA_HEADER_SIZES[bool(token)]
+
+
+def file_header_size(token: bytes) -> int:
+    """Return the size of the header of a file with that token."""
+    return FILE_HEADER_SIZES[bool(token)]
 
 
 def _frame(kind: bytes, body: bytes) -> bytes:
@@ -69,9 +92,9 @@ def _frame(kind: bytes, body: bytes) -> bytes:
     return PREFIX.pack(SKIPPABLE_MAGIC, size, kind, zlib.crc32(body, zlib.crc32(kind))) + body
 
 
-def file_header() -> bytes:
-    """Return the first bytes of a record file."""
-    return _frame(FILE, _FILE_BODY.pack(VERSION, HAS_NO_FLAGS, 0))
+def file_header(token: bytes) -> bytes:
+    """Return the first bytes of a record file; of one of version 1 without a token."""
+    return _frame(FILE, _FILE_BODIES[1].pack(2, 0, 0, token) if token else _FILE_BODIES[0].pack(1, 0, 0))
 
 
 def dictionary_frame(content: bytes) -> bytes:
@@ -81,19 +104,36 @@ def dictionary_frame(content: bytes) -> bytes:
 
 def data_header(header: DataHeader) -> bytes:
     """Return the bytes in front of a frame of records, or in the place of one that is lost."""
-    return _frame(LOST if header.lost else DATA, _DATA_BODY.pack(*header[:6]))
+    fields = header[:8] if header.token else header[:6]
+    return _frame(LOST if header.lost else DATA, _DATA_BODIES[bool(header.token)].pack(*fields))
 
 
-def index_frame(total: int, dictionary: int, entries: bytes, table_crc: int) -> bytes:
+class Index(NamedTuple):
     """
-    Return the index.
+    The index of a file.
 
     `total` is the number that the next record would have, `dictionary` the offset of the dictionary's frame (0 for
-    none), `entries` two 32-bit numbers for each frame of records: how many it has, and how many are lost before it.
-    `table_crc` is the CRC-32 of the seek table behind the index.
+    none), `table_crc` the CRC-32 of the seek table behind the index, `entries` two 32-bit numbers for each frame of
+    records: how many it has, and how many are lost in front of it.
     """
-    body = _INDEX_BODY.pack(total, dictionary, len(entries) // INDEX_ENTRY_SIZE, table_crc)
-    return _frame(INDEX, body + entries)
+
+    total: int
+    dictionary: int
+    entries: bytes
+    table_crc: int
+    token: bytes = NO_TOKEN
+
+
+def index_frame(index: Index) -> bytes:
+    """Return the frame that holds an index."""
+    fields = (index.total, index.dictionary, len(index.entries) // INDEX_ENTRY_SIZE, index.table_crc)
+    body = _INDEX_BODIES[1].pack(*fields, index.token) if index.token else _INDEX_BODIES[0].pack(*fields)
+    return _frame(INDEX, body + index.entries)
+
+
+def index_size(frames: int, token: bytes) -> int:
+    """Return the size of the index of so many frames."""
+    return PREFIX.size + _INDEX_BODIES[bool(token)].size + frames * INDEX_ENTRY_SIZE
 
 
 def _parse(data: bytes, kind: bytes, at: int = 0) -> tuple[int, int] | None:
@@ -108,28 +148,51 @@ def _is_sound(kind: bytes, crc: int, body: bytes) -> bool:
     return zlib.crc32(body, zlib.crc32(kind)) == crc
 
 
-def parse_data_header(data: bytes, at: int = 0) -> DataHeader | None:
-    """Return the sound header at data[at:], in front of records or of what is lost, or None."""
+def parse_data_header(data: bytes, token: bytes | None, at: int = 0) -> DataHeader | None:
+    """
+    Return the sound header at data[at:], in front of records or of what is lost, or None.
+
+    `token` is that of the file, whose headers alone count; None takes those of any file.
+    """
     for kind in (DATA, LOST):
         found = _parse(data, kind, at)
-        if found is not None and len(data) - at >= DATA_HEADER_SIZE:
-            size, crc = found
-            body = data[at + PREFIX.size : at + DATA_HEADER_SIZE]
-            header = DataHeader._make((*_DATA_BODY.unpack(body), kind == LOST))
-            # the shortest record has one byte
-            possible = not header.compressed if header.lost else 0 < header.records <= header.decompressed
-            return header if size == _DATA_SIZE and possible and _is_sound(kind, crc, body) else None
+        if found is None:
+            continue
+        size, crc = found
+        size += _SIZE_FIELDS_END
+        if size not in DATA_HEADER_SIZES or len(data) - at < size:
+            return None
+        body = data[at + PREFIX.size : at + size]
+        fields = _DATA_BODIES[size == DATA_HEADER_SIZE].unpack(body)
+        header = DataHeader(*fields)._replace(lost=kind == LOST)
+        # the shortest record has one byte
+        possible = not header.compressed if header.lost else 0 < header.records <= header.decompressed
+        ours = token is None or header.token == token
+        return header if possible and ours and _is_sound(kind, crc, body) else None
     return None
 
 
-def parse_file_header(data: bytes) -> int | None:
-    """Return the version that a file's first bytes tell, or None if they are not the header of a record file."""
-    found = _parse(data, FILE)
-    body = data[PREFIX.size : FILE_HEADER_SIZE]
-    if found is None or found[0] != FILE_HEADER_SIZE - _SIZE_FIELDS_END or not _is_sound(FILE, found[1], body):
+def parse_file_header(data: bytes, at: int = 0) -> tuple[int, bytes] | None:
+    """Return the version and token that a file's first bytes give, or None if they are no header of a record file."""
+    found = _parse(data, FILE, at)
+    if found is None or len(data) - at < found[0] + _SIZE_FIELDS_END:
         return None
-    version: int = _FILE_BODY.unpack(body)[0]
-    return version
+    body = data[at + PREFIX.size : at + found[0] + _SIZE_FIELDS_END]
+    if not body or not _is_sound(FILE, found[1], body):
+        return None
+    version = body[0]
+    if version in (1, 2) and len(body) != _FILE_BODIES[version - 1].size:
+        return None
+    return version, body[4:] if version == 2 else NO_TOKEN
+
+
+def is_begun_file_header(data: bytes) -> bool:
+    """Return whether a file is as short as one whose writer was killed before it had written the header."""
+    for size in FILE_HEADER_SIZES:
+        head = PREFIX.pack(SKIPPABLE_MAGIC, size - _SIZE_FIELDS_END, FILE, 0)[:-4]
+        if len(data) < size and data[: len(head)] == head[: len(data)]:
+            return True
+    return False
 
 
 def parse_skippable(data: bytes) -> tuple[int, bytes] | None:
@@ -150,22 +213,15 @@ def parse_dictionary_frame(data: bytes) -> bytes | None:
     return content
 
 
-class Index(NamedTuple):
-    """The index of a file, as `index_frame` takes it."""
-
-    total: int
-    dictionary: int
-    entries: bytes
-    table_crc: int
-
-
 def parse_index_frame(data: bytes) -> Index | None:
-    """Return what a whole index frame holds, or None if it is damaged."""
+    """Return what a whole index frame holds, of either version, or None if it is damaged."""
     found = _parse(data, INDEX)
-    if found is None or len(data) < INDEX_HEADER_SIZE or found[0] != len(data) - _SIZE_FIELDS_END:
+    if found is None or found[0] != len(data) - _SIZE_FIELDS_END or not _is_sound(INDEX, found[1], data[PREFIX.size :]):
         return None
-    if not _is_sound(INDEX, found[1], data[PREFIX.size :]):
-        return None
-    total, dictionary, frames, table_crc = _INDEX_BODY.unpack_from(data, PREFIX.size)
-    entries = data[INDEX_HEADER_SIZE:]
-    return Index(total, dictionary, entries, table_crc) if len(entries) == frames * INDEX_ENTRY_SIZE else None
+    for layout in _INDEX_BODIES:
+        begin = PREFIX.size + layout.size
+        if len(data) >= begin:
+            total, dictionary, frames, table_crc, *token = layout.unpack_from(data, PREFIX.size)
+            if len(data) - begin == frames * INDEX_ENTRY_SIZE:
+                return Index(total, dictionary, data[begin:], table_crc, *token)
+    return None

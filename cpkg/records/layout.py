@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import zlib
 from array import array
@@ -11,10 +12,15 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from cpkg.records import format as fmt
-from purepy.zstd_seek_table import SeekTable
+from purepy.zstd.seekable.table import SeekTable
 
 MARKED: Final = "lost before the file was repaired"
 """The reason of a gap that `repair` has marked."""
+
+
+def new_token() -> bytes:
+    """Return the token of a new file, which its header and those of its frames have, and no other file's."""
+    return os.urandom(fmt.TOKEN_SIZE)
 
 
 class Frame(NamedTuple):
@@ -26,12 +32,6 @@ class Frame(NamedTuple):
     records: int
     first: int
     checksum: int
-
-    @property
-    def header(self) -> fmt.DataHeader:
-        """The header that belongs in front of it."""
-        at = self.offset - fmt.DATA_HEADER_SIZE
-        return fmt.DataHeader(self.records, self.compressed, self.first, at, self.decompressed, self.checksum)
 
 
 class Gap(NamedTuple):
@@ -51,9 +51,10 @@ class Gap(NamedTuple):
 
 
 class Layout:
-    """The frames of a file in order, in arrays: 32 bytes of memory each."""
+    """The frames of a file in order, in arrays: 32 bytes of memory each. `token` is the file's, b"" in version 1."""
 
-    def __init__(self) -> None:
+    def __init__(self, token: bytes) -> None:
+        self.token = token
         self.offsets = array("Q")
         self.firsts = array("Q")
         self._compressed = array("I")
@@ -61,10 +62,7 @@ class Layout:
         self._records = array("I")
         self._checksums = array("I")
         self.gaps: list[Gap] = []
-        self.end = 0
-        """The offset behind the last whole frame, where the next one is written."""
-        self.total = 0
-        """The number that the next record gets."""
+        self._place = (0, 0, 0)  # the end and the total that were set, behind so many frames
         self.torn = 0
         """How many bytes of a frame that was never finished stand behind the last one."""
         self.dictionary: tuple[int, int] | None = None
@@ -78,11 +76,38 @@ class Layout:
     def __len__(self) -> int:
         return len(self.offsets)
 
+    @property
+    def dictionary_at(self) -> int:
+        """The offset of the dictionary's frame; 0 if there is none."""
+        return self.dictionary[0] if self.dictionary is not None else 0
+
+    @property
+    def header_size(self) -> int:
+        """The size of the headers in front of frames."""
+        return fmt.data_header_size(self.token)
+
+    def header(self, frame: Frame) -> fmt.DataHeader:
+        """Return the header that belongs in front of a frame."""
+        at = frame.offset - self.header_size
+        dictionary = self.dictionary_at if self.token and self.dictionary_at < at else 0
+        fields = (frame.records, frame.compressed, frame.first, at, frame.decompressed, frame.checksum)
+        return fmt.DataHeader(*fields, self.token, dictionary)
+
+    def part(self, start: int, stop: int) -> Layout:
+        """Return frames number `start` to `stop` (not included) as a layout of their own, with the gaps among them."""
+        part = Layout(self.token)
+        for name in ("offsets", "firsts", "_compressed", "_decompressed", "_records", "_checksums"):
+            setattr(part, name, getattr(self, name)[start:stop])
+        low = self.offsets[start] if start else 0
+        high = self.offsets[stop] if stop < len(self) else self.end + 1
+        part.gaps = [gap for gap in self.gaps if low <= gap.start < high]
+        part.dictionary = self.dictionary
+        part.go_on(self.end, self.total)
+        return part
+
     def add(self, frame: Frame) -> None:
         """Append a frame. It takes place by the last line, should a signal interrupt the others."""
         number = len(self)
-        self.end = frame.offset + frame.compressed
-        self.total = frame.first + frame.records
         if len(self._compressed) > number:
             for column in (self._compressed, self._decompressed, self._records, self.firsts, self._checksums):
                 del column[number:]
@@ -92,6 +117,26 @@ class Layout:
         self.firsts.append(frame.first)
         self._checksums.append(frame.checksum)
         self.offsets.append(frame.offset)
+
+    def go_on(self, end: int, total: int) -> None:
+        """Have the next frame written at `end`, with `total` as the number of its first record."""
+        self._place = len(self), end, total
+
+    @property
+    def end(self) -> int:
+        """The offset behind the last whole frame, or the dictionary, where the next frame is written."""
+        frames, end, _ = self._place
+        last = len(self) - 1
+        if frames <= last:
+            end = self.offsets[last] + self._compressed[last]
+        return max(end, sum(self.dictionary)) if self.dictionary is not None else end
+
+    @property
+    def total(self) -> int:
+        """The number that the next record gets."""
+        frames, _, total = self._place
+        last = len(self) - 1
+        return self.firsts[last] + self._records[last] if frames <= last else total
 
     def frame(self, number: int) -> Frame:
         """Return a frame by its number."""
@@ -145,7 +190,7 @@ class Layout:
         at = 0
         start, size = self.dictionary or (0, 0)
         known = (bound for gap in self.gaps for bound in (gap.start, gap.end))
-        borders = iter(sorted({fmt.FILE_HEADER_SIZE, start, start + size, *known}))
+        borders = iter(sorted({fmt.file_header_size(self.token), start, start + size, *known}))
         border = next(borders, None)
 
         def empty_until(offset: int) -> None:
@@ -162,7 +207,7 @@ class Layout:
         following = 0
         for number in range(len(self)):
             frame = self.frame(number)
-            empty_until(frame.offset - fmt.DATA_HEADER_SIZE)
+            empty_until(frame.offset - self.header_size)
             empty_until(frame.offset)
             table.append(frame.compressed, frame.decompressed, frame.checksum)
             at += frame.compressed
@@ -170,10 +215,9 @@ class Layout:
             entries.append(min(frame.first - following, 2**32 - 1))
             following = frame.first + frame.records
         empty_until(self.end)
-        size = fmt.INDEX_HEADER_SIZE + len(entries) * entries.itemsize
-        table.append(size, 0, fmt.EMPTY_CHECKSUM)
+        table.append(fmt.index_size(len(self), self.token), 0, fmt.EMPTY_CHECKSUM)
         seek_table = table.to_bytes()
         if sys.byteorder == "big":
             entries.byteswap()
-        dictionary = self.dictionary[0] if self.dictionary is not None else 0
-        return fmt.index_frame(self.total, dictionary, entries.tobytes(), zlib.crc32(seek_table)) + seek_table
+        index = fmt.Index(self.total, self.dictionary_at, entries.tobytes(), zlib.crc32(seek_table), self.token)
+        return fmt.index_frame(index) + seek_table

@@ -11,56 +11,156 @@ from __future__ import annotations
 import sys
 import zlib
 from array import array
+from typing import Final, NamedTuple
 
+from cpkg._places import Source
 from cpkg.records import format as fmt
 from cpkg.records.errors import RecordsError
 from cpkg.records.layout import MARKED, Frame, Gap, Layout
-from cpkg.records.sources import Source, Tail
+from cpkg.records.sources import Stretch, Tail
 from cpkg.records.walk import Walk
 from purepy.errors import SeekableFormatError
-from purepy.zstd_seek_table import SeekTable, read_seek_table
+from purepy.zstd.seekable.table import SeekTable, read_seek_table
+
+_TABLE_HEAD: Final = 8
+_TABLE_FOOT: Final = 9
+_TABLE_COLUMNS: Final = 3
 
 
 def load(source: Source) -> Layout:
     """
     Return the layout of a file: by its index if there is a sound one, else by walking over all headers.
 
-    Raises RecordsError if it is no record file, or one of a newer version.
+    Raises RecordsError if it is no record file, one of a newer version, or several files joined.
     """
-    head = source.read_at(0, fmt.FILE_HEADER_SIZE)
-    problems = _check_head(source, head)
-    layout, why = from_index(source)
-    if layout is None:
-        layout = walked(source)
-        if layout.has_table and not why:
-            closed, why = from_index(source)  # its writer may have closed it meanwhile
-            if closed is None:
-                why = why or "the seek table behind the index is damaged"
-            else:
-                layout = closed
-        if problems and not len(layout) and not layout.gaps:
-            raise RecordsError(f"{source.name}: this is no record file: {problems[0]}")
+    found = _found(source)
+    _refuse_joined(source, found.joined)
+    return found.layout
+
+
+def load_index(source: Source) -> tuple[Layout | None, bytes | None]:
+    """Return the layout by the index of a file, None without a sound one, and the token. Raises as `load` does."""
+    token, _ = _check_head(source, source.read_at(0, fmt.FILE_HEADER_SIZE))
+    found = _by_index(source, token)
+    if found is None:
+        return None, token
+    _refuse_joined(source, found.joined)
+    return found.layout, token
+
+
+def _refuse_joined(source: Source, at: int | None) -> None:
+    if at is not None:
+        raise joined(source.name, at)
+
+
+def joined(name: str, at: int) -> RecordsError:
+    """Return the error about files that were joined."""
+    todo = "run `cpkg records join` or `cpkg records repair` first"
+    return RecordsError(f"{name}: these are joined files, another one begins at byte {at}: {todo}")
+
+
+def parts(source: Source) -> list[tuple[Source, Layout]]:
+    """Return the record files that were joined to make up a file, in order, each with its layout; or the file alone."""
+    found = _found(source)
+    if found.joined is None:
+        return [(source, found.layout)]
+    size = source.size()
+    if found.layout.indexed:  # of the last one alone
+        first = parts(Stretch(source, 0, found.joined))
+        return [*first, (Stretch(source, found.joined, size), found.layout)]
+    return [(Stretch(source, 0, found.joined), found.layout), *parts(Stretch(source, found.joined, size))]
+
+
+class _Found(NamedTuple):
+    """
+    The layout of a file, or of one of several that were joined.
+
+    `joined` is where another file begins: the last one, to which the `layout` belongs if it has an index, or the second
+    one behind that of the layout. `problem` says what is wrong with the index, "" if nothing is.
+    """
+
+    layout: Layout
+    joined: int | None = None
+    problem: str = ""
+
+
+def _found(source: Source) -> _Found:
+    token, problems = _check_head(source, source.read_at(0, fmt.FILE_HEADER_SIZE))
+    while True:
+        size = source.size()
+        found = _by_index(source, token) or _by_headers(source, token)
+        # a writer that is at work changes the index between two reads of it: that is no damage
+        if not found.problem or source.size() == size:
+            break
+    layout = found.layout
+    if problems and not len(layout) and not layout.gaps:
+        raise RecordsError(f"{source.name}: this is no record file: {problems[0]}")
     layout.problems += problems
-    if why:
-        layout.problems.append(why)
-    return layout
+    if found.problem:
+        layout.problems.append(found.problem)
+    return found
 
 
-def _check_head(source: Source, head: bytes) -> list[str]:
-    if len(head) < fmt.FILE_HEADER_SIZE:
-        if fmt.file_header().startswith(head):
-            return []  # its writer was killed before it had written more
-        return ["it does not begin with the header of one"]
-    version = fmt.parse_file_header(head)
-    if version is None:
-        return ["its header is damaged" if head[8:12] == fmt.FILE else "it does not begin with the header of one"]
+def _by_headers(source: Source, token: bytes | None) -> _Found:
+    """Return the layout that the headers of the whole file give."""
+    layout = Layout(token or fmt.NO_TOKEN)
+    joined = extend(layout, source, token)
+    closed, problem = from_index(source, token)  # its writer may have closed it meanwhile
+    if closed is not None and layout.has_table:
+        return _Found(closed)
+    if layout.has_table and not problem:
+        problem = "the seek table behind the index is damaged"
+    return _Found(layout, joined, problem)
+
+
+def _by_index(source: Source, token: bytes | None) -> _Found | None:
+    layout, _ = from_index(source, token)
+    if layout is not None:
+        return _Found(layout)
+    begin = _before_table(source)
+    if begin:
+        last = Stretch(source, begin, source.size())
+        head = fmt.parse_file_header(last.read_at(0, fmt.FILE_HEADER_SIZE))
+        layout = from_index(last, head[1])[0] if head is not None else None
+        if layout is not None:
+            return _Found(layout, begin)
+    return None
+
+
+def _before_table(source: Source) -> int:
+    """Return how many bytes stand in front of those that the seek table at the end of a file counts; 0 if unknown."""
+    tail = Tail(source)
+    try:
+        read_seek_table(tail)
+    except SeekableFormatError as exc:
+        if exc.has_table and exc.offset:
+            tail.seek(exc.offset)
+            entries = array("I", tail.read()[_TABLE_HEAD:-_TABLE_FOOT])
+            if sys.byteorder == "big":
+                entries.byteswap()
+            return max(exc.offset - sum(entries[0::_TABLE_COLUMNS]), 0)
+    return 0
+
+
+def _check_head(source: Source, head: bytes) -> tuple[bytes | None, list[str]]:
+    """Return the token of a file, None if its header is damaged, and what is wrong with that."""
+    found = fmt.parse_file_header(head)
+    if found is None:
+        if fmt.is_begun_file_header(head):
+            return None, []  # its writer was killed before it had written more
+        return None, ["its header is damaged" if head[8:12] == fmt.FILE else "it does not begin with the header of one"]
+    version, token = found
     if version > fmt.VERSION:
         raise RecordsError(f"{source.name}: version {version} of the format; this package reads {fmt.VERSION}")
-    return []
+    return token, []
 
 
-def from_index(source: Source) -> tuple[Layout | None, str]:
-    """Return the layout that the index tells, or None and what is wrong with the index ("" if there is none)."""
+def from_index(source: Source, token: bytes | None) -> tuple[Layout | None, str]:
+    """
+    Return the layout that the index of a file gives, or None and what is wrong with the index ("" if there is none).
+
+    `token` is the file's, None if it is not known.
+    """
     try:
         tail = Tail(source)
         table = read_seek_table(tail)
@@ -76,11 +176,13 @@ def from_index(source: Source) -> tuple[Layout | None, str]:
         return None, "the index in front of the seek table is damaged"
     if zlib.crc32(data[size:]) != index.table_crc:
         return None, "the seek table is not the one that the index belongs to"
+    if token not in (None, index.token):
+        return None, "the index is another file's"
     return _from_table(table, index, offset)
 
 
 def _from_table(table: SeekTable, index: fmt.Index, end: int) -> tuple[Layout | None, str]:
-    layout = Layout()
+    layout = Layout(index.token)
     layout.indexed = True
     entries = array("I", index.entries)
     if sys.byteorder == "big":
@@ -98,7 +200,7 @@ def _from_table(table: SeekTable, index: fmt.Index, end: int) -> tuple[Layout | 
         if not 0 < records <= decompressed:
             return None, f"the index has a frame with {records} records in {decompressed} bytes"
         if lost:
-            layout.gaps.append(Gap(covered, offset - fmt.DATA_HEADER_SIZE, first, lost, MARKED, known=True))
+            layout.gaps.append(Gap(covered, offset - layout.header_size, first, lost, MARKED, known=True))
             first += lost
         layout.add(Frame(offset, compressed, decompressed, records, first, checksum or 0))
         covered, first = layout.end, layout.total
@@ -106,8 +208,7 @@ def _from_table(table: SeekTable, index: fmt.Index, end: int) -> tuple[Layout | 
         return None, "the index has more frames than the seek table"
     if index.total > first:
         layout.gaps.append(Gap(covered, end, first, index.total - first, MARKED, known=True))
-        layout.total = index.total
-    layout.end = end
+    layout.go_on(end, max(index.total, first))
     if index.dictionary:
         for number in range(len(table)):
             offset, size, _, _, _ = table.frame(number)
@@ -119,23 +220,13 @@ def _from_table(table: SeekTable, index: fmt.Index, end: int) -> tuple[Layout | 
     return layout, ""
 
 
-def find_dictionary(source: Source) -> tuple[int, int] | None:
-    """Return where the dictionary of a file without index is, if it stands in front of the records."""
-    head = source.read_at(fmt.FILE_HEADER_SIZE, fmt.PREFIX.size)
-    other = fmt.parse_skippable(head)
-    return (fmt.FILE_HEADER_SIZE, other[0]) if other is not None and other[1] == fmt.DICTIONARY else None
+def extend(layout: Layout, source: Source, token: bytes | None) -> int | None:
+    """
+    Add what stands behind `layout.end`: the frames that were written since the layout was made.
 
-
-def walked(source: Source) -> Layout:
-    """Return the layout that the headers of the whole file tell."""
-    layout = Layout()
-    extend(layout, source)
-    return layout
-
-
-def extend(layout: Layout, source: Source) -> None:
-    """Add what stands behind `layout.end`: the frames that were written since the layout was made."""
-    walk = Walk(source, layout.end, source.size(), layout.total)
+    `token` is the file's, None if it is not known. Returns where the header of another file follows, if one does.
+    """
+    walk = Walk(source, layout.end, source.size(), layout.total, token)
     before = b""
     for piece in walk:
         if isinstance(piece, Frame):
@@ -143,8 +234,7 @@ def extend(layout: Layout, source: Source) -> None:
             layout.has_table = False
         elif isinstance(piece, Gap):
             layout.gaps.append(piece)
-            layout.end = piece.end
-            layout.total = piece.first + piece.records
+            layout.go_on(piece.end, piece.first + piece.records)
         else:
             kind, offset, length = piece
             layout.has_table = before == fmt.INDEX and not kind
@@ -152,5 +242,7 @@ def extend(layout: Layout, source: Source) -> None:
             if kind == fmt.DICTIONARY and layout.dictionary is None:
                 layout.dictionary = (offset, length)
             if kind in (fmt.FILE, fmt.DICTIONARY):
-                layout.end = offset + length
+                layout.go_on(offset + length, layout.total)
+    layout.token = walk.token or fmt.NO_TOKEN
     layout.torn = walk.torn
+    return walk.joined

@@ -3,21 +3,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+import errno
+import os
+from typing import Any, Final
 
 from cpkg import zstd
-from cpkg.records.codec import read_dictionary
-from cpkg.records.layout import Layout
+from cpkg._places import Target
+from cpkg.records.decoding import read_dictionary
+from cpkg.records.layout import Layout, new_token
 from cpkg.records.loading import load
 from cpkg.records.reader import Reader
 from cpkg.records.settings import WriterSettings
-from cpkg.records.sources import PathSource, Place, filesystem, is_url, open_source
-from cpkg.records.targets import FileTarget, PathTarget, Target
+from cpkg.records.shards import Shards
+from cpkg.records.sources import open_source, open_target
 from cpkg.records.writer import Writer
 
+SUFFIX: Final = ".rec"
+"""How the names of record files end."""
 
-def open_reader(place: Place, *, threads: int | None, errors: str, options: dict[str, Any]) -> Reader:
-    """Open a record file for reading: `records.open` with "rb"."""
+
+def open_reader(place: Any, *, threads: int | None, errors: str, options: dict[str, Any]) -> Reader | Shards:
+    """Open a record file, several of them, or those of a folder for reading: `records.open` with "rb"."""
+    if isinstance(place, (list, tuple)):
+        return Shards(place, threads=threads, errors=errors, options=options)
+    if isinstance(place, (str, bytes, os.PathLike)) and os.path.isdir(place):
+        name = os.fsdecode(place)
+        found = sorted(entry for entry in os.listdir(name) if entry.endswith(SUFFIX))
+        if not found:
+            raise FileNotFoundError(errno.ENOENT, f"no record files (*{SUFFIX}) in the folder", name)
+        places = [os.path.join(name, entry) for entry in found]
+        return Shards(places, threads=threads, errors=errors, options=options)
     source = open_source(place)
     try:
         return Reader(source, threads=threads, errors=errors, options=options)
@@ -40,23 +55,16 @@ def open_writer(place: Any, mode: str, settings: WriterSettings) -> Writer:
 
 def _open_target(place: Any, mode: str) -> tuple[Target, Layout, zstd.ZstdDict | None]:
     """Return where to write, what is there already, and its dictionary."""
-    if hasattr(place, "write"):
-        if mode == "ab":
-            raise ValueError("to append, give the path of a local file")
-        return FileTarget(place), Layout(), None
-    if is_url(place):
-        if mode != "wb":
-            raise ValueError(f"{place}: a URL can be written whole (mode 'wb'), and not appended to")
-        fs, path = filesystem(place)
-        return FileTarget(fs.open(path, "wb"), owned=True), Layout(), None
-    target = PathTarget(place, mode)
+    target = open_target(place, mode)
     if mode != "ab":
-        return target, Layout(), None
+        return target, Layout(new_token()), None
     try:
-        source = PathSource(place)
+        source = open_source(place)
         try:
             layout = load(source)
-            return target, layout, read_dictionary(source, layout.dictionary)
+            if not layout.end:
+                layout.token = new_token()
+            return target, layout, read_dictionary(source, layout.dictionary_at)
         finally:
             source.close()
     except BaseException:

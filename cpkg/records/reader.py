@@ -5,23 +5,27 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import os
 import threading
 from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, Final, overload
 
-from cpkg.records.ahead import Decoding, OneFrame
-from cpkg.records.codec import Decoder, has_threads_of_c, lost, read_dictionary
+from cpkg._places import Source, is_url
+from cpkg.records.decoding import Decoder, lost, read_dictionary
 from cpkg.records.errors import DamagedError
 from cpkg.records.layout import Frame, Gap, Layout
-from cpkg.records.loading import extend, load
-from cpkg.records.ordered import mapped, thread_count
-from cpkg.records.sources import WINDOW, Source, Window
+from cpkg.records.loading import extend, joined, load
+from cpkg.records.reading_ahead import Decoding, OneFrame
+from cpkg.records.sources import WINDOW, Window, open_source
+from cpkg.records.threads import has_threads_of_c, mapped, thread_count
 from purepy._cores import python_runs_in_parallel
 
 _ERRORS: Final = ("raise", "skip")
 _MOST_BESIDE: Final = 2
 """More threads of C than this find no work: unpacking takes the caller longer."""
+_KNOWN_MAX: Final = 1 << 16
+"""Where so many records of a frame begin, at most, is kept when another one of them is asked for."""
 _WORTH_THREADS: Final = 2
 """After so many frames threads have decompressed more than it takes to start them."""
 
@@ -39,21 +43,20 @@ class Reader:
 
     def __init__(self, source: Source, *, threads: int | None, errors: str, options: dict[str, Any]) -> None:
         check_errors(errors)
+        self._arguments = threads, errors, options
         self._decoder = Decoder(options)
         # where threads of Python's run in parallel, these unpack, too
         self._ahead_by_c = not python_runs_in_parallel() and has_threads_of_c()
         if self._ahead_by_c:
-            self._threads = thread_count(threads, beside=True, most=_MOST_BESIDE)
+            self._threads = thread_count(threads, most=_MOST_BESIDE + 1)
         else:
             self._threads = thread_count(threads, alone=not python_runs_in_parallel())
         self._source = source
         self._skip = errors == "skip"
         self._lock = threading.Lock()
         self._layout = load(source)
-        self._decoder.dictionary = read_dictionary(source, self._layout.dictionary)
-        self._last: _Last | None = None
-        self._one: OneFrame | None = None
-        self._unused: OneFrame | None = None
+        self._decoder.dictionary = read_dictionary(source, self._layout.dictionary_at)
+        self._idle: list[_Last] = []  # taken by `pop` while one is used: no lock, and none to stay taken
         self._closed = False
         self.damage: list[DamagedError] = []
         """The damage that `errors="skip"` has passed over so far."""
@@ -121,13 +124,13 @@ class Reader:
         if not source.is_local:
             source = Window(source, self._layout.end, WINDOW)
         pieces = self._pieces(start, stop)
-        frames = self._layout.find(stop - 1) - self._layout.find(start) if self._threads else 0
+        frames = self._layout.find(stop - 1) - self._layout.find(start) if self._threads > 1 else 0
         if not self._ahead_by_c:
             prepare = self._by_python(pieces, source, self._threads)
         elif frames >= _WORTH_THREADS:
             prepare = self._in_advance(pieces, source)
         else:
-            prepare = self._by_python(pieces, source, 0)
+            prepare = self._by_python(pieces, source, 1)
         with contextlib.closing(prepare) as prepared:
             for piece, result in prepared:
                 if isinstance(result, DamagedError):
@@ -142,8 +145,10 @@ class Reader:
         calls = ((piece, source if source.is_local else _read(source, piece)) for piece in pieces)
         return mapped(self._prepared, calls, threads)
 
-    def _in_advance(self, pieces: Iterator[Any], source: Source) -> Generator[tuple[Any, Any], None, None]:
-        with contextlib.closing(Decoding(self._decoder, source, self._threads)) as frames:
+    def _in_advance(
+        self, pieces: Iterator[Any], source: Source, *, rows: bool = True
+    ) -> Generator[tuple[Any, Any], None, None]:
+        with contextlib.closing(Decoding(self._decoder, source, self._threads - 1, rows=rows)) as frames:
             for piece in pieces:
                 while frames.is_full:
                     yield frames.first()
@@ -205,32 +210,102 @@ class Reader:
             if step == 1:
                 return list(chain.from_iterable(self._batches(start, stop)))
             return [self[index] for index in range(start, stop, step)]
-        index = operator.index(number)
-        if index < 0:
-            index += len(self)
-        if not 0 <= index < len(self):
-            raise IndexError(f"record {number} is not among {len(self)}")
-        with self._lock:
-            try:
-                return self._record(index)
-            finally:
-                self._free()
+        index = self._index(number)
+        last = self._idle.pop() if self._idle else _Last()
+        frame, starts = last.frame, last.starts
+        if frame is not None and starts is not None and last.first <= index < last.stop:  # as `_record` does it
+            at = index - last.first
+            found = self._decoder.record(frame, last.content, starts[at], starts[at + 1])
+        else:
+            found = self._record(index, last)
+        self._give_back(last)
+        return found
 
-    def _record(self, index: int) -> Any:
-        last = self._last
-        if last is None or not last.frame.first <= index < last.frame.first + last.frame.records:
-            frame = self._layout.frame(max(self._layout.find(index), 0)) if len(self._layout) else None
-            if frame is None or not frame.first <= index < frame.first + frame.records:
-                raise self._lost(index)
-            self._last = None
-            if self._one is None and has_threads_of_c():
-                self._one = OneFrame(self._decoder, self._source)
-            content = self._one.content(frame) if self._one is not None else None
-            if content is None:  # or it says why
-                content = self._decoder.content(frame, _read(self._source, frame))
-            self._last = last = _Last(frame, content, self._decoder.starts(frame, content))
-        at = index - last.frame.first
-        return self._decoder.record(last.content, last.starts[at], last.starts[at + 1])
+    def _index(self, number: int) -> int:
+        index, total = operator.index(number), self._layout.total
+        if index < 0:
+            index += total
+        if not 0 <= index < total:
+            raise IndexError(f"record {number} is not among {total}")
+        return index
+
+    def _give_back(self, last: _Last) -> None:
+        self._idle.append(last)
+        if self._closed:
+            self.close()
+
+    def take(self, numbers: Iterable[int]) -> list[Any]:
+        """
+        Return the records of these numbers, in the order of the numbers, of which any may be there several times.
+
+        Reads and decompresses each frame once, whatever the order, some of them in advance. Raises what
+        `reader[number]` does.
+        """
+        wanted = [self._index(number) for number in numbers]
+        order = sorted(range(len(wanted)), key=wanted.__getitem__)
+        groups: list[tuple[Frame, list[int]]] = []
+        stop = -1
+        for place in order:
+            if wanted[place] >= stop:
+                frame = self._frame_of(wanted[place])
+                stop = frame.first + frame.records
+                groups.append((frame, []))
+            groups[-1][1].append(place)
+        found = [None] * len(wanted)
+        with contextlib.closing(self._contents([frame for frame, _ in groups])) as contents:
+            for (frame, places), content in zip(groups, contents):
+                inside = [wanted[place] - frame.first for place in places]
+                starts = self._decoder.starts(frame, content)
+                spans = self._decoder.pick(frame, content, inside) if starts is None else _spans(starts, inside)
+                for place, (start, end) in zip(places, spans):
+                    found[place] = self._decoder.record(frame, content, start, end)
+        return found
+
+    __getitems__ = take  # as PyTorch's DataLoader and Grain ask for batches
+
+    def _contents(self, frames: list[Frame]) -> Generator[Any, None, None]:
+        if self._ahead_by_c and self._threads > 1 and len(frames) > _WORTH_THREADS:
+            with contextlib.closing(self._in_advance(iter(frames), self._source, rows=False)) as ready:
+                for _, content in ready:
+                    if isinstance(content, Exception):
+                        raise content
+                    yield content
+            return
+        last = self._idle.pop() if self._idle else _Last()
+        for frame in frames:
+            self._load(frame, last)
+            yield last.content
+        self._give_back(last)
+
+    def _frame_of(self, index: int) -> Frame:
+        frame = self._layout.frame(max(self._layout.find(index), 0)) if len(self._layout) else None
+        if frame is None or not frame.first <= index < frame.first + frame.records:
+            raise self._lost(index)
+        return frame
+
+    def _load(self, frame: Frame, last: _Last) -> None:
+        """Decompress a frame into the memory of `last`."""
+        last.frame = last.starts = None
+        if last.one is None and has_threads_of_c():
+            last.one = OneFrame(self._decoder, self._source)
+        content = last.one.content(frame) if last.one is not None else None
+        if content is None:  # or it says why
+            content = self._decoder.content(frame, _read(self._source, frame))
+        last.content = content
+        last.frame, last.first, last.stop = frame, frame.first, frame.first + frame.records
+        last.starts = self._decoder.starts(frame, content)
+
+    def _record(self, index: int, last: _Last) -> Any:
+        frame = last.frame
+        if frame is None or not frame.first <= index < frame.first + frame.records:
+            frame = self._frame_of(index)
+            self._load(frame, last)
+        elif last.starts is None and frame.records <= _KNOWN_MAX:  # its neighbours are likely to be wanted, too
+            spans = list(self._decoder.pick(frame, last.content, range(frame.records)))
+            last.starts = [start for start, _ in spans] + [spans[-1][1]]
+        at = [index - frame.first]
+        spans_ = self._decoder.pick(frame, last.content, at) if last.starts is None else _spans(last.starts, at)
+        return self._decoder.record(frame, last.content, *next(iter(spans_)))
 
     def _lost(self, index: int) -> DamagedError:
         for gap in self._layout.gaps:
@@ -270,11 +345,12 @@ class Reader:
             before = len(self)
             layout = self._layout
             known = layout.dictionary
-            extend(layout, self._source)
+            other = extend(layout, self._source, layout.token if layout.end else None)
+            if other is not None:
+                raise joined(self.name, other)
             if known is None and layout.dictionary is not None:
-                self._decoder.dictionary = read_dictionary(self._source, layout.dictionary)
-                self._unused, self._one = self._one, None  # it has none
-                self._free()
+                self._decoder.dictionary = read_dictionary(self._source, layout.dictionary_at)
+                self._drop_idle()  # they have none
             return len(self) - before
 
     @property
@@ -289,21 +365,24 @@ class Reader:
 
     def close(self) -> None:
         """Close the file, if the reader has opened it."""
-        self._unused, self._one, self._last = self._one, None, None
-        if self._lock.acquire(blocking=False):
-            try:
-                self._free()
-            finally:
-                self._lock.release()
-        # else a record is being read, by another thread or by what a signal has interrupted: it frees the memory
+        self._closed = True
+        self._drop_idle()
         self._source.close()
 
-    def _free(self) -> None:
-        """Free the memory of C that `close` has left; who calls this has the lock."""
-        unused, self._unused = self._unused, None
-        if unused is not None:
-            self._last = None
-            unused.close()
+    def _drop_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+    def __repr__(self) -> str:
+        """Return what says which file it is: equal for readers of the same one, as Grain's checkpoints want it."""
+        return f"<cpkg.records.Reader of {self.name or self._source!r}: {len(self)} records>"
+
+    def __reduce__(self) -> Any:
+        """Pickle the place, where the copy opens the file again."""
+        if not self.name:
+            raise TypeError("a Reader pickles that was opened by a path or a URL, not one of a file object")
+        threads, errors, options = self._arguments
+        return _reopened, (self.name if is_url(self.name) else os.path.abspath(self.name), threads, errors, options)
 
     def __enter__(self) -> Reader:
         return self
@@ -312,15 +391,31 @@ class Reader:
         self.close()
 
 
+def _reopened(place: str, threads: int | None, errors: str, options: dict[str, Any]) -> Reader:
+    return Reader(open_source(place), threads=threads, errors=errors, options=options)
+
+
 class _Last:
     """The frame that a record was taken from last: its neighbours are often asked for next."""
 
-    __slots__ = ("content", "frame", "starts")
+    __slots__ = ("content", "first", "frame", "one", "starts", "stop")
 
-    def __init__(self, frame: Frame, content: Any, starts: Sequence[int]) -> None:
-        self.frame = frame
-        self.content = content
-        self.starts = starts
+    def __init__(self) -> None:
+        self.first = self.stop = 0
+        self.frame: Frame | None = None
+        self.content: Any = None
+        self.starts: Sequence[int] | None = None
+        self.one: OneFrame | None = None
+
+    def close(self) -> None:
+        """Free the memory, in which the content may be."""
+        self.frame = self.content = self.starts = None
+        if self.one is not None:
+            self.one.close()
+
+
+def _spans(starts: Sequence[int], places: Iterable[int]) -> Iterator[tuple[int, int]]:
+    return ((starts[place], starts[place + 1]) for place in places)
 
 
 def check_errors(errors: str) -> None:

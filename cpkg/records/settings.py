@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Final
 
 from cpkg import zstd
 from cpkg.records import format as fmt
-from cpkg.records.codec import FRAME_SIZE, LEVEL, Encoder, check_packing, has_threads_of_c
-from cpkg.records.ordered import thread_count
-from cpkg.records.targets import FSYNC
+from cpkg.records.packing import FRAME_SIZE, LEVEL, Encoder, check_packing
+from cpkg.records.threads import thread_count
 
+_FSYNC: Final = ("never", "close", "flush")
 _FRAME_SIZE_MAX: Final = fmt.CONTENT_MAX // 2
 _DICTIONARY_MIN: Final = 256
 
@@ -32,13 +33,13 @@ class WriterSettings:
         dictionary: zstd.ZstdDict | int | None = None,
         **options: Any,
     ) -> None:
+        frame_size = operator.index(frame_size)
         if not 1 <= frame_size <= _FRAME_SIZE_MAX:
             raise ValueError(f"frame_size must be 1 to {_FRAME_SIZE_MAX} bytes, not {frame_size}")
-        if fsync not in FSYNC:
-            raise ValueError(f"fsync must be one of {', '.join(FSYNC)}, not {fsync!r}")
+        if fsync not in _FSYNC:
+            raise ValueError(f"fsync must be one of {', '.join(_FSYNC)}, not {fsync!r}")
         check_packing(options)
-        # the caller of threads of C compresses, too, when they have enough to do
-        self.threads = thread_count(threads, beside=has_threads_of_c())
+        self.threads = thread_count(threads)
         self.level = level
         self.frame_size = frame_size
         self.fsync = fsync

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the bytes of a record file are read from: a local file, a file object, or a URL through fsspec."""
+"""What record files are read from and written to, over `cpkg._places`: its errors as theirs, and reading in advance."""
 
 from __future__ import annotations
 
 import io
-import os
-import threading
-from typing import Any, Callable, Final, Union
+from typing import Any, Final
 
-from cpkg.records.errors import RecordsError
-
-Place = Union[str, "os.PathLike[str]", Any]
-"""A path, a URL (`s3://...`), or an object with `read` (and `seek`, for more than one pass)."""
+from cpkg import _places
+from cpkg._places import Source, Target
+from cpkg.records.errors import LockedError, RecordsError
 
 _TAIL_SIZE: Final = 1 << 16
 """Read from the end of a URL at first: the index of most files is in it, and a request costs more than bytes."""
@@ -21,119 +18,22 @@ WINDOW: Final = 4 << 20
 """Read at once from what is read from front to back, in bytes."""
 
 
-class Source:
-    """Bytes at any position, for several threads at once."""
-
-    name = ""
-    is_local = False
-    """Whether many small reads cost little."""
-    size: Callable[[], int]
-    """Return the number of bytes that there are now."""
-    read_at: Callable[[int, int], bytes]
-    """Return so many bytes from an offset on: `read_at(offset, size)`, fewer only at the end."""
-
-    def check(self) -> None:
-        """Raise ValueError if the file was closed."""
-
-    def duplicate(self) -> int | None:
-        """Return a descriptor of the file, which the caller closes; None if it has none that serves."""
-        return None
-
-    def close(self) -> None:
-        """Let go of the file."""
+def open_source(place: Any) -> Source:
+    """Open a path, a URL, a descriptor or a file object to read at any position; RecordsError if it cannot seek."""
+    try:
+        return _places.open_source(place)
+    except io.UnsupportedOperation as exc:
+        raise RecordsError(str(exc)) from None
 
 
-class PathSource(Source):
-    """A local file."""
-
-    is_local = True
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.name = os.fsdecode(path)
-        self._file = open(path, "rb", buffering=0)  # noqa: SIM115
-        self._descriptor = self._file.fileno()
-
-    def size(self) -> int:
-        return os.fstat(self._descriptor).st_size
-
-    def duplicate(self) -> int | None:
-        self.check()
-        try:
-            return os.dup(self._descriptor)
-        except OSError:  # there are too many open files
-            return None
-
-    def check(self) -> None:
-        if self._descriptor < 0:
-            raise ValueError("I/O operation on a closed record file")
-
-    def read_at(self, offset: int, size: int) -> bytes:
-        self.check()
-        found = os.pread(self._descriptor, size, offset)
-        self.check()  # closed meanwhile: these may be another file's bytes
-        if len(found) == size or not found:
-            return found
-        pieces = [found]
-        done = len(found)
-        while done < size and (found := os.pread(self._descriptor, size - done, offset + done)):
-            pieces.append(found)
-            done += len(found)
-        return b"".join(pieces)
-
-    def close(self) -> None:
-        self._descriptor = -1  # a read from now on is an error, and not of another file
-        self._file.close()
-
-
-class FileSource(Source):
-    """An open binary file of the caller's, who also closes it."""
-
-    is_local = True
-
-    def __init__(self, file: Any) -> None:
-        name = getattr(file, "name", "")
-        self.name = name if isinstance(name, str) else ""
-        self._file = file
-        self._lock = threading.Lock()
-
-    def size(self) -> int:
-        with self._lock:
-            size: int = self._file.seek(0, io.SEEK_END)
-            return size
-
-    def read_at(self, offset: int, size: int) -> bytes:
-        with self._lock:
-            self._file.seek(offset)
-            pieces = []
-            while size > 0:
-                piece = self._file.read(size)
-                if not piece:
-                    break
-                pieces.append(piece)
-                size -= len(piece)
-            return b"".join(pieces)
-
-
-class UrlSource(Source):
-    """The source of files that fsspec reads: requests for ranges of bytes, and none that is not asked for."""
-
-    def __init__(self, url: str) -> None:
-        fs, self._path = filesystem(url)
-        self.name = url
-        self._fs = fs
-        self._size: int | None = None
-
-    def size(self) -> int:
-        if self._size is None:
-            size = self._fs.info(self._path).get("size")
-            if size is None:
-                raise RecordsError(f"{self.name}: the server does not tell the file's size, which reading begins with")
-            self._size = int(size)
-        return self._size
-
-    def read_at(self, offset: int, size: int) -> bytes:
-        end = min(offset + size, self.size())
-        return bytes(self._fs.cat_file(self._path, start=offset, end=end)) if offset < end else b""
+def open_target(place: Any, mode: str) -> Target:
+    """Open a place to write; LockedError if another writer has it, RecordsError for a path of no regular file."""
+    try:
+        return _places.open_target(place, mode)
+    except io.UnsupportedOperation as exc:
+        raise RecordsError(str(exc)) from None
+    except BlockingIOError as exc:
+        raise LockedError(f"{exc.filename}: {exc.strerror}") from None
 
 
 class Window(Source):
@@ -165,6 +65,23 @@ class Window(Source):
         return self._data[:size]
 
 
+class Stretch(Source):
+    """A part of another source, as if it were a file of its own."""
+
+    def __init__(self, source: Source, start: int, end: int) -> None:
+        self.name = source.name
+        self.is_local = source.is_local
+        self._source = source
+        self._start = start
+        self._size = end - start
+
+    def size(self) -> int:
+        return self._size
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        return self._source.read_at(self._start + offset, max(min(size, self._size - offset), 0))
+
+
 class Tail(io.RawIOBase):
     """A source as a file that can seek, whose end is read at once: what `read_seek_table` wants."""
 
@@ -193,32 +110,3 @@ class Tail(io.RawIOBase):
         data += self._tail[max(self._at + len(data) - self._start, 0) : max(end - self._start, 0)]
         self._at += len(data)
         return data
-
-
-def is_url(place: object) -> bool:
-    """Tell a URL of fsspec from a path."""
-    return isinstance(place, str) and "://" in place
-
-
-def filesystem(url: str) -> tuple[Any, str]:
-    """Return fsspec's file system for a URL and the path in it; ImportError says what to install."""
-    try:
-        import fsspec
-    except ImportError:
-        raise ImportError(f"{url}: install fsspec to open URLs (pip install fsspec)") from None
-    fs, path = fsspec.core.url_to_fs(url)
-    return fs, path
-
-
-def open_source(place: Place) -> Source:
-    """Open a path, URL or file object to read at any position."""
-    if isinstance(place, (str, os.PathLike)):
-        if is_url(place):
-            return UrlSource(str(place))
-        return PathSource(place)
-    if not hasattr(place, "read"):
-        raise TypeError(f"a record file is a path, a URL or a binary file, not {type(place).__name__}")
-    # a SpooledTemporaryFile can, and before Python 3.11 does not say so
-    if not (place.seekable() if hasattr(place, "seekable") else hasattr(place, "seek")):
-        raise RecordsError("a stream that cannot seek has no record number: copy it to a file first")
-    return FileSource(place)

@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from cpkg.records import format as fmt
-from cpkg.records.codec import Decoder, lost, read_dictionary
+from cpkg._places import Place, Source
+from cpkg.records.decoding import Decoder, lost, read_dictionary
 from cpkg.records.errors import DamagedError
 from cpkg.records.layout import Frame, Gap, Layout
-from cpkg.records.loading import find_dictionary, from_index, load
+from cpkg.records.loading import joined, load, load_index
 from cpkg.records.reader import check_errors
-from cpkg.records.sources import WINDOW, Place, Source, Window, open_source
+from cpkg.records.sources import WINDOW, Window, open_source
 from cpkg.records.walk import Walk
 
 
@@ -24,7 +24,8 @@ class Split:
 
     `place` is the path or URL, `start` and `end` are in bytes. The stretch has all frames whose headers begin in it.
     `first` is the number of its first record and `stop` that of the first one behind it, both None if the file has no
-    index and was not searched. `dictionary` is where the file's dictionary is, (offset, size), or None.
+    index and was not searched. `token` is the file's, `layout` where the frames are, None if the reader is to find
+    them.
     """
 
     place: str
@@ -32,7 +33,8 @@ class Split:
     end: int
     first: int | None = None
     stop: int | None = None
-    dictionary: tuple[int, int] | None = None
+    token: bytes | None = field(default=None, repr=False)
+    layout: Layout | None = field(default=None, repr=False, compare=False)
 
     def read(self, *, errors: str = "raise", **options: Any) -> Iterator[Any]:
         """
@@ -52,12 +54,13 @@ class Split:
         decoder = Decoder(options)
         source = open_source(self.place)
         try:
-            decoder.dictionary = read_dictionary(source, self.dictionary)
             window = Window(source, self.end, WINDOW)
-            for piece in self._pieces(window):
+            for piece, dictionary in self._pieces(window):
                 try:
                     if isinstance(piece, Gap):
                         raise lost(piece)
+                    if dictionary and decoder.dictionary is None:
+                        decoder.dictionary = read_dictionary(source, dictionary)
                     content = decoder.content(piece, window.read_at(piece.offset, piece.compressed))
                     if whole:
                         yield decoder.records(piece, content)
@@ -69,23 +72,19 @@ class Split:
         finally:
             source.close()
 
-    def _pieces(self, source: Source) -> Iterator[Frame | Gap]:
-        """Yield what is in the stretch, frames and damage."""
-        walk = Walk(source, self.start, self.end, 0 if self.start == 0 else self.first)
-        following = self.first
-        for piece in walk:
-            if isinstance(piece, Frame):
-                following = piece.first + piece.records
-                yield piece
-            elif isinstance(piece, Gap):
-                following = piece.first + piece.records
-                if self.stop is not None and following > self.stop:
-                    piece = piece._replace(records=self.stop - piece.first)  # the rest is the next split's to report
-                if not piece.known:
-                    yield piece
-        if following is not None and self.stop is not None and following < self.stop and walk.torn:
-            reason = "the file ends in front of it, or a header is damaged"
-            yield Gap(self.end - walk.torn, self.end, following, self.stop - following, reason)
+    def _pieces(self, source: Source) -> Iterator[tuple[Frame | Gap, int]]:
+        """Yield what is in the stretch, frames and damage, and where the dictionary is by then."""
+        if self.layout is not None:
+            for piece in self.layout.pieces():
+                if isinstance(piece, Frame) or not piece.known:
+                    yield piece, self.layout.dictionary_at
+            return
+        walk = Walk(source, self.start, self.end, None if self.start else 0, self.token)
+        for found in walk:
+            if isinstance(found, Frame) or (isinstance(found, Gap) and not found.known):
+                yield found, walk.dictionary
+        if walk.joined is not None:
+            raise joined(self.place, walk.joined)
 
 
 def splits(place: Place, count: int | None = None, *, size: int | None = None) -> list[Split]:
@@ -107,10 +106,10 @@ def splits(place: Place, count: int | None = None, *, size: int | None = None) -
             count = max(-(-source.size() // (size or 1)), 1)
         if not source.name:
             raise ValueError("splits are of a path or URL, which their readers open again")
-        layout, _ = from_index(source)
+        layout, token = load_index(source)
         if layout is None:
-            if not source.is_local:
-                return _by_size(source, count)
+            if token and not source.is_local:  # headers of version 1 do not prove whose they are
+                return _by_size(source, count, token)
             layout = load(source)
         return list(_by_frames(source.name, layout, count))
     finally:
@@ -118,19 +117,20 @@ def splits(place: Place, count: int | None = None, *, size: int | None = None) -
 
 
 def _by_frames(place: str, layout: Layout, count: int) -> Iterator[Split]:
-    begun = start = first = 0
+    begun = start = first = number_before = 0
     for number in range(1, len(layout)):
-        at = layout.offsets[number] - fmt.DATA_HEADER_SIZE
+        at = layout.offsets[number] - layout.header_size
         if at * count >= (begun + 1) * layout.end:
-            yield Split(place, start, at, first, layout.firsts[number], layout.dictionary)
+            part = layout.part(number_before, number)
+            yield Split(place, start, at, first, layout.firsts[number], layout.token, part)
             begun = at * count // layout.end
-            start, first = at, layout.firsts[number]
+            start, first, number_before = at, layout.firsts[number], number
     if layout.total > first:
-        yield Split(place, start, layout.end, first, layout.total, layout.dictionary)
+        part = layout.part(number_before, len(layout))
+        yield Split(place, start, layout.end, first, layout.total, layout.token, part)
 
 
-def _by_size(source: Source, count: int) -> list[Split]:
+def _by_size(source: Source, count: int, token: bytes) -> list[Split]:
     size = source.size()
-    dictionary = find_dictionary(source)
     bounds = sorted({size * number // count for number in range(count + 1)})
-    return [Split(source.name, start, end, dictionary=dictionary) for start, end in zip(bounds, bounds[1:])]
+    return [Split(source.name, start, end, token=token) for start, end in zip(bounds, bounds[1:])]

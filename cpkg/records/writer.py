@@ -5,24 +5,24 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, Final
 
 from cpkg import msgpack, zstd
+from cpkg._places import Target
 from cpkg.records import format as fmt
-from cpkg.records.ahead import encoding
-from cpkg.records.codec import BatchPacker, Encoded, Encoder, batches
 from cpkg.records.layout import Frame, Layout
+from cpkg.records.packing import BatchPacker, Encoder, batches
 from cpkg.records.settings import WriterSettings
-from cpkg.records.targets import Target
+from cpkg.records.writing_ahead import encoding
 from purepy.errors import LimitError, ZstdError
 
 _SAMPLES_PER_BYTE: Final = 100
 """A dictionary is trained from so many times its size of records."""
 _BATCH_MAX: Final = 1024
 _MEAN_SIZE: Final = 1 << 10
-_NOTHING: Final = (0, 0, 0)
 
 
 class Writer:
@@ -35,7 +35,9 @@ class Writer:
     never closed can be read and appended to without.
 
     A call that raises has not taken its record (`extend`: the record that it came to), and what was taken before is
-    kept and written by the next call. Several threads may append.
+    kept and written by the next call: after a full disk, and after a signal at any point, the writer goes on where it
+    was. One over a file object or URL whose `write` was interrupted is broken, and says so. Several threads may append.
+    A forked child cannot use its parent's writer.
     """
 
     def __init__(
@@ -45,33 +47,39 @@ class Writer:
         settings: WriterSettings,
     ) -> None:
         self._closed = True  # until the file is begun
+        self._is_forked = False
         self._target = target
         self._batch = BatchPacker(settings.options) if batches(settings.options) else None
         self._layout = layout
         self._frame_size = self._limit = settings.frame_size
         self._fsync = settings.fsync
-        self._process = os.getpid()
         self._lock = threading.RLock()
         encoder = Encoder(settings.level, settings.dictionary)
         self._frames = encoding(encoder, settings.threads, settings.frame_size)
         self._mean = _MEAN_SIZE  # of a record in the last frame
         self._ends: list[int] | None = None  # where each record ends, while there is a dictionary to train
         self._dictionary_size = settings.dictionary_size
+        self._dictionary = settings.dictionary
         if self._dictionary_size:
             self._ends = []
             self._limit = max(self._frame_size, _SAMPLES_PER_BYTE * self._dictionary_size)
-        # The frame at hand: how many records it has, and how many bytes of them are in `_frames` and in the buffer.
-        # What is there beyond that is of a call that has not returned: one assignment takes a record.
-        self._whole = _NOTHING
-        self._has_tail = layout.indexed
-        self._changed = not layout.indexed
+        # How many frames have ended, and the frame at hand: how many records it has, and how many bytes of them are in
+        # `_frames` and in the buffer. What is there beyond that is of a call that has not returned: one assignment
+        # takes a record, or ends a frame.
+        self._whole = len(layout), 0, 0, 0
+        self._has_rest = layout.indexed or bool(layout.torn)  # bytes behind the last frame: an index, or torn ones
+        self._has_changed = not layout.indexed
+        self._is_synced = False
         if not layout.end:
-            self._put(fmt.file_header())
-        if settings.dictionary is not None and layout.dictionary is None:
-            self._put_dictionary(settings.dictionary)
+            header = fmt.file_header(layout.token)
+            self._put(header)
+            layout.go_on(len(header), 0)
+        if self._dictionary is not None and layout.dictionary is None:
+            self._put_dictionary(self._dictionary)
         self._buffer = bytearray()
         self._pack = msgpack.Packer(buffer=self._buffer, **settings.options).pack
         self._closed = False
+        _writers.add(self)
 
     # --- records --------------------------------------------------------------------------------------------------
 
@@ -84,9 +92,9 @@ class Writer:
         """
         with self._lock:
             buffer = self._buffer
-            count, added, size = self._whole
-            if added + size >= self._limit or len(buffer) != size or self._closed or self._frames.ended:
-                count, added, size = self._with_room()
+            ended, count, added, size = self._whole
+            if added + size >= self._limit or len(buffer) != size or self._closed:
+                ended, count, added, size = self._with_room()
             self._pack(record)
             end = len(buffer)
             if added + end > fmt.CONTENT_MAX:
@@ -94,7 +102,7 @@ class Writer:
                 return
             if self._ends is not None:
                 self._ends.append(end)
-            self._whole = count + 1, added, end
+            self._whole = ended, count + 1, added, end
 
     def extend(self, records: Iterable[Any], *, batch: int = 1) -> None:
         """
@@ -131,7 +139,7 @@ class Writer:
     def _batch_size(self) -> int:
         """Return how many records to pack at once, so that they fill about a quarter of a frame."""
         with self._lock:
-            count, added, size = self._whole
+            _, count, added, size = self._whole
             mean = (added + size) // count if count else self._mean
             return max(min(self._frame_size // 4 // max(mean, 1), _BATCH_MAX), 1)
 
@@ -143,41 +151,40 @@ class Writer:
                 pass  # one of them fails: it is found, and those in front of it are added, one by one
             else:
                 with self._lock:
-                    count, added, size = self._with_room()
+                    ended, count, added, size = self._with_room()
                     more = len(packed) - start
                     if added + size + more <= fmt.CONTENT_MAX and self._ends is None:
                         added = self._add_buffer()
-                        self._frames.add(added, packed, start)
-                        self._whole = count + len(records), added + more, 0
+                        self._frames.add(ended, added, packed, start)
+                        self._whole = ended, count + len(records), added + more, 0
                         return
         for record in records:
             self.append(record)
 
-    def _settled(self) -> tuple[int, int, int]:
-        """Finish, or undo, what a signal has interrupted; return `_whole`."""
-        if self._frames.ended:
-            self._whole = _NOTHING
-            self._frames.settle()
-        count, _, size = self._whole
-        if len(self._buffer) > size:
-            del self._buffer[size:]
+    def _settled(self) -> tuple[int, int, int, int]:
+        """Undo what a signal has interrupted; return `_whole`."""
+        ended, count, _, size = self._whole
+        self._frames.settle(len(self._layout), ended)
         if self._ends is not None and len(self._ends) > count:
             del self._ends[count:]
+        if len(self._buffer) > size:  # at last: by this `append` knows that there is something to undo
+            del self._buffer[size:]
         return self._whole
 
-    def _with_room(self) -> tuple[int, int, int]:
+    def _with_room(self) -> tuple[int, int, int, int]:
         """Return `_whole` of a frame that is not full."""
-        _, added, size = self._settled()
-        if added + size >= self._limit or self._closed:
+        self._check()
+        _, _, added, size = self._settled()
+        if added + size >= self._limit:
             self._cut()
         return self._whole
 
     def _add_buffer(self) -> int:
         """Put what was packed one by one into the frame; return how many bytes that has now."""
-        count, added, size = self._whole
+        ended, count, added, size = self._whole
         if size:
-            self._frames.add(added, bytes(self._buffer))
-            self._whole = count, added + size, 0
+            self._frames.add(ended, added, bytes(self._buffer))
+            self._whole = ended, count, added + size, 0
             self._settled()
         return added + size
 
@@ -191,15 +198,15 @@ class Writer:
         self._buffer += last
         if self._ends is not None:
             self._ends.append(len(last))
-        self._whole = 1, 0, len(last)
+        self._whole = self._whole[0], 1, 0, len(last)
 
     # --- frames ---------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
+        if self._is_forked:
+            raise RuntimeError("a record writer cannot be used in a forked child: open the file there")
         if self._closed:
             raise ValueError("I/O operation on a closed record file")
-        if self._process != os.getpid():
-            raise RuntimeError("a record writer cannot be used in a forked child: open the file there")
 
     def _cut(self, *, final: bool = False) -> None:
         """Make a frame of what was gathered, and write those in front of it that are ready."""
@@ -207,60 +214,61 @@ class Writer:
         self._settled()
         while self._frames.is_full:
             self._write_first()
-        count, added, size = self._whole
+        ended, count, added, size = self._whole
         if count and self._ends is not None:
             self._train(final)
         elif count:
             self._mean = (added + size) // count
-            self._frames.end(self._add_buffer(), count)
+            self._frames.end(ended, self._add_buffer(), count)
+            self._whole = ended + 1, 0, 0, 0
         self._settled()
         self._frames.hand_over(final=final)
 
     def _write_first(self) -> None:
         """Write the frame that was handed over first, and take note of it when it is in the file."""
-        encoded, layout = self._frames.first(), self._layout
-        number, end, total = self._frames.place((len(layout), layout.end, layout.total))
-        if len(layout) == number:
-            layout.end, layout.total = end, total  # as they were before a try that was interrupted
-            self._write(encoded)
-        self._frames.drop()
-
-    def _write(self, encoded: Encoded) -> None:
-        records, size, data = encoded
+        records, size, data = self._frames.first()
         layout = self._layout
         checksum = int.from_bytes(data[-4:], "little")
-        frame = Frame(layout.end + fmt.DATA_HEADER_SIZE, len(data), size, records, layout.total, checksum)
-        self._put(fmt.data_header(frame.header) + data)
+        frame = Frame(layout.end + layout.header_size, len(data), size, records, layout.total, checksum)
+        self._put(fmt.data_header(layout.header(frame)) + data)
         layout.add(frame)
+        self._has_rest = False
+        self._settled()
+
+    def _write_all(self) -> None:
+        while len(self._frames):
+            self._write_first()
 
     def _put(self, data: bytes) -> None:
-        """Write behind the last frame, in the place of an index that is there."""
-        if self._has_tail or self._layout.torn:
+        """Write behind the last frame, in the place of what is there; done again if the caller was interrupted."""
+        if self._has_rest:
             self._target.cut(self._layout.end)
-            self._has_tail = False
-            self._layout.torn = 0
-        self._changed = True
+        self._has_rest = True
+        self._has_changed = True
+        self._is_synced = False
         self._target.write(self._layout.end, data)
-        self._layout.end += len(data)
 
     # --- dictionary -----------------------------------------------------------------------------------------------
 
     def _train(self, final: bool) -> None:
         """Train the dictionary from what was gathered, and cut that into frames."""
-        ends, buffer = self._ends or [], bytes(self._buffer)
-        if self._frames.encoder.dictionary is None and (not final or len(buffer) >= self._limit // 4):
+        ends, buffer, layout = self._ends or [], bytes(self._buffer), self._layout
+        if layout.dictionary is None and (not final or len(buffer) >= self._limit // 4):
             starts = [0, *ends[:-1]]
             samples = [buffer[start:end] for start, end in zip(starts, ends)]
             try:
                 dictionary = zstd.train_dict(samples, self._dictionary_size)
             except ZstdError:
-                dictionary = None  # too little data, or all of it alike: the file does without
-            if dictionary is not None:
+                if len(buffer) >= self._limit:  # all of it alike: the file does without
+                    self._limit, self._dictionary_size = self._frame_size, 0
+            else:
+                self._write_all()  # without it
                 self._put_dictionary(dictionary)
-                self._frames.encoder = Encoder(self._frames.encoder.level, dictionary)
-            if dictionary is not None or len(buffer) >= self._limit:
-                self._ends = None
-                self._limit = self._frame_size
+        if layout.dictionary is not None:
+            if self._frames.encoder.dictionary is None:
+                self._frames.close()  # all of its frames are written
+                self._frames.encoder = Encoder(self._frames.encoder.level, self._dictionary)
+            self._limit = self._frame_size
         frames = []
         start = count = 0
         for end in ends:
@@ -268,12 +276,17 @@ class Writer:
             if end - start >= self._frame_size or end == len(buffer):
                 frames.append((buffer[start:end], count))
                 start, count = end, 0
-        self._frames.end_with(frames)
+        ended = self._whole[0]
+        self._frames.end_with(ended, frames)
+        self._whole = ended + len(frames), 0, 0, 0
+        if layout.dictionary is not None or not self._dictionary_size:
+            self._ends = None
 
     def _put_dictionary(self, dictionary: zstd.ZstdDict) -> None:
         data = fmt.dictionary_frame(dictionary.dict_content)
-        self._layout.dictionary = (self._layout.end, len(data))
         self._put(data)
+        self._dictionary = dictionary
+        self._layout.dictionary = (self._layout.end, len(data))
 
     # --- the file -------------------------------------------------------------------------------------------------
 
@@ -291,8 +304,8 @@ class Writer:
 
     def _drain(self) -> None:
         self._cut(final=True)
-        while len(self._frames):
-            self._write_first()
+        self._write_all()
+        self._target.flush()
 
     def close(self) -> None:
         """
@@ -302,21 +315,25 @@ class Writer:
         added stays as it is.
         """
         with self._lock:
-            if self._closed:
-                return
-            self._drain()
-            if self._changed:
-                if self._layout.torn:
-                    self._target.cut(self._layout.end)
-                    self._layout.torn = 0
-                self._target.write(self._layout.end, self._layout.tail())
-                self._changed = False
-                self._has_tail = True
-            if self._fsync != "never":
-                self._target.sync()
-            self._closed = True
+            if not self._closed:
+                self._drain()
+                if self._has_changed:
+                    self._put(self._layout.tail())
+                    self._has_changed = False
+                    self._target.flush()
+                if self._fsync != "never" and not self._is_synced:
+                    self._target.sync()
+                    self._is_synced = True
+                self._frames.close()
+                self._closed = True
+            self._target.close()  # again: nothing, or the error that it was
+
+    def discard(self) -> None:
+        """Close the file as it is: records that were not written are lost, and an upload leaves nothing behind."""
+        with self._lock:
             self._frames.close()
-            self._target.close()
+            self._closed = True
+            self._target.discard()
 
     @property
     def closed(self) -> bool:
@@ -331,21 +348,36 @@ class Writer:
     def __len__(self) -> int:
         """Return the number of records: those that were there, and those added."""
         with self._lock:
-            at_hand = 0 if self._frames.ended else self._whole[0]
-            return self._layout.total + self._frames.records(len(self._layout)) + at_hand
+            ended, count, _, _ = self._whole
+            written = len(self._layout)
+            return self._layout.total + self._frames.records(written, ended) + count
 
     def __enter__(self) -> Writer:
         self._check()
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        try:
+            self.close()
+        except Exception:
+            if error is None or not self._target.is_broken:
+                raise
+            self.discard()  # the error that broke it goes on
 
     def __del__(self) -> None:
-        if getattr(self, "_closed", True):
-            return
-        if self._process != os.getpid():
-            self._closed = True
-            self._target.close()  # the parent's records are the parent's to write
-            return
-        self.close()
+        if not getattr(self, "_closed", True) and not self._target.is_closed:
+            self.close()
+
+
+_writers: weakref.WeakSet[Writer] = weakref.WeakSet()
+
+
+def _forget_in_child() -> None:
+    """Have the writers of a process be nobody's in its forked child: its records and its lock are the parent's."""
+    for writer in list(_writers):
+        writer._lock = threading.RLock()
+        writer._is_forked = writer._closed = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_in_child)

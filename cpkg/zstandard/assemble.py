@@ -14,18 +14,16 @@ from cpkg.zstandard.file_opening import open_file
 from cpkg.zstandard.readers import ZstdCompressionReader, ZstdDecompressionReader
 from cpkg.zstandard.training import make_train_dictionary
 from cpkg.zstandard.writers import ZstdCompressionWriter, ZstdDecompressionWriter
-from purepy.zstd_format import LEVEL_MIN
+from purepy.zstd.format.rules import LEVEL_MIN
 
 
 def preset_types(codec: Any) -> tuple[Any, Any]:
     """Return the types of presets of a backend's module."""
-    if codec.BACKEND == "pure":
-        from purepy.zstd import presets
-
-        return presets.CompressionPreset, presets.DecompressionPreset
-    from cpkg._native.zstd import presets as native
-
-    types: tuple[Any, Any] = native.preset_types(codec)
+    if not codec.IS_WRAPPED:
+        from purepy.zstd.pure import presets
+    else:
+        from cpkg._native.zstd import presets  # type: ignore[no-redef]
+    types: tuple[Any, Any] = presets.preset_types(codec)
     return types
 
 

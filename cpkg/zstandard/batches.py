@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 from itertools import accumulate
 from struct import Struct
 from typing import Any, Callable
@@ -12,6 +11,7 @@ from cpkg.zstandard.buffers import SEGMENT, BufferWithSegments, BufferWithSegmen
 from cpkg.zstandard.common import Bytes, rename
 from cpkg.zstandard.frames import frame_content_size
 from purepy._buffers import view_of
+from purepy.crew import run_all
 from purepy.errors import ZstdError
 
 _SIZE = Struct("=Q")
@@ -109,21 +109,14 @@ def _run(work: Callable[[int], bytes], items: list[Bytes], threads: int) -> Buff
     shares = _shares(list(map(len, items)), max(1, min(threads, len(items))))
     results: list[Any] = [None] * len(shares)
 
-    def run(share: int) -> None:
-        try:
-            results[share] = _joined([work(number) for number in shares[share]])
-        except BaseException as exc:
-            results[share] = exc
+    def run(share: int, check: Callable[[], None]) -> None:
+        pieces = []
+        for number in shares[share]:
+            check()
+            pieces.append(work(number))
+        results[share] = _joined(pieces)
 
-    others = [threading.Thread(target=run, args=(share,), daemon=True) for share in range(1, len(shares))]
-    for thread in others:
-        thread.start()
-    run(0)
-    for thread in others:
-        thread.join()
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
+    run_all(len(shares), len(shares), run)
     return _collected(results)
 
 

@@ -19,7 +19,7 @@ from cpkg.zstandard.parameters import FORCE_MAX_WINDOW, ZstdCompressionParameter
 from cpkg.zstandard.readers import ZstdCompressionReader, size_of, source_chunks
 from cpkg.zstandard.writers import ZstdCompressionWriter, write_pieces
 from purepy.errors import ZstdError
-from purepy.zstd.common.parameters import CompressionParameter
+from purepy.zstd.format.parameters import CompressionParameter
 
 if TYPE_CHECKING:
     from cpkg.zstandard.buffers import BufferWithSegmentsCollection
@@ -99,8 +99,8 @@ class ZstdCompressor:
                 raise ZstdError(
                     f"threads={value}: the {self._codec.BACKEND} backend compresses a frame in the calling thread alone"
                 )
-            if key == FORCE_MAX_WINDOW and self._codec.BACKEND == "pure":
-                raise ZstdError("force_max_window: the pure backend does not have it")
+            if key == FORCE_MAX_WINDOW and not self._codec.IS_WRAPPED:
+                raise ZstdError(f"force_max_window: the {self._codec.BACKEND} backend does not have it")
 
     def memory_size(self) -> int:
         """Return about how many bytes of memory compressing takes here."""

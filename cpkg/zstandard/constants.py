@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from purepy.zstd_format import BLOCK_SIZE_MAX, ERROR_SIZE, MAGIC, UNKNOWN_SIZE, WINDOW_LOG_MAX, WINDOW_LOG_MIN
+from purepy.zstd.format.rules import BLOCK_SIZE_MAX, ERROR_SIZE, MAGIC, UNKNOWN_SIZE, WINDOW_LOG_MAX, WINDOW_LOG_MIN
 
 FRAME_HEADER = MAGIC
 MAGIC_NUMBER = int.from_bytes(MAGIC, "little")

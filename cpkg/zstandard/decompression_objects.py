@@ -7,7 +7,7 @@ from typing import Any
 
 from purepy._buffers import view_of
 from purepy.errors import ZstdError
-from purepy.zstd.common.stream_functions import release
+from purepy.zstd.format.stream_modes import release
 
 
 class ZstdDecompressionObj:

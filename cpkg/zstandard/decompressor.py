@@ -22,15 +22,15 @@ from cpkg.zstandard.readers import ZstdDecompressionReader, size_of, source_chun
 from cpkg.zstandard.writers import ZstdDecompressionWriter, write_pieces
 from purepy._buffers import view_of
 from purepy.errors import ZstdError
-from purepy.zstd.common.error_codes import (
+from purepy.zstd.format.error_codes import (
     NAMES,
     PARAMETER_OUT_OF_BOUND,
     coded_error,
     output_limit_error,
     truncated_error,
 )
-from purepy.zstd.common.stream_functions import release
-from purepy.zstd.decoder.frame import FrameHeader
+from purepy.zstd.format.header import Header
+from purepy.zstd.format.stream_modes import release
 
 if TYPE_CHECKING:
     from cpkg.zstandard.buffers import BufferWithSegmentsCollection
@@ -114,12 +114,12 @@ class ZstdDecompressor:
     # where C has `decompress`, it hands on what is not ordinary
     _decompress = decompress
 
-    def _whole(self, stream: Any, data: Any, limit: int, header: FrameHeader) -> bytes:
+    def _whole(self, stream: Any, data: Any, limit: int, header: Header) -> bytes:
         if limit <= 0:
             content: bytes = stream.decompress(data)
         else:
             declared = header.content_size
-            if declared is not None and declared > limit and not header.skippable:
+            if declared is not None and declared > limit:
                 raise output_limit_error(limit, 0)
             content = stream.decompress(data, limit)
             while not stream.eof and not stream.needs_input:

@@ -6,12 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 from cpkg.zstandard.constants import DICT_TYPE_AUTO, DICT_TYPE_FULLDICT, DICT_TYPE_RAWCONTENT
-from cpkg.zstandard.parameters import MATCH_FIELDS, ZstdCompressionParameters
+from cpkg.zstandard.levels import MATCH_FIELDS
+from cpkg.zstandard.parameters import ZstdCompressionParameters
 from purepy._buffers import view_of
-from purepy.zstd.common.error_codes import DICTIONARY_WRONG, NAMES, coded_error
-from purepy.zstd.common.parameters import CompressionParameter
-from purepy.zstd.common.zdict import DIGESTED, PREFIX, UNDIGESTED, ZstdDict
-from purepy.zstd_format import DICTIONARY_MAGIC
+from purepy.zstd.format.error_codes import DICTIONARY_WRONG, NAMES, coded_error
+from purepy.zstd.format.parameters import CompressionParameter
+from purepy.zstd.format.rules import DICTIONARY_MAGIC
+from purepy.zstd.format.zdict import DIGESTED, PREFIX, UNDIGESTED, ZstdDict
 
 _SIZE_MIN = 8
 """libzstd takes no notice of shorter dictionaries."""

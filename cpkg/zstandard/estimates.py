@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-How much memory libzstd 1.5.7 takes to compress in one call, told from the parameters as it lays out its workspace.
+Estimate the memory that libzstd 1.5.7 takes to compress in one call, from the parameters of its workspace.
 
 Replaces ZSTD_estimateCCtxSize_usingCCtxParams, which other versions of libzstd answer by a few bytes otherwise.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from cpkg.zstandard.constants import (
     BLOCKSIZE_MAX,
@@ -17,8 +19,7 @@ from cpkg.zstandard.constants import (
     STRATEGY_GREEDY,
     STRATEGY_LAZY2,
 )
-from cpkg.zstandard.levels import match_parameters
-from cpkg.zstandard.parameters import MATCH_FIELDS, ZstdCompressionParameters
+from cpkg.zstandard.levels import MATCH_FIELDS, match_parameters
 
 _FIXED = 25592
 """The context itself, the entropy tables of two blocks, and room to work in."""
@@ -43,8 +44,8 @@ def _aligned(size: int) -> int:
     return -(-size // 64) * 64
 
 
-def compression_context_size(parameters: ZstdCompressionParameters) -> int:
-    """Return the number of bytes, whatever the number of threads."""
+def compression_context_size(parameters: Any) -> int:
+    """Return the bytes of memory that compressing with a ZstdCompressionParameters takes, without threads."""
     row = dict(zip(MATCH_FIELDS, match_parameters(parameters.compression_level, 0, 0)))
     if parameters.enable_ldm == 1:
         row["window_log"] = _LDM_WINDOW_LOG
@@ -71,7 +72,7 @@ def compression_context_size(parameters: ZstdCompressionParameters) -> int:
     return size
 
 
-def _long_distance_size(parameters: ZstdCompressionParameters, window_log: int, strategy: int, block_size: int) -> int:
+def _long_distance_size(parameters: Any, window_log: int, strategy: int, block_size: int) -> int:
     rate_log = parameters.ldm_hash_rate_log or _LDM_HASH_RATE_LOG
     hash_log = parameters.ldm_hash_log or max(HASHLOG_MIN, window_log - rate_log)
     bucket_log = min(parameters.ldm_bucket_size_log or _LDM_BUCKET_SIZE_LOG, hash_log)

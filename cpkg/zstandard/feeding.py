@@ -8,7 +8,7 @@ from typing import Any
 from cpkg.zstandard.common import CONTINUE, Bytes
 from cpkg.zstandard.constants import BLOCKSIZE_MAX
 from purepy.errors import ZstdError
-from purepy.zstd.common.stream_functions import release
+from purepy.zstd.format.stream_modes import release
 
 
 class Progress:

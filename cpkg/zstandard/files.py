@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from cpkg.zstandard.common import PIECE_SIZE
 from purepy.errors import ZstdError
-from purepy.zstd.common.locks import Exclusive
+from purepy.zstd.format.locks import Exclusive
 
 if TYPE_CHECKING:
     from typing_extensions import Self

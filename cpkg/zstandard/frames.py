@@ -9,9 +9,9 @@ from cpkg.zstandard.common import rename
 from cpkg.zstandard.constants import CONTENTSIZE_UNKNOWN, FORMAT_ZSTD1, FORMAT_ZSTD1_MAGICLESS
 from purepy._buffers import view_of
 from purepy.errors import ZstdError
-from purepy.zstd.common.error_codes import NAMES, SRC_SIZE_WRONG, coded_error
-from purepy.zstd.decoder.frame import FrameHeader, read_header
-from purepy.zstd_format import HEADER_SIZE_MAX, MAGIC, header_size
+from purepy.zstd.format.error_codes import NAMES, SRC_SIZE_WRONG, coded_error
+from purepy.zstd.format.header import Header, read_header
+from purepy.zstd.format.rules import HEADER_SIZE_MAX, MAGIC, header_size
 
 
 class FrameParameters:
@@ -29,19 +29,19 @@ class FrameParameters:
     dict_id: int
     has_checksum: bool
 
-    def __init__(self, header: FrameHeader) -> None:
-        size = header.content_size
+    def __init__(self, header: Header) -> None:
+        size = header.skipped_size if header.is_skippable else header.content_size
         self.content_size = CONTENTSIZE_UNKNOWN if size is None else size
         self.window_size = header.window_size
         self.dict_id = header.dictionary_id
-        self.has_checksum = bool(header.checksum)
+        self.has_checksum = header.has_checksum
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={getattr(self, name)}" for name in self.__slots__)
         return f"FrameParameters({fields})"
 
 
-def header_of(data: Any, magicless: bool = False) -> FrameHeader | int:
+def header_of(data: Any, magicless: bool = False) -> Header | int:
     """Return the header at the start of a buffer, or how many bytes it takes at least; ZstdError for no frame."""
     head = bytes(view_of(data)[:HEADER_SIZE_MAX])
     return read_header(head, 0, len(head), 0, magicless)
@@ -79,8 +79,6 @@ def frame_content_size(data: Any) -> int:
         raise rename(exc, "error when determining content size") from exc
     if isinstance(header, int):
         raise coded_error(SRC_SIZE_WRONG, "error when determining content size: the frame's header is cut", 0)
-    if header.skippable:
-        return 0
     return -1 if header.content_size is None else header.content_size
 
 

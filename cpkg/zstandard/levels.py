@@ -16,7 +16,10 @@ from cpkg.zstandard.constants import (
     WINDOWLOG_MAX,
     WINDOWLOG_MIN,
 )
-from purepy.zstd_format import LEVEL_MIN
+from purepy.zstd.format.rules import LEVEL_MIN
+
+MATCH_FIELDS = ("window_log", "chain_log", "hash_log", "search_log", "min_match", "target_length", "strategy")
+"""In the order of libzstd's ZSTD_compressionParameters."""
 
 LEVEL_DEFAULT = 3
 

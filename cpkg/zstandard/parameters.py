@@ -7,9 +7,9 @@ from operator import index
 from typing import Any
 
 from cpkg.zstandard.common import threads_wanted
-from cpkg.zstandard.levels import match_parameters
-from purepy.zstd.common.error_codes import NAMES, PARAMETER_OUT_OF_BOUND, coded_error
-from purepy.zstd.common.parameters import COMPRESSION_BOUNDS, COMPRESSION_FORMAT, CompressionParameter
+from cpkg.zstandard.levels import MATCH_FIELDS, match_parameters
+from purepy.zstd.format.error_codes import NAMES, PARAMETER_OUT_OF_BOUND, coded_error
+from purepy.zstd.format.parameters import COMPRESSION_BOUNDS, COMPRESSION_FORMAT, CompressionParameter
 
 FORCE_MAX_WINDOW = 1000
 """A parameter of libzstd's that only it has (ZSTD_c_forceMaxWindow)."""
@@ -42,8 +42,6 @@ _KEYS = {
 _FLAGS = ("write_content_size", "write_checksum", "write_dict_id", "force_max_window")
 _CLAMPED = ("compression_level", "job_size", "overlap_log", "threads")
 _OF_THREADS = ("job_size", "overlap_log")
-MATCH_FIELDS = ("window_log", "chain_log", "hash_log", "search_log", "min_match", "target_length", "strategy")
-"""In the order of libzstd's ZSTD_compressionParameters."""
 
 
 class _Field:

@@ -12,8 +12,8 @@ from cpkg.zstandard.constants import DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE
 from cpkg.zstandard.feeding import Feed
 from cpkg.zstandard.files import Reader
 from purepy._buffers import view_of
-from purepy.zstd.common.error_codes import truncated_error
-from purepy.zstd.common.stream_functions import release
+from purepy.zstd.format.error_codes import truncated_error
+from purepy.zstd.format.stream_modes import release
 
 NO_SOURCE = "must pass an object with a read() method or that conforms to the buffer protocol"
 

@@ -47,7 +47,7 @@ def make_train_dictionary(codec: Any) -> Any:
         if not steps and not threads:
             d, steps, level = d or 8, 4, level or 3
         try:
-            if codec.BACKEND == "pure":
+            if not codec.IS_WRAPPED:
                 from purepy.zstd.encoder.training import train as train_pure
 
                 content, k, d = train_pure(samples, dict_size, k=k, d=d, dict_id=dict_id, level=level)

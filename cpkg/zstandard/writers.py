@@ -16,8 +16,8 @@ from cpkg.zstandard.files import Writer
 from purepy._buffers import view_of
 from purepy._writing import write_all
 from purepy.errors import ZstdError
-from purepy.zstd.common.error_codes import truncated_error
-from purepy.zstd.common.stream_functions import release
+from purepy.zstd.format.error_codes import truncated_error
+from purepy.zstd.format.stream_modes import release
 
 
 def write_pieces(file: Any, data: bytes, write_size: int) -> int:

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_PARAMETERS = "purepy.zstd.common.parameters"
+_PARAMETERS = "purepy.zstd.format.parameters"
 _module = choose("zstd").module
 _SOURCES = {"register_shutil": "cpkg.zstd._shutil"}
 """The modules of names that are no backend's."""

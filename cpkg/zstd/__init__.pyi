@@ -9,15 +9,15 @@ from typing_extensions import Buffer, Self, TypeAlias
 from purepy.errors import SeekableFormatError as SeekableFormatError
 from purepy.errors import ZstdError as ZstdError
 from purepy.errors import ZstdLimitError as ZstdLimitError
-from purepy.zstd.common.aio_file import Opening
-from purepy.zstd.common.extras import Verified
-from purepy.zstd.common.frame_scan import Frame
-from purepy.zstd.common.parameters import CompressionParameter as CompressionParameter
-from purepy.zstd.common.parameters import DecompressionParameter as DecompressionParameter
-from purepy.zstd.common.parameters import FrameInfo as FrameInfo
-from purepy.zstd.common.parameters import Strategy as Strategy
-from purepy.zstd.common.zdict import ZstdDict as ZstdDict
-from purepy.zstd_seek_table import SeekTable
+from purepy.zstd.aio.file import Opening
+from purepy.zstd.format.parameters import CompressionParameter as CompressionParameter
+from purepy.zstd.format.parameters import DecompressionParameter as DecompressionParameter
+from purepy.zstd.format.parameters import FrameInfo as FrameInfo
+from purepy.zstd.format.parameters import Strategy as Strategy
+from purepy.zstd.format.scanner import Frame
+from purepy.zstd.format.zdict import ZstdDict as ZstdDict
+from purepy.zstd.seekable.inspecting import Verified
+from purepy.zstd.seekable.table import SeekTable
 
 _DictArgument: TypeAlias = ZstdDict | tuple[ZstdDict, int] | None
 _CompressionOptions: TypeAlias = Mapping[int, int] | None
@@ -325,18 +325,3 @@ def open(
     threads: int | None = None,
     frame_size: int | None = None,
 ) -> io.TextIOWrapper: ...
-@overload
-def open(
-    file: _File,
-    /,
-    mode: str,
-    *,
-    level: int | None = None,
-    options: Mapping[int, int] | None = None,
-    zstd_dict: _DictArgument = None,
-    encoding: str | None = None,
-    errors: str | None = None,
-    newline: str | None = None,
-    threads: int | None = None,
-    frame_size: int | None = None,
-) -> ZstdFile | io.TextIOWrapper: ...

@@ -10,7 +10,7 @@ import tarfile as standard_tarfile
 from functools import partial
 from typing import Any
 
-from cpkg._files import replacing
+from cpkg._places import replacing
 from cpkg.zstd import tarfile, zipfile
 
 _TAR = "zstdtar"
@@ -84,20 +84,24 @@ def _make_tarball(
             os.makedirs(folder, exist_ok=True)
         compressed = partial(_OutsideArchive.zstopen, name, "w", level=level, options=options, threads=threads)
         with replacing(name) as file, compressed(fileobj=file) as archive:
-            archive.output = os.fstat(file.fileno())
+            archive.own = [os.fstat(file.fileno())]
+            with contextlib.suppress(FileNotFoundError):
+                archive.own.append(os.stat(name))
             source = base_dir if root_dir is None else os.path.join(root_dir, base_dir)
             archive.add(source, arcname=base_dir, filter=with_owner)
     return os.path.abspath(name) if root_dir is not None else name
 
 
 class _OutsideArchive(tarfile.TarFile):
-    """An archive that leaves out the file that it is written to, whatever that is called."""
+    """An archive that leaves out the file that it is written to, whatever that is called, and the one it replaces."""
 
-    output: os.stat_result
+    own: list[os.stat_result]
 
     def gettarinfo(self, name: Any = None, arcname: Any = None, fileobj: Any = None) -> Any:
-        if fileobj is None and os.path.samestat(os.lstat(name), self.output):
-            return None
+        if fileobj is None:
+            status = os.lstat(name)
+            if any(os.path.samestat(status, own) for own in self.own):
+                return None
         return super().gettarinfo(name, arcname, fileobj)
 
 

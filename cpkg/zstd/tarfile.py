@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import builtins
 import tarfile as _standard
-from tarfile import RECORDSIZE, ReadError, StreamError, TarError
+from tarfile import RECORDSIZE
+from tarfile import ReadError as ReadError
+from tarfile import StreamError as StreamError
+from tarfile import TarError as TarError
 from typing import Any, ClassVar
 
 from cpkg.zstd import ZstdError, ZstdFile
 from purepy._lazy import names_behind
 from purepy._reading import read_full
-from purepy.zstd_format import is_frame
+from purepy.zstd.format.rules import is_frame
 
 __all__ = list(_standard.__all__)
 _TarFile: Any = _standard.TarFile

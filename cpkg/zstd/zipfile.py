@@ -9,10 +9,13 @@ member gives more than the archive declares. Everything else is the interpreter'
 from __future__ import annotations
 
 import copy
+import errno
 import io
 import zipfile as _standard
 from typing import Any, Callable
-from zipfile import ZIP_STORED, BadZipFile, ZipInfo
+from zipfile import ZIP_STORED as ZIP_STORED
+from zipfile import BadZipFile as BadZipFile
+from zipfile import ZipInfo as ZipInfo
 from zlib import crc32
 
 from cpkg import zstd
@@ -62,6 +65,14 @@ class ZipFile(_ZipFile):  # type: ignore[misc]
         if is_ours:
             self.compression = ZIP_ZSTANDARD
 
+    def _RealGetContents(self) -> None:  # noqa: N802
+        try:
+            super()._RealGetContents()
+        except (ValueError, OSError) as exc:  # older Pythons look for a directory in front of the file's begin
+            if isinstance(exc, OSError) and exc.errno != errno.EINVAL:
+                raise
+            raise BadZipFile("Bad offset for central directory") from exc
+
     def _make_compressor(self, level: int | None) -> Any:
         if not self._options:
             return zstd.ZstdCompressor(level)
@@ -85,6 +96,8 @@ class ZipFile(_ZipFile):  # type: ignore[misc]
 
     def _open_compressed(self, member: ZipInfo, pwd: Any) -> Any:
         """Open what is stored of a member, decrypted."""
+        if member.header_offset < 0:
+            raise BadZipFile(f"File {member.filename!r} begins {-member.header_offset} bytes before the archive")
         stored = copy.copy(member)
         stored.compress_type = ZIP_STORED
         stored.file_size = member.compress_size
@@ -180,6 +193,8 @@ class _Member(io.RawIOBase):
                 content = self._decompressor.decompress(piece, size)
                 if content:
                     return content
+        except EOFError as exc:
+            raise BadZipFile(f"File {self.name!r} ends behind the archive") from exc
         except zstd.ZstdError as exc:
             raise BadZipFile(f"Bad Zstandard data in file {self.name!r}: {exc}") from exc
 

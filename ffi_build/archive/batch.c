@@ -5,7 +5,8 @@
 
 #include "file.c"
 #include "interface.c"
-#include "told.c"
+#include "pause.c"
+#include "records.c"
 
 /* A file whose data comes in several chunks, which several threads may write at the same time. */
 typedef struct {
@@ -31,8 +32,8 @@ typedef struct {
 
 struct cpkg_batch_s {
     Job *jobs;
-    size_t count, capacity;
-    Bytes texts, told;
+    size_t count, capacity, written;
+    Bytes texts, records;
     Held held;
     Naming *naming;
 };
@@ -78,7 +79,7 @@ static int write_part(const Job *job)
     LargeFile *large = job->large;
     int error = atomic_load(&large->error) ? 0 : write_all_at(large->fd, job->data, job->size, job->offset);
     if (error && atomic_exchange(&large->error, error))
-        error = 0; /* it has been told */
+        error = 0; /* it has been reported */
     if (atomic_fetch_sub(&large->missing, job->size) == job->size && !atomic_load(&large->error)) {
         int fd = large->fd;
         large->fd = -1;
@@ -88,16 +89,21 @@ static int write_part(const Job *job)
     return error;
 }
 
-/* Write all files of a batch; return how many could not be written. */
-size_t cpkg_batch_write(cpkg_batch *batch)
+enum { BATCH_WRITTEN, BATCH_IS_WRITING, BATCH_NO_DESCRIPTOR };
+
+int cpkg_batch_write(cpkg_batch *batch, int may_wait)
 {
-    size_t failed = 0;
-    for (size_t index = 0; index < batch->count; index++) {
-        Job *job = &batch->jobs[index];
+    Pause pause = pause_begin();
+    while (batch->written < batch->count) {
+        Job *job = &batch->jobs[batch->written];
         job->error = job->large != NULL ? write_part(job) : write_whole(batch, job);
-        failed += job->error != 0;
+        if (may_wait && job->large == NULL && (job->error == EMFILE || job->error == ENFILE))
+            return BATCH_NO_DESCRIPTOR;
+        batch->written++;
+        if (pause_is_due(&pause) && batch->written < batch->count)
+            return BATCH_IS_WRITING;
     }
-    return failed;
+    return BATCH_WRITTEN;
 }
 
 /* Return the next file's path from `index` on that could not be written, its name and error; NULL if there is none. */
@@ -114,30 +120,32 @@ const char *cpkg_batch_failed(const cpkg_batch *batch, size_t *index, const char
     return NULL;
 }
 
-const char *cpkg_batch_told(cpkg_batch *batch, size_t *size)
+const char *cpkg_batch_records(cpkg_batch *batch, size_t *size)
 {
-    cpkg_told head;
-    for (size_t at = 0; at < batch->told.size; at += head.record_size) {
-        memcpy(&head, batch->told.data + at, sizeof head);
+    cpkg_record head;
+    for (size_t at = 0; at < batch->records.size; at += head.record_size) {
+        memcpy(&head, batch->records.data + at, sizeof head);
         if (head.job) {
             const Job *job = &batch->jobs[head.job - 1];
             head.is_lost = job->error || (job->large != NULL && atomic_load(&job->large->error));
-            memcpy(batch->told.data + at, &head, sizeof head);
+            memcpy(batch->records.data + at, &head, sizeof head);
         }
     }
-    *size = batch->told.size;
-    return batch->told.data;
+    *size = batch->records.size;
+    return batch->records.data;
 }
 
 void cpkg_batch_free(cpkg_batch *batch)
 {
+    if (batch == NULL)
+        return;
     for (size_t index = 0; index < batch->count; index++)
         if (batch->jobs[index].large != NULL)
             large_release(batch->jobs[index].large);
     held_release(&batch->held);
     free(batch->jobs);
     bytes_free(&batch->texts);
-    bytes_free(&batch->told);
+    bytes_free(&batch->records);
     free(batch);
 }
 

@@ -3,7 +3,7 @@
  * Make the entries: directories and symbolic links at once, files by putting them into a batch.
  *
  * Nothing is done that could fail in more than one way: an entry that is not ordinary, or whose directory or link
- * cannot be made at the first attempt, is left to cpkg/archive/_disk.py with nothing done yet.
+ * cannot be made at the first attempt, is left to cpkg/archive/in_python/disk.py with nothing done yet.
  */
 #ifndef CPKG_ARCHIVE_ENTRY
 #define CPKG_ARCHIVE_ENTRY
@@ -23,38 +23,20 @@ static int tree_make_directory(cpkg_tree *tree, size_t count, const Attributes *
                 return TREE_ODD;
         }
     }
-    if (!array_reserve((void **)&tree->finished, tree->finished_count, &tree->finished_capacity, sizeof(Finished)))
-        return TREE_NO_MEMORY;
-    Finished *finished = &tree->finished[tree->finished_count];
-    finished->path_at = tree->finished_paths.size;
-    finished->attributes = *attributes;
-    /* an empty component ends the path */
-    if (!bytes_add(&tree->finished_paths, tree->path.data, tree->path.size) || !bytes_add(&tree->finished_paths, "", 1))
-        return TREE_NO_MEMORY;
-    tree->finished_count++;
-    return TREE_MORE;
+    return finish_later(tree, tree->path.data, tree->path.size, attributes, 0) ? TREE_MORE : TREE_NO_MEMORY;
 }
 
-/* Say whether a link's text is normal and stays inside, from `count` components deep. */
-static int link_is_safe(Text link, size_t count)
+/* Set the owner of a link that was just made, by its descriptor: something else may have its name; false for an error. */
+static int link_own(int parent, const char *name, const Attributes *attributes)
 {
-    size_t ups = 0, names = 0;
-    if (!link.size || link.data[0] == '/')
+    struct stat status;
+    int fd = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
         return 0;
-    for (size_t at = 0; at < link.size;) {
-        const char *slash = memchr(link.data + at, '/', link.size - at);
-        size_t size = slash == NULL ? link.size - at : (size_t)(slash - link.data) - at;
-        if (size == 2 && link.data[at] == '.' && link.data[at + 1] == '.') {
-            if (names)
-                return 0;
-            ups++;
-        }
-        else if (size && !(size == 1 && link.data[at] == '.')) {
-            names++;
-        }
-        at += size + 1;
-    }
-    return ups < count;
+    int is_own = fstat(fd, &status) == 0 && S_ISLNK(status.st_mode) && status.st_nlink == 1 &&
+                 status.st_uid == geteuid() && fchownat(fd, "", attributes->uid, attributes->gid, AT_EMPTY_PATH) == 0;
+    close(fd);
+    return is_own;
 }
 
 static int tree_make_link(cpkg_tree *tree, size_t count, const Parsed *parsed, const Attributes *attributes)
@@ -68,8 +50,7 @@ static int tree_make_link(cpkg_tree *tree, size_t count, const Parsed *parsed, c
     struct timespec times[2] = {attributes->mtime, attributes->mtime};
     if (parent == NULL || symlinkat(text, parent->fd, last_part(tree)) != 0)
         return TREE_ODD;
-    if (attributes->has_owner &&
-        fchownat(parent->fd, last_part(tree), attributes->uid, attributes->gid, AT_SYMLINK_NOFOLLOW) != 0)
+    if (attributes->has_owner && !link_own(parent->fd, last_part(tree), attributes))
         return TREE_ODD;
     return utimensat(parent->fd, last_part(tree), times, AT_SYMLINK_NOFOLLOW) != 0 ? TREE_ODD : TREE_MORE;
 }
@@ -86,11 +67,11 @@ static int batch_path(const cpkg_tree *tree, cpkg_batch *batch, Text name, size_
     return bytes_add(&batch->texts, name.data, name.size) && bytes_add(&batch->texts, "", 1);
 }
 
-/* Tell of an entry that is made, or in the batch; of a large file with its last piece. False for want of memory. */
-static int tree_tell(cpkg_tree *tree, const Parsed *parsed, cpkg_batch *batch)
+/* Report an entry that is made, or in the batch; of a large file with its last piece. False for want of memory. */
+static int tree_report(cpkg_tree *tree, const Parsed *parsed, cpkg_batch *batch)
 {
     int is_file = parsed->type == '0';
-    cpkg_told head = {
+    cpkg_record head = {
         .job = is_file && tree->large == NULL ? (uint32_t)batch->count : 0,
         .position = tree->entry_at,
         .uid = parsed->uid,
@@ -101,21 +82,21 @@ static int tree_tell(cpkg_tree *tree, const Parsed *parsed, cpkg_batch *batch)
         .mode = parsed->mode,
         .type = (unsigned char)parsed->type,
     };
-    tree->large_told.size = 0;
-    return told_add(tree->large == NULL ? &batch->told : &tree->large_told, head, parsed->name,
-                    parsed->type == '2' ? parsed->link : (Text){"", 0}, parsed->uname, parsed->gname);
+    tree->large_record.size = 0;
+    return record_add(tree->large == NULL ? &batch->records : &tree->large_record, head, parsed->name,
+                      parsed->type == '2' ? parsed->link : (Text){"", 0}, parsed->uname, parsed->gname);
 }
 
-/* Tell of the large file whose last piece is in the batch; false for want of memory. */
-static int tree_tell_large(cpkg_tree *tree, cpkg_batch *batch)
+/* Report the large file whose last piece is in the batch; false for want of memory. */
+static int tree_report_large(cpkg_tree *tree, cpkg_batch *batch)
 {
-    cpkg_told head;
-    if (!tree->large_told.size)
+    cpkg_record head;
+    if (!tree->large_record.size)
         return 1;
-    memcpy(&head, tree->large_told.data, sizeof head);
+    memcpy(&head, tree->large_record.data, sizeof head);
     head.job = (uint32_t)batch->count;
-    memcpy(tree->large_told.data, &head, sizeof head);
-    return bytes_add(&batch->told, tree->large_told.data, tree->large_told.size);
+    memcpy(tree->large_record.data, &head, sizeof head);
+    return bytes_add(&batch->records, tree->large_record.data, tree->large_record.size);
 }
 
 /* Put as much of the large file at hand as there is into the batch; false for want of memory. */
@@ -138,7 +119,7 @@ static int tree_large_piece(cpkg_tree *tree, const char *data, size_t size, cpkg
     if (!tree->left) {
         large_release(tree->large);
         tree->large = NULL;
-        return !tree->options.is_told || tree_tell_large(tree, batch);
+        return !tree->options.has_records || tree_report_large(tree, batch);
     }
     return 1;
 }
@@ -208,15 +189,17 @@ static int is_wanted(const cpkg_tree *tree, Text name, Bytes *scratch)
 static int tree_entry(cpkg_tree *tree, const Parsed *parsed, const char *data, size_t size, cpkg_batch *batch)
 {
     Attributes attributes = {.mtime = parsed->mtime};
-    int count = is_wanted(tree, parsed->name, &tree->path) ? tree_path(tree, parsed->name) : -1;
+    int count = is_wanted(tree, parsed->name, &tree->path)
+                    ? target_path(&tree->path, parsed->name, tree->options.strip, tree->options.depth_max)
+                    : -1;
     if (count == -2 || (count == 0 && parsed->type != '5') || !take_owner(tree, parsed, &attributes))
         return TREE_ODD;
     if (count == -1) {
         tree->skipped = parsed->size + padding_of(parsed->size);
         return TREE_MORE;
     }
-    attributes.mode = target_mode(tree, parsed->mode, parsed->type == '5');
-    if (batch->held.count == HELD_MAX)
+    attributes.mode = target_mode(&tree->options, parsed->mode, parsed->type == '5');
+    if (batch->held.count >= tree->options.held_max)
         return TREE_FULL;
     if (count && !tree->may_come_again) {
         int came_before = seen_note(&tree->seen, tree->path.data, tree->path.size);
@@ -234,7 +217,7 @@ static int tree_entry(cpkg_tree *tree, const Parsed *parsed, const char *data, s
     }
     if (result != TREE_MORE)
         return result;
-    if (tree->options.is_told && !tree_tell(tree, parsed, batch))
+    if (tree->options.has_records && !tree_report(tree, parsed, batch))
         return TREE_NO_MEMORY;
     if (parsed->type == '0' && parsed->size <= size && !held_add(&batch->held, tree->chain[count - 1]))
         return TREE_NO_MEMORY;

@@ -11,6 +11,19 @@ int cpkg_tree_note(cpkg_tree *tree, const char *path, size_t size)
     return seen_note(&tree->seen, path, size);
 }
 
+/* Say whether a path was noted; in components each ended by NUL. */
+int cpkg_tree_has(const cpkg_tree *tree, const char *path, size_t size)
+{
+    return seen_has(&tree->seen, path, size);
+}
+
+/* Return the path of the entry at hand, in components each ended by NUL. */
+const char *cpkg_tree_path(const cpkg_tree *tree, size_t *size)
+{
+    *size = tree->path.size;
+    return tree->path.data;
+}
+
 /* Let the path that came again be made, now that all files before it are written. */
 void cpkg_tree_go_on(cpkg_tree *tree)
 {
@@ -56,6 +69,7 @@ uint64_t cpkg_tree_entries(const cpkg_tree *tree)
 
 int cpkg_tree_parse(cpkg_tree *tree, const char *chunk, size_t size, int64_t begin, size_t *position, cpkg_batch *batch)
 {
+    Pause pause = pause_begin();
     size_t at = *position;
     int result = TREE_MORE;
     while (result == TREE_MORE) {
@@ -69,7 +83,7 @@ int cpkg_tree_parse(cpkg_tree *tree, const char *chunk, size_t size, int64_t beg
         tree->skipped -= passed;
         at += passed;
         *position = at;
-        if (at == size || result != TREE_MORE)
+        if (result != TREE_MORE || (at == size && (tree->left || tree->skipped || !tree->carry.size)))
             break;
         Parsed parsed;
         size_t carried = tree->carry.size;
@@ -78,6 +92,8 @@ int cpkg_tree_parse(cpkg_tree *tree, const char *chunk, size_t size, int64_t beg
         if (state == PARSE_MORE) { /* what is cut by the end of a chunk is put together in `carry` */
             size_t missing = carried ? parsed.meta_size - carried : size - at;
             size_t here = missing < size - at ? missing : size - at;
+            if (!here)
+                break;
             if (!bytes_add(&tree->carry, chunk + at, here))
                 result = TREE_NO_MEMORY;
             *position = at += here;
@@ -97,6 +113,8 @@ int cpkg_tree_parse(cpkg_tree *tree, const char *chunk, size_t size, int64_t beg
         if (tree->large != NULL)
             at = size; /* its begin is in the batch */
         *position = at;
+        if (pause_is_due(&pause))
+            return TREE_FULL;
     }
     return result;
 }
@@ -114,45 +132,83 @@ size_t cpkg_batch_count(const cpkg_batch *batch)
     return batch->count;
 }
 
-/*
- * Give directories their attributes, in the reverse order of their entries, as the last entry of each says. Returns the
- * path of the next one that fails, with its error, or NULL.
- */
-const char *cpkg_tree_finish(cpkg_tree *tree, int *error)
+enum { FINISH_DONE, FINISH_PAUSE, FINISH_FAILED, FINISH_IN_PYTHON };
+
+/* Order directories by their paths, and by their entries those of the same path. */
+static int compare_finished(const void *left, const void *right)
 {
-    if (tree->finished_count && !tree->is_finishing) {
-        tree->is_finishing = 1;
-        seen_free(&tree->seen);
+    const Finished *one = left, *other = right;
+    size_t size = one->path_size < other->path_size ? one->path_size : other->path_size;
+    int order = size ? memcmp(one->path, other->path, size) : 0;
+    if (order)
+        return order;
+    if (one->path_size != other->path_size)
+        return one->path_size < other->path_size ? -1 : 1;
+    return one->path_at < other->path_at ? -1 : 1;
+}
+
+static void finish_begin(cpkg_tree *tree)
+{
+    tree->is_finishing = 1;
+    for (size_t index = 0; index < tree->finished_count; index++)
+        tree->finished[index].path = tree->finished_paths.data + tree->finished[index].path_at;
+    if (tree->finished_count)
+        qsort(tree->finished, tree->finished_count, sizeof *tree->finished, compare_finished);
+    /* of several entries the last one counts */
+    size_t kept = 0;
+    for (size_t index = 0; index < tree->finished_count; index++) {
+        const Finished *next = index + 1 < tree->finished_count ? &tree->finished[index + 1] : NULL;
+        if (next == NULL || next->path_size != tree->finished[index].path_size ||
+            memcmp(next->path, tree->finished[index].path, next->path_size) != 0)
+            tree->finished[kept++] = tree->finished[index];
     }
+    tree->finished_count = kept;
+}
+
+int cpkg_tree_finish_later(cpkg_tree *tree, const char *path, size_t size, size_t number)
+{
+    return finish_later(tree, path, size, NULL, number);
+}
+
+int cpkg_tree_finish(cpkg_tree *tree, const char **path, int *error, size_t *number)
+{
+    Pause pause = pause_begin();
+    if (!tree->is_finishing)
+        finish_begin(tree);
     while (tree->finished_count) {
         const Finished *finished = &tree->finished[--tree->finished_count];
-        size_t count = 0;
+        *number = finished->number;
+        if (*number)
+            return FINISH_IN_PYTHON;
         tree->path.size = 0;
-        for (const char *part = tree->finished_paths.data + finished->path_at; *part != '\0'; count++) {
-            if (!bytes_add(&tree->path, part, strlen(part) + 1))
-                return NULL;
-            part += strlen(part) + 1;
-        }
-        if (seen_note(&tree->seen, tree->path.data, tree->path.size) != 0)
+        if (!bytes_add(&tree->path, finished->path, finished->path_size))
             continue;
+        size_t count = 0;
+        for (size_t at = 0; at < tree->path.size; at++)
+            count += tree->path.data[at] == '\0';
         const Dir *dir = tree_directory(tree, count, 0);
         *error = dir == NULL ? 0 : set_attributes(dir->fd, &finished->attributes, 0);
         if (*error) {
             for (size_t at = 0; at + 1 < tree->path.size; at++)
                 if (tree->path.data[at] == '\0')
                     tree->path.data[at] = '/';
-            return count ? tree->path.data : ".";
+            *path = count ? tree->path.data : ".";
+            return FINISH_FAILED;
         }
+        if (pause_is_due(&pause))
+            return FINISH_PAUSE;
     }
-    return NULL;
+    return FINISH_DONE;
 }
 
 void cpkg_tree_free(cpkg_tree *tree)
 {
+    if (tree == NULL)
+        return;
     if (tree->large != NULL)
         large_release(tree->large);
     tree_shorten(tree, 0);
-    Bytes *bytes[] = {&tree->carry, &tree->path, &tree->finished_paths, &tree->large_path, &tree->large_told};
+    Bytes *bytes[] = {&tree->carry, &tree->path, &tree->finished_paths, &tree->large_path, &tree->large_record};
     for (size_t index = 0; index < sizeof bytes / sizeof *bytes; index++)
         bytes_free(bytes[index]);
     patterns_free(&tree->included);

@@ -93,8 +93,11 @@ static int file_finish(Naming *naming, int fd, const Dir *parent, char *temporar
     }
     if (close(fd) != 0 && !error)
         error = errno;
-    if (!error && temporary[0] != '\0' && renameat(dir, temporary, dir, name) != 0)
+    if (!error && temporary[0] != '\0' && renameat(dir, temporary, dir, name) != 0) {
         error = errno;
+        if (error == EISDIR && unlinkat(dir, name, AT_REMOVEDIR) == 0) /* one with nothing in it gives way */
+            error = renameat(dir, temporary, dir, name) != 0 ? errno : 0;
+    }
     if (error && temporary[0] != '\0')
         unlinkat(dir, temporary, 0);
     return error;

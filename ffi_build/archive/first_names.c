@@ -28,8 +28,15 @@ static size_t link_slot(const FirstNames *first, uint64_t device, uint64_t inode
     return slot;
 }
 
-/* Find the first name of a file with several, or NULL if this is it, which is noted; false for want of memory. */
-static int first_name(FirstNames *first, const struct stat *status, const char *name, const char **found)
+/* Return the first name of a file with several, NULL if none is in the archive yet. */
+static const char *first_name(const FirstNames *first, const struct stat *status)
+{
+    size_t name_at = first->slots ? first->links[link_slot(first, status->st_dev, status->st_ino)].name_at : 0;
+    return name_at ? first->names.data + name_at - 1 : NULL;
+}
+
+/* Note the first name of a file with several, which is in the archive now; false for want of memory. */
+static int first_name_note(FirstNames *first, const struct stat *status, const char *name)
 {
     if (2 * first->count >= first->slots) {
         size_t slots = first->slots ? 2 * first->slots : 256, old_slots = first->slots;
@@ -43,15 +50,12 @@ static int first_name(FirstNames *first, const struct stat *status, const char *
                 links[link_slot(first, old[slot].device, old[slot].inode)] = old[slot];
         free(old);
     }
-    Link *link = &first->links[link_slot(first, status->st_dev, status->st_ino)];
-    *found = NULL;
-    if (link->name_at) {
-        *found = first->names.data + link->name_at - 1;
-        return 1;
-    }
-    *link = (Link){status->st_dev, status->st_ino, first->names.size + 1};
+    size_t name_at = first->names.size + 1;
+    if (!bytes_add(&first->names, name, strlen(name) + 1))
+        return 0;
+    first->links[link_slot(first, status->st_dev, status->st_ino)] = (Link){status->st_dev, status->st_ino, name_at};
     first->count++;
-    return bytes_add(&first->names, name, strlen(name) + 1);
+    return 1;
 }
 
 static void first_names_free(FirstNames *first)

@@ -7,27 +7,29 @@
 
 #include "encode.c"
 #include "first_names.c"
-#include "interface.c"
 #include "listing.c"
 #include "owners.c"
 #include "patterns.c"
-#include "plan.c"
+#include "read.c"
 
 struct cpkg_walk_s {
     cpkg_walk_options options;
     Patterns included, excluded;
-    Dir *root;
+    Folder *root;
+    Cursor cursor;
     Bytes given; /* paths and names of the caller's, each with its NUL */
     size_t given_at;
     Level *levels;
     size_t level_count, level_capacity;
-    Bytes path;   /* the name of the entry at hand */
-    char *base;   /* its file, relative to its directory */
-    Bytes target; /* of a symbolic link */
+    Bytes path; /* the name of the entry at hand */
+    char *base; /* its file, relative to its directory; NULL before the first */
+    Folder *folder;
+    int is_waiting; /* it has no room in the plan that is full */
+    Bytes target;   /* of a symbolic link */
     Bytes pax;
     FirstNames first_names;
     Owner users[OWNERS], groups[OWNERS];
-    cpkg_plan *plan;
+    cpkg_plan *plan; /* the one that is being filled */
     /* a file of which only a part is planned */
     Source *source;
     uint64_t rest_offset, rest_size;
@@ -60,15 +62,7 @@ static int read_target(cpkg_walk *walk, int dir)
     }
 }
 
-enum { WALK_NO_MEMORY = -1, WALK_ON, WALK_PLAN_FULL, WALK_AGAIN };
-
-/* Give away the plan that is full, and begin the next. */
-static cpkg_plan *walk_take(cpkg_walk *walk)
-{
-    cpkg_plan *plan = walk->plan;
-    walk->plan = calloc(1, sizeof *walk->plan);
-    return plan;
-}
+enum { WALK_NO_MEMORY = -1, WALK_END, WALK_PLAN_FULL, WALK_ON };
 
 /* Plan as much of a large file as fits in the frame; WALK_PLAN_FULL if the frame ends here. */
 static int plan_rest(cpkg_walk *walk)
@@ -107,7 +101,7 @@ static int plan_rest(cpkg_walk *walk)
 }
 
 /* Fill in what the header of the entry at hand says but for its name; 0, or errno of reading a link. */
-static int fill_header(cpkg_walk *walk, TarHeader *header, const Dir *dir, const struct stat *status, const char *first)
+static int fill_header(cpkg_walk *walk, TarHeader *header, int dir, const struct stat *status, const char *first)
 {
     const cpkg_walk_options *options = &walk->options;
     int is_directory = S_ISDIR(status->st_mode);
@@ -122,7 +116,7 @@ static int fill_header(cpkg_walk *walk, TarHeader *header, const Dir *dir, const
         header->size = (uint64_t)status->st_size;
     }
     else if (S_ISLNK(status->st_mode)) {
-        int error = read_target(walk, dir->fd);
+        int error = read_target(walk, dir);
         if (error)
             return error;
         header->type = '2';
@@ -166,10 +160,10 @@ static int put_header(cpkg_walk *walk, TarHeader *header)
     return is_done;
 }
 
-/* Tell of the entry at hand; false for want of memory. */
-static int plan_tell(cpkg_walk *walk, const TarHeader *header)
+/* Add the record of the entry at hand; false for want of memory. */
+static int put_record(cpkg_walk *walk, const TarHeader *header)
 {
-    cpkg_told head = {
+    cpkg_record head = {
         .position = -1,
         .uid = header->uid,
         .gid = header->gid,
@@ -181,81 +175,104 @@ static int plan_tell(cpkg_walk *walk, const TarHeader *header)
         .major = header->major,
         .minor = header->minor,
     };
-    return told_add(&walk->plan->told, head, text_of(walk->path.data), (Text){header->link, header->link_size},
-                    text_of(header->uname), text_of(header->gname));
+    return record_add(&walk->plan->records, head, text_of(walk->path.data), (Text){header->link, header->link_size},
+                      text_of(header->uname), text_of(header->gname));
 }
 
-/* Begin a file that does not fit in what is left of the frame, or in any; its header is in the plan. */
-static int plan_large(cpkg_walk *walk, const Dir *dir, const struct stat *status)
+/* Keep a file open that does not fit in any frame, for all plans that have pieces of it. */
+static int keep_source(cpkg_walk *walk, int fd, const struct stat *status)
 {
-    int fd = openat(dir->fd, walk->base, OPEN_FLAGS);
-    if (fd < 0)
-        return walk_trouble(walk, OPEN_FAILED, errno) ? WALK_ON : WALK_NO_MEMORY;
     walk->source = malloc(sizeof *walk->source);
     if (walk->source == NULL) {
         close(fd);
-        return WALK_NO_MEMORY;
+        return 0;
     }
     atomic_init(&walk->source->references, 1);
+    atomic_init(&walk->source->has_failed, 0);
     walk->source->fd = fd;
     walk->rest_offset = 0;
     walk->rest_size = (uint64_t)status->st_size;
     walk->rest_status = *status;
     walk->rest_name.size = 0;
-    return bytes_add(&walk->rest_name, walk->path.data, strlen(walk->path.data) + 1) ? WALK_PLAN_FULL : WALK_NO_MEMORY;
+    return bytes_add(&walk->rest_name, walk->path.data, strlen(walk->path.data) + 1);
 }
 
-/* Make the header of the entry at hand and plan what follows it; WALK_AGAIN if the frame is too full for it. */
-static int plan_entry(cpkg_walk *walk, Dir *dir, const struct stat *status)
+/* Add what is read of a file at once: its data, behind its header. FILE_LOST if it cannot be read; 0. */
+static int read_now(cpkg_walk *walk, Item *item, int fd)
+{
+    Bytes *bytes = &walk->plan->bytes;
+    if (!bytes_reserve(bytes, item->size + item->fill) || !read_piece(walk->plan, item, fd, bytes))
+        return 0;
+    item->header_size += item->size + item->fill;
+    item->size = item->fill = 0;
+    return 1;
+}
+
+/*
+ * Plan the entry at hand: its header, and what follows it.
+ *
+ * The data of a file with several names is read at once, since other entries will be links to this one: it must not
+ * be lost any more.
+ */
+static int plan_entry(cpkg_walk *walk, int dir, const struct stat *status)
 {
     uint64_t frame_size = (uint64_t)walk->options.frame_size;
     cpkg_plan *plan = walk->plan;
     TarHeader header;
-    const char *first = NULL;
-    if (!S_ISDIR(status->st_mode) && !S_ISLNK(status->st_mode) && status->st_nlink > 1 &&
-        !first_name(&walk->first_names, status, walk->path.data, &first))
-        return WALK_NO_MEMORY;
+    int has_names = !S_ISDIR(status->st_mode) && status->st_nlink > 1;
+    const char *first = has_names ? first_name(&walk->first_names, status) : NULL;
     if (first != NULL && strcmp(first, walk->path.data) == 0)
-        first = NULL; /* it is planned a second time, for the next frame */
+        first = NULL; /* it was given twice */
     int error = fill_header(walk, &header, dir, status, first);
     if (error)
-        return walk_trouble(walk, STAT_FAILED, error) ? WALK_ON : WALK_NO_MEMORY;
-    size_t header_at = plan->bytes.size;
+        return walk_trouble(walk, error == ENOENT && walk->level_count ? VANISHED : STAT_FAILED, error)
+                   ? WALK_ON
+                   : WALK_NO_MEMORY;
+    Item entry = {.inode = status->st_ino, .size = header.size, .file_size = header.size, .mtime = status->st_mtim};
+    entry.fill = (unsigned)padding_of(entry.size);
+    if (!plan_text(plan, walk->path.data, &entry.name_at))
+        return WALK_NO_MEMORY;
+    entry.header_at = plan->bytes.size;
+    entry.record_at = plan->records.size;
     if (!put_header(walk, &header))
         return WALK_NO_MEMORY;
-    uint64_t size = header.size, header_size = plan->bytes.size - header_at, fill = padding_of(size);
-    if (plan->count && plan->size + header_size + size + fill > frame_size) {
-        plan->bytes.size = header_at;
-        return WALK_AGAIN;
+    entry.header_size = plan->bytes.size - entry.header_at;
+    uint64_t size = entry.header_size + entry.size + entry.fill;
+    if (plan->count && plan->size + size > frame_size) {
+        plan->bytes.size = entry.name_at;
+        walk->is_waiting = 1;
+        return WALK_PLAN_FULL;
     }
-    int result = WALK_ON, is_large = header_size + size + fill > frame_size && size;
-    if (is_large) {
-        result = plan_large(walk, dir, status);
-        if (result == WALK_ON)
-            plan->bytes.size = header_at; /* it cannot be opened */
-        if (result != WALK_PLAN_FULL)
-            return result;
+    int is_large = size > frame_size && entry.size;
+    if (entry.size && (is_large || has_names)) {
+        int fd = open_seen(plan, entry.name_at, dir, walk->base, status->st_ino);
+        if (fd < 0)
+            return fd == FILE_LOST ? WALK_ON : WALK_NO_MEMORY;
+        if (is_large && !keep_source(walk, fd, status))
+            return WALK_NO_MEMORY;
+        int is_read = is_large || read_now(walk, &entry, fd);
+        if (!is_large)
+            close(fd);
+        if (!is_read)
+            return WALK_NO_MEMORY;
+        if (is_large)
+            size = entry.header_size;
+        entry.size = entry.fill = 0;
+    }
+    else if (entry.size) {
+        if (!plan_text(plan, walk->base, &entry.base_at))
+            return WALK_NO_MEMORY;
+        entry.folder = walk->folder;
     }
     Item *item = plan_item(plan);
     if (item == NULL || !members_add(&plan->members, walk->path.data) ||
-        (walk->options.is_told && !plan_tell(walk, &header)))
+        (walk->options.has_records && !put_record(walk, &header)) ||
+        (has_names && first == NULL && !first_name_note(&walk->first_names, status, walk->path.data)))
         return WALK_NO_MEMORY;
-    item->header_at = header_at;
-    item->header_size = header_size;
-    item->inode = status->st_ino;
-    if (size && !is_large) {
-        item->is_held = held_add(&plan->held, dir);
-        item->size = size;
-        item->fill = (unsigned)fill;
-        item->file_size = size;
-        item->mtime = status->st_mtim;
-        if (!plan_text(plan, walk->path.data, &item->name_at) || !plan_text(plan, walk->base, &item->base_at))
-            return WALK_NO_MEMORY;
-        item->dir = dir;
-        atomic_fetch_add(&dir->references, 1);
-        plan->size += size + fill;
-    }
-    plan->size += header_size;
+    *item = entry;
+    if (entry.folder != NULL)
+        folder_retain(entry.folder);
+    plan->size += size;
     plan->count++;
     plan->entries++;
     return is_large ? plan_rest(walk) : WALK_ON;

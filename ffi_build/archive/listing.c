@@ -5,11 +5,11 @@
 
 #include <dirent.h>
 
-#include "dir.c"
+#include "folder.c"
 
 /* A directory that is walked: the names in it, or at the bottom the paths that the caller gave. */
 typedef struct {
-    Dir *dir;
+    Folder *folder;
     Bytes texts;
     char **names;
     size_t count, at;
@@ -23,18 +23,15 @@ static int compare_names(const void *left, const void *right)
 
 static void level_free(Level *level)
 {
-    if (level->dir != NULL) {
-        dir_unuse(level->dir);
-        dir_forget(level->dir);
-    }
+    folder_release(level->folder);
     free(level->names);
     bytes_free(&level->texts);
 }
 
-/* Read the names in an open directory; 0, or errno. */
-static int level_read(Level *level, int is_sorted)
+/* Read the names in a directory that is open; 0, or errno. */
+static int level_read(Level *level, int open_fd, int is_sorted)
 {
-    int fd = fcntl(level->dir->fd, F_DUPFD_CLOEXEC, 0);
+    int fd = fcntl(open_fd, F_DUPFD_CLOEXEC, 0);
     DIR *stream = fd < 0 ? NULL : fdopendir(fd);
     if (stream == NULL) {
         int error = errno;

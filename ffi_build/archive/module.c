@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Archives in C, on Linux: what cdef.h declares. Errors are told by numbers; no part needs Python. */
+/* Archives in C, on Linux: what cdef.h declares. Errors are numbers; no part needs Python. */
 #ifndef CPKG_ARCHIVE_MODULE
 #define CPKG_ARCHIVE_MODULE
 

@@ -3,10 +3,12 @@
 #ifndef CPKG_ARCHIVE_OWNERS
 #define CPKG_ARCHIVE_OWNERS
 
+#include <errno.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 
@@ -18,23 +20,52 @@ typedef struct {
 
 enum { OWNERS = 64 };
 
+/* What a database of users or groups said: in memory that grows as a group with many members needs. */
+typedef struct {
+    struct passwd user;
+    struct group group;
+    char *memory;
+} Looked;
+
+enum { LOOKED_MIN = 16 << 10, LOOKED_MAX = 64 << 20 };
+
+/* Look a user or group up, by name, or by number if that is NULL; false if there is none. The memory is freed after. */
+static int look_up(Looked *looked, const char *name, int64_t number, int is_user)
+{
+    struct passwd *user = NULL;
+    struct group *group = NULL;
+    int error = ERANGE;
+    looked->memory = NULL;
+    for (size_t size = LOOKED_MIN; (error == ERANGE || error == EINTR) && size <= LOOKED_MAX;) {
+        char *memory = realloc(looked->memory, size);
+        if (memory == NULL)
+            return 0;
+        looked->memory = memory;
+        if (is_user)
+            error = name != NULL ? getpwnam_r(name, &looked->user, memory, size, &user)
+                                 : getpwuid_r((uid_t)number, &looked->user, memory, size, &user);
+        else
+            error = name != NULL ? getgrnam_r(name, &looked->group, memory, size, &group)
+                                 : getgrgid_r((gid_t)number, &looked->group, memory, size, &group);
+        size <<= error == ERANGE;
+    }
+    return user != NULL || group != NULL;
+}
+
 /* Return the name of a user or group, "" if the number has none. */
 static const char *owner_name(Owner *owners, int64_t number, int is_user)
 {
     Owner *owner = &owners[(uint64_t)number % OWNERS];
     if (owner->is_known && owner->number == number)
         return owner->name;
-    char memory[16384];
+    Looked looked;
     const char *name = "";
-    struct passwd user, *user_found = NULL;
-    struct group group, *group_found = NULL;
-    if (is_user && getpwuid_r((uid_t)number, &user, memory, sizeof memory, &user_found) == 0 && user_found != NULL)
-        name = user.pw_name;
-    if (!is_user && getgrgid_r((gid_t)number, &group, memory, sizeof memory, &group_found) == 0 && group_found != NULL)
-        name = group.gr_name;
+    if (look_up(&looked, NULL, number, is_user))
+        name = is_user ? looked.user.pw_name : looked.group.gr_name;
     owner->is_known = 1;
     owner->number = number;
     snprintf(owner->name, sizeof owner->name, "%s", name);
+    free(looked.memory);
     return owner->name;
 }
 
@@ -47,7 +78,7 @@ typedef struct {
 /* Look up whose a name is; `number` stays as it is if nobody's. False for a name that is too long to be ordinary. */
 static int owner_number(Named *last, const char *text, size_t size, int is_user, int64_t *number)
 {
-    char name[sizeof last->name], memory[16384];
+    char name[sizeof last->name];
     if (size >= sizeof name)
         return 0;
     memcpy(name, text, size);
@@ -55,14 +86,12 @@ static int owner_number(Named *last, const char *text, size_t size, int is_user,
     if (name[0] == '\0')
         return 1;
     if (strcmp(name, last->name) != 0) {
-        struct passwd user, *user_found = NULL;
-        struct group group, *group_found = NULL;
+        Looked looked;
         strcpy(last->name, name);
         last->number = -1;
-        if (is_user && getpwnam_r(name, &user, memory, sizeof memory, &user_found) == 0 && user_found != NULL)
-            last->number = user.pw_uid;
-        if (!is_user && getgrnam_r(name, &group, memory, sizeof memory, &group_found) == 0 && group_found != NULL)
-            last->number = group.gr_gid;
+        if (look_up(&looked, name, 0, is_user))
+            last->number = is_user ? (int64_t)looked.user.pw_uid : (int64_t)looked.group.gr_gid;
+        free(looked.memory);
     }
     if (last->number >= 0)
         *number = last->number;

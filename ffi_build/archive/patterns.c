@@ -96,7 +96,13 @@ static const char *set_matches(const char *pattern, unsigned char letter, int *i
     return *at == '\0' ? NULL : at + 1;
 }
 
-/* Say whether a pattern matches a whole name or a directory that leads to it. */
+enum { MATCHES_NOWHERE = -1, MATCHES_NOT_HERE, MATCHES };
+
+/*
+ * Say whether a pattern matches a whole name or a directory that leads to it.
+ *
+ * What follows a star is looked for once, as early as it can be: if it is nowhere, it is behind no later begin either.
+ */
 static int pattern_matches(const char *pattern, const char *name)
 {
     const char *star = NULL, *from = NULL; /* where to go on when what follows the last star does not match */
@@ -107,7 +113,7 @@ static int pattern_matches(const char *pattern, const char *name)
             continue;
         }
         if (*pattern == '\0' && (*name == '\0' || *name == '/'))
-            return 1;
+            return MATCHES;
         int is_in = 0;
         const char *behind = *pattern == '[' && *name != '\0' ? set_matches(pattern, (unsigned char)*name, &is_in)
                                                               : NULL;
@@ -123,7 +129,7 @@ static int pattern_matches(const char *pattern, const char *name)
             continue;
         }
         if (star == NULL || *from == '\0')
-            return 0;
+            return star == NULL ? MATCHES_NOT_HERE : MATCHES_NOWHERE;
         pattern = star;
         name = ++from;
     }
@@ -133,14 +139,15 @@ static int pattern_matches(const char *pattern, const char *name)
 static int pattern_matches_at(const char *pattern, const char *name, int is_anchored)
 {
     if (is_anchored)
-        return pattern_matches(pattern, name);
-    for (const char *start = name; start != NULL; start = strchr(start, '/')) {
+        return pattern_matches(pattern, name) == MATCHES;
+    int found = MATCHES_NOT_HERE;
+    for (const char *start = name; start != NULL && found == MATCHES_NOT_HERE; start = strchr(start, '/')) {
         while (*start == '/')
             start++;
-        if (*start != '\0' && pattern_matches(pattern, start))
-            return 1;
+        if (*start != '\0')
+            found = pattern_matches(pattern, start);
     }
-    return 0;
+    return found == MATCHES;
 }
 
 /* Say whether one of the patterns matches, and note of each that does so. */

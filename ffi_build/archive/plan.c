@@ -3,12 +3,12 @@
 #ifndef CPKG_ARCHIVE_PLAN
 #define CPKG_ARCHIVE_PLAN
 
-#include "dir.c"
+#include "folder.c"
 #include "interface.c"
 #include "members.c"
-#include "told.c"
+#include "records.c"
 
-/* What may happen to a file; the numbers are those of cpkg/archive/_plan.py. */
+/* What may happen to a file; the numbers are those of cpkg/archive/in_python/plan.py. */
 enum {
     VANISHED = 1,
     OPEN_FAILED,
@@ -19,22 +19,20 @@ enum {
     STAT_FAILED,
     IS_SOCKET,
     UNKNOWN_TYPE,
-    IS_ARCHIVE,
     DIRECTORY_FAILED,
 };
 
-/* A file that is open for several plans. */
+/* A file that is open for several plans; of its errors one is reported. */
 typedef struct {
-    atomic_int references;
+    atomic_int references, has_failed;
     int fd;
 } Source;
 
 typedef struct {
     size_t header_at, header_size; /* in the plan's `bytes` */
-    size_t name_at, base_at;
-    Dir *dir; /* of a file that has to be opened */
+    size_t name_at, base_at, record_at;
+    Folder *folder; /* of a file that has to be opened */
     Source *source;
-    int is_held;
     unsigned fill;
     uint64_t offset, size;
     uint64_t inode, file_size;
@@ -53,9 +51,8 @@ struct cpkg_plan_s {
     Bytes bytes; /* headers and names */
     Trouble *troubles;
     size_t trouble_count, trouble_capacity;
-    Held held; /* other directories are opened again, from the root on */
     Members members;
-    Bytes told;
+    Bytes records; /* of its entries, for on_entry */
     uint64_t size; /* of the content, as planned and then as made */
     int64_t entries;
 };
@@ -89,17 +86,20 @@ static int plan_trouble(cpkg_plan *plan, size_t name_at, int what, int64_t amoun
     return 1;
 }
 
+cpkg_plan *cpkg_plan_new(void)
+{
+    return calloc(1, sizeof(cpkg_plan));
+}
+
 void cpkg_plan_free(cpkg_plan *plan)
 {
     for (size_t index = 0; index < plan->count; index++) {
         if (plan->items[index].source != NULL)
             source_release(plan->items[index].source);
-        if (plan->items[index].dir != NULL)
-            dir_forget(plan->items[index].dir);
+        folder_release(plan->items[index].folder);
     }
-    held_release(&plan->held);
     bytes_free(&plan->members.numbers);
-    bytes_free(&plan->told);
+    bytes_free(&plan->records);
     free(plan->items);
     free(plan->troubles);
     bytes_free(&plan->bytes);
@@ -123,10 +123,10 @@ int64_t cpkg_plan_entries(const cpkg_plan *plan)
     return plan->entries;
 }
 
-const char *cpkg_plan_told(const cpkg_plan *plan, size_t *size)
+const char *cpkg_plan_records(const cpkg_plan *plan, size_t *size)
 {
-    *size = plan->told.size;
-    return plan->told.data;
+    *size = plan->records.size;
+    return plan->records.data;
 }
 
 size_t cpkg_plan_problem_count(const cpkg_plan *plan)

@@ -7,6 +7,7 @@
 
 #include "batch.c"
 #include "interface.c"
+#include "names.c"
 #include "owners.c"
 #include "parse.c"
 #include "patterns.c"
@@ -14,8 +15,10 @@
 
 #define UMASK_UNKNOWN 07777
 
+/* What a directory gets when all that is in it is there; `number` is Python's, 0 for none. */
 typedef struct {
-    size_t path_at;
+    size_t path_at, path_size, number;
+    const char *path; /* once all are known */
     Attributes attributes;
 } Finished;
 
@@ -30,10 +33,10 @@ struct cpkg_tree_s {
     Finished *finished;
     size_t finished_count, finished_capacity;
     Bytes finished_paths;
-    Seen seen; /* while finishing: the directories that are done */
+    Seen seen;
     int may_come_again, must_wait;
     LargeFile *large;
-    Bytes large_path, large_told;
+    Bytes large_path, large_record;
     int64_t entry_at;               /* of the entry at hand in the content */
     uint64_t left, offset, skipped; /* of the large file; of what is passed over */
     uint64_t entries;
@@ -50,6 +53,25 @@ static void tree_shorten(cpkg_tree *tree, size_t depth)
         dir_unuse(dir);
         dir_forget(dir);
     }
+}
+
+/* Note a directory that gets its attributes in the end; false for want of memory. */
+static int finish_later(cpkg_tree *tree, const char *path, size_t size, const Attributes *attributes, size_t number)
+{
+    Finished *finished =
+        array_next((void **)&tree->finished, tree->finished_count, &tree->finished_capacity, sizeof *tree->finished);
+    if (finished == NULL)
+        return 0;
+    finished->path_at = tree->finished_paths.size;
+    finished->path_size = size;
+    finished->number = number;
+    if (attributes != NULL)
+        finished->attributes = *attributes;
+    /* a byte more, so that no two begin at the same place */
+    if (!bytes_add(&tree->finished_paths, path, size) || !bytes_add(&tree->finished_paths, "", 1))
+        return 0;
+    tree->finished_count++;
+    return 1;
 }
 
 /* Open the directory of the path at hand, of which `count` components count, and make it if asked to. NULL: odd. */
@@ -86,56 +108,12 @@ static Dir *tree_directory(cpkg_tree *tree, size_t count, int is_made)
     }
     return tree->chain[count];
 }
-/* Split a name into the components under which it is extracted; how many, -1 for none, -2 for an odd one. */
-static int tree_path(cpkg_tree *tree, Text name)
-{
-    int count = 0, left_out = 0;
-    tree->path.size = 0;
-    for (size_t at = 0; at < name.size;) {
-        const char *part = name.data + at;
-        const char *slash = memchr(part, '/', name.size - at);
-        size_t size = slash == NULL ? name.size - at : (size_t)(slash - part);
-        at += size + 1;
-        if (!size)
-            continue;
-        if (size == 2 && part[0] == '.' && part[1] == '.')
-            return -2;
-        if (left_out < tree->options.strip) {
-            left_out++;
-            count = -1;
-            continue;
-        }
-        if (count < 0)
-            count = 0;
-        if (size == 1 && part[0] == '.')
-            continue;
-        if (!bytes_add(&tree->path, part, size) || !bytes_add(&tree->path, "", 1))
-            return -2;
-        count++;
-    }
-    return tree->options.strip && left_out < tree->options.strip ? -1 : count;
-}
-
 static const char *last_part(const cpkg_tree *tree)
 {
     size_t at = tree->path.size - 1;
     while (at > 0 && tree->path.data[at - 1] != '\0')
         at--;
     return tree->path.data + at;
-}
-
-static unsigned target_mode(const cpkg_tree *tree, unsigned mode, int is_directory)
-{
-    if (tree->options.is_trusted)
-        return mode;
-    mode &= 0755;
-    if (!tree->options.is_data)
-        return mode;
-    if (is_directory)
-        return mode | 0700;
-    if (!(mode & 0100))
-        mode &= ~0111u;
-    return mode | 0600;
 }
 
 /* Find out whose an entry will be, by name before number; false if that is not ordinary. */

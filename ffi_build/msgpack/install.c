@@ -13,6 +13,7 @@
 #include "job.c"
 #include "pack/functions.c"
 #include "pack/packer_type.c"
+#include "typed/decode.c"
 #include "unpack/functions.c"
 #include "unpack/huge_pages.c"
 #include "unpack/unpacker_type.c"
@@ -31,6 +32,7 @@ static PyMethodDef functions[] = {
     {"pack_into", AS_METHOD(pack_into), FASTCALL,
      "pack_into(o, buffer, offset=0, *" PACK_SIGNATURE ")\n--\n\n"
      "Pack an object into a writable buffer at `offset`; return the end of what was written, whole or not at all."},
+    {"typed_packb", AS_METHOD(typed_packb), METH_FASTCALL, NULL},
     {"job_functions", job_functions, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -80,6 +82,7 @@ static int setup_names(void)
     return (S.str_read = PyUnicode_InternFromString("read")) && (S.str_write = PyUnicode_InternFromString("write")) &&
                    (S.str_offset = PyUnicode_InternFromString("offset")) &&
                    (S.str_toreadonly = PyUnicode_InternFromString("toreadonly")) &&
+                   (S.str_typed_class = PyUnicode_InternFromString("__typed_class__")) &&
                    (S.str_makes_no_cycles = PyUnicode_InternFromString("makes_no_cycles")) &&
                    (S.empty_tuple = PyTuple_New(0)) && (S.one_second_in_ns = PyLong_FromLong(1000000000))
                ? 0
@@ -147,20 +150,24 @@ static int install(PyObject *module)
             return -1;
         S.Packer = PyType_FromSpec(&packer_spec);
         S.Unpacker = S.Packer ? PyType_FromSpec(&unpacker_spec) : NULL;
-        if (!S.Unpacker)
+        S.TypedClass = S.Unpacker ? (PyTypeObject *)PyType_FromSpec(&typed_class_spec) : NULL;
+        if (!S.TypedClass)
             return -1;
         arenas_setup();
         default_unpack_options.ext_hook = S.ExtType;
         S.ready = true;
     }
-    if (PyDict_SetItemString(ns, "Packer", S.Packer) < 0 || PyDict_SetItemString(ns, "Unpacker", S.Unpacker) < 0)
+    if (PyDict_SetItemString(ns, "Packer", S.Packer) < 0 || PyDict_SetItemString(ns, "Unpacker", S.Unpacker) < 0 ||
+        PyDict_SetItemString(ns, "TypedClass", (PyObject *)S.TypedClass) < 0)
         return -1;
     if (PyModule_AddFunctions(module, functions) < 0)
         return -1;
-    PyObject *type = PyType_FromSpec(&unpack_function_type_spec);
+    PyObject *type = PyType_FromSpec(&typed_table_spec);
+    int failed = !type || PyDict_SetItemString(ns, "TypedTable", type) < 0;
+    Py_XDECREF(type);
+    type = failed ? NULL : PyType_FromSpec(&unpack_function_type_spec);
     if (!type)
         return -1;
-    int failed = 0;
     for (size_t i = 0; i < COUNT_OF(unpack_functions) && !failed; i++) {
         PyObject *function = unpack_function_new(type, i);
         failed = !function || PyDict_SetItemString(ns, unpack_functions[i].name, function) < 0;

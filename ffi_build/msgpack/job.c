@@ -3,7 +3,7 @@
  * `dumps` and `loads` of cpkg: the ordinary calls, with no Python code between a caller and the codecs.
  *
  * Whatever is out of the ordinary (hooks, other arguments, buffers, every error of the input) goes to the Python
- * functions of cpkg/_job.py as it came: they define what is done, and raise each error.
+ * functions of cpkg/objects/dumps_loads.py as it came: they define what is done, and raise each error.
  */
 #ifndef CPKG_MSGPACK_JOB
 #define CPKG_MSGPACK_JOB
@@ -116,7 +116,7 @@ static Py_ssize_t job_grown(Py_ssize_t size, Py_ssize_t floor)
     return grown > floor ? grown : floor;
 }
 
-/* Whether the objects of a message may take too much memory; cpkg/_job.py says how much that is. */
+/* Whether the objects of a message may take too much memory; cpkg/objects/dumps_loads.py says how much that is. */
 static bool job_is_heavy(const char *message, Py_ssize_t size, Py_ssize_t data_size, const JobLimits *limits,
                          Py_ssize_t max_depth)
 {

@@ -43,7 +43,7 @@ static const struct {
     {"loads_doc", &job.loads_doc},
 };
 
-/* The constants of cpkg/_job.py, where they are explained. */
+/* The constants of cpkg/objects/dumps_loads.py, where they are explained. */
 static const struct {
     const char *name;
     Py_ssize_t *to;

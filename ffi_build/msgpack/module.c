@@ -3,7 +3,7 @@
  * The native MessagePack codec: the C source of cpkg._native._msgpack_ffi.
  *
  * CPython gets an object packer and unpacker written against the C API (one crossing of cffi per object would cost
- * more than the packing). PyPy, where C cannot make objects, gets the token tape, the scanner and rows; CPython has them for the tests.
+ * more than the packing). PyPy, where C cannot make objects, gets the token tape, the scanner and rows.
  * Each part includes what it needs, so that it can be read and compiled alone.
  */
 #ifndef CPKG_MSGPACK_MODULE
@@ -45,11 +45,14 @@ static const char *cpkg_msgpack_unpacker_signature(void)
 }
 #endif
 
+#if defined(PYPY_VERSION) || defined(CPKG_ALL_PARTS)
 #include "pypy/from_marshal.c"
+#include "pypy/read_numbers.c"
 #include "pypy/rows.c"
-#include "pypy/scan.c" /* which includes the tape */
-#include "pypy/tape_write.c"
+#include "pypy/scan.c"
 #include "pypy/to_marshal.c"
+#include "pypy/write_numbers.c"
+#endif
 #include "unpack/weigh.c"
 
 #endif

@@ -4,7 +4,8 @@ Build what a release consists of: `python -m ffi_build.wheels [NAME...]`.
 
 NAMEs choose: interpreters (3.11, 3.14t, pypy3.9), architectures (x86_64, aarch64), C libraries (manylinux, musllinux),
 and `pure` and `sdist` for what is built once. Without any of a kind, all of it is built that can be: an interpreter
-that is not here is left out, and said so; one that is named and missing is an error.
+that is not here is left out, and said so; one that is named and missing is an error. `--pristine` leaves libzstd as it
+was released.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ import tarfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ffi_build.wheels import archives, checks, interpreters, release
+from ffi_build.wheels import archives, checks, interpreters, release, sources
 from ffi_build.wheels.targets import TARGETS, Target
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,6 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Build, check and list."""
     parser = argparse.ArgumentParser(prog="python -m ffi_build.wheels", description=__doc__.split("\n\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="3.11, pypy3.9, aarch64, musllinux, pure, sdist, ...")
+    parser.add_argument("--pristine", action="store_true", help="take libzstd as it was released, without our patches")
     parser.add_argument("--output", type=Path, default=ROOT / "dist", help="folder of the results (default: dist)")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "wheels", help="folder of what leads to them")
     parser.add_argument(
@@ -118,7 +120,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     pairs = [(one, target) for one in found.values() for target in wanted.targets if one.serves(target)]
     if pairs:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            factory = release.Factory(pure, tree, work, pool, {target for _, target in pairs})
+            inside = {"msgpack": sources.MSGPACK, "zstd": sources.ZSTD}
+            if options.pristine:
+                inside = {codec: replace(source, patches=()) for codec, source in inside.items()}
+            factory = release.Factory(pure, tree, work, pool, {target for _, target in pairs}, inside)
             results += pool.map(lambda pair: factory.make_wheel(pair[0], pair[1], output), pairs)
     checks.check(results, {one.name: one for one in found.values()})
 

@@ -12,25 +12,30 @@ from pathlib import Path
 from ffi_build import build_info, probe
 from ffi_build.wheels import archives, compiling, sbom
 from ffi_build.wheels.interpreters import Interpreter
-from ffi_build.wheels.sources import MSGPACK, SOURCES, ZSTD, provide
+from ffi_build.wheels.sources import MSGPACK, ZSTD, Source, provide
 from ffi_build.wheels.targets import Target
-
-LIBRARIES = {"msgpack": MSGPACK, "zstd": ZSTD}
 
 
 class Factory:
     """The settings that all wheels of a run share; `make_wheel` may be called from several threads."""
 
     def __init__(
-        self, pure: Mapping[str, bytes], tree: Path, work: Path, pool: Executor, targets: Collection[Target]
+        self,
+        pure: Mapping[str, bytes],
+        tree: Path,
+        work: Path,
+        pool: Executor,
+        targets: Collection[Target],
+        sources: Mapping[str, Source],
     ) -> None:
-        """Fetch the libraries and compile libzstd for each target; `pure` are the files of the pure wheel."""
+        """Fetch the libraries, `sources` by codec, and compile libzstd for each target; `pure` is the pure wheel."""
+        self._sources = sources
         self._pure = pure
         self._work = work
-        folders = {source.name: provide(source, work / "downloads", work / "sources") for source in SOURCES}
+        folders = {source.name: provide(source, work / "downloads", work / "sources") for source in sources.values()}
         self._licences = {
             f"LICENSE.{source.name}": (folders[source.name] / source.licence_file).read_text(encoding="utf-8")
-            for source in SOURCES
+            for source in sources.values()
         }
         zstd = folders[ZSTD.name] / "lib"
         self._units = compiling.write_module_sources(
@@ -61,13 +66,13 @@ class Factory:
             )
             files[f"cpkg/_native/{module.name}"] = module.read_bytes()
         files["cpkg/_build_info.py"] = self._build_info(target).encode()
-        expression = " AND ".join(["Apache-2.0", *(source.licence for source in SOURCES)])
+        expression = " AND ".join(["Apache-2.0", *(source.licence for source in self._sources.values())])
         archives.add_licences(files, expression, self._licences)
         info = archives.info_folder(files)
         name, version = (self._metadata(info, key) for key in ("Name", "Version"))
         python, abi = interpreter.tags
         label = f"{name}-{version}-{python}-{abi}-{target.platforms[0]}"
-        files[f"{info}/{sbom.FILE}"] = sbom.make(name, version, label, SOURCES).encode()
+        files[f"{info}/{sbom.FILE}"] = sbom.make(name, version, label, list(self._sources.values())).encode()
         return archives.write_wheel(output, files, python, abi, target.platforms)
 
     def _build_info(self, target: Target) -> str:
@@ -78,8 +83,9 @@ class Factory:
                 version=source.version,
                 advice=probe.advice(codec),
                 bundled=True,
+                patches=[patch.stem for patch in source.patches],
             )
-            for codec, source in LIBRARIES.items()
+            for codec, source in self._sources.items()
         }
         return build_info.text("wheel", compiling.describe(target), codecs)
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from ffi_build.wheels.sources import Source
 
@@ -27,11 +29,8 @@ def make(name: str, version: str, wheel: str, sources: Sequence[Source]) -> str:
             "properties": [
                 {"name": "cpkg:archive", "value": source.archive},
                 {"name": "cpkg:archive-sha256", "value": source.sha256},
-                *(
-                    {"name": "cpkg:patched-file", "value": file}
-                    for file in dict.fromkeys(patch.file for patch in source.patches)
-                ),
             ],
+            "pedigree": {"patches": [_patch(path) for path in source.patches]},
         }
         for source in sources
     ]
@@ -49,3 +48,9 @@ def make(name: str, version: str, wheel: str, sources: Sequence[Source]) -> str:
         ],
     }
     return json.dumps(document, indent=2) + "\n"
+
+
+def _patch(path: Path) -> dict[str, Any]:
+    """Return a patch as CycloneDX has it, with its whole text: the reason, the proof and the difference."""
+    text = {"contentType": "text/x-diff", "content": path.read_text(encoding="utf-8")}
+    return {"type": "unofficial", "diff": {"text": text}}

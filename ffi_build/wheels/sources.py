@@ -24,15 +24,6 @@ from pathlib import Path, PurePosixPath
 
 
 @dataclass(frozen=True)
-class Patch:
-    """A change to one file of a library: text that has to be there, once, and what takes its place."""
-
-    file: str
-    old: str
-    new: str
-
-
-@dataclass(frozen=True)
 class Source:
     """A library whose code goes into the wheels, and the archive that it is taken from."""
 
@@ -50,119 +41,11 @@ class Source:
     parts: tuple[tuple[str, str], ...]
     """Pairs of a folder or file in the archive and where it is put."""
     licence_file: str
-    patches: tuple[Patch, ...] = ()
+    patches: tuple[Path, ...] = ()
+    """Changes to its files, each a unified diff below its reason and its proof."""
 
 
-# Making a context asks the processor what it can do. On a virtual machine each such question is a trap to the host, and
-# together they take longer than compressing a short message: the answer is kept.
-_ASK_THE_PROCESSOR_ONCE = Patch(
-    file="lib/common/zstd_internal.h",
-    old="""\
-    ZSTD_cpuid_t cpuid = ZSTD_cpuid();
-    return ZSTD_cpuid_bmi1(cpuid) && ZSTD_cpuid_bmi2(cpuid);
-""",
-    new="""\
-    static int known; /* 0, or 1 more than the answer; threads that ask at once write the same */
-    int found = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    if (found == 0) {
-        ZSTD_cpuid_t cpuid = ZSTD_cpuid();
-        found = 1 + (ZSTD_cpuid_bmi1(cpuid) && ZSTD_cpuid_bmi2(cpuid));
-        __atomic_store_n(&known, found, __ATOMIC_RELAXED);
-    }
-    return found - 1;
-""",
-)
-
-# The loop that puts a block's sequences together asks in each round whether it is the last. gcc lays the rarer way out
-# first, which takes 5 to 7 % of decompression; told which way is common, it does not.
-_FEW_SEQUENCES_ARE_THE_LAST = Patch(
-    file="lib/decompress/zstd_decompress_block.c",
-    old="        if (!isLastSeq) {\n",
-    new="        if (LIKELY(!isLastSeq)) {\n",
-)
-
-# Counting how long a match is: gcc takes matches of 8 to 15 bytes for the usual ones, and sends longer ones to and fro
-# between two places for each 8 bytes. The short ones are told apart first, and the loop is for the long ones.
-_COUNT_LONG_MATCHES_IN_ONE_PLACE = Patch(
-    file="lib/compress/zstd_compress_internal.h",
-    old="""\
-        while (pIn < pInLoopLimit) {
-            size_t const diff = MEM_readST(pMatch) ^ MEM_readST(pIn);
-            if (!diff) { pIn+=sizeof(size_t); pMatch+=sizeof(size_t); continue; }
-""",
-    new="""\
-        if (pIn < pInLoopLimit) {
-            size_t const diff = MEM_readST(pMatch) ^ MEM_readST(pIn);
-            if (diff) return sizeof(size_t) + ZSTD_NbCommonBytes(diff);
-            pIn+=sizeof(size_t); pMatch+=sizeof(size_t);
-        }
-        while (pIn < pInLoopLimit) {
-            size_t const diff = MEM_readST(pMatch) ^ MEM_readST(pIn);
-            if (LIKELY(!diff)) { pIn+=sizeof(size_t); pMatch+=sizeof(size_t); continue; }
-""",
-)
-
-# How different two parts of a block are, before it is split: at most 131072 events on one side and 8192 on the other,
-# whose products fit into 32 bits, of which vectors take four at a time.
-_COMPARE_PARTS_IN_32_BITS = Patch(
-    file="lib/compress/zstd_preSplit.c",
-    old="""\
-    U64 distance = 0;
-    size_t n;
-    assert(hashLog <= HASHLOG_MAX);
-    for (n = 0; n < ((size_t)1 << hashLog); n++) {
-        distance +=
-            abs64((S64)fp1->events[n] * (S64)fp2->nbEvents - (S64)fp2->events[n] * (S64)fp1->nbEvents);
-    }
-""",
-    new="""\
-    U32 const nb1 = (U32)fp1->nbEvents, nb2 = (U32)fp2->nbEvents;
-    U32 distance = 0;
-    size_t n;
-    assert(hashLog <= HASHLOG_MAX);
-    for (n = 0; n < ((size_t)1 << hashLog); n++) {
-        S32 const difference = (S32)(fp1->events[n] * nb2 - fp2->events[n] * nb1);
-        distance += (U32)(difference < 0 ? -difference : difference);
-    }
-""",
-)
-
-# A block without sequences whose literals get no smaller is written as it is. libzstd learns late that it is one: it
-# copies the literals into the block before it compares sizes. Literals are all of a block if there are no sequences
-# and they lie where the search for sequences puts them: a suspicion of 2 says so, and no literals written that the
-# block is to be left as it is. (ZSTD_compressSequencesAndLiterals has literals alone, and keeps its way.)
-_COPY_INCOMPRESSIBLE_BLOCKS_ONCE = (
-    Patch(
-        file="lib/compress/zstd_compress.c",
-        old="suspectUncompressible = (numSequences == 0) || (",
-        new="suspectUncompressible = (numSequences == 0) ? 1 + (literals == seqStorePtr->litStart) : (",
-    ),
-    Patch(
-        file="lib/compress/zstd_compress_literals.c",
-        old="""\
-            ZSTD_memcpy(nextHuf, prevHuf, sizeof(*prevHuf));
-            return ZSTD_noCompressLiterals(dst, dstCapacity, src, srcSize);
-""",
-        new="""\
-            ZSTD_memcpy(nextHuf, prevHuf, sizeof(*prevHuf));
-            if (suspectUncompressible == 2) return 0;
-            return ZSTD_noCompressLiterals(dst, dstCapacity, src, srcSize);
-""",
-    ),
-    Patch(
-        file="lib/compress/zstd_compress.c",
-        old="""\
-        FORWARD_IF_ERROR(cSize, "ZSTD_compressLiterals failed");
-""",
-        new="""\
-        FORWARD_IF_ERROR(cSize, "ZSTD_compressLiterals failed");
-        if (cSize == 0) {
-            ZSTD_memcpy(&nextEntropy->fse, &prevEntropy->fse, sizeof(prevEntropy->fse));
-            return 0;
-        }
-""",
-    ),
-)
+PATCHES = Path(__file__).resolve().parent / "patches"
 
 ZSTD = Source(
     name="zstd",
@@ -174,13 +57,7 @@ ZSTD = Source(
     package="backports.zstd==1.8.0",
     parts=(("backports_zstd-1.8.0/src/c/zstd/lib", "lib"), ("backports_zstd-1.8.0/src/c/zstd/LICENSE", "LICENSE")),
     licence_file="LICENSE",
-    patches=(
-        _ASK_THE_PROCESSOR_ONCE,
-        _FEW_SEQUENCES_ARE_THE_LAST,
-        _COUNT_LONG_MATCHES_IN_ONE_PLACE,
-        _COMPARE_PARTS_IN_32_BITS,
-        *_COPY_INCOMPRESSIBLE_BLOCKS_ONCE,
-    ),
+    patches=tuple(sorted(PATCHES.glob("*.patch"))),
 )
 
 # Of Debian's stable release, which keeps a version for years. The two headers that the codec includes are those of
@@ -224,10 +101,8 @@ def provide(source: Source, downloads: Path, folder: Path) -> Path:
     with _open(archive) as opened:
         _extract(opened, source, target)
     for patch in source.patches:
-        text = (target / patch.file).read_text(encoding="utf-8")
-        if text.count(patch.old) != 1:
-            raise SystemExit(f"{target / patch.file}: the patch does not fit this version")
-        (target / patch.file).write_text(text.replace(patch.old, patch.new), encoding="utf-8")
+        # without room for guesses: a patch that does not fit as it is may not be what it says
+        run(["patch", "--strip=1", "--fuzz=0", "--silent", "--no-backup-if-mismatch", f"--input={patch}"], target)
     return target
 
 

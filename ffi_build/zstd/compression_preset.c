@@ -34,6 +34,8 @@ typedef struct {
     Progress latest;  /* of the last one */
 } CompressionPreset;
 
+static PyTypeObject *compression_preset_type;
+
 /* Return a context that is set up, or NULL with an exception set. */
 static ZSTD_CCtx *preset_take_cctx(CompressionPreset *preset, Kept *kept)
 {
@@ -49,8 +51,7 @@ static ZSTD_CCtx *preset_take_cctx(CompressionPreset *preset, Kept *kept)
     }
     else if (ZSTD_isError(result)) {
         ZSTD_freeCCtx(cctx);
-        PyErr_Format(PyExc_ValueError, "libzstd takes no such parameter: %s", ZSTD_getErrorName(result));
-        cctx = NULL;
+        cctx = new_context((PyObject *)preset); /* which says what is wrong */
     }
     return cctx;
 }

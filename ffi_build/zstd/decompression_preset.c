@@ -16,15 +16,18 @@
 #include "format.c"
 #include "preset_contexts.c"
 #include "short_calls.c"
-#include "streams.c"
+#include "streams/chunks.c"
 
 typedef struct {
     PyObject_HEAD
     void *context; /* a ZSTD_DCtx * */
     int is_ready;
     int has_dictionary; /* else the contexts that threads keep serve */
+    int serves_one;     /* stream: what context it leaves is the thread's */
     uint64_t window_max;
 } DecompressionPreset;
+
+static PyTypeObject *decompression_preset_type;
 
 /* Say whether a context without parameters serves. */
 static int is_default(const DecompressionPreset *preset)
@@ -87,7 +90,7 @@ static void decompression_preset_dealloc(PyObject *self)
 }
 
 /* Measure the frame at the start of an input; return -1 for what takes the slow path. */
-static int preset_measure(const DecompressionPreset *preset, const Input *in, Frame *frame)
+static ALWAYS_INLINE int preset_measure(const DecompressionPreset *preset, const Input *in, Frame *frame)
 {
     const unsigned char *src = (const unsigned char *)in->start;
     if (!preset->is_ready || in->size < 4 || little_endian(src, 4) != FRAME_MAGIC)
@@ -99,7 +102,8 @@ static int preset_measure(const DecompressionPreset *preset, const Input *in, Fr
  * Decompress a frame that was measured, whose content is `capacity` bytes at most; return the content as bytes, or NULL,
  * without an exception for what takes the slow path.
  */
-static PyObject *preset_unpack(DecompressionPreset *preset, const char *src, const Frame *frame, size_t capacity)
+static ALWAYS_INLINE PyObject *preset_unpack(DecompressionPreset *preset, const char *src, const Frame *frame,
+                                             size_t capacity)
 {
     Output out;
     if (output_begin(&out, capacity <= SCRATCH_SIZE && !frame->is_declared ? 0 : capacity, capacity) < 0)
@@ -175,37 +179,6 @@ static PyObject *whole_frame(DecompressionPreset *preset, const char *data, size
     return preset_unpack(preset, data, frame, (size_t)frame->content);
 }
 
-/*
- * _whole_frame(data, start, room) -> (bytes, position, True), or None if it takes the slow path.
- *
- * Decompresses the frame that begins at `start`, if it is there whole and its content has room (-1: any).
- */
-static PyObject *preset_whole_frame(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
-{
-    DecompressionPreset *preset = (DecompressionPreset *)self;
-    if (check_count("_whole_frame", nargs, 3) < 0)
-        return NULL;
-    Py_ssize_t start = PyLong_AsSsize_t(args[1]);
-    Py_ssize_t room = PyLong_AsSsize_t(args[2]);
-    Input in;
-    if (PyErr_Occurred() || input_open(&in, args[0]) < 0)
-        return NULL;
-    PyObject *result = NULL;
-    if (start < 0 || (size_t)start > in.size) {
-        PyErr_SetString(PyExc_ValueError, "start lies outside of the data");
-    }
-    else {
-        Frame frame;
-        result = whole_frame(preset, in.start + start, in.size - (size_t)start, room, &frame);
-        if (result != NULL)
-            result = decoded(result, (size_t)start + frame.size, 1);
-        else if (!PyErr_Occurred())
-            result = new_ref(Py_None);
-    }
-    input_close(&in);
-    return result;
-}
-
 static PyObject *decompression_take(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -230,7 +203,6 @@ static PyMethodDef decompression_preset_methods[] = {
     {"_set_up", decompression_set_up, METH_VARARGS, NULL},
     {"_take", decompression_take, METH_NOARGS, NULL},
     {"_give", decompression_give, METH_O, NULL},
-    {"_whole_frame", AS_METHOD(preset_whole_frame), METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../common/attributes.h"
+
 enum { BLOCK_MAX = 128 << 10 };
 
 #define FRAME_MAGIC 0xFD2FB528u
@@ -38,7 +40,7 @@ typedef struct {
 } Header;
 
 /* Read a header; return -1 for one that is incomplete, malformed, or that of a skippable frame. */
-static inline int read_header(const unsigned char *src, const unsigned char *end, int has_magic, Header *header)
+static ALWAYS_INLINE int read_header(const unsigned char *src, const unsigned char *end, int has_magic, Header *header)
 {
     static const unsigned char size_bytes[4] = {0, 2, 4, 8}, id_bytes[4] = {0, 1, 2, 4};
     const unsigned char *start = src;

@@ -12,7 +12,8 @@
 #include "decompression_preset.c"
 #include "dropin/methods.c"
 #include "oneshot.c"
-#include "streams.c"
+#include "streams/compressor.c"
+#include "streams/decompressor.c"
 #include "write_buffer.c"
 /* Nothing would hold io.TextIOWrapper's own lock while next() takes a line. */
 #ifndef Py_GIL_DISABLED
@@ -22,7 +23,6 @@
 static PyMethodDef builtins[] = {
     {"compress", AS_METHOD(builtin_compress), FASTCALL, builtin_compress_doc},
     {"decompress", AS_METHOD(builtin_decompress), FASTCALL, builtin_decompress_doc},
-    {"_stream_compress", AS_METHOD(stream_compress), METH_FASTCALL, NULL},
     {"_stream_decompress", AS_METHOD(stream_decompress), METH_FASTCALL, NULL},
     {"_stream_decompress_into", AS_METHOD(stream_decompress_into), METH_FASTCALL, NULL},
 #ifndef Py_GIL_DISABLED
@@ -31,11 +31,13 @@ static PyMethodDef builtins[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* Add a type to a module; return 0, or -1 with an exception set. */
-static int add_type(PyObject *module, const char *name, PyType_Spec *spec)
+/* Add a type to a module, and put it into `place`, if that is not NULL; return 0, or -1 with an exception set. */
+static int add_type(PyObject *module, const char *name, PyType_Spec *spec, PyTypeObject **place)
 {
     PyObject *type = PyType_FromSpec(spec);
     int result = type == NULL ? -1 : PyObject_SetAttrString(module, name, type);
+    if (result == 0 && place != NULL)
+        *place = (PyTypeObject *)new_ref(type); /* for good, as the process has one module of this kind */
     Py_XDECREF(type);
     return result;
 }
@@ -58,16 +60,20 @@ static int add_builtins(PyObject *module)
     served = true;
     int result = PyModule_AddFunctions(module, builtins);
     if (result == 0)
-        result = add_type(module, "_WriteBuffer", &write_buffer_spec);
+        result = add_type(module, "_WriteBuffer", &write_buffer_spec, NULL);
     if (result == 0)
-        result = add_type(module, "_CompressionPreset", &compression_preset_spec);
+        result = add_type(module, "_CompressionPreset", &compression_preset_spec, &compression_preset_type);
     if (result == 0)
-        result = add_type(module, "_DecompressionPreset", &decompression_preset_spec);
+        result = add_type(module, "_DecompressionPreset", &decompression_preset_spec, &decompression_preset_type);
+    if (result == 0)
+        result = add_type(module, "_Compressor", &compressor_spec, NULL);
+    if (result == 0)
+        result = add_type(module, "_Decompressor", &decompressor_spec, NULL);
     if (result == 0)
         result = add_stream_types(module);
 #ifndef Py_GIL_DISABLED
     if (result == 0)
-        result = add_type(module, "_LineBuffer", &line_buffer_spec);
+        result = add_type(module, "_LineBuffer", &line_buffer_spec, NULL);
 #endif
     if (result == 0) {
         PyObject *calls = PyCapsule_New((void *)&calls_for_job, ZSTD_CALLS_NAME, NULL);

@@ -5,7 +5,7 @@
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypedDict
 
-from typing_extensions import Unpack
+from typing_extensions import Buffer, Unpack
 
 from purepy.msgpack import interface, packer, unpacker
 from purepy.msgpack.async_reading import AsyncReadable
@@ -34,15 +34,15 @@ class _Packing(TypedDict, total=False):
     numpy: bool
 
 class _Unpacking(TypedDict, total=False):
-    object_hook: Any
-    list_hook: Any
+    object_hook: Callable[[dict[Any, Any]], Any] | None
+    list_hook: Callable[[list[Any]], Any] | None
     use_list: bool
     raw: bool
     timestamp: int
     strict_map_key: bool
     unicode_errors: str | None
-    object_pairs_hook: Any
-    ext_hook: Any
+    object_pairs_hook: Callable[[list[tuple[Any, Any]]], Any] | None
+    ext_hook: Callable[[int, bytes], Any]
     max_str_len: int
     max_bin_len: int
     max_array_len: int
@@ -74,8 +74,8 @@ class Unpacker(unpacker.Unpacker):
 def packb(o: Any, **options: Unpack[_Packing]) -> bytes: ...
 def pack(o: Any, stream: Writable, **options: Unpack[_Packing]) -> None: ...
 def pack_into(o: Any, buffer: Any, offset: int = ..., **options: Unpack[_Packing]) -> int: ...
-def unpackb(packed: Any, **options: Unpack[_Unpacking]) -> Any: ...
-def unpackb_from(buffer: Any, offset: int = ..., **options: Unpack[_Unpacking]) -> tuple[Any, int]: ...
+def unpackb(packed: Buffer, **options: Unpack[_Unpacking]) -> Any: ...
+def unpackb_from(buffer: Buffer, offset: int = ..., **options: Unpack[_Unpacking]) -> tuple[Any, int]: ...
 def unpack(stream: Readable, **options: Unpack[_Unpacking]) -> Any: ...
 def unpack_async(
     reader: AsyncReadable, *, read_size: int = ..., **options: Unpack[_Unpacking]

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from _thread import allocate_lock
+
 from purepy.errors import OutOfData, TruncatedError
 
 TYPE_CHECKING = False
@@ -23,29 +25,78 @@ _READ_SIZE: Final = 64 * 1024
 def make_unpack_async(unpacker: type[Any]) -> Callable[..., AsyncIterator[Any]]:
     """Return the function `unpack_async` of a backend, given its Unpacker."""
 
-    async def unpack_async(reader: AsyncReadable, *, read_size: int = 0, **options: Any) -> AsyncIterator[Any]:
+    def unpack_async(reader: AsyncReadable, *, read_size: int = 0, **options: Any) -> AsyncIterator[Any]:
         """
         Iterate over the objects of an asynchronous stream.
 
         `reader` has an asynchronous `read(size)` (or `aread`), say an `asyncio.StreamReader`; `read_size` bytes are
         asked for at once, 64 KiB by default. Options and errors are those of Unpacker; a stream that ends within an
-        object raises TruncatedError.
+        object raises TruncatedError. After an exception of `reader` or a cancelled wait the iteration goes on where it
+        was, after one of a hook as that of an Unpacker does. RuntimeError for two calls at once.
         """
-        read = getattr(reader, "aread", None) or reader.read
-        stream = unpacker(**options)
         size = min(read_size or _READ_SIZE, options.get("max_buffer_size") or _READ_SIZE)
-        while data := await read(size):
-            stream.feed(data)
-            for obj in stream:
-                yield obj
+        return AsyncObjects(unpacker(**options), getattr(reader, "aread", None) or reader.read, size)
+
+    return unpack_async
+
+
+class AsyncObjects:
+    """The objects of an asynchronous stream: what `unpack_async` returns."""
+
+    __slots__ = ("_is_open", "_lock", "_read", "_size", "_stream", "_unsettled")
+
+    def __init__(self, stream: Any, read: Callable[[int], Awaitable[bytes]], size: int) -> None:
+        self._stream = stream
+        self._read = read
+        self._size = size
+        self._is_open = True
+        self._unsettled = False  # True from a read to the end of its feed
+        self._lock = allocate_lock()
+
+    def __aiter__(self) -> AsyncObjects:
+        return self
+
+    async def __anext__(self) -> Any:
+        if self._lock.locked():
+            raise RuntimeError("unpack_async waits for its next object already")
+        with self._lock:
+            return await self._next()
+
+    async def _next(self) -> Any:
+        if self._unsettled:
+            raise RuntimeError(f"an exception has lost what follows byte {self._stream.tell()} of the stream")
+        while self._is_open:
+            for obj in self._stream:
+                return obj
+            self._unsettled = True
+            data = await self._read_more()
+            self._stream.feed(data)
+            self._unsettled = False
+            if not data:
+                self._check_end()
+                break
+        raise StopAsyncIteration
+
+    async def _read_more(self) -> bytes:
+        """Return what the reader gives; what it raises, or the end of a wait for it, loses nothing."""
         try:
-            stream.read_bytes(0)  # refused within an object
+            return await self._read(self._size)
+        except BaseException:
+            self._unsettled = False
+            raise
+
+    def _check_end(self) -> None:
+        """Raise TruncatedError if the stream has ended within an object."""
+        try:
+            self._stream.read_bytes(0)  # refused there
         except ValueError:
             error = TruncatedError("Unpack failed: incomplete input")
             try:
-                stream.unpack()
+                self._stream.unpack()
             except OutOfData as exc:
                 error.offset = exc.offset
             raise error from None
 
-    return unpack_async
+    async def aclose(self) -> None:
+        """End the iteration."""
+        self._is_open = False

@@ -13,7 +13,7 @@ item of a list that stands for the message.
 from __future__ import annotations
 
 from purepy.errors import FormatError, LimitError, StackError
-from purepy.msgpack.decoder_base import DecoderBase, at
+from purepy.msgpack.decoder_base import DecoderBase
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 from purepy.msgpack.formats import (
     ARRAY,
@@ -29,7 +29,7 @@ from purepy.msgpack.formats import (
     TIMESTAMP_CODE,
 )
 from purepy.msgpack.keys import KEYS, LONGEST
-from purepy.msgpack.plain_reader import ITEM, KEY, LENGTH_READERS, NUMBERS, VALUE, read_plain
+from purepy.msgpack.plain_reader import ITEM, KEY, LENGTH_READERS, NUMBERS, VALUE, read_plain, read_run
 from purepy.msgpack.skimmer import Skimmer
 
 TYPE_CHECKING = False
@@ -49,6 +49,8 @@ class Decoder(DecoderBase):
     """
 
     __slots__ = ()
+
+    read_run = staticmethod(read_run)
 
     def cut(self, position: int, consumed: int, needed: int) -> bool:
         """Note that the value at `position` is cut; return False for "not complete"."""
@@ -76,6 +78,7 @@ class Decoder(DecoderBase):
                     self.max_depth,
                     self.max_array_len,
                     self.max_map_len,
+                    self.read_run,
                 )
                 if self.left == 0:
                     self.result = self.node[0]
@@ -220,14 +223,11 @@ class Decoder(DecoderBase):
         try:
             complete = skimmer.run(data, self.position, self.base)
         except (FormatError, StackError) as exc:
-            self.position = max(0, (exc.offset or 0) - self.base)
-            raise
+            raise self.fail(exc, (exc.offset or 0) - self.base)  # noqa: B904 - the same exception
         total = self.payload + skimmer.size
         if limited and 0 <= self.max_total_bytes < total:
             message = f"{total} exceeds max_total_bytes({self.max_total_bytes})"
-            # a fragment that came in pieces cannot be stepped back over
-            self.position = max(0, skimmer.start - self.base)
-            raise at(LimitError(message), skimmer.start)
+            raise self.fail(LimitError(message), skimmer.start - self.base)
         if not complete:
             return self.cut(skimmer.position, skimmer.consumed, skimmer.needed)
         if limited:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from purepy._jit import newlist_hint
+from purepy._lazy import imported
 from purepy.errors import LimitError, StackError
 from purepy.msgpack.ext import Timestamp
 from purepy.msgpack.formats import (
     ARRAY,
     MAP,
 )
-from purepy.msgpack.options import as_depth, as_limit, as_size
+from purepy.msgpack.options import UNPACKING, as_depth, as_limit, as_size
 from purepy.msgpack.plain_reader import ITEM, KEY, PREALLOCATE, VALUE, Frame
 from purepy.msgpack.skimmer import Skimmer, too_deep
 
@@ -18,8 +19,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Final
 
+    from purepy.msgpack.key_meter import KeyMeters
+
 KEY_DEPTH: Final = 32
 """Containers in a map key may nest so deep: hashing and comparing them recurses, on stacks as small as 64 KiB."""
+
+METERED_PAIRS: Final = 8
+"""In maps of fewer pairs it takes no time that keys may collide (see `key_meter`)."""
 
 UNLIMITED: Final = 2**63 - 1
 """Longer than anything: what a limit of -1 means where the input's size does not bound it."""
@@ -54,6 +60,7 @@ class DecoderBase:
         "base",
         "bin_view",
         "consumed",
+        "error",
         "ext_hook",
         "items",
         "key",
@@ -71,6 +78,7 @@ class DecoderBase:
         "max_str_len",
         "max_total_bytes",
         "max_total_items",
+        "meters",
         "needed",
         "next_",
         "node",
@@ -129,16 +137,7 @@ class DecoderBase:
         self.plain_text = not self.raw and self.unicode_errors == "strict"
         # read_plain does not measure text and bytes: data no longer than this holds none that is too long
         self.plain = -1
-        if (
-            self.plain_text
-            and self.use_list
-            and self.map_hook is None
-            and self.list_hook is None
-            and self.max_total_items < 0
-            and self.max_total_bytes < 0
-            and not self.bin_view
-            and self.raw_depth < 0
-        ):
+        if UNPACKING.are_plain(options):
             self.plain = min(self.max_str_len, self.max_bin_len)
         self.base = 0
         self.position = 0
@@ -147,6 +146,7 @@ class DecoderBase:
     def reset(self) -> None:
         """Forget the message that is being read, if any."""
         self.result: Any = None
+        self.error: BaseException | None = None
         self.consumed = 0
         self.needed = 1
         self.next_ = ITEM
@@ -158,6 +158,7 @@ class DecoderBase:
         self.key_level = -1  # how many containers are open around the key that is being built, -1 outside of keys
         self.key_starts: list[int] = []  # stream offsets of the containers that are being built as keys
         self.skimmer: Skimmer | None = None
+        self.meters: KeyMeters | None = None
         self.items = 1
         self.payload = 0
 
@@ -170,8 +171,9 @@ class DecoderBase:
         self.stack = stack
 
     def fail(self, exc: BaseException, position: int) -> BaseException:
-        """Return `exc` with its offset, having noted that the value at `position` is wrong."""
+        """Return `exc` with its offset, having noted that it is the input's and the value at `position` wrong."""
         self.position = max(0, position)  # what came in earlier pieces is gone
+        self.error = exc
         return at(exc, self.base + position)
 
     # --- containers -----------------------------------------------------------------------------------------------
@@ -259,8 +261,16 @@ class DecoderBase:
         if self.strict_map_key:
             message = f"{kind.__name__:.100} is not allowed for map key when strict_map_key=True"
             raise self.fail(ValueError(message), start)
-        if not self.pairs and kind not in _HASHABLE:
+        if self.pairs:
+            return
+        if kind not in _HASHABLE:
             try:
                 hash(key)
             except TypeError as exc:
                 raise self.fail(exc, start)  # noqa: B904 - the same exception
+        if len(self.node) + self.left >= METERED_PAIRS:
+            if self.meters is None:
+                self.meters = imported("purepy.msgpack.key_meter").KeyMeters()
+            assert self.meters is not None
+            if not self.meters.add(len(self.stack), self.node, key):
+                raise self.fail(LimitError("too many map keys whose hashes collide"), start)

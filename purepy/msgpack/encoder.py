@@ -10,14 +10,14 @@ wait on a stack, and their depth is bounded by `max_depth` alone.
 from __future__ import annotations
 
 import sys
-from _thread import get_ident
+from _thread import allocate_lock, get_ident
 
 from purepy._jit import finish, new_builder, utf8, write_f32, write_f64, write_u16, write_u32
 from purepy.msgpack.builders import Metered, Sorted, unmetered
 from purepy.msgpack.conversions import NOT_CONVERTED, conversion_flags, convert
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 from purepy.msgpack.formats import MAX_LENGTH, TIMESTAMP_CODE
-from purepy.msgpack.options import as_depth, as_size
+from purepy.msgpack.options import PACKING, as_depth, as_size
 from purepy.msgpack.plain_writer import (
     Builder,
     array_header,
@@ -146,16 +146,9 @@ class Encoder:
         self.max_total_items = as_size(options.max_total_items)
         self.sort_keys = bool(options.sort_keys)
         self.conversions = conversion_flags(options)
-        self.any_plain = (
-            self.use_bin_type
-            and not options.use_single_float
-            and self.unicode_errors is None
-            and self.max_total_bytes < 0
-            and self.max_total_items < 0
-            and not self.sort_keys
-        )
+        self.any_plain = PACKING.are_plain(options)
         self.size_hint = 64
-        self.hooked: set[int] = set()  # the threads in which `default` or a conversion runs
+        self.hooked: dict[int, Any] = {}  # by thread, a lock that is held while `default` or a conversion runs there
 
     def encode(self, obj: Any) -> bytes:
         """Return the packed form of one object."""
@@ -349,8 +342,13 @@ class Encoder:
     def hook(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call code that is not ours, having noted that this thread is within a hook."""
         thread = get_ident()
-        self.hooked.add(thread)
-        try:
+        lock = self.hooked.get(thread)
+        if lock is None or lock.locked():
+            self.hooked[thread] = lock = allocate_lock()
+        with lock:
             return function(*args)
-        finally:
-            self.hooked.discard(thread)
+
+    def is_within_hook(self) -> bool:
+        """Return whether this thread is within a hook."""
+        lock = self.hooked.get(get_ident())
+        return lock is not None and lock.locked()

@@ -41,7 +41,7 @@ def _bytes_of(packed: Any, viewed: bool = False) -> tuple[bytes, memoryview | No
     return (packed, None) if type(packed) is bytes else contiguous(packed, viewed)
 
 
-def unpackb_plain(packed: Any, options: Any = UNPACKING.defaults) -> Any:
+def unpackb_plain(packed: Any, options: Any = UNPACKING.defaults, decoder_type: type[Decoder] = Decoder) -> Any:
     """
     Do what `unpackb` does: without a Decoder, unless something is unusual.
 
@@ -51,18 +51,20 @@ def unpackb_plain(packed: Any, options: Any = UNPACKING.defaults) -> Any:
     data, _ = _bytes_of(packed)
     size = len(data)
     stack: list[Frame] = []
-    position, next_, node, left = read_plain(data, 0, ITEM, [], 1, stack, options.max_depth, size, size // 2)
+    position, next_, node, left = read_plain(
+        data, 0, ITEM, [], 1, stack, options.max_depth, size, size // 2, decoder_type.read_run
+    )
     if left == 0:
         return _whole(node[0], position, data)
-    decoder = Decoder(options, UNLIMITED, size)
+    decoder = decoder_type(options, UNLIMITED, size)
     decoder.resume(position, next_, node, left, stack)
     return _whole(*_decode_one(decoder, data, None), data)
 
 
-def unpackb_with(packed: Any, options: Any) -> Any:
+def unpackb_with(packed: Any, options: Any, decoder_type: type[Decoder] = Decoder) -> Any:
     """Do what `unpackb` does, with the values of its options."""
     data, view = _bytes_of(packed, options.bin_view)
-    return _whole(*_decode_one(Decoder(options, UNLIMITED, len(data)), data, view), data)
+    return _whole(*_decode_one(decoder_type(options, UNLIMITED, len(data)), data, view), data)
 
 
 def _whole(obj: Any, position: int, data: bytes) -> Any:
@@ -82,13 +84,13 @@ def unpackb_from(buffer: Any, offset: int = 0, *, options: Any) -> tuple[Any, in
     return unpackb_from_with(buffer, offset, options)
 
 
-def unpackb_from_with(buffer: Any, offset: int, options: Any) -> tuple[Any, int]:
+def unpackb_from_with(buffer: Any, offset: int, options: Any, decoder_type: type[Decoder] = Decoder) -> tuple[Any, int]:
     """Do what `unpackb_from` does, with the values of its options."""
     data, view = _bytes_of(buffer, options.bin_view)
     offset = as_size(offset)
     if not 0 <= offset <= len(data):
         raise ValueError(f"offset {offset} is outside of the buffer of {len(data)} bytes")
-    decoder = Decoder(options, UNLIMITED, len(data) - offset)
+    decoder = decoder_type(options, UNLIMITED, len(data) - offset)
     decoder.position = offset
     return _decode_one(decoder, data, view)
 

@@ -48,15 +48,15 @@ def declare_packing(
 
 def declare_unpacking(
     *,
-    object_hook: Any = None,
-    list_hook: Any = None,
+    object_hook: Callable[[dict[Any, Any]], Any] | None = None,
+    list_hook: Callable[[list[Any]], Any] | None = None,
     use_list: bool = True,
     raw: bool = False,
     timestamp: int = 0,
     strict_map_key: bool = True,
     unicode_errors: str | None = None,
-    object_pairs_hook: Any = None,
-    ext_hook: Any = ExtType,
+    object_pairs_hook: Callable[[list[tuple[Any, Any]]], Any] | None = None,
+    ext_hook: Callable[[int, bytes], Any] = ExtType,
     max_str_len: int = -1,
     max_bin_len: int = -1,
     max_array_len: int = -1,
@@ -73,14 +73,28 @@ def declare_unpacking(
 
 
 class Options:
-    """One set of options: `Values` is a named tuple of them all, `defaults` the one of the defaults."""
+    """
+    One set of options: `Values` is a named tuple of them all, `defaults` the one of the defaults.
 
-    def __init__(self, name: str, declaration: Any) -> None:
+    `kept` are those that the fast loops keep whatever their values are, or leave to other loops where they matter. If
+    any other option has not its default, the fast loops must not be used: so an option that nobody thought of is slow,
+    and none is skipped.
+    """
+
+    def __init__(self, name: str, declaration: Any, kept: str) -> None:
         declared: dict[str, Any] = declaration.__kwdefaults__
         self.types = {key: value for key, value in declaration.__annotations__.items() if key in declared}
         getters = {option: field(place, f"The option {option!r}.") for place, option in enumerate(declared)}
         self.Values: Any = type(name, (Fields,), {"__slots__": (), "_fields": tuple(declared), **getters})
         self.defaults: Any = self.Values(declared.values())
+        self._fixed = [place for place, option in enumerate(declared) if option not in kept.split()]
+
+    def are_plain(self, values: Any) -> bool:
+        """Return whether the fast loops may be used with these values."""
+        for place in self._fixed:  # noqa: SIM110 - what PyPy calls first is interpreted
+            if values[place] is not self.defaults[place]:
+                return False
+        return True
 
     def taken_by(self, plain: Callable[..., Any] | None = None) -> Callable[[Any], Any]:
         """
@@ -143,8 +157,19 @@ class Options:
         return " and ".join(tests)
 
 
-PACKING = Options("PackingOptions", declare_packing)
-UNPACKING = Options("UnpackingOptions", declare_unpacking)
+PACKING = Options(
+    "PackingOptions",
+    declare_packing,
+    # types that the fast loop does not know go to `Encoder.write`
+    kept="default autoreset strict_types datetime buf_size max_depth dataclass date uuid enum decimal numpy",
+)
+UNPACKING = Options(
+    "UnpackingOptions",
+    declare_unpacking,
+    # extensions, keys of other types, and lengths that are too large are left to `Decoder.read_value`
+    kept="timestamp strict_map_key ext_hook tuple_keys max_depth max_str_len max_bin_len max_array_len max_map_len "
+    "max_ext_len",
+)
 
 
 _LARGEST: Final = 2**63 - 1

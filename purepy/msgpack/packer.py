@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import operator
-from _thread import get_ident
 
 from purepy._jit import JIT
 from purepy.errors import LimitError
@@ -81,7 +80,7 @@ class Packer:
 
     def _check(self, method: str) -> None:
         """Refuse a call that `default` or a conversion makes: it would land within the message being packed."""
-        if get_ident() in self._encoder.hooked:
+        if self._encoder.is_within_hook():
             raise RuntimeError(f"Packer.{method}() cannot be called while packing is in progress")
 
     def _emit(self, packed: _Bytes) -> _Bytes:

@@ -28,7 +28,7 @@ from purepy.msgpack.keys import KEYS, LONGEST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Final
+    from typing import Any, Callable, Final
 
     from typing_extensions import TypeAlias
 
@@ -40,6 +40,9 @@ VALUE: Final = 2
 # A container that is open around the current one: (what it reads next, itself, items or pairs left, its key).
 # The item or pair that is being read counts as left.
 Frame: TypeAlias = "tuple[int, Any, int, Any]"
+
+ReadRun: TypeAlias = "Callable[[bytes, int, list[Any], int], tuple[int, int]]"
+"""What decodes the numbers that an array begins with: `read_run`, or another that does the same."""
 
 PREALLOCATE: Final = 1000
 """A list is made for so many items at most before they are read: a declared count is not believed."""
@@ -110,6 +113,7 @@ def read_plain(
     max_depth: int,
     max_array_len: int,
     max_map_len: int,
+    read_run: ReadRun,
 ) -> tuple[int, int, Any, int]:
     """
     Decode as far as plain values go; return the position reached, what is read next, the container and what is left.

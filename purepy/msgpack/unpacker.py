@@ -63,11 +63,18 @@ class Unpacker:
 
     Errors of the input have an `offset`, in bytes from the start of the stream: FormatError, StackError, LimitError,
     UnicodeDecodeError, and ValueError for keys and timestamps. After one, the Unpacker stands at the value that is
-    wrong, within an object. Exceptions of hooks pass as they are. RuntimeError if called from within a hook, or by
-    two threads at once.
+    wrong, within an object. RuntimeError if called from within a hook, or by two threads at once.
+
+    Exceptions of hooks pass as they are. After one, or after any other that is not the input's (KeyboardInterrupt,
+    MemoryError), either the stream goes on exactly where it was, or every further call but `tell()` is a RuntimeError
+    that names the byte where the object begins that was not completed. Those of the file's `read()` change nothing.
     """
 
     _decoder_type: ClassVar[type[Decoder]] = Decoder
+    _started = 0
+    """Where in the stream the object begins that is being read or was last."""
+    _unsettled = False
+    """True while a method changes what stands here. A method that finds it so knows that one was cut short."""
 
     @UNPACKING.taken_by()
     def __init__(
@@ -78,8 +85,8 @@ class Unpacker:
         max_buffer_size: int = 100 * 1024 * 1024,
         options: Any,
     ) -> None:
-        lock = getattr(self, "_lock", None)
-        if lock is not None and lock.locked():
+        lock = getattr(self, "_lock", None) or allocate_lock()
+        if lock.locked():
             raise _busy("__init__")
         if file_like is not None and not callable(file_like.read):
             raise TypeError("`file_like.read` must be a callable.")
@@ -90,7 +97,9 @@ class Unpacker:
         max_buffer_size = max_buffer_size or _INT_MAX
         if read_size > max_buffer_size:
             raise ValueError("read_size should be less or equal to max_buffer_size")
-        self._decoder = self._decoder_type(options, max_buffer_size, max_buffer_size)
+        decoder = self._decoder_type(options, max_buffer_size, max_buffer_size)
+        self._unsettled = True
+        self._decoder = decoder
         self._file = file_like
         self._read_size = read_size or min(max_buffer_size, _READ_SIZE)
         self._max_buffer_size = max_buffer_size
@@ -101,24 +110,43 @@ class Unpacker:
         self._pending = bytearray()
         self._partial: str | None = None  # the method that stopped within an object
         self._skimmer: Skimmer | None = None
-        self._lock = allocate_lock()
+        self._lock = lock
+        self._unsettled = False
+
+    def _enter(self, method: str) -> Any:
+        """
+        Return the lock to hold during a method; RuntimeError if it is held.
+
+        Waiting for it would be for ever in a hook. Where two threads come here at once, one of them waits.
+        """
+        lock = self._lock
+        if lock.locked():
+            raise _busy(method)
+        return lock
+
+    def _check_whole(self) -> None:
+        """Raise RuntimeError if an exception has cut a method short."""
+        if self._unsettled:
+            raise RuntimeError(
+                f"an exception has ended the object that begins at byte {self._started} of the stream: "
+                "make a new Unpacker"
+            )
 
     # --- input ----------------------------------------------------------------------------------------------------
 
     def feed(self, next_bytes: Any, /) -> None:
         """Append a buffer to the stream; BufferFull if too much waits, AssertionError if a file is read."""
-        if not self._lock.acquire(False):
-            raise _busy("feed")
-        try:
+        with self._enter("feed"):
+            self._check_whole()
             if self._file is not None:
                 raise AssertionError("unpacker.feed() is not be able to use with `file_like`.")
             if type(next_bytes) is not bytes:
                 next_bytes = contiguous(next_bytes)[0]
             if self._unread() + len(next_bytes) > self._max_buffer_size:
                 raise self._full()
+            self._unsettled = True
             self._append(next_bytes)
-        finally:
-            self._lock.release()
+            self._unsettled = False
 
     def _full(self) -> BufferFull:
         return BufferFull(f"more than max_buffer_size({self._max_buffer_size}) bytes wait to be unpacked")
@@ -156,52 +184,71 @@ class Unpacker:
         free = self._max_buffer_size - self._unread()
         if free <= 0:
             raise self._full()
-        data = self._file.read(min(self._read_size, free))
-        if not data:
+        self._unsettled = True
+        data = self._read_file(min(self._read_size, free), free)
+        if data:
+            self._append(data)
+        else:
             self._file = None
-            return False
-        if type(data) is not bytes:
-            data = contiguous(data)[0]
-        if len(data) > free:
-            raise self._full()
-        self._append(data)
-        return True
+        self._unsettled = False
+        return bool(data)
+
+    def _read_file(self, size: int, most: int) -> bytes:
+        """Read from the file; what it raises itself leaves everything as it was."""
+        try:
+            data = self._file.read(size)  # type: ignore[union-attr]
+            if data and type(data) is not bytes:
+                data = contiguous(data)[0]
+            if data and len(data) > most:
+                raise self._full()
+        except Exception:
+            self._unsettled = False
+            raise
+        return data
 
     # --- output ---------------------------------------------------------------------------------------------------
 
     def _run(self, method: str, step: Callable[[], bool]) -> Any:
         """Call `step` until its object is complete, reading from the file in between; return it, or _MORE."""
-        if not self._lock.acquire(False):
-            raise _busy(method)
-        try:
+        with self._enter(method):  # and no `try` in it, whose first line is not within the block on CPython 3.11
+            self._check_whole()
             if self._partial is not None and self._partial != method:
                 raise ValueError("Cannot switch unpacking methods while an object is incomplete")
-            decoder = self._decoder
-            while True:
-                rest = len(self._data) - decoder.position
-                if rest < decoder.needed <= rest + len(self._pending):
-                    self._join()
-                    rest = len(self._data)
-                if rest >= decoder.needed:
+            return self._advance(method, step)
+
+    def _advance(self, method: str, step: Callable[[], bool]) -> Any:
+        decoder = self._decoder
+        while True:
+            self._unsettled = True
+            rest = len(self._data) - decoder.position
+            if rest < decoder.needed <= rest + len(self._pending):
+                self._join()
+                rest = len(self._data)
+            if rest >= decoder.needed:
+                if self._partial is None:
+                    self._started = decoder.base + decoder.position
                     self._partial = method
-                    try:
-                        complete = step()
-                    except BaseException:
+                try:
+                    complete = step()
+                except BaseException as exc:
+                    # behind a hook's own error the stream goes on where it stands, as in what this replaces
+                    if exc is decoder.error or (isinstance(exc, Exception) and not isinstance(exc, MemoryError)):
                         self._drop()
-                        raise
-                    if complete:
-                        result = decoder.result
-                        self._drop()
-                        if decoder.position == len(self._data):
-                            self._trim()  # an idle Unpacker holds no data that it has read
-                        return result
-                else:
-                    if decoder.position:
-                        self._trim()
-                    if not self._fill():
-                        return _MORE
-        finally:
-            self._lock.release()
+                        self._unsettled = False
+                    raise
+                if complete:
+                    result = decoder.result
+                    self._drop()
+                    if decoder.position == len(self._data):
+                        self._trim()  # an idle Unpacker holds no data that it has read
+                    self._unsettled = False
+                    return result
+            else:
+                if decoder.position:
+                    self._trim()
+                self._unsettled = False
+                if not self._fill():
+                    return _MORE
 
     def _drop(self) -> None:
         """Forget the object that is being read; the stream goes on at the decoder's position."""
@@ -230,7 +277,7 @@ class Unpacker:
         start = decoder.position
         byte = self._data[start]
         if FAMILY[byte] != family:
-            raise at(ValueError("Unexpected type header on stream"), decoder.base + start)
+            raise decoder.fail(ValueError("Unexpected type header on stream"), start)
         field = LENGTH_BYTES[byte]
         if start + 1 + field > len(self._data):
             # msgpack's C side does not count the first byte of a cut header as read here, unlike elsewhere
@@ -284,25 +331,28 @@ class Unpacker:
         nbytes = as_size(nbytes)
         if nbytes < 0:
             raise ValueError("the number of bytes to read must be 0 or more")
-        if not self._lock.acquire(False):
-            raise _busy("read_bytes")
-        try:
+        with self._enter("read_bytes"):
+            self._check_whole()
             if self._partial is not None:
                 raise ValueError("Cannot switch unpacking methods while an object is incomplete")
+            decoder = self._decoder
+            self._started = decoder.base + decoder.position
+            self._unsettled = True
             if self._pending:
                 self._join()
-            decoder = self._decoder
             end = min(decoder.position + nbytes, len(self._data))
             found = self._data[decoder.position : end]
-            decoder.position = end
+            beyond = 0
             if len(found) < nbytes and self._file is not None:
-                more = self._file.read(nbytes - len(found))
-                self._trim()
-                decoder.base += len(more)
+                more = self._read_file(nbytes - len(found), nbytes)
                 found += more
+                beyond = len(more)
+            decoder.position = end
+            if beyond:
+                self._trim()
+                decoder.base += beyond
+            self._unsettled = False
             return found
-        finally:
-            self._lock.release()
 
     def tell(self) -> int:
         """Return how many bytes of the stream were read: between objects, where the next one starts."""

@@ -6,6 +6,8 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+from purepy.tar.owners import owner_number
+
 ACL_KEYS: Final = {
     "system.posix_acl_access": b"SCHILY.acl.access",
     "system.posix_acl_default": b"SCHILY.acl.default",
@@ -15,6 +17,8 @@ ACL_KEYS: Final = {
 _VERSION: Final = 2
 _ENTRY: Final = struct.Struct("<HHI")
 _NO_ID: Final = 0xFFFFFFFF
+_ENTRIES_MAX: Final = 8190
+"""So many fit into the 64 KiB that an attribute may have."""
 _TAGS: Final = {0x01: "user", 0x02: "user", 0x04: "group", 0x08: "group", 0x10: "mask", 0x20: "other"}
 _WITH_ID: Final = (0x02, 0x08)
 _OWN: Final = {"user": 0x01, "u": 0x01, "group": 0x04, "g": 0x04, "mask": 0x10, "m": 0x10, "other": 0x20, "o": 0x20}
@@ -38,7 +42,8 @@ def to_binary(text: bytes) -> bytes:
     """
     Return a list of text in binary.
 
-    A qualifier is a number, or a name with a number as a fourth field (star's form). Raises ValueError for others.
+    A qualifier is a number, a name with a number as a fourth field (star's form), or a name that is known here (GNU
+    tar's). Raises ValueError for others.
     """
     entries = []
     for line in text.decode("utf-8", "surrogateescape").replace("\n", ",").split(","):
@@ -50,10 +55,23 @@ def to_binary(text: bytes) -> bytes:
         qualifier = fields[3] if len(fields) > 3 and fields[3] else fields[1]
         tag, number = _OWN[fields[0]], _NO_ID
         if fields[1]:
-            if fields[0] not in _NAMED or not qualifier.isdecimal():
-                raise ValueError(f"no entry of an access control list with a number: {line!r}")
-            tag, number = _NAMED[fields[0]], int(qualifier)
+            if fields[0] not in _NAMED:
+                raise ValueError(f"no entry of an access control list: {line!r}")
+            tag = _NAMED[fields[0]]
+            number = _number_of(qualifier, is_user=tag == _NAMED["user"])
         bits = sum(bit for letter, bit in (("r", 4), ("w", 2), ("x", 1)) if letter in fields[2])
         entries.append((tag, number, bits))
     entries.sort()
+    if len(entries) > _ENTRIES_MAX:
+        raise ValueError(f"an access control list of {len(entries):,} entries, more than {_ENTRIES_MAX:,}")
     return struct.pack("<I", _VERSION) + b"".join(_ENTRY.pack(tag, bits, number) for tag, number, bits in entries)
+
+
+def _number_of(qualifier: str, is_user: bool) -> int:
+    """Return the number of a user or group; raises ValueError for a name that nobody has here."""
+    number = int(qualifier) if qualifier.isdecimal() and len(qualifier) <= 10 else owner_number(qualifier, is_user)
+    if number is None or number >= _NO_ID:
+        raise ValueError(
+            f"an access control list names the {'user' if is_user else 'group'} {qualifier!r}, unknown here"
+        )
+    return number

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from typing import Final
 from urllib.parse import unquote
 
@@ -33,7 +32,9 @@ _found: dict[bytes, Shared] = {}
 _SCHILY: Final = "SCHILY.xattr."
 _LIBARCHIVE: Final = "LIBARCHIVE.xattr."
 
-Pax = "dict[str, bytes]"
+_NAMES_READ: Final = "path linkpath size uid gid uname gname mtime GNU.sparse. SCHILY. LIBARCHIVE.xattr."
+READ_KEYS: Final = tuple(_NAMES_READ.split())
+"""What the keys begin with that mean anything here."""
 
 
 def text(data: bytes) -> str:
@@ -141,7 +142,7 @@ def decode(block: bytes, pax: dict[str, bytes], long_name: bytes | None, long_li
             within(number(block[337:345]), 0, NUMBER_MAX, "device number"),
         )
     if len(pax) > 1 or (pax and "mtime" not in pax):
-        entry.xattrs = _xattrs(pax) or None
+        _take_attributes(entry, pax)
     return entry
 
 
@@ -205,20 +206,26 @@ def _time_of(pax: dict[str, bytes], field: bytes) -> int:
     return sign * (seconds * NANO + int(fraction[:9].ljust(9, b"0")))
 
 
-def _xattrs(pax: dict[str, bytes]) -> dict[str, bytes]:
-    found = {}
+def _take_attributes(entry: Entry, pax: dict[str, bytes]) -> None:
+    """Give an entry its attributes and lists; what cannot be read of them is noted."""
+    found: dict[str, bytes] = {}
+    unreadable: dict[str, str] = {}
     for key, value in pax.items():
+        name = key
         try:
             if key in _ATTRIBUTES:
-                found[_ATTRIBUTES[key]] = to_binary(value)
+                name = _ATTRIBUTES[key]
+                found[name] = to_binary(value)
             elif key.startswith(_SCHILY):
-                found[key[len(_SCHILY) :]] = value
+                # GNU tar writes these two in hexadecimal, since = ends a key
+                name = key[len(_SCHILY) :].replace("%3D", "=").replace("%25", "%")
+                found[name] = value
             elif key.startswith(_LIBARCHIVE):
                 name = unquote(key[len(_LIBARCHIVE) :], errors="surrogateescape")
                 found.setdefault(name, base64.b64decode(value + b"=" * (-len(value) % 4), validate=True))
-        except (ValueError, binascii.Error) as exc:
-            raise ArchiveError(f"a pax header has a bad {key[:60]}: {exc}") from None
-    return found
+        except ValueError as exc:  # binascii.Error is one
+            unreadable[name] = str(exc)
+    entry.xattrs, entry.unreadable = found or None, unreadable or None
 
 
 def parse_pax(data: bytes) -> tuple[dict[str, bytes], list[tuple[int, int]]]:

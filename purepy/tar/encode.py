@@ -248,7 +248,7 @@ def _pax_block(size: int, typeflag: bytes = b"x") -> bytes:
 def _xattr_record(name: str, value: bytes) -> bytes:
     if name in ACL_KEYS:
         return pax_record(ACL_KEYS[name], to_text(value))
-    if "=" in name:  # the keyword of a record ends at the first one
+    if "=" in name or "%" in name:  # the key of a record ends at the first =, and GNU tar reads %3D as one
         key = f"LIBARCHIVE.xattr.{name.replace('%', '%25').replace('=', '%3D')}"
         return pax_record(encoded(key), base64.b64encode(value).rstrip(b"="))
     return pax_record(b"SCHILY.xattr." + encoded(name), value)

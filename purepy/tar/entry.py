@@ -36,7 +36,8 @@ class Entry:
     (os.fsdecode). `type` is "file", "directory", "symlink", "hardlink", "fifo", "character" or "block". `size` is in
     bytes of content (of a sparse file with its holes), `mtime_ns` in nanoseconds since 1970. `xattrs` maps names to
     bytes. `sparse` is None or the (offset, size) pairs of a sparse file that hold data. `position` is where the entry
-    starts in the uncompressed archive, None for one that was not read.
+    starts in the uncompressed archive, None for one that was not read. `unreadable` is None, or maps attributes and
+    access control lists that the archive has in a form which cannot be read here to the reason.
     """
 
     __slots__ = (
@@ -53,6 +54,7 @@ class Entry:
         "type",
         "uid",
         "uname",
+        "unreadable",
         "xattrs",
     )
 
@@ -73,6 +75,7 @@ class Entry:
         xattrs: dict[str, bytes] | None = None,
         sparse: list[tuple[int, int]] | None = None,
         position: int | None = None,
+        unreadable: dict[str, str] | None = None,
     ) -> None:
         self.name = name
         self.type = type
@@ -88,6 +91,7 @@ class Entry:
         self.xattrs = xattrs
         self.sparse = sparse
         self.position = position
+        self.unreadable = unreadable
 
     def replace(self, **changes: Any) -> Entry:
         """Return a copy with some attributes changed; raises TypeError for one that an entry does not have."""

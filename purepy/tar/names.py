@@ -112,3 +112,10 @@ def target_mode(mode: int, kind: str, filter_name: str) -> int:
     if not mode & 0o100:
         mode &= ~0o111
     return mode | 0o600
+
+
+def keeps_attribute(name: str, filter_name: str) -> bool:
+    """Say whether an extended attribute is set: a capability, which is like a setuid bit, only if all is trusted."""
+    if filter_name == DATA:
+        return name.startswith("user.")
+    return filter_name == TRUSTED or name != "security.capability"

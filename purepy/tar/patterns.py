@@ -3,8 +3,8 @@
 Match names against patterns as GNU tar does.
 
 In a pattern `*` and `?` match slashes too, `[...]` a set, and a backslash takes the next character as it is; what
-counts as a character is a byte, as for GNU tar. A pattern that matches a directory covers what is below it. Patterns of
-`exclude` may begin at any component of a name, those of `include` at the first.
+counts as a character is a byte, as for GNU tar in the locale C. A pattern that matches a directory covers what is below
+it. Patterns of `exclude` may begin at any component of a name, those of `include` at the first.
 """
 
 from __future__ import annotations
@@ -65,35 +65,56 @@ def _literal(pattern: str, at: int) -> tuple[str, int]:
     return pattern[at], at + 1
 
 
-def translate(pattern: str) -> str:
-    """Return a pattern as a regular expression for the whole of a name or of one of its leading directories."""
-    parts: list[str] = []
+def _segments(pattern: str) -> list[str]:
+    """Return regular expressions for what is between the stars of a pattern, each for as many bytes as it has parts."""
+    parts = [""]
     at = 0
     while at < len(pattern):
         letter = pattern[at]
         if letter == "*":
-            if not parts or parts[-1] != ".*":
-                parts.append(".*")
+            parts.append("")
             at += 1
         elif letter == "?":
-            parts.append(".")
+            parts[-1] += "."
             at += 1
         elif letter == "[":
             part, at = _bracket(pattern, at)
-            parts.append(part)
+            parts[-1] += part
         else:
             literal, at = _literal(pattern, at)
-            parts.append(re.escape(literal))
-    return "".join(parts)
+            parts[-1] += re.escape(literal)
+    return parts
+
+
+def _starred(number: int, first: str, *others: str, begin: str) -> str:
+    """
+    Return a regular expression for the `number`-th pattern, which has stars.
+
+    What is between two stars is looked for once, as early as it can be, since nothing behind it can gain by a later
+    place: so matching takes time in proportion to the name's length. Such a search is a lookahead, into which nothing
+    goes back, and a reference to what it has found.
+    """
+    pieces = [begin + first] if first else []
+    pieces += [f".*?{segment}" for segment in others[:-1] if segment]
+    found = "".join(f"(?=(?P<at{number}_{at}>{piece}))(?P=at{number}_{at})" for at, piece in enumerate(pieces))
+    return f"{found}.*{others[-1]}"
 
 
 def matcher(patterns: Iterable[str], *, anchored: bool) -> Callable[[str], bool] | None:
     """Return a function that says whether a name matches one of the patterns; None if there are none."""
-    expressions = [translate(_as_bytes(pattern)) for pattern in patterns]
+    begin = "" if anchored else "(?:.*?/)??(?!/)"
+    plain, expressions = [], []
+    for number, pattern in enumerate(patterns):
+        segments = _segments(_as_bytes(pattern))
+        if len(segments) == 1:
+            plain += segments
+        else:
+            expressions.append(_starred(number, *segments, begin=begin))
+    if plain:
+        expressions.append(f"{begin}(?:{'|'.join(plain)})")
     if not expressions:
         return None
-    start = "" if anchored else "(?:.*/)?(?!/)"
-    found = re.compile(f"(?s:{start}(?:{'|'.join(f'(?:{item})' for item in expressions)})(?:/.*)?\\Z)").match
+    found = re.compile(f"(?s:(?:{'|'.join(expressions)})(?:/|\\Z))").match
     return lambda name: found(_as_bytes(name)) is not None
 
 

@@ -8,7 +8,17 @@ from typing import Any, Final, Union
 
 from purepy.errors import ArchiveError, ArchiveLimitError
 from purepy.tar import sparse
-from purepy.tar.decode import NUL_BLOCK, SIZE_MAX, decode, is_checksum_right, number, parse_pax, string, within
+from purepy.tar.decode import (
+    NUL_BLOCK,
+    READ_KEYS,
+    SIZE_MAX,
+    decode,
+    is_checksum_right,
+    number,
+    parse_pax,
+    string,
+    within,
+)
 from purepy.tar.entry import BLOCK, FILE, Entry, padding
 from purepy.tar.ordinary import ordinary
 
@@ -16,6 +26,8 @@ Chunk = Union[bytes, bytearray, memoryview]
 
 HEADER_MAX: Final = 1 << 20
 """A longer pax header or long name is refused (1 MiB, as Go's reader has it)."""
+_GLOBAL_MAX: Final = 64 << 10
+"""Nor are there more bytes of records that hold for all entries: each entry takes them in."""
 _FEW: Final = 64 << 10
 """So many bytes of data are copied, which is faster than a view of them."""
 _BATCH: Final = 64
@@ -52,12 +64,13 @@ class Content:
         return self._start + self._at
 
     def begin(self) -> int:
-        """Return where the next byte is, behind what may be left out before it."""
+        """Return where the next entry is, behind what may be left out before it."""
         if self._at == self._end:
-            self._more()
+            self._more(is_within=False)
         return self._start + self._at
 
-    def _more(self) -> bool:
+    def _more(self, *, is_within: bool = True) -> bool:
+        """Take the next chunk; raises ArchiveError if content is left out in front of it, within an entry."""
         start = self._start + self._at
         for chunk in self._chunks:
             size = len(chunk)
@@ -65,6 +78,8 @@ class Content:
                 self._chunk = chunk if type(chunk[:0]) is bytes else memoryview(chunk)
                 self._at, self._end = 0, size
                 self._start = start if self._position_behind is None else self._position_behind() - size
+                if is_within and self._start != start:
+                    raise left_out_within(start)
                 return True
         self._chunk = b""
         self._at = self._end = 0
@@ -143,6 +158,13 @@ class Content:
         return error
 
 
+def left_out_within(position: int) -> ArchiveError:
+    """Return the error of a list of members that leaves out a part of an entry."""
+    error = ArchiveError(f"the list of members is wrong: it leaves out a part of the entry at byte {position:,}")
+    error.offset = position
+    return error
+
+
 class TarReader:
     """
     An iterator over the entries of an archive; `is_begun` says that `content` begins behind the first of them.
@@ -211,7 +233,7 @@ class TarReader:
         return found
 
     def _next(self, start: int) -> Entry | None:
-        pax = dict(self._global) if self._global else {}
+        pax: dict[str, bytes] = {}
         pieces: list[tuple[int, int]] = []
         long_name = long_link = None
         while True:
@@ -232,17 +254,17 @@ class TarReader:
                 else:
                     records, found = parse_pax(data)
                     if flag == _PAX_GLOBAL:
-                        self._global.update(records)
-                        pax = {**self._global, **pax}
+                        self._keep_global(records)
                     else:  # of several the last one counts, for GNU tar, bsdtar and Go
-                        pax = {**self._global, **records}
-                        pieces = found
+                        pax, pieces = records, found
                 continue
             if flag in _NO_MEMBERS:
                 if flag != b"V":
                     raise ArchiveError(f"the archive holds a {_NO_MEMBERS[flag]}, which cannot be read")
                 self.content.skip(within(number(block[124:136]), 0, SIZE_MAX, "size"))
                 continue
+            if self._global:
+                pax = {**self._global, **pax}
             entry = decode(block, pax, long_name, long_link)
             entry.position = start
             if entry.type == FILE:
@@ -250,6 +272,13 @@ class TarReader:
             self._size = entry.stored_size
             self._padding = padding(self._size)
             return entry
+
+    def _keep_global(self, records: dict[str, bytes]) -> None:
+        """Keep the records that hold for all entries that follow; raises ArchiveLimitError if they are too many."""
+        self._global.update((key, value) for key, value in records.items() if key.startswith(READ_KEYS))
+        size = sum(map(len, self._global)) + sum(map(len, self._global.values()))
+        if size > _GLOBAL_MAX:
+            raise ArchiveLimitError(f"headers for all entries of {size:,} bytes, more than {_GLOBAL_MAX:,}")
 
     def _block(self) -> bytes | None:
         """Return the next header, or None at the end of the archive."""
@@ -282,10 +311,8 @@ class TarReader:
 
     def data(self) -> Iterator[memoryview]:
         """Return the data of the entry that came last, in pieces; of a sparse file what is stored of it."""
-        size = self._size
-        self._size = 0
-        for piece in self.content.pieces(size):
-            size -= len(piece)
+        for piece in self.content.pieces(self._size):
+            self._size -= len(piece)  # before it is used: what is left is skipped, whatever happens to the piece
             yield piece
-        if size:
+        if self._size:
             raise self.content.cut()

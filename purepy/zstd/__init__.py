@@ -6,22 +6,13 @@ Zstandard (RFC 8878) in pure Python, written for a tracing JIT: a backend with t
 from __future__ import annotations
 
 from purepy._lazy import lazy_names
-from purepy.zstd.common import SHARED
+from purepy.zstd.format.shared_names import SHARED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from purepy.errors import SeekableFormatError as SeekableFormatError
     from purepy.errors import ZstdError as ZstdError
     from purepy.errors import ZstdLimitError as ZstdLimitError
-    from purepy.zstd.aio import acompress as acompress
-    from purepy.zstd.aio import adecompress as adecompress
-    from purepy.zstd.aio import aopen as aopen
-    from purepy.zstd.common.parameters import COMPRESSION_LEVEL_DEFAULT as COMPRESSION_LEVEL_DEFAULT
-    from purepy.zstd.common.parameters import CompressionParameter as CompressionParameter
-    from purepy.zstd.common.parameters import DecompressionParameter as DecompressionParameter
-    from purepy.zstd.common.parameters import FrameInfo as FrameInfo
-    from purepy.zstd.common.parameters import Strategy as Strategy
-    from purepy.zstd.common.zdict import ZstdDict as ZstdDict
     from purepy.zstd.decoder.decompressor import ZstdDecompressor as ZstdDecompressor
     from purepy.zstd.decoder.decompressor import decompress as decompress
     from purepy.zstd.decoder.decompressor import decompress_into as decompress_into
@@ -33,17 +24,32 @@ if TYPE_CHECKING:
     from purepy.zstd.encoder.options import parameter_bounds as parameter_bounds
     from purepy.zstd.encoder.training import finalize_dict as finalize_dict
     from purepy.zstd.encoder.training import train_dict as train_dict
-    from purepy.zstd.extras import SeekableZstdFile as SeekableZstdFile
-    from purepy.zstd.extras import index_frames as index_frames
-    from purepy.zstd.extras import iter_frames as iter_frames
-    from purepy.zstd.extras import verify as verify
-    from purepy.zstd.files import ZstdFile as ZstdFile
-    from purepy.zstd.files import compress_iter as compress_iter
-    from purepy.zstd.files import copy_stream as copy_stream
-    from purepy.zstd.files import decompress_iter as decompress_iter
-    from purepy.zstd.files import open as open
+    from purepy.zstd.format.parameters import COMPRESSION_LEVEL_DEFAULT as COMPRESSION_LEVEL_DEFAULT
+    from purepy.zstd.format.parameters import CompressionParameter as CompressionParameter
+    from purepy.zstd.format.parameters import DecompressionParameter as DecompressionParameter
+    from purepy.zstd.format.parameters import FrameInfo as FrameInfo
+    from purepy.zstd.format.parameters import Strategy as Strategy
+    from purepy.zstd.format.zdict import ZstdDict as ZstdDict
+    from purepy.zstd.pure.aio import acompress as acompress
+    from purepy.zstd.pure.aio import adecompress as adecompress
+    from purepy.zstd.pure.aio import aopen as aopen
+    from purepy.zstd.pure.extras import SeekableZstdFile as SeekableZstdFile
+    from purepy.zstd.pure.extras import index_frames as index_frames
+    from purepy.zstd.pure.extras import iter_frames as iter_frames
+    from purepy.zstd.pure.extras import verify as verify
+    from purepy.zstd.pure.files import ZstdFile as ZstdFile
+    from purepy.zstd.pure.files import compress_iter as compress_iter
+    from purepy.zstd.pure.files import copy_stream as copy_stream
+    from purepy.zstd.pure.files import decompress_iter as decompress_iter
+    from purepy.zstd.pure.files import open as open
 
 BACKEND = "pure"
+IS_WRAPPED = False
+"""Whether there is a libzstd that cffi calls: `codec.library` of the module."""
+RELEASES_GIL = False
+"""Whether threads of Python compress side by side."""
+HAS_ARCHIVES = False
+"""Whether archives have a side in C there, on Linux."""
 LIBRARY_VERSION: str | None = None
 
 zstd_version_info = (1, 5, 7)
@@ -58,11 +64,22 @@ _SOURCES = {
     **dict.fromkeys(("ZstdCompressor", "compress", "compress_into"), f"{_ENCODER}.compressor"),
     "parameter_bounds": f"{_ENCODER}.options",
     **dict.fromkeys(("finalize_dict", "train_dict"), f"{_ENCODER}.training"),
-    **dict.fromkeys(("ZstdFile", "compress_iter", "copy_stream", "decompress_iter", "open"), "purepy.zstd.files"),
-    **dict.fromkeys(("acompress", "adecompress", "aopen"), "purepy.zstd.aio"),
-    **dict.fromkeys(("SeekableZstdFile", "index_frames", "iter_frames", "verify"), "purepy.zstd.extras"),
+    **dict.fromkeys(("ZstdFile", "compress_iter", "copy_stream", "decompress_iter", "open"), "purepy.zstd.pure.files"),
+    **dict.fromkeys(("acompress", "adecompress", "aopen"), "purepy.zstd.pure.aio"),
+    **dict.fromkeys(("SeekableZstdFile", "index_frames", "iter_frames", "verify"), "purepy.zstd.pure.extras"),
 }
 """The modules of the public names that are made at their first use."""
 
 __getattr__ = lazy_names(__name__, _SOURCES)
-__all__ = sorted([*_SOURCES, "BACKEND", "LIBRARY_VERSION", "zstd_version", "zstd_version_info"])
+__all__ = sorted(
+    [
+        *_SOURCES,
+        "BACKEND",
+        "HAS_ARCHIVES",
+        "IS_WRAPPED",
+        "LIBRARY_VERSION",
+        "RELEASES_GIL",
+        "zstd_version",
+        "zstd_version_info",
+    ]
+)

@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import struct
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+from archives import header_of, member
 
-from cpkg import archive
+from cpkg import archive, zstd
 from purepy.tar.acl import to_binary, to_text
+from purepy.tar.encode import pax_record
 
 ACCESS, DEFAULT = "system.posix_acl_access", "system.posix_acl_default"
 LIST = b"user::rw-,user:1234:r--,group::r--,mask::r--,other::---"
@@ -55,7 +59,10 @@ def test_lists_are_text_in_archives() -> None:
     assert to_text(to_binary(LIST)) == LIST
     assert to_binary(b"u::rw-,u:name:r--:1234,g::r--,m::r--,o::---") == to_binary(LIST)
     assert to_binary(b"user::rw-\nuser:1234:r--\ngroup::r--\nmask::r--\t#effective\nother::---\n") == to_binary(LIST)
-    for wrong in (b"user", b"user:name:r--", b"what::r--", b"mask:5:r--"):
+    assert to_binary(b"u::rw-,u:root:r--,g::r--,g:root:r--,m::r--,o::---") == to_binary(
+        b"u::rw-,u:0:r--,g::r--,g:0:r--,m::r--,o::---"
+    )  # as GNU tar writes them
+    for wrong in (b"user", b"user:nobody knows:r--", b"what::r--", b"mask:5:r--", b"user:4294967295:r--"):
         with pytest.raises(ValueError):
             to_binary(wrong)
     for binary in (b"", b"\x01\0\0\0", to_binary(LIST)[:-1], struct.pack("<IHHI", 2, 0x40, 7, 0)):
@@ -117,3 +124,48 @@ def test_lists_of_gnu_tar(engine: str, tree: Path, tmp_path: Path) -> None:
             assert sorted(os.listxattr(out / name)) == sorted(os.listxattr(tree / name))
             for key in os.listxattr(tree / name):
                 assert os.getxattr(out / name, key) == os.getxattr(tree / name, key)
+
+
+def with_records(*records: tuple[str, bytes]) -> io.BytesIO:
+    """Return an archive of a file with these records in its pax header, and of another file behind it."""
+    pax = b"".join(pax_record(key.encode(), value) for key, value in records)
+    parts = header_of(member("x", b"x"), pax), header_of(member("f"), b"f"), header_of(member("g"), b"g")
+    return io.BytesIO(zstd.compress(b"".join(parts) + bytes(1024)))
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [({}, []), ({"acls": True}, [ACCESS]), ({"xattrs": True}, ["user.broken"]),
+     ({"acls": True, "xattrs": True, "filter": "tar"}, [ACCESS, "user.broken"])],
+)  # fmt: skip
+def test_what_cannot_be_read_is_a_problem_of_its_entry(
+    engine: str, options: dict[str, Any], names: list[str], tmp_path: Path
+) -> None:
+    source = with_records(
+        ("SCHILY.acl.access", b"user::rw-,user:nobody knows:rw-,group::r--,mask::rw-,other::---"),
+        ("LIBARCHIVE.xattr.user.broken", b"?"),
+    )
+    problems: list[archive.Problem] = []
+    assert archive.extract(source, tmp_path, on_problem=problems.append, **options).entries == 2
+    assert [(problem.name, problem.message.split()[2]) for problem in problems] == [("f", name) for name in names]
+    assert sorted(os.listdir(tmp_path)) == ["f", "g"]
+    entry = next(archive.entries(io.BytesIO(source.getvalue())))
+    assert sorted(entry.unreadable or ()) == [ACCESS, "user.broken"]
+
+
+def test_names_of_attributes_as_gnu_tar_writes_them() -> None:
+    source = with_records(("SCHILY.xattr.user.a%3Db%253D", b"v"))
+    assert next(archive.entries(source)).xattrs == {"user.a=b%3D": b"v"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to set capabilities")
+@pytest.mark.parametrize("filter", ["data", "tar", "fully_trusted"])
+def test_capabilities_are_set_if_all_is_trusted(engine: str, filter: str, tmp_path: Path) -> None:
+    value = b"\x01\0\0\x02" + (1 << 21).to_bytes(4, "little") + bytes(12)
+    source = with_records(("SCHILY.xattr.security.capability", value), ("SCHILY.xattr.user.note", b"n"))
+    try:
+        archive.extract(source, tmp_path, xattrs=True, filter=filter)
+    except OSError:
+        pytest.skip("this file system has no extended attributes")
+    found = {"user.note"} | ({"security.capability"} if filter == "fully_trusted" else set())
+    assert set(os.listxattr(tmp_path / "f")) == found

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import http.server
 import io
 import os
 import random
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from web import serving
 
 from cpkg import archive
 from cpkg.archive import _extract
+from purepy.crew import Crew
 from purepy.errors import ArchiveError
 
 
@@ -105,33 +104,29 @@ def test_what_fails_is_not_told(engine: str, tree: Path, tmp_path: Path) -> None
     assert told == ["a", "b"]
 
 
-class Backwards(ThreadPoolExecutor):
+class Backwards(Crew):
     """Writes the batches that wait when somebody asks for one of them, the last one first."""
 
-    def __init__(self) -> None:
-        super().__init__(3)
-        self.waiting: list[Batch] = []
+    waiting: list[Batch]
 
-    def submit(self, function: Any, /, *args: Any) -> Any:
-        if getattr(function, "__name__", "") != "cpkg_batch_write":
-            return super().submit(function, *args)
-        self.waiting.append(Batch(self, functools.partial(function, *args)))
+    def submit(self, function: Any, *arguments: Any) -> Any:
+        if getattr(function, "__name__", "") != "write":
+            return super().submit(function, *arguments)
+        if not hasattr(self, "waiting"):
+            self.waiting = []
+        self.waiting.append(Batch(self, functools.partial(function, *arguments)))
         return self.waiting[-1]
 
 
 class Batch:
-    """The future of a batch."""
+    """The call that writes a batch."""
 
-    def __init__(self, pool: Backwards, write: functools.partial[int]) -> None:
-        self.pool, self.write = pool, write
+    def __init__(self, crew: Backwards, write: functools.partial[None]) -> None:
+        self.crew, self.write = crew, write
 
-    def result(self) -> int:
-        while self.pool.waiting:
-            batch = self.pool.waiting.pop()
-            batch.failed = batch.write()
-        return self.failed
-
-    exception = result
+    def result(self) -> None:
+        while self.crew.waiting:
+            self.crew.waiting.pop().write()
 
 
 @pytest.mark.parametrize("is_in_the_way", [False, True])
@@ -148,8 +143,8 @@ def test_the_last_piece_of_a_file_may_be_written_first(engine: str, tmp_path: Pa
         (out / "noise" / "in the way").mkdir(parents=True)
     told: list[str] = []
     problems: list[str] = []
-    with pytest.MonkeyPatch.context() as patch, Backwards() as pool:
-        patch.setattr(_extract, "pool_of", lambda threads: contextlib.nullcontext(pool))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_extract, "Crew", Backwards)
         archive.extract(
             made,
             out,

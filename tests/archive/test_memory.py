@@ -13,18 +13,21 @@ from processes import run_python
 
 from cpkg import _backend
 
-BUDGET = 64 << 20
+BUDGETS = {"path": 64 << 20, "stream": 96 << 20}
 CONTEXTS = 2 * 5 << 20
 """A context of level 3 for content of 8 MiB takes 4.5 MiB."""
+BUDGET_PYPY = 128 << 20
+"""With the work done in Python on PyPy: what frames leave behind stays there until its next collection."""
 MARGIN = 8 << 20
 """For what allocators keep of memory that was freed."""
 WORK = """
 import sys
 from cpkg import archive
-tiny, tree, out = sys.argv[1:]
+tiny, tree, out, source = sys.argv[1:]
 def work(base, name):
     archive.create(out + name + ".tar.zst", base=base, threads=2)
-    archive.extract(out + name + ".tar.zst", out + name + ".out", threads=2)
+    with open(out + name + ".tar.zst", "rb") as file:
+        archive.extract(file if source == "stream" else file.name, out + name + ".out", threads=2)
 def peak():
     with open("/proc/self/status") as status:  # getrusage counts the process that started this one, too
         return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM"))
@@ -37,11 +40,9 @@ print(peak() - before)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux tells the peak")
 @pytest.mark.skipif(_backend.choose("zstd").module.BACKEND == "pure", reason="it takes minutes in Python")
-@pytest.mark.parametrize("shape", ["one file", "many files"])
-def test_the_peak(engine: str, shape: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("shape", "source"), [("one file", "path"), ("many files", "path"), ("one file", "stream")])
+def test_the_peak(engine: str, shape: str, source: str, tmp_path: Path) -> None:
     """A process that has archived something small does not grow by more than the budget for 80 MiB."""
-    if engine == "pure" and sys.implementation.name == "pypy":
-        pytest.skip("what frames leave behind stays there until PyPy's next collection")
     tiny, tree = tmp_path / "tiny", tmp_path / "tree"
     tiny.mkdir()
     (tiny / "file").write_bytes(b"tiny")
@@ -54,6 +55,7 @@ def test_the_peak(engine: str, shape: str, tmp_path: Path) -> None:
     for number in range(80 * 16 if shape == "many files" else 0):
         (tree / f"{number}").write_bytes(noise[number : number + (64 << 10)])
     # in a folder without the sources: the row tests what is installed
-    done = run_python("-c", WORK, f"{tiny}", f"{tree}", f"{tmp_path}/", env=os.environ, cwd=tmp_path)
+    done = run_python("-c", WORK, f"{tiny}", f"{tree}", f"{tmp_path}/", source, env=os.environ, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) < BUDGET + CONTEXTS + MARGIN
+    leaves_garbage = engine == "pure" and sys.implementation.name == "pypy"
+    assert int(done.stdout) < (BUDGET_PYPY if leaves_garbage else BUDGETS[source] + CONTEXTS + MARGIN)

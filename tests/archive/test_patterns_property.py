@@ -44,7 +44,7 @@ def test_exclude_is_gnu_tars(engine: str, tree: Path, patterns: list[str]) -> No
         ["tar", "-cf", "-", *options, "-C", tree, "x"],
         capture_output=True,
         check=False,
-        env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"},
+        env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"},
     )
     theirs = []
     if done.stdout.strip(b"\0"):

@@ -12,7 +12,7 @@ from archives import contents
 
 from cpkg import archive
 from purepy.errors import CodecError
-from purepy.zstd_seek_table import read_seek_table
+from purepy.zstd.seekable.table import read_seek_table
 
 FRAME = 64 << 10
 

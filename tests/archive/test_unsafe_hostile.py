@@ -109,7 +109,7 @@ def test_a_chain_of_links(engine: str, places: tuple[Path, Path]) -> None:
     assert os.readlink(out / "out") == "d/outside" or not os.path.exists(out / "out")
     assert untouched(outside)
     moved = packed((member("d/l", LINK, linkname=".."), b""), (member("l", HARD, linkname="d/l"), b""))
-    with pytest.raises(UnsafeEntryError, match="hard link to the symbolic link"):
+    with pytest.raises(UnsafeEntryError, match="outside of the directory"):
         archive.extract(io.BytesIO(moved), out)
     shallower = packed((member("a/b/l", LINK, linkname="../x"), b""))
     with pytest.raises(UnsafeEntryError):

@@ -40,7 +40,7 @@ LIBRARIES = {
 }
 if platform.python_implementation() == "PyPy":
     LIBRARIES["C and marshal"] = """
-from cpkg._native.msgpack.pypy_marshal_read import _buffer, _read, _readers, loads
+from cpkg._native.msgpack.pypy.marshal_read import _buffer, _read, _readers, loads
 from cpkg.msgpack import packb as pack
 handle, output, window = _readers[0].handle, _readers[0].output, _readers[0].window
 

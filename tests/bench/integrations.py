@@ -81,68 +81,6 @@ def content_coding() -> dict[str, Pair]:
     return {"middleware, one page: zstd / gzip 6": (lambda: zstd.compress(PAGE), lambda: gzip.compress(PAGE, 6))}
 
 
-def joblib() -> dict[str, Pair]:
-    import joblib
-
-    from cpkg.integrations import joblib as plug
-
-    plug.register()
-
-    def dump(compress: Any) -> bytes:
-        target = io.BytesIO()
-        joblib.dump(RECORDS, target, compress=compress)
-        return target.getvalue()
-
-    ours, theirs = dump(("zstd", 3)), dump(("zlib", 3))
-    assert joblib.load(io.BytesIO(ours)) == RECORDS
-    return {
-        "joblib, dump: zstd 3 / zlib 3": (lambda: dump(("zstd", 3)), lambda: dump(("zlib", 3))),
-        "joblib, load": (lambda: joblib.load(io.BytesIO(ours)), lambda: joblib.load(io.BytesIO(theirs))),
-    }
-
-
-def numcodecs() -> dict[str, Pair]:
-    import numcodecs
-    import numpy
-
-    from cpkg.integrations.numcodecs import Zstd
-
-    array = numpy.arange(500_000, dtype="<i4") // 3
-    ours, theirs = Zstd(level=3), numcodecs.Zstd(level=3)
-    chunk = ours.encode(array)
-    assert theirs.decode(chunk) == array.tobytes()
-    return {
-        "numcodecs, encode 2 MB: ours / its own zstd": (lambda: ours.encode(array), lambda: theirs.encode(array)),
-        "numcodecs, decode": (lambda: ours.decode(chunk), lambda: theirs.decode(chunk)),
-    }
-
-
-def zarr() -> dict[str, Pair]:
-    import numpy
-    from zarr import create_array
-    from zarr.codecs import ZstdCodec as OwnCodec
-    from zarr.storage import MemoryStore
-
-    from cpkg.integrations.zarr import ZstdCodec
-
-    data = numpy.arange(1_000_000, dtype="<i4").reshape(1000, 1000) // 3
-
-    def make(codec: Any) -> Any:
-        array = create_array(MemoryStore(), shape=data.shape, chunks=(100, 1000), dtype=data.dtype, compressors=codec)
-        array[:] = data
-        return array
-
-    ours, theirs = make(ZstdCodec(level=3)), make(OwnCodec(level=3))
-    assert (ours[:] == theirs[:]).all()
-    return {
-        "zarr, write 4 MB in 10 chunks: ours / its own zstd": (
-            lambda: make(ZstdCodec(level=3)),
-            lambda: make(OwnCodec(level=3)),
-        ),
-        "zarr, read": (lambda: ours[:], lambda: theirs[:]),
-    }
-
-
 def channels_redis() -> dict[str, Pair]:
     from channels_redis.serializers import MsgPackSerializer
 
@@ -287,9 +225,6 @@ SUBJECTS = (
     django_cache,
     msgpack_response,
     content_coding,
-    joblib,
-    numcodecs,
-    zarr,
     fsspec,
     pymongo,
     kafka,

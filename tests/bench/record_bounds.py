@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import types
+from pathlib import Path
 from typing import Any, Callable
 
 from record_ways import POOL, WAYS, folder, made_pool, scan
@@ -134,7 +135,7 @@ def frames_of(path: str) -> tuple[list[Any], list[bytes], list[bytes]]:
 
 def unpacking(layout: list[Any], contents: list[bytes]) -> Callable[[], int]:
     """Unpack what is decompressed already, as a Reader does."""
-    from cpkg.records.codec import Decoder
+    from cpkg.records.decoding import Decoder
 
     decoder = Decoder({})
 
@@ -165,10 +166,12 @@ def decompressing(frames: list[bytes], contents: list[bytes]) -> Callable[[], No
 
 def finding(contents: list[bytes]) -> Callable[[], None]:
     """Have C find the values of records with the same keys and lay them out by columns, as cpkg does on PyPy."""
-    from cpkg._native.msgpack import pypy_rows
+    sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+    from pypy_parts import pypy_part
 
+    pypy_rows = pypy_part("rows")
     rows = pypy_rows.Rows()
-    memory = pypy_rows.ffi.cast("void *", rows.state)
+    memory = rows._handle
 
     def work() -> None:
         for content in contents:

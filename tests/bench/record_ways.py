@@ -197,7 +197,7 @@ def orjson_lines() -> Way:
 
 WAYS: dict[str, Callable[[], Way]] = {
     "cpkg": lambda: ours(None),
-    "cpkg, one thread": lambda: ours(0),
+    "cpkg, one thread": lambda: ours(1),
     "cpkg, append": ours_one_by_one,
     "JSON Lines, gzip": lambda: json_lines(gzip_file),
     "JSON Lines, zstd": lambda: json_lines(zstandard_file),

@@ -204,7 +204,7 @@ def with_threads(path: str, times: int) -> dict[str, list[float]]:
 
     works = {"lists written": write, "records appended": append, "records read": read}
     return {
-        f"{name}, threads": alternate(lambda: work(0), lambda: work(None), turns=9)  # noqa: B023
+        f"{name}, threads": alternate(lambda: work(1), lambda: work(None), turns=9)  # noqa: B023
         for name, work in works.items()
     }
 

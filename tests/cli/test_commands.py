@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import gzip
 import inspect
 import json
 import os
@@ -99,9 +100,24 @@ def test_standard_input_and_output() -> None:
 def test_json_lines_become_an_array(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b'{"a": 1}\r\n\n[2]\n"\xe2\x80\xa8"')
     assert run("pack", tmp_path / name).exit_code == 0
-    assert cpkg.load(tmp_path / "x.mpz") == [{"a": 1}, [2], "\u2028"]
-    assert run("unpack", tmp_path / "x.mpz", "-o", tmp_path / "y.jsonl").exit_code == 0
-    assert (tmp_path / "y.jsonl").read_bytes() == b'{"a":1}\n[2]\n"\xe2\x80\xa8"\n'
+    assert cpkg.load(tmp_path / f"{name}.mpz") == [{"a": 1}, [2], "\u2028"]
+    (tmp_path / name).unlink()
+    assert run("unpack", tmp_path / f"{name}.mpz").exit_code == 0
+    assert (tmp_path / name).read_bytes() == b'{"a":1}\n[2]\n"\xe2\x80\xa8"\n'
+
+
+@pytest.mark.parametrize(("suffix", "compress"), [(".zst", cpkg.zstd.compress), (".gz", gzip.compress)])
+def test_compressed_text_is_packed_by_its_name(tmp_path: Path, suffix: str, compress: Any) -> None:
+    data = compress(b'{"a": 1}\n{"a": 2}\n')
+    path = tmp_path / f"x.jsonl{suffix}"
+    path.write_bytes(data)
+    assert run("pack", path).exit_code == 0
+    assert cpkg.load(tmp_path / "x.jsonl.mpz") == [{"a": 1}, {"a": 2}]
+    path.write_bytes(data[:-9])
+    assert failure("pack", path, "-o", tmp_path / "y").startswith(f"cpkg: {path}: ")
+    path.write_bytes(b"[1]")
+    assert failure("pack", path, "-o", tmp_path / "y").startswith(f"cpkg: {path}: ")
+    assert not (tmp_path / "y").exists()
 
 
 def test_json_lines_are_recognised_and_can_be_asked_for(tmp_path: Path) -> None:
@@ -438,7 +454,7 @@ def test_info_of_something_else() -> None:
 
 def test_info_does_not_unpack_a_bomb(monkeypatch: pytest.MonkeyPatch) -> None:
     bomb = cpkg.dumps(bytes(30 * 2**20), compress=True, level=1)
-    monkeypatch.setattr(cpkg._job, "decompress", None)
+    monkeypatch.setattr(cpkg.objects.dumps_loads, "decompress", None)
     assert "content    31,457,285 bytes" in run("info", stdin=bomb).stdout
 
 
@@ -452,9 +468,10 @@ def test_demo_of_the_data_in_the_package() -> None:
     assert "combinations agree" in result.stdout
     for codec in _backend.MODULES:
         assert f"{codec}: auto picks " in result.stdout or f"{codec}: " in result.stdout
-    rows = [line.split() for line in result.stdout.splitlines() if line.rstrip().endswith("<-")]
-    chosen = {codec: _backend.choose(codec) for codec in ("msgpack", "zstd")}
-    assert rows[0][:2] == [chosen["msgpack"].module.BACKEND, chosen["zstd"].module.BACKEND]
+    table = result.stdout.split("\n\n")[1].splitlines()
+    assert max(map(len, table)) <= 60
+    rows = [line.split() for line in table if line.endswith("auto")]
+    assert [row[:2] for row in rows] == [[_backend.choose(codec).module.BACKEND for codec in ("msgpack", "zstd")]]
 
 
 def test_demo_of_a_file(tmp_path: Path) -> None:
@@ -514,17 +531,56 @@ def test_backends() -> None:
     text = run("backends").stdout
     for codec, chosen in cpkg.backend_info().items():
         assert f"{codec}: {chosen.backend}" in text
-        assert chosen.reason in text
+        assert chosen.reason.partition("; ")[0] in text
     for entry in json.loads(run("backends", "--json").stdout):
         assert entry["backend"] == cpkg.backend_info()[entry["codec"]].backend
         assert entry["backends"]["pure"] == "loads"
 
 
+def test_a_reason_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    failure = ImportError("the native backend of zstd cannot be loaded: no compiler")
+    monkeypatch.setitem(_backend._loaded, ("zstd", "native"), failure)
+    monkeypatch.setattr(_backend, "_chosen", {})
+    for variable in ("CPKG_BACKEND", "CPKG_ZSTD_BACKEND"):
+        monkeypatch.delenv(variable, raising=False)
+    text = run("backends").stdout
+    assert text.count("no compiler") == 1
+    assert "  native  no compiler\n" in text
+    assert "no compiler" in cpkg.backend_info()["zstd"].reason
+
+
+@pytest.mark.parametrize("key", [float("inf"), (1, float("nan"))])
+def test_a_key_that_is_no_json_needs_allow_nan(key: Any) -> None:
+    data = cpkg.dumps({"m": {key: 1}})
+    assert "a key of the map at $.m" in failure("unpack", stdin=data)
+    assert b"NaN" in run("unpack", "--allow-nan", stdin=data).stdout_bytes or key == float("inf")
+
+
+def test_what_is_wrong_with_a_message_is_said_once() -> None:
+    assert failure("unpack", stdin=b"\x81\xa1\xff\x01").count("at byte") == 1
+    for text in (b'{"a": 1}', b" [1]"):
+        assert "see 'cpkg pack'" in failure("unpack", stdin=text)
+
+
+def test_info_knows_our_other_files(tmp_path: Path) -> None:
+    from cpkg import archive, records
+
+    (tmp_path / "x").write_bytes(b"content")
+    with records.open(tmp_path / "x.rec", "wb") as writer:
+        writer.append(1)
+    archive.create(tmp_path / "x.tar.zst", "x", base=tmp_path)
+    assert "a record file: see 'cpkg records info'" in run("info", tmp_path / "x.rec").stdout
+    assert "a tar archive: see 'cpkg archive list'" in run("info", tmp_path / "x.tar.zst").stdout
+
+
 def test_help_and_version() -> None:
-    assert run("--version").stdout.startswith(f"cpkg {cpkg.__version__} (")
-    result = run()
-    assert result.exit_code == 2
-    assert "Usage: cpkg" in result.stderr
+    assert run("--version").stdout == run("-V").stdout
+    assert run("-V").stdout.startswith(f"cpkg {cpkg.__version__} (")
+    for group in ([], ["archive"], ["records"]):
+        result = run(*group)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr == run(*group, "--help").stdout
+        assert "..." not in result.stderr.partition("Commands:")[2]
     assert run("--help").exit_code == run("-h").exit_code == 0
     for command in ("pack", "unpack", "info", "demo", "backends"):
         assert "Usage: cpkg" in run(command, "--help").stdout
@@ -565,4 +621,4 @@ def test_window_sizes_are_read_as_the_rfc_says(tmp_path: Path) -> None:
     for byte, window in ((0x00, 1024), (0x07, 1920), (0x50, 1 << 20), (0xAF, (1 << 31) + 7 * (1 << 28))):
         path.write_bytes(frame_of(b"\x01", window=bytes([byte])))
         with open(path, "rb") as file:
-            assert contents.inspect_file(file).frames[0].window == window
+            assert contents.inspect_file(file).frames[0].window_size == window

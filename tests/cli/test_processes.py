@@ -60,6 +60,17 @@ def test_without_the_extra_it_says_what_to_install(environment: dict[str, str], 
     assert done.stderr.count("\n") == 1
     assert missing in done.stderr
     assert "pip install 'cpkg-codecs[cli]'" in done.stderr
+    for arguments in (["--version"], ["-V"], ["backends"], ["backends", "--json"]):
+        plain = code.replace("['cpkg', 'demo', '--seconds', '0']", str(["cpkg", *arguments]))
+        found = run_python("-I", "-c", plain, env=environment)
+        assert (found.returncode, found.stderr) == (0, "")
+        assert found.stdout == run_python(*MODULE, *arguments, env=environment).stdout
+    found = run_python("-I", "-c", code.replace("'demo', '--seconds', '0'", "'--help'"), env=environment)
+    assert found.returncode == 0
+    assert "pip install 'cpkg-codecs[cli]'" in found.stdout
+    named = {**environment, "CPKG_BACKEND": "nonsense"}
+    found = run_python("-I", "-c", code.replace("'demo', '--seconds', '0'", "'backends'"), env=named)
+    assert (found.returncode, found.stderr.count("\n")) == (1, 1)
 
 
 def test_another_missing_module_is_not_hidden(environment: dict[str, str]) -> None:
@@ -75,7 +86,7 @@ def test_a_backend_that_does_not_exist(environment: dict[str, str], variable: st
     for command in ("backends", "demo"):
         done = run_python(*MODULE, command, env={**environment, variable: "nonsense"})
         assert done.returncode == 1
-        assert f"{variable}=nonsense: expected one of auto, native, dlopen, pure" in done.stderr
+        assert f"{variable}=nonsense: expected one of auto, native, dlopen, stdlib, pure" in done.stderr
         assert done.stderr.count("\n") == 1
 
 

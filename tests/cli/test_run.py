@@ -19,6 +19,11 @@ sys.exit(int(sys.argv[1]))
 """
 
 
+def program_errors(text: str) -> str:
+    """Return what a program wrote to standard error, without what `cpkg run` says of packages that are here."""
+    return "".join(line for line in text.splitlines(True) if not line.startswith("cpkg run: installed already"))
+
+
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
     """A folder with the same program in each of the forms that `python` takes."""
@@ -54,7 +59,7 @@ def test_as_python(environment: dict[str, str], programs: Path, arguments: list[
             cwd=programs,
             env=environment,
         )
-        return done.returncode, done.stdout, done.stderr
+        return done.returncode, done.stdout, program_errors(done.stderr)
 
     expected = run()
     assert expected[0] == 3
@@ -87,7 +92,7 @@ def test_what_fails(environment: dict[str, str], programs: Path, arguments: list
 def test_names(environment: dict[str, str]) -> None:
     code = "import sys, cpkg; print([sorted(finder.names) for finder in sys.meta_path if hasattr(finder, 'names')])"
     done = run_python("-m", "cpkg", "run", "--names=msgpack,backports.zstd", "-c", code, env=environment)
-    assert (done.stderr, done.stdout) == ("", "[['backports.zstd', 'msgpack']]\n")
+    assert (program_errors(done.stderr), done.stdout) == ("", "[['backports.zstd', 'msgpack']]\n")
 
 
 def test_without_click(environment: dict[str, str], tmp_path: Path) -> None:
@@ -99,4 +104,14 @@ def test_without_click(environment: dict[str, str], tmp_path: Path) -> None:
         *("-m", "cpkg", "run", "-c", "import sys; print('click' in sys.modules)"),
         env={**environment, "PYTHONPATH": path},
     )
-    assert (done.stderr, done.stdout) == ("", "False\n")
+    assert (program_errors(done.stderr), done.stdout) == ("", "False\n")
+
+
+@pytest.mark.parametrize(("option", "ours"), [([], False), (["--force"], True)])
+def test_what_is_installed_is_named(environment: dict[str, str], tmp_path: Path, option: list[str], ours: bool) -> None:
+    (tmp_path / "msgpack.py").write_text("packb = None\n")
+    path = {**environment, "PYTHONPATH": os.pathsep.join([str(tmp_path), environment.get("PYTHONPATH", "")])}
+    code = "import msgpack; print(msgpack.packb is not None)"
+    done = run_python("-m", "cpkg", "run", "--names", "msgpack", *option, "-c", code, env=path)
+    told = "" if ours else "cpkg run: installed already and left alone: msgpack (--force takes cpkg's)\n"
+    assert (done.stdout, done.stderr) == (f"{ours}\n", told)

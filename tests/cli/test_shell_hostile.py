@@ -136,7 +136,16 @@ sys.exit(main())
 
 @pytest.mark.parametrize(
     ("words", "completed"),
-    [("cpkg pack a", "file"), ("cpkg pack -o a", "file"), ("cpkg demo a", "file"), ("cpkg pa", "plain,pack")],
+    [
+        ("cpkg pack a", "file"),
+        ("cpkg pack -o a", "file"),
+        ("cpkg demo a", "file"),
+        ("cpkg pa", "plain,pack"),
+        ("cpkg zstd a", "file"),
+        ("cpkg zstd -1 --tr", "plain,--train"),
+        ("cpkg run a", "file"),
+        ("cpkg run --n", "plain,--names"),
+    ],
 )
 def test_completion(environment: dict[str, str], words: str, completed: str) -> None:
     environment = {
@@ -153,7 +162,7 @@ def test_completion(environment: dict[str, str], words: str, completed: str) -> 
 def test_a_killed_process_leaves_a_file_that_tells_whose_it_was(environment: dict[str, str], tmp_path: Path) -> None:
     code = """
 import os, signal
-from cpkg._files import replacing
+from cpkg._places import replacing
 with replacing("out.mpz") as file:
     print(os.getpid(), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)

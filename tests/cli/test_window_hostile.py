@@ -10,8 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 import cpkg
-from cpkg import _backend, _job
+from cpkg import _backend
 from cpkg.cli.commands import cli
+from cpkg.objects import dumps_loads
 from cpkg.zstd import ZstdError
 
 GIB_WINDOW = bytes([0b10100000])  # the window descriptor: 2**(10 + 20) bytes
@@ -40,9 +41,9 @@ def test_a_window_of_a_gibibyte(tmp_path: Path) -> None:
 @pytest.mark.parametrize("log", [28, 29, 30, 31])
 def test_the_window_that_max_output_size_allows(zstd: ModuleType, log: int) -> None:
     data = frame(bytes([(log - 10) << 3]), b"\x01")
-    codecs = _job.Codecs(_backend.choose("msgpack").module, zstd)
-    assert _job.decode(codecs, data, max_output_size=2**log) == 1
-    assert _job.decode(codecs, data, max_output_size=-1) == 1
+    codecs = dumps_loads.Codecs(_backend.choose("msgpack").module, zstd)
+    assert dumps_loads.decode(codecs, data, max_output_size=2**log) == 1
+    assert dumps_loads.decode(codecs, data, max_output_size=-1) == 1
     for limit in (None, 0, 2**27, 2**log - 1):
         with pytest.raises(ZstdError, match="too much memory"):
-            _job.decode(codecs, data, max_output_size=limit)
+            dumps_loads.decode(codecs, data, max_output_size=limit)

@@ -208,6 +208,20 @@ def test_damage_behind_whole_frames(call: Any, tmp_path: Path, damage: str) -> N
     assert (content * 12).startswith((tmp_path / "out").read_bytes())
 
 
+@pytest.mark.parametrize("piped", [False, True])
+def test_what_follows_frames_is_passed_through(call: Any, tmp_path: Path, piped: bool) -> None:
+    """Behind frames that several threads decompress to their places, too."""
+    pieces = [random.Random(number).randbytes(200_000) for number in range(4)]
+    packed = b"".join(map(zstd.compress, pieces)) + b"and the rest"
+    (tmp_path / "x.zst").write_bytes(packed)
+    arguments = [] if piped else ["x.zst"]
+    done = call("-dcf", *arguments, input=packed)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"".join(pieces) + b"and the rest", b"")
+    if not piped:
+        assert call("-d", "--pass-through", "x.zst").returncode == 0
+        assert (tmp_path / "x").read_bytes() == b"".join(pieces) + b"and the rest"
+
+
 def test_a_large_file_in_several_threads(call: Any, tmp_path: Path) -> None:
     size = 70 << 20
     with open(tmp_path / "large", "wb") as file:

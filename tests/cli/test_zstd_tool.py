@@ -17,8 +17,12 @@ from typing import Any
 import pytest
 
 from cpkg import zstd
-from cpkg.cli import zstd_compress, zstd_decompress, zstd_help, zstd_list, zstd_train  # noqa: F401 - for the children
-from cpkg.cli.zstd import main
+from cpkg.cli.zstd import compress as zstd_compress  # noqa: F401 - for the children
+from cpkg.cli.zstd import decompress as zstd_decompress  # noqa: F401 - for the children
+from cpkg.cli.zstd import help as zstd_help  # noqa: F401 - for the children
+from cpkg.cli.zstd import list as zstd_list  # noqa: F401 - for the children
+from cpkg.cli.zstd import train as zstd_train  # noqa: F401 - for the children
+from cpkg.cli.zstd.main import main
 
 TOOL = shutil.which("zstd")
 pytestmark = pytest.mark.skipif(TOOL is None, reason="there is no zstd tool to compare with")
@@ -55,6 +59,21 @@ a b -o out -f ; -d out -o again
 -d empty.zst
 -d many.zst garbage.zst a1.zst -o all -f
 -dcf one
+-dcf garbage.zst many.zst tail.zst
+-dc --pass-through garbage.zst
+-dcf --no-pass-through tail.zst
+-d --pass-through garbage.zst -o out
+< garbage.zst -dcf
+< tail.zst -dcf
+-d --pass-through one -o out
+-T257 -q a
+--patch-from=a a -o out
+--patch-from=a -f link -o out
+-D a a
+--show-default-cparams a b --fast=3
+--show-default-cparams -q -19 -D reference a
+< a --show-default-cparams -c
+--show-default-cparams -d a1.zst -o out
 -d window.zst -o out
 -d --long=31 window.zst -o out
 -d nosuch.zst

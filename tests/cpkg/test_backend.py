@@ -92,7 +92,7 @@ def test_no_dlopen_for_msgpack(fresh: pytest.MonkeyPatch) -> None:
 def test_an_unknown_policy_is_refused(fresh: pytest.MonkeyPatch) -> None:
     """A misspelt policy must not mean `auto`."""
     fresh.setenv("CPKG_BACKEND", "natvie")
-    with pytest.raises(ImportError, match="CPKG_BACKEND=natvie: expected one of auto, native, dlopen, pure"):
+    with pytest.raises(ImportError, match="CPKG_BACKEND=natvie: expected one of auto, native, dlopen, stdlib, pure"):
         _backend.choose("zstd")
 
 

@@ -15,7 +15,7 @@ import pytest
 from processes import run_alone
 
 import cpkg
-from cpkg import _job
+from cpkg.objects import dumps_loads
 from purepy.errors import LimitError
 from purepy.msgpack.weigher import find_excess
 
@@ -38,9 +38,9 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="
 
 
 @pytest.fixture
-def codecs(msgpack: ModuleType) -> _job.Codecs:
+def codecs(msgpack: ModuleType) -> dumps_loads.Codecs:
     """Every MessagePack backend that loads."""
-    return _job.Codecs(msgpack, cpkg.zstd)
+    return dumps_loads.Codecs(msgpack, cpkg.zstd)
 
 
 def array(item: bytes, count: int) -> bytes:
@@ -93,15 +93,16 @@ def test_memory_is_bounded(msgpack: ModuleType, kind: str, tmp_path: Path) -> No
         (tmp_path / name).write_bytes(cpkg.zstd.compress(message, 1))
     code = f"""
 from pathlib import Path
-from cpkg import _job, zstd
-codecs = _job.Codecs(codec, zstd)
+from cpkg import zstd
+from cpkg.objects import dumps_loads
+codecs = dumps_loads.Codecs(codec, zstd)
 def peak():
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
 def loads(name):
-    return _job.decode(codecs, (Path({str(tmp_path)!r}) / name).read_bytes())
+    return dumps_loads.decode(codecs, (Path({str(tmp_path)!r}) / name).read_bytes())
 for value in {{"a": [1, 2.5]}}, b"bytes" * 100_000:
-    assert _job.decode(codecs, _job.encode(codecs, value, compress=True)) == value
+    assert dumps_loads.decode(codecs, dumps_loads.encode(codecs, value, compress=True)) == value
 start = peak()
 for name in "too much", "far too much":
     try:
@@ -121,57 +122,59 @@ print(peak() - start)
     assert allowed < max(refused, OBJECTS + decompressing() * size + SLACK)
 
 
-def test_the_error_names_the_argument(codecs: _job.Codecs) -> None:
-    bomb = _job.encode(codecs, [[]] * 1_000_000, compress=True)
+def test_the_error_names_the_argument(codecs: dumps_loads.Codecs) -> None:
+    bomb = dumps_loads.encode(codecs, [[]] * 1_000_000, compress=True)
     assert len(bomb) < 500
     with pytest.raises(LimitError, match="max_memory=67108864") as caught:
-        _job.decode(codecs, bomb)
+        dumps_loads.decode(codecs, bomb)
     assert caught.value.offset == 5 + (LIMIT - 64 - 8 * 1_000_000) // 64
-    assert len(_job.decode(codecs, bomb, max_memory=2 * LIMIT)) == 1_000_000
-    assert len(_job.decode(codecs, bomb, max_memory=-1)) == 1_000_000
+    assert len(dumps_loads.decode(codecs, bomb, max_memory=2 * LIMIT)) == 1_000_000
+    assert len(dumps_loads.decode(codecs, bomb, max_memory=-1)) == 1_000_000
 
 
-def test_max_memory_is_exact(codecs: _job.Codecs) -> None:
+def test_max_memory_is_exact(codecs: dumps_loads.Codecs) -> None:
     value = [["ab"], {"a": 1000}, 1.5]
     weight = 64 + 24 + 64 + 8 + 58 + 152 + 40 + 32 + 32
     for compress in (True, False):
-        data = _job.encode(codecs, value, compress=compress)
+        data = dumps_loads.encode(codecs, value, compress=compress)
         for enough in (weight, weight + 1, 2**70, -1, None):
-            assert _job.decode(codecs, data, max_memory=enough) == value
+            assert dumps_loads.decode(codecs, data, max_memory=enough) == value
         for less in (weight - 1, 1, 0):
             with pytest.raises(LimitError, match=f"max_memory={less}"):
-                _job.decode(codecs, data, max_memory=less)
+                dumps_loads.decode(codecs, data, max_memory=less)
 
 
-def test_the_default_follows_the_input(codecs: _job.Codecs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_follows_the_input(codecs: dumps_loads.Codecs, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it was given: compressed, if it was, so that what is not compressed is never too heavy."""
-    monkeypatch.setattr(_job, "MEMORY_FLOOR", 1000)
+    monkeypatch.setattr(dumps_loads, "MEMORY_FLOOR", 1000)
     heavy = b"\x81\xc0" * 1000 + b"\xc0"
-    assert _job.decode(codecs, heavy)
+    assert dumps_loads.decode(codecs, heavy)
     bomb = cpkg.zstd.compress(heavy)
     assert len(bomb) * 100 < 192 * 1000
     with pytest.raises(LimitError, match=f"max_memory={100 * len(bomb)} allows"):
-        _job.decode(codecs, bomb)
-    assert _job.decode(codecs, cpkg.zstd.compress(heavy[-9:]))
+        dumps_loads.decode(codecs, bomb)
+    assert dumps_loads.decode(codecs, cpkg.zstd.compress(heavy[-9:]))
     skippable = b"\x50\x2a\x4d\x18" + (2000).to_bytes(4, "little") + bytes(2000)
-    assert _job.decode(codecs, skippable + bomb)  # any input counts
+    assert dumps_loads.decode(codecs, skippable + bomb)  # any input counts
 
 
-def test_max_output_size_allows_objects_of_that_size(codecs: _job.Codecs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_job, "MEMORY_FLOOR", 1000)
-    monkeypatch.setattr(_job, "OUTPUT_FLOOR", 1000)
+def test_max_output_size_allows_objects_of_that_size(
+    codecs: dumps_loads.Codecs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dumps_loads, "MEMORY_FLOOR", 1000)
+    monkeypatch.setattr(dumps_loads, "OUTPUT_FLOOR", 1000)
     value = [b"x" * 1000] * 1000
-    data = _job.encode(codecs, value, compress=True)
-    size = len(_job.encode(codecs, value, compress=False))
+    data = dumps_loads.encode(codecs, value, compress=True)
+    size = len(dumps_loads.encode(codecs, value, compress=False))
     with pytest.raises(LimitError):
-        _job.decode(codecs, data)
-    assert _job.decode(codecs, data, max_output_size=size) == value
-    bomb = _job.encode(codecs, [[]] * 10_000, compress=True)
+        dumps_loads.decode(codecs, data)
+    assert dumps_loads.decode(codecs, data, max_output_size=size) == value
+    bomb = dumps_loads.encode(codecs, [[]] * 10_000, compress=True)
     with pytest.raises(LimitError, match="max_memory=40010 "):
-        _job.decode(codecs, bomb, max_output_size=20_005)
-    assert _job.decode(codecs, bomb, max_output_size=-1) == [[]] * 10_000
+        dumps_loads.decode(codecs, bomb, max_output_size=20_005)
+    assert dumps_loads.decode(codecs, bomb, max_output_size=-1) == [[]] * 10_000
     with pytest.raises(LimitError, match="max_memory=5000 "):
-        _job.decode(codecs, bomb, max_output_size=-1, max_memory=5000)
+        dumps_loads.decode(codecs, bomb, max_output_size=-1, max_memory=5000)
 
 
 @pytest.mark.parametrize(
@@ -195,16 +198,16 @@ def test_what_compresses_well_still_loads(make: Callable[[], Any]) -> None:
     assert cpkg.loads(data) == value
 
 
-def test_a_damaged_message_is_refused_for_what_comes_first(codecs: _job.Codecs) -> None:
+def test_a_damaged_message_is_refused_for_what_comes_first(codecs: dumps_loads.Codecs) -> None:
     """Its weight, or its damage where that is in front of what is too much."""
     with pytest.raises(LimitError):
-        _job.decode(codecs, array(b"\x90", 1_000_000) + b"\xc1", max_memory=1_000_000)
-    with pytest.raises(_job.FormatError) as caught:
-        _job.decode(codecs, b"\xdd\x00\x0f\x42\x40\xc1" + b"\x90" * 1_000_000, max_memory=16_000_000)
+        dumps_loads.decode(codecs, array(b"\x90", 1_000_000) + b"\xc1", max_memory=1_000_000)
+    with pytest.raises(dumps_loads.FormatError) as caught:
+        dumps_loads.decode(codecs, b"\xdd\x00\x0f\x42\x40\xc1" + b"\x90" * 1_000_000, max_memory=16_000_000)
     assert caught.value.offset == 5
 
 
-def test_long_decimals(codecs: _job.Codecs) -> None:
+def test_long_decimals(codecs: dumps_loads.Codecs) -> None:
     """Read digit by digit, since converting their text takes quadratic time on PyPy."""
     generator = random.Random(3)
     context = decimal.Context(traps=[decimal.InvalidOperation])
@@ -218,4 +221,4 @@ def test_long_decimals(codecs: _job.Codecs) -> None:
         ):  # fmt: skip
             data = b"\xc8" + len(text).to_bytes(2, "big") + b"N" + text.encode()
             expected = decimal.Decimal(text, context)
-            assert _job.decode(codecs, data).as_tuple() == expected.as_tuple(), text
+            assert dumps_loads.decode(codecs, data).as_tuple() == expected.as_tuple(), text

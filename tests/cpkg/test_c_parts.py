@@ -19,6 +19,7 @@ FOLDERS = ["common", "msgpack", "zstd", "archive"]
 pytestmark = [
     pytest.mark.skipif(sys.implementation.name != "cpython", reason="the parts are written against CPython's C API"),
     pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc"),
+    pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="one version's headers serve: all are compiled whole"),
 ]
 
 
@@ -28,7 +29,6 @@ def parts() -> list[str]:
     return sorted(str(path.relative_to(SOURCES)) for path in found if "cdef" not in path.name)
 
 
-@pytest.fixture(scope="module")
 def flags() -> list[str]:
     found = [f"-I{sysconfig.get_path('include')}"]
     for name in ("msgpack", "msgpack-c", "libzstd"):
@@ -37,20 +37,13 @@ def flags() -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("part", parts())
-def test_part_compiles_alone(part: str, flags: list[str], tmp_path: Path) -> None:
-    unit = tmp_path / "unit.c"
-    unit.write_text(f'#include "{SOURCES / part}"\n' * 2, encoding="utf-8")  # its guard makes the second one empty
-    command = [
-        "gcc",
-        "-std=c11",
-        "-D_GNU_SOURCE",
-        "-fsyntax-only",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-Wno-unused-function",
-        *flags,
-    ]
-    result = subprocess.run([*command, str(unit)], capture_output=True, text=True, check=False)
+def test_each_part_compiles_alone(tmp_path: Path) -> None:
+    units = []
+    for number, part in enumerate(parts()):
+        units.append(tmp_path / f"{number}.c")
+        # its guard makes the second one empty
+        units[-1].write_text(f'#include "{SOURCES / part}"\n' * 2, encoding="utf-8")
+    strict = ["-std=c11", "-D_GNU_SOURCE", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]
+    result = subprocess.run(["gcc", *strict, *flags(), *units], capture_output=True, text=True, check=False)
+    assert len(units) > 50
     assert result.returncode == 0, result.stderr

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cpkg
-from cpkg import _job
+from cpkg.objects import dumps_loads
 
 pytestmark = pytest.mark.skipif(
     sys.implementation.name != "cpython" or "native" not in available("msgpack"), reason="needs the compiled module"
@@ -66,8 +66,8 @@ def outcome(function: Any, value: Any, options: dict[str, Any]) -> Any:
 
 
 def both(name: str, value: Any, options: dict[str, Any]) -> None:
-    codecs = _job.chosen_codecs()
-    assert outcome(getattr(codecs, name), value, options) == outcome(getattr(_job, name), value, options)
+    codecs = dumps_loads.chosen_codecs()
+    assert outcome(getattr(codecs, name), value, options) == outcome(getattr(dumps_loads, name), value, options)
 
 
 @given(VALUES, DUMPS)
@@ -97,7 +97,7 @@ def test_wrong_arguments() -> None:
     for arguments in ((), (1, 2), (b"\x01", 2)):
         for name in ("dumps", "loads"):
             with pytest.raises(TypeError) as expected:
-                getattr(_job, name)(*arguments)
+                getattr(dumps_loads, name)(*arguments)
             with pytest.raises(TypeError) as found:
                 getattr(cpkg, name)(*arguments)
             assert str(found.value) == str(expected.value)
@@ -112,7 +112,7 @@ def test_wrong_arguments() -> None:
 
 @pytest.mark.parametrize("name", ["dumps", "loads"])
 def test_they_look_like_functions(name: str) -> None:
-    function, reference = getattr(cpkg, name), getattr(_job, name)
+    function, reference = getattr(cpkg, name), getattr(dumps_loads, name)
     assert pickle.loads(pickle.dumps(function)) is copy.copy(function) is function
     assert (function.__name__, function.__module__) == (name, "cpkg")
     shown = [(p.name, p.kind, p.default) for p in inspect.signature(function).parameters.values()]
@@ -149,9 +149,9 @@ def test_errors_of_code_that_is_not_ours_pass() -> None:
 
 def test_what_python_lends_is_taken_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests lower the limits: what they then call must hold the lowered ones."""
-    codecs = _job.chosen_codecs()
-    monkeypatch.setattr(_job, "MIN_SIZE", 10)
-    assert _job.encode(codecs, [0] * 100) == cpkg.dumps([0] * 100, compress=True)
+    codecs = dumps_loads.chosen_codecs()
+    monkeypatch.setattr(dumps_loads, "MIN_SIZE", 10)
+    assert dumps_loads.encode(codecs, [0] * 100) == cpkg.dumps([0] * 100, compress=True)
     monkeypatch.undo()
     codecs.take_over()
     assert cpkg.dumps([0] * 100) == cpkg.dumps([0] * 100, compress=False)

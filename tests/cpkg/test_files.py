@@ -15,7 +15,7 @@ from odd_files import Slow
 from threads import beside
 
 import cpkg
-from cpkg._files import replacing
+from cpkg._places import replacing
 
 VALUE = {"a": [1, 2.5, "text"] * 50}
 
@@ -74,10 +74,11 @@ def test_files_opened_for_text_are_refused(tmp_path: Path) -> None:
         cpkg.dump(VALUE, file)
     with open(tmp_path / "x") as file, pytest.raises(TypeError, match="'rb'"):
         cpkg.load(file)
-    with pytest.raises(TypeError, match="path or an object with write"):
-        cpkg.dump(VALUE, 5)
-    with pytest.raises(TypeError, match="path or an object with read"):
-        cpkg.load(5)
+    for place in (1.5, True, None):
+        with pytest.raises(TypeError, match=r"a binary file with write\(\), not"):
+            cpkg.dump(VALUE, place)
+        with pytest.raises(TypeError, match=r"a binary file with read\(\), not"):
+            cpkg.load(place)
 
 
 def test_arguments_reach_dumps_and_loads(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import cpkg
 import purepy
 
 HAS_COMPRESSION = sys.version_info >= (3, 14)
-PAGE = Path(__file__).parents[2] / "docs" / "install.md"
+PAGE = Path(__file__).parents[2] / "docs" / "integrations.md"
 Run = Callable[..., str]
 
 
@@ -111,7 +111,8 @@ else:
 
 @pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not beside the tests")
 def test_the_example(run: Run) -> None:
-    for example in re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL):
+    section = PAGE.read_text().partition("## cpkg.install")[2].partition("\n## ")[0]
+    for example in re.findall(r"^```python\n(.*?)^```", section, re.MULTILINE | re.DOTALL):
         run(example)
 
 
@@ -159,6 +160,28 @@ except ModuleNotFoundError:
     pass
 else:
     raise AssertionError("a submodule of ours below a package of theirs")
+""")
+
+
+def test_force_takes_the_place_of_what_is_installed(run: Run, tmp_path: Path) -> None:
+    for folder in ("msgpack", "backports/zstd", "backports/other"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "__init__.py").write_text("theirs = True\n")
+    run("""
+import sys, warnings, cpkg
+sys.path.append("")
+import msgpack
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    assert cpkg.install("msgpack") == {"msgpack": False}
+    assert "left alone: msgpack (force=True" in str(caught[0].message) and caught[0].filename == "<string>"
+    assert cpkg.install("msgpack", "backports.zstd", force=True) == {"msgpack": True, "backports.zstd": True}
+    assert len(caught) == 1
+import backports.other, backports.zstd
+assert backports.other.theirs and backports.zstd.compress is cpkg.zstd.compress
+assert msgpack.theirs
+import msgpack, msgpack.ext
+assert msgpack.packb is cpkg.msgpack.packb
 """)
 
 

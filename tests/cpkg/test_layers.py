@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imports run one way: standard library <- purepy <- cpkg._native <- cpkg._backend <- facades <- cpkg <- cli."""
+"""Imports run one way, between the layers of the package and between the rooms of Zstandard."""
 
 from __future__ import annotations
 
 import ast
 from pathlib import Path
-
-import pytest
 
 import cpkg
 import purepy
@@ -14,14 +12,15 @@ import purepy
 # The layers from the ground up, each with its modules. A file imports from its own layer and from those before it.
 LAYERS = [
     ("purepy",),
-    ("cpkg._version", "cpkg._build_info", "cpkg._files"),
+    ("cpkg._version", "cpkg._build_info", "cpkg._places"),
     ("cpkg._native",),
     ("cpkg._backend",),
     ("cpkg.msgpack", "cpkg.zstd"),
     ("cpkg.archive", "cpkg.records", "cpkg.zstandard"),
     ("cpkg._backend_info",),
-    ("cpkg._objects", "cpkg._set_order", "cpkg._extension_values"),
-    ("cpkg._job", "cpkg._job_files", "cpkg._install"),
+    ("cpkg.objects.types_written", "cpkg.objects.set_order", "cpkg.objects.types_read"),
+    ("cpkg.objects", "cpkg._install"),
+    ("cpkg.typed",),
     ("cpkg",),
     ("cpkg.integrations", "cpkg.dask"),
     ("cpkg.cli", "cpkg.__main__"),
@@ -36,18 +35,21 @@ THIRD_PARTY = {
     "click": "cpkg.cli",
     "rich": "cpkg.cli",
     **dict.fromkeys(
-        ("blake2signer", "django", "django_redis", "joblib", "kombu", "numcodecs", "numpy", "starlette"),
+        ("blake2signer", "django", "django_redis", "kombu", "starlette"),
         "cpkg.integrations",
     ),
 }
-
-
-# The rooms of the pure Zstandard codec: what each imports from the others.
-ROOMS = {
-    "purepy.zstd.common": (),
-    "purepy.zstd.decoder": ("purepy.zstd.common",),
-    "purepy.zstd.encoder": ("purepy.zstd.common",),
+# The rooms of Zstandard, each with those that it imports from.
+_BELOW = {
+    "format": (),
+    "threads": ("format",),
+    "files": ("format", "threads"),
+    "seekable": ("files", "format", "threads"),
+    "aio": ("format", "threads"),
+    "decoder": ("format", "threads"),
+    "encoder": ("format", "threads"),
 }
+ROOMS = {f"purepy.zstd.{name}": [f"purepy.zstd.{below}" for below in rooms] for name, rooms in _BELOW.items()}
 # Reading the tables of a dictionary is the decoder's work, whoever uses them.
 DOORS = {("purepy.zstd.encoder.dictionary", "purepy.zstd.decoder.dictionary.load_dictionary")}
 
@@ -67,16 +69,6 @@ def level(module: str) -> int:
     return max(found)[1] if found else -1
 
 
-def source_files() -> list[tuple[str, Path]]:
-    files = []
-    for package in (cpkg, purepy):
-        root = Path(package.__file__).parent
-        for path in sorted(root.rglob("*.py")):
-            parts = (root.name, *path.relative_to(root).with_suffix("").parts)
-            files.append((".".join(parts[:-1] if parts[-1] == "__init__" else parts), path))
-    return files
-
-
 def imports(module: str, path: Path) -> list[str]:
     """Return what a file imports, wherever in the file it stands, as full dotted names."""
     found = []
@@ -93,37 +85,66 @@ def imports(module: str, path: Path) -> list[str]:
     return found
 
 
-FILES = source_files()
-EACH_FILE = pytest.mark.parametrize(("module", "path"), FILES, ids=[module for module, _ in FILES])
+def all_imports() -> list[tuple[str, str]]:
+    """Return each import of the packages: the module that it stands in, and the name."""
+    found = []
+    for package in (cpkg, purepy):
+        root = Path(package.__file__).parent
+        for path in sorted(root.rglob("*.py")):
+            parts = (root.name, *path.relative_to(root).with_suffix("").parts)
+            module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            found.extend((module, name) for name in imports(module, path))
+    return found
 
 
-@EACH_FILE
-def test_imports_run_one_way(module: str, path: Path) -> None:
-    """A file imports from its own layer and those below it."""
-    wrong = [name for name in imports(module, path) if level(name) > level(module)]
-    assert wrong == []
-
-
-@EACH_FILE
-def test_third_parties_stay_in_their_layer(module: str, path: Path) -> None:
-    """Import cffi in the native layer alone, click and rich in the command line."""
-    for name in imports(module, path):
-        home = THIRD_PARTY.get(name.partition(".")[0])
-        assert home is None or level(module) == level(home), f"{module} imports {name}"
-
-
-@EACH_FILE
-def test_rooms_of_zstd(module: str, path: Path) -> None:
-    """Decoder and encoder use what they have in common, which knows neither, and not each other."""
-    inside = room(module)
-    if inside is None:
-        return
-    wrong = [
-        name
-        for name in imports(module, path)
-        if room(name) not in (None, inside, *ROOMS[inside]) and (module, name) not in DOORS
+def test_imports_run_one_way() -> None:
+    """A file imports from its own layer and those below it, and from the rooms that its room may know."""
+    pairs = all_imports()
+    upward = [(module, name) for module, name in pairs if level(name) > level(module)]
+    across = [
+        (module, name)
+        for module, name in pairs
+        if (inside := room(module)) and room(name) not in (None, inside, *ROOMS[inside]) and (module, name) not in DOORS
     ]
-    assert wrong == []
+    assert (upward, across) == ([], [])
+
+
+def circles(pairs: list[tuple[str, str]]) -> set[frozenset[str]]:
+    """Return the groups of files of which each imports the others, over however many steps; types count, too."""
+    modules = {module for module, _ in pairs}
+    modules -= {module.rpartition(".")[0] for module in modules}  # a package's own file lists what is behind it
+    below: dict[str, set[str]] = {module: set() for module in modules}
+    for module, name in pairs:
+        found = name if name in modules else name.rpartition(".")[0]
+        if module in modules and found in modules and found != module:
+            below[module].add(found)
+
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        waiting = [start]
+        while waiting:
+            new = below[waiting.pop()] - seen
+            seen |= new
+            waiting += new
+        return seen
+
+    reach = {module: reached(module) for module in modules}
+    return {
+        frozenset(other for other in reach[module] if module in reach[other])
+        for module in modules
+        if module in reach[module]
+    }
+
+
+def test_no_files_import_each_other() -> None:
+    assert circles([("a", "b.name"), ("b", "c"), ("c", "a.x"), ("d", "a")]) == {frozenset("abc")}
+    assert circles(all_imports()) == set()
+
+
+def test_third_parties_stay_in_their_layer() -> None:
+    """Import cffi in the native layer alone, click and rich in the command line."""
+    homes = [(module, name, THIRD_PARTY.get(name.partition(".")[0])) for module, name in all_imports()]
+    assert [(module, name) for module, name, home in homes if home and level(module) != level(home)] == []
 
 
 def test_a_wrong_import_is_seen(tmp_path: Path) -> None:
@@ -134,3 +155,4 @@ def test_a_wrong_import_is_seen(tmp_path: Path) -> None:
     assert found == ["cpkg._backend.load", "cpkg.cli.main", "cffi"]
     assert level("cpkg._backend.load") < level("cpkg.msgpack.wrong") < level("cpkg.cli.main")
     assert level("json") == -1
+    assert len(all_imports()) > 1000

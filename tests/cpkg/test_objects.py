@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import cpkg
-from cpkg import _job, _objects
+from cpkg.objects import dumps_loads, types_written
 from purepy.errors import (
     CodecError,
     ExtraData,
@@ -58,9 +58,9 @@ class Station:
 
 
 @pytest.fixture
-def codecs(msgpack: ModuleType, zstd: ModuleType) -> _job.Codecs:
+def codecs(msgpack: ModuleType, zstd: ModuleType) -> dumps_loads.Codecs:
     """Every combination of the backends that load."""
-    return _job.Codecs(msgpack, zstd)
+    return dumps_loads.Codecs(msgpack, zstd)
 
 
 def raw_frame(content: bytes, *, declared: int | None, window: int = 0x50) -> bytes:
@@ -117,38 +117,46 @@ def raw_frame(content: bytes, *, declared: int | None, window: int = 0x50) -> by
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_values_come_back_as_they_were(codecs: _job.Codecs, value: Any) -> None:
+def test_values_come_back_as_they_were(codecs: dumps_loads.Codecs, value: Any) -> None:
     for compress in (True, False):
-        back = _job.decode(codecs, _job.encode(codecs, value, compress=compress))
+        back = dumps_loads.decode(codecs, dumps_loads.encode(codecs, value, compress=compress))
         assert back == value
         assert type(back) is type(value)
 
 
 @pytest.mark.parametrize("text", ["NaN", "sNaN", "-NaN123", "-Infinity", "0E-20", "-0.00"])
-def test_decimals_keep_their_text(codecs: _job.Codecs, text: str) -> None:
-    assert str(_job.decode(codecs, _job.encode(codecs, decimal.Decimal(text)))) == text
+def test_decimals_keep_their_text(codecs: dumps_loads.Codecs, text: str) -> None:
+    assert str(dumps_loads.decode(codecs, dumps_loads.encode(codecs, decimal.Decimal(text)))) == text
 
 
-def test_an_aware_datetime_comes_back_in_utc(codecs: _job.Codecs) -> None:
+def test_an_aware_datetime_comes_back_in_utc(codecs: dumps_loads.Codecs) -> None:
     east = dt.datetime(2024, 6, 1, 12, tzinfo=dt.timezone(dt.timedelta(hours=2)))
-    data = _job.encode(codecs, east)
-    back = _job.decode(codecs, data)
+    data = dumps_loads.encode(codecs, east)
+    back = dumps_loads.decode(codecs, data)
     assert back == east
     assert back.isoformat() == "2024-06-01T10:00:00+00:00"
     assert data == b"\xd6\xff" + struct.pack(">I", 1717236000)
-    assert _job.decode(codecs, data, timestamp=0) == Timestamp(1717236000)
-    assert _job.decode(codecs, data, timestamp=1) == 1717236000.0
-    assert _job.decode(codecs, data, timestamp=2) == 1717236000 * 10**9
+    assert dumps_loads.decode(codecs, data, timestamp=0) == Timestamp(1717236000)
+    assert dumps_loads.decode(codecs, data, timestamp=1) == 1717236000.0
+    assert dumps_loads.decode(codecs, data, timestamp=2) == 1717236000 * 10**9
 
 
-def test_a_subclass_of_datetime_packs_as_one(codecs: _job.Codecs) -> None:
+def test_a_window_that_is_too_large_names_an_option_of_loads(codecs: dumps_loads.Codecs) -> None:
+    frame = raw_frame(b"\x01", declared=None, window=0x98)
+    with pytest.raises(cpkg.LimitError, match="max_output_size") as caught:
+        dumps_loads.decode(codecs, frame)
+    assert "options" not in str(caught.value)
+    assert dumps_loads.decode(codecs, frame, max_output_size=1 << 31) == 1
+
+
+def test_a_subclass_of_datetime_packs_as_one(codecs: dumps_loads.Codecs) -> None:
     class Stamp(dt.datetime):
         pass
 
-    assert _job.decode(codecs, _job.encode(codecs, Stamp(2024, 1, 1, tzinfo=UTC))) == dt.datetime(
+    assert dumps_loads.decode(codecs, dumps_loads.encode(codecs, Stamp(2024, 1, 1, tzinfo=UTC))) == dt.datetime(
         2024, 1, 1, tzinfo=UTC
     )
-    assert _job.decode(codecs, _job.encode(codecs, Stamp(2024, 1, 1))) == dt.datetime(2024, 1, 1)
+    assert dumps_loads.decode(codecs, dumps_loads.encode(codecs, Stamp(2024, 1, 1))) == dt.datetime(2024, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -172,59 +180,63 @@ def test_a_subclass_of_datetime_packs_as_one(codecs: _job.Codecs) -> None:
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_values_that_come_back_as_plain_ones(codecs: _job.Codecs, value: Any, back: Any) -> None:
-    assert _job.decode(codecs, _job.encode(codecs, value)) == back
+def test_values_that_come_back_as_plain_ones(codecs: dumps_loads.Codecs, value: Any, back: Any) -> None:
+    assert dumps_loads.decode(codecs, dumps_loads.encode(codecs, value)) == back
 
 
-def test_a_set_of_mixed_members_packs_in_any_order(codecs: _job.Codecs) -> None:
-    back = _job.decode(codecs, _job.encode(codecs, {1, "a", None}))
+def test_a_set_of_mixed_members_packs_in_any_order(codecs: dumps_loads.Codecs) -> None:
+    back = dumps_loads.decode(codecs, dumps_loads.encode(codecs, {1, "a", None}))
     assert sorted(back, key=repr) == ["a", 1, None] or set(back) == {1, "a", None}
     assert len(back) == 3
 
 
-def test_numpy_scalars_and_arrays(codecs: _job.Codecs) -> None:
+def test_numpy_scalars_and_arrays(codecs: dumps_loads.Codecs) -> None:
     numpy = pytest.importorskip("numpy")
     value = {"i": numpy.int16(-3), "f": numpy.float32(0.5), "b": numpy.bool_(True), "a": numpy.arange(4).reshape(2, 2)}
-    back = _job.decode(codecs, _job.encode(codecs, value))
+    back = dumps_loads.decode(codecs, dumps_loads.encode(codecs, value))
     assert back == {"i": -3, "f": 0.5, "b": True, "a": [[0, 1], [2, 3]]}
     assert type(back["b"]) is bool
 
 
-def test_the_extension_codes_are_what_files_hold(codecs: _job.Codecs) -> None:
-    assert _job.encode(codecs, decimal.Decimal("1.50")) == b"\xd6N1.50"
-    assert _job.encode(codecs, uuid.UUID(int=1)) == b"\xd8U" + bytes(15) + b"\x01"
-    assert _job.encode(codecs, dt.date(2024, 2, 29)) == b"\xc7\x0aD2024-02-29"
-    assert _job.encode(codecs, dt.time(1, 2, 3)) == b"\xd7T01:02:03"
-    assert _job.encode(codecs, dt.datetime(2024, 2, 29)) == b"\xc7\x13L2024-02-29T00:00:00"
-    assert _job.encode(codecs, dt.timedelta(seconds=1)) == b"\xc7\x0cP" + struct.pack(">iii", 0, 1, 0)
+def test_the_extension_codes_are_what_files_hold(codecs: dumps_loads.Codecs) -> None:
+    assert dumps_loads.encode(codecs, decimal.Decimal("1.50")) == b"\xd6N1.50"
+    assert dumps_loads.encode(codecs, uuid.UUID(int=1)) == b"\xd8U" + bytes(15) + b"\x01"
+    assert dumps_loads.encode(codecs, dt.date(2024, 2, 29)) == b"\xc7\x0aD2024-02-29"
+    assert dumps_loads.encode(codecs, dt.time(1, 2, 3)) == b"\xd7T01:02:03"
+    assert dumps_loads.encode(codecs, dt.datetime(2024, 2, 29)) == b"\xc7\x13L2024-02-29T00:00:00"
+    assert dumps_loads.encode(codecs, dt.timedelta(seconds=1)) == b"\xc7\x0cP" + struct.pack(">iii", 0, 1, 0)
 
 
-def test_every_combination_writes_the_same_message(codecs: _job.Codecs) -> None:
+def test_every_combination_writes_the_same_message(codecs: dumps_loads.Codecs) -> None:
     value = {
         "when": dt.datetime(2024, 1, 1, tzinfo=UTC),
         "id": uuid.UUID(int=5),
         "s": {2, 1},
         "n": decimal.Decimal("1"),
     }
-    assert _job.encode(codecs, value, compress=False) == cpkg.dumps(value, compress=False)
+    assert dumps_loads.encode(codecs, value, compress=False) == cpkg.dumps(value, compress=False)
 
 
-def test_use_list_and_object_hook(codecs: _job.Codecs) -> None:
-    data = _job.encode(codecs, {"a": [1, [2]]})
-    assert _job.decode(codecs, data, use_list=False) == {"a": (1, (2,))}
-    assert _job.decode(codecs, data, object_hook=lambda pairs: sorted(pairs)) == ["a"]
+def test_use_list_and_object_hook(codecs: dumps_loads.Codecs) -> None:
+    data = dumps_loads.encode(codecs, {"a": [1, [2]]})
+    assert dumps_loads.decode(codecs, data, use_list=False) == {"a": (1, (2,))}
+    assert dumps_loads.decode(codecs, data, object_hook=lambda pairs: sorted(pairs)) == ["a"]
 
 
-def test_sort_keys_makes_equal_objects_equal_bytes(codecs: _job.Codecs) -> None:
-    one = _job.encode(codecs, {"b": 1, "a": {"d": 1, "c": 2}}, sort_keys=True)
-    other = _job.encode(codecs, {"a": {"c": 2, "d": 1}, "b": 1}, sort_keys=True)
+def test_sort_keys_makes_equal_objects_equal_bytes(codecs: dumps_loads.Codecs) -> None:
+    one = dumps_loads.encode(codecs, {"b": 1, "a": {"d": 1, "c": 2}}, sort_keys=True)
+    other = dumps_loads.encode(codecs, {"a": {"c": 2, "d": 1}, "b": 1}, sort_keys=True)
     assert one == other
 
 
 # what is asked of the caller's functions
 
 
-def test_default_is_asked_last(codecs: _job.Codecs) -> None:
+def test_default_may_return_anything_that_can_be_packed(codecs: dumps_loads.Codecs) -> None:
+    assert dumps_loads.decode(codecs, dumps_loads.encode(codecs, 1j, default=lambda obj: 5)) == 5
+
+
+def test_default_is_asked_last(codecs: dumps_loads.Codecs) -> None:
     asked = []
 
     def default(obj: Any) -> Any:
@@ -232,7 +244,7 @@ def test_default_is_asked_last(codecs: _job.Codecs) -> None:
         return f"<{obj!r}>"
 
     value = [dt.date(2024, 1, 1), 1j, 2**64, {1}]
-    assert _job.decode(codecs, _job.encode(codecs, value, default=default)) == [
+    assert dumps_loads.decode(codecs, dumps_loads.encode(codecs, value, default=default)) == [
         dt.date(2024, 1, 1),
         "<1j>",
         f"<{2**64}>",
@@ -241,7 +253,7 @@ def test_default_is_asked_last(codecs: _job.Codecs) -> None:
     assert asked == [1j, 2**64]
 
 
-def test_errors_of_the_callers_functions_pass(codecs: _job.Codecs) -> None:
+def test_errors_of_the_callers_functions_pass(codecs: dumps_loads.Codecs) -> None:
     class OwnError(ValueError):
         pass
 
@@ -249,37 +261,37 @@ def test_errors_of_the_callers_functions_pass(codecs: _job.Codecs) -> None:
         raise OwnError("mine")
 
     with pytest.raises(OwnError, match="mine"):
-        _job.encode(codecs, 1j, default=fail)
+        dumps_loads.encode(codecs, 1j, default=fail)
     with pytest.raises(OwnError, match="mine"):
-        _job.decode(codecs, b"\x80", object_hook=fail)
+        dumps_loads.decode(codecs, b"\x80", object_hook=fail)
     with pytest.raises(OwnError, match="mine"):
-        _job.decode(codecs, b"\xd4\x05a", ext_hook=fail)
+        dumps_loads.decode(codecs, b"\xd4\x05a", ext_hook=fail)
 
 
-def test_ext_hook_gets_the_codes_that_are_free(codecs: _job.Codecs) -> None:
-    data = _job.encode(codecs, [ExtType(5, b"x"), dt.date(2024, 1, 1)])
-    assert _job.decode(codecs, data, ext_hook=lambda code, data: (code, bytes(data))) == [
+def test_ext_hook_gets_the_codes_that_are_free(codecs: dumps_loads.Codecs) -> None:
+    data = dumps_loads.encode(codecs, [ExtType(5, b"x"), dt.date(2024, 1, 1)])
+    assert dumps_loads.decode(codecs, data, ext_hook=lambda code, data: (code, bytes(data))) == [
         (5, b"x"),
         dt.date(2024, 1, 1),
     ]
 
 
-def test_what_cannot_be_packed(codecs: _job.Codecs) -> None:
+def test_what_cannot_be_packed(codecs: dumps_loads.Codecs) -> None:
     with pytest.raises(TypeError, match="type 'complex': pass default="):
-        _job.encode(codecs, [1j])
+        dumps_loads.encode(codecs, [1j])
     with pytest.raises(OverflowError, match="65 bits"):
-        _job.encode(codecs, {"a": 2**64})
+        dumps_loads.encode(codecs, {"a": 2**64})
     with pytest.raises(OverflowError, match="64 bits"):
-        _job.encode(codecs, -(2**63) - 1)
+        dumps_loads.encode(codecs, -(2**63) - 1)
     with pytest.raises(ValueError, match="4097 characters"):
-        _job.encode(codecs, decimal.Decimal("9" * 4097))
+        dumps_loads.encode(codecs, decimal.Decimal("9" * 4097))
     with pytest.raises(ValueError, match="more than 17 digits"):
-        _job.encode(codecs, decimal.Decimal("1e-100000000000000000"))
+        dumps_loads.encode(codecs, decimal.Decimal("1e-100000000000000000"))
     with pytest.raises(UnicodeEncodeError):
-        _job.encode(codecs, "\ud800")
+        dumps_loads.encode(codecs, "\ud800")
 
 
-def test_a_datetime_without_a_time_is_refused(codecs: _job.Codecs) -> None:
+def test_a_datetime_without_a_time_is_refused(codecs: dumps_loads.Codecs) -> None:
     class NotATime(dt.datetime):  # as pandas.NaT is one
         def replace(self, *args: Any, **kwargs: Any) -> Any:
             return self
@@ -288,68 +300,68 @@ def test_a_datetime_without_a_time_is_refused(codecs: _job.Codecs) -> None:
             return "NaT"
 
     with pytest.raises(TypeError, match="without a date"):
-        _job.encode(codecs, NotATime(2024, 1, 1))
+        dumps_loads.encode(codecs, NotATime(2024, 1, 1))
 
 
-def test_depth_is_the_same_both_ways(codecs: _job.Codecs) -> None:
+def test_depth_is_the_same_both_ways(codecs: dumps_loads.Codecs) -> None:
     value: list[Any] = []
     for _ in range(1023):
         value = [value]
     message = b"\x91" * 1023 + b"\x90"
-    assert _job.encode(codecs, value, compress=False) == message
-    back = _job.decode(codecs, message)
+    assert dumps_loads.encode(codecs, value, compress=False) == message
+    back = dumps_loads.decode(codecs, message)
     depth = 1
     while back:  # == would recurse
         back = back[0]
         depth += 1
     assert depth == 1024
     with pytest.raises(ValueError, match="recursion limit"):
-        _job.encode(codecs, [value])
+        dumps_loads.encode(codecs, [value])
     with pytest.raises(StackError):
-        _job.decode(codecs, b"\x91" + message)
-    assert _job.decode(codecs, _job.encode(codecs, [[1]], max_depth=2), max_depth=2) == [[1]]
+        dumps_loads.decode(codecs, b"\x91" + message)
+    assert dumps_loads.decode(codecs, dumps_loads.encode(codecs, [[1]], max_depth=2), max_depth=2) == [[1]]
     with pytest.raises(StackError):
-        _job.decode(codecs, b"\x91\x91\x01", max_depth=1)
+        dumps_loads.decode(codecs, b"\x91\x91\x01", max_depth=1)
 
 
 # which form is written
 
 
-def test_auto_compresses_only_what_gets_smaller(codecs: _job.Codecs) -> None:
-    small = _job.encode(codecs, {"a": 1})
+def test_auto_compresses_only_what_gets_smaller(codecs: dumps_loads.Codecs) -> None:
+    small = dumps_loads.encode(codecs, {"a": 1})
     assert small == b"\x81\xa1a\x01"
-    large = _job.encode(codecs, ["the same text"] * 1000)
+    large = dumps_loads.encode(codecs, ["the same text"] * 1000)
     assert large.startswith(MAGIC)
     assert len(large) < 200
     noise = os.urandom(3000)
-    assert _job.encode(codecs, noise) == b"\xc5\x0b\xb8" + noise
+    assert dumps_loads.encode(codecs, noise) == b"\xc5\x0b\xb8" + noise
 
 
-def test_compress_can_be_forced_either_way(codecs: _job.Codecs) -> None:
+def test_compress_can_be_forced_either_way(codecs: dumps_loads.Codecs) -> None:
     value = ["the same text"] * 1000
-    assert _job.encode(codecs, value, compress=False)[:1] == b"\xdc"
-    forced = _job.encode(codecs, 1, compress=True)
+    assert dumps_loads.encode(codecs, value, compress=False)[:1] == b"\xdc"
+    forced = dumps_loads.encode(codecs, 1, compress=True)
     assert forced.startswith(MAGIC)
-    assert _job.decode(codecs, forced) == 1
+    assert dumps_loads.decode(codecs, forced) == 1
 
 
-def test_min_size_bounds_what_auto_tries(codecs: _job.Codecs) -> None:
+def test_min_size_bounds_what_auto_tries(codecs: dumps_loads.Codecs) -> None:
     value = "a" * 125  # with its header a message of 127 bytes
-    assert _job.encode(codecs, value)[:1] == b"\xd9"
-    assert _job.encode(codecs, value + "a").startswith(MAGIC)
-    assert _job.encode(codecs, value, min_size=127).startswith(MAGIC)
-    assert _job.encode(codecs, value * 2, min_size=10**6)[:1] == b"\xd9"
-    assert _job.encode(codecs, "a", compress=True, min_size=10**6).startswith(MAGIC)
+    assert dumps_loads.encode(codecs, value)[:1] == b"\xd9"
+    assert dumps_loads.encode(codecs, value + "a").startswith(MAGIC)
+    assert dumps_loads.encode(codecs, value, min_size=127).startswith(MAGIC)
+    assert dumps_loads.encode(codecs, value * 2, min_size=10**6)[:1] == b"\xd9"
+    assert dumps_loads.encode(codecs, "a", compress=True, min_size=10**6).startswith(MAGIC)
 
 
-def test_level_reaches_the_compressor(codecs: _job.Codecs) -> None:
+def test_level_reaches_the_compressor(codecs: dumps_loads.Codecs) -> None:
     value = [f"row {i * i % 977} of {i % 13}" for i in range(3000)]
-    fast = _job.encode(codecs, value, level=-50)
-    small = _job.encode(codecs, value, level=12)
+    fast = dumps_loads.encode(codecs, value, level=-50)
+    small = dumps_loads.encode(codecs, value, level=12)
     assert len(small) < len(fast)
-    assert _job.decode(codecs, fast) == _job.decode(codecs, small) == value
+    assert dumps_loads.decode(codecs, fast) == dumps_loads.decode(codecs, small) == value
     with pytest.raises(ValueError, match="23"):
-        _job.encode(codecs, value, level=23)
+        dumps_loads.encode(codecs, value, level=23)
 
 
 @pytest.mark.parametrize("compress", ["never", None, "AUTO", 2])
@@ -358,13 +370,13 @@ def test_compress_takes_three_values(compress: Any) -> None:
         cpkg.dumps({}, compress=compress)
 
 
-def test_the_checksum_can_be_left_out(codecs: _job.Codecs) -> None:
+def test_the_checksum_can_be_left_out(codecs: dumps_loads.Codecs) -> None:
     value = ["the same text"] * 1000
-    with_checksum, without = _job.encode(codecs, value), _job.encode(codecs, value, checksum=False)
+    with_checksum, without = dumps_loads.encode(codecs, value), dumps_loads.encode(codecs, value, checksum=False)
     assert len(with_checksum) == len(without) + 4
     assert with_checksum[4] & 4
     assert not without[4] & 4
-    assert _job.decode(codecs, without) == value
+    assert dumps_loads.decode(codecs, without) == value
 
 
 def test_no_object_of_two_bytes_begins_like_a_frame(msgpack: ModuleType) -> None:
@@ -376,50 +388,50 @@ def test_no_object_of_two_bytes_begins_like_a_frame(msgpack: ModuleType) -> None
     assert cpkg.loads(b"\x28") == 40
 
 
-def test_skippable_and_several_frames(codecs: _job.Codecs, zstd: ModuleType) -> None:
-    message = _job.encode(codecs, list(range(1000)), compress=False)
+def test_skippable_and_several_frames(codecs: dumps_loads.Codecs, zstd: ModuleType) -> None:
+    message = dumps_loads.encode(codecs, list(range(1000)), compress=False)
     skippable = b"\x5f\x2a\x4d\x18" + struct.pack("<I", 3) + b"xyz"
     halves = zstd.compress(message[:500]) + zstd.compress(message[500:])
     for data in (skippable + halves, halves + skippable, halves):
-        assert _job.decode(codecs, data) == list(range(1000))
+        assert dumps_loads.decode(codecs, data) == list(range(1000))
 
 
 @pytest.mark.parametrize("make", [bytes, bytearray, memoryview, lambda data: memoryview(data).cast("b")])
-def test_loads_takes_any_buffer(codecs: _job.Codecs, make: Any) -> None:
+def test_loads_takes_any_buffer(codecs: dumps_loads.Codecs, make: Any) -> None:
     for compress in (True, False):
-        assert _job.decode(codecs, make(_job.encode(codecs, {"a": 1}, compress=compress))) == {"a": 1}
+        assert dumps_loads.decode(codecs, make(dumps_loads.encode(codecs, {"a": 1}, compress=compress))) == {"a": 1}
 
 
-def test_loads_takes_a_strided_buffer(codecs: _job.Codecs) -> None:
-    data = _job.encode(codecs, {"a": 1}, compress=True)
+def test_loads_takes_a_strided_buffer(codecs: dumps_loads.Codecs) -> None:
+    data = dumps_loads.encode(codecs, {"a": 1}, compress=True)
     spread = bytearray(2 * len(data))
     spread[::2] = data
-    assert _job.decode(codecs, memoryview(spread)[::2]) == {"a": 1}
+    assert dumps_loads.decode(codecs, memoryview(spread)[::2]) == {"a": 1}
 
 
 # damage
 
 
-def test_every_prefix_is_an_error(codecs: _job.Codecs) -> None:
+def test_every_prefix_is_an_error(codecs: dumps_loads.Codecs) -> None:
     value = {"name": "Thigpen", "position": [31.95376, -89.2345], "when": dt.date(2024, 1, 1), "list": ["ab"] * 40}
-    message = _job.encode(codecs, value, compress=False)
+    message = dumps_loads.encode(codecs, value, compress=False)
     for end in range(len(message)):
         with pytest.raises(TruncatedError) as cut:
-            _job.decode(codecs, message[:end])
+            dumps_loads.decode(codecs, message[:end])
         assert cut.value.offset is not None
         assert 0 <= cut.value.offset <= end
-    frame = _job.encode(codecs, value, compress=True)
+    frame = dumps_loads.encode(codecs, value, compress=True)
     for end in range(len(frame)):
         if end == 1:
-            assert _job.decode(codecs, frame[:1]) == 40  # a whole object, as documented
+            assert dumps_loads.decode(codecs, frame[:1]) == 40  # a whole object, as documented
             continue
         with pytest.raises(CodecError):
-            _job.decode(codecs, frame[:end])
+            dumps_loads.decode(codecs, frame[:end])
 
 
-def test_no_flipped_bit_gives_another_object(codecs: _job.Codecs) -> None:
+def test_no_flipped_bit_gives_another_object(codecs: dumps_loads.Codecs) -> None:
     value = [{"id": i, "text": "abc" * (i % 4)} for i in range(30)]
-    frame = _job.encode(codecs, value)
+    frame = dumps_loads.encode(codecs, value)
     assert frame.startswith(MAGIC)
     caught = 0
     for position in range(4, len(frame)):
@@ -427,7 +439,7 @@ def test_no_flipped_bit_gives_another_object(codecs: _job.Codecs) -> None:
             damaged = bytearray(frame)
             damaged[position] ^= 1 << bit
             try:
-                assert _job.decode(codecs, damaged) == value  # a bit that says nothing, such as the unused one
+                assert dumps_loads.decode(codecs, damaged) == value  # a bit that says nothing, such as the unused one
             except CodecError:
                 caught += 1
     assert caught > 2 * (len(frame) - 4)
@@ -447,21 +459,21 @@ def test_no_flipped_bit_gives_another_object(codecs: _job.Codecs) -> None:
     ],
     ids=lambda value: value.hex() if isinstance(value, bytes) else "",
 )
-def test_errors_tell_the_offset(codecs: _job.Codecs, data: bytes, error: type[CodecError], offset: int) -> None:
+def test_errors_tell_the_offset(codecs: dumps_loads.Codecs, data: bytes, error: type[CodecError], offset: int) -> None:
     with pytest.raises(error) as caught:
-        _job.decode(codecs, data)
+        dumps_loads.decode(codecs, data)
     assert isinstance(caught.value, CodecError)
     assert caught.value.offset == offset
     if len(data) > 3:
         # the same message inside of a frame: the offset still counts in the message
         with pytest.raises(error) as caught:
-            _job.decode(codecs, raw_frame(data, declared=len(data)))
+            dumps_loads.decode(codecs, raw_frame(data, declared=len(data)))
         assert caught.value.offset == offset
 
 
-def test_a_key_of_the_wrong_type_is_a_format_error(codecs: _job.Codecs) -> None:
+def test_a_key_of_the_wrong_type_is_a_format_error(codecs: dumps_loads.Codecs) -> None:
     with pytest.raises(FormatError) as caught:
-        _job.decode(codecs, b"\x82\xa1a\x01\x02\x03", strict_map_key=True)
+        dumps_loads.decode(codecs, b"\x82\xa1a\x01\x02\x03", strict_map_key=True)
     assert caught.value.offset == 4
 
 
@@ -488,32 +500,32 @@ def test_a_key_of_the_wrong_type_is_a_format_error(codecs: _job.Codecs) -> None:
     ],
     ids=lambda data: data[:12].hex(),
 )
-def test_bad_extension_values_are_format_errors(codecs: _job.Codecs, data: bytes) -> None:
+def test_bad_extension_values_are_format_errors(codecs: dumps_loads.Codecs, data: bytes) -> None:
     with pytest.raises(FormatError) as caught:
-        _job.decode(codecs, data)
+        dumps_loads.decode(codecs, data)
     assert caught.value.offset == 0
     value = {"a": [1, 2.5, "text", b"b" * 300, None, 300], "when": dt.date(2024, 1, 1)}
-    before = _job.encode(codecs, value, compress=False)
+    before = dumps_loads.encode(codecs, value, compress=False)
     message = b"\x93" + before + b"\xd6\xff" + bytes(4) + data
     for compressed in (message, raw_frame(message, declared=None)):
         with pytest.raises(FormatError) as caught:
-            _job.decode(codecs, compressed)
+            dumps_loads.decode(codecs, compressed)
         assert caught.value.offset == len(message) - len(data)
 
 
-def test_the_search_for_a_bad_extension_is_bounded(codecs: _job.Codecs) -> None:
+def test_the_search_for_a_bad_extension_is_bounded(codecs: dumps_loads.Codecs) -> None:
     data = b"\xdd" + struct.pack(">I", 5 * 2**20) + bytes(5 * 2**20 - 1) + b"\xd4Nx"
     with pytest.raises(FormatError, match="Decimal") as caught:
-        _job.decode(codecs, data)
+        dumps_loads.decode(codecs, data)
     assert caught.value.offset is None
 
 
-def test_a_time_that_datetime_cannot_hold(codecs: _job.Codecs) -> None:
+def test_a_time_that_datetime_cannot_hold(codecs: dumps_loads.Codecs) -> None:
     data = b"\xc7\x0c\xff" + struct.pack(">Iq", 0, 2**62)
     with pytest.raises(FormatError) as caught:
-        _job.decode(codecs, data)
+        dumps_loads.decode(codecs, data)
     assert caught.value.offset == 0
-    assert _job.decode(codecs, data, timestamp=0) == Timestamp(2**62)
+    assert dumps_loads.decode(codecs, data, timestamp=0) == Timestamp(2**62)
 
 
 def test_loads_refuses_str() -> None:
@@ -526,8 +538,8 @@ def test_loads_refuses_str() -> None:
 # bombs
 
 
-def test_max_output_size_is_exact(codecs: _job.Codecs, zstd: ModuleType) -> None:
-    message = _job.encode(codecs, bytes(10_000), compress=False)
+def test_max_output_size_is_exact(codecs: dumps_loads.Codecs, zstd: ModuleType) -> None:
+    message = dumps_loads.encode(codecs, bytes(10_000), compress=False)
     size = len(message)
     streamed = zstd.ZstdCompressor()
     unknown = streamed.compress(message) + streamed.flush()
@@ -538,23 +550,23 @@ def test_max_output_size_is_exact(codecs: _job.Codecs, zstd: ModuleType) -> None
         "plain": message,
     }
     for name, data in frames.items():
-        assert _job.decode(codecs, data, max_output_size=size) == bytes(10_000), name
-        assert _job.decode(codecs, data, max_output_size=-1) == bytes(10_000), name
+        assert dumps_loads.decode(codecs, data, max_output_size=size) == bytes(10_000), name
+        assert dumps_loads.decode(codecs, data, max_output_size=-1) == bytes(10_000), name
         with pytest.raises(LimitError) as caught:
-            _job.decode(codecs, data, max_output_size=size - 1)
+            dumps_loads.decode(codecs, data, max_output_size=size - 1)
         assert isinstance(caught.value, CodecError), name
         assert str(size - 1) in str(caught.value), name
 
 
-def test_the_default_limit_follows_the_input(codecs: _job.Codecs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_job, "OUTPUT_FLOOR", 20_000)
-    bomb = _job.encode(codecs, bytes(100_000), compress=True)
+def test_the_default_limit_follows_the_input(codecs: dumps_loads.Codecs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dumps_loads, "OUTPUT_FLOOR", 20_000)
+    bomb = dumps_loads.encode(codecs, bytes(100_000), compress=True)
     assert len(bomb) < 200
     with pytest.raises(ZstdLimitError):
-        _job.decode(codecs, bomb)
-    assert _job.decode(codecs, bomb, max_output_size=200_000) == bytes(100_000)
-    below = _job.encode(codecs, bytes(19_000), compress=True)
-    assert _job.decode(codecs, below) == bytes(19_000)
+        dumps_loads.decode(codecs, bomb)
+    assert dumps_loads.decode(codecs, bomb, max_output_size=200_000) == bytes(100_000)
+    below = dumps_loads.encode(codecs, bytes(19_000), compress=True)
+    assert dumps_loads.decode(codecs, below) == bytes(19_000)
 
 
 def test_a_real_bomb_is_refused() -> None:
@@ -566,26 +578,26 @@ def test_a_real_bomb_is_refused() -> None:
 
 
 @pytest.mark.parametrize("declared", [11, 2**20, 2**40, 2**63, 2**64 - 3])
-def test_a_declared_size_is_not_believed(codecs: _job.Codecs, declared: int) -> None:
+def test_a_declared_size_is_not_believed(codecs: dumps_loads.Codecs, declared: int) -> None:
     message = b"\x99" + bytes(9)
     data = raw_frame(message, declared=declared)
     for limit in (None, 100, -1):
         with pytest.raises(ZstdError):
-            _job.decode(codecs, data, max_output_size=limit)
-    assert _job.decode(codecs, raw_frame(message, declared=10), max_output_size=10) == [0] * 9
-    assert _job.decode(codecs, raw_frame(message, declared=None), max_output_size=10) == [0] * 9
+            dumps_loads.decode(codecs, data, max_output_size=limit)
+    assert dumps_loads.decode(codecs, raw_frame(message, declared=10), max_output_size=10) == [0] * 9
+    assert dumps_loads.decode(codecs, raw_frame(message, declared=None), max_output_size=10) == [0] * 9
 
 
-def test_items_are_counted_if_asked(codecs: _job.Codecs) -> None:
+def test_items_are_counted_if_asked(codecs: dumps_loads.Codecs) -> None:
     for compress in (True, False):
-        data = _job.encode(codecs, [[]] * 5000, compress=compress)
+        data = dumps_loads.encode(codecs, [[]] * 5000, compress=compress)
         for limit in (None, -1, 5001):
-            assert len(_job.decode(codecs, data, max_total_items=limit)) == 5000
+            assert len(dumps_loads.decode(codecs, data, max_total_items=limit)) == 5000
         with pytest.raises(LimitError):
-            _job.decode(codecs, data, max_total_items=5000)
+            dumps_loads.decode(codecs, data, max_total_items=5000)
 
 
-def test_headers_that_promise_too_much(codecs: _job.Codecs) -> None:
+def test_headers_that_promise_too_much(codecs: dumps_loads.Codecs) -> None:
     for data in (
         b"\xdd\xff\xff\xff\xff",
         b"\xdf\xff\xff\xff\xff",
@@ -593,7 +605,7 @@ def test_headers_that_promise_too_much(codecs: _job.Codecs) -> None:
         b"\xc9\xff\xff\xff\xff\x05",
     ):
         with pytest.raises(CodecError):
-            _job.decode(codecs, data)
+            dumps_loads.decode(codecs, data)
 
 
 # functions
@@ -606,11 +618,11 @@ def test_the_functions_pickle() -> None:
 
 def test_error_texts_are_one_line() -> None:
     with pytest.raises(TypeError) as caught:
-        _objects.pack_default(object())
+        types_written.pack_default(object())
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("function", "of_bytes"), [(cpkg.dump, _job.dumps), (cpkg.load, _job.loads)])
+@pytest.mark.parametrize(("function", "of_bytes"), [(cpkg.dump, dumps_loads.dumps), (cpkg.load, dumps_loads.loads)])
 def test_options_with_files_are_those_with_bytes(function: Any, of_bytes: Any) -> None:
     def options(function: Any) -> list[inspect.Parameter]:
         return [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]

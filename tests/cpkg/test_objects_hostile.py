@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import cpkg
-from cpkg import _job
+from cpkg.objects import dumps_loads
 from purepy.errors import CodecError, FormatError
 
 UTC = dt.timezone.utc
@@ -26,9 +26,9 @@ class Colour(enum.Enum):
 
 
 @pytest.fixture
-def codecs(msgpack: ModuleType) -> _job.Codecs:
+def codecs(msgpack: ModuleType) -> dumps_loads.Codecs:
     """Every MessagePack backend that loads."""
-    return _job.Codecs(msgpack, cpkg.zstd)
+    return dumps_loads.Codecs(msgpack, cpkg.zstd)
 
 
 # keys that have no hash
@@ -45,27 +45,27 @@ def codecs(msgpack: ModuleType) -> _job.Codecs:
     ],
     ids=lambda value: value.hex() if isinstance(value, bytes) else "",
 )
-def test_a_key_without_a_hash_is_a_format_error(codecs: _job.Codecs, data: bytes, offset: int) -> None:
+def test_a_key_without_a_hash_is_a_format_error(codecs: dumps_loads.Codecs, data: bytes, offset: int) -> None:
     with pytest.raises(FormatError) as caught:
-        _job.decode(codecs, data)
+        dumps_loads.decode(codecs, data)
     assert caught.value.offset == offset
 
 
-def test_a_hook_that_makes_such_a_key(codecs: _job.Codecs) -> None:
+def test_a_hook_that_makes_such_a_key(codecs: dumps_loads.Codecs) -> None:
     with pytest.raises(FormatError, match="unhashable"):
-        _job.decode(codecs, b"\x81\xd4\x05a\x01", ext_hook=lambda code, data: [code])
+        dumps_loads.decode(codecs, b"\x81\xd4\x05a\x01", ext_hook=lambda code, data: [code])
 
 
-def test_type_errors_of_hooks_pass(codecs: _job.Codecs) -> None:
+def test_type_errors_of_hooks_pass(codecs: dumps_loads.Codecs) -> None:
     def fail(*arguments: Any) -> Any:
         raise TypeError("mine")
 
     for options, data in (({"object_hook": fail}, b"\x80"), ({"ext_hook": fail}, b"\xd4\x05a")):
         with pytest.raises(TypeError, match="mine"):
-            _job.decode(codecs, data, **options)
+            dumps_loads.decode(codecs, data, **options)
 
 
-def test_one_changed_byte_is_a_codec_error_or_an_object(codecs: _job.Codecs) -> None:
+def test_one_changed_byte_is_a_codec_error_or_an_object(codecs: dumps_loads.Codecs) -> None:
     value = {
         "a": [1, 2.5, "text", b"bytes", None, True, -3, 300, 70000, 2**40],
         "when": [dt.datetime(2024, 1, 1, tzinfo=UTC), dt.datetime(2024, 1, 1, 1, 1), dt.date(2024, 1, 1)],
@@ -76,7 +76,7 @@ def test_one_changed_byte_is_a_codec_error_or_an_object(codecs: _job.Codecs) -> 
         None: 0,
         2.5: {},
     }
-    message = bytearray(_job.encode(codecs, value, compress=False))
+    message = bytearray(dumps_loads.encode(codecs, value, compress=False))
     outcomes = {"object": 0, "error": 0}
     original = bytes(message)
     for position in range(
@@ -87,7 +87,7 @@ def test_one_changed_byte_is_a_codec_error_or_an_object(codecs: _job.Codecs) -> 
         for changed in (*range(0x7F, 0xE1), *range(0, 256, 37), byte ^ 1, byte ^ 2):
             message[position] = changed
             try:
-                _job.decode(codecs, message)
+                dumps_loads.decode(codecs, message)
                 outcomes["object"] += 1
             except CodecError:
                 outcomes["error"] += 1
@@ -115,9 +115,9 @@ def test_one_changed_byte_is_a_codec_error_or_an_object(codecs: _job.Codecs) -> 
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_default_may_return_what_dumps_takes(codecs: _job.Codecs, replacement: Any, back: Any) -> None:
+def test_default_may_return_what_dumps_takes(codecs: dumps_loads.Codecs, replacement: Any, back: Any) -> None:
     def dumps(value: Any) -> Any:
-        return _job.decode(codecs, _job.encode(codecs, value, default=lambda obj: replacement))
+        return dumps_loads.decode(codecs, dumps_loads.encode(codecs, value, default=lambda obj: replacement))
 
     assert dumps(1j) == back
     assert dumps([1j]) == [back]
@@ -125,11 +125,11 @@ def test_default_may_return_what_dumps_takes(codecs: _job.Codecs, replacement: A
     assert dumps(2**64) == back
 
 
-def test_default_that_returns_what_nothing_packs(codecs: _job.Codecs) -> None:
+def test_default_that_returns_what_nothing_packs(codecs: dumps_loads.Codecs) -> None:
     with pytest.raises(TypeError, match="can not serialize 'complex'"):
-        _job.encode(codecs, 1j, default=lambda obj: obj)
+        dumps_loads.encode(codecs, 1j, default=lambda obj: obj)
     with pytest.raises(OverflowError, match="71 bits"):
-        _job.encode(codecs, 1j, default=lambda obj: 2**70)
+        dumps_loads.encode(codecs, 1j, default=lambda obj: 2**70)
 
 
 # arguments
@@ -137,16 +137,16 @@ def test_default_that_returns_what_nothing_packs(codecs: _job.Codecs) -> None:
 
 @pytest.mark.parametrize("compress", [True, False, "auto"])
 @pytest.mark.parametrize("value", [None, "text" * 1000], ids=["short", "long"])
-def test_a_wrong_level_is_noticed(codecs: _job.Codecs, compress: Any, value: Any) -> None:
+def test_a_wrong_level_is_noticed(codecs: dumps_loads.Codecs, compress: Any, value: Any) -> None:
     """Whether or not anything is compressed."""
     for level in (23, 99, -(2**17) - 1, 2**40):
         with pytest.raises(ValueError, match=f"level must be -131072 to 22, not {level}"):
-            _job.encode(codecs, value, compress=compress, level=level)
+            dumps_loads.encode(codecs, value, compress=compress, level=level)
     for wrong in ("3", 3.0, None):
         with pytest.raises(TypeError):
-            _job.encode(codecs, value, compress=compress, level=wrong)
+            dumps_loads.encode(codecs, value, compress=compress, level=wrong)
     for level in (22 if value is None else 9, 1, 0, -(2**17)):
-        assert _job.decode(codecs, _job.encode(codecs, value, compress=compress, level=level)) == value
+        assert dumps_loads.decode(codecs, dumps_loads.encode(codecs, value, compress=compress, level=level)) == value
 
 
 # the collector
@@ -154,27 +154,27 @@ def test_a_wrong_level_is_noticed(codecs: _job.Codecs, compress: Any, value: Any
 
 @pytest.mark.skipif(sys.implementation.name == "pypy", reason="the collector is CPython's")
 @pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="held off under the GIL alone")
-def test_the_collector_is_held_off(codecs: _job.Codecs, msgpack: ModuleType) -> None:
+def test_the_collector_is_held_off(codecs: dumps_loads.Codecs, msgpack: ModuleType) -> None:
     """By the native backend, while a message is built whose extension values are those of dumps, or none."""
     if msgpack.BACKEND != "native":
         pytest.skip("the pure backend has no say in it")
     records = [{"id": i, "tags": ["a", "b"], "day": dt.date(2024, 1, 1)} for i in range(5000)]
-    data = _job.encode(codecs, [records, [[{}]] * 5000], compress=False)
+    data = dumps_loads.encode(codecs, [records, [[{}]] * 5000], compress=False)
     runs: list[str] = []
     gc.callbacks.append(watch := lambda phase, info: runs.append(phase))
     try:
         gc.collect()
         runs.clear()
-        _job.decode(codecs, data)
+        dumps_loads.decode(codecs, data)
         ours = len(runs)
-        _job.decode(codecs, data, ext_hook=lambda code, payload: None)
+        dumps_loads.decode(codecs, data, ext_hook=lambda code, payload: None)
         theirs = len(runs) - ours
         assert gc.isenabled()
     finally:
         gc.callbacks.remove(watch)
     assert ours <= 4 < theirs  # the objects around it may start one or the other, start and stop
     with pytest.raises(CodecError):
-        _job.decode(codecs, data[:-1] + b"\xc1")
+        dumps_loads.decode(codecs, data[:-1] + b"\xc1")
     with pytest.raises(CodecError):
-        _job.decode(codecs, b"\x92" + data + b"\xd4Dx")
+        dumps_loads.decode(codecs, b"\x92" + data + b"\xd4Dx")
     assert gc.isenabled()

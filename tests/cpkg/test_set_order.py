@@ -16,13 +16,13 @@ import pytest
 from processes import run_python
 
 import cpkg
-from cpkg import _job
+from cpkg.objects import dumps_loads
 
 
 @pytest.fixture
-def codecs(msgpack: ModuleType, zstd: ModuleType) -> _job.Codecs:
+def codecs(msgpack: ModuleType, zstd: ModuleType) -> dumps_loads.Codecs:
     """Every combination of the backends that load."""
-    return _job.Codecs(msgpack, zstd)
+    return dumps_loads.Codecs(msgpack, zstd)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,19 +51,19 @@ SETS: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("members", SETS.values(), ids=SETS)
 @pytest.mark.parametrize("kind", [set, frozenset])
-def test_equal_sets_give_equal_bytes(codecs: _job.Codecs, members: list[Any], kind: type) -> None:
+def test_equal_sets_give_equal_bytes(codecs: dumps_loads.Codecs, members: list[Any], kind: type) -> None:
     """The order in which the members came in is not to be seen."""
-    expected = _job.encode(codecs, kind(members))
+    expected = dumps_loads.encode(codecs, kind(members))
     for turn in range(len(members)):
         turned = members[turn:] + members[:turn]
-        assert _job.encode(codecs, kind(turned)) == expected
-        assert _job.encode(codecs, kind(reversed(turned))) == expected
+        assert dumps_loads.encode(codecs, kind(turned)) == expected
+        assert dumps_loads.encode(codecs, kind(reversed(turned))) == expected
         # a set that was larger has its members in other places
         grown = set(turned) | {f"{i}" for i in range(1000)}
-        assert _job.encode(codecs, kind(grown & set(members))) == expected
+        assert dumps_loads.encode(codecs, kind(grown & set(members))) == expected
 
 
-def test_members_that_have_an_order_are_sorted(codecs: _job.Codecs) -> None:
+def test_members_that_have_an_order_are_sorted(codecs: dumps_loads.Codecs) -> None:
     """Members that sort as a list are sorted as a set."""
     for members in (
         [10, 9, -1, 300],
@@ -73,7 +73,7 @@ def test_members_that_have_an_order_are_sorted(codecs: _job.Codecs) -> None:
         [(1.0, 2), (0.5, 3)],
         [b"b", b"a"],
     ):
-        assert _job.encode(codecs, set(members)) == _job.encode(codecs, sorted(members))
+        assert dumps_loads.encode(codecs, set(members)) == dumps_loads.encode(codecs, sorted(members))
 
 
 def test_the_same_bytes_in_every_process() -> None:
@@ -96,10 +96,10 @@ print(cpkg.dumps([pairs, {{(pair, 1) for pair in pairs}}, {{*words, 1, None}}]).
 
 def test_sets_in_sets_very_deep(msgpack: ModuleType) -> None:
     """However deep they are, they pack up to the limit of depth."""
-    codecs = _job.Codecs(msgpack, cpkg.zstd)
+    codecs = dumps_loads.Codecs(msgpack, cpkg.zstd)
     deep: Any = 0
     for level in range(900):
         deep = frozenset({deep, level})
-    assert _job.encode(codecs, deep)
+    assert dumps_loads.encode(codecs, deep)
     with pytest.raises(ValueError, match="recursion limit"):
-        _job.encode(codecs, deep, max_depth=100)
+        dumps_loads.encode(codecs, deep, max_depth=100)

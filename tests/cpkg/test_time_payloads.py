@@ -9,30 +9,30 @@ from types import ModuleType
 import pytest
 
 import cpkg
-from cpkg import _job
+from cpkg.objects import dumps_loads
 from purepy.errors import FormatError
 from purepy.msgpack.ext import ExtType
 
 
 @pytest.fixture
-def codecs(msgpack: ModuleType, zstd: ModuleType) -> _job.Codecs:
+def codecs(msgpack: ModuleType, zstd: ModuleType) -> dumps_loads.Codecs:
     """Every combination of the backends that load."""
-    return _job.Codecs(msgpack, zstd)
+    return dumps_loads.Codecs(msgpack, zstd)
 
 
 @pytest.mark.parametrize("clock", ["24:00:00", "24:00:00.000000", "25:00:00", "10:60:00", "10:00:60", "9:00:00"])
-def test_no_time_of_day(codecs: _job.Codecs, clock: str) -> None:
+def test_no_time_of_day(codecs: dumps_loads.Codecs, clock: str) -> None:
     """Python 3.14 reads 24:00:00 as midnight, of a datetime that of the next day; others refuse it."""
     for code, text in (("T", clock), ("T", clock + "+01:00"), ("L", "2024-01-01T" + clock)):
         with pytest.raises(FormatError):
-            _job.decode(codecs, codecs.packb(ExtType(ord(code), text.encode())))
+            dumps_loads.decode(codecs, codecs.packb(ExtType(ord(code), text.encode())))
 
 
 @pytest.mark.parametrize("offset", ["+24:00", "-24:00", "+10:60", "+10:99", "+10:00:60", "+23:59:60", "+1:00"])
-def test_no_offset(codecs: _job.Codecs, offset: str) -> None:
+def test_no_offset(codecs: dumps_loads.Codecs, offset: str) -> None:
     """An offset of more than 59 minutes or seconds would come back as another."""
     with pytest.raises(FormatError):
-        _job.decode(codecs, codecs.packb(ExtType(ord("T"), f"12:00:00{offset}".encode())))
+        dumps_loads.decode(codecs, codecs.packb(ExtType(ord("T"), f"12:00:00{offset}".encode())))
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,11 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "file.rec"
+
+
 def numbers(bag: Any) -> list[int]:
     return [row["number"] for row in bag.compute()]
 
@@ -71,7 +76,7 @@ def test_options_and_errors(client: Client, folder: Path) -> None:
     with pytest.raises(FileNotFoundError):
         cpkg.dask.read_records(folder / "*.other")
     data = bytearray((folder / "1.rec").read_bytes())
-    data[300] ^= 1
+    data[200] ^= 1
     (folder / "1.rec").write_bytes(data)
     with pytest.raises(records.DamagedError):
         cpkg.dask.read_records(folder).compute()
@@ -118,11 +123,78 @@ def test_a_worker_that_dies_while_it_writes(client: Client, folder: Path, tmp_pa
 def test_a_write_that_is_done_twice(client: Client, tmp_path: Path, scheme: str) -> None:
     """A scheduler that has lost sight of a worker gives its work to another one, and both may come to the end."""
     rows = [record(number) for number in range(500)]
-    name = f"{scheme}{tmp_path}/out/part-00000.rec"
-    futures = [client.submit(cpkg.dask._write, rows, name, {"frame_size": 100}, pure=False) for _ in range(8)]
-    assert {future.result() for future in futures} == {name}
-    assert os.listdir(tmp_path / "out") == ["part-00000.rec"]
+    folder = cpkg.dask._Folder(f"{scheme}{tmp_path}/out", "a run")
+    futures = [client.submit(cpkg.dask._write, rows, folder, 0, {"frame_size": 100}, pure=False) for _ in range(8)]
+    assert {future.result() for future in futures} == {0}
+    for _ in range(2):
+        assert folder.finish(1, overwrite=False) == [f"{scheme}{tmp_path}/out/part-00000.rec"]
+        assert os.listdir(tmp_path / "out") == ["part-00000.rec"]
     assert cpkg.dask.read_records(tmp_path / "out").compute() == rows
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_folder_that_is_written_from_itself(folder: Path, scheme: str) -> None:
+    """Old parts are read until the new ones are complete, and what is no part stays."""
+    url = f"{scheme}{folder}"
+    with dask.config.set(scheduler="sync"):
+        cpkg.dask.write_records(cpkg.dask.read_records(folder), f"{url}/[x]", overwrite=True)
+        written(folder / "[x]" / "part-notes.rec", 1)
+        bag = cpkg.dask.read_records([f"{url}/[x]/part-{number:05d}.rec" for number in range(3)], partition_size=600)
+        for write in (cpkg.dask.write_records(bag, f"{url}/[x]", compute=False),):
+            with pytest.raises(FileExistsError):
+                write.compute()
+        names = cpkg.dask.write_records(bag, f"{url}/[x]", overwrite=True)
+        assert len(names) == bag.npartitions
+        assert numbers(cpkg.dask.read_records(names)) == list(range(300))
+        cpkg.dask.write_records(cpkg.dask.read_records(names).repartition(npartitions=1), f"{url}/[x]", overwrite=True)
+        left = [name for name in sorted(os.listdir(folder / "[x]")) if not name.startswith(".writing-")]
+        assert left == ["part-00000.rec", "part-notes.rec"]
+        assert len(cpkg.dask.find(f"{url}/[x]")) == 2
+
+
+LATER: dict[str, tuple[Any, Any, str]] = {
+    "float for int": (1, 1.75, "int64"),
+    "large for int": (1, 2**63 + 5, "int64"),
+    "text for bool": (True, "no", "bool"),
+    "None for bool": (True, None, "bool"),
+    "float for bool": (True, 0.5, "bool"),
+    "text for int": (1, "12", "int64"),
+    "text for float": (0.5, "12", "float64"),
+    "bool for int": (1, True, "int64"),
+    "int that no float is": (0.5, 2**53 + 1, "float64"),
+    "int beyond int32": (1, 2**40, "int32"),
+    "float beyond float32": (0.5, 0.1, "float32"),
+    "float for Int64": (1, 1.5, "Int64"),
+    "number for text": ("x", 5, "string"),
+}
+
+
+@pytest.mark.parametrize("case", LATER)
+def test_no_value_is_changed_to_fit(path: Path, case: str) -> None:
+    """The error names the record."""
+    pytest.importorskip("pandas")
+    usual, later, kind = LATER[case]
+    with records.open(path, "wb", frame_size=2000) as writer:
+        writer.extend([{"a": usual}] * 2000 + [{"a": later}])
+    frame = cpkg.dask.to_dataframe(path, meta={"a": kind})
+    with pytest.raises(ValueError, match=r"record 2000: 'a' is .*do not fit"):
+        frame.compute(scheduler="sync")
+    with records.open(path, "wb") as writer:
+        writer.extend([{"a": usual}] * 2000)
+    found = cpkg.dask.to_dataframe(path, meta={"a": kind}).compute(scheduler="sync")["a"]
+    assert list(found) == [usual] * 2000
+    assert str(found.dtype).startswith(kind[:3])
+
+
+def test_types_for_values_that_are_missing(path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    rows = [{"int": 2**53 + 1, "bool": True, "float": 0.5, "text": "x"}, {"int": None}, {}]
+    with records.open(path, "wb") as writer:
+        writer.extend(rows * 400)
+    found = cpkg.dask.to_dataframe(path).compute(scheduler="sync")
+    assert [str(found[name].dtype) for name in ("int", "bool", "float")] == ["Int64", "boolean", "float64"]
+    for name in found.columns:
+        assert [None if pandas.isna(value) else value for value in found[name]] == [row.get(name) for row in rows * 400]
 
 
 def test_data_frames(client: Client, folder: Path) -> None:

@@ -21,6 +21,7 @@ import tarfile
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -101,8 +102,14 @@ def mutated(choose: random.Random, stream: bytes) -> bytes:
     return frame[: choose.randrange(len(frame))] if choose.random() < 0.05 else frame
 
 
-def extracted(engine: str, data: bytes, out: Path, options: dict[str, Any]) -> tuple[Any, ...]:
-    """Extract an archive by one engine and return how that ended: error, entries, problems and tree."""
+def extracted(
+    engine: str, source: bytes | Path, out: Path, options: dict[str, Any], prepare: Callable[[Path], None] | None = None
+) -> tuple[Any, ...]:
+    """
+    Extract an archive by one engine and return how that ended: error, entries, problems and tree.
+
+    `prepare` is called with the directory that it is extracted to.
+    """
     from archives import contents
 
     from cpkg import archive
@@ -110,12 +117,14 @@ def extracted(engine: str, data: bytes, out: Path, options: dict[str, Any]) -> t
 
     os.environ["CPKG_ARCHIVE_BACKEND"] = engine
     shutil.rmtree(out, ignore_errors=True)
+    if prepare is not None:
+        prepare(out)
     entries: list[archive.Entry] = []
     problems: list[str] = []
     error = None
     try:
         archive.extract(
-            io.BytesIO(data),
+            io.BytesIO(source) if isinstance(source, bytes) else source,
             out,
             max_size=MAX_SIZE,
             threads=2,

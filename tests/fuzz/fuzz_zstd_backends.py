@@ -31,8 +31,8 @@ if __name__ == "__main__":
 from zstd_data import SAMPLES
 
 from purepy.errors import ZstdError, ZstdLimitError
-from purepy.zstd.common.xxh64 import xxh64
-from purepy.zstd.common.zdict import ZstdDict
+from purepy.zstd.format.xxh64 import xxh64
+from purepy.zstd.format.zdict import ZstdDict
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 SKIPPABLE = b"\x2a\x4d\x18"

@@ -1,17 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What these tests need and PyPy cannot have: no skip hides in a row that is green, since the list is checked.
-
-Redis runs as a process of its own, in a folder of the test session, on a socket without a port.
-"""
+"""Redis as a process of its own, in a folder of the test session, on a socket without a port; Django's settings."""
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,17 +14,6 @@ from django.conf import settings
 
 settings.configure()
 django.setup()
-
-# file -> what it needs, and PyPy cannot import (docs/integrations.md has the errors)
-_CPYTHON_ONLY = {"test_numcodecs.py": "numcodecs", "test_zarr.py": "zarr"}
-
-collect_ignore = []
-if sys.implementation.name == "pypy":
-    for _file, _library in _CPYTHON_ONLY.items():
-        with contextlib.suppress(ImportError):
-            importlib.import_module(_library)
-            raise AssertionError(f"{_library} can be imported on PyPy now: run {_file}")
-        collect_ignore.append(_file)
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ from starlette.routing import Route
 import cpkg
 from cpkg import zstd
 from cpkg.integrations.starlette import MsgpackResponse, ZstdMiddleware, read_msgpack
-from purepy.zstd_format import frame_window
+from purepy.zstd.format.rules import frame_window
 
 TEXT = "a line of text that repeats\n" * 400
 LARGE = 10_000_000
@@ -34,7 +34,11 @@ SENT = threading.Event()
 
 
 async def text(request: Request) -> Response:
-    return PlainTextResponse(TEXT, headers={"etag": '"abc"', "vary": "Cookie"})
+    return PlainTextResponse(TEXT, headers={"etag": '"abc"', "vary": "Cookie", "content-digest": "sha-256=:YQ==:"})
+
+
+async def kept(request: Request) -> Response:
+    return PlainTextResponse(TEXT, headers={"cache-control": "private, No-Transform"})
 
 
 async def small(request: Request) -> Response:
@@ -82,7 +86,7 @@ def port() -> Iterator[int]:
     """Give the port of a server that runs the application in a thread."""
     routes = [
         Route(f"/{endpoint.__name__}", endpoint, methods=["GET", "POST"])
-        for endpoint in (text, small, image, pieces, large, large_pieces, echo, order)
+        for endpoint in (text, small, image, kept, pieces, large, large_pieces, echo, order)
     ]
     app = Starlette(routes=routes, middleware=[Middleware(ZstdMiddleware, max_request_size=LIMIT, level=19)])
     with serving_asgi(app) as port:
@@ -95,20 +99,24 @@ def test_a_response_is_compressed_where_it_is_accepted(port: int) -> None:
     assert response.getheader("vary") == "Cookie, Accept-Encoding"
     assert response.getheader("etag") == 'W/"abc"'
     assert response.getheader("content-length") == str(len(body))
+    assert response.getheader("content-digest") is None
     assert len(body) < 200
     assert zstd.decompress(body) == TEXT.encode()
 
 
-@pytest.mark.parametrize("accepted", ["", "gzip", "zstd;q=0", "*;q=0", "zstd;q=none"])
+@pytest.mark.parametrize(
+    "accepted", ["", "gzip", "*;q=0", *(f"zstd;q={weight}" for weight in ("0", "none", "nan", "-1", "2"))]
+)
 def test_a_response_is_left_alone_where_it_is_not(port: int, accepted: str) -> None:
     response, body = ask(port, "/text", accept_encoding=accepted)
     assert response.getheader("content-encoding") is None
     assert response.getheader("vary") == "Cookie, Accept-Encoding"
     assert response.getheader("etag") == '"abc"'
+    assert response.getheader("content-digest") == "sha-256=:YQ==:"
     assert body == TEXT.encode()
 
 
-@pytest.mark.parametrize("path", ["/small", "/image"])
+@pytest.mark.parametrize("path", ["/small", "/image", "/kept"])
 def test_what_is_small_or_compressed_is_left_alone(port: int, path: str) -> None:
     assert ask(port, path, accept_encoding="zstd")[0].getheader("content-encoding") is None
 

@@ -28,8 +28,11 @@ class Limited(ZstdMiddleware):
     max_request_size = 100_000
 
 
+HEADERS = {"ETag": '"abc"', "Vary": "Cookie", "Content-Digest": "sha-256=:YQ==:"}
+
+
 def text(request: Any) -> HttpResponse:
-    return HttpResponse(TEXT, content_type="text/plain", headers={"ETag": '"abc"', "Vary": "Cookie"})
+    return HttpResponse(TEXT, content_type="text/plain", headers=HEADERS)
 
 
 def pieces(request: Any) -> StreamingHttpResponse:
@@ -48,6 +51,10 @@ def image(request: Any) -> HttpResponse:
     return HttpResponse(TEXT, content_type="image/png")
 
 
+def kept(request: Any) -> HttpResponse:
+    return HttpResponse(TEXT, content_type="text/plain", headers={"Cache-Control": "No-Transform"})
+
+
 def echo(request: Any) -> HttpResponse:
     return HttpResponse(request.body, content_type=request.headers.get("Content-Encoding", "none/none"))
 
@@ -60,7 +67,7 @@ def order(request: Any) -> HttpResponse:
     return MsgpackResponse({"got": read_msgpack(request)})
 
 
-urlpatterns = [path(view.__name__, view) for view in (text, pieces, later, image, echo, form, order)]
+urlpatterns = [path(view.__name__, view) for view in (text, pieces, later, image, kept, echo, form, order)]
 
 
 @pytest.fixture(autouse=True)
@@ -79,6 +86,7 @@ def test_a_response_is_compressed_where_it_is_accepted(client: Client) -> None:
     assert response["Content-Encoding"] == "zstd"
     assert response["Vary"] == "Cookie, Accept-Encoding"
     assert response["ETag"] == 'W/"abc"'
+    assert "Content-Digest" not in response
     assert response["Content-Length"] == str(len(response.content))
     assert zstd.decompress(response.content) == TEXT
 
@@ -88,7 +96,9 @@ def test_a_response_is_left_alone_where_it_is_not(client: Client) -> None:
     assert response.content == TEXT
     assert response["Vary"] == "Cookie, Accept-Encoding"
     assert "Content-Encoding" not in response
-    assert "Content-Encoding" not in client.get("/image", headers={"accept-encoding": "zstd"})
+    assert response["Content-Digest"] == HEADERS["Content-Digest"]
+    for name in ("/image", "/kept"):
+        assert "Content-Encoding" not in client.get(name, headers={"accept-encoding": "zstd"})
 
 
 def test_a_stream_is_compressed_in_pieces(client: Client) -> None:

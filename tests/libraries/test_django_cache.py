@@ -74,6 +74,15 @@ def test_members_of_an_int_enum_come_back_as_ints(own: Any) -> None:
     assert own.get("colour") == 53
 
 
+@pytest.mark.parametrize("kind", ["own", "django_redis"])
+def test_what_packs_as_the_code_of_a_digit_comes_back_as_its_number(request: pytest.FixtureRequest, kind: str) -> None:
+    numpy = pytest.importorskip("numpy")
+    cache = request.getfixturevalue(kind)
+    for number in (0, 47, 48, 53, 57, 58, 300):
+        cache.set("key", numpy.int64(number))
+        assert cache.get("key") == number
+
+
 def raw(cache: Any, key: str) -> bytes:
     return cache.client.get_client().get(cache.make_key(key))
 
@@ -85,7 +94,7 @@ def test_entries_of_django_redis_are_read(redis_url: str, django_redis: Any) -> 
     }
     import cpkg
 
-    cpkg.install("msgpack")  # django-redis imports it; theirs if it is there
+    cpkg.install()  # django-redis imports it; theirs if it is there
     theirs = DjangoRedisCache(redis_url, {"OPTIONS": options})
     value = {"text": "text" * 100, "number": 5}
     theirs.set("theirs", value)

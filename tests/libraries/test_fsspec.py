@@ -63,6 +63,8 @@ def test_the_content_of_a_file_is_a_filesystem(memory: Any, data: bytes, size: i
     assert system.ls("") == [{"name": "data.txt", "size": size, "type": "file"}]
     assert system.cat(name) == CONTENT
     assert system.cat_file(name, 300_000, 300_100) == CONTENT[300_000:300_100]
+    assert system.cat_file(name, start=-20) == CONTENT[-20:]
+    assert system.cat_file(name, -20, -10) == CONTENT[-20:-10]
     with fsspec.open("zstd://data.txt::memory://folder/data.txt.zst", "rt") as file:
         assert sum(1 for _ in file) == 50_000
     with pytest.raises(FileNotFoundError):

@@ -53,7 +53,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pypy_way(request: pytest.FixtureRequest) -> Iterator[None]:
     """Force the way that the test is parametrized with, if it is."""
     way: str | None = getattr(request, "param", None)
-    module: Any = sys.modules.get("cpkg._native.msgpack.pypy_marshal")
+    module: Any = sys.modules.get("cpkg._native.msgpack.pypy.marshal")
     if way is None or module is None:
         yield
         return

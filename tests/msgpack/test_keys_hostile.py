@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Map keys that nest deep or have no hash: an error, on the smallest stack, and the same one on every backend."""
+"""Map keys that nest deep, have no hash or collide: an error, on the smallest stack, and the same on every backend."""
 
 from __future__ import annotations
 
+import sys
 from types import ModuleType
 from typing import Any, NoReturn
 
 import pytest
 from processes import run_alone
 
+import cpkg
 from purepy.errors import StackError
+from purepy.msgpack.key_meter import KeyMeters
 
 DEEPEST = 32
 
@@ -132,3 +135,77 @@ def test_a_hash_that_fails_by_itself_passes(msgpack: ModuleType, key: bytes) -> 
             ext_hook=lambda code, data: Failing(),
         )
     assert not hasattr(caught.value, "offset")
+
+
+# --- keys that are chosen so that their hashes collide ------------------------------------------------------------
+
+PRIME = 2**61 - 1
+"""Numbers that differ by multiples of it have the same hash."""
+
+
+def map_of(keys: list[bytes]) -> bytes:
+    return b"\xdf" + len(keys).to_bytes(4, "big") + b"".join(key + b"\x01" for key in keys)
+
+
+def on_one_way(count: int) -> list[int]:
+    """Return keys of which half stand on the way that the others are probed along."""
+    size = 1 << (count * 3 // 2).bit_length()
+    way, slot = [], 3
+    for _ in range(count // 2):
+        way.append(slot)
+        slot = (slot * 5 + 1) % size
+    return way + [way[n % 1000] + size * (n + 1) for n in range(count // 2)]
+
+
+@pytest.mark.skipif(sys.implementation.name == "pypy", reason="another order of probes needs other keys")
+def test_ints_that_collide_are_refused(msgpack: ModuleType) -> None:
+    """Ints in 64 bits have few hashes in common, but can be probed for in common."""
+    with pytest.raises(msgpack.LimitError, match="whose hashes collide") as info:
+        msgpack.unpackb(map_of([msgpack.packb(key) for key in on_one_way(20_000)]), strict_map_key=False)
+    assert info.value.offset > 0
+
+
+@pytest.mark.parametrize("code", ["N", "U"])
+def test_keys_of_one_hash_are_refused(code: str) -> None:
+    """Decimals and UUIDs of `cpkg.loads`: by thousands in one map, and by dozens in each of many."""
+    numbers = [number * PRIME + 1 for number in range(2000)]
+    if code == "U":
+        keys = [b"\xd8U" + number.to_bytes(16, "big") for number in numbers]
+    else:
+        keys = [b"\xc7" + bytes((len(str(number)),)) + b"N" + str(number).encode() for number in numbers]
+    assert len(cpkg.loads(map_of(keys[:40]))) == 40
+    for message in (map_of(keys), b"\xdc\x03\xe8" + map_of(keys[:40]) * 1000):
+        with pytest.raises(cpkg.LimitError, match="whose hashes collide"):
+            cpkg.loads(message)
+
+
+@pytest.mark.parametrize("shift", [0, 8, 16, 24, 32, 39, 43])
+def test_regular_keys_are_allowed(msgpack: ModuleType, shift: int) -> None:
+    """Multiples of powers of two collide most of what somebody may have without harm in mind."""
+    keys = [number << shift for number in range(30_000)]
+    assert list(msgpack.unpackb(map_of([msgpack.packb(key) for key in keys]), strict_map_key=False)) == keys
+
+
+def test_a_key_that_is_there_again_is_allowed(msgpack: ModuleType) -> None:
+    """The last value of it counts, however often it is there; few NaNs and negative pairs collide without harm."""
+    options = {"strict_map_key": False, "tuple_keys": True}
+    message = map_of([msgpack.packb(key) for key in [1, 1.0, -3, 2**40] * 5000])
+    assert msgpack.unpackb(message, **options) == {1: 1, -3: 1, 2**40: 1}
+    nans = [b"\xcb\x7f\xf8" + bytes(5) + bytes((number,)) for number in range(40)]
+    assert len(msgpack.unpackb(map_of(nans), **options)) in (1, 40)
+    pairs = [(x, y, z) for x in range(-9, 9) for y in range(-9, 9) for z in range(-9, 9)]
+    assert list(msgpack.unpackb(map_of([msgpack.packb(pair) for pair in pairs]), **options)) == pairs
+
+
+@pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy does not tell the size of a dict")
+def test_the_table_has_the_size_of_the_dicts() -> None:
+    """What is counted are the probes of the dict itself: its table grows where the meter's does."""
+    meters, node, sizes, masks = KeyMeters(), {}, [], []
+    for number in range(50_000):
+        assert meters.add(0, node, number)
+        node[number] = number
+        masks.append(meters.meters[0].mask)
+        sizes.append(sys.getsizeof(node))
+    # below 6 pairs, dicts of one size have tables of another
+    grown = [n for n in range(6, 50_000) if sizes[n] != sizes[n - 1]]
+    assert grown == [n for n in range(6, 50_000) if masks[n] != masks[n - 1]]

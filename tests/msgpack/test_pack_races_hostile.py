@@ -130,7 +130,7 @@ def test_long_lists_of_numbers(msgpack: ModuleType, kind: type, monkeypatch: pyt
     """Lists of more numbers than are copied at once: each piece may find another list."""
     monkeypatch.setattr("purepy.msgpack.plain_writer._PIECE", 8)
     if msgpack.__name__.endswith("pypy"):
-        monkeypatch.setattr("cpkg._native.msgpack.pypy_scratch.PIECE", 8)
+        monkeypatch.setattr("cpkg._native.msgpack.pypy.scratch.PIECE", 8)
     changes: list[Change] = [
         lambda items: items.pop(),
         lambda items: items.append(1),

@@ -14,24 +14,23 @@ from typing import Any, Callable
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pypy_parts import pypy_part
 
 from purepy import msgpack as pure
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 
-stream = pytest.importorskip("cpkg._native.msgpack.pypy_stream", reason="the native module is not built")
-checks = pytest.importorskip("cpkg._native.msgpack.pypy_checks")
-tape = pytest.importorskip("cpkg._native.msgpack.pypy_unpack")
+stream = pypy_part("stream")
 
 relaxed = settings(deadline=None)
 
 SIZES = [1, 2, 3, 5, 9, 40, 300, 5000]
 
 
-@pytest.fixture(autouse=True, params=[(0, 0, 0), (30, 16, 5), None], ids=["tape", "mixed", "as it is"])
+@pytest.fixture(autouse=True, params=[0, 16, None], ids=["no waiting", "mixed", "as it is"])
 def _thresholds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let short messages take the ways of long ones too."""
-    for name, size in zip(("_LARGE", "_FIRST", "_PART"), request.param or ()):
-        monkeypatch.setattr(stream, name, size)
+    if request.param is not None:
+        monkeypatch.setattr(stream, "_PART", request.param)
 
 
 ints = st.integers(-(2**63), 2**64 - 1) | st.integers(-40, 300)
@@ -315,7 +314,7 @@ def test_messages_of_changing_sizes() -> None:
 
 
 def test_the_scanner_is_used() -> None:
-    """A message in pieces goes by scanner and tape: else all this would compare the pure decoder with itself."""
+    """A message in pieces goes by the scanner: else all this would compare the pure decoder with itself."""
     unpacker = stream.Unpacker()
     message = list(range(30_000))
     *pieces, last = split(pure.packb(message), [4096])
@@ -323,38 +322,9 @@ def test_the_scanner_is_used() -> None:
     for piece in pieces:
         unpacker.feed(piece)
         assert list(unpacker) == []
-        assert decoder.node == []
         assert not decoder.eager
-    assert decoder.reading is not None
+        assert decoder.waiting_size <= stream._PART
+    assert bool(decoder.waiting) is (stream._PART > 16)
     unpacker.feed(last)
     assert list(unpacker) == [message]
-    assert decoder.reading is None
-
-
-def test_little_of_a_message_takes_no_tape() -> None:
-    """Many Unpackers with the beginning of a message, say of slow connections, hold no memory of a tape each."""
-    unpacker = stream.Unpacker()
-    for piece in split(b"\xdd\x00\xff\xff\xff" + b"\x01" * 65_000, [4096]):
-        unpacker.feed(piece)
-        assert list(unpacker) == []
-    assert unpacker._decoder.reading is None or stream._FIRST < 65_000
-
-
-@pytest.mark.parametrize("parts", [[0], [1], [3, 4, 60], list(range(0, 100, 7))])
-def test_tape_over_parts(parts: list[int]) -> None:
-    """A message in parts of whole values, which keys, long strings and runs of numbers cross."""
-    values = ([1] * 5, [2.5] * 5, "key", "é" * 30, b"b" * 300, {"key": {"key": 1}}, list(range(40)), None)
-    obj = [values[i % len(values)] for i in range(100)]
-    chunks = [b"\xdc\x00\x64"] + [pure.packb(item) for item in obj]
-    ends = [len(b"".join(chunks[: n + 1])) for n in parts]
-    data = b"".join(chunks)
-    short = data[: -len(chunks[-1])]
-    for whole, last in ((data, tape.COMPLETE), (short, tape.INCOMPLETE), (data[:-1], tape.REFUSED)):
-        reading = tape.Reading(checks.DEFAULT, 0)
-        begin = 0
-        for end in ends:
-            assert reading.read(whole, begin, end) == tape.INCOMPLETE
-            begin = end
-        assert reading.read(whole, begin, len(whole)) == last
-        if last == tape.COMPLETE:
-            assert reading.containers == [[obj]]
+    assert decoder.waiting == []

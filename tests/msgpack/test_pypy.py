@@ -7,18 +7,19 @@ The conformance and differential tests hold its results; they could not tell whe
 
 from __future__ import annotations
 
-import datetime
-import decimal
+import gc
 import platform
 from typing import Any
 
 import pytest
 from backends import available
+from pypy_parts import pypy_part
 
-import cpkg
-import cpkg._objects
 from purepy import msgpack as pure
 from purepy.msgpack.ext import ExtType
+
+decoder = pypy_part("decoder")
+marshal = pypy_part("marshal")
 
 NATIVE: Any = available("msgpack").get("native")
 pytestmark = pytest.mark.skipif(
@@ -36,7 +37,7 @@ def no_pure(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("this was to be served natively")
 
     for name in ("unpackb_plain", "unpackb_with", "unpackb_from_with"):
-        monkeypatch.setattr(f"cpkg._native.msgpack.pypy_unpacking.oneshot.{name}", refuse)
+        monkeypatch.setattr(f"cpkg._native.msgpack.pypy.functions_unpack.oneshot.{name}", refuse)
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
@@ -54,51 +55,30 @@ def no_pure(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=str,
 )
 @pytest.mark.usefixtures("no_pure")
-def test_the_tape_serves(kind: Any, options: dict[str, Any]) -> None:
-    """Plain calls never reach the pure unpacker."""
+def test_marshal_serves(kind: Any, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first plain calls never reach the decoder."""
+    monkeypatch.setattr(marshal.READING, "left", 10**12)
     packed = NATIVE.packb(MESSAGE)
     assert NATIVE.unpackb(kind(packed), **options) == MESSAGE
     assert NATIVE.unpackb_from(kind(b"--" + packed + b"--"), 2, **options) == (MESSAGE, len(packed) + 2)
 
 
-def test_the_tape_calls_a_hook_that_may_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The extension types of `loads` are the tape's; other hooks are called by the pure codec alone, once a value."""
-    values = [decimal.Decimal("1.5"), datetime.date(2024, 2, 29), MESSAGE, datetime.timedelta(1)]
-    message = cpkg.dumps(values, compress=False)
-    hook = cpkg._objects.unpack_ext
-    calls: list[int] = []
-
-    def counting(code: int, data: bytes) -> Any:
-        calls.append(code)
-        return hook(code, data)
-
-    wrong = message[:-1] + b"\xff"
-    for data in (message, wrong):
+def test_c_reads_lists_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once marshal has served."""
+    monkeypatch.setattr(marshal.READING, "left", 0)
+    calls = []
+    read = decoder._read_numbers
+    monkeypatch.setattr(decoder, "_read_numbers", lambda *args: calls.append(1) or read(*args))
+    packed = pure.packb({"k": list(range(300)), "l": [0.5] * 300})
+    hooked = {"object_hook": lambda o: o}
+    for options, served in (({}, True), ({"strict_map_key": False, "timestamp": 3}, True), (hooked, False)):
         del calls[:]
-        assert NATIVE.unpackb_from(data, ext_hook=counting) == pure.unpackb_from(data, ext_hook=hook)
-        assert len(calls) == 3
-    bad = message.replace(b"2024-02-29", b"2024-02-30")
-    with pytest.raises(pure.FormatError) as expected:
-        pure.unpackb(bad, ext_hook=hook)
-    with pytest.raises(type(expected.value), match="2024-02-30"):
-        NATIVE.unpackb(bad, ext_hook=hook)
-    with pytest.raises(TypeError, match="ext_hook must be a callable"):
-        NATIVE.unpackb(message, ext_hook=5)
-    for key in (b"\xc7\x01N1", b"\xc7\x04NsNaN"):  # a Decimal that has a hash, and one that has none
-        data = b"\x92\xd9\xff" + b"x" * 255 + b"\x81" + key + b"\x01"
-        ours, theirs = [], []
-        for results, codec in ((ours, NATIVE), (theirs, pure)):
-            try:
-                results.append(repr(codec.unpackb(data, ext_hook=hook, strict_map_key=False)))
-            except TypeError as exc:
-                results.append(str(exc))
-        assert ours == theirs
-
-    def refuse(*args: Any, **options: Any) -> Any:
-        raise AssertionError("this was to be served by the tape")
-
-    monkeypatch.setattr("cpkg._native.msgpack.pypy_unpacking.oneshot.unpackb_with", refuse)
-    assert cpkg.loads(message) == values
+        assert NATIVE.unpackb(packed, **options) == pure.unpackb(packed)
+        assert NATIVE.unpackb_from(packed, **options) == (pure.unpackb(packed), len(packed))
+        stream = NATIVE.Unpacker(**options)
+        stream.feed(packed)
+        assert stream.unpack() == pure.unpackb(packed)
+        assert bool(calls) is served
 
 
 @pytest.mark.parametrize(
@@ -120,7 +100,7 @@ def test_the_tape_calls_a_hook_that_may_be_repeated(monkeypatch: pytest.MonkeyPa
     ids=lambda options: next(iter(options)),
 )
 def test_the_pure_codec_serves_the_rest(options: dict[str, Any]) -> None:
-    """Options that the tape does not know have their effect."""
+    """Options that the fast loops do not know have their effect."""
     packed = pure.packb([MESSAGE, b"bin" * 20, ExtType(5, b"data"), [1, 2, 3, 4, 5]])
     assert NATIVE.unpackb(packed, **options) == pure.unpackb(packed, **options)
     assert NATIVE.unpackb_from(packed, **options) == pure.unpackb_from(packed, **options)
@@ -144,7 +124,7 @@ def test_the_pure_codec_serves_the_rest(options: dict[str, Any]) -> None:
 )
 def test_lists_of_plain_numbers(items: Any, served: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """C packs the lists that PyPy stores as bare numbers, wherever they are, to the bytes that the pure codec makes."""
-    from cpkg._native.msgpack import pypy_scratch
+    from cpkg._native.msgpack.pypy import scratch as pypy_scratch
 
     calls = []
     for name in ("_write_ints", "_write_doubles"):
@@ -159,13 +139,14 @@ def test_lists_of_plain_numbers(items: Any, served: bool, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("options", [{}, {"strict_types": True}, {"datetime": True}, {"max_depth": 5}], ids=str)
 def test_the_room_serves(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Options that do not change the bytes leave a call the scratch buffer; while it is taken, the pure codec packs."""
-    from cpkg._native.msgpack import pypy_pack
+    from cpkg._native.msgpack.pypy import pack as pypy_pack
 
     packed = pure.packb(MESSAGE)
     monkeypatch.setattr("purepy.msgpack.encoder.write_plain", None)
     assert NATIVE.packb(MESSAGE, **options) == NATIVE.Packer(**options).pack(MESSAGE) == packed
     monkeypatch.undo()
     monkeypatch.setattr(pypy_pack, "free", [])
+    monkeypatch.setattr(pypy_pack, "is_taken", lambda: True)
     assert NATIVE.packb(MESSAGE, **options) == NATIVE.Packer(**options).pack(MESSAGE) == packed
 
 
@@ -193,3 +174,15 @@ def test_errors_are_those_of_the_pure_codec() -> None:
     with pytest.raises(pure.LimitError) as limited:
         NATIVE.unpackb(packed, max_str_len=4)
     assert limited.value.offset is not None
+
+
+def test_a_lost_scratch_buffer_is_found_again() -> None:
+    """An interrupt may come behind taking it: what nobody has any more is free."""
+    from cpkg._native.msgpack.pypy import scratch as pypy_scratch
+
+    held = [pypy_scratch.free.pop()]
+    assert pypy_scratch.is_taken()
+    del held[:]
+    gc.collect()
+    assert not pypy_scratch.is_taken()
+    assert len(pypy_scratch.free) == 1

@@ -17,15 +17,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgpack_oracle import pure_read, same
+from pypy_parts import pypy_part
 from threads import run_threads
 
 from purepy import msgpack as pure
 from purepy.msgpack.ext import ExtType, Timestamp
 
-reading = pytest.importorskip("cpkg._native.msgpack.pypy_marshal_read", reason="the native module is not built")
-writing = pytest.importorskip("cpkg._native.msgpack.pypy_marshal_pack")
-marshal = pytest.importorskip("cpkg._native.msgpack.pypy_marshal")
-checks = pytest.importorskip("cpkg._native.msgpack.pypy_checks")
+reading = pypy_part("marshal_read")
+writing = pypy_part("marshal_pack")
+marshal = pypy_part("marshal")
+checks = pypy_part("checks")
 
 NOT_STRICT = (False, *checks.DEFAULT[1:])
 LEVELS = 64  # the frames of the C side

@@ -12,15 +12,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pypy_parts import pypy_part
 from threads import run_threads
 
 from purepy import msgpack as pure
 from purepy.msgpack.ext import ExtType, Timestamp
 from purepy.msgpack.packer import PLAIN_ENCODER, Packer
 
-scratch = pytest.importorskip("cpkg._native.msgpack.pypy_pack", reason="the native module is not built")
-memory = pytest.importorskip("cpkg._native.msgpack.pypy_scratch")
-native = pytest.importorskip("cpkg._native._msgpack_ffi")
+scratch = pypy_part("pack")
+memory = pypy_part("scratch")
+native = memory
 
 EDGES = [
     sign * (2**bits) + step for bits in (0, 5, 7, 8, 15, 16, 31, 32, 62) for step in (-1, 0, 1) for sign in (1, -1)
@@ -81,14 +82,14 @@ def test_the_scratch_buffer_packs_as_pure_does(obj: Any) -> None:
 @given(st.lists(words, max_size=50))
 def test_ints_are_written_as_pure_writes_them(items: list[int]) -> None:
     """The same bytes for each int of 64 bits."""
-    assert written(native.lib.cpkg_tape_write_ints, "int64_t[]", items) == b"".join(map(pure.packb, items))
+    assert written(native.lib.cpkg_write_ints, "int64_t[]", items) == b"".join(map(pure.packb, items))
 
 
 @pytest.mark.parametrize("value", [*EDGES, -33, -32, -31, 126, 129])
 def test_ints_at_the_edges(value: int) -> None:
     """Each format from its first to its last int."""
     for count in (1, 20):
-        assert written(native.lib.cpkg_tape_write_ints, "int64_t[]", [value] * count) == pure.packb(value) * count
+        assert written(native.lib.cpkg_write_ints, "int64_t[]", [value] * count) == pure.packb(value) * count
         assert pack([value] * count) == pure.packb([value] * count)
 
 
@@ -96,7 +97,7 @@ def test_ints_at_the_edges(value: int) -> None:
 @given(st.lists(st.floats(), max_size=50))
 def test_floats_are_written_as_pure_writes_them(items: list[float]) -> None:
     """The same bytes for each float, NaNs included."""
-    assert written(native.lib.cpkg_tape_write_doubles, "double[]", items) == b"".join(map(pure.packb, items))
+    assert written(native.lib.cpkg_write_doubles, "double[]", items) == b"".join(map(pure.packb, items))
 
 
 @pytest.mark.parametrize("length", [0, 7, 8, 4095, 4096, 4097, 60_000, 200_000])

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pypy_parts import pypy_part
 from threads import run_threads
 
 from purepy import msgpack as pure
 from purepy.msgpack.ext import ExtType, Timestamp
 
-rows = pytest.importorskip("cpkg._native.msgpack.pypy_rows", reason="the native module is not built")
+rows = pypy_part("rows")
 
 relaxed = settings(deadline=None, max_examples=50)
 
@@ -58,7 +59,7 @@ def read(data: bytes, most: int = 10_000) -> tuple[list[Any], int]:
 def read_in_advance(data: bytes, most: int = 10_000, fewest: int = 1) -> tuple[list[Any], int]:
     """Lay all rows out first, as a thread of C's does, and read them then, up to values that are wrong."""
     memory = rows.Rows(fewest)
-    rows.lib.cpkg_rows_after(rows.ffi.cast("void *", memory.state), data, len(data), most)
+    rows.lib.cpkg_rows_after(memory._handle, data, len(data), most)
     found: list[Any] = []
     end = 0
     with contextlib.suppress(Exception):

@@ -398,12 +398,43 @@ def test_usable_after_an_error(msgpack: ModuleType) -> None:
         unpacker.unpack()
     unpacker.skip()
     assert unpacker.unpack() == b""
-    hooked = msgpack.Unpacker(ext_hook=lambda code, data: 1 / code)
-    hooked.feed(b"\x92\xd4\x00a\x05\x06")
+
+
+@pytest.mark.parametrize("hook", ["object_hook", "object_pairs_hook", "list_hook", "ext_hook"])
+@pytest.mark.parametrize(
+    "method", ["unpack", "skip", "feed", "read_bytes", "unpack_raw", "read_map_header", "__next__"]
+)
+def test_no_part_of_an_object_after_an_interrupt(msgpack: ModuleType, hook: str, method: str) -> None:
+    """What follows is within the object: every call but tell() says so, and `__init__` starts over."""
+
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    unpacker = msgpack.Unpacker(**{hook: interrupted})
+    unpacker.feed(b"\x07\x93\x81\xa1a\x01\x92\x01\x02\xd4\x05x")
+    assert unpacker.unpack() == 7
+    with pytest.raises(KeyboardInterrupt):
+        unpacker.unpack()
+    arguments = {"feed": (b"\x01",), "read_bytes": (1,)}.get(method, ())
+    with pytest.raises(RuntimeError, match="the object that begins at byte 1 of the stream: make a new Unpacker"):
+        getattr(unpacker, method)(*arguments)
+    assert unpacker.tell() > 1
+    unpacker.__init__()
+    unpacker.feed(b"\x05")
+    assert unpacker.unpack() == 5
+
+
+def test_after_an_error_of_a_hook_the_stream_goes_on(msgpack: ModuleType) -> None:
+    """It goes on behind the value that the hook was called for, as with msgpack."""
+    unpacker = msgpack.Unpacker(object_hook=lambda _: 1 / 0)
+    unpacker.feed(b"\x92\x80\x07\x81\xa1a\x02")
     with pytest.raises(ZeroDivisionError):
-        hooked.unpack()
-    assert hooked.tell() == 4  # behind what the hook was given
-    assert list(hooked) == [5, 6]
+        unpacker.unpack()
+    assert unpacker.unpack() == 7
+    with pytest.raises(ZeroDivisionError):
+        unpacker.unpack()
+    unpacker.feed(b"\x05")
+    assert unpacker.unpack() == 5
 
 
 def test_exceptions_of_the_file(msgpack: ModuleType) -> None:
@@ -422,6 +453,12 @@ def test_exceptions_of_the_file(msgpack: ModuleType) -> None:
     with pytest.raises(OSError, match="later"):
         unpacker.unpack()
     assert unpacker.unpack() == [1, 2]
+    answers[:] = [b"\x01\x02", OSError("later"), b"\x03"]
+    unpacker = msgpack.Unpacker(File())
+    assert unpacker.unpack() == 1
+    with pytest.raises(OSError, match="later"):
+        unpacker.read_bytes(2)
+    assert unpacker.read_bytes(2) == b"\x02\x03"
 
 
 @pytest.mark.parametrize(
@@ -581,6 +618,34 @@ def test_unpack_async_stream_reader(msgpack: ModuleType) -> None:
             return self.parts.pop(0)
 
     assert collect(msgpack.unpack_async(Other())) == [1]
+
+
+def test_unpack_async_goes_on(msgpack: ModuleType) -> None:
+    """A wait that was cancelled loses nothing; an error of a hook is not the end of the stream; one call at a time."""
+
+    async def run() -> None:
+        reader = asyncio.StreamReader()
+        reader.feed_data(b"\x92\x01")
+        objects = msgpack.unpack_async(reader)
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(objects.__anext__(), 0.01)
+        waiting = asyncio.ensure_future(objects.__anext__())
+        await asyncio.sleep(0)
+        with pytest.raises(RuntimeError, match="waits for its next object already"):
+            await objects.__anext__()
+        reader.feed_data(b"\x02\x05\x06")
+        assert await waiting == [1, 2]
+        assert await objects.__anext__() == 5
+        await objects.aclose()
+        assert [obj async for obj in objects] == []
+        objects = msgpack.unpack_async(
+            Reader(b"\x81\x01\x01\x07", 10), object_hook=lambda o: 1 / 0, strict_map_key=False
+        )
+        with pytest.raises(ZeroDivisionError):
+            await objects.__anext__()
+        assert await objects.__anext__() == 7
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize(("data", "offset"), [(b"\x01\x92\x01", 3), (b"\x01\xa3ab", 1), (b"\x01\x91", 2)])

@@ -11,9 +11,9 @@ from zstd_frames import bitstream, block, coded_literals, forward_bits, header, 
 from zstd_oracle import libzstd
 
 from purepy.errors import ZstdError
-from purepy.zstd.common.zdict import ZstdDict
 from purepy.zstd.encoder.huffman import HuffmanTable, code_lengths
-from purepy.zstd_format import DICTIONARY_MAGIC
+from purepy.zstd.format.rules import DICTIONARY_MAGIC
+from purepy.zstd.format.zdict import ZstdDict
 
 TABLE = forward_bits((0, 4), (17, 5), (31, 5))
 REPEATS = b"".join(number.to_bytes(4, "little") for number in (1, 4, 8))

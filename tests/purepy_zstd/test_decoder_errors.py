@@ -306,7 +306,7 @@ def raising_lines() -> dict[tuple[str, int], str]:
     found = {}
     package = Path(purepy.zstd.__file__).parent
     parts = ("bits", "block", "frame", "frame_decoder", "fse", "huffman", "literals", "sequence_tables", "sequences")
-    for path in (package / "decoder" / f"{name}.py" for name in parts):
+    for path in (package / "format" / "header.py", *(package / "decoder" / f"{name}.py" for name in parts)):
         source = path.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(source)):
             if not (isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)):

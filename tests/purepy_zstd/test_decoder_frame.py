@@ -23,7 +23,7 @@ from zstd_oracle import libzstd
 
 from purepy.errors import ZstdError, ZstdLimitError
 from purepy.zstd import get_frame_info, get_frame_size
-from purepy.zstd_format import DICTIONARY_MAGIC
+from purepy.zstd.format.rules import DICTIONARY_MAGIC
 
 TEN = compressed(raw_literals(b"0123456789") + b"\0")
 FRAMES = {

@@ -16,7 +16,7 @@ from zstd_frames import COMPRESSED, RAW, RLE, block, compressed, header, raw_lit
 
 import purepy.zstd
 from purepy.errors import ZstdError, ZstdLimitError
-from purepy.zstd.common.xxh64 import xxh64
+from purepy.zstd.format.xxh64 import xxh64
 
 TEN = compressed(raw_literals(b"0123456789") + b"\0")
 SKIPPABLE = b"\x5a\x2a\x4d\x18\x05\0\0\0abcde"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from purepy.zstd.common import xxh64
+from purepy.zstd.format import xxh64
 
 # The lengths reach every branch: no stripe, stripes, and each kind of rest.
 DATA = bytes(index * 167 + 13 & 255 for index in range(200))

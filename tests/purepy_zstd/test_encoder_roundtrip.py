@@ -8,7 +8,7 @@ import random
 import pytest
 
 from purepy.zstd import CompressionParameter, ZstdCompressor, compress, compress_into, decompress, get_frame_info
-from purepy.zstd.common.zdict import ZstdDict
+from purepy.zstd.format.zdict import ZstdDict
 
 LEVELS = [-100, -5, -1, 1, 2, 3, 4, 5, 6, 7, 9, 13, 16, 19, 22]
 

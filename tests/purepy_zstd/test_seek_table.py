@@ -10,7 +10,7 @@ import pytest
 from odd_files import Trickling
 
 from purepy.errors import SeekableFormatError, ZstdError
-from purepy.zstd_seek_table import FRAMES_MAX, SeekTable, read_seek_table
+from purepy.zstd.seekable.table import FRAMES_MAX, SeekTable, read_seek_table
 
 FRAMES = [(20, 100, 0xDEADBEEF), (12, 0, 0), (9, 0, 1), (1000, 131072, 0xFFFFFFFF)]
 

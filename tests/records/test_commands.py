@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import importlib
 import io
 import json
@@ -101,16 +102,23 @@ def test_damage(path: Path) -> None:
 def test_conversions(path: Path, tmp_path: Path) -> None:
     with records.open(path) as reader:
         rows = list(reader)
-    for name in ("a.jsonl", "a.msgpack", "a.msgpack.zst", "a.csv", "a.rec"):
+    for name in ("a.jsonl", "a.msgpack", "a.msgpack.zst", "a.csv", "a.jsonl.zst", "a.csv.gz", "a.ndjson.GZ", "a.rec"):
         run("convert", path, "-o", tmp_path / name)
         run("convert", "--numbers", tmp_path / name, "-o", tmp_path / "back.rec", "--frame-size", "1k", "-l", 1)
         with records.open(tmp_path / "back.rec") as reader:
-            expected = [{**row, "nothing": ""} for row in rows] if name == "a.csv" else rows
+            expected = [{**row, "nothing": ""} for row in rows] if ".csv" in name else rows
             assert list(reader) == expected
     assert [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()] == rows
     packed = (tmp_path / "a.msgpack").read_bytes()
     assert list(msgpack.Unpacker(io.BytesIO(packed))) == rows
     assert zstd.decompress((tmp_path / "a.msgpack.zst").read_bytes()) == packed
+    assert zstd.decompress((tmp_path / "a.jsonl.zst").read_bytes()) == (tmp_path / "a.jsonl").read_bytes()
+    assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()) == (tmp_path / "a.csv").read_bytes()
+    for name, reason in (("a.tsv", "no format has this suffix"), ("b.rec.zst", "leave out .zst"), ("b.xz", "suffix")):
+        assert reason in run("convert", path, "-o", tmp_path / name, status=1)
+        assert not (tmp_path / name).exists()
+    (tmp_path / "a.tsv").touch()
+    assert "no format has this suffix" in run("convert", tmp_path / "a.tsv", "-o", tmp_path / "b.rec", status=1)
     with open(tmp_path / "a.csv", newline="") as file:
         assert next(csv.DictReader(file)) == {"number": "0", "name": "name 0", "nothing": ""}
     run("convert", path, tmp_path / "a.jsonl", "-o", tmp_path / "both.rec")
@@ -229,3 +237,12 @@ def test_urls(path: Path) -> None:
 def test_written_from_the_start(tmp_path: Path) -> None:
     written(tmp_path / "file.rec", 3)
     assert lines(run("head", tmp_path / "file.rec", "-n", 1))[0]["number"] == 0
+
+
+def test_what_only_looks_like_a_number_is_text(tmp_path: Path) -> None:
+    fields = ["007", "01.5", "\u0661\u0662", "1e400", "-1e400", "1_000", "+5", ".5", "5.", "0x10", "NaN", "-", "9" * 25]
+    sound = {"0": 0, "-7": -7, "1.5": 1.5, "2e3": 2000.0, "18446744073709551615": 2**64 - 1}
+    (tmp_path / "a.csv").write_text("\n".join(["x", *fields, *sound]) + "\n", encoding="utf-8")
+    run("convert", tmp_path / "a.csv", "-o", tmp_path / "a.rec", "--numbers", "-q")
+    with records.open(tmp_path / "a.rec") as reader:
+        assert [row["x"] for row in reader] == [*fields, *sound.values()]

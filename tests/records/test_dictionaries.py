@@ -16,7 +16,25 @@ def sample(number: int) -> dict[str, Any]:
     return {"user": f"user{number % 97}", "action": ["login", "logout", "buy"][number % 3], "amount": number % 1009}
 
 
-@pytest.mark.parametrize("threads", [0, 2])
+@pytest.mark.parametrize("frame_size", [200, 256 << 10])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_flush_before_it_is_trained(path: Path, threads: int, frame_size: int) -> None:
+    """Those few records go without it, and the rest has one."""
+    rows = [sample(number) for number in range(8000)]
+    with records.open(path, "wb", frame_size=frame_size, dictionary=1000, threads=threads) as writer:
+        writer.extend(rows[:5])
+        writer.flush()
+        writer.extend(rows[5:])
+    data = path.read_bytes()
+    with records.open(path) as reader:
+        frames = [reader.layout.frame(number) for number in range(len(reader.layout))]
+        assert list(reader) == rows
+    used = [zstd.get_frame_info(data[frame.offset :][: frame.compressed]).dictionary_id for frame in frames]
+    assert not used[0]
+    assert all(used[1:])
+
+
+@pytest.mark.parametrize("threads", [1, 2])
 def test_a_dictionary_trained_from_the_first_records(path: Path, threads: int) -> None:
     plain = path.with_name("plain")
     for target, dictionary in ((path, 1000), (plain, None)):

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from record_files import forget_index, record, spans, written
+from record_files import forget_index, layout_of, record, spans, written
 from web import serving
 
-from cpkg import records
+from cpkg import records, zstd
 from cpkg.records import format as fmt
 from cpkg.records import sources
 
@@ -53,11 +53,47 @@ def test_every_record_is_in_one_split(path: Path, count: int, indexed: bool) -> 
 @pytest.mark.parametrize("count", COUNTS)
 def test_a_file_divided_by_size_alone(path: Path, count: int) -> None:
     """Borders anywhere: each frame belongs to the split in which its header begins."""
-    size = path.stat().st_size
+    size, token = path.stat().st_size, layout_of(path).token
     for shift in range(0, 40, 3):
         bounds = sorted({0, size, *((size * number // count + shift) % size for number in range(1, count))})
-        splits = [records.Split(str(path), start, end) for start, end in zip(bounds, bounds[1:])]
+        splits = [records.Split(str(path), start, end, token=token) for start, end in zip(bounds, bounds[1:])]
         assert [number for split in splits for number in numbers(split)] == list(range(200))
+
+
+def by_size(path: Path, count: int) -> list[records.Split]:
+    """Return splits as of a remote file without an index."""
+    size, token = path.stat().st_size, layout_of(path).token
+    bounds = [size * number // count for number in range(count + 1)]
+    return [records.Split(str(path), start, end, token=token) for start, end in zip(bounds, bounds[1:])]
+
+
+@pytest.mark.parametrize("count", [2, 3, 17, 100])
+def test_frames_in_records_are_not_the_files(path: Path, count: int) -> None:
+    """A search from a border on comes upon the headers of files that records hold, and takes none of them."""
+    nested = path.with_name("nested.rec")
+    written(nested, 6, per_frame=2)
+    values = [os.urandom(500) + nested.read_bytes() + os.urandom(500) for _ in range(30)]
+    with records.open(path, "wb", frame_size=4000) as writer:
+        writer.extend(values)
+    forget_index(path)
+    assert [value for split in by_size(path, count) for value in split.read()] == values
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_a_dictionary_behind_the_first_frames(path: Path, count: int) -> None:
+    """Each split finds it by the headers of its own frames."""
+    rows = [{"user": f"user{n % 97}", "action": ("login", "logout", "buy")[n % 3], "n": n} for n in range(5000)]
+    with records.open(path, "wb", frame_size=500, dictionary=1000, threads=3) as writer:
+        writer.append(rows[0])
+        writer.flush()
+        writer.extend(rows[1:])
+    layout, data = layout_of(path), path.read_bytes()
+    assert layout.dictionary_at > layout.offsets[0]
+    forget_index(path)
+    assert [row for split in by_size(path, count) for row in split.read()] == rows
+    assert [row for split in records.splits(path, count) for row in split.read()] == rows
+    last = layout.frame(len(layout) - 1)
+    assert zstd.get_frame_info(data[last.offset : last.offset + last.compressed]).dictionary_id  # and it is used
 
 
 def test_splits_of_a_size(path: Path) -> None:
@@ -67,27 +103,30 @@ def test_splits_of_a_size(path: Path) -> None:
     assert len(records.splits(path, size=1)) == len(spans(path))
 
 
-def test_damage_is_told_in_its_split_alone(path: Path) -> None:
-    splits = records.splits(path, 4)
-    frames = spans(path)
-    for broken in (2, len(frames) - 1):
+@pytest.mark.parametrize("indexed", [True, False])
+def test_damage_is_told_in_its_split_alone(path: Path, indexed: bool) -> None:
+    """A split reads what a Reader does: with an index a damaged header hides nothing."""
+    if not indexed:
+        forget_index(path)
+    frames, data = spans(path), path.read_bytes()
+    for broken in (2, len(frames) - 2):
         for at in (frames[broken].start + 9, frames[broken].end - 9):
-            data = bytearray(path.read_bytes())
-            data[at] ^= 0x81
-            other = path.with_name("other.rec")
-            other.write_bytes(data)
-            found = []
-            told = []
-            for split in splits:
-                part = records.Split(str(other), split.start, split.end, split.first, split.stop)
-                found += numbers(part, errors="skip")
+            flipped = bytearray(data)
+            flipped[at] ^= 0x81
+            path.write_bytes(flipped)
+            with records.open(path, errors="skip") as reader:
+                whole = [row["number"] for row in reader]
+            found, hidden = [], []
+            for split in records.splits(path, 4):
+                found += numbers(split, errors="skip")
                 try:
-                    numbers(part)
+                    numbers(split)
                 except records.DamagedError as exc:
-                    told.append((exc.first, exc.count))
+                    hidden.append((exc.first, exc.count))
             span = frames[broken]
-            assert found == [*range(span.first), *range(span.stop, 200)]
-            assert told == [(span.first, span.stop - span.first)]
+            is_hidden = not indexed or at > span.start + 9
+            assert found == whole == [n for n in range(200) if not is_hidden or not span.first <= n < span.stop]
+            assert hidden == ([(span.first, span.stop - span.first)] if is_hidden else [])
 
 
 def test_options_reach_the_unpacker(path: Path) -> None:
@@ -197,11 +236,12 @@ def test_only_the_bytes_that_are_needed(web: tuple[str, list[tuple[int, int]]], 
     size = path.stat().st_size
     monkeypatch.setattr(sources, "_TAIL_SIZE", 5000)
     splits = records.splits(url, 4)
-    assert asked == [(size - 5000, size)]
+    assert asked == [(0, fmt.FILE_HEADER_SIZE), (size - 5000, size)]
     for split in splits:
         asked.clear()
         assert numbers(split) == list(range(split.first or 0, split.stop or 0))
-        assert asked == [(split.start, split.end)]
+        ((start, end),) = asked
+        assert split.start < start < end == split.end
     with records.open(url) as reader:
         asked.clear()
         assert reader[100]["number"] == 100

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cpkg import records
+from cpkg._places import PathSource
 from cpkg.records.format import DATA_HEADER_SIZE
 from cpkg.records.layout import Layout
 from cpkg.records.loading import load
-from cpkg.records.sources import PathSource
 
 
 def record(number: int) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def record(number: int) -> dict[str, Any]:
 
 def written(path: Path, count: int, *, per_frame: int = 0, close: bool = True, **options: Any) -> None:
     """Write records 0 to `count`; `per_frame` cuts frames of so many; without `close` the index is missing."""
-    writer = records.open(path, "wb", threads=0, **options)
+    writer = records.open(path, "wb", threads=1, **options)
     for number in range(count):
         writer.append(record(number))
         if per_frame and number % per_frame == per_frame - 1:

@@ -53,11 +53,11 @@ def features(codec: ModuleType, frame: bytes) -> set[str]:
     found: set[str] = set()
     block = importlib.import_module(f"{codec.__name__}.decoder.block")
     literals = importlib.import_module(f"{codec.__name__}.decoder.literals")
-    headers = importlib.import_module(f"{codec.__name__}.decoder.frame")
+    headers = importlib.import_module(f"{codec.__name__}.decoder.frame_decoder")
 
     def see_header(header: Any, *_: Any) -> None:
-        if not isinstance(header, int) and not header.skippable:
-            found.update(["checksum"] if header.checksum else [])
+        if not isinstance(header, int) and not header.is_skippable:
+            found.update(["checksum"] if header.has_checksum else [])
             found.add("single segment" if frame[4] & 0x20 else "window")
             found.update(["unknown size"] if header.content_size is None else [])
 

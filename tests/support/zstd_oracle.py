@@ -43,9 +43,9 @@ def other_form() -> ModuleType:
     saved = {name: module for name, module in sys.modules.items() if _is_codec(name)}
     shared = {
         "purepy.zstd",
-        "purepy.zstd.common.parameters",
-        "purepy.zstd.common.zdict",
-        "purepy.zstd.common.error_codes",
+        "purepy.zstd.format.parameters",
+        "purepy.zstd.format.zdict",
+        "purepy.zstd.format.error_codes",
     }
     for name in saved:
         if name not in shared or name == "purepy.zstd":

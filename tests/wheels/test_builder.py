@@ -148,6 +148,10 @@ def test_the_sbom_names_what_is_inside() -> None:
     assert inside["zstd"]["version"] == sources.ZSTD.version
     assert {component["licenses"][0]["license"]["id"] for component in inside.values()} == {"BSD-3-Clause", "BSL-1.0"}
     assert {"name": "cpkg:archive-sha256", "value": sources.ZSTD.sha256} in inside["zstd"]["properties"]
+    patches = [patch["diff"]["text"]["content"] for patch in inside["zstd"]["pedigree"]["patches"]]
+    assert patches == [path.read_text() for path in sources.ZSTD.patches]
+    assert inside["msgpack-c"]["pedigree"]["patches"] == []
+    assert all(text.startswith("Subject: ") and "\nProof: " in text for text in patches)
 
 
 @pytest.fixture
@@ -155,7 +159,7 @@ def source(tmp_path: Path) -> sources.Source:
     """Return a library in an archive that is there already."""
     archive = tmp_path / "lib-1.tar.gz"
     with tarfile.open(archive, "w:gz") as opened:
-        for name, data in (("lib-1/src/a.c", b"old text"), ("lib-1/src/deep/b.c", b"b"), ("lib-1/other", b"c")):
+        for name, data in (("lib-1/src/a.c", b"old text\n"), ("lib-1/src/deep/b.c", b"b"), ("lib-1/other", b"c")):
             entry = tarfile.TarInfo(name)
             entry.size = len(data)
             opened.addfile(entry, io.BytesIO(data))
@@ -163,11 +167,19 @@ def source(tmp_path: Path) -> sources.Source:
     return sources.Source("lib", "1", "MIT", "", archive.name, digest, "lib==1", (("lib-1/src", "src"),), "LICENSE")
 
 
+PATCH = "Subject: words\n\n--- a/src/a.c\n+++ b/src/a.c\n@@ -1 +1 @@\n-{} text\n+new text\n"
+
+
+def patched(source: sources.Source, folder: Path, word: str) -> sources.Source:
+    """Return a source with a patch for a line that begins with a word."""
+    (folder / "1.patch").write_text(PATCH.format(word))
+    return replace(source, patches=(folder / "1.patch",))
+
+
 def test_a_source_is_taken_in_parts_and_patched(source: sources.Source, tmp_path: Path) -> None:
-    patched = replace(source, patches=(sources.Patch("src/a.c", "old", "new"),))
-    folder = sources.provide(patched, tmp_path, tmp_path / "out")
+    folder = sources.provide(patched(source, tmp_path, "old"), tmp_path, tmp_path / "out")
     assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.*")) == ["src/a.c", "src/deep/b.c"]
-    assert (folder / "src/a.c").read_bytes() == b"new text"
+    assert (folder / "src/a.c").read_bytes() == b"new text\n"
 
 
 def test_another_file_is_refused(source: sources.Source, tmp_path: Path) -> None:
@@ -176,14 +188,21 @@ def test_another_file_is_refused(source: sources.Source, tmp_path: Path) -> None
 
 
 def test_a_patch_that_does_not_fit_is_refused(source: sources.Source, tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="does not fit"):
-        sources.provide(replace(source, patches=(sources.Patch("src/a.c", "absent", ""),)), tmp_path, tmp_path / "out")
+    with pytest.raises(SystemExit, match="FAILED"):
+        sources.provide(patched(source, tmp_path, "other"), tmp_path, tmp_path / "out")
 
 
 def test_build_info_is_a_module() -> None:
     names: dict[str, object] = {}
-    codecs = {"zstd": build_info.record(True, "inside", "1.5.7", "none", bundled=True)}
+    codecs = {"zstd": build_info.record(True, "inside", "1.5.7", "none", bundled=True, patches=["1-a"])}
     exec(build_info.text("wheel", "zig", codecs), names)
     assert names["CODECS"] == {
-        "zstd": {"native": True, "reason": "inside", "library": "1.5.7", "bundled": True, "advice": "none"}
+        "zstd": {
+            "native": True,
+            "reason": "inside",
+            "library": "1.5.7",
+            "bundled": True,
+            "advice": "none",
+            "patches": ["1-a"],
+        }
     }

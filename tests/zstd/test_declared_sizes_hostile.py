@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import io
 from types import ModuleType
 from typing import Any
 
 import pytest
+
+from cpkg.zstandard.assemble import names_over
+from purepy.errors import ZstdError
 
 MAGIC = bytes.fromhex("28b52ffd")
 CONTENT = b"abc" * 50
@@ -39,6 +43,37 @@ def test_the_largest_number_says_that_the_size_is_not_known(zstd: ModuleType) ->
     assert zstd.get_frame_size(data) == len(data)
     for name, call in ways(zstd, data).items():
         assert call() == CONTENT, name
+
+
+@pytest.mark.parametrize("behind", [b"", CONTENT], ids=["a frame", "frames"])
+@pytest.mark.parametrize("step", [1, 7, 18, 100, 1000])
+def test_less_than_is_declared_before_an_empty_block(zstd: ModuleType, step: int, behind: bytes) -> None:
+    """libzstd's stream calls take such a frame; nobody here does, however it comes."""
+    header = MAGIC + b"\x80\x58" + (len(CONTENT) * 2).to_bytes(4, "little")
+    data = header + (len(CONTENT) << 3).to_bytes(3, "little") + CONTENT + b"\x01\0\0"
+    data += zstd.compress(behind) if behind else b""
+    cut = [data[at : at + step] for at in range(0, len(data), step)]
+    drop_in = names_over(zstd)["ZstdDecompressor"]
+
+    def fed(decompressor: Any) -> None:
+        for piece in cut:
+            decompressor.decompress(piece)
+
+    calls = {
+        **ways(zstd, data),
+        "pieces": lambda: fed(zstd.ZstdDecompressor()),
+        "several frames": lambda: fed(zstd.ZstdDecompressor(multi_frame=True)),
+        "iter": lambda: list(zstd.decompress_iter(cut)),
+        "file": lambda: zstd.ZstdFile(io.BytesIO(data)).read(),
+        "copy": lambda: zstd.copy_stream(io.BytesIO(data), io.BytesIO(), mode="decompress"),
+        "drop-in": lambda: drop_in().decompress(data),
+        "drop-in, object": lambda: fed(drop_in().decompressobj()),
+        "drop-in, reader": lambda: drop_in().stream_reader(io.BytesIO(data), read_size=step).read(),
+        "drop-in, iterator": lambda: list(drop_in().read_to_iter(io.BytesIO(data), read_size=step)),
+    }
+    for name, call in calls.items():
+        with pytest.raises(ZstdError):
+            pytest.fail(f"{name}: {call()!r}")
 
 
 def test_it_is_no_window(zstd: ModuleType) -> None:

@@ -66,6 +66,18 @@ def test_wrong_modes(zstd: ModuleType, mode: Any) -> None:
         zstd.ZstdFile(io.BytesIO(FRAME_ABC), mode)
 
 
+def test_a_subclass_pledges_a_size(zstd: ModuleType) -> None:
+    """conda-package-streaming 0.13 does."""
+    target = io.BytesIO()
+    with zstd.ZstdFile(target, "w") as file:
+        file._compressor.set_pledged_input_size(1000)
+        file.write(bytes(1000))
+    assert zstd.get_frame_info(target.getvalue()).decompressed_size == 1000
+    target.seek(0)
+    with zstd.ZstdFile(target) as file:
+        assert not hasattr(file, "_compressor")
+
+
 def test_wrong_files(zstd: ModuleType) -> None:
     for file in (3, None, object(), [b""]):
         for mode in ("r", "w"):

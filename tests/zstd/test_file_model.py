@@ -20,8 +20,7 @@ from unittest import mock
 import pytest
 from shrinking import Case, check
 
-from purepy.zstd.common import file as zstd_file
-from purepy.zstd.common import file_readers
+from purepy.zstd.files import readers, zstd_file
 
 PARTS = [
     b"a",
@@ -45,7 +44,7 @@ ENCODINGS = ["utf-8", "utf-8", "utf-8", "UTF8", "ascii", "ascii", "utf-8-sig", "
 ERRORS = ["strict", "ignore", "replace", "surrogateescape", "backslashreplace"]
 # from one that cuts every line to the real ones
 BUFFER_SIZES = [16, 37, 100, zstd_file.BUFFER_SIZE]
-READ_SIZES = [7, 50, file_readers.READ_SIZE]
+READ_SIZES = [7, 50, readers.READ_SIZE]
 FRAMES = [1, 2, 1000]
 
 TEXT_CALLS = {
@@ -136,7 +135,7 @@ def compressed(zstd: ModuleType, case: Case) -> bytes:
 def sizes(case: Case) -> Iterator[None]:
     """Let files be read and buffered in pieces of the case's sizes."""
     buffering = mock.patch.object(zstd_file, "BUFFER_SIZE", case.options["buffer"])
-    reading = mock.patch.object(file_readers, "READ_SIZE", case.options.get("read", file_readers.READ_SIZE))
+    reading = mock.patch.object(readers, "READ_SIZE", case.options.get("read", readers.READ_SIZE))
     with buffering, reading:
         yield
 
@@ -460,10 +459,10 @@ TEXT_DEFAULTS = {
     "errors": "replace",
     "newline": "\n",
     "buffer": zstd_file.BUFFER_SIZE,
-    "read": file_readers.READ_SIZE,
+    "read": readers.READ_SIZE,
     "frames": 1,
 }
-DEFAULTS = {"buffer": zstd_file.BUFFER_SIZE, "read": file_readers.READ_SIZE, "frames": 1, "is_text": False}
+DEFAULTS = {"buffer": zstd_file.BUFFER_SIZE, "read": readers.READ_SIZE, "frames": 1, "is_text": False}
 
 
 @pytest.mark.skipif(

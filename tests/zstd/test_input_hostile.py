@@ -201,9 +201,10 @@ def test_output_peaks_at_twice_its_size(zstd: ModuleType, declared: bool) -> Non
             return content
 
     calls = [lambda: zstd.decompress(bomb), lambda: zstd.ZstdDecompressor().decompress(bomb), read]
+    most = 3 if zstd.BACKEND == "stdlib" else 2  # a list of pieces that grow, and the whole that it is joined to
     for call in calls:
         assert len(call()) == size
-        assert peak_of(call) < 2 * size + (4 << 20)
+        assert peak_of(call) < most * size + (4 << 20)
 
 
 def test_many_empty_blocks(zstd: ModuleType) -> None:

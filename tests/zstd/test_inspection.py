@@ -90,7 +90,7 @@ def test_what_is_no_frame_is_said(zstd: ModuleType) -> None:
     first = zstd.compress(DATA[:200])
     reserved_bit = b"\x28\xb5\x2f\xfd\x28" + first[5:]
     reserved_block = b"\x28\xb5\x2f\xfd\x00\x70\x07\x00\x00"
-    for bad, offset in ((b"garbage", 0), (reserved_bit, 0), (reserved_block, 6), (b"\0" * 30, 0)):
+    for bad, offset in ((b"garbage", 0), (reserved_bit, 4), (reserved_block, 6), (b"\0" * 30, 0)):
         found = []
         frames = zstd.iter_frames(first + bad)
         found.append(next(frames))
@@ -98,6 +98,24 @@ def test_what_is_no_frame_is_said(zstd: ModuleType) -> None:
             next(frames)
         assert caught.value.offset == len(first) + offset
         assert found[0].size == len(first)
+
+
+@pytest.mark.parametrize("reads", range(12))
+def test_a_file_that_is_cut_while_its_frames_are_counted(zstd: ModuleType, reads: int) -> None:
+    class Shrinking(io.BytesIO):
+        left = reads
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            self.left -= 1
+            return super().read(size) if self.left >= 0 else b""
+
+    compressor = zstd.ZstdCompressor()
+    data = compressor.compress(DATA[:1000]) + compressor.flush()  # declares no size
+    if reads < 6:
+        with pytest.raises(zstd.ZstdError):
+            zstd.index_frames(Shrinking(data + data))
+    else:
+        assert len(zstd.index_frames(Shrinking(data + data))) == 2
 
 
 def test_verify(zstd: ModuleType, tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from unittest import mock
 import pytest
 from threads import run_threads, switching
 
-from purepy.zstd.common import file as zstd_file
-from purepy.zstd.common.file import BUFFER_SIZE
+from purepy.zstd.files import zstd_file
+from purepy.zstd.files.zstd_file import BUFFER_SIZE
 
 LINES = [f"{number} {'x' * (number % 90)}\n" for number in range(20_000)]
 CONTENT = "".join(LINES).encode()

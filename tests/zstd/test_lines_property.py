@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from purepy.zstd.common import file as zstd_file
+from purepy.zstd.files import zstd_file
 
 pytestmark = pytest.mark.skipif(
     sys.implementation.name != "cpython",

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from purepy.errors import ZstdError
-from purepy.zstd.common import file_places, parallel_copy, parallel_decompress
-from purepy.zstd.common.frame_scan import frame_extent, scan_frames
+from purepy.zstd.format.scanner import frame_extent, scan_frames
+from purepy.zstd.threads import copy_files, positions
+from purepy.zstd.threads import decompress as parallel_decompress
 
 FRAME = 4096
 DATA = b"".join(b"%d lines of text\n" % number for number in range(4000))
@@ -27,10 +28,10 @@ SKIPPABLE = b"\x50\x2a\x4d\x18" + (3 * FRAME).to_bytes(4, "little") + bytes(3 * 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let small frames be worth a thread's while."""
-    monkeypatch.setattr(parallel_copy, "_PART_SIZE", 2 * FRAME)
-    monkeypatch.setattr(parallel_copy, "_WRITE_SIZE", FRAME)
-    monkeypatch.setattr(parallel_copy, "_READ_SIZE", 100)
-    monkeypatch.setattr(parallel_copy, "CONTENT_MAX", 5 * FRAME)
+    monkeypatch.setattr(copy_files, "_PART_SIZE", 2 * FRAME)
+    monkeypatch.setattr(copy_files, "_WRITE_SIZE", FRAME)
+    monkeypatch.setattr(copy_files, "_READ_SIZE", 100)
+    monkeypatch.setattr(copy_files, "CONTENT_MAX", 5 * FRAME)
     monkeypatch.setattr(parallel_decompress, "_RUN_SIZE", 2 * FRAME)
 
 
@@ -38,18 +39,18 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 def placed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return where threads write to, as they do."""
     places: list[int] = []
-    write_at = parallel_copy.write_at
+    write_at = copy_files.write_at
 
     def noted(descriptor: int, data: Any, position: int) -> None:
         places.append(position)
         write_at(descriptor, data, position)
 
-    monkeypatch.setattr(parallel_copy, "write_at", noted)
+    monkeypatch.setattr(copy_files, "write_at", noted)
     return places
 
 
 def is_parallel(zstd: ModuleType) -> bool:
-    return file_places.IS_POSSIBLE and zstd.BACKEND != "pure"
+    return positions.IS_POSSIBLE and zstd.BACKEND != "pure"
 
 
 def frames(zstd: ModuleType) -> bytes:

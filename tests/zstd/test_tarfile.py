@@ -327,6 +327,7 @@ def test_shutil_in_its_own_tree(tree: Path) -> None:
         name = shutil.make_archive("tree/archive", "zstdtar", base_dir="tree")
         with tarfile.open(name) as archive:
             assert contents(archive) == CONTENT
+            assert "tree/archive.tar.zst" not in archive.getnames()
 
 
 @pytest.mark.usefixtures("registered")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import os
 import random
@@ -13,9 +12,14 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from interrupts import nothing_left
 from processes import run_alone
 
-from purepy.zstd.common import parallel, parallel_compress, parallel_decompress, threads
+import purepy.crew
+from purepy.zstd.threads import compress as parallel_compress
+from purepy.zstd.threads import decompress as parallel_decompress
+from purepy.zstd.threads import parts
+from purepy.zstd.threads.frame_sizes import frame_size_for
 
 FRAME = 4096
 
@@ -33,7 +37,8 @@ DATA = sample(100_000)
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let small frames be worth a thread's while, and a few of them be large ones."""
-    monkeypatch.setattr(parallel, "_PART_SIZE", 2 * FRAME)
+    monkeypatch.setattr(parts, "_PART_SIZE", 2 * FRAME)
+    monkeypatch.setattr(purepy.crew, "LOOK_AGAIN", 0.02)
     monkeypatch.setattr(parallel_decompress, "_RUN_SIZE", 2 * FRAME)
     monkeypatch.setattr(parallel_decompress, "CONTENT_MAX", 5 * FRAME)
     monkeypatch.setattr(parallel_decompress, "_WAITING_MAX", 2 * FRAME)
@@ -43,12 +48,8 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _none_left() -> Iterator[None]:
     """No thread outlives what it was made for."""
-    yield
-    assert workers() == []
-
-
-def workers() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "cpkg-zstd"]
+    with nothing_left():
+        yield
 
 
 def cut(data: bytes, size: int) -> list[bytes]:
@@ -101,10 +102,10 @@ def test_frames_that_are_ready_at_the_end_of_the_file(zstd: ModuleType, monkeypa
     if zstd.BACKEND == "pure":
         pytest.skip("uses no threads")
     frames = threading.Semaphore(0)
-    put, read_from = threads.Job.put, parallel_compress._NextFrame.read_from
+    put, read_from = purepy.crew.Job.put, parallel_compress._NextFrame.read_from
 
-    def noted(job: threads.Job, piece: Any, is_last: bool = False) -> None:
-        put(job, piece, is_last)
+    def noted(job: purepy.crew.Job, piece: Any) -> None:
+        put(job, piece)
         frames.release()
 
     def waiting(room: Any, file: Any) -> int:
@@ -113,7 +114,7 @@ def test_frames_that_are_ready_at_the_end_of_the_file(zstd: ModuleType, monkeypa
             assert frames.acquire(timeout=60)
         return taken
 
-    monkeypatch.setattr(threads.Job, "put", noted)
+    monkeypatch.setattr(purepy.crew.Job, "put", noted)
     monkeypatch.setattr(parallel_compress._NextFrame, "read_from", waiting)
     content = DATA[: 3 * FRAME]
     assert b"".join(zstd.compress_iter(io.BytesIO(content), threads=3, frame_size=FRAME)) == zstd.compress(
@@ -272,11 +273,11 @@ def test_zero_threads_are_one_per_core(zstd: ModuleType) -> None:
 
 
 def test_frames_are_larger_where_windows_are() -> None:
-    sizes = [threads.frame_size_for(None, level, None) for level in (-5, 1, 3, 9, 19, 22)]
+    sizes = [frame_size_for(None, level, None) for level in (-5, 1, 3, 9, 19, 22)]
     assert sizes == sorted(sizes)
     assert (sizes[0], sizes[-1]) == (16 << 20, 64 << 20)
-    assert threads.frame_size_for(None, None, {101: 23}) == 64 << 20
-    assert threads.frame_size_for(None, None, {160: 1}) == 64 << 20
+    assert frame_size_for(None, None, {101: 23}) == 64 << 20
+    assert frame_size_for(None, None, {160: 1}) == 64 << 20
 
 
 # --- errors ------------------------------------------------------------------------------------------------------
@@ -404,31 +405,30 @@ def test_errors_of_workers_reach_the_caller_with_their_cause(zstd: ModuleType, m
 
 def test_an_iterator_that_is_left_early_stops_all(zstd: ModuleType) -> None:
     packed = zstd.compress(DATA, frame_size=FRAME)
-    for pieces in (
-        zstd.compress_iter(cut(DATA, 500), threads=3, frame_size=FRAME),
-        zstd.decompress_iter(cut(packed, 500), threads=3),
+    for begin in (
+        lambda: zstd.compress_iter(cut(DATA, 500), threads=3, frame_size=FRAME),
+        lambda: zstd.decompress_iter(cut(packed, 500), threads=3),
     ):
-        assert next(pieces)
-        pieces.close()
-        assert workers() == []
-        with pytest.raises(StopIteration):
-            next(pieces)
+        with nothing_left():
+            pieces = begin()
+            assert next(pieces)
+            pieces.close()
+            with pytest.raises(StopIteration):
+                next(pieces)
 
 
 def test_files_that_are_closed_early_or_forgotten_stop_all(zstd: ModuleType) -> None:
     packed = zstd.compress(DATA, frame_size=FRAME)
-    file = zstd.open(io.BytesIO(packed), threads=3)
-    assert file.read(1)
-    file.close()
-    assert workers() == []
-    for opened in (zstd.open(io.BytesIO(packed), threads=3), zstd.compress_iter([DATA], threads=2, frame_size=FRAME)):
-        next(iter(opened))
-    started = workers()
-    del file, opened
-    for _ in range(3):
-        gc.collect()
-    for thread in started:
-        thread.join(30)
+    with nothing_left():
+        file = zstd.open(io.BytesIO(packed), threads=3)
+        assert file.read(1)
+        file.close()
+    for begin in (
+        lambda: zstd.open(io.BytesIO(packed), threads=3),
+        lambda: zstd.compress_iter([DATA], threads=2, frame_size=FRAME),
+    ):
+        with nothing_left():
+            next(iter(begin()))
 
 
 def test_what_is_read_ahead_is_bounded(zstd: ModuleType) -> None:
@@ -511,20 +511,3 @@ print("done")
 """
     result = run_alone(zstd, "zstd", code)
     assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr
-
-
-def test_a_collector_that_runs_in_a_thread_stops_its_crew() -> None:
-    """A generator that is forgotten is finalized wherever a collector runs, and PyPy's may run in any thread."""
-    crew = threads.Crew(2)
-    is_stopped = threading.Event()
-
-    class Collecting(threads.Job):
-        def run(self) -> None:
-            with crew.changed:
-                crew.stop()
-            is_stopped.set()
-
-    crew.give(Collecting())
-    assert is_stopped.wait(30)
-    crew.stop()
-    assert workers() == []

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import random
@@ -217,6 +218,23 @@ def test_damage(data: bytes, told: str) -> None:
             archive.read("member")
         with archive.open("member") as file, pytest.raises(zipfile.BadZipFile, match=told):
             list(iter(lambda: file.read(1000), b""))
+
+
+def test_every_flipped_bit_of_a_member_is_a_bad_zip_file(tmp_path: Path) -> None:
+    """Or changes what is not looked at, or asks for what nobody has; in memory as on disk."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_ZSTANDARD) as archive:
+        archive.writestr("a", b"some content")
+    whole = file.getvalue()
+    for at in range(8 * len(whole)):
+        damaged = bytearray(whole)
+        damaged[at // 8] ^= 1 << at % 8
+        (tmp_path / "a.zip").write_bytes(damaged)
+        for source in (io.BytesIO(damaged), tmp_path / "a.zip"):
+            expected = contextlib.suppress(zipfile.BadZipFile, NotImplementedError, RuntimeError)
+            with expected, zipfile.ZipFile(source) as archive:
+                for name in archive.namelist():
+                    archive.read(name)
 
 
 def test_a_bomb_is_bounded() -> None:

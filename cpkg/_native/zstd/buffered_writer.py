@@ -8,8 +8,11 @@ module is the rest, once per 128 KiB or per flush.
 
 from __future__ import annotations
 
+from collections import deque
+from itertools import chain, starmap
+
 from cpkg._native import buffers
-from purepy.zstd.common.buffering import BufferedWriterBase, SerialMemory
+from purepy.zstd.files.buffering import BufferedWriterBase, SerialMemory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
         """The type in C, which is mixed in."""
 
         def write(self, data: Any, /) -> int: ...
+
+        held: int
+
         def _hold(self) -> int: ...
         def _resume(self, held: int, /) -> None: ...
 
@@ -31,6 +37,22 @@ class BufferedWriter(SerialMemory, _Base):
 
     __slots__ = ()
 
+    def __init__(self, raw: Any, size: int) -> None:
+        self._ends: list[int] = []  # the position behind what is held, while C takes nothing
+        super().__init__(raw, size)
+
+    def _waiting(self) -> int:
+        return max(self._ends[0] - self.raw.tell(), 0) if self._ends else self.held
+
+    def _stop(self) -> None:
+        """Let C take nothing, and note where what it holds ends."""
+        if not self._ends:
+            self._ends.append(self.raw.tell() + self._hold())
+
+    def _go_on(self, held: int) -> None:
+        """Let C go on behind that many bytes, and forget the end: in C, so that an interrupt comes between no two."""
+        deque(chain(starmap(self._resume, ((held,),)), starmap(self._ends.clear, ((),))), 0)
+
     def _write_through(self, data: Any) -> int:
         """Do what write() in C leaves: make room, or wait until another thread has."""
         lock = self._turn()
@@ -41,32 +63,33 @@ class BufferedWriter(SerialMemory, _Base):
             with lock:
                 if self.raw.closed:
                     raise ValueError("write to closed file")
-                held = self._hold()
+                added = 0
+                self._stop()
                 try:
-                    if size > len(memory) - held:
-                        held = self._written(held)
+                    if size > len(memory) - self._waiting():
+                        self._write_held()
                     if size < len(memory):
+                        held = self._waiting()
                         memory[held : held + size] = source
-                        held += size
+                        added = size
                     else:
                         self.raw.write(source)
                 finally:
-                    self._resume(held)
+                    self._go_on(self._waiting() + added)
             return size
         finally:
             if isinstance(source, memoryview):
                 source.release()  # a traceback would keep the caller's buffer locked
 
     def _drain(self, *, last: bool = False) -> None:
-        held = self._hold()
+        self._stop()
         try:
-            held = self._written(held)
+            self._write_held()
         finally:
             if not last:  # then write() in C takes nothing any more, and _write_through() says why
-                self._resume(held)
+                self._go_on(self._waiting())
 
-    def _written(self, held: int) -> int:
-        """Write that many bytes of the memory and return how many are held then: none."""
+    def _write_held(self) -> None:
+        held = self._waiting()
         if held:
             self.raw.write(self._memory[:held])
-        return 0

@@ -11,17 +11,18 @@ from __future__ import annotations
 import sys
 
 from cpkg._native.cffi_modules import cffi_module
-from cpkg._native.zstd.assemble import Builtins, Names
+from cpkg._native.zstd.backend_names import Builtins, Names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from cpkg._native.zstd.ahead import CompressedAhead, DecompressedAhead
+    from cpkg._native.zstd.frame_queue import FrameQueue
     from cpkg._native.zstd.library import Library
-    from purepy.zstd.common.zdict import ZstdDict
+    from purepy.zstd.format.zdict import ZstdDict
 
 BACKEND = "native"
+HAS_ARCHIVES = True
 _module = cffi_module("_zstd_ffi")
 ffi, lib = _module.ffi, _module.lib
 
@@ -44,15 +45,15 @@ _builtins = _add_builtins(sys.modules[__name__]) if sys.implementation.name == "
 __getattr__ = Names(__name__, BACKEND, ffi, lib, _make_library, _builtins).get
 
 
-def compressed_ahead(options: Any, zstd_dict: ZstdDict | None, threads: int) -> CompressedAhead:
+def compressed_ahead(options: Any, zstd_dict: ZstdDict | None, threads: int) -> FrameQueue:
     """Return a queue of frames that threads of C compress: for record files."""
-    from cpkg._native.zstd.ahead import CompressedAhead
+    from cpkg._native.zstd.frame_queue import compressing
 
-    return CompressedAhead(__getattr__("codec").library, options, zstd_dict, threads)
+    return compressing(__getattr__("codec").library, options, zstd_dict, threads)
 
 
-def decompressed_ahead(zstd_dict: ZstdDict | None, threads: int) -> DecompressedAhead:
+def decompressed_ahead(zstd_dict: ZstdDict | None, threads: int) -> FrameQueue:
     """Return a queue of frames that threads of C decompress."""
-    from cpkg._native.zstd.ahead import DecompressedAhead
+    from cpkg._native.zstd.frame_queue import decompressing
 
-    return DecompressedAhead(__getattr__("codec").library, zstd_dict, threads)
+    return decompressing(__getattr__("codec").library, zstd_dict, threads)

@@ -25,7 +25,6 @@ class BuiltinLibrary(CompiledLibrary):
         super().__init__(ffi, lib, module.BACKEND)
         self.cctxs.share(lib.cpkg_take_cctx, lib.cpkg_give_cctx)
         self.dctxs.share(lib.cpkg_take_dctx, lib.cpkg_give_dctx)
-        self.stream_compress = module._stream_compress  # type: ignore[method-assign]
         self.stream_decompress = module._stream_decompress  # type: ignore[method-assign]
         self.stream_decompress_into = module._stream_decompress_into  # type: ignore[method-assign]
 

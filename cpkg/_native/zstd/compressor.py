@@ -8,14 +8,13 @@ import os
 
 from cpkg._native import buffers
 from cpkg._native.buffers import Bytes
-from cpkg._native.pressure import TELLS_SIZES
+from cpkg._native.pressure import REPORTS_SIZES
 from cpkg._native.zstd.context_stream import ContextStream
 from cpkg._native.zstd.library import CONTINUE, FLUSH_BLOCK, FLUSH_FRAME
-from cpkg._native.zstd.settings import CompressionSettings
-from purepy.errors import ZstdError
-from purepy.zstd.common.error_codes import CANNOT_COMPRESS
-from purepy.zstd.common.locks import ExclusiveStream
-from purepy.zstd_format import ERROR_SIZE, UNKNOWN_SIZE
+from cpkg._native.zstd.settings import CompressionSettings, pledge_error
+from purepy.zstd.format.error_codes import CANNOT_COMPRESS
+from purepy.zstd.format.locks import ExclusiveStream
+from purepy.zstd.format.rules import ERROR_SIZE, UNKNOWN_SIZE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,8 +37,8 @@ class Compressor(ContextStream):
         "_longest",
         "_made_in",
         "_pin",
+        "_reported",
         "_settings",
-        "_told",
     )
 
     CONTINUE = CONTINUE
@@ -67,7 +66,7 @@ class Compressor(ContextStream):
         self._last_mode = FLUSH_FRAME
         self._left: int | None = None
         self._has_failed = False
-        self._told: int | None = None
+        self._reported: int | None = None
         self._longest = -1
         self._made_in = os.getpid() if settings.workers else 0
 
@@ -149,9 +148,9 @@ class Compressor(ContextStream):
                 raise library.error(result, CANNOT_COMPRESS)
             self._last_mode = mode
             self._left = left
-            if TELLS_SIZES and len(data) > self._longest:
+            if REPORTS_SIZES and len(data) > self._longest:
                 self._longest = len(data)
-                self._told = library.cctxs.tell(self._context, self._told)
+                self._reported = library.cctxs.report(self._context, self._reported)
             return result
 
     def _still_pledged(self, left: int, size: int, mode: int) -> int | None:
@@ -162,9 +161,3 @@ class Compressor(ContextStream):
         if left < 0 or (left > 0 and mode == FLUSH_FRAME):
             raise pledge_error(abs(left), left < 0)
         return None if mode == FLUSH_FRAME else left
-
-
-def pledge_error(difference: int, is_more: bool) -> ZstdError:
-    """Make the error of a frame with so many bytes more, or less, than were pledged."""
-    what = "more" if is_more else "less"
-    return ZstdError(f"{CANNOT_COMPRESS}: Src size is incorrect: {difference} bytes {what} than pledged")

@@ -9,7 +9,7 @@ from inside one of its own calls (a finalizer, a signal handler) is a RuntimeErr
 from __future__ import annotations
 
 from cpkg._native.pins import pin
-from purepy.zstd.common.locks import ExclusiveStream
+from purepy.zstd.format.locks import ExclusiveStream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class ContextStream(ExclusiveStream):
         _pin: Any
         _settings: Any
         _has_failed: bool
-        _told: int | None
+        _reported: int | None
 
     def _take(self) -> None:
         self._context = context = self._settings.take(self._library)
@@ -47,7 +47,7 @@ class ContextStream(ExclusiveStream):
             if self._has_failed:
                 self._library.drop(context)
             else:
-                self._settings.give(self._library, context, self._told)
+                self._settings.give(self._library, context, self._reported)
 
     def _release(self) -> None:
         """Give the context back; the object must not be used again."""

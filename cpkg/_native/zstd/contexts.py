@@ -11,18 +11,22 @@ of a thread is kept in the same way.
 
 from __future__ import annotations
 
+import itertools
 import os
 from _thread import _local as local
+from _weakref import ref
 
 from cpkg._native.pins import pin
-from cpkg._native.pressure import tell_size
-from purepy.zstd_format import BLOCK_SIZE_MAX
+from cpkg._native.pressure import report_size
+from purepy.zstd.format.rules import BLOCK_SIZE_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 RESET_SESSION, RESET_ALL = 1, 3
+
+_numbers = itertools.count()
 
 KEPT_CCTX_MAX = 4 << 20
 KEPT_DCTX_MAX = 1 << 20
@@ -50,8 +54,8 @@ class _Kept(local):
     def __init__(self) -> None:
         self.contexts: list[Any] = []
         self._pin = pin(self.contexts)  # finalizers that run as the interpreter ends take from it
-        self.told = 0
-        """How much PyPy's collector was told of the context that is, or was last, in `contexts`."""
+        self.reported = 0
+        """The size that was reported to PyPy's collector for the context that is, or was last, in `contexts`."""
 
 
 class Contexts:
@@ -66,13 +70,15 @@ class Contexts:
         self._reset = reset
         self._kept_max = kept_max
         self._kept = _Kept()
+        self._with_workers: dict[int, tuple[Any, Any]] | None = None
+        self._gone: list[Any] = []
 
     def take(self) -> Any:
         """Return this thread's kept context, without parameters, or a new one."""
         try:
             return self._kept.contexts.pop()
         except IndexError:
-            self._kept.told = 0
+            self._kept.reported = 0
             return self.new()
 
     def new(self) -> Any:
@@ -85,22 +91,33 @@ class Contexts:
         Make a context for threads of libzstd's.
 
         It is freed before `keep`, the dictionary that they may be reading, and is never freed in a forked child: its
-        threads are not there, and waiting for them would not end.
+        threads are not there, and waiting for them would not end. What frees it is a function of C, because a signal
+        would interrupt a function of Python's where nobody catches what the handler raises.
         """
-        free, getpid, made_in = self._free, os.getpid, os.getpid()
+        context = self._ffi.gc(self._checked(self._create()), self._free)
+        held = self._with_workers
+        if held is None:
+            held = self._with_workers = {}
+            if hasattr(os, "register_at_fork"):
+                os.register_at_fork(after_in_child=self._forget_workers)
+        # that a context is gone is seen just before it is freed: its dictionary stays until the next time
+        self._gone = [held.pop(number, None) for number, (found, _) in list(held.items()) if found() is None]
+        held[next(_numbers)] = ref(context), keep
+        return context
 
-        def free_here(pointer: Any, held: Any = keep) -> None:
-            if getpid() == made_in:
-                free(pointer)
-
-        return self._ffi.gc(self._checked(self._create()), free_here)
+    def _forget_workers(self) -> None:
+        """Free no context of the process that this one was forked from."""
+        for found, _ in (self._with_workers or {}).values():
+            context = found()
+            if context is not None:
+                self._ffi.gc(context, None)
 
     def _checked(self, context: Any) -> Any:
         if not context:
             raise MemoryError("libzstd cannot make a context")
         return context
 
-    def give(self, context: Any, told: int | None = None) -> None:
+    def give(self, context: Any, reported: int | None = None) -> None:
         """
         Keep a context for this thread's next call, or free it.
 
@@ -112,8 +129,8 @@ class Contexts:
             self._ffi.release(context)
         else:
             kept.contexts.append(context)
-            if told is not None:
-                kept.told = told
+            if reported is not None:
+                kept.reported = reported
 
     def is_small(self, context: Any) -> bool:
         """Say whether a thread would keep a context of its size."""
@@ -129,16 +146,16 @@ class Contexts:
         def take_shared() -> Any:
             return self._ffi.gc(self._checked(take()), self._free)
 
-        def give_shared(context: Any, told: int | None = None) -> None:
+        def give_shared(context: Any, reported: int | None = None) -> None:
             self._ffi.gc(context, None)  # it is the place's from here on
             give(context)
 
         self.take, self.give = take_shared, give_shared  # type: ignore[method-assign]
 
-    def tell(self, context: Any, told: int | None) -> int:
+    def report(self, context: Any, reported: int | None) -> int:
         """
-        Tell PyPy's collector how large a context has become; return how much it knows.
+        Report to PyPy's collector how large a context has become; return the size that it knows.
 
-        `told` is how much it knew, None for a context that was just taken.
+        `reported` is the size that it knew, None for a context that was just taken.
         """
-        return tell_size(self.size_of(context), self._kept.told if told is None else told)
+        return report_size(self.size_of(context), self._kept.reported if reported is None else reported)

@@ -7,12 +7,13 @@ import operator
 
 from cpkg._native import buffers
 from cpkg._native.buffers import Bytes
-from cpkg._native.pressure import TELLS_SIZES
+from cpkg._native.pressure import REPORTS_SIZES
 from cpkg._native.zstd.context_stream import ContextStream
 from cpkg._native.zstd.settings import DecompressionSettings
-from purepy.zstd.common.decompressor_base import DecompressorBase
-from purepy.zstd.common.error_codes import CANNOT_DECOMPRESS
-from purepy.zstd.common.zdict import PREFIX
+from purepy.zstd.format.decompressor_base import DecompressorBase
+from purepy.zstd.format.error_codes import CANNOT_DECOMPRESS
+from purepy.zstd.format.rules import ERROR_SIZE, HEADER_SIZE_MAX, UNKNOWN_SIZE
+from purepy.zstd.format.zdict import PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,28 +33,26 @@ class Decompressor(DecompressorBase, ContextStream):
     __slots__ = (
         "_at_start",
         "_context",
+        "_declared",
         "_handle",
         "_has_failed",
+        "_head",
         "_longest",
         "_offset",
         "_pending",
         "_pin",
         "_position",
-        "_told",
-        "_whole_frame",
+        "_produced",
+        "_reported",
     )
 
     def _checked(self, zstd_dict: Any, options: Any) -> Any:
         return DecompressionSettings(self._library, zstd_dict, options)
 
     def _start(self) -> None:
-        settings = self._settings
-        self._whole_frame = settings.whole_frame
-        self._context = self._handle = self._pin = None
-        if self._whole_frame is None:  # else none is needed before a frame comes in parts
-            self._take()
+        self._take()
         self._has_failed = False
-        self._told: int | None = None
+        self._reported: int | None = None
         self._longest = -1
         self._forget()
 
@@ -64,6 +63,23 @@ class Decompressor(DecompressorBase, ContextStream):
         self._eof = False
         self._needs_input = True
         self._at_start = True
+        self._head: bytes = b""
+        self._declared = UNKNOWN_SIZE
+        self._produced = 0
+
+    def _look(self, source: Bytes, position: int, is_start: bool) -> None:
+        """Take what comes for the header of the frame at hand, until that tells the size of the content."""
+        if is_start:
+            self._head, self._declared, self._produced = b"", ERROR_SIZE, 0
+        elif self._declared != ERROR_SIZE or len(self._head) == HEADER_SIZE_MAX:
+            return
+        self._head += source[position : position + HEADER_SIZE_MAX - len(self._head)]
+        self._declared = self._library.declared_size(self._head, 0, self._settings.has_magic)
+
+    def _compared(self, result: Any, size: int) -> Any:
+        """Return a result of libzstd that has made so many bytes; its error if a frame has ended with too few."""
+        self._produced += size
+        return (result[2] and self._library.size_error(self._declared, self._produced)) or result
 
     @property
     def unused_data(self) -> bytes:
@@ -126,9 +142,9 @@ class Decompressor(DecompressorBase, ContextStream):
         finally:
             if not done:
                 self._settings_error_reset()
-        if TELLS_SIZES and (not is_end or len(source) > self._longest):
+        if REPORTS_SIZES and (not is_end or len(source) > self._longest):
             self._longest = len(source)
-            self._told = self._library.dctxs.tell(self._context, self._told)
+            self._reported = self._library.dctxs.report(self._context, self._reported)
         self._at_start = is_end
         is_used_up = position == len(source)
         if is_used_up:
@@ -155,17 +171,16 @@ class Decompressor(DecompressorBase, ContextStream):
         position = start
         while True:
             room = limit - total if limit >= 0 else -1
-            result: Any = None
-            if is_end and self._whole_frame is not None:
-                result = self._whole_frame(source, position, room)
-            if result is None:
-                if self._handle is None:
-                    self._take()
-                expected = -1 if is_end and self._settings.is_default else 0
-                window_max = self._settings.window_max if is_end else 0
-                result = library.stream_decompress(
-                    self._handle, source, position, room, expected, window_max, self._settings.has_magic
-                )
+            if self._handle is None:
+                self._take()
+            expected = -1 if is_end and self._settings.is_default else 0
+            window_max = self._settings.window_max if is_end else 0
+            self._look(source, position, is_end)
+            result: Any = library.stream_decompress(
+                self._handle, source, position, room, expected, window_max, self._settings.has_magic
+            )
+            if not isinstance(result, int):
+                result = self._compared(result, len(result[0]))
             if not isinstance(result, int):
                 content, position, is_end = result
                 if not self._goes_on:
@@ -193,12 +208,15 @@ class Decompressor(DecompressorBase, ContextStream):
             self._take()
         while True:
             window_max, has_magic = self._settings.window_max if is_end else 0, self._settings.has_magic
+            self._look(source, position, is_end)
             if not filled:
                 result = library.stream_decompress_into(self._handle, source, position, target, window_max, has_magic)
             else:
                 # a frame that fails may leave nothing behind what those in front of it have filled
                 room = len(target) - filled
                 result = library.stream_decompress(self._handle, source, position, room, 0, window_max, has_magic)
+            if not isinstance(result, int):
+                result = self._compared(result, len(result[0]) if filled else result[0])
             if not isinstance(result, int):
                 content, position, is_end = result
                 if filled:
@@ -221,7 +239,7 @@ class Decompressor(DecompressorBase, ContextStream):
         with self._turn():
             if self._context is not None:
                 return self._library.dctxs.size_of(self._context)
-            return None if self._whole_frame is None else self._settings._memory_size()
+            return None
 
     def _settings_error_reset(self) -> None:
         """Forget all data after an error, and begin anew."""

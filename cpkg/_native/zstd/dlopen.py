@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 
-from cpkg._native.zstd.assemble import Names
+from cpkg._native.zstd.backend_names import Names
 
 try:
     from cpkg._native._zstd_abi import ffi
@@ -37,5 +37,6 @@ def _make_library() -> Library:
 
 
 BACKEND = "dlopen"
+HAS_ARCHIVES = False
 _lib = _open()
 __getattr__ = Names(__name__, BACKEND, ffi, _lib, _make_library).get

@@ -7,8 +7,8 @@ from typing import Any
 
 from cpkg._native.zstd.library import Library
 from purepy.errors import ZstdError
-from purepy.zstd.common.error_codes import SRC_SIZE_WRONG
-from purepy.zstd.common.zdict import MIN_DICT_SIZE, MIN_TRAINED
+from purepy.zstd.format.error_codes import SRC_SIZE_WRONG
+from purepy.zstd.format.zdict import MIN_DICT_SIZE, MIN_TRAINED
 
 _TRAIN = "ZDICT_optimizeTrainFromBuffer_fastCover"
 _SPLIT_POINT = 0.75

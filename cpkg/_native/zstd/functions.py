@@ -2,7 +2,7 @@
 """
 The Zstandard codec over libzstd, for every way of reaching it.
 
-Each backend module makes one Codec from its Library (see assemble.py).
+Each backend module makes one Codec from its Library (see backend_names.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cpkg._native.zstd.library import Library
 from cpkg._native.zstd.settings import CompressionSettings, DecompressionSettings
 from cpkg._native.zstd.training import Training
 from purepy.errors import ZstdError
-from purepy.zstd.common.error_codes import (
+from purepy.zstd.format.error_codes import (
     CANNOT_DECOMPRESS,
     DICTIONARY_WRONG,
     FRAME_PARAMETER_UNSUPPORTED,
@@ -26,9 +26,8 @@ from purepy.zstd.common.error_codes import (
     output_limit_error,
     truncated_error,
 )
-from purepy.zstd.common.parameters import FrameInfo, size_argument
-from purepy.zstd.common.zdict import PREFIX
-from purepy.zstd_format import (
+from purepy.zstd.format.parameters import FrameInfo, size_argument
+from purepy.zstd.format.rules import (
     BLOCK_SIZE_MAX,
     ERROR_SIZE,
     MAGIC,
@@ -38,6 +37,7 @@ from purepy.zstd_format import (
     is_trusted,
     trusted_hint,
 )
+from purepy.zstd.format.zdict import PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,10 +83,11 @@ class Codec(Training):
         Replaces `compression.zstd.compress`.
         """
         if threads is not None or frame_size is not None:
-            from purepy.zstd.common import parallel
+            from purepy.zstd.threads.arguments import plan_compression
+            from purepy.zstd.threads.compress import compress_buffer
 
-            join = self.library.join
-            return parallel.compress(self._names(), data, level, options, zstd_dict, threads, frame_size, join)
+            plan = plan_compression(self._names(), threads, frame_size, level, options, zstd_dict)
+            return compress_buffer(data, plan, self.library.join)
         library = self.library
         settings = CompressionSettings(library, level, options, zstd_dict)
         return library.compress_frame(settings, buffers.readable(data))
@@ -133,8 +134,10 @@ class Codec(Training):
         settings = DecompressionSettings(library, zstd_dict, options)
         if threads is not None:
             from cpkg._native.zstd.parts import decompress_parts
+            from purepy.zstd.threads.arguments import plan_decompression
 
-            result = decompress_parts(library, self._names(), data, settings, zstd_dict, options, threads, limit)
+            plan = plan_decompression(self._names(), threads, zstd_dict, options)
+            result = None if plan is None else decompress_parts(library, plan, settings, data, limit)
             if result is not None:
                 return result
         source = buffers.readable(data)
@@ -183,10 +186,14 @@ class Codec(Training):
             result = library.stream_decompress_into(
                 library.handle(dctx), source, position, target[filled:], settings.window_max, settings.has_magic
             )
-            if isinstance(result, int):
-                raise self._located(result, dctx, source, position, settings)
-            written, position, is_end = result
-            filled += written
+            frame = position
+            if not isinstance(result, int):
+                written, position, is_end = result
+                filled += written
+                if is_end:  # so that all of the frame's content was written by this call
+                    result = library.size_error(library.declared_size(source, frame, settings.has_magic), written)
+            if isinstance(result, int) and result:
+                raise self._located(result, dctx, source, frame, settings)
             if not is_end:
                 if filled < len(target):
                     raise truncated_error(len(source))
@@ -251,9 +258,12 @@ class Codec(Training):
                 library.handle(dctx), source, position, room, hint, settings.window_max, settings.has_magic
             )
             hint = 0
-            if isinstance(result, int):
+            if not isinstance(result, int):
+                content, position, is_end = result
+                if is_end:
+                    result = library.size_error(library.declared_size(source, frame, settings.has_magic), len(content))
+            if isinstance(result, int) and result:
                 raise self._located(result, dctx, source, frame, settings)
-            content, position, is_end = result
             total += len(content)
             if limit is not None and total > limit:
                 raise output_limit_error(limit, frame)

@@ -12,18 +12,19 @@ from cpkg._native.buffers import DIRECT, Bytes
 from cpkg._native.pins import pin, pin_for_good
 from cpkg._native.zstd.contexts import KEPT_CCTX_MAX, KEPT_DCTX_MAX, SCRATCH_SIZE, Contexts, KeptScratch, Scratch
 from purepy.errors import ZstdError, ZstdLimitError
-from purepy.zstd.common.error_codes import CANNOT_COMPRESS, DST_SIZE_TOO_SMALL, WINDOW_TOO_LARGE
-from purepy.zstd.common.parameters import CompressionParameter, invalid_level, invalid_parameter, table_bounds
-from purepy.zstd.common.zdict import DIGESTED, PREFIX, ZstdDict
-from purepy.zstd_format import (
+from purepy.zstd.format.error_codes import CANNOT_COMPRESS, CORRUPTION_DETECTED, DST_SIZE_TOO_SMALL, WINDOW_TOO_LARGE
+from purepy.zstd.format.parameters import CompressionParameter, invalid_level, invalid_parameter, table_bounds
+from purepy.zstd.format.rules import (
     ERROR_SIZE,
     HEADER_SIZE_MAX,
     MAGIC,
+    UNKNOWN_SIZE,
     content_size_max,
     frame_window,
     is_trusted,
     may_ask_for_more,
 )
+from purepy.zstd.format.zdict import DIGESTED, PREFIX, ZstdDict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -147,21 +148,21 @@ class Library:
     def _cdict(self, zstd_dict: ZstdDict, level: int) -> Any:
         def make() -> Any:
             made = self.lib.ZSTD_createCDict(self.dict_memory(zstd_dict), len(zstd_dict), level)
-            return self._digested(made, self.lib.ZSTD_freeCDict, self.lib.ZSTD_sizeof_CDict)
+            return self._digested(made, self.lib.ZSTD_freeCDict, self.lib.ZSTD_sizeof_CDict, "ZSTD_CDict")
 
         return zstd_dict.digest((self.name, "compress", level), make)[0]
 
     def _ddict(self, zstd_dict: ZstdDict) -> Any:
         def make() -> Any:
             made = self.lib.ZSTD_createDDict(self.dict_memory(zstd_dict), len(zstd_dict))
-            return self._digested(made, self.lib.ZSTD_freeDDict, self.lib.ZSTD_sizeof_DDict)
+            return self._digested(made, self.lib.ZSTD_freeDDict, self.lib.ZSTD_sizeof_DDict, "ZSTD_DDict")
 
         return zstd_dict.digest((self.name, "decompress"), make)[0]
 
-    def _digested(self, made: Any, free: Any, size_of: Any) -> Any:
+    def _digested(self, made: Any, free: Any, size_of: Any, kind: str) -> Any:
         """Return a dictionary's tables, which are freed with the last reference, and their pin."""
         if not made:
-            raise ZstdError("libzstd cannot digest the Zstandard dictionary")
+            raise ZstdError(f"libzstd cannot make a {kind} of the Zstandard dictionary content.")
         tables = self.ffi.gc(made, free, size_of(made))
         return tables, pin(tables)
 
@@ -272,9 +273,24 @@ class Library:
         finally:
             self._kept.work = work
 
-    def _begin_frame(
-        self, source: Any, data: Bytes, start: int, window_max: int, has_magic: bool, room: int
-    ) -> tuple[int, int]:
+    def declared_size(self, data: Bytes, start: int, has_magic: bool) -> int:
+        """
+        Return the size that the header of the frame at `start` declares.
+
+        UNKNOWN_SIZE stands for a header that has none, ERROR_SIZE for one that is cut or wrong.
+        """
+        head = data[start : start + HEADER_SIZE_MAX]
+        if not has_magic:
+            head = MAGIC + head
+        size: int = self.lib.ZSTD_getFrameContentSize(self.ffi.from_buffer(head), len(head))
+        return size
+
+    def size_error(self, declared: int, size: int) -> int:
+        """Return 0, or libzstd's result for a frame that has ended after `size` bytes and declares another number."""
+        # libzstd does not compare the two if the frame's last block is empty
+        return 0 if declared in (size, UNKNOWN_SIZE, ERROR_SIZE) else self.error_result(CORRUPTION_DETECTED)
+
+    def _begin_frame(self, data: Bytes, start: int, window_max: int, has_magic: bool, room: int) -> tuple[int, int]:
         """
         Look at the header of a frame that begins: return how much of the room to use, and 0 or libzstd's error.
 
@@ -284,11 +300,8 @@ class Library:
 
         What is no header is read as one too; libzstd says so, or has less room for a skippable frame, which takes none.
         """
-        frame, size, magic_start = source + start, len(data) - start, start
-        if not has_magic:
-            head = MAGIC + data[start : start + HEADER_SIZE_MAX - len(MAGIC)]
-            frame, size, magic_start = self.ffi.from_buffer(head), len(head), start - len(MAGIC)
-        declared: int = self.lib.ZSTD_getFrameContentSize(frame, size)
+        magic_start = start if has_magic else start - len(MAGIC)
+        declared = self.declared_size(data, start, has_magic)
         if (
             declared != ERROR_SIZE
             and may_ask_for_more(data, magic_start, window_max)
@@ -326,7 +339,7 @@ class Library:
             feed, out = work.input, work.output
             feed.src, feed.size, feed.pos = source, len(data), start
             if window_max and may_ask_for_more(data, start if has_magic else start - 4, window_max):
-                left = self._begin_frame(source, data, start, window_max, has_magic, 0)[1]
+                left = self._begin_frame(data, start, window_max, has_magic, 0)[1]
                 if left:
                     return left
             room = expected if max_length < 0 else min(expected, max_length)
@@ -382,7 +395,7 @@ class Library:
             feed.src, feed.size, feed.pos = source, len(data), start
             room = len(buffer)
             if window_max and (DIRECT or may_ask_for_more(data, start if has_magic else start - 4, window_max)):
-                room, left = self._begin_frame(source, data, start, window_max, has_magic, room)
+                room, left = self._begin_frame(data, start, window_max, has_magic, room)
                 if left:
                     return left
             out.dst, out.size, out.pos = target, room, 0

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Several threads and one bytes object: frames are decompressed straight into their places in it, and put together in it.
+
+The threads hold the memory that they fill. An interrupted caller leaves it to them, and to the collector.
 """
 
 from __future__ import annotations
@@ -11,42 +13,44 @@ from typing import Any, Callable
 from cpkg._native.buffers import DIRECT
 from cpkg._native.zstd.library import Library
 from cpkg._native.zstd.settings import DecompressionSettings
+from purepy.crew import run_all
 from purepy.errors import ZstdError
-from purepy.zstd.common import parallel
-from purepy.zstd.common.error_codes import CANNOT_DECOMPRESS
-from purepy.zstd.common.threads import run_all
+from purepy.zstd.format.error_codes import CANNOT_DECOMPRESS
+from purepy.zstd.threads import parts
+from purepy.zstd.threads.arguments import DecompressionPlan
 
 
 def decompress_parts(
-    library: Library,
-    module: Any,
-    data: Any,
-    settings: DecompressionSettings,
-    zstd_dict: Any,
-    options: Any,
-    threads: Any,
-    limit: int | None,
+    library: Library, plan: DecompressionPlan, settings: DecompressionSettings, data: Any, limit: int | None
 ) -> bytes | None:
-    """Return the content of all frames of a buffer; None if that is for the caller's thread alone."""
+    """
+    Return the content of all frames of a buffer; None if that is for the caller's thread alone, as all errors are.
 
-    def fill(view: Any, parts: list[parallel.Part], size: int, threads: int) -> bytes:
-        return _fill(library, view, settings, parts, size, threads)
+    It is at most `limit` bytes.
+    """
+    divided = parts.divide(data, settings.window_max, limit)
+    if divided is None:
+        return None
+    if divided.content_size is None:
+        return parts.decompress_parts(plan, divided)
+    try:
+        return _filled(library, settings, plan.threads, divided, divided.content_size)
+    except ZstdError:
+        return None
 
-    return parallel.decompress(module, data, zstd_dict, options, threads, limit, settings.window_max, fill)
 
-
-def _fill(
-    library: Library, view: Any, settings: DecompressionSettings, parts: list[parallel.Part], size: int, threads: int
+def _filled(
+    library: Library, settings: DecompressionSettings, threads: int, divided: parts.Divided, size: int
 ) -> bytes:
     ffi, lib = library.ffi, library.lib
     # On CPython the object is made first, and filled while nobody else has it; PyPy's objects may move.
     result = bytes(size) if DIRECT else b""
     memory = ffi.from_buffer(result) if DIRECT else library.new_nonzero("char[]", max(size, 1))
-    source = ffi.from_buffer(view)
+    source = ffi.from_buffer(divided.data)
     library.advise_huge_pages(memory, size)
 
     def work(number: int, check: Callable[[], None]) -> None:
-        start, end, position, content = parts[number]
+        start, end, position, content = divided.parts[number]
         dctx = settings.take(library)
         try:
             written = lib.ZSTD_decompressDCtx(dctx, memory + position, content, source + start, end - start)
@@ -57,12 +61,12 @@ def _fill(
             raise
         settings.give(library, dctx)
 
-    try:
-        run_all(threads, len(parts), work)
-        return result if DIRECT else ffi.buffer(memory, size)[:]
-    finally:
-        if not DIRECT:
-            ffi.release(memory)
+    run_all(threads, len(divided.parts), work)
+    if DIRECT:
+        return result
+    content: bytes = ffi.buffer(memory, size)[:]
+    ffi.release(memory)  # all threads have ended: after an error one may still be filling it
+    return content
 
 
 def join(library: Library, pieces: list[bytes], threads: int) -> bytes:

@@ -14,23 +14,28 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cpkg._native import buffers
 from cpkg._native.pins import pin
-from cpkg._native.zstd.compressor import Compressor, pledge_error
 from cpkg._native.zstd.contexts import Contexts
-from cpkg._native.zstd.decompressor import Decompressor
 from cpkg._native.zstd.library import LEVEL_KEY, WORKERS_KEY, Library
-from cpkg._native.zstd.settings import SetsUpDecompression
+from cpkg._native.zstd.settings import (
+    CompressionSettings,
+    DecompressionSettings,
+    SetsUpDecompression,
+    pledge_error,
+)
 from purepy.errors import ZstdError
-from purepy.zstd.common.error_codes import CANNOT_COMPRESS, CANNOT_DECOMPRESS, truncated_error
-from purepy.zstd.common.parameters import COMPRESSION_LEVEL_DEFAULT, WINDOW_SIZE_MAX_DEFAULT
-from purepy.zstd.common.zdict import PREFIX, ZstdDict
-from purepy.zstd_format import WINDOW_LOG_MIN
+from purepy.zstd.format.error_codes import CANNOT_COMPRESS, CANNOT_DECOMPRESS, truncated_error
+from purepy.zstd.format.parameters import COMPRESSION_LEVEL_DEFAULT, WINDOW_SIZE_MAX_DEFAULT
+from purepy.zstd.format.rules import WINDOW_LOG_MIN
+from purepy.zstd.format.zdict import PREFIX, ZstdDict
+
+__all__ = ["pledge_error", "truncated_error"]  # which C calls, as it does compression_error() and its neighbours
 
 FORMAT_KEY, WINDOW_LOG_KEY = 1000, 100
 """Parameters of a decompression context (ZSTD_d_format, ZSTD_d_windowLogMax)."""
 
 
 class _Place:
-    """The one context that a preset keeps, with how much PyPy's collector was told of it."""
+    """The one context that a preset keeps, with the size that was reported of it to PyPy's collector."""
 
     __slots__ = ("_contexts", "_pin")
 
@@ -46,11 +51,11 @@ class _Place:
         except IndexError:
             return None
 
-    def give(self, context: Any, told: int | None = None) -> bool:
+    def give(self, context: Any, reported: int | None = None) -> bool:
         """Keep a context; return False if there is one already."""
         if self._contexts:
             return False
-        self._contexts.append((context, told))
+        self._contexts.append((context, reported))
         return True
 
 
@@ -66,7 +71,7 @@ class _Preset:
         def take(self, library: Library) -> Any:
             """Return a context that is set up, between frames."""
 
-    def give(self, library: Library, context: Any, told: int | None = None) -> None:
+    def give(self, library: Library, context: Any, reported: int | None = None) -> None:
         """Take back a context whose calls all succeeded."""
         if not self._contexts.end_session(context) or not self._place.give(context):
             library.drop(context)
@@ -98,7 +103,7 @@ class CompressionPreset(_Preset):
     `_configure` is called once, before anything else. Subclasses have a Library and its Compressor type.
     """
 
-    _stream_type: ClassVar[type[Compressor]]
+    _stream_type: ClassVar[Any]
 
     def _configure(self, pairs: list[tuple[int, int]], zstd_dict: ZstdDict | None, how: int) -> None:
         """Take checked parameters, and a dictionary with the way to load it (DIGESTED, UNDIGESTED, PREFIX)."""
@@ -161,7 +166,7 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
     `_configure` is called once, before anything else. Subclasses have a Library and its Decompressor type.
     """
 
-    _stream_type: ClassVar[type[Decompressor]]
+    _stream_type: ClassVar[Any]
 
     def _configure(self, zstd_dict: ZstdDict | None, how: int, window_max: int | None, has_magic: bool) -> None:
         """Take a dictionary with the way to load it (DIGESTED, PREFIX), the largest window in bytes, and the format."""
@@ -228,18 +233,12 @@ class BuiltinCompressionPreset(CompressionPreset):
             return super().take(library)
         return library.ffi.gc(library.ffi.cast("ZSTD_CCtx *", self._take()), library.lib.ZSTD_freeCCtx)
 
-    def give(self, library: Library, cctx: Any, told: int | None = None) -> None:
+    def give(self, library: Library, cctx: Any, reported: int | None = None) -> None:
         """Take back a context whose calls all succeeded."""
         if self._is_builtin:
             self._give(_released(library, cctx))
         else:
-            super().give(library, cctx, told)
-
-    def _compression_error(self, result: int) -> ZstdError:
-        return self._library.error(result, CANNOT_COMPRESS)
-
-    def _pledge_error(self, difference: int, is_more: bool) -> ZstdError:
-        return pledge_error(difference, is_more)
+            super().give(library, cctx, reported)
 
     def _new_context(self) -> int:
         """Return the address of a new context with the dictionary, which is C's from here on."""
@@ -259,20 +258,23 @@ class BuiltinDecompressionPreset(DecompressionPreset):
     if TYPE_CHECKING:
 
         def _set_up(self, window_max: int, has_dictionary: bool) -> None: ...
-        def _whole_frame(self, data: Any, start: int, room: int) -> tuple[bytes, int, bool] | None: ...
         def _take(self) -> int | None: ...
         def _give(self, address: int) -> None: ...
 
     def _configure(self, zstd_dict: ZstdDict | None, how: int, window_max: int | None, has_magic: bool) -> None:
         super()._configure(zstd_dict, how, window_max, has_magic)
-        self._is_builtin = has_magic and how != PREFIX
-        if self._is_builtin:
-            self._set_up(self.window_max, zstd_dict is not None)
+        self._hand_to_c()
 
-    @property
-    def whole_frame(self) -> Any:
-        """A builtin, or None if Python does it all."""
-        return self._whole_frame if self._is_builtin else None
+    def _configure_as(self, settings: DecompressionSettings) -> None:
+        """Take the settings that the arguments of a stream make."""
+        self.dict, self.how, self.pairs = settings.dict, settings.how, settings.pairs
+        self.has_magic, self.window_max, self.is_default = settings.has_magic, settings.window_max, settings.is_default
+        self._place = _Place()
+        self._hand_to_c()
+
+    def _hand_to_c(self) -> None:
+        if self.has_magic and self.how != PREFIX:
+            self._set_up(self.window_max, self.dict is not None)
 
     def take(self, library: Library) -> Any:
         """Return a context that is set up, between frames."""
@@ -281,7 +283,7 @@ class BuiltinDecompressionPreset(DecompressionPreset):
             return library.ffi.gc(library.ffi.cast("ZSTD_DCtx *", address), library.lib.ZSTD_freeDCtx)
         return super().take(library)
 
-    def give(self, library: Library, dctx: Any, told: int | None = None) -> None:
+    def give(self, library: Library, dctx: Any, reported: int | None = None) -> None:
         """Take back a context whose calls all succeeded."""
         if self.how == PREFIX:
             library.drop(dctx)
@@ -297,16 +299,56 @@ class BuiltinDecompressionPreset(DecompressionPreset):
         """Return the largest window in bytes, and whether frames have a magic number."""
         return self.window_max, self.has_magic
 
-    def _decompression_error(self, result: int, offset: int) -> ZstdError:
-        return self._library.error(result, CANNOT_DECOMPRESS, offset)
-
-    def _truncated_error(self, offset: int) -> ZstdError:
-        return truncated_error(offset)
-
     def _new_context(self) -> int:
         """Return the address of a new context with the dictionary, which is C's from here on."""
         library = self._library
         return _released(library, super().take(library))
+
+
+class StreamCompressionPreset(BuiltinCompressionPreset):
+    """The settings of one ZstdCompressor of C."""
+
+    def _apply(self, library: Library, cctx: Any) -> None:
+        library.set_compression(cctx, self.pairs)  # a wrong parameter is a ValueError here
+        super()._apply(library, cctx)
+
+
+def compression_of(level: Any, options: Any, zstd_dict: Any) -> Any:
+    """Return the settings of a ZstdCompressor of C, for arguments that are not plain."""
+    preset = _stream_presets()[0]()
+    settings = CompressionSettings(preset._library, level, options, zstd_dict)
+    preset._configure(settings.pairs, settings.dict, settings.how)
+    return preset
+
+
+def decompression_of(zstd_dict: Any, options: Any) -> Any:
+    """Return the settings of a ZstdDecompressor of C, for arguments that are not plain."""
+    preset = _stream_presets()[1]()
+    preset._configure_as(DecompressionSettings(preset._library, zstd_dict, options))
+    return preset
+
+
+def compression_error(result: int) -> ZstdError:
+    """Return the error for a result of libzstd."""
+    return _native_library().error(result, CANNOT_COMPRESS)
+
+
+def decompression_error(result: int, offset: int) -> ZstdError:
+    """Return the error for a result of libzstd, with an offset in the input."""
+    return _native_library().error(result, CANNOT_DECOMPRESS, offset)
+
+
+def _native_library() -> Library:
+    from cpkg._native.zstd import compiled
+
+    library: Library = compiled.__getattr__("codec").library
+    return library
+
+
+def _stream_presets() -> tuple[Any, Any]:
+    from cpkg._native.zstd import compiled
+
+    return preset_types(compiled, "_stream_preset_types", StreamCompressionPreset)
 
 
 def _address(library: Library, context: Any) -> int:
@@ -319,25 +361,26 @@ def _released(library: Library, context: Any) -> int:
     return _address(library, context)
 
 
-def preset_types(codec: Any) -> tuple[Any, Any]:
-    """Return the types of presets of a backend module over libzstd."""
-    made = vars(codec).get("_preset_types")
+def preset_types(
+    codec: Any, place: str = "_preset_types", of_compression: Any = BuiltinCompressionPreset
+) -> tuple[Any, Any]:
+    """Return the types of presets of a backend module over libzstd, and keep them at a `place` there."""
+    made = vars(codec).get(place)
     if made is None:
         library = codec.codec.library
         builtins = vars(codec).get("_CompressionPreset"), vars(codec).get("_DecompressionPreset")
         if builtins[0] is None:
             bases: tuple[Any, Any] = (CffiCompressionPreset,), (DecompressionPreset,)
         else:
-            bases = (BuiltinCompressionPreset, builtins[0]), (BuiltinDecompressionPreset, builtins[1])
-        compression, decompression = (
+            bases = (of_compression, builtins[0]), (BuiltinDecompressionPreset, builtins[1])
+        streams = codec.ZstdCompressor, codec.ZstdDecompressor
+        made = tuple(
             type(
                 of[0].__name__,
                 of,
                 {"__module__": codec.__name__, "_library": library, "_contexts": contexts, "_stream_type": stream},
             )
-            for of, contexts, stream in zip(
-                bases, (library.cctxs, library.dctxs), (codec.ZstdCompressor, codec.ZstdDecompressor)
-            )
+            for of, contexts, stream in zip(bases, (library.cctxs, library.dctxs), streams)
         )
-        made = codec._preset_types = compression, decompression
+        setattr(codec, place, made)
     return made

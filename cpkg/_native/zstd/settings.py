@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from cpkg._native.zstd.contexts import RESET_ALL
 from cpkg._native.zstd.library import LEVEL_KEY, WORKERS_KEY, Library
-from purepy.zstd.common.parameters import (
+from purepy.errors import ZstdError
+from purepy.zstd.format.error_codes import CANNOT_COMPRESS
+from purepy.zstd.format.parameters import (
     COMPRESSION_LEVEL_DEFAULT,
     DECOMPRESSION_FORMAT,
     WINDOW_SIZE_MAX_DEFAULT,
     checked_options,
     window_size_max,
 )
-from purepy.zstd.common.zdict import DIGESTED, UNDIGESTED, ZstdDict, parse_dict_argument
+from purepy.zstd.format.zdict import DIGESTED, UNDIGESTED, ZstdDict, parse_dict_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,12 +63,12 @@ class CompressionSettings:
             raise
         return cctx
 
-    def give(self, library: Library, cctx: Any, told: int | None = None) -> None:
+    def give(self, library: Library, cctx: Any, reported: int | None = None) -> None:
         """Take back a context whose calls all succeeded."""
         if self.workers:
             library.drop(cctx)
         else:
-            library.cctxs.give(cctx, told)
+            library.cctxs.give(cctx, reported)
 
     give_after_frame = give
 
@@ -75,16 +77,6 @@ class SetsUpDecompression:
     """Base of settings that a context is set up by: `dict`, `how` and `pairs` of a subclass."""
 
     __slots__ = ()
-
-    @property
-    def whole_frame(self) -> Any:
-        """
-        A builtin that decompresses a frame that lies ahead whole, or None if there is none.
-
-        Of the data, where the frame begins and the room for its content (-1: any) it makes what `stream_decompress`
-        returns, or None if it cannot.
-        """
-        return None
 
     if TYPE_CHECKING:
         dict: ZstdDict | None
@@ -137,6 +129,12 @@ class DecompressionSettings(SetsUpDecompression):
         dctx = library.dctxs.take()
         return dctx if self.is_default else self.applied(library, dctx)
 
-    def give(self, library: Library, dctx: Any, told: int | None = None) -> None:
+    def give(self, library: Library, dctx: Any, reported: int | None = None) -> None:
         """Take back a context whose calls all succeeded."""
-        library.dctxs.give(dctx, told)
+        library.dctxs.give(dctx, reported)
+
+
+def pledge_error(difference: int, is_more: bool) -> ZstdError:
+    """Return the error of a frame with so many bytes more, or less, than were pledged."""
+    what = "more" if is_more else "less"
+    return ZstdError(f"{CANNOT_COMPRESS}: Src size is incorrect: {difference} bytes {what} than pledged")

@@ -13,7 +13,7 @@ import io
 import locale
 import sys
 
-from purepy.zstd.common.buffering import SerialMemory
+from purepy.zstd.files.buffering import SerialMemory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

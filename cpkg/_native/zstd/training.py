@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from cpkg._native import buffers
 from cpkg._native.zstd.library import Library
-from purepy.zstd.common.error_codes import SRC_SIZE_WRONG
-from purepy.zstd.common.zdict import MIN_DICT_SIZE, ZstdDict, can_train, check_finalize_arguments
+from purepy.zstd.format.error_codes import SRC_SIZE_WRONG
+from purepy.zstd.format.zdict import MIN_DICT_SIZE, ZstdDict, can_train, check_finalize_arguments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

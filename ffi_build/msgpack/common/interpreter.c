@@ -78,6 +78,19 @@ static inline PyObject *dict_new(Py_ssize_t n)
     return PyDict_New();
 }
 
+/* How many pairs a dict from dict_new(n) takes before its table grows, or some less. */
+static inline size_t dict_room(Py_ssize_t n)
+{
+#if PY_VERSION_HEX < 0x030F0000
+    const Py_ssize_t most = (1 << 17) * 2 / 3;
+    if (n > 5)
+        return (size_t)(n < most ? n : most);
+#else
+    (void)n;
+#endif
+    return 5;
+}
+
 /* ---- the cyclic garbage collector ---- */
 
 /* While one acyclic message is built, a collection can only waste time: what it would visit is alive and grows,

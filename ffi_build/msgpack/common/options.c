@@ -35,31 +35,33 @@
 #define PACKER_TYPE_OPTIONS(X) \
     X(BYTEARRAY, buffer,            buffer,            None) /* what a Packer appends to */
 
+/* A fifth column for unpacking: which of the fast ways an option forbids that has not its default. TEXT: that of a short
+   str (where a LENGTH is shorter than one); LOOP: the plain loop alone; KEPT: none, they keep what it says. */
 #define UNPACK_OPTIONS(X) \
-    X(CALLABLE,  object_hook,       object_hook,       None) \
-    X(CALLABLE,  list_hook,         list_hook,         None) \
-    X(BOOL,      use_list,          use_list,          True) \
-    X(BOOL,      raw,               raw,               False) \
-    X(SIZE,      timestamp,         timestamp,         0) \
-    X(BOOL,      strict_map_key,    strict_map_key,    True) \
-    X(STR,       unicode_errors,    unicode_errors,    None) \
-    X(CALLABLE,  object_pairs_hook, object_pairs_hook, None) \
-    X(CALLABLE,  ext_hook,          ext_hook,          ExtType) /* import puts it into the defaults */ \
-    X(SIZE,      max_str_len,       max_str_len,       -1) \
-    X(SIZE,      max_bin_len,       max_bin_len,       -1) \
-    X(SIZE,      max_array_len,     max_array_len,     -1) \
-    X(SIZE,      max_map_len,       max_map_len,       -1) \
-    X(SIZE,      max_ext_len,       max_ext_len,       -1) \
-    X(DEPTH,     max_depth,         max_depth,         1024) \
-    X(SIZE,      max_total_items,   max_total_items,   -1) \
-    X(SIZE,      max_total_bytes,   max_total_bytes,   -1) \
-    X(BOOL,      tuple_keys,        tuple_keys,        False) \
-    X(BOOL,      bin_view,          bin_view,          False) \
-    X(SIZE,      raw_depth,         raw_depth,         -1)
+    X(CALLABLE,  object_hook,       object_hook,       None,      LOOP) \
+    X(CALLABLE,  list_hook,         list_hook,         None,      LOOP) \
+    X(BOOL,      use_list,          use_list,          True,      LOOP) \
+    X(BOOL,      raw,               raw,               False,     TEXT) \
+    X(SIZE,      timestamp,         timestamp,         0,         KEPT) \
+    X(BOOL,      strict_map_key,    strict_map_key,    True,      KEPT) \
+    X(STR,       unicode_errors,    unicode_errors,    None,      TEXT) \
+    X(CALLABLE,  object_pairs_hook, object_pairs_hook, None,      LOOP) \
+    X(CALLABLE,  ext_hook,          ext_hook,          ExtType,   KEPT) /* import puts it into the defaults */ \
+    X(SIZE,      max_str_len,       max_str_len,       -1,        LENGTH) \
+    X(SIZE,      max_bin_len,       max_bin_len,       -1,        KEPT) \
+    X(SIZE,      max_array_len,     max_array_len,     -1,        KEPT) \
+    X(SIZE,      max_map_len,       max_map_len,       -1,        KEPT) \
+    X(SIZE,      max_ext_len,       max_ext_len,       -1,        KEPT) \
+    X(DEPTH,     max_depth,         max_depth,         1024,      KEPT) \
+    X(SIZE,      max_total_items,   max_total_items,   -1,        KEPT) \
+    X(SIZE,      max_total_bytes,   max_total_bytes,   -1,        TEXT) \
+    X(BOOL,      tuple_keys,        tuple_keys,        False,     KEPT) \
+    X(BOOL,      bin_view,          bin_view,          False,     KEPT) \
+    X(SIZE,      raw_depth,         raw_depth,         -1,        LOOP)
 
 #define UNPACKER_TYPE_OPTIONS(X) \
-    X(SIZE,      read_size,         read_size,         0) \
-    X(SIZE,      max_buffer_size,   max_buffer_size,   104857600)
+    X(SIZE,      read_size,         read_size,         0,         KEPT) \
+    X(SIZE,      max_buffer_size,   max_buffer_size,   104857600, KEPT)
 /* clang-format on */
 
 /* Objects in the structs are borrowed, from the caller or owned by the Packer or Unpacker, and NULL for None. */
@@ -78,11 +80,11 @@
 #define DEFAULT_STR(value) NULL
 #define DEFAULT_BYTEARRAY(value) NULL
 
-#define FIELD(kind, name, field, value) TYPE_##kind field;
-#define DEFAULT(kind, name, field, value) .field = DEFAULT_##kind(value),
-#define SIGNATURE_TEXT(kind, name, field, value) ", " #name "=" #value
-#define PACK_ROW(kind, name, field, value) {#name, OPTION_##kind, offsetof(PackOptions, field), NULL},
-#define UNPACK_ROW(kind, name, field, value) {#name, OPTION_##kind, offsetof(UnpackOptions, field), NULL},
+#define FIELD(kind, name, field, ...) TYPE_##kind field;
+#define DEFAULT(kind, name, field, value, ...) .field = DEFAULT_##kind(value),
+#define SIGNATURE_TEXT(kind, name, field, value, ...) ", " #name "=" #value
+#define PACK_ROW(kind, name, field, ...) {#name, OPTION_##kind, offsetof(PackOptions, field), NULL},
+#define UNPACK_ROW(kind, name, field, ...) {#name, OPTION_##kind, offsetof(UnpackOptions, field), NULL},
 
 typedef struct {
     PACK_OPTIONS(FIELD)
@@ -155,12 +157,22 @@ static int pack_options_check(const PackOptions *options)
 /* plain_text passes over the checks of strings up to this length */
 #define PLAIN_TEXT_MAX 255
 
+#define IS_DEFAULT(kind, field, value) (options->field == DEFAULT_##kind(value))
+#define TEXT_KEPT(kind, field, value)
+#define TEXT_LOOP(kind, field, value)
+#define TEXT_TEXT(kind, field, value) IS_DEFAULT(kind, field, value) &&
+#define TEXT_LENGTH(kind, field, value) (options->field == -1 || options->field >= PLAIN_TEXT_MAX) &&
+#define LOOP_KEPT(kind, field, value)
+#define LOOP_LOOP(kind, field, value) IS_DEFAULT(kind, field, value) &&
+#define LOOP_TEXT(kind, field, value)
+#define LOOP_LENGTH(kind, field, value)
+#define ALLOWS_TEXT(kind, name, field, value, way) TEXT_##way(kind, field, value)
+#define ALLOWS_LOOP(kind, name, field, value, way) LOOP_##way(kind, field, value)
+
 static int unpack_options_check(UnpackOptions *options)
 {
-    options->plain_text = !options->raw && !options->unicode_errors && options->max_total_bytes == -1 &&
-                          (options->max_str_len == -1 || options->max_str_len >= PLAIN_TEXT_MAX);
-    options->plain = options->plain_text && !options->object_hook && !options->object_pairs_hook &&
-                     !options->list_hook && options->use_list && options->raw_depth == -1;
+    options->plain_text = UNPACK_OPTIONS(ALLOWS_TEXT) true;
+    options->plain = UNPACK_OPTIONS(ALLOWS_LOOP) options->plain_text;
     if (options->object_hook && options->object_pairs_hook) {
         PyErr_SetString(PyExc_TypeError, "object_pairs_hook and object_hook are mutually exclusive.");
         return -1;

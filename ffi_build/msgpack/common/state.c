@@ -30,8 +30,9 @@ static struct {
     PyObject *epoch;                   /* a datetime; NULL before datetime_ready() */
     PyObject *frozendict;              /* the builtin type, or NULL before 3.15 */
     PyObject *Packer, *Unpacker;
+    PyTypeObject *TypedClass; /* typed/encode.c */
 
-    PyObject *str_read, *str_write, *str_offset, *str_toreadonly, *str_makes_no_cycles;
+    PyObject *str_read, *str_write, *str_offset, *str_toreadonly, *str_makes_no_cycles, *str_typed_class;
     PyObject *empty_tuple;
     PyObject *small_ints[SMALL_INT_MAX - SMALL_INT_MIN + 1];
     PyObject *ascii_chars[128];

@@ -56,7 +56,7 @@ static ALWAYS_INLINE size_t count_characters(const unsigned char *s, size_t n, u
 }
 
 /* Well-formed as Python's strict codec has it: no surrogates, no longer forms than needed (RFC 3629, section 4). */
-static bool is_utf8(const unsigned char *p, size_t n)
+static inline bool is_utf8(const unsigned char *p, size_t n)
 {
     const unsigned char *end = p + n;
     while (p < end) {
@@ -92,7 +92,7 @@ static inline bool is_ascii_roomy(const char *p, size_t n, size_t spare)
 
 /* Where UTF-8 that may hold surrogates, which are not allowed in text, has the first one; NULL if there is none.
    They are ED A0 80 to ED BF BF; other characters that begin with ED go on with a byte below A0. */
-static const unsigned char *find_surrogate(const unsigned char *at, const unsigned char *end)
+static inline const unsigned char *find_surrogate(const unsigned char *at, const unsigned char *end)
 {
     while (at < end && (at = memchr(at, 0xed, (size_t)(end - at))) && ++at < end)
         if ((*at & 0xe0) == 0xa0)

@@ -25,6 +25,7 @@ typedef struct {
     uint64_t items, max_items;
     bool plain_str;   /* str is written as UTF-8 with str8 headers: no unicode_errors, use_bin_type */
     bool plain_float; /* float is written as float 64 */
+    bool typed;       /* classes with fields are written as ../typed/encode.c has it */
     int conversions;  /* the flags of convert() */
     /* Levels that remain are checked at each container from here down: none may be left, or too little C stack. With
        max_total_bytes, from the first one, since its check is there. */
@@ -68,6 +69,7 @@ static ALWAYS_INLINE unsigned char *encode_start(Encoder *c, const PackOptions *
     c->max_items = options->max_total_items < 0 ? UINT64_MAX : (uint64_t)options->max_total_items;
     c->plain_str = options->use_bin_type && !options->unicode_errors;
     c->plain_float = !options->use_single_float;
+    c->typed = false;
     c->conversions = encode_conversions(options);
     c->check_depth = options->max_depth > DEPTH_UNCHECKED ? options->max_depth - DEPTH_UNCHECKED : 0;
     if (UNLIKELY(options->max_total_bytes >= 0))

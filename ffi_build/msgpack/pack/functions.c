@@ -25,6 +25,29 @@ static ALWAYS_INLINE PyObject *pack_to_bytes(const PackOptions *options, PyObjec
     return NULL;
 }
 
+/* typed_packb(o, default, max_depth): as cpkg.typed encodes. */
+static PyObject *typed_packb(PyObject *module, PyObject *const *args, Py_ssize_t n_args)
+{
+    Encoder c;
+    PackOptions options = default_pack_options;
+    (void)module;
+    if (n_args != 3) {
+        PyErr_SetString(PyExc_TypeError, "typed_packb takes three arguments");
+        return NULL;
+    }
+    options.default_ = args[1];
+    options.datetime = options.enum_ = options.numpy = true;
+    options.max_depth = PyLong_AsSsize_t(args[2]);
+    if (options.max_depth == -1 && PyErr_Occurred())
+        return NULL;
+    unsigned char *p = encode_start(&c, &options);
+    c.typed = true;
+    if ((p = encode_value(&c, p, args[0], options.max_depth, MAY_CONVERT | MAY_DEFAULT)) != NULL)
+        return writer_finish(&c.w, p);
+    writer_drop(&c.w);
+    return NULL;
+}
+
 /* What packb gives, and pack writes: without autoreset it is as if a Packer kept the bytes, None. */
 static PyObject *pack_result(const PackOptions *options, PyObject *o)
 {

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "../common/interpreter.c"
+#include "../typed/encode.c"
 #include "containers.c"
 #include "encoder.c"
 #include "rare_types.c"
@@ -79,7 +80,13 @@ static unsigned char *encode_value(Encoder *c, unsigned char *p, PyObject *o, Py
         return result;
     }
     Py_INCREF(o);
-    result = encode_other(c, p, o, depth, stage);
+    TypedClass *typed = UNLIKELY(c->typed) ? typed_class_of(type) : NULL;
+    if (typed) {
+        result = encode_typed(c, p, o, typed, depth);
+        Py_DECREF(typed);
+    }
+    else
+        result = encode_other(c, p, o, depth, stage);
     Py_DECREF(o);
     return result;
 }

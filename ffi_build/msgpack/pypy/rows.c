@@ -2,7 +2,7 @@
 /*
  * Rows: messages one behind the other that are maps with the same keys in the same order, as records are. C finds where
  * their values stand and lays them out column by column, so that PyPy makes the values of a column in loops without
- * decisions and then all dicts by one that has the keys as constants (cpkg/_native/msgpack/pypy_rows.py). It touches
+ * decisions and then all dicts by one that has the keys as constants (cpkg/_native/msgpack/pypy/rows.py). It touches
  * nothing of Python's, so that a thread of C's can do it in advance (cpkg_rows_after).
  *
  * Rows come in batches. A batch is a run of words: ROWS_HEAD of them, the keys' bytes, and for each column COLUMN_HEAD
@@ -441,6 +441,17 @@ static void cpkg_rows_free(cpkg_rows *r)
     if (r != NULL)
         free(r->batches);
     free(r);
+}
+
+/* The two as cpkg_job_make() of zstd/frame_queue.c takes them. */
+static void *cpkg_rows_make(void)
+{
+    return cpkg_rows_new();
+}
+
+static void cpkg_rows_unmake(void *rows)
+{
+    cpkg_rows_free(rows);
 }
 
 /* Lay out the rows of data[start..size), `most` of them or a batch; return how many there are. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The scanner: where a message ends that comes in pieces. It looks at each value once, at the speed of memory, so that
- * PyPy's Unpacker (cpkg/_native/msgpack/pypy_stream.py) can wait with the objects until the message is whole and the tape
- * makes them.
+ * PyPy's Unpacker (cpkg/_native/msgpack/pypy/stream.py) can wait with the objects until it has much of the
+ * message.
  *
  * The answer is one of three. SCAN_UNSURE is never wrong, only slow: the caller then lets the pure decoder go on from
  * there. SCAN_CUT and SCAN_DONE are sure: whatever the pure decoder refuses in the bytes so far is unsure. That is
@@ -21,7 +21,7 @@
 
 #include "../common/formats.c"
 #include "../common/utf8.c"
-#include "tape.c"
+#include "limits.c"
 
 enum { SCAN_FRAMES = 64 };
 
@@ -31,7 +31,7 @@ typedef struct {
     /* Where the value begins that is cut or unsure (after SCAN_DONE: what follows the message). As in the pure decoder,
        how much of a cut value counts as read, and how many bytes from its beginning on it takes at least to go on. */
     int64_t position, consumed, needed;
-    TapeLimits limits;
+    MessageLimits limits;
     uint32_t depth;
     /* What each open container still lacks: values (a map's keys are values too) << 1 | whether it is a map. The first
        frame is the message. */
@@ -48,10 +48,9 @@ static bool scan_is_ext(const unsigned char *p, size_t n)
 
 /* Set what the next messages are checked against; -1 is no limit. */
 static void cpkg_scan_configure(cpkg_scan *s, int strict_keys, int64_t max_depth, int64_t max_str, int64_t max_bin,
-                                int64_t max_array, int64_t max_map, int64_t max_ext, int exts)
+                                int64_t max_array, int64_t max_map, int64_t max_ext)
 {
-    tape_limits_set(&s->limits, SCAN_FRAMES, strict_keys, max_depth, max_str, max_bin, max_array, max_map, max_ext,
-                    exts);
+    limits_set(&s->limits, SCAN_FRAMES, strict_keys, max_depth, max_str, max_bin, max_array, max_map, max_ext);
 }
 
 /*
@@ -103,7 +102,7 @@ static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t sta
                 goto unsure;
             break;
         case FORMAT_EXT:
-            if (is_key || length > s->limits.max_ext || !s->limits.exts)
+            if (is_key || length > s->limits.max_ext)
                 goto unsure;
             header++; /* the type */
             break;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a message to the bytes that Python's `marshal` reads. PyPy's marshal is compiled ahead: it makes the objects of a
- * message at full speed from a process's first call on, when the loop over the token tape still has to be traced.
+ * message at full speed from a process's first call on, when the pure codec's loop still has to be traced.
  *
  * The whole message is checked here, before marshal sees a byte of it: that it is complete, its limits, its text, the types
- * of its keys. Counts are only passed on when as many items are there. Whatever is not plain is refused with one code, as
- * the tape does: extensions, containers as keys, nesting deeper than MARSHAL_FRAMES (marshal recurses), and every error.
- * So are long arrays that begin with a number, which the tape reads without a loop.
+ * of its keys. Counts are only passed on when as many items are there. Whatever is not plain is refused with one code:
+ * extensions, containers as keys, nesting deeper than MARSHAL_FRAMES (marshal recurses), and every error.
+ * So are long arrays that begin with a number, which read_numbers.c reads without a loop.
  *
  * The bytes are those of marshal's version 4: a type code, then what belongs to it, numbers in little-endian order
  * (CPython's Python/marshal.c and PyPy's module marshal agree on it).
@@ -22,15 +22,17 @@
 
 #include "../common/formats.c"
 #include "../common/utf8.c"
+#include "../common/words.c"
 #include "marshal_buffer.c"
-#include "tape.c"
+#include "limits.c"
 
 enum {
     MARSHAL_REF = 0x80,  /* set in a type code: the value can be referred to, by its number among those that can be */
     MARSHAL_TEXT = 32,   /* longest text in bytes that is looked up among those before */
     MARSHAL_SLOTS = 512, /* of a table of texts; a power of two */
     MARSHAL_SCALAR = 16, /* bytes that a number, or all of another value but its payload, takes at most */
-    MARSHAL_RUN = 256,   /* longer arrays of numbers are the tape's */
+    MARSHAL_KEYS = 8,    /* of maps with so many keys that are numbers the decoder counts collisions */
+    MARSHAL_RUN = 256,   /* longer arrays of numbers are read_numbers.c's */
 };
 
 /* A text that the message had: where, and the number of its reference. It is none of another turn's. */
@@ -177,7 +179,7 @@ static unsigned char *marshal_str(RecentTexts *t, unsigned char *to, const char 
 
 struct cpkg_to_marshal {
     cpkg_marshal_buffer output;
-    TapeLimits limits;
+    MessageLimits limits;
     RecentTexts texts;
     uint64_t frames[MARSHAL_FRAMES + 1]; /* as in scan.c */
 };
@@ -207,13 +209,12 @@ static cpkg_marshal_buffer *cpkg_to_marshal_output(cpkg_to_marshal *m)
 
 /* Set what the next messages are checked against; -1 is no limit. */
 static void cpkg_to_marshal_configure(cpkg_to_marshal *m, int strict_keys, int64_t max_depth, int64_t max_str,
-                                      int64_t max_bin, int64_t max_array, int64_t max_map, int64_t max_ext, int exts)
+                                      int64_t max_bin, int64_t max_array, int64_t max_map, int64_t max_ext)
 {
-    tape_limits_set(&m->limits, MARSHAL_FRAMES, strict_keys, max_depth, max_str, max_bin, max_array, max_map, max_ext,
-                    exts);
+    limits_set(&m->limits, MARSHAL_FRAMES, strict_keys, max_depth, max_str, max_bin, max_array, max_map, max_ext);
 }
 
-/* Whether the value at p is the first of numbers that the tape moves together. */
+/* Whether the value at p is the first of numbers that read_numbers.c reads together. */
 static bool marshal_is_number(const unsigned char *p, const unsigned char *end)
 {
     return p < end && (is_fixint(*p) || (*p >= 0xca && *p <= 0xd3));
@@ -222,7 +223,7 @@ static bool marshal_is_number(const unsigned char *p, const unsigned char *end)
 static size_t marshal_message(cpkg_to_marshal *m, const char *data, size_t size, size_t start)
 {
     const unsigned char *base = (const unsigned char *)data, *p = base + start, *end = base + size;
-    const TapeLimits *limits = &m->limits;
+    const MessageLimits *limits = &m->limits;
     recent_texts_begin(&m->texts);
     unsigned char *to = marshal_room(&m->output, m->output.bytes, size - start + MARSHAL_SCALAR);
     if (!to)
@@ -248,7 +249,7 @@ static size_t marshal_message(cpkg_to_marshal *m, const char *data, size_t size,
             return 0;
         switch (kind) {
         case FORMAT_NUMBER:
-            if (is_key && limits->strict_keys)
+            if (is_key && (limits->strict_keys || frame >> 2 >= MARSHAL_KEYS))
                 return 0;
             to = marshal_number(to, p);
             break;

@@ -96,6 +96,8 @@ static ALWAYS_INLINE enum parse_result parser_run_as(Parser *ps, const unsigned 
         ps->started = true;
         ps->message_start = OFFSET_OF(p);
         ps->items = ps->bytes = 0;
+        ps->meters.probes = 0;
+        ps->meters.allowed = SPARE_PROBES;
         if (ps->counts && parser_count_items(ps, 1) < 0)
             goto fail;
     }
@@ -400,7 +402,7 @@ deliver:
         goto close;
     case FRAME_MAP_KEY:
     case FRAME_PAIRS_KEY: {
-        int allowed = key_check(ps, obj, f->kind == FRAME_PAIRS_KEY);
+        int allowed = key_check(ps, f, obj);
         if (UNLIKELY(allowed <= 0)) {
             Py_DECREF(obj);
             if (allowed < 0)
@@ -457,6 +459,8 @@ close:
         obj = f->obj;
         at = f->start;
         ps->reserved -= f->reserved;
+        if (UNLIKELY(ps->meters.innermost != NULL) && ps->meters.innermost->level == ps->top)
+            key_meter_drop(&ps->meters);
         if (UNLIKELY(f->to_tuple)) {
             obj = PyList_AsTuple(f->obj);
             ps->top--;
@@ -535,7 +539,13 @@ fail:
 fail_at:
     error_set_offset(at);
     p = at < ps->base ? data : data + (at - ps->base);
+    if (PyErr_ExceptionMatches(PyExc_MemoryError))
+        goto fail_by_hook;
+    goto failed;
 fail_by_hook:
+    /* behind a hook's own error the stream goes on where it stands, as in what this replaces */
+    ps->broken = !PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError);
+failed:
     parser_clear(ps);
     *position = p - data;
     return PARSE_ERROR;

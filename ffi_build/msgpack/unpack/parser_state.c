@@ -23,6 +23,7 @@
 #include "../common/options.c"
 #include "../common/state.c"
 #include "../common/utf8.c"
+#include "key_meter.c"
 #include "text.c"
 
 #define INLINE_FRAMES 24
@@ -66,10 +67,12 @@ typedef struct {
     Frame *frames;
     Py_ssize_t top, capacity;
     uint64_t items, bytes; /* of the message so far */
-    uint64_t base;         /* offset of data[0] in the message or stream */
+    KeyMeters meters;
+    uint64_t base; /* offset of data[0] in the message or stream */
     uint64_t message_start;
     Py_ssize_t reserved;
     bool started;
+    bool broken; /* by an exception that is not the input's: what comes next is a part of an object */
 
     bool skipping;
     Py_ssize_t skip_top; /* the frames below belong to the objects that are built */
@@ -98,9 +101,10 @@ static ALWAYS_INLINE void parser_init(Parser *ps, const UnpackOptions *options, 
     ps->base = 0;
     ps->message_start = 0;
     ps->reserved = 0;
-    ps->started = false;
+    ps->started = ps->broken = false;
     ps->skipping = false;
     ps->source = ps->view = NULL;
+    ps->meters = (KeyMeters){.allowed = SPARE_PROBES};
 }
 
 /* Give up the message at hand. Each frame is gone before what it owned is dropped, which may run Python code. */
@@ -108,6 +112,7 @@ static void parser_clear(Parser *ps)
 {
     ps->reserved = 0;
     ps->started = ps->skipping = false;
+    key_meters_clear(&ps->meters);
     while (ps->top > 0) {
         const Frame f = ps->frames[--ps->top];
         Py_XDECREF(f.key);

@@ -78,6 +78,21 @@ static ALWAYS_INLINE bool unpacker_enter(Unpacker *self, const char *method)
     return LIKELY(busy_take(&self->busy)) || unpacker_refuse(method);
 }
 
+/* The same, where an earlier exception must not have come from anything but the input: what is behind a hook's is a part
+   of an object, which would look like objects of its own. */
+static ALWAYS_INLINE bool unpacker_enter_whole(Unpacker *self, const char *method)
+{
+    if (!unpacker_enter(self, method))
+        return false;
+    if (LIKELY(!self->ps.broken))
+        return true;
+    PyErr_Format(PyExc_RuntimeError,
+                 "an exception has ended the object that begins at byte %llu of the stream: make a new Unpacker",
+                 (unsigned long long)self->start);
+    busy_drop(&self->busy);
+    return false;
+}
+
 /* Take the options over, which are checked on the way; `file_like` is NULL if none was given. */
 static int unpacker_set(Unpacker *self, UnpackOptions *options, PyObject *file_like)
 {
@@ -151,7 +166,7 @@ static PyObject *unpacker_feed(PyObject *object, PyObject *data)
 {
     Unpacker *self = (Unpacker *)object;
     Py_buffer view;
-    if (!unpacker_enter(self, "feed"))
+    if (!unpacker_enter_whole(self, "feed"))
         return NULL;
     int result = -1;
     if (self->options.file_like)
@@ -218,7 +233,7 @@ static enum parse_result unpacker_step(Unpacker *self, PyObject **result)
 static PyObject *unpacker_next(Unpacker *self, enum unpack_mode mode, const char *method, bool iterating)
 {
     PyObject *result = NULL;
-    if (!unpacker_enter(self, method))
+    if (!unpacker_enter_whole(self, method))
         return NULL;
     if (UNLIKELY(self->mode != MODE_NONE && self->mode != mode)) {
         PyErr_SetString(PyExc_ValueError, "Cannot switch unpacking methods while an object is incomplete");
@@ -284,30 +299,28 @@ static PyObject *unpacker_read_bytes(PyObject *object, PyObject *argument)
         PyErr_SetString(PyExc_ValueError, "the number of bytes to read must be 0 or more");
         return NULL;
     }
-    if (!unpacker_enter(self, "read_bytes"))
+    if (!unpacker_enter_whole(self, "read_bytes"))
         return NULL;
     PyObject *result = NULL;
     if (self->mode != MODE_NONE)
         PyErr_SetString(PyExc_ValueError, "Cannot switch unpacking methods while an object is incomplete");
     else {
         Py_ssize_t available = self->tail - self->head, taken = wanted < available ? wanted : available;
+        Py_ssize_t beyond = 0; /* bytes that never came into the buffer */
         result = PyBytes_FromStringAndSize((char *)self->buffer + self->head, taken);
-        if (result) {
-            self->head += taken;
-            unpacker_settle(self);
-        }
         if (result && taken < wanted && self->options.file_like) {
             PyObject *rest = PyObject_CallMethod(self->options.file_like, "read", "n", wanted - taken);
             if (rest && !PyBytes_Check(rest)) {
                 PyErr_Format(PyExc_TypeError, "file_like.read() must return bytes, not %.100s", Py_TYPE(rest)->tp_name);
                 Py_CLEAR(rest);
             }
-            if (rest) {
-                self->base += (uint64_t)PyBytes_GET_SIZE(rest);
-                PyBytes_ConcatAndDel(&result, rest);
-            }
-            else
-                Py_CLEAR(result);
+            beyond = rest ? PyBytes_GET_SIZE(rest) : 0;
+            PyBytes_ConcatAndDel(&result, rest); /* NULL if the rest is */
+        }
+        if (result) {
+            self->head += taken;
+            unpacker_settle(self);
+            self->base += (uint64_t)beyond;
         }
     }
     busy_drop(&self->busy);

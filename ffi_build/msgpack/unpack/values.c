@@ -227,7 +227,7 @@ static ALWAYS_INLINE PyObject *value_int(int64_t value)
 
 /* Whether an object can be a key, found before its value is read. 0 with an exception set if the input is to blame,
    -1 if somebody's own code failed. */
-static NEVER_INLINE int key_check(Parser *ps, PyObject *key, bool is_pair)
+static NEVER_INLINE int key_check(Parser *ps, const Frame *f, PyObject *key)
 {
     if (ps->options->strict_map_key) {
         if (PyUnicode_CheckExact(key) || PyBytes_CheckExact(key))
@@ -236,15 +236,19 @@ static NEVER_INLINE int key_check(Parser *ps, PyObject *key, bool is_pair)
                      Py_TYPE(key)->tp_name);
         return 0;
     }
-    if (is_pair || PyUnicode_CheckExact(key) || PyBytes_CheckExact(key) || PyLong_CheckExact(key) ||
-        PyFloat_CheckExact(key) || PyBool_Check(key) || key == Py_None)
+    if (f->kind == FRAME_PAIRS_KEY || PyUnicode_CheckExact(key) || PyBytes_CheckExact(key))
         return 1;
-    /* its hash, and comparisons with other keys later on, may be Python code */
-    parser_gc_resume(ps);
-    parser_hide(ps);
-    if (PyObject_Hash(key) != -1)
+    if (!PyLong_CheckExact(key) && !PyFloat_CheckExact(key) && !PyBool_Check(key) && key != Py_None) {
+        /* its hash, and comparisons with other keys, may be Python code */
+        parser_gc_resume(ps);
+        parser_hide(ps);
+    }
+    Py_hash_t hash = PyObject_Hash(key);
+    if (hash == -1)
+        return PyErr_ExceptionMatches(PyExc_TypeError) ? 0 : -1;
+    if ((uint64_t)PyDict_GET_SIZE(f->obj) + f->left < METERED_PAIRS)
         return 1;
-    return PyErr_ExceptionMatches(PyExc_TypeError) ? 0 : -1;
+    return key_meter_add(&ps->meters, ps->top, f->reserved / 2, f->obj, key, hash);
 }
 
 /* For a container that begins in f: how many containers of a map key are open with it, 0 outside of keys. */

@@ -13,10 +13,11 @@
 
 #include <zstd.h>
 
+#include "../../common/queue.c"
 #include "../compression_preset.c"
 #include "../decompression_preset.c"
-#include "../streams.c"
-#include "calls.c"
+#include "../streams/chunks.c"
+#include "../streams/calls.c"
 
 /* Offset and length of a segment, 64 bits each, as BufferWithSegments has them. */
 typedef struct {
@@ -33,9 +34,18 @@ typedef struct {
     Segment *segments; /* what is to come of each */
 } Batch;
 
+/* Threads at work on a batch, and the caller, who looks for signals between items. */
+typedef struct {
+    Queue queue;
+    pthread_t caller;
+    PyThreadState *state; /* the caller's, who has released the GIL */
+    int64_t next_look;    /* by clock_ms() */
+} Crew;
+
 /* A part of a batch, which one thread works on: its output lies in one block of memory. */
 typedef struct Share {
-    void (*work)(struct Share *share);
+    Task task;
+    Crew *crew;
     const Input *inputs;
     Py_ssize_t count;
     Segment *segments;
@@ -45,10 +55,9 @@ typedef struct Share {
     size_t room;
     size_t size;
     void *context;
-    size_t result; /* libzstd's of the last call */
+    size_t result;   /* libzstd's of the last call */
+    size_t unlooked; /* bytes since the caller has looked at the clock */
     int has_failed;
-    int has_thread;
-    pthread_t thread;
 } Share;
 
 static void batch_close(Batch *batch)
@@ -85,25 +94,55 @@ static int batch_open(Batch *batch, PyObject *list)
     return 0;
 }
 
-static void *run_share(void *share)
+/* Look for signals, every TURN_MS; stop the crew if a handler has raised. */
+static void crew_look(Crew *crew)
 {
-    ((Share *)share)->work(share);
-    return NULL;
+    if (clock_ms() < crew->next_look)
+        return;
+    PyEval_RestoreThread(crew->state);
+    if (PyErr_CheckSignals() < 0)
+        queue_stop(&crew->queue);
+    crew->state = PyEval_SaveThread();
+    crew->next_look = clock_ms() + TURN_MS;
 }
 
-/* Work on all shares, each in a thread of its own, as far as there can be threads. */
-static void run_all_shares(Share *shares, Py_ssize_t count)
+/* Say whether a share goes on, with an item of so many bytes. */
+static int share_goes_on(Share *share, size_t size)
 {
-    Py_BEGIN_ALLOW_THREADS
-    for (Py_ssize_t i = 1; i < count; i++)
-        shares[i].has_thread = pthread_create(&shares[i].thread, NULL, run_share, &shares[i]) == 0;
-    shares[0].work(&shares[0]);
-    for (Py_ssize_t i = 1; i < count; i++)
-        if (shares[i].has_thread)
-            pthread_join(shares[i].thread, NULL);
-        else
-            shares[i].work(&shares[i]);
-    Py_END_ALLOW_THREADS
+    enum { LOOK_AFTER = 64 << 10 /* bytes that are done in less than a millisecond */ };
+    if (share->has_failed || queue_is_stopping(&share->crew->queue))
+        return 0;
+    share->unlooked += size + 1024;
+    if (share->unlooked > LOOK_AFTER && pthread_equal(pthread_self(), share->crew->caller)) {
+        share->unlooked = 0;
+        crew_look(share->crew);
+    }
+    return !queue_is_stopping(&share->crew->queue);
+}
+
+/* Work on all shares, each in a thread of its own, as far as there can be threads; return 0, or -1 with an exception. */
+static int shares_run(Share *shares, Py_ssize_t count, void (*work)(Task *))
+{
+    Crew crew = {.caller = pthread_self(), .next_look = clock_ms() + TURN_MS};
+    if (!queue_make(&crew.queue)) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    crew.state = PyEval_SaveThread();
+    queue_start(&crew.queue, (int)count - 1);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        shares[i].crew = &crew;
+        shares[i].task.work = work;
+        queue_submit(&crew.queue, &shares[i].task);
+    }
+    for (Py_ssize_t i = 0; i < count && !queue_is_stopping(&crew.queue);) {
+        i += queue_wait(&crew.queue, &shares[i].task) == TASK_DONE;
+        crew_look(&crew);
+    }
+    queue_close(&crew.queue); /* before anything is freed that a thread works on */
+    queue_unmake(&crew.queue);
+    PyEval_RestoreThread(crew.state);
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 /* Cut a batch into at most `count` shares of about the same number of bytes; return how many there are. */
@@ -215,9 +254,10 @@ static int batch_begin(Batch *batch, const char *name, PyObject *const *args, Py
     return 0;
 }
 
-static void compress_share(Share *share)
+static void compress_share(Task *task)
 {
-    for (Py_ssize_t i = 0; i < share->count && !share->has_failed; i++) {
+    Share *share = (Share *)task;
+    for (Py_ssize_t i = 0; i < share->count && share_goes_on(share, share->inputs[i].size); i++) {
         const Input *in = &share->inputs[i];
         size_t written =
             ZSTD_compress2(share->context, share->memory + share->size, share->room - share->size, in->start, in->size);
@@ -251,12 +291,11 @@ static PyObject *compress_many(PyObject *self, PyObject *const *args, Py_ssize_t
     if (shares != NULL) {
         int is_ready = shares_allocate(shares, count) == 0;
         for (Py_ssize_t n = 0; n < count && is_ready; n++) {
-            shares[n].work = compress_share;
             shares[n].context = preset_take_cctx(preset, batch.kept);
             is_ready = shares[n].context != NULL;
         }
         if (is_ready)
-            run_all_shares(shares, count);
+            is_ready = shares_run(shares, count, compress_share) == 0;
         for (Py_ssize_t n = 0; n < count; n++) {
             if (shares[n].context != NULL && !shares[n].has_failed)
                 preset_give_cctx(preset, batch.kept, shares[n].context);
@@ -272,9 +311,10 @@ static PyObject *compress_many(PyObject *self, PyObject *const *args, Py_ssize_t
     return result;
 }
 
-static void decompress_share(Share *share)
+static void decompress_share(Task *task)
 {
-    for (Py_ssize_t i = 0; i < share->count && !share->has_failed; i++) {
+    Share *share = (Share *)task;
+    for (Py_ssize_t i = 0; i < share->count && share_goes_on(share, share->segments[i].length); i++) {
         size_t content = (size_t)share->segments[i].length;
         share->result = ZSTD_decompressDCtx(share->context, share->memory + share->segments[i].offset, content,
                                             share->inputs[i].start, share->inputs[i].size);
@@ -328,12 +368,11 @@ static PyObject *decompress_many(PyObject *self, PyObject *const *args, Py_ssize
     shares = shares_new(&batch, args[2], &count);
     int is_ready = shares != NULL && shares_allocate(shares, count) == 0;
     for (Py_ssize_t n = 0; n < count && is_ready; n++) {
-        shares[n].work = decompress_share;
         shares[n].context = preset_take_dctx(preset, batch.kept);
         is_ready = shares[n].context != NULL;
     }
     if (is_ready)
-        run_all_shares(shares, count);
+        is_ready = shares_run(shares, count, decompress_share) == 0;
     for (Py_ssize_t n = 0; shares != NULL && n < count; n++) {
         if (shares[n].context != NULL)
             preset_give_dctx(preset, batch.kept, shares[n].context, shares[n].result);

@@ -9,10 +9,10 @@
 #include <Python.h>
 #include <string.h>
 
-#include "calls.c"
-#include "feed.c"
-#include "object.c"
-#include "turn.c"
+#include "../streams/calls.c"
+#include "../streams/feed.c"
+#include "../streams/object.c"
+#include "../streams/turn.c"
 
 typedef struct {
     PyObject_HEAD

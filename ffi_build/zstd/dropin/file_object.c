@@ -11,11 +11,11 @@
 #include <stddef.h>
 #include <structmember.h>
 
-#include "calls.c"
+#include "../streams/calls.c"
 #include "names.c"
-#include "object.c"
-#include "raising.c"
-#include "turn.c"
+#include "../streams/object.c"
+#include "../streams/raising.c"
+#include "../streams/turn.c"
 
 typedef struct {
     PyObject_HEAD

@@ -8,8 +8,8 @@
 
 #include <Python.h>
 
-#include "decoder.c"
-#include "feed.c"
+#include "../streams/decoder.c"
+#include "../streams/feed.c"
 #include "origin.c"
 
 typedef struct {

@@ -6,9 +6,9 @@
 #include <Python.h>
 
 #include "flow.c"
-#include "object.c"
+#include "../streams/object.c"
 #include "target.c"
-#include "turn.c"
+#include "../streams/turn.c"
 
 typedef struct {
     PyObject_HEAD

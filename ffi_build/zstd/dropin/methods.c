@@ -9,11 +9,11 @@
 #include <Python.h>
 
 #include "batches.c"
-#include "calls.c"
+#include "../streams/calls.c"
 #include "chunker.c"
-#include "compression_objects.c"
+#include "compressobj.c"
 #include "compression_writer.c"
-#include "decompression_object.c"
+#include "decompressobj.c"
 #include "decompression_writer.c"
 #include "iterators.c"
 #include "readers.c"

@@ -81,8 +81,11 @@ static PyObject *read_chunk(PyObject *file, PyObject *size, Input *input)
     PyObject *chunk = PyObject_CallMethodOneArg(file, name_read, size);
     if (chunk == Py_None) {
         Py_DECREF(chunk);
-        PyErr_SetString(PyExc_BlockingIOError,
-                        "the source has no data at the moment; a non-blocking file cannot be a source");
+        PyObject *arguments = Py_BuildValue(
+            "(is)", EAGAIN, "the source has no data at the moment; a non-blocking file cannot be a source");
+        if (arguments != NULL)
+            PyErr_SetObject(PyExc_BlockingIOError, arguments);
+        Py_XDECREF(arguments);
         return NULL;
     }
     if (chunk != NULL && input_open(input, chunk) < 0)

@@ -5,8 +5,8 @@
 
 #include <Python.h>
 
-#include "decoder.c"
-#include "feed.c"
+#include "../streams/decoder.c"
+#include "../streams/feed.c"
 #include "file_object.c"
 
 typedef struct {

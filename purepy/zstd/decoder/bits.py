@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from purepy.zstd.common.error_codes import CORRUPTION_DETECTED, decoding_error
+from purepy.zstd.format.error_codes import CORRUPTION_DETECTED, decoding_error
 
 _WORD = Struct("<q")
 load = _WORD.unpack_from

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from purepy.zstd.common.error_codes import CORRUPTION_DETECTED, decoding_error
 from purepy.zstd.decoder.dictionary import DecodingDictionary
 from purepy.zstd.decoder.huffman import HuffmanTable
 from purepy.zstd.decoder.literals import read_literals
 from purepy.zstd.decoder.sequence_tables import Table, read_count, read_tables
 from purepy.zstd.decoder.sequences import run_sequences
 from purepy.zstd.decoder.window import Window
-from purepy.zstd_format import RESERVED, block_header
+from purepy.zstd.format.error_codes import CORRUPTION_DETECTED, decoding_error
+from purepy.zstd.format.rules import RESERVED, block_header
 
 _START_REPEATS = (1, 4, 8)
 

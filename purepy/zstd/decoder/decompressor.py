@@ -8,11 +8,11 @@ from operator import index
 
 from purepy._buffers import as_bytes
 from purepy.errors import ZstdError
-from purepy.zstd.common.decompressor_base import DecompressorBase
-from purepy.zstd.common.error_codes import limit_error, truncated_error
-from purepy.zstd.common.parameters import size_argument
 from purepy.zstd.decoder.frame_decoder import FrameDecoder, Input, Settings
-from purepy.zstd_format import BLOCK_SIZE_MAX
+from purepy.zstd.format.decompressor_base import DecompressorBase
+from purepy.zstd.format.error_codes import limit_error, truncated_error
+from purepy.zstd.format.parameters import size_argument
+from purepy.zstd.format.rules import BLOCK_SIZE_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,9 +44,11 @@ class ZstdDecompressor(DecompressorBase):
     )
 
     _settings: Settings
+    _settings_type = Settings
+    _frame_decoder = FrameDecoder
 
     def _checked(self, zstd_dict: Any, options: Any) -> Settings:
-        return Settings(zstd_dict, options)
+        return self._settings_type(zstd_dict, options)
 
     def _start(self) -> None:
         self._reset()
@@ -117,7 +119,7 @@ class ZstdDecompressor(DecompressorBase):
             if decoder is None:
                 if not source.available or (self._ended and not self._goes_on):
                     break
-                decoder = self._decoder = FrameDecoder(self._settings, source)
+                decoder = self._decoder = self._frame_decoder(self._settings, source)
                 self._ended = False
             try:
                 output = decoder.step(hold)
@@ -161,15 +163,16 @@ class ZstdDecompressor(DecompressorBase):
         return 0
 
 
-def _decode_all(data: Any, zstd_dict: Any, options: Any, limit: int | None, limit_name: str) -> list[bytes]:
+def decode_all(
+    data: Any, settings: Settings, limit: int | None, limit_name: str, frame_decoder: type[FrameDecoder] = FrameDecoder
+) -> list[bytes]:
     """Decode every frame in `data` to its end; return the pieces of the content, `limit` bytes of it at most."""
-    settings = Settings(zstd_dict, options)
     source = Input()
     source.push(as_bytes(data))
     pieces: list[bytes] = []
     size = 0
     while True:
-        decoder = FrameDecoder(settings, source)
+        decoder = frame_decoder(settings, source)
         while not decoder.done:
             output = decoder.step(hold=True)
             if output is None:
@@ -201,24 +204,26 @@ def decompress(
     but for where there is no GIL. Raises ZstdError for data that is cut, corrupt or followed by anything that is no
     frame.
     """
-    limit = size_argument(max_output_size, "max_output_size")
     size_argument(size_hint, "size_hint")
-    if threads is not None:
-        from purepy.zstd.common import parallel
+    return decompress_by(ZstdDecompressor, "purepy.zstd", data, zstd_dict, options, max_output_size, threads)
 
-        content = parallel.decompress(
-            sys.modules["purepy.zstd"],
-            data,
-            zstd_dict,
-            options,
-            threads,
-            limit,
-            Settings(zstd_dict, options).window_size_max,
-            parallel.fill_nothing,
-        )
+
+def decompress_by(
+    kind: Any, module: str, data: Any, zstd_dict: Any, options: Any, max_output_size: int | None, threads: int | None
+) -> bytes:
+    """Do what `decompress` does, with the decompressor type of the backend that is the module of this name."""
+    limit = size_argument(max_output_size, "max_output_size")
+    settings = kind._settings_type(zstd_dict, options)
+    if threads is not None:
+        from purepy.zstd.threads.arguments import plan_decompression
+        from purepy.zstd.threads.parts import decompress_parts, divide
+
+        plan = plan_decompression(sys.modules[module], threads, zstd_dict, options)
+        divided = divide(data, settings.window_size_max, limit) if plan is not None else None
+        content = decompress_parts(plan, divided) if plan is not None and divided is not None else None
         if content is not None:
             return content
-    pieces = _decode_all(data, zstd_dict, options, limit, "max_output_size")
+    pieces = decode_all(data, settings, limit, "max_output_size", kind._frame_decoder)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
@@ -229,12 +234,17 @@ def decompress_into(data: Any, buffer: Any, zstd_dict: Any = None, options: Any 
     The buffer is written only once everything has been decoded. Raises ZstdError as `decompress` does, and
     ZstdLimitError if the content does not fit.
     """
+    return fill(buffer, data, Settings(zstd_dict, options))
+
+
+def fill(buffer: Any, data: Any, settings: Settings, frame_decoder: type[FrameDecoder] = FrameDecoder) -> int:
+    """Do what `decompress_into` does, with checked settings."""
     with memoryview(buffer) as whole:
         if whole.readonly:
             raise TypeError(f"a writable bytes-like object is required, not '{type(buffer).__name__}'")
         if not whole.c_contiguous:
             raise BufferError("memoryview: underlying buffer is not C-contiguous")
-        pieces = _decode_all(data, zstd_dict, options, whole.nbytes, "the buffer")
+        pieces = decode_all(data, settings, whole.nbytes, "the buffer", frame_decoder)
         if not whole.nbytes:
             return 0
         at = 0

@@ -3,15 +3,8 @@
 
 from __future__ import annotations
 
+from purepy._jit import JIT
 from purepy.errors import ZstdError
-from purepy.zstd.common.error_codes import (
-    CORRUPTION_DETECTED,
-    DICTIONARY_CORRUPTED,
-    NAMES,
-    coded_error,
-    decoding_error,
-)
-from purepy.zstd.common.zdict import ZstdDict
 from purepy.zstd.decoder.bits import PADDING_SIZE, padded
 from purepy.zstd.decoder.fse import read_distribution
 from purepy.zstd.decoder.huffman import MAX_DICTIONARY_CODE_LENGTH, HuffmanTable, read_tree
@@ -24,7 +17,15 @@ from purepy.zstd.decoder.sequence_tables import (
     Table,
     make_table,
 )
-from purepy.zstd_format import DICTIONARY_MAGIC
+from purepy.zstd.format.error_codes import (
+    CORRUPTION_DETECTED,
+    DICTIONARY_CORRUPTED,
+    NAMES,
+    coded_error,
+    decoding_error,
+)
+from purepy.zstd.format.rules import DICTIONARY_MAGIC
+from purepy.zstd.format.zdict import ZstdDict
 
 
 class DecodingDictionary:
@@ -107,6 +108,6 @@ def _load_formatted(content: bytes) -> DecodingDictionary:
 def digested(zstd_dict: ZstdDict) -> DecodingDictionary:
     """Return the dictionary's decoding form, which is made once and kept in it."""
     loaded: DecodingDictionary = zstd_dict.digest(
-        ("pure", "decompress"), lambda: load_dictionary(zstd_dict.dict_content)
+        ("pure", JIT, "decompress"), lambda: load_dictionary(zstd_dict.dict_content)
     )
     return loaded

@@ -9,21 +9,22 @@ yet, and one block of output that `max_length` did not let out.
 
 from __future__ import annotations
 
-from purepy.zstd.common.error_codes import (
+from purepy.zstd.decoder import block
+from purepy.zstd.decoder.bits import PADDING_SIZE, padded
+from purepy.zstd.decoder.dictionary import DecodingDictionary, digested
+from purepy.zstd.decoder.window import Window
+from purepy.zstd.format.error_codes import (
     CHECKSUM_WRONG,
     CORRUPTION_DETECTED,
     DICTIONARY_WRONG,
     WINDOW_TOO_LARGE,
     decoding_error,
 )
-from purepy.zstd.common.parameters import DECOMPRESSION_FORMAT, checked_options, table_bounds, window_size_max
-from purepy.zstd.common.xxh64 import XXH64
-from purepy.zstd.common.zdict import DIGESTED, PREFIX, parse_dict_argument
-from purepy.zstd.decoder import block, frame
-from purepy.zstd.decoder.bits import PADDING_SIZE, padded
-from purepy.zstd.decoder.dictionary import DecodingDictionary, digested
-from purepy.zstd.decoder.window import Window
-from purepy.zstd_format import BLOCK_HEADER_SIZE, CHECKSUM_SIZE, COMPRESSED, HEADER_SIZE_MAX, RAW
+from purepy.zstd.format.header import Header, read_header
+from purepy.zstd.format.parameters import DECOMPRESSION_FORMAT, checked_options, table_bounds, window_size_max
+from purepy.zstd.format.rules import BLOCK_HEADER_SIZE, CHECKSUM_SIZE, COMPRESSED, HEADER_SIZE_MAX, RAW
+from purepy.zstd.format.xxh64 import XXH64
+from purepy.zstd.format.zdict import DIGESTED, PREFIX, parse_dict_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +45,23 @@ class Settings:
             found, how = parse_dict_argument(zstd_dict, DIGESTED)
             # A prefix is raw whatever it begins with.
             self.dictionary = DecodingDictionary(found.dict_content) if how == PREFIX else digested(found)
+
+    def check(self, header: Header, offset: int) -> None:
+        """Raise ZstdError if a frame, whose header is at `offset`, needs a larger window or another dictionary."""
+        if header.window_size > self.window_size_max:
+            raise decoding_error(
+                WINDOW_TOO_LARGE,
+                offset,
+                f"window of {header.window_size} bytes exceeds the limit of {self.window_size_max}",
+                advice="raise it with DecompressionParameter.window_log_max",
+            )
+        dictionary = self.dictionary
+        found = dictionary.dict_id if dictionary else 0
+        if header.dictionary_id not in (0, found):
+            has = f"the dictionary given has the id {found}" if dictionary else "no dictionary was given"
+            raise decoding_error(
+                DICTIONARY_WRONG, offset, f"frame needs the dictionary with the id {header.dictionary_id}; {has}"
+            )
 
 
 class Input:
@@ -125,7 +143,7 @@ class FrameDecoder:
     def __init__(self, settings: Settings, source: Input) -> None:
         self._settings = settings
         self._input = source
-        self._header: frame.FrameHeader | None = None
+        self._header: Header | None = None
         self._skip = 0
         self._last = False
         self._window: Window | None = None
@@ -137,7 +155,7 @@ class FrameDecoder:
         header = self._header
         if header is None:
             return self._begin()
-        if header.skippable:
+        if header.is_skippable:
             self._skip -= self._input.skip(self._skip)
             if self._skip:
                 return None
@@ -160,48 +178,36 @@ class FrameDecoder:
         settings = self._settings
         source.need(min(source.available, HEADER_SIZE_MAX))
         offset = source.offset + source.at
-        header = frame.read_header(source.data, source.at, len(source.data), offset, settings.magicless)
+        header = read_header(source.data, source.at, len(source.data), offset, settings.magicless)
         if isinstance(header, int):
             return None
-        if header.skippable:
-            self._skip = header.content_size or 0
+        if header.is_skippable:
+            self._skip = header.skipped_size
             self.done = not self._skip
         else:
-            if header.window_size > settings.window_size_max:
-                raise decoding_error(
-                    WINDOW_TOO_LARGE,
-                    offset,
-                    f"window of {header.window_size} bytes exceeds the limit of {settings.window_size_max}",
-                    advice="raise it with DecompressionParameter.window_log_max",
-                )
-            dictionary = settings.dictionary
-            found = dictionary.dict_id if dictionary else 0
-            if header.dictionary_id not in (0, found):
-                has = f"the dictionary given has the id {found}" if dictionary else "no dictionary was given"
-                raise decoding_error(
-                    DICTIONARY_WRONG, offset, f"frame needs the dictionary with the id {header.dictionary_id}; {has}"
-                )
-            content = dictionary.content if dictionary else b""
-            self._window = Window(header.window_size, header.block_size, header.content_size, content)
-            self._blocks = block.BlockDecoder(dictionary)
-            if header.checksum:
-                self._checksum = XXH64()
+            settings.check(header, offset)
+            self._open(header)
         source.use(header.size)
         self._header = header
         return b""
 
-    def _block(self, header: frame.FrameHeader, hold: bool) -> bytes | None:
+    def _open(self, header: Header) -> None:
+        """Make ready for the blocks behind a header, which the input still has."""
+        dictionary = self._settings.dictionary
+        content = dictionary.content if dictionary else b""
+        self._window = Window(header.window_size, header.block_size, header.content_size, content)
+        self._blocks = block.BlockDecoder(dictionary)
+        if header.has_checksum:
+            self._checksum = XXH64()
+
+    def _block(self, header: Header, hold: bool) -> bytes | None:
         """Decode one block, once all of it is there."""
         source = self._input
         if not source.need(BLOCK_HEADER_SIZE):
             return None
         offset = source.offset + source.at
-        last, kind, size, stored = block.read_block_header(source.data, source.at, offset)
+        last, kind, size, stored = read_block(source.data, source.at, offset, header)
         max_size = header.block_size
-        if size > max_size:
-            raise decoding_error(
-                CORRUPTION_DETECTED, offset, f"block of {size} bytes exceeds the frame's maximum of {max_size}"
-            )
         if not source.need(BLOCK_HEADER_SIZE + stored):
             return None
         at = source.at + BLOCK_HEADER_SIZE
@@ -224,25 +230,28 @@ class FrameDecoder:
         source.use(BLOCK_HEADER_SIZE + stored)
         self._last = last
         self.produced += window.end - before
-        if header.content_size is not None and self.produced > header.content_size:
-            raise decoding_error(
-                CORRUPTION_DETECTED, offset, f"content is longer than the {header.content_size} bytes of its header"
-            )
         if self._checksum is not None:
             self._checksum.update(output)
+        self._compare_sizes(header, offset)
         if last:
-            # before the checksum is waited for, as libzstd does
-            if header.content_size is not None and self.produced != header.content_size:
-                raise decoding_error(
-                    CORRUPTION_DETECTED,
-                    source.offset + source.at,
-                    f"content of {self.produced} bytes is shorter than the {header.content_size} of its header",
-                )
             self.done = self._checksum is None
         if hold:
             return held
         window.drop()
         return output
+
+    def _compare_sizes(self, header: Header, offset: int) -> None:
+        """Compare what was decoded with what the header declares, before the checksum is waited for as in libzstd."""
+        if header.content_size is not None and self.produced > header.content_size:
+            raise decoding_error(
+                CORRUPTION_DETECTED, offset, f"content is longer than the {header.content_size} bytes of its header"
+            )
+        if self._last and header.content_size is not None and self.produced != header.content_size:
+            raise decoding_error(
+                CORRUPTION_DETECTED,
+                self._input.offset + self._input.at,
+                f"content of {self.produced} bytes is shorter than the {header.content_size} of its header",
+            )
 
     def _end(self) -> bytes | None:
         """Compare the checksum behind the last block (section 3.1.1)."""
@@ -261,3 +270,13 @@ class FrameDecoder:
         source.use(CHECKSUM_SIZE)
         self.done = True
         return b""
+
+
+def read_block(data: bytes, at: int, offset: int, header: Header) -> tuple[bool, int, int, int]:
+    """Read the header of a block as `read_block_header` does; ZstdError if it is larger than the frame allows."""
+    last, kind, size, stored = block.read_block_header(data, at, offset)
+    if size > header.block_size:
+        raise decoding_error(
+            CORRUPTION_DETECTED, offset, f"block of {size} bytes exceeds the frame's maximum of {header.block_size}"
+        )
+    return last, kind, size, stored

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from purepy.zstd.common.error_codes import CORRUPTION_DETECTED, decoding_error
-from purepy.zstd.common.fse_tables import MIN_ACCURACY_LOG, spread_symbols
 from purepy.zstd.decoder.bits import MASKS, load
+from purepy.zstd.format.error_codes import CORRUPTION_DETECTED, decoding_error
+from purepy.zstd.format.fse_tables import MIN_ACCURACY_LOG, spread_symbols
 
 
 def read_distribution(

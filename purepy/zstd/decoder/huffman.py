@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from purepy._jit import JIT
-from purepy.zstd.common.error_codes import CORRUPTION_DETECTED, decoding_error
-from purepy.zstd.common.fse_tables import MAX_WEIGHTS_LOG
 from purepy.zstd.decoder.bits import load, not_at_end, store, stream_end
 from purepy.zstd.decoder.fse import build_decoding_table, read_distribution
+from purepy.zstd.format.error_codes import CORRUPTION_DETECTED, decoding_error
+from purepy.zstd.format.fse_tables import MAX_WEIGHTS_LOG
 
 MAX_CODE_LENGTH = 11
 """Longest code of a literal (section 4.2.1)."""

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from purepy.zstd.common.error_codes import (
+from purepy.zstd.decoder.bits import PADDING, load
+from purepy.zstd.decoder.huffman import HuffmanTable, decode_stream, read_tree
+from purepy.zstd.format.error_codes import (
     CORRUPTION_DETECTED,
     DICTIONARY_CORRUPTED,
     LITERALS_HEADER_WRONG,
     decoding_error,
 )
-from purepy.zstd.decoder.bits import PADDING, load
-from purepy.zstd.decoder.huffman import HuffmanTable, decode_stream, read_tree
 
 RAW, RLE, COMPRESSED, TREELESS = range(4)
 

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from purepy._jit import JIT
-from purepy.zstd.common import fse_tables
-from purepy.zstd.common.error_codes import CORRUPTION_DETECTED, SRC_SIZE_WRONG, decoding_error
 from purepy.zstd.decoder.bits import MASKS
 from purepy.zstd.decoder.fse import build_decoding_table, read_distribution
+from purepy.zstd.format import fse_tables
+from purepy.zstd.format.error_codes import CORRUPTION_DETECTED, SRC_SIZE_WRONG, decoding_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from purepy._jit import JIT
 from purepy.errors import ZstdError
-from purepy.zstd.common.error_codes import CORRUPTION_DETECTED, decoding_error
 from purepy.zstd.decoder.bits import MASKS, load, not_at_end, store, stream_end
 from purepy.zstd.decoder.literals import Literals
 from purepy.zstd.decoder.sequence_tables import Table
 from purepy.zstd.decoder.window import Window
+from purepy.zstd.format.error_codes import CORRUPTION_DETECTED, decoding_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

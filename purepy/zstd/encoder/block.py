@@ -9,7 +9,7 @@ from purepy.zstd.encoder.frame import block_header
 from purepy.zstd.encoder.literals import encode_literals
 from purepy.zstd.encoder.matchfinders.common import MatchFinder
 from purepy.zstd.encoder.sequences import INITIAL_REPEATS, SequenceTables, encode_sequences, offset_values
-from purepy.zstd_format import COMPRESSED, RAW, RLE
+from purepy.zstd.format.rules import COMPRESSED, RAW, RLE
 
 # Below this no block is worth compressing: the headers of its sections alone take 3 bytes.
 MIN_COMPRESSIBLE = 8

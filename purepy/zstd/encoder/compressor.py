@@ -7,18 +7,18 @@ import sys
 from operator import index
 
 from purepy._buffers import as_bytes
-from purepy.zstd.common.error_codes import CANNOT_COMPRESS, DST_SIZE_TOO_SMALL, NAMES, SRC_SIZE_WRONG, coded_error
-from purepy.zstd.common.locks import ExclusiveStream
-from purepy.zstd.common.zdict import PREFIX, UNDIGESTED, ZstdDict, parse_dict_argument
 from purepy.zstd.encoder.dictionary import EncodingDictionary, prefix_only
 from purepy.zstd.encoder.frame_encoder import FrameEncoder
 from purepy.zstd.encoder.matchfinders import make_match_finder
 from purepy.zstd.encoder.options import EncoderOptions
-from purepy.zstd_format import BLOCK_SIZE_MAX, ERROR_SIZE
+from purepy.zstd.format.error_codes import CANNOT_COMPRESS, DST_SIZE_TOO_SMALL, NAMES, SRC_SIZE_WRONG, coded_error
+from purepy.zstd.format.locks import ExclusiveStream
+from purepy.zstd.format.rules import BLOCK_SIZE_MAX, ERROR_SIZE
+from purepy.zstd.format.zdict import PREFIX, UNDIGESTED, ZstdDict, parse_dict_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable
 
 
 class ZstdCompressor(ExclusiveStream):
@@ -54,6 +54,15 @@ class ZstdCompressor(ExclusiveStream):
 
     def __init__(self, level: Any = None, options: Any = None, zstd_dict: Any = None) -> None:
         super().__init__()
+        self._prepare(level, options, zstd_dict)
+        self._frame: FrameEncoder | None = None
+        # Of the frame in the making: the size that was pledged, and what has been given so far.
+        self._pledged: int | None = None
+        self._given = 0
+        self._last_mode = self.FLUSH_FRAME
+
+    def _prepare(self, level: Any, options: Any, zstd_dict: Any) -> None:
+        """Check the arguments, and keep what frames are made with."""
         self._options = EncoderOptions(level, options)
         self._dictionary: EncodingDictionary | None = None
         self._prefix: ZstdDict | None = None
@@ -63,11 +72,6 @@ class ZstdCompressor(ExclusiveStream):
                 self._prefix = found
             else:
                 self._dictionary = EncodingDictionary.of(found)
-        self._frame: FrameEncoder | None = None
-        # Of the frame in the making: the size that was pledged, and what has been given so far.
-        self._pledged: int | None = None
-        self._given = 0
-        self._last_mode = self.FLUSH_FRAME
 
     @property
     def last_mode(self) -> int:
@@ -201,11 +205,21 @@ def compress(
     `level`, `options` and `zstd_dict` are those of ZstdCompressor. With `threads` or `frame_size` (bytes of content, 16
     to 64 MiB by default) it makes frames of that size, in the calling thread. Replaces `compression.zstd.compress`.
     """
-    if threads is not None or frame_size is not None:
-        from purepy.zstd.common import parallel
+    return compress_by(ZstdCompressor, "purepy.zstd", data, level, options, zstd_dict, threads, frame_size)
 
-        return parallel.compress(sys.modules["purepy.zstd"], data, level, options, zstd_dict, threads, frame_size)
-    return ZstdCompressor(level, options, zstd_dict).compress(data, ZstdCompressor.FLUSH_FRAME)
+
+def compress_by(
+    kind: Any, module: str, data: Any, level: Any, options: Any, zstd_dict: Any, threads: Any, frame_size: Any
+) -> bytes:
+    """Do what `compress` does, with the compressor type of the backend that is the module of this name."""
+    if threads is not None or frame_size is not None:
+        from purepy.zstd.threads.arguments import plan_compression
+        from purepy.zstd.threads.compress import compress_buffer
+
+        plan = plan_compression(sys.modules[module], threads, frame_size, level, options, zstd_dict)
+        return compress_buffer(data, plan)
+    frame: bytes = kind(level, options, zstd_dict).compress(data, ZstdCompressor.FLUSH_FRAME)
+    return frame
 
 
 def compress_into(data: Any, buffer: Any, level: Any = None, options: Any = None, zstd_dict: Any = None) -> int:
@@ -214,6 +228,11 @@ def compress_into(data: Any, buffer: Any, level: Any = None, options: Any = None
 
     The arguments are those of `compress`. Raises ZstdError, with nothing written, if the frame does not fit.
     """
+    return into(compress, data, buffer, level, options, zstd_dict)
+
+
+def into(compress: Callable[..., bytes], data: Any, buffer: Any, level: Any, options: Any, zstd_dict: Any) -> int:
+    """Do what `compress_into` does, by a backend's `compress`."""
     with memoryview(buffer) as view, view.cast("B") as target:
         if target.readonly:
             raise TypeError("compress_into() needs a writable buffer")

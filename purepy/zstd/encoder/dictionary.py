@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from purepy.zstd.common.zdict import ZstdDict
+from purepy._jit import JIT
 from purepy.zstd.encoder.block import BlockState
 from purepy.zstd.encoder.fse import EncodingTable
 from purepy.zstd.encoder.huffman import HuffmanTable
 from purepy.zstd.encoder.levels import MAX_HISTORY, MatchParameters
 from purepy.zstd.encoder.matchfinders import MatchFinder, make_match_finder
 from purepy.zstd.encoder.sequences import SequenceTables
+from purepy.zstd.format.zdict import ZstdDict
 
 # A match finder with the content indexed is kept if its tables are no larger than this, in positions.
 _KEPT_TABLES_LOG = 19
@@ -33,7 +34,7 @@ class EncodingDictionary:
     @classmethod
     def of(cls, zstd_dict: ZstdDict) -> EncodingDictionary:
         """Return the encoding form of a dictionary, made once and kept in it; ZstdError if it is corrupted."""
-        made: EncodingDictionary = zstd_dict.digest(("pure", "compress"), lambda: _load(zstd_dict))
+        made: EncodingDictionary = zstd_dict.digest(("pure", JIT, "compress"), lambda: _load(zstd_dict))
         return made
 
     def match_finder(self, parameters: MatchParameters) -> MatchFinder:
@@ -42,7 +43,7 @@ class EncodingDictionary:
             return self._indexed(parameters)
         # The window is the frame's affair: finders for all of them are alike.
         alike = parameters._replace(window_log=0)
-        kept: MatchFinder = self._source.digest(("pure", "compress", alike), lambda: self._indexed(alike))
+        kept: MatchFinder = self._source.digest(("pure", JIT, "compress", alike), lambda: self._indexed(alike))
         return kept.copy()
 
     def _indexed(self, parameters: MatchParameters) -> MatchFinder:

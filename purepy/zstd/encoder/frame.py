@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from purepy.zstd_format import CHECKSUM_FLAG, MAGIC, SINGLE_SEGMENT_FLAG, WINDOW_LOG_MIN
+from purepy.zstd.format.rules import CHECKSUM_FLAG, MAGIC, SINGLE_SEGMENT_FLAG, WINDOW_LOG_MIN
 
 
 def frame_header(

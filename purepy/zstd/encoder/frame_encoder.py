@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from purepy.zstd.common.xxh64 import XXH64
 from purepy.zstd.encoder.block import BlockState, encode_block
 from purepy.zstd.encoder.frame import block_header, frame_header
 from purepy.zstd.encoder.levels import MAX_HISTORY, MatchParameters
 from purepy.zstd.encoder.matchfinders import MatchFinder
 from purepy.zstd.encoder.options import EncoderOptions
-from purepy.zstd_format import BLOCK_SIZE_MAX, CHECKSUM_SIZE, RAW
+from purepy.zstd.format.rules import BLOCK_SIZE_MAX, CHECKSUM_SIZE, RAW
+from purepy.zstd.format.xxh64 import XXH64
 
 # What the buffer holds on top of the window before its content moves down, at most.
 MAX_ROOM = 32 << 20

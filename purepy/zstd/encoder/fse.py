@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from math import log2
 
-from purepy.zstd.common.fse_tables import MIN_ACCURACY_LOG, spread_symbols
+from purepy.zstd.format.fse_tables import MIN_ACCURACY_LOG, spread_symbols
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from struct import pack_into
 
-from purepy.zstd.common.fse_tables import MAX_WEIGHTS_LOG
 from purepy.zstd.encoder import fse
+from purepy.zstd.format.fse_tables import MAX_WEIGHTS_LOG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

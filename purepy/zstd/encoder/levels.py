@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from purepy.zstd_format import WINDOW_LOG_MIN
+from purepy.zstd.format.rules import WINDOW_LOG_MIN
 
 FAST, DFAST, GREEDY, LAZY, LAZY2, BTLAZY2, BTOPT, BTULTRA, BTULTRA2 = range(1, 10)
 

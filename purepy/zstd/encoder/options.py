@@ -3,14 +3,6 @@
 
 from __future__ import annotations
 
-from purepy.zstd.common.parameters import (
-    COMPRESSION_FORMAT,
-    COMPRESSION_LEVEL_DEFAULT,
-    CompressionParameter,
-    checked_options,
-    invalid_level,
-    table_bounds,
-)
 from purepy.zstd.encoder.levels import (
     LONG_WINDOW_LOG,
     MatchParameters,
@@ -18,7 +10,16 @@ from purepy.zstd.encoder.levels import (
     long_distance,
     parameters_for,
 )
-from purepy.zstd_format import LEVEL_MAX, LEVEL_MIN
+from purepy.zstd.format.parameters import (
+    COMPRESSION_FORMAT,
+    COMPRESSION_LEVEL_DEFAULT,
+    BoundsSource,
+    CompressionParameter,
+    checked_options,
+    invalid_level,
+    table_bounds,
+)
+from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,9 +58,9 @@ def parameter_bounds(key: int, is_compress: bool) -> tuple[int, int]:
 class EncoderOptions:
     """Settings that `level` and `options` ask for; parameters of the match finder that are 0 follow the level."""
 
-    __slots__ = ("checksum", "content_size", "dict_id", "level", "long_distance", "magicless", "overrides")
+    __slots__ = ("checksum", "content_size", "dict_id", "level", "long_distance", "magicless", "overrides", "pairs")
 
-    def __init__(self, level: Any = None, options: Any = None) -> None:
+    def __init__(self, level: Any = None, options: Any = None, bounds_of: BoundsSource = parameter_bounds) -> None:
         if level is not None and options is not None:
             raise TypeError("Only one of level or options should be used.")
         self.level = COMPRESSION_LEVEL_DEFAULT
@@ -69,12 +70,16 @@ class EncoderOptions:
         self.magicless = False
         self.overrides: dict[str, Any] = {}
         self.long_distance: dict[str, int] | None = None
+        self.pairs: list[tuple[int, int]] = []
+        """The parameters as given, for another encoder."""
         if level is not None:
             if not isinstance(level, int):
                 raise TypeError("invalid type for level, expected int")
             self.level = _checked_level(level)
+            self.pairs = [(CompressionParameter.compression_level, self.level)]
         elif options is not None:
-            self._take(dict(checked_options(options, True, parameter_bounds)))
+            self.pairs = checked_options(options, True, bounds_of)
+            self._take(dict(self.pairs))
 
     def _take(self, values: dict[int, int]) -> None:
         self.level = values.get(CompressionParameter.compression_level) or COMPRESSION_LEVEL_DEFAULT

@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections import namedtuple
 from struct import pack_into
 
-from purepy.zstd.common.fse_tables import (
+from purepy.zstd.encoder import fse
+from purepy.zstd.encoder.fse import EncodingTable
+from purepy.zstd.format.fse_tables import (
     LITERALS_LENGTH_BITS,
     MATCH_LENGTH_BITS,
     MAX_LITERALS_LENGTH_LOG,
@@ -19,8 +21,6 @@ from purepy.zstd.common.fse_tables import (
     PREDEFINED_OFFSET,
     PREDEFINED_OFFSET_LOG,
 )
-from purepy.zstd.encoder import fse
-from purepy.zstd.encoder.fse import EncodingTable
 
 PREDEFINED, RLE, FSE, REPEAT = range(4)
 

@@ -14,17 +14,6 @@ from struct import unpack_from
 
 from purepy._buffers import as_bytes
 from purepy.errors import ZstdError
-from purepy.zstd.common.error_codes import DST_SIZE_TOO_SMALL, NAMES, SRC_SIZE_WRONG, coded_error
-from purepy.zstd.common.fse_tables import (
-    MAX_LITERALS_LENGTH_CODE,
-    MAX_LITERALS_LENGTH_LOG,
-    MAX_MATCH_LENGTH_CODE,
-    MAX_MATCH_LENGTH_LOG,
-    MAX_OFFSET_LOG,
-)
-from purepy.zstd.common.parameters import COMPRESSION_LEVEL_DEFAULT
-from purepy.zstd.common.xxh64 import xxh64
-from purepy.zstd.common.zdict import MIN_DICT_SIZE, ZstdDict, can_train, check_finalize_arguments
 from purepy.zstd.encoder import fse, huffman
 from purepy.zstd.encoder.compressor import ZstdCompressor
 from purepy.zstd.encoder.levels import parameters_for
@@ -32,7 +21,18 @@ from purepy.zstd.encoder.literals import histogram
 from purepy.zstd.encoder.matchfinders import make_match_finder
 from purepy.zstd.encoder.matchfinders.common import LOW32, PRIME
 from purepy.zstd.encoder.sequences import INITIAL_REPEATS, offset_values, sequence_codes
-from purepy.zstd_format import BLOCK_SIZE_MAX, DICTIONARY_MAGIC, LEVEL_MAX, LEVEL_MIN
+from purepy.zstd.format.error_codes import DST_SIZE_TOO_SMALL, NAMES, SRC_SIZE_WRONG, coded_error
+from purepy.zstd.format.fse_tables import (
+    MAX_LITERALS_LENGTH_CODE,
+    MAX_LITERALS_LENGTH_LOG,
+    MAX_MATCH_LENGTH_CODE,
+    MAX_MATCH_LENGTH_LOG,
+    MAX_OFFSET_LOG,
+)
+from purepy.zstd.format.parameters import COMPRESSION_LEVEL_DEFAULT
+from purepy.zstd.format.rules import BLOCK_SIZE_MAX, DICTIONARY_MAGIC, LEVEL_MAX, LEVEL_MIN
+from purepy.zstd.format.xxh64 import xxh64
+from purepy.zstd.format.zdict import MIN_DICT_SIZE, ZstdDict, can_train, check_finalize_arguments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits that C checks of a message, on both ways that it reads one for PyPy: for `marshal`, and in pieces."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+Limits = tuple[bool, int, int, int, int, int, int]
+DEFAULT: Final[Limits] = (True, 1024, -1, -1, -1, -1, -1)
+"""strict_map_key, max_depth, max_str_len, max_bin_len, max_array_len, max_map_len, max_ext_len; -1 is no limit."""
+
+_LARGEST: Final = 2**62
+
+
+def limits_of(options: Any) -> Limits | None:
+    """Return the limits that are among the values of UNPACKING, or None if C cannot check them."""
+    limits = (
+        options.max_depth,
+        options.max_str_len,
+        options.max_bin_len,
+        options.max_array_len,
+        options.max_map_len,
+        options.max_ext_len,
+    )
+    for limit in limits:
+        if type(limit) is not int or not -1 <= limit <= _LARGEST:
+            return None
+    return (bool(options.strict_map_key), *limits) if options.max_depth >= 0 else None

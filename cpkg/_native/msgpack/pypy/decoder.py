@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The decoder of PyPy: the pure one, except that C reads lists of numbers, a third to a fifth of the JIT's time."""
+
+from __future__ import annotations
+
+from cpkg._native._msgpack_ffi import ffi, lib
+from purepy.msgpack.decoder import Decoder as PureDecoder
+from purepy.msgpack.plain_reader import RUN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+_PIECE: Final = 4096
+"""Numbers that one call of C reads."""
+
+_unpack = ffi.unpack
+_read_numbers = lib.cpkg_read_numbers
+
+
+class _Numbers:
+    """Memory of C for numbers, and for the position behind them."""
+
+    __slots__ = ("doubles", "ints", "position")
+
+    def __init__(self) -> None:
+        self.position = ffi.new("int64_t *")
+        self.ints = ffi.new("int64_t[]", _PIECE)
+        self.doubles = ffi.cast("double *", self.ints)
+
+
+# At rest. A call takes one and puts it back, so that threads never share one: a list's pop is atomic.
+_idle: Final[list[_Numbers]] = []
+
+
+def read_run(data: bytes, pos: int, node: list[Any], left: int) -> tuple[int, int]:
+    """Do what `purepy.msgpack.plain_reader.read_run` does."""
+    size = len(data)
+    if left < RUN or size - pos < RUN:
+        return pos, left
+    byte = data[pos]
+    if not (byte < 0x80 or 0xCB <= byte <= 0xD3 or byte >= 0xE0):
+        return pos, left
+    try:
+        numbers = _idle.pop()
+    except IndexError:
+        numbers = _Numbers()
+    values = numbers.doubles if byte == 0xCB else numbers.ints
+    position = numbers.position
+    position[0] = pos
+    count = most = 0
+    while left and count == most:  # else something follows that is no such number
+        most = min(left, _PIECE)
+        count = _read_numbers(data, size, position, most, numbers.ints)
+        node.extend(_unpack(values, count))
+        left -= count
+    pos = position[0]
+    if not _idle:
+        _idle.append(numbers)
+    return pos, left
+
+
+class Decoder(PureDecoder):
+    """The pure decoder, with C for lists of numbers."""
+
+    __slots__ = ()
+
+    read_run = staticmethod(read_run)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The encoder of PyPy: by `marshal` at first, then the scratch buffer if options allow it, else the pure encoder."""
+
+from __future__ import annotations
+
+from cpkg._native.msgpack.pypy import marshal_pack
+from cpkg._native.msgpack.pypy import pack as pypy_pack
+from cpkg._native.msgpack.pypy import scratch as pypy_scratch
+from cpkg._native.msgpack.pypy.marshal import WRITING
+from purepy.msgpack.encoder import Encoder as PureEncoder
+from purepy.msgpack.options import PACKING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+_rent: Final = WRITING
+
+
+class Encoder(PureEncoder):
+    """The pure encoder, with marshal and the scratch buffer for what its fast loop would pack."""
+
+    __slots__ = ("last_size", "smaller_size")
+
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        # of the last message larger than the scratch buffer, and the smaller one of the last two: a builder of just the
+        # right size is neither extended nor copied, and after one large message among small ones it is not large
+        self.last_size = self.smaller_size = 0
+
+    def encode(self, obj: Any) -> bytes:
+        """Return the packed form of one object."""
+        if self.any_plain and _rent.left > 0 and type(obj) is not bytes and not self.strict:
+            packed = marshal_pack.pack(obj, self.max_depth)
+            if packed is not None:
+                return packed
+        return self.encode_here(obj)
+
+    def encode_here(self, obj: Any) -> bytes:
+        """Return the packed form of one object, without marshal."""
+        if self.any_plain and pypy_pack.USABLE and type(obj) is not bytes:
+            packed = pypy_pack.pack(obj, self.max_depth, list if self.strict else tuple, self.write, self.smaller_size)
+            if packed is not None:
+                size = len(packed)
+                if size > pypy_scratch.SCRATCH_SIZE:
+                    self.smaller_size = min(size, self.last_size)
+                    self.last_size = size
+                return packed
+        return super().encode(obj)
+
+
+PLAIN_ENCODER: Final = Encoder(PACKING.defaults)

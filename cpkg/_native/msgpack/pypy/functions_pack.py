@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+`packb`, `pack`, `pack_into` on PyPy.
+
+Most processes are over before `marshal` has to make room for loops: an encoder is loaded when an object, an option or
+the end of marshal's time asks for one.
+"""
+
+from __future__ import annotations
+
+from cpkg._native.msgpack.pypy import marshal_pack
+from cpkg._native.msgpack.pypy.marshal import WRITING
+from purepy._lazy import Later
+from purepy.msgpack.options import PACKING
+from purepy.msgpack.packing import pack_into_with, pack_with, packb_with
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Final
+
+    from cpkg._native.msgpack.pypy import encoder as pypy_encoder
+else:
+    pypy_encoder = Later("cpkg._native.msgpack.pypy.encoder")
+
+_rent: Final = WRITING
+_MAX_DEPTH: Final[int] = PACKING.defaults.max_depth
+
+
+def _packb_plain(o: Any) -> bytes:
+    if _rent.left > 0 and type(o) is not bytes:
+        packed = marshal_pack.pack(o, _MAX_DEPTH)
+        if packed is not None:
+            return packed
+    return pypy_encoder.PLAIN_ENCODER.encode_here(o)
+
+
+@PACKING.taken_by(plain=_packb_plain)
+def packb(o: Any, *, options: Any) -> Any:
+    return packb_with(o, options, pypy_encoder.Encoder)
+
+
+@PACKING.taken_by()
+def pack(o: Any, stream: Any, *, options: Any) -> None:
+    pack_with(o, stream, options, pypy_encoder.Encoder)
+
+
+@PACKING.taken_by()
+def pack_into(o: Any, buffer: Any, offset: int = 0, *, options: Any) -> int:
+    return pack_into_with(o, buffer, offset, options, pypy_encoder.Encoder)
+
+
+packb.__doc__, pack.__doc__, pack_into.__doc__ = packb_with.__doc__, pack_with.__doc__, pack_into_with.__doc__
+
+
+def prepare_packb(**options: Any) -> Callable[[Any], bytes]:
+    """Return `packb` with options that are taken once, of those that change nothing for the types of MessagePack."""
+    values = PACKING.defaults._replace(**options)
+    encode: Callable[[Any], bytes] | None = None
+
+    def packb_prepared(o: Any) -> bytes:
+        nonlocal encode
+        if _rent.left > 0 and type(o) is not bytes:
+            packed = marshal_pack.pack(o, values.max_depth)
+            if packed is not None:
+                return packed
+        if encode is None:
+            encode = pypy_encoder.Encoder(values).encode_here
+        return encode(o)
+
+    return packb_prepared
+
+
+dump = pack
+dumps = packb

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+`unpackb`, `unpackb_from` and `unpack` on PyPy: through `marshal` at first, then by the decoder, which is loaded when it
+is first needed. In most processes it is not.
+"""
+
+from __future__ import annotations
+
+from cpkg._native.msgpack.pypy import marshal_read
+from cpkg._native.msgpack.pypy.checks import DEFAULT, limits_of
+from cpkg._native.msgpack.pypy.marshal import READING
+from purepy._lazy import Later
+from purepy.msgpack.options import UNPACKING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Final
+
+    from cpkg._native.msgpack.pypy import decoder as pypy_decoder
+    from cpkg._native.msgpack.pypy.checks import Limits
+    from purepy.msgpack import oneshot
+else:
+    pypy_decoder = Later("cpkg._native.msgpack.pypy.decoder")
+    oneshot = Later("purepy.msgpack.oneshot")
+
+_rent: Final = READING
+
+
+def _marshalled(packed: Any, start: Any, limits: Limits | None) -> tuple[Any, int] | None:
+    """Return the object that begins at `start` and its end, read by `marshal`; None if it does not serve."""
+    if limits is None or type(start) is not int:
+        return None
+    if type(packed) is bytearray:
+        packed = bytes(packed)
+    elif type(packed) is memoryview and packed.itemsize == 1:
+        packed = packed.tobytes()
+    if type(packed) is not bytes or not 0 <= start <= len(packed):
+        return None
+    return marshal_read.read(packed, start, limits)
+
+
+def _limits_of(options: Any) -> Limits | None:
+    """Return the limits of options under which `marshal` makes the objects; None if it does not."""
+    timestamp, hook = options.timestamp, options.ext_hook
+    if type(timestamp) is not int or not 0 <= timestamp <= 3 or not (hook is None or callable(hook)):
+        return None  # an error
+    return limits_of(options) if UNPACKING.are_plain(options) else None
+
+
+def _whole(packed: Any, limits: Limits | None) -> tuple[Any, int] | None:
+    """Do what `_marshalled` does with all of a buffer."""
+    found = _marshalled(packed, 0, limits)
+    return found if found is not None and found[1] == memoryview(packed).nbytes else None
+
+
+def _unpackb_plain(packed: Any) -> Any:
+    if _rent.left > 0:
+        found = _whole(packed, DEFAULT)
+        if found is not None:
+            return found[0]
+    return oneshot.unpackb_plain(packed, UNPACKING.defaults, pypy_decoder.Decoder)
+
+
+def _unpackb_with(packed: Any, options: Any) -> Any:
+    if _rent.left > 0:
+        found = _whole(packed, _limits_of(options))
+        if found is not None:
+            return found[0]
+    return oneshot.unpackb_with(packed, options, pypy_decoder.Decoder)
+
+
+@UNPACKING.taken_by(plain=_unpackb_plain)
+def unpackb(packed: Any, *, options: Any) -> Any:
+    return _unpackb_with(packed, options)
+
+
+@UNPACKING.taken_by()
+def unpackb_from(buffer: Any, offset: int = 0, *, options: Any) -> tuple[Any, int]:
+    if _rent.left > 0:
+        found = _marshalled(buffer, offset, _limits_of(options))
+        if found is not None:
+            return found
+    return oneshot.unpackb_from_with(buffer, offset, options, pypy_decoder.Decoder)
+
+
+@UNPACKING.taken_by(plain=lambda stream: _unpackb_plain(stream.read()))
+def unpack(stream: Any, *, options: Any) -> Any:
+    return _unpackb_with(stream.read(), options)
+
+
+def prepare_unpackb(**options: Any) -> Callable[[Any], Any]:
+    """Return `unpackb` with options that are taken once (see `purepy.msgpack.oneshot.prepare_unpackb`)."""
+    values = UNPACKING.defaults._replace(**options)
+    limits = _limits_of(values)
+
+    def unpackb_prepared(packed: Any) -> Any:
+        if _rent.left > 0:
+            found = _whole(packed, limits)
+            if found is not None:
+                return found[0]
+        return oneshot.unpackb_plain(packed, values, pypy_decoder.Decoder)
+
+    return unpackb_prepared
+
+
+load = unpack
+loads = unpackb

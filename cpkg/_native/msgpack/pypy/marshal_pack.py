@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packing through the interpreter's `marshal` (see `marshal`)."""
+
+from __future__ import annotations
+
+from itertools import islice
+from marshal import dumps
+
+from cpkg._native._msgpack_ffi import ffi, lib
+from cpkg._native.msgpack.pypy.marshal import BYTE, CALL, KEPT, REFUSED, WRITING, owned
+
+try:
+    from __pypy__ import strategy as list_kind
+except ImportError:
+    from purepy._jit import list_kind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+MOST: Final = 1 << 22
+"""Objects with more values (see `_is_moderate`) are not packed by marshal, which takes several copies in memory."""
+
+_TEXT: Final = 16
+"""Bytes of text that count as one value."""
+
+_RUN: Final = 256
+_NUMBERS: Final = ("IntegerListStrategy", "FloatListStrategy")
+_SIZED: Final = frozenset((dict, list, tuple, str, bytes))
+_LEVELS: Final = 64
+_SAMPLE: Final = 8
+
+# the steps of a path, as in from_marshal.c
+BACK: Final = 0
+INTO: Final = 1
+BYTES: Final = 2
+SHIFT: Final = 2
+
+_buffer = ffi.buffer
+_write = lib.cpkg_from_marshal_run
+_has_stack = lib.cpkg_marshal_stack
+
+
+class _Writer:
+    """C's side of packing."""
+
+    __slots__ = ("handle", "output", "path")
+
+    def __init__(self) -> None:
+        self.handle = owned(lib.cpkg_from_marshal_new(), lib.cpkg_from_marshal_free)
+        self.output = lib.cpkg_from_marshal_output(self.handle)
+        self.path = lib.cpkg_from_marshal_path(self.handle)
+
+
+# Those at rest, as in `marshal_read`.
+_writers: Final = [_Writer()]
+
+
+def pack(obj: Any, max_depth: int) -> bytes | None:
+    """
+    Return the packed form of an object under the default options, or None if the encoder has to look at it.
+
+    That is an object that holds others than the exact types that MessagePack has, or that cannot be packed.
+    """
+    data = None
+    try:
+        if _is_moderate(obj) and _has_stack():
+            data = dumps(obj, 2)
+    except Exception:  # of which type depends on what is in the object; the encoder raises its own
+        pass  # another type, nested without end, changed by another thread, a buffer that cannot be read
+    if data is None:
+        WRITING.left -= REFUSED
+        return None
+    size = len(data)
+    WRITING.left -= CALL + BYTE * size
+    try:
+        writer = _writers.pop()
+    except IndexError:
+        writer = _Writer()
+    packed = None
+    if _write(writer.handle, data, size, max_depth):
+        output = writer.output
+        packed = _buffer(output.bytes, output.used)[:]
+        path = writer.path
+        if path.used and not _has_bytes(obj, ffi.unpack(ffi.cast("int64_t *", path.bytes), path.used >> 3)):
+            packed = None
+        if size > KEPT:
+            lib.cpkg_marshal_trim(output)
+            lib.cpkg_marshal_trim(path)
+    if packed is None:
+        WRITING.left -= REFUSED
+    if not _writers:
+        _writers.append(writer)
+    return packed
+
+
+def _is_moderate(obj: Any) -> bool:
+    """Return whether an object may be marshal's: whether it seems small, judged by the largest part of each level."""
+    room = MOST
+    for _ in range(_LEVELS):
+        kind = type(obj)
+        items: Any
+        if kind is dict:
+            size = len(obj)
+            items = obj.values() if size <= _SAMPLE else islice(obj.values(), _SAMPLE)
+        elif kind is list or kind is tuple:
+            size = len(obj)
+            items = obj if size <= _SAMPLE else obj[:_SAMPLE]
+            if size > _RUN and kind is list and list_kind(obj) in _NUMBERS:
+                return False  # C packs its bare numbers as they are
+        else:
+            return kind not in _SIZED or len(obj) <= room * _TEXT
+        if size:
+            room //= size
+            if room == 0:
+                return False
+        most = 0
+        for item in items:
+            if type(item) in _SIZED and len(item) > most:
+                obj = item
+                most = len(item)
+        if most == 0:
+            return True
+    return False  # an object that contains itself
+
+
+def _has_bytes(obj: Any, path: list[int]) -> bool:
+    """Return whether all values on a path that are to be of the type bytes are."""
+    node: Any = list(obj.values()) if type(obj) is dict else obj
+    nodes = [node]
+    try:
+        for word in path:
+            step = word & 3
+            if step == BYTES:
+                if type(node[word >> SHIFT]) is not bytes:
+                    return False
+            elif step == INTO:
+                node = node[word >> SHIFT]
+                if type(node) is dict:
+                    node = list(node.values())
+                nodes.append(node)
+            else:
+                del nodes[word >> SHIFT :]
+                node = nodes[-1]
+    except (IndexError, TypeError, KeyError):
+        return False  # another thread has changed the object
+    return True
+
+
+def _is_understood() -> bool:
+    """Return whether C reads all that this interpreter's marshal writes; a first call takes longest, too."""
+    obj: Any = {"a": [None, False, True, -1, 2**31, 0.5, "a", "\xe9", b"b", (), {}, []]}
+    message = (
+        b"\x81\xa1a\x9c\xc0\xc2\xc3\xff\xce\x80\x00\x00\x00\xcb\x3f\xe0\x00\x00\x00\x00\x00\x00"
+        b"\xa1a\xa2\xc3\xa9\xc4\x01b\x90\x80\x90"
+    )
+    return pack(obj, 3) == message
+
+
+if not _is_understood():
+    WRITING.left = 0

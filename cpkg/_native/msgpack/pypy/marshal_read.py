@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unpacking through the interpreter's `marshal` (see `marshal`)."""
+
+from __future__ import annotations
+
+from marshal import loads
+
+from cpkg._native._msgpack_ffi import ffi, lib
+from cpkg._native.msgpack.pypy.checks import DEFAULT
+from cpkg._native.msgpack.pypy.marshal import BYTE, CALL, READING, REFUSED, owned
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+    from cpkg._native.msgpack.pypy.checks import Limits
+
+LARGEST: Final = 4 << 20
+"""Longer messages, in bytes, have the loops compiled on their way, and need less memory so."""
+
+_buffer = ffi.buffer
+_read = lib.cpkg_to_marshal_run
+
+
+class _Reader:
+    """C's side of unpacking, with what the next messages are checked against."""
+
+    __slots__ = ("handle", "limits", "output", "window")
+
+    def __init__(self) -> None:
+        self.handle = owned(lib.cpkg_to_marshal_new(), lib.cpkg_to_marshal_free)
+        self.output = lib.cpkg_to_marshal_output(self.handle)
+        # the memory that is kept: loads() does not mind what is behind the object
+        self.window = _buffer(self.output.bytes, self.output.used)
+        self.limits: Limits | None = None
+
+
+# Those at rest. A call takes one and puts it back, so that threads never share one: a list's pop is atomic.
+_readers: Final = [_Reader()]
+
+
+def read(data: bytes, start: int, limits: Limits) -> tuple[Any, int] | None:
+    """
+    Return the object that begins at `start` and the offset of its end, or None if the decoder has to look at it.
+
+    Arrays become lists. Extensions are refused.
+    """
+    size = len(data)
+    if size - start > LARGEST:
+        READING.left = 0
+        return None
+    READING.left -= CALL + BYTE * (size - start)
+    try:
+        reader = _readers.pop()
+    except IndexError:
+        reader = _Reader()
+    if reader.limits is not limits and reader.limits != limits:
+        lib.cpkg_to_marshal_configure(reader.handle, *limits)
+        reader.limits = limits
+    end: int = _read(reader.handle, data, size, start)
+    obj = None
+    if end:
+        try:
+            if end > 0:
+                obj = loads(reader.window)
+            else:
+                end = -end
+                output = reader.output
+                obj = loads(_buffer(output.bytes, output.used))
+                lib.cpkg_marshal_trim(output)
+        except (ValueError, RecursionError):
+            end = 0  # the stack was nearly full already
+    else:
+        READING.left -= REFUSED
+    if not _readers:
+        _readers.append(reader)
+    return (obj, end) if end else None
+
+
+def _is_understood() -> bool:
+    """Return whether this interpreter's marshal reads all that C writes; a first call takes longest, too."""
+    message = (
+        b"\x81\xa1a\x9d\xc0\xc2\xc3\xff\xce\x80\x00\x00\x00\xd3\x80\x00\x00\x00\x00\x00\x00\x00"
+        b"\xcf\xff\xff\xff\xff\xff\xff\xff\xff\xcb\x3f\xe0\x00\x00\x00\x00\x00\x00\xa1a\xa2\xc3\xa9\xc4\x01b\x80\x90"
+    )
+    found = read(message, 0, DEFAULT)
+    expected: Any = {"a": [None, False, True, -1, 2**31, -(2**63), 2**64 - 1, 0.5, "a", "\xe9", b"b", {}, []]}
+    return found is not None and repr(found[0]) == repr(expected) and found[1] == len(message)
+
+
+if not _is_understood():
+    READING.left = 0

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Packing into C's memory: the fast loop of the native backend on PyPy.
+
+A jitted store into memory that cffi owns takes a nanosecond, where appending bytes to PyPy's builder takes five. So
+headers and numbers are stored directly, and text and bins as slices. The scratch buffer that they are stored in becomes
+the message, or is emptied into a builder when it is full. Lists of plain numbers are packed by C, in one call.
+
+There is one scratch buffer. A call that finds it taken, by another thread or by a call that waits for a hook to return,
+packs with the pure codec's loop instead. So the buffer, its position and its flags can be constants for the JIT.
+
+Text is not checked while it is stored. If there is text beyond ASCII in the scratch buffer, C looks for surrogates in
+it before its bytes leave it, and before anything else that a caller can see: a hook, another error.
+
+Another thread may change a container while it is packed. So its items are counted, and packing fails if they are not as
+many as its header says. The count is in C's memory, too: PyPy makes an object of an int that paths of a loop have in
+common.
+
+All of this works on CPython too, where the tests use it, but is not fast there.
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import chain
+
+from cpkg._native.msgpack.pypy.scratch import (
+    AT,
+    FULL,
+    LEFT,
+    TEXT,
+    Output,
+    check_text,
+    flush,
+    free,
+    is_taken,
+    put_array,
+    put_bin,
+    put_float,
+    put_int,
+    put_map,
+    put_numbers,
+    put_text,
+    scratch,
+    state,
+    window,
+)
+from purepy._jit import finish
+from purepy.msgpack.plain_writer import RUN, Frame, changed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Callable, Final
+
+USABLE: Final = sys.byteorder == "little"
+"""Whether the loop can run here: it turns the bytes of numbers around."""
+
+_NUMBERS: Final = 8
+"""Shorter lists of numbers are packed item by item."""
+
+
+def pack(obj: Any, max_depth: int, tuple_type: type, other: Callable[..., None], size_hint: int) -> bytes | None:
+    """
+    Return the packed form of an object under the default options, or None if the scratch buffer is taken.
+
+    The arguments are those of `write_plain`, the errors too; `size_hint` guesses the size of the message, in bytes.
+    """
+    token = None
+    try:
+        if not free and is_taken():
+            return None
+        token = free.pop()
+        state[AT] = 0
+        state[TEXT] = 0
+        out = Output(size_hint)
+        _write(out, obj, max_depth, tuple_type, other)
+        if out.builder is None:
+            if state[TEXT]:
+                check_text()
+            return window[: state[AT]]
+        flush(out)
+        return finish(out.builder)
+    except Exception:
+        if token is None:
+            return None  # another thread was faster
+        if state[TEXT]:
+            check_text()  # text that came before the place of this error is the first error
+        raise
+    finally:
+        if token is not None:
+            free.append(token)
+
+
+def _put_run(out: Output, items: Iterator[Any], kind: type) -> Iterator[Any]:
+    """Pack the leading items of a list as `purepy.msgpack.plain_writer.write_run` does; return the others."""
+    done = 0
+    if kind is str:
+        for item in items:
+            if type(item) is not str:
+                state[LEFT] -= done
+                return chain((item,), items)
+            done += 1
+            if state[AT] > FULL:
+                flush(out)
+            put_text(out, item)
+    elif kind is float:
+        for item in items:
+            if type(item) is not float:
+                state[LEFT] -= done
+                return chain((item,), items)
+            done += 1
+            if state[AT] > FULL:
+                flush(out)
+            put_float(item)
+    state[LEFT] -= done
+    return items
+
+
+def _other(out: Output, obj: Any, depth: int, node: Any, other: Callable[..., None]) -> None:
+    """Have an object packed that this loop does not know, and see whether that changed the container it is in."""
+    flush(out)
+    length = len(node)
+    other(out, obj, depth)
+    if len(node) != length:
+        raise changed("dictionary" if type(node) is dict else "list")
+
+
+def _write(out: Output, obj: Any, max_depth: int, tuple_type: type, other: Callable[..., None]) -> None:
+    """Do what `write_plain` does, with the scratch buffer; its two halves mirror those of that."""
+    stack: list[Frame] = []
+    node: Any = (obj,)
+    items: Any = iter(node)
+    kind: Any
+    state[LEFT] = 1
+    in_map = False
+    while True:
+        if in_map:
+            for key, value in items:
+                state[LEFT] -= 1
+                if state[AT] > FULL:
+                    flush(out)
+                if type(key) is str:
+                    put_text(out, key)
+                else:
+                    _other(out, key, len(stack), node, other)
+                kind = type(value)
+                if kind is str:
+                    put_text(out, value)
+                elif kind is int:
+                    if -0x20 <= value < 0x80:
+                        scratch[state[AT]] = value & 0xFF
+                        state[AT] += 1
+                    elif not put_int(value):
+                        _other(out, value, len(stack), node, other)
+                elif kind is float:
+                    put_float(value)
+                elif value is None:
+                    scratch[state[AT]] = 0xC0
+                    state[AT] += 1
+                elif value is True:
+                    scratch[state[AT]] = 0xC3
+                    state[AT] += 1
+                elif value is False:
+                    scratch[state[AT]] = 0xC2
+                    state[AT] += 1
+                elif kind is dict:
+                    if len(stack) >= max_depth:
+                        raise ValueError("recursion limit exceeded.")
+                    stack.append((True, items, node, state[LEFT]))
+                    node = value
+                    length = len(value)
+                    state[LEFT] = length
+                    put_map(out, length)
+                    items = iter(value.items())
+                    break
+                elif kind is list or kind is tuple_type:
+                    if len(stack) >= max_depth:
+                        raise ValueError("recursion limit exceeded.")
+                    if kind is list and len(value) >= _NUMBERS and put_numbers(out, value):
+                        continue
+                    stack.append((True, items, node, state[LEFT]))
+                    node = value
+                    length = len(value)
+                    state[LEFT] = length
+                    put_array(out, length)
+                    items = iter(value) if length < RUN else _put_run(out, iter(value), type(next(iter(value), None)))
+                    in_map = False
+                    break
+                elif kind is bytes:
+                    put_bin(out, value)
+                else:
+                    _other(out, value, len(stack), node, other)
+                key = value = kind = None
+            else:
+                if state[LEFT]:
+                    raise changed("dictionary")
+                in_map, items, node, length = stack.pop()
+                state[LEFT] = length
+                if length < 0:
+                    raise changed("list")  # by a hook that appends to it each time: it would never end
+        else:
+            for value in items:
+                state[LEFT] -= 1
+                if state[AT] > FULL:
+                    flush(out)
+                kind = type(value)
+                if kind is str:
+                    put_text(out, value)
+                elif kind is int:
+                    if -0x20 <= value < 0x80:
+                        scratch[state[AT]] = value & 0xFF
+                        state[AT] += 1
+                    elif not put_int(value):
+                        _other(out, value, len(stack), node, other)
+                elif kind is float:
+                    put_float(value)
+                elif value is None:
+                    scratch[state[AT]] = 0xC0
+                    state[AT] += 1
+                elif value is True:
+                    scratch[state[AT]] = 0xC3
+                    state[AT] += 1
+                elif value is False:
+                    scratch[state[AT]] = 0xC2
+                    state[AT] += 1
+                elif kind is dict:
+                    if len(stack) >= max_depth:
+                        raise ValueError("recursion limit exceeded.")
+                    stack.append((False, items, node, state[LEFT]))
+                    node = value
+                    length = len(value)
+                    state[LEFT] = length
+                    put_map(out, length)
+                    items = iter(value.items())
+                    in_map = True
+                    break
+                elif kind is list or kind is tuple_type:
+                    if len(stack) >= max_depth:
+                        raise ValueError("recursion limit exceeded.")
+                    if kind is list and len(value) >= _NUMBERS and put_numbers(out, value):
+                        continue
+                    stack.append((False, items, node, state[LEFT]))
+                    node = value
+                    length = len(value)
+                    state[LEFT] = length
+                    put_array(out, length)
+                    items = iter(value) if length < RUN else _put_run(out, iter(value), type(next(iter(value), None)))
+                    break
+                elif kind is bytes:
+                    put_bin(out, value)
+                else:
+                    _other(out, value, len(stack), node, other)
+                value = kind = None
+            else:
+                if state[LEFT]:
+                    raise changed("list")
+                if not stack:
+                    return
+                in_map, items, node, length = stack.pop()
+                state[LEFT] = length
+                if length < 0:
+                    raise changed("list")

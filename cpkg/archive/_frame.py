@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model of a compressed frame of an archive that is written."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any, NamedTuple
+
+from cpkg.archive._result import Problem
+from purepy.tar.entry import Entry
+
+
+class CompressedFrame(NamedTuple):
+    """
+    A frame, the size of its content, how many entries begin in it, and what went wrong with others.
+
+    `members` are the numbers of its names (purepy/tar/members.py), `is_continued` says that it begins within an entry,
+    `entries` are there if they were asked for, and `memory` is what C may use again behind this frame.
+    """
+
+    data: Any
+    size: int
+    entry_count: int
+    problems: list[Problem]
+    members: array[int]
+    is_continued: bool
+    entries: list[Entry]
+    memory: Any = None

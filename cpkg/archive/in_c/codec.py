@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decompress frames into memory of C that is used again and again, so that its pages are there already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from cpkg._native.archive import ffi, lib
+from cpkg.archive._inflate import CHUNK
+from purepy.errors import ZstdError
+from purepy.zstd.format.splitter import Frame
+
+_WINDOW_LOG_MAX_KEY: Final = 100  # ZSTD_d_windowLogMax
+_KEPT_MAX: Final = 16
+
+
+class Chunk:
+    """Content in memory of C; `users` counts those who still need it, in the calling thread."""
+
+    __slots__ = ("capacity", "memory", "size", "users")
+
+    def __init__(self, memory: Any, capacity: int) -> None:
+        self.memory = memory
+        self.capacity = capacity
+        self.size = 0
+        self.users = 1
+
+    def __len__(self) -> int:
+        return self.size
+
+
+class NativeCodec:
+    """Decompresses to chunks; `give_back` ends one use of a chunk."""
+
+    def __init__(self, window_log_max: int) -> None:
+        self._window_log_max = window_log_max
+        self._contexts: list[Any] = []
+        self._chunks: list[Chunk] = []
+        self._new = ffi.new_allocator(should_clear_after_alloc=False)
+
+    def close(self) -> None:
+        """Free the contexts."""
+        while self._contexts:
+            ffi.release(self._contexts.pop())
+
+    def _chunk(self, capacity: int) -> Chunk:
+        try:
+            chunk = self._chunks.pop()
+        except IndexError:
+            pass
+        else:
+            if chunk.capacity >= capacity:
+                chunk.users = 1
+                return chunk
+        return Chunk(self._new("char[]", capacity), capacity)
+
+    def view(self, chunk: Chunk) -> Any:
+        """Return a chunk's bytes, as a buffer whose slices are bytes."""
+        return ffi.buffer(chunk.memory, chunk.size)
+
+    def give_back(self, chunk: Chunk) -> None:
+        """Keep the memory of a chunk for another, when its last user gives it back."""
+        chunk.users -= 1
+        if not chunk.users and len(self._chunks) < _KEPT_MAX:
+            self._chunks.append(chunk)
+
+    def _context(self) -> Any:
+        try:
+            return self._contexts.pop()
+        except IndexError:
+            context = ffi.gc(lib.ZSTD_createDCtx(), lib.ZSTD_freeDCtx)  # an interrupted caller leaves it to its thread
+        if not context:
+            raise MemoryError("no memory for a decompression context")
+        lib.ZSTD_DCtx_setParameter(context, _WINDOW_LOG_MAX_KEY, self._window_log_max)
+        return context
+
+    def _check(self, result: int) -> int:
+        if lib.ZSTD_isError(result):
+            name = ffi.string(lib.ZSTD_getErrorName(result)).decode("ascii")
+            error = ZstdError(f"Unable to decompress Zstandard data: {name}")
+            error.code, error.name = lib.ZSTD_getErrorCode(result), name
+            raise error
+        return int(result)
+
+    def inflate(self, frame: Frame) -> Chunk:
+        """Return a frame's content."""
+        context = self._context()
+        chunk = self._chunk(max(frame.bound, 1))
+        try:
+            chunk.size = self._check(
+                lib.ZSTD_decompressDCtx(
+                    context, chunk.memory, frame.bound, ffi.from_buffer(frame.data), len(frame.data)
+                )
+            )
+        finally:
+            self._contexts.append(context)
+        return chunk
+
+    def inflate_pieces(self, pieces: Iterator[bytes]) -> Iterator[Chunk]:
+        """Return the content of a frame that comes in pieces, in chunks."""
+        context = self._context()
+        source, target = ffi.new("ZSTD_inBuffer *"), ffi.new("ZSTD_outBuffer *")
+        left = 1
+        try:
+            chunk = None
+            for piece in pieces:
+                with ffi.from_buffer(piece) as memory:
+                    source.src, source.size, source.pos = memory, len(piece), 0
+                    is_full = True
+                    while is_full or source.pos < source.size:
+                        if chunk is None:
+                            chunk = self._chunk(CHUNK)
+                            target.dst, target.size, target.pos = chunk.memory, CHUNK, 0
+                        left = self._check(lib.ZSTD_decompressStream(context, target, source))
+                        is_full = target.pos == target.size
+                        if is_full:
+                            chunk.size, full, chunk = target.pos, chunk, None
+                            yield full
+                        if not left:
+                            break
+            if chunk is not None and target.pos:
+                chunk.size = target.pos
+                yield chunk
+            if left:
+                raise ZstdError("the compressed data is cut: it ends within a frame")
+        finally:
+            ffi.release(context)

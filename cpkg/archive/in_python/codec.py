@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The codec of archives over `cpkg.zstd`, whichever backend serves that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cpkg import zstd
+from cpkg.archive._inflate import CHUNK
+from purepy.errors import ZstdError
+from purepy.zstd.format.splitter import Frame
+
+
+class PureCodec:
+    """Compresses frames and decompresses them to bytes objects."""
+
+    def __init__(self, level: int = 3, window_log_max: int = 27) -> None:
+        self._options: dict[int, int] = {
+            zstd.CompressionParameter.compression_level: level,
+            zstd.CompressionParameter.checksum_flag: 1,
+        }
+        self._reading: dict[int, int] = {zstd.DecompressionParameter.window_log_max: window_log_max}
+
+    def deflate(self, data: Any) -> bytes:
+        """Return data as one frame with its size and a checksum."""
+        return zstd.compress(data, options=self._options)
+
+    def inflate(self, frame: Frame) -> Any:
+        """Return a frame's content."""
+        return zstd.decompress(frame.data, options=self._reading, max_output_size=frame.bound)
+
+    def inflate_pieces(self, pieces: Iterator[bytes]) -> Iterator[Any]:
+        """Return the content of a frame that comes in pieces, in chunks."""
+        decompressor = zstd.ZstdDecompressor(options=self._reading)
+        for piece in pieces:
+            data = piece
+            while True:
+                chunk = decompressor.decompress(data, CHUNK)
+                data = b""
+                if chunk:
+                    yield chunk
+                if decompressor.eof or decompressor.needs_input:
+                    break
+        if not decompressor.eof:
+            raise ZstdError("the compressed data is cut: it ends within a frame")
+
+    def close(self) -> None:
+        """Do nothing: there is nothing that would stay open."""
+
+    def view(self, chunk: bytes) -> bytes:
+        """Return a chunk's bytes."""
+        return chunk
+
+    def give_back(self, chunk: Any) -> None:
+        """Do nothing: the chunk is freed when nobody holds it."""

@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Make files, directories and links below one directory, without ever following a link on the way.
+
+Everything is done relative to descriptors of directories, so that links which are swapped in meanwhile change nothing,
+and with names as bytes, as which the archive has them (of a str PyPy makes them in microseconds). Owner and mode are
+set by the descriptor of what was made, never by its name, behind which something else may lie by then.
+A file is written under a temporary name and renamed when it is whole. Modes and times of directories are set at the
+end, from the innermost outwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from cpkg.archive._settings import ExtractSettings
+from cpkg.archive.in_python.walk import DIRECTORY_FLAGS
+from purepy.tar import names
+from purepy.tar.encode import encoded
+from purepy.tar.entry import CHARACTER, DIRECTORY, FIFO, FILE, HARDLINK, SYMLINK, Entry
+from purepy.tar.owners import owner_number
+from purepy.zstd.threads.positions import write_next
+
+_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | getattr(os, "O_CLOEXEC", 0)
+_PATH_FLAGS = os.O_NOFOLLOW | getattr(os, "O_PATH", 0o10000000) | getattr(os, "O_CLOEXEC", 0)  # PyPy has no O_PATH
+
+
+def _path(descriptor: int, *name: bytes) -> bytes:
+    """Return a path of what is open, or of a name in an open directory, for calls that take no descriptor."""
+    return b"/".join((b"/proc/self/fd/%d" % descriptor, *name))
+
+
+def _link(source: int, name: bytes, parent: int, new_name: bytes) -> None:
+    """Make a hard link, of a symbolic link as of any file."""
+    if sys.implementation.name != "pypy":
+        os.link(name, new_name, src_dir_fd=source, dst_dir_fd=parent, follow_symlinks=False)
+        return
+    try:  # PyPy hands linkat the wrong flag for follow_symlinks=False
+        os.link(_path(source, name), _path(parent, new_name))
+    except FileNotFoundError:
+        if os.path.exists(_path(source)):
+            raise
+        wanted = os.stat(name, dir_fd=source, follow_symlinks=False)  # there is no /proc
+        os.link(name, new_name, src_dir_fd=source, dst_dir_fd=parent)
+        if not os.path.samestat(wanted, os.stat(new_name, dir_fd=parent, follow_symlinks=False)):
+            os.unlink(new_name, dir_fd=parent)
+            raise
+
+
+def _umask() -> int:
+    """Return the process's umask, 0o7777 if it is not to be had: the system call that tells it changes it, too."""
+    with (
+        contextlib.suppress(OSError, ValueError),
+        open("/proc/self/status", encoding="ascii", errors="replace") as file,
+    ):
+        for line in file:
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    return 0o7777
+
+
+def _number(name: str, number: int, is_user: bool) -> int:
+    """Return the number of an owner's name here, or the number stored if the name is unknown."""
+    found = owner_number(name, is_user) if name else None
+    return number if found is None else found
+
+
+class Tree:
+    """
+    The directory that entries are extracted to.
+
+    `open_max` bounds how many directories, one below the other, are kept open.
+    """
+
+    def __init__(self, directory: str, settings: ExtractSettings, open_max: int) -> None:
+        self._settings = settings
+        self._directory = directory
+        self._open_max = open_max
+        self._names: list[str] = []  # of the directory opened last, and those above it
+        self._fds: list[int] = []  # of the same, the root first; -1 for those that were closed for want of room
+        self._held: list[int] = []  # open for one entry
+        self._with_list: dict[int, bool] = {}  # by descriptor, whether new files get an access control list
+        self.umask = _umask()
+        self.finished: list[tuple[list[str], Entry]] = []
+        """Directories, and the entries whose attributes they get in the end."""
+        self.token = f".cpkg-{os.getpid()}-{os.urandom(4).hex()}"
+        self._temporary = encoded(f"{self.token}.tmp")
+        """The name of a file that is not whole yet, and of a link whose name is taken: one at a time."""
+
+    def open(self) -> None:
+        """Make the directory, if it is missing, and open it."""
+        os.makedirs(self._directory, exist_ok=True)
+        self._fds.append(os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | getattr(os, "O_CLOEXEC", 0)))
+
+    @property
+    def root(self) -> int:
+        """The descriptor of the directory."""
+        return self._fds[0]
+
+    def close(self) -> None:
+        """Close all descriptors."""
+        self._release()
+        self._shorten(-1)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_with_list"):  # after an interrupt in `close`
+            self.close()
+
+    def _release(self) -> None:
+        """Close what was opened for one entry."""
+        while self._held:
+            os.close(self._held.pop())
+
+    def _shorten(self, depth: int) -> None:
+        del self._names[max(depth, 0) :]
+        while len(self._fds) > depth + 1:
+            self._with_list.pop(self._fds[-1], None)
+            if self._fds[-1] < 0:
+                self._fds.pop()
+            else:
+                os.close(self._fds.pop())
+
+    def directory(self, parts: list[str], make: bool = True) -> int:
+        """Return the descriptor of a directory below the root, valid until the next call; make what is missing."""
+        if parts == self._names:
+            return self._fds[-1]
+        depth = 0
+        for name, part in zip(self._names, parts):
+            if name != part:
+                break
+            depth += 1
+        self._shorten(depth)
+        if self._fds[-1] < 0:
+            self._shorten(0)
+        for at in range(len(self._names), len(parts)):
+            self._fds.append(self._enter(self._fds[-1], parts, at, make))
+            self._names.append(parts[at])
+            above = len(self._fds) - self._open_max
+            if above > 0:
+                self._with_list.pop(self._fds[above], None)
+                self._fds[above], self._held[:0] = -1, [self._fds[above]]
+                os.close(self._held.pop(0))
+        return self._fds[-1]
+
+    def has(self, parts: Sequence[str]) -> bool:
+        """Say whether anything has this path; raises OSError for one that leads through a link or file."""
+        try:
+            parent = self.directory(list(parts[:-1]), make=False)
+            os.stat(encoded(parts[-1]), dir_fd=parent, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _enter(self, fd: int, parts: list[str], at: int, make: bool) -> int:
+        name = encoded(parts[at])
+        while True:
+            try:
+                return os.open(name, DIRECTORY_FLAGS, dir_fd=fd)
+            except OSError as exc:
+                if exc.errno == errno.ENOENT and make:
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(name, 0o777, dir_fd=fd)
+                    continue
+                shown = self._shown(parts[: at + 1])
+                if exc.errno in (errno.ELOOP, errno.ENOTDIR):
+                    what = "a link or file is where a directory belongs"
+                    raise NotADirectoryError(errno.ENOTDIR, what, shown) from None
+                exc.filename = shown
+                raise
+
+    def _shown(self, parts: Iterable[str]) -> str:
+        return os.path.join(self._directory, *parts)
+
+    def make(self, entry: Entry, parts: list[str], data: Iterable[Any]) -> None:
+        """Make what an entry describes at `parts`; OSError names the path."""
+        if not parts and entry.type != DIRECTORY:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), self._directory)
+        try:
+            if entry.type == DIRECTORY:
+                self._make_directory(entry, parts)
+            elif entry.type == FILE:
+                self._make_file(entry, parts, data)
+            elif entry.type == HARDLINK:
+                self._make_hard_link(entry, parts)
+            else:
+                self._make_other(entry, parts)
+        except OSError as exc:
+            if exc.filename is None or not str(exc.filename).startswith(self._directory):
+                exc.filename = self._shown(parts)
+            exc.filename2 = None
+            raise
+        finally:
+            self._release()
+
+    def _make_directory(self, entry: Entry, parts: list[str]) -> None:
+        """Make a directory, in place of what else may be there, and note what it gets in the end."""
+        parent = self.directory(parts[:-1])
+        if parts:
+            name = encoded(parts[-1])
+            try:
+                os.mkdir(name, 0o700, dir_fd=parent)
+            except FileExistsError:
+                status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+                if not stat.S_ISDIR(status.st_mode):
+                    os.unlink(name, dir_fd=parent)
+                    os.mkdir(name, 0o700, dir_fd=parent)
+                elif status.st_mode & 0o700 != 0o700 and os.geteuid() != 0:
+                    # rights are missing to write into it: they come back in the end
+                    self._held.append(os.open(name, _PATH_FLAGS | os.O_DIRECTORY, dir_fd=parent))
+                    os.chmod(_path(self._held[-1]), stat.S_IMODE(status.st_mode) | 0o700)
+        self.finished.append((parts, entry))
+
+    def _make_file(self, entry: Entry, parts: list[str], data: Iterable[Any]) -> None:
+        parent = self.directory(parts[:-1])
+        temporary = self._temporary
+        mode = names.target_mode(entry.mode, entry.type, self._settings.filter)
+        gets_mode = not self._settings.owns and not mode & (self.umask | ~0o777) and not self._has_list(parent)
+
+        def opener(_name: Any, _flags: int) -> int:
+            return os.open(temporary, _CREATE_FLAGS, mode if gets_mode else 0o600, dir_fd=parent)
+
+        try:  # from here on: an interrupt may come when the file is there and `open` has not returned
+            with open(temporary, "wb", buffering=0, opener=opener) as file:
+                self._write(file.fileno(), entry, data)
+                self._set_attributes(file.fileno(), entry, gets_mode)
+            self._replace(parent, encoded(parts[-1]))
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary, dir_fd=parent)
+            raise
+
+    def _replace(self, parent: int, name: bytes) -> None:
+        """Give the temporary file its name, in place of what has it: also of a directory with nothing in it."""
+        try:
+            os.rename(self._temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+        except IsADirectoryError:
+            try:
+                os.rmdir(name, dir_fd=parent)
+            except OSError:
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)) from None
+            os.rename(self._temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+
+    def _has_list(self, parent: int) -> bool:
+        found = self._with_list.get(parent)
+        if found is None:
+            try:
+                found = bool(os.getxattr(parent, "system.posix_acl_default"))
+            except (AttributeError, OSError):
+                found = False
+            self._with_list[parent] = found
+        return found
+
+    def _write(self, fd: int, entry: Entry, data: Iterable[Any]) -> None:
+        if entry.sparse is None:
+            for piece in data:
+                write_next(fd, piece)
+            return
+        os.ftruncate(fd, entry.size)
+        holes = iter(entry.sparse)
+        offset = left = 0
+        for piece in data:
+            while len(piece):
+                if not left:
+                    offset, left = next(holes)
+                written = os.pwrite(fd, piece[:left], offset)
+                piece = piece[written:]
+                offset += written
+                left -= written
+
+    def _set_attributes(self, fd: int, entry: Entry, has_mode: bool = False) -> None:
+        """Set owner, mode, extended attributes and times, in the order in which none undoes another."""
+        settings = self._settings
+        if settings.owns:
+            os.fchown(fd, *self._owner(entry))
+        if not has_mode:
+            os.fchmod(fd, names.target_mode(entry.mode, entry.type, settings.filter))
+        if entry.xattrs:
+            for name, value in entry.xattrs.items():
+                if settings.sets_attribute(name):
+                    os.setxattr(fd, name, value)
+        os.utime(fd, ns=(entry.mtime_ns, entry.mtime_ns))
+
+    def _owner(self, entry: Entry) -> tuple[int, int]:
+        if self._settings.numeric_owner:
+            return entry.uid, entry.gid
+        return _number(entry.uname, entry.uid, True), _number(entry.gname, entry.gid, False)
+
+    def _make_hard_link(self, entry: Entry, parts: list[str]) -> None:
+        target = names.link_target(entry, self._settings.strip)
+        first = encoded(target[-1])
+        self._held.append(os.dup(self.directory(target[:-1], make=False)))
+        source = self._held[-1]
+        status = os.stat(first, dir_fd=source, follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
+            # it is safe where it lies, but may lead out from another place
+            text = os.fsdecode(os.readlink(first, dir_fd=source))
+            link = entry.replace(type=SYMLINK, linkname=text)
+            if names.symlink_text(link, parts, self._settings.filter) != text:
+                raise names.refused(entry, f"is a hard link to the symbolic link {entry.linkname!r}")
+        parent = self.directory(parts[:-1])
+        self._place(lambda name: _link(source, first, parent, name), parent, encoded(parts[-1]))
+
+    def _make_other(self, entry: Entry, parts: list[str]) -> None:
+        settings = self._settings
+        parent = self.directory(parts[:-1])
+        mode = names.target_mode(entry.mode, entry.type, settings.filter)
+        base = encoded(parts[-1])
+        if entry.type == SYMLINK:
+            kind = stat.S_IFLNK
+            text = encoded(names.symlink_text(entry, parts, settings.filter))
+            self._place(lambda name: os.symlink(text, name, dir_fd=parent), parent, base)
+        elif entry.type == FIFO:
+            kind = stat.S_IFIFO
+            self._place(lambda name: os.mkfifo(name, mode, dir_fd=parent), parent, base)
+        else:
+            kind = stat.S_IFCHR if entry.type == CHARACTER else stat.S_IFBLK
+            number = os.makedev(*entry.device)
+            self._place(lambda name: os.mknod(name, mode | kind, number, dir_fd=parent), parent, base)
+        if settings.owns or entry.type != SYMLINK:
+            fd = self._opened(base, parent, kind)
+            if settings.owns:
+                os.chown(_path(fd), *self._owner(entry))
+            if entry.type != SYMLINK and stat.S_IMODE(os.fstat(fd).st_mode) != mode:
+                os.chmod(_path(fd), mode)
+        os.utime(base, ns=(entry.mtime_ns, entry.mtime_ns), dir_fd=parent, follow_symlinks=False)
+
+    def _opened(self, name: bytes, parent: int, kind: int) -> int:
+        """Return a descriptor of what was just made, by which its owner and mode are set; OSError if it is gone."""
+        self._held.append(os.open(name, _PATH_FLAGS, dir_fd=parent))
+        status = os.fstat(self._held[-1])
+        if stat.S_IFMT(status.st_mode) != kind or status.st_uid != os.geteuid() or status.st_nlink != 1:
+            raise OSError(errno.ESTALE, "something else has taken the place of what was made")
+        return self._held[-1]
+
+    def _place(self, make: Any, parent: int, name: bytes) -> None:
+        """Make something under its name or, if that is taken, under a temporary name that takes its place."""
+        try:
+            make(name)
+            return
+        except FileExistsError:
+            temporary = self._temporary
+        make(temporary)
+        try:
+            self._replace(parent, name)
+        finally:
+            # renaming one link of a file to another one does nothing
+            with contextlib.suppress(OSError):
+                os.unlink(temporary, dir_fd=parent)
+
+    def finish(self, fails: Callable[[str, OSError], None]) -> None:
+        """
+        Give directories their attributes: each once, as its last entry says, and what is deep inside first.
+
+        `fails` is called with the path and the error of each that cannot get them.
+        """
+        last = {tuple(parts): entry for parts, entry in self.finished}
+        self.finished = []
+        for parts in sorted(last, reverse=True):
+            self.finish_one(list(parts), last[parts], fails)
+
+    def finish_one(self, parts: list[str], entry: Entry, fails: Callable[[str, OSError], None]) -> None:
+        """Give a directory its attributes, unless something else has taken its place."""
+        try:
+            self._set_attributes(self.directory(parts, make=False), entry)
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        except OSError as exc:
+            exc.filename = self._shown(parts)
+            fails("/".join(parts) or ".", exc)

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Walk over trees as GNU tar does, relative to handles of directories, and make an entry of each thing found."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+from cpkg.archive._result import Problem
+from cpkg.archive._settings import CreateSettings, chosen
+from purepy.tar.acl import ACL_KEYS
+from purepy.tar.entry import (
+    BLOCK_DEVICE,
+    CHARACTER,
+    DIRECTORY,
+    FIFO,
+    FILE,
+    HARDLINK,
+    SYMLINK,
+    Entry,
+)
+from purepy.zstd.threads.positions import Descriptor
+
+_TYPES = {
+    stat.S_IFREG: FILE,
+    stat.S_IFDIR: DIRECTORY,
+    stat.S_IFLNK: SYMLINK,
+    stat.S_IFIFO: FIFO,
+    stat.S_IFCHR: CHARACTER,
+    stat.S_IFBLK: BLOCK_DEVICE,
+}
+CANNOT_READ = "cannot be read"
+DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_CLOEXEC", 0)
+
+
+_OPEN_MAX = 6
+FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
+
+
+class Member(NamedTuple):
+    """An entry, and its file: the name in the directory that is open, and its status."""
+
+    entry: Entry
+    base: str
+    status: os.stat_result
+
+
+@lru_cache(maxsize=1024)
+def user_name(number: int) -> str:
+    """Return a user's name, or "" if the number has none."""
+    import pwd
+
+    return _found(pwd.getpwuid, number)
+
+
+@lru_cache(maxsize=1024)
+def group_name(number: int) -> str:
+    """Return a group's name, or "" if the number has none."""
+    import grp
+
+    return _found(grp.getgrgid, number)
+
+
+def _found(find: Callable[[int], Any], number: int) -> str:
+    try:
+        return str(find(number)[0])
+    except (KeyError, OverflowError):
+        return ""
+
+
+def member_name(path: str) -> str:
+    """Return the name that a path gets in an archive: without leading slashes, and without all up to a last `..`."""
+    parts = path.split("/")
+    if ".." in parts:
+        del parts[: len(parts) - parts[::-1].index("..")]
+    name = "/".join(parts).strip("/") if parts != [""] else ""
+    return name or "."
+
+
+class _Folder(NamedTuple):
+    """A directory on the way to the one that is walked: its name in the one above, which it is, and the path above."""
+
+    base: str
+    identity: tuple[int, int]
+    above: str | int
+    """The path, or how many characters of this directory's own are that."""
+
+
+class Walker:
+    """
+    Yields the members of trees, each directory before what is in it.
+
+    A few directories are open at a time, the root and the innermost: the way goes down by names, and up to others by
+    `..` as far as that leads where it came from.
+    """
+
+    def __init__(self, settings: CreateSettings, own: list[tuple[int, int]]) -> None:
+        self._settings = settings
+        self._own = own
+        self._links: dict[tuple[int, int], str] = {}
+        self._way: list[_Folder] = []
+        self._path = ""
+        self._open: list[tuple[Descriptor, int]] = []
+        """Directories with their depth: the root first, and last the one that is in use."""
+        self._files: list[int] = []
+        self._opener = -1, os.open
+
+    def close(self) -> None:
+        """Close what is open."""
+        while self._files:
+            self.close_file()
+        while self._open:
+            self._open.pop()[0].close()
+
+    def directory(self) -> int:
+        """Return the open directory of the member that came last; raises OSError if it is not there any more."""
+        depth = len(self._way)
+        while len(self._open) > 1 and self._open[-1][1] > depth <= self._open[-2][1]:
+            self._open.pop()[0].close()
+        if self._open[-1][1] != depth:
+            self._go_back(depth)
+        return self._open[-1][0].number
+
+    def open_file(self, base: str) -> int:
+        """Open a file of the directory of the member that came last; `close_file` closes it. Raises OSError."""
+        directory = self.directory()
+        if self._opener[0] != directory:
+            self._opener = directory, partial(os.open, dir_fd=directory)
+        # no signal handler runs between opening a file and noting that, nor between forgetting and closing it
+        self._files.extend(map(self._opener[1], (base,), (FILE_FLAGS,)))
+        return self._files[-1]
+
+    def close_file(self) -> None:
+        """Close the file that was opened last."""
+        any(map(os.close, map(self._files.pop, (-1,))))
+
+    def _go_back(self, depth: int) -> None:
+        """Open the directory that is walked again: from the one below it that is open, or else from the root."""
+        up = "/".join([".."] * (self._open[-1][1] - depth))
+        if depth and up:
+            with contextlib.suppress(OSError):
+                self._descend(up, depth)
+                if self._is_there():
+                    self._open.pop(1)[0].close()
+                    return
+        while len(self._open) > 1:
+            self._open.pop()[0].close()
+        for number, folder in enumerate(self._way):
+            self._descend(folder.base, number + 1)
+        if depth and not self._is_there():
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+
+    def _descend(self, base: str, depth: int) -> None:
+        """Open a directory in place of the one that is open; interrupted anywhere, `directory` goes on."""
+        self._open.append((opened(base, DIRECTORY_FLAGS, self._open[-1][0].number), depth))
+        while len(self._open) > _OPEN_MAX:
+            self._open.pop(1)[0].close()
+
+    def _is_there(self) -> bool:
+        """Say whether the directory that is open is the one that is walked; it is closed if not."""
+        if _identity(os.fstat(self._open[-1][0].number)) == self._way[-1].identity:
+            return True
+        self._open.pop()[0].close()
+        return False
+
+    def walk(self, base: str, paths: Iterable[str]) -> Generator[Member | Problem, None, None]:
+        """Yield the members of `paths`, relative to `base`, and what went wrong with others."""
+        self._open.append((opened(base, DIRECTORY_FLAGS & ~os.O_NOFOLLOW), 0))
+        for path in paths:
+            levels = [self._members([path])]
+            while levels:
+                for found in levels[-1]:
+                    yield found
+                    if isinstance(found, Member) and found.entry.type == DIRECTORY and self._settings.recursive:
+                        try:
+                            levels.append(self._enter(found))
+                        except OSError as exc:
+                            yield failed(found.entry.name, "cannot be opened", exc)
+                            continue
+                        break
+                else:
+                    levels.pop()
+                    if levels:
+                        above = self._way.pop().above
+                        self._path = self._path[:above] if isinstance(above, int) else above
+
+    def _enter(self, member: Member) -> Iterator[Member | Problem]:
+        """Open a directory; return what is in it."""
+        name, path = member.entry.name, self._path
+        self.directory()
+        self._descend(member.base, len(self._way) + 1)
+        directory = self._open[-1][0].number
+        above = len(path) if name.startswith(path) else path
+        self._way.append(_Folder(member.base, _identity(member.status), above))
+        self._path = name
+        try:
+            names = os.listdir(directory)
+        except OSError as exc:
+            return iter([failed(name, CANNOT_READ, exc)])
+        if self._settings.sort:
+            names.sort(key=os.fsencode)
+        return self._members(names)
+
+    def _members(self, names: list[str]) -> Iterator[Member | Problem]:
+        found = self._found(names)
+        select = self._settings.select
+        if select is None:
+            return found
+        items = list(found)
+        problems = [item for item in items if isinstance(item, Problem)]
+        members = [item for item in items if isinstance(item, Member)]
+        selected = chosen(select, [member.entry for member in members])
+        return iter([*problems, *[members[index]._replace(entry=entry) for index, entry in selected]])
+
+    def _found(self, names: list[str]) -> Iterator[Member | Problem]:
+        is_given = not self._way
+        for base in names:
+            name = member_name(base) if is_given else f"{self._path}/{base}"
+            if self._settings.is_excluded is not None and self._settings.is_excluded(name):
+                continue
+            try:
+                found = self._member(self.directory(), base, name)
+            except OSError as exc:
+                is_gone = isinstance(exc, FileNotFoundError) and not is_given
+                found = Problem(name, "file removed before we read it") if is_gone else failed(name, CANNOT_READ, exc)
+            if found is not None:
+                yield found
+
+    def _member(self, directory: int, base: str, name: str) -> Member | Problem | None:
+        settings = self._settings
+        status = os.stat(base, dir_fd=directory, follow_symlinks=False)
+        if _identity(status) in self._own:
+            return None
+        kind = _TYPES.get(stat.S_IFMT(status.st_mode))
+        if kind is None:
+            what = "socket" if stat.S_ISSOCK(status.st_mode) else "file of an unknown type"
+            return Problem(name, f"{what} ignored")
+        if kind != DIRECTORY and settings.is_included is not None and not settings.is_included(name):
+            return None
+        entry = Entry(name, kind, mode=stat.S_IMODE(status.st_mode), mtime_ns=status.st_mtime_ns)
+        settings.own(entry, status, user_name, group_name)
+        if kind == FILE:
+            entry.size = status.st_size
+            if settings.sparse and status.st_blocks * 512 < status.st_size:
+                entry.sparse = _map_of(directory, base, status.st_size)
+        elif kind == SYMLINK:
+            entry.linkname = os.readlink(base, dir_fd=directory)
+        elif kind in (CHARACTER, BLOCK_DEVICE):
+            entry.device = os.major(status.st_rdev), os.minor(status.st_rdev)
+        if settings.xattrs or settings.acls:
+            entry.xattrs = _attributes(directory, base, settings) or None
+        return Member(entry, base, status)
+
+    def linked(self, member: Member) -> Member:
+        """Return a member, as a hard link if its file is in the archive under another name already."""
+        entry, status = member.entry, member.status
+        first = self._links.get(_identity(status)) if status.st_nlink > 1 and entry.type != DIRECTORY else None
+        if first is None or first == entry.name:
+            return member
+        link = entry.replace(type=HARDLINK, linkname=first, size=0, sparse=None, xattrs=None, device=(0, 0))
+        return member._replace(entry=link)
+
+    def stored(self, member: Member) -> None:
+        """Note that a member is in the archive: other names of its file become links to it."""
+        if member.status.st_nlink > 1 and member.entry.type != DIRECTORY:
+            self._links.setdefault(_identity(member.status), member.entry.name)
+
+
+def opened(base: str, flags: int, directory: int | None = None) -> Descriptor:
+    """Open what is in a directory."""
+    return Descriptor(base, flags, by=partial(os.open, dir_fd=directory))
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+def failed(name: str, what: str, exc: OSError) -> Problem:
+    """Return the problem of an entry that is not archived."""
+    exc.filename = name
+    return Problem(name, f"{what}: {exc.strerror}", exc)
+
+
+def _map_of(directory: int, base: str, size: int) -> list[tuple[int, int]] | None:
+    """Return the pieces of a file that hold data, or None if it has no holes."""
+    pieces = []
+    at = 0
+    # PyPy has no names for them
+    seek_data, seek_hole = getattr(os, "SEEK_DATA", 3), getattr(os, "SEEK_HOLE", 4)
+    with closing(opened(base, FILE_FLAGS, directory)) as file:
+        while at < size:
+            try:
+                start = os.lseek(file.number, at, seek_data)
+            except OSError:  # ENXIO: a hole up to the end
+                break
+            end = min(os.lseek(file.number, start, seek_hole), size)
+            if start >= end:
+                break
+            pieces.append((start, end - start))
+            at = end
+    return None if pieces == [(0, size)] else pieces
+
+
+def _attributes(directory: int, base: str, settings: CreateSettings) -> dict[str, bytes]:
+    path = f"/proc/self/fd/{directory}/{base}"
+    found: dict[str, bytes] = {}
+    with contextlib.suppress(OSError):  # a file system without them
+        for name in os.listxattr(path, follow_symlinks=False):
+            if settings.acls if name in ACL_KEYS else settings.xattrs and not name.startswith("system."):
+                with contextlib.suppress(OSError):
+                    found[name] = os.getxattr(path, name, follow_symlinks=False)
+    return found

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `cpkg` does without click and rich: --version, --help and `backends`, so that a bare install can be examined."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import platform
+import sys
+
+from cpkg import _backend, backend_info
+from cpkg._version import VERSION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cpkg._backend_info import BackendInfo
+
+_HELP = """\
+usage: cpkg COMMAND [ARGUMENTS...]
+
+  backends [--json]  print which backend serves each codec, and why
+  run                run a Python program for which cpkg stands in for absent packages
+  zstd               compress and decompress files, with the arguments of the zstd tool
+  -V, --version      print the version
+
+"""
+
+
+def version_line() -> str:
+    """Return what `cpkg --version` prints."""
+    return f"cpkg {VERSION} ({platform.python_implementation()} {platform.python_version()})"
+
+
+def named(chosen: BackendInfo) -> str:
+    """Return the name of a backend, with that of its library."""
+    return f"{chosen.backend} ({chosen.library})" if chosen.library else chosen.backend
+
+
+def backend_lines(*, as_json: bool) -> Iterator[str]:
+    """
+    Yield the lines that `cpkg backends` prints.
+
+    Raises ImportError where a backend that was asked for by name does not load.
+    """
+    rows = [(codec, chosen, _states(codec)) for codec, chosen in backend_info().items()]
+    if as_json:
+        yield json.dumps([{**dataclasses.asdict(chosen), "backends": states} for _, chosen, states in rows])
+        return
+    for codec, chosen, states in rows:
+        yield f"{codec}: {named(chosen)} on {chosen.interpreter}"
+        yield f"  policy  {chosen.policy}"
+        yield f"  reason  {chosen.reason.partition('; ')[0]}"  # why faster ones do not load is said below
+        for backend, state in states.items():
+            yield f"  {backend:<7} {state.rpartition(f' of {codec} cannot be loaded: ')[2]}"
+        if chosen.faster:
+            yield f"  faster  {chosen.faster}"
+
+
+def _states(codec: str) -> dict[str, str]:
+    """Return for each backend of a codec "loads", or the reason why it does not."""
+    states: dict[str, str] = {}
+    for backend in _backend.MODULES[codec]:
+        try:
+            _backend.load(codec, backend)
+            states[backend] = "loads"
+        except ImportError as exc:
+            states[backend] = str(exc)
+    return states
+
+
+def main(arguments: list[str], missing: str) -> int:
+    """Run the command line as far as it goes where `missing`, click or rich, is not installed; return the status."""
+    lacks = f"cpkg: the command line needs click and rich, and {missing} is not installed: "
+    lacks += "pip install 'cpkg-codecs[cli]' (in a checkout: pip install '.[cli]')"
+    try:
+        if arguments in (["-V"], ["--version"]):
+            print(version_line())
+        elif arguments in (["backends"], ["backends", "--json"]):
+            print(*backend_lines(as_json="--json" in arguments), sep="\n")
+        elif arguments in (["-h"], ["--help"]):
+            print(_HELP + lacks)
+        else:
+            print(lacks, file=sys.stderr)
+            return 1
+    except ImportError as exc:
+        print(f"cpkg: {exc}", file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cpkg zstd FILE`: compress one file, and print the result."""
+
+from __future__ import annotations
+
+import os
+
+from cpkg import zstd
+from cpkg.cli.zstd.console import Console, Fatal
+from cpkg.cli.zstd.files import Destination, Source, cannot_read
+from cpkg.cli.zstd.options import LAST_ORDINARY_LEVEL, STDOUT, Options
+from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+_READ_SIZE = 1 << 20
+_LARGE = 64 << 20
+"""So large files are compressed into several frames by several threads."""
+_LARGEST_WINDOW_LOG = 31
+_COMPRESSED = (
+    ".zst .tzst .gz .tgz .lzma .xz .txz .bz2 .tbz .lz4 .tlz4 .br .7z .zip .rar .jar .deb .rpm .apk "
+    ".jpg .jpeg .png .gif .webp .avif .mp3 .ogg .opus .aac .flac .mp4 .mkv .webm .avi .mov .docx .xlsx .pptx .odt"
+)
+
+
+def is_compressed(name: str) -> bool:
+    """Return whether a file's name says that compressing it is of no use, for --exclude-compressed."""
+    return name.lower().endswith(tuple(_COMPRESSED.split()))
+
+
+def level_of(options: Options, console: Console) -> int:
+    """Return the level within what there is and what --ultra allows."""
+    highest = LEVEL_MAX if options.ultra else LAST_ORDINARY_LEVEL
+    if options.level > highest:
+        console.say(2, f"Warning : compression level higher than max, reduced to {highest} \n")
+        return highest
+    return max(options.level, LEVEL_MIN)
+
+
+def print_parameters(options: Options, console: Console) -> None:
+    """Print what the level of a call stands for, for each of its files."""
+    from cpkg.zstandard import ZstdCompressionParameters
+
+    reference = options.dictionary or options.patch_from
+    dictionary_size = os.path.getsize(reference) if reference is not None and os.path.exists(reference) else 0
+    for name in options.files:
+        size = os.path.getsize(name) if os.path.isfile(name) else 0
+        console.say(0, f"{name} ({f'{size} bytes' if size else 'src size unknown'})\n")
+        found = ZstdCompressionParameters.from_level(options.level, size, dictionary_size)
+        for field in ("window_log", "chain_log", "hash_log", "search_log", "min_match", "target_length"):
+            head, _, tail = field.partition("_")
+            console.say(0, f" - {head + tail.capitalize():<14}: {getattr(found, field)}\n")
+        console.say(0, f" - strategy      : ZSTD_{zstd.Strategy(found.strategy).name} ({found.strategy})\n")
+
+
+def dictionary_of(content: bytes, *, prefix: bool = False) -> Any:
+    """Return the dictionary in a file's content, None where there is none."""
+    if len(content) < 8:  # which libzstd takes for none
+        return None
+    if prefix:
+        return zstd.ZstdDict(content, is_raw=True).as_prefix
+    try:
+        return zstd.ZstdDict(content, is_raw=content[:4] != b"\x37\xa4\x30\xec")
+    except (ValueError, zstd.ZstdError):
+        raise Fatal(11, "Dictionary is corrupted") from None
+
+
+class Compressing:
+    """The settings that all files of a call are compressed with."""
+
+    def __init__(self, options: Options, level: int, dictionary: bytes, console: Console) -> None:
+        self._options = options
+        self._console = console
+        self._dictionary = dictionary
+        self._zstd_dict = dictionary_of(dictionary, prefix=options.patch_from is not None)
+        key = zstd.CompressionParameter
+        self.parameters: dict[int, int] = {
+            key.compression_level: level,
+            key.checksum_flag: options.checksum,
+            key.content_size_flag: options.write_content_size,
+            key.dict_id_flag: options.write_dictionary_id,
+        }
+        for name, value in options.advanced.items():
+            self.parameters[key[name]] = value
+        if options.long_distance:
+            self.parameters[key.enable_long_distance_matching] = 1
+        if not options.single_thread and _has_workers():
+            self.parameters[key.nb_workers] = max(options.threads, 1)
+            if options.job_size:
+                self.parameters[key.job_size] = options.job_size
+        else:
+            self.parameters.pop(key.overlap_log, None)
+        # a job size, long matches and a reference are for one frame
+        in_one = options.job_size or options.long_distance or options.patch_from or not options.write_content_size
+        self._threads = 0 if in_one or options.single_thread or options.threads < 2 else options.threads
+        self._compressor(None)  # wrong parameters are found before any file is opened
+
+    def _compressor(self, size: int | None) -> Any:
+        parameters = self.parameters
+        if self._options.patch_from is not None:
+            # all of the reference has to be in reach
+            reach = max(len(self._dictionary), size or 0).bit_length() + 1
+            key = zstd.CompressionParameter
+            log = min(max(reach, 10), _LARGEST_WINDOW_LOG)
+            parameters = {key.window_log: log, key.enable_long_distance_matching: 1, **parameters}
+        try:
+            return zstd.ZstdCompressor(options=parameters, zstd_dict=self._zstd_dict)
+        except ValueError:
+            raise Fatal(11, "Parameter is out of bound") from None
+
+    def run(self, source: Source, destination: Destination, prefix: str) -> tuple[int, int]:
+        """Compress a file; return the bytes read and written. `prefix` stands in front of the progress."""
+        size = source.size if source.size is not None else self._options.stream_size or None
+        before = destination.written
+
+        def progress(read: int, written: int) -> None:
+            if self._console.shows_progress:
+                self._progress(source, destination.written - before, prefix)
+
+        try:
+            if self._threads and size is not None and size >= _LARGE:
+                self._in_frames(source, destination, progress)
+            else:
+                self._in_one_frame(source, destination, progress, size)
+        except zstd.ZstdError as exc:
+            raise Fatal(11, exc.name or "Src size is incorrect") from None
+        return source.position, destination.written - before
+
+    def _in_one_frame(
+        self, source: Source, destination: Destination, progress: Callable[[int, int], None], size: int | None
+    ) -> None:
+        compressor = self._compressor(size)
+        if size is not None and self._options.write_content_size:
+            compressor.set_pledged_input_size(size)
+        for data in source.chunks(_READ_SIZE):
+            compressed = compressor.compress(data)
+            if compressed:
+                destination.write(compressed)
+            progress(0, 0)
+        destination.write(compressor.compress(b"") + compressor.flush())
+
+    def _in_frames(self, source: Source, destination: Destination, progress: Callable[[int, int], None]) -> None:
+        """Compress a large file in several threads, into frames that several threads can decompress."""
+        key = zstd.CompressionParameter
+        parameters = {
+            name: value for name, value in self.parameters.items() if name not in (key.nb_workers, key.job_size)
+        }
+
+        def done(read: int, written: int) -> None:
+            source.position = read
+            progress(read, written)
+
+        try:
+            source.position, _ = zstd.copy_stream(
+                source.file,
+                destination,
+                options=parameters,
+                zstd_dict=self._zstd_dict,
+                read_size=_READ_SIZE,
+                threads=self._threads,
+                progress=done,
+            )
+        except BrokenPipeError:
+            raise
+        except OSError as exc:
+            raise cannot_read(exc) from None
+
+    def _progress(self, source: Source, written: int, prefix: str) -> None:
+        console = self._console
+        total = f" / {console.wide(source.size)}" if source.size is not None else ""
+        ratio = 100 * written / source.position
+        console.progress(f"{prefix}Read: {console.wide(source.position)}{total} ==> {ratio:2.0f}%")
+
+
+def _has_workers() -> bool:
+    """Return whether the library compresses in threads of its own."""
+    try:
+        return zstd.CompressionParameter.nb_workers.bounds()[1] > 0
+    except ValueError:
+        return False
+
+
+def print_result(console: Console, source: str, read: int, written: int, target: str) -> None:
+    """Print how small a file has become."""
+    target = target if target != STDOUT else STDOUT
+    sizes = f"({console.wide(read, unit_width=0)} => {console.wide(written, unit_width=0)}, {target}) \n"
+    if read:
+        console.say(2, f"{source:<20} :{100 * written / read:6.2f}%   {sizes}")
+    else:
+        console.say(2, f"{source:<20} :  {sizes}")
+
+
+def print_results(console: Console, count: int, read: int, written: int) -> None:
+    """Print how small several files have become."""
+    if not read:
+        console.say(2, f"{count:3} files compressed : ({console.wide(read)} => {console.wide(written)}) \n")
+        return
+    sizes = f"({console.wide(read)} => {console.wide(written)})"
+    console.say(2, f"{count:3} files compressed : {100 * written / read:.2f}% {sizes}\n")

@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where `cpkg zstd` reads from and writes to."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import stat
+import sys
+
+from cpkg._places import NewFile, reading
+from cpkg.cli.zstd.console import Console, Fatal
+from cpkg.cli.zstd.options import COMPRESS, STDIN, STDOUT, Options
+from purepy._jit import JIT
+from purepy._reading import no_data, read_some
+from purepy._writing import write_all
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+READ_ERROR, WRITE_ERROR = 37, 70
+SUFFIXES = {".zst": "", ".tzst": ".tar"}
+"""Ends of the names of compressed files, and what the names of their content end with."""
+_SEGMENT = 32 << 10
+_ZEROS = bytes(_SEGMENT)
+
+
+class Source:
+    """A file that is read; `status` is None for standard input, `size` None where nobody knows it."""
+
+    def __init__(self, name: str, file: Any, status: os.stat_result | None) -> None:
+        self.name = name
+        self.file = file
+        self.status = status
+        self.size = status.st_size if status is not None and stat.S_ISREG(status.st_mode) else None
+        self.position = 0
+
+    def read(self, size: int) -> bytes:
+        """Read up to `size` bytes; b"" at the end."""
+        try:
+            data: bytes = read_some(self.file, size)
+        except OSError as exc:
+            raise cannot_read(exc) from None
+        self.position += len(data)
+        return data
+
+    def chunks(self, size: int) -> Iterator[Any]:
+        """Yield what is left in pieces of up to `size` bytes, each of which holds until the next is asked for."""
+        if JIT or not hasattr(self.file, "readinto"):  # PyPy's C calls would copy the memory
+            while data := self.read(size):
+                yield data
+            return
+        memory = memoryview(bytearray(size))  # fresh memory for each piece costs as much as copying it
+        while True:
+            try:
+                taken = self.file.readinto(memory)
+                if taken is None:
+                    raise no_data()
+            except OSError as exc:
+                raise cannot_read(exc) from None
+            if not taken:
+                return
+            self.position += taken
+            yield memory[:taken]
+
+    def go_on_at(self, position: int) -> None:
+        """Read on at a position of the file."""
+        self.position = self.file.seek(position)
+
+    def close(self) -> None:
+        if self.status is not None:
+            self.file.close()
+
+
+def target_of(name: str, *, compress: bool) -> str | None:
+    """Return the name of what a file is compressed or decompressed to; None if its own does not say."""
+    if compress:
+        return name + next(iter(SUFFIXES))
+    return next((name[: -len(end)] + plain for end, plain in SUFFIXES.items() if name.endswith(end)), None)
+
+
+def open_source(name: str, options: Options, console: Console) -> Source | None:
+    """Open a file; None, and a message, for what cannot be read."""
+    if name == STDIN:
+        return Source(name, sys.stdin.buffer.raw if hasattr(sys.stdin.buffer, "raw") else sys.stdin.buffer, None)
+    try:
+        status = os.stat(name)
+    except (OSError, ValueError) as exc:
+        console.say(1, f"zstd: can't stat {name} : {getattr(exc, 'strerror', None) or exc} -- ignored \n")
+        return None
+    kind = status.st_mode
+    if stat.S_ISDIR(kind):
+        console.say(1, f"zstd: {name} is a directory -- ignored \n")
+        return None
+    is_block_device = stat.S_ISBLK(kind) and options.overwrite
+    if not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind) or is_block_device):
+        console.say(1, f"zstd: {name} is not a regular file -- ignored \n")
+        return None
+    reference = options.dictionary or options.patch_from
+    with contextlib.suppress(OSError):
+        if reference is not None and options.mode == COMPRESS and os.path.samestat(os.stat(reference), status):
+            console.say(1, f"zstd: cannot use {name} as an input file and dictionary \n")
+            return None
+    try:
+        return Source(name, reading(name), status)
+    except OSError as exc:
+        console.say(1, f"zstd: {name}: {exc.strerror} \n")
+        return None
+
+
+class Destination:
+    """
+    A file that is written, under another name until all of it is there; `name` is the one that it gets.
+
+    Standard output, pipes and devices are written directly, and `file` is None for what goes nowhere.
+    """
+
+    def __init__(self, name: str, file: Any, *, sparse: bool) -> None:
+        self.name = name
+        self.written = 0
+        self._new = file if isinstance(file, NewFile) else None
+        self._file = file.file if isinstance(file, NewFile) else file
+        self._sparse = sparse
+        self._skipped = 0
+
+    def write(self, data: Any) -> int:
+        """Write bytes, or leave a hole where they are zeros."""
+        size = len(data)
+        self.written += size
+        if self._file is not None:
+            try:
+                self._write_sparse(data) if self._sparse else write_all(self._file, data)
+            except BrokenPipeError:
+                raise
+            except OSError as exc:
+                raise _cannot_write(exc) from None
+        return size
+
+    def _write_sparse(self, data: Any) -> None:
+        at = 0
+        for start, end in _no_holes(data):
+            self._skipped += start - at
+            self._put(data, start, end)
+            at = end
+        self._skipped += len(data) - at
+
+    def _put(self, data: Any, start: int, end: int) -> None:
+        if self._skipped:
+            self._file.seek(self._skipped, io.SEEK_CUR)
+            self._skipped = 0
+        if end - start == len(data):
+            write_all(self._file, data)
+        else:
+            with memoryview(data) as view:
+                write_all(self._file, view[start:end])
+
+    def place(self) -> int | None:
+        """Return the position in the file if threads may write to places behind it with `write_at`, else None."""
+        if self._file is None:
+            return 0
+        from purepy.zstd.threads.positions import place_of
+
+        found = place_of(self._file, is_written=True) if not self._skipped else None
+        return None if found is None else found[1]
+
+    @property
+    def descriptor(self) -> int | None:
+        """The descriptor of the file; None if nothing is written."""
+        return None if self._file is None else self._file.fileno()
+
+    def write_at(self, descriptor: int, data: Any, position: int) -> None:
+        """Write bytes to a place of a duplicate of the descriptor, or leave a hole there; in any thread and order."""
+        from purepy.zstd.threads.positions import write_at
+
+        try:
+            if self._sparse:
+                with memoryview(data) as view:
+                    for start, end in _no_holes(view):
+                        write_at(descriptor, view[start:end], position + start)
+            else:
+                write_at(descriptor, data, position)
+        except OSError as exc:
+            raise _cannot_write(exc) from None
+
+    def go_on_at(self, position: int, written: int) -> None:
+        """Go on behind the `written` bytes from a position on that `write_at` has written; drop what is behind them."""
+        self.written += written
+        if self._file is not None and (written or os.fstat(self._file.fileno()).st_size > position):
+            self._file.truncate(self._file.seek(position + written))
+
+    def finish(self, source: os.stat_result | None) -> None:
+        """Complete the file and give it its name, and the mode, times and owner of its source."""
+        if self._file is None:
+            return
+        try:
+            if self._skipped:
+                self._file.truncate(self._file.seek(self._skipped, io.SEEK_CUR))
+            if self._new is None:
+                if self.name != STDOUT:
+                    self._file.close()
+                return
+            if source is not None and stat.S_ISREG(source.st_mode):
+                _copy_attributes(self._file.fileno(), source)
+            self._new.appear()
+        except OSError as exc:
+            raise Fatal(WRITE_ERROR, f"Write error : {exc.strerror}") from None
+
+    def abandon(self) -> bool:
+        """Leave nothing behind of a file that did not come to its end; return whether there was one."""
+        if self._new is not None:
+            return self._new.discard()
+        if self._file is not None and self.name != STDOUT:
+            with contextlib.suppress(OSError):
+                self._file.close()
+        return False
+
+
+def cannot_read(exc: OSError) -> Fatal:
+    """Make the error of a source that cannot be read."""
+    return Fatal(READ_ERROR, f"Read error : {exc.strerror}")
+
+
+def _cannot_write(exc: OSError) -> Fatal:
+    reason = os.strerror(exc.errno) if exc.errno else exc.strerror  # as the tool words it
+    return Fatal(WRITE_ERROR, f"Write error : cannot write block : {reason}")
+
+
+def _no_holes(data: Any) -> Iterator[tuple[int, int]]:
+    """Yield where bytes begin and end between which there are segments of zeros."""
+    start = at = 0
+    end = len(data)
+    while end - at >= _SEGMENT:
+        # what is no hole differs in one of these, mostly
+        if data[at] or data[at + _SEGMENT // 2] or bytes(data[at : at + _SEGMENT]) != _ZEROS:
+            at += _SEGMENT
+            continue
+        if start < at:
+            yield start, at
+        at += _SEGMENT
+        start = at
+    if start < end:
+        yield start, end
+
+
+def _copy_attributes(descriptor: int, source: os.stat_result) -> None:
+    mode = stat.S_IMODE(source.st_mode) & 0o777
+    with contextlib.suppress(OSError):
+        os.fchown(descriptor, -1, source.st_gid)
+        os.fchown(descriptor, source.st_uid, -1)
+    with contextlib.suppress(OSError):
+        os.fchmod(descriptor, mode)
+    with contextlib.suppress(OSError):
+        os.utime(descriptor, ns=(source.st_atime_ns, source.st_mtime_ns))
+
+
+def open_destination(
+    name: str | None, source: Source | None, options: Options, console: Console, *, stdin_is_input: bool
+) -> Destination | None:
+    """
+    Open what is written; `name` None is for what is only tested.
+
+    Returns None, and prints why, if it exists and may not be overwritten, is the source itself or cannot be opened.
+    """
+    if name is None:
+        return Destination("", None, sparse=False)
+    if name == STDOUT:
+        stdout = getattr(sys.stdout.buffer, "raw", sys.stdout.buffer)
+        return Destination(name, stdout, sparse=bool(options.sparse))
+    try:
+        old = os.stat(name)
+    except OSError:
+        old = None
+    if old is not None and source is not None and source.status is not None and os.path.samestat(old, source.status):
+        console.say(1, "zstd: Refusing to open an output file which will overwrite the input file \n")
+        return None
+    if old is not None and stat.S_ISREG(old.st_mode) and not options.overwrite:
+        if console.level <= 1:
+            console.say(1, f"zstd: {name} already exists; not overwritten  \n")
+            return None
+        question = f"zstd: {name} already exists; overwrite (y/n) ? "
+        if not console.ask(question, "Not overwritten  \n", stdin_is_input=stdin_is_input):
+            return None
+    try:
+        if old is not None and not stat.S_ISREG(old.st_mode):
+            return Destination(name, open(name, "wb", buffering=0), sparse=bool(options.sparse))
+        is_private = source is not None and source.size is not None
+        new = NewFile(name, shown=name, mode=0o600 if is_private else 0o666, buffering=0)
+    except OSError as exc:
+        console.say(1, f"zstd: {name}: {exc.strerror}\n")
+        return None
+    return Destination(name, new, sparse=options.sparse is not False)
+
+
+def expand(names: list[str], options: Options, console: Console) -> list[str]:
+    """Return the files in the directories among `names`, and the others as they are."""
+    found: list[str] = []
+    for name in names:
+        if name != STDIN and os.path.isdir(name):
+            _walk(name, options, console, found)
+        else:
+            found.append(name)
+    return found
+
+
+def _walk(folder: str, options: Options, console: Console, found: list[str]) -> None:
+    try:
+        entries = os.listdir(folder)
+    except OSError as exc:
+        console.say(1, f"Cannot open directory '{folder}': {exc.strerror}\n")
+        return
+    for entry in entries:
+        path = os.path.join(folder, entry)
+        if not options.follow_links and os.path.islink(path):
+            console.say(2, f"Warning : {path} is a symbolic link, ignoring\n")
+        elif os.path.isdir(path):
+            _walk(path, options, console, found)
+        else:
+            found.append(path)
+
+
+def read_dictionary(name: str | None) -> bytes:
+    """Return the content of a dictionary's file, b"" without one."""
+    if name is None:
+        return b""
+    try:
+        status = os.stat(name)
+    except OSError as exc:
+        raise Fatal(31, f"Stat failed on dictionary file {name}: {exc.strerror}") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise Fatal(32, f"Dictionary {name} must be a regular file.")
+    try:
+        with open(name, "rb") as file:
+            return file.read()
+    except OSError as exc:
+        raise Fatal(33, f"Couldn't open dictionary {name}: {exc.strerror}") from None

@@ -1,0 +1,407 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+`cpkg zstd`: the command line of the `zstd` tool, with its options, messages and exit statuses.
+
+It needs neither click nor rich, and imports what an operation needs when that is asked for: scripts start it often.
+"""
+
+from __future__ import annotations
+
+import _signal as signal  # type: ignore[import-not-found]  # signal makes enums, which takes longer than all else here
+import contextlib
+import os
+import sys
+
+from cpkg.cli.standard_streams import discard, open_standard_streams
+from cpkg.cli.zstd import options as modes
+from cpkg.cli.zstd.console import Console, Fatal
+from cpkg.cli.zstd.files import (
+    SUFFIXES,
+    Destination,
+    Source,
+    expand,
+    open_destination,
+    open_source,
+    read_dictionary,
+    target_of,
+)
+from cpkg.cli.zstd.options import STDIN, STDOUT, Options, Parser, UsageError
+from purepy._cores import usable_cores
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, NoReturn
+
+_INTERRUPTED = 2
+_THREADS_MAX = 256
+"""libzstd's; more are as many, as for the tool."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command on its arguments and return the exit status."""
+
+    def terminate(number: int, frame: object) -> NoReturn:
+        raise _Terminated(number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, terminate)
+    open_standard_streams()
+    console = Console()
+    command = Command(console)
+    try:
+        return command.run([os.fspath(argument) for argument in arguments])
+    except Fatal as exc:
+        console.say(1, exc.message)
+        return exc.code
+    except MemoryError:
+        console.say(1, "zstd: error 1 : not enough memory \n")
+        return 1
+    except ImportError as exc:
+        console.say(1, f"zstd: {exc} \n")
+        return 1
+    except KeyboardInterrupt:
+        if command.abandon():
+            console.say(1, "\n")
+            return _INTERRUPTED
+        _die(signal.SIGINT)
+    except _Terminated as exc:
+        command.abandon()
+        _die(exc.number)
+    except BrokenPipeError:
+        command.abandon()
+        discard(sys.stdout)
+        _die(signal.SIGPIPE)
+    finally:
+        command.abandon()
+    return 1
+
+
+class _Terminated(BaseException):
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def _die(number: int) -> None:
+    """End as a program does that the signal ends."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+class Command:
+    """One call of the command."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._options = Options()
+        self._destination: Destination | None = None
+        self._stdin_is_input = False
+        self._worker: Any = None  # what compresses or decompresses
+        self._total = [0, 0, 0]  # files done, bytes read, bytes written
+
+    def abandon(self) -> bool:
+        """Remove the file that is being written; return whether there was one."""
+        destination, self._destination = self._destination, None
+        return destination is not None and destination.abandon()
+
+    def run(self, arguments: list[str]) -> int:
+        """Run the command and return its exit status."""
+        parser = Parser(arguments, self._console)
+        self._options = options = parser.options
+        try:
+            parser.parse()
+        except UsageError as exc:
+            from cpkg.cli.zstd.help import short
+
+            self._console.say(1, f"Incorrect parameter: {exc} \n")
+            self._console.say(2, short())
+            return 1
+        if options.help is not None:
+            from cpkg.cli.zstd.help import show
+
+            return show(options.help, self._console)
+        if self._console.level >= 3:
+            from cpkg.cli.zstd.help import welcome
+
+            self._console.say(3, welcome())
+        if options.mode == modes.DECOMPRESS and not options.single_thread and options.threads > 1:
+            self._console.say(3, "Note: frames that are independent are decompressed in several threads \n")
+        if not options.threads and not options.single_thread:
+            options.threads = usable_cores()
+            self._console.say(3, f"Note: {options.threads} core(s) detected \n")
+        options.threads = min(options.threads, _THREADS_MAX)
+        named = self._collect()
+        if named is None:
+            return 1
+        if options.mode == modes.LIST:
+            from cpkg.cli.zstd.list import list_files
+
+            return list_files(options.files, self._console)
+        if options.mode == modes.BENCHMARK:
+            from cpkg.cli.zstd.bench import benchmark
+
+            return benchmark(options, self._console)
+        if options.mode == modes.TRAIN:
+            from cpkg.cli.zstd.train import train
+
+            return train(options, self._console)
+        return self._process(named)
+
+    def _collect(self) -> int | None:
+        """Gather the names of all files; return how many were named, None if they cannot be had."""
+        options, console = self._options, self._console
+        if not options.follow_links:
+            files = []
+            for name in options.files:
+                if name != STDIN and os.path.islink(name):
+                    console.say(2, f"Warning : {name} is a symbolic link, ignoring \n")
+                else:
+                    files.append(name)
+            if options.files and not files:
+                return None
+            options.files = files
+        for name in options.lists_of_files:
+            try:
+                with open(name, "rb") as file:
+                    lines = os.fsdecode(file.read()).split("\n")
+            except OSError:
+                console.say(1, f"zstd: error reading {name} \n")
+                return None
+            options.files += [line for line in lines if line]
+        named = len(options.files)
+        if options.recursive:
+            options.files = expand(options.files, options, console)
+        return named
+
+    def _process(self, named: int) -> int:
+        """Compress, decompress or test the files."""
+        options, console = self._options, self._console
+        if options.mode == modes.TEST:
+            options.output, options.remove_source = None, False
+        if not options.files:
+            if named:
+                console.say(1, "please provide correct input file(s) or non-empty directories -- ignored \n")
+                return 0
+            options.files = [STDIN]
+        self._stdin_is_input = STDIN in options.files
+        if options.files == [STDIN] and options.output is None and options.mode != modes.TEST:
+            options.output = STDOUT
+        if self._stdin_is_input and not options.force_stdin and _is_terminal(sys.stdin):
+            console.say(1, "stdin is a console, aborting\n")
+            return 1
+        if (
+            self._stdin_is_input
+            and options.output in (None, STDOUT)
+            and options.mode == modes.COMPRESS
+            and not options.force_stdout
+            and _is_terminal(sys.stdout)
+        ):
+            console.say(1, "stdout is a console, aborting\n")
+            return 1
+        if options.dictionary is not None and options.patch_from is not None:
+            console.say(1, "error : can't use -D and --patch-from=# at the same time \n")
+            return 1
+        if options.patch_from is not None and len(options.files) > 1:
+            console.say(1, "error : can't use --patch-from=# on multiple files \n")
+            return 1
+        if options.shows_parameters:
+            if options.mode == modes.DECOMPRESS:
+                console.say(1, "error : can't use --show-default-cparams in decompression mode \n")
+                return 1
+            from cpkg.cli.zstd.compress import print_parameters
+
+            print_parameters(options, console)
+        self._prepare()
+        if options.output is not None and len(options.files) > 1 and not self._may_join():
+            return 1
+        results = [self._one(name) for name in options.files] if options.output is None else self._all_in_one()
+        if len(options.files) > 1 and self._total[0]:
+            if options.mode == modes.COMPRESS:
+                self._results(console, *self._total)
+            else:
+                self._results(console, self._total[0], self._total[2])
+        return 0 if all(results) else 1
+
+    def _prepare(self) -> None:
+        """Import and make what does the work."""
+        options, console = self._options, self._console
+        from cpkg.cli.zstd import compress as zstd_compress
+
+        level = zstd_compress.level_of(options, console)
+        to_stdout = options.output == STDOUT
+        if to_stdout and console.level == 2:
+            console.level = 1
+        console.shows_progress = (
+            options.progress
+            if options.progress is not None
+            else _is_terminal(sys.stderr) and console.level >= (2 if not to_stdout else 3)
+        )
+        if to_stdout and options.remove_source:
+            console.say(3, "Note: src files are not removed when output is stdout \n")
+            options.remove_source = False
+        dictionary = read_dictionary(options.dictionary or options.patch_from)
+        if options.mode == modes.COMPRESS:
+            self._worker = zstd_compress.Compressing(options, level, dictionary, console)
+            self._result: Any = zstd_compress.print_result
+            self._results: Any = zstd_compress.print_results
+        else:
+            from cpkg.cli.zstd import decompress as zstd_decompress
+
+            self._worker = zstd_decompress.Decompressing(options, dictionary, console)
+            self._result = zstd_decompress.print_result
+            self._results = zstd_decompress.print_results
+
+    def _may_join(self) -> bool:
+        """Ask whether several files may become one, which nobody takes apart again."""
+        options, console = self._options, self._console
+        if options.output == STDOUT:
+            return True
+        console.say(
+            2,
+            "zstd: WARNING: all input files will be processed and concatenated into a single output file: "
+            f"{options.output} \n"
+            "The concatenated output CANNOT regenerate original file names nor directory structure. \n",
+        )
+        if options.remove_source:
+            console.say(2, "Since it's a destructive operation, input files will not be removed. \n")
+            options.remove_source = False
+        if options.overwrite:
+            return True
+        if console.level <= 1:
+            console.say(
+                1,
+                "Concatenating multiple processed inputs into a single output loses file metadata. Aborting. \n",
+            )
+            return False
+        return console.ask("Proceed? (y/n): ", "Aborting...", stdin_is_input=self._stdin_is_input)
+
+    def _target(self, name: str) -> str | None:
+        """Return where a file goes that has no other target; None, with a message, if its name does not say it."""
+        options = self._options
+        if name == STDIN:
+            return STDOUT
+        target = target_of(name, compress=options.mode == modes.COMPRESS)
+        if target is None:
+            known = "/".join(SUFFIXES)
+            self._console.say(
+                1,
+                f"zstd: {name}: unknown suffix ({known} expected). "
+                "Can't derive the output file name. Specify it with -o dstFileName. Ignoring.\n",
+            )
+            return None
+        if options.mirror_directory is not None:
+            inside = os.path.normpath(target).lstrip(os.sep)
+            if inside.split(os.sep)[0] == os.pardir:
+                self._console.say(1, f"zstd: {name}: is outside of what can be mirrored -- ignored \n")
+                return None
+            target = os.path.join(options.mirror_directory, inside)
+            with contextlib.suppress(OSError):
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+        elif options.flat_directory is not None:
+            target = os.path.join(options.flat_directory, os.path.basename(target))
+        return target
+
+    def _one(self, name: str) -> bool:
+        """Process a file into one of its own; return whether that succeeded."""
+        options = self._options
+        target = None
+        if options.mode != modes.TEST:
+            target = self._target(name)
+            if target is None:
+                return False
+        if self._is_excluded(name):
+            return True
+        source = open_source(name, options, self._console)
+        if source is None:
+            return False
+        with contextlib.closing(source):
+            return self._into(target, source)
+
+    def _is_excluded(self, name: str) -> bool:
+        from cpkg.cli.zstd.compress import is_compressed
+
+        if self._options.exclude_compressed and self._options.mode == modes.COMPRESS and is_compressed(name):
+            self._console.say(4, f"File is already compressed : {name} \n")
+            return True
+        return False
+
+    def _into(self, target: str | None, source: Source) -> bool:
+        """Process an open file into a new one."""
+        destination = open_destination(
+            target, source, self._options, self._console, stdin_is_input=self._stdin_is_input
+        )
+        if destination is None:
+            return False
+        self._destination = destination
+        if not self._work(source, destination):
+            self.abandon()
+            return False
+        destination.finish(source.status)
+        self._destination = None
+        self._remove(source)
+        return True
+
+    def _all_in_one(self) -> list[bool]:
+        """Process all files into one."""
+        options = self._options
+        names = [name for name in options.files if not self._is_excluded(name)]
+        if len(names) == 1 and len(options.files) == 1:
+            source = open_source(names[0], options, self._console)
+            if source is None:
+                return [False]
+            with contextlib.closing(source):
+                return [self._into(options.output, source)]
+        destination = open_destination(
+            options.output, None, options, self._console, stdin_is_input=self._stdin_is_input
+        )
+        if destination is None:
+            return [False]
+        self._destination = destination
+        results = []
+        for name in names:
+            source = open_source(name, options, self._console)
+            if source is None:
+                results.append(False)
+                continue
+            with contextlib.closing(source):
+                results.append(self._work(source, destination))
+        destination.finish(None)
+        self._destination = None
+        return results
+
+    def _work(self, source: Source, destination: Destination) -> bool:
+        options, console = self._options, self._console
+        count = len(options.files)
+        prefix = f"{self._total[0] + 1}/{count} files. Current: {source.name:>20.20} " if count > 1 else ""
+        before = destination.written
+        if options.mode == modes.COMPRESS:
+            self._worker.run(source, destination, f"Compress: {prefix}" if prefix else "")
+        else:
+            self._worker.passed = False
+            if not self._worker.run(source, destination, f"Decompress: {prefix}" if prefix else ""):
+                return False
+        written = destination.written - before
+        if (count == 1 or console.level >= 3) and (options.mode == modes.COMPRESS or not self._worker.passed):
+            if options.mode == modes.COMPRESS:
+                self._result(console, source.name, source.position, written, destination.name)
+            else:
+                self._result(console, source.name, written)
+        for index, number in enumerate((1, source.position, written)):
+            self._total[index] += number
+        return True
+
+    def _remove(self, source: Source) -> None:
+        if self._options.remove_source and source.name != STDIN:
+            try:
+                os.remove(source.name)
+            except OSError as exc:
+                raise Fatal(1, f"zstd: {source.name}: {exc.strerror}") from None
+
+
+def _is_terminal(stream: Any) -> bool:
+    try:
+        answer: bool = stream.isatty()
+    except (AttributeError, ValueError):
+        return False
+    return answer

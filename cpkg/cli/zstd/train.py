@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cpkg zstd --train`: a dictionary from samples."""
+
+from __future__ import annotations
+
+import os
+
+from cpkg import zstd
+from cpkg._places import replacing
+from cpkg.cli.zstd.console import Console
+from cpkg.cli.zstd.options import DICTIONARY_NAME, Options
+
+_FEWEST_SAMPLES = 5
+_SMALLEST_DICTIONARY = 256
+_LARGEST_SAMPLE = 128 << 10
+_TOO_FEW = 14
+_LARGEST_TOTAL = 2 << 30
+
+
+def train(options: Options, console: Console) -> int:
+    """Train on the files of a call and write the dictionary; return the exit status."""
+    samples = _samples(options)
+    if len(samples) < _FEWEST_SAMPLES:
+        console.say(2, "!  Warning : nb of samples too low for proper processing ! \n")
+        console.say(2, "!  Please provide _one file per sample_. \n")
+        console.say(2, "!  Alternatively, split files into fixed-size blocks representative of samples, with -B# \n")
+        console.say(1, f"Error {_TOO_FEW} : nb of samples too low\n")
+        return _TOO_FEW
+    size = options.dictionary_size
+    if sum(map(len, samples)) < size * 8:
+        console.say(2, "!  Warning : data size of samples too small for target dictionary size \n")
+        console.say(2, "!  Samples should be about 100x larger than target dictionary size \n")
+    if size < _SMALLEST_DICTIONARY:
+        console.say(1, f"dictBufferCapacity must be at least {_SMALLEST_DICTIONARY}\n")
+        console.say(1, "dictionary training failed : Destination buffer is too small \n")
+        return 1
+    try:
+        content = zstd.train_dict(samples, size).dict_content
+    except (zstd.ZstdError, ValueError) as exc:
+        console.say(1, f"dictionary training failed : {getattr(exc, 'name', None) or exc} \n")
+        return 1
+    if options.dictionary_id:
+        content = content[:4] + options.dictionary_id.to_bytes(4, "little") + content[8:]
+    name = options.output or DICTIONARY_NAME
+    console.say(2, f"Save dictionary of size {len(content)} into file {name} \n")
+    try:
+        with replacing(name) as file:
+            file.write(content)
+    except OSError as exc:
+        console.say(1, f"zstd: {name}: {exc.strerror}\n")
+        return 1
+    return 0
+
+
+def _samples(options: Options) -> list[bytes]:
+    """Return what is trained on: the beginnings of files, or all of them in blocks (-B); what cannot be read is not."""
+    samples: list[bytes] = []
+    room = options.memory_limit or _LARGEST_TOTAL
+    for name in options.files:
+        if not os.path.isfile(name):
+            continue
+        try:
+            with open(name, "rb") as file:
+                while room > 0:
+                    sample = file.read(min(options.job_size or _LARGEST_SAMPLE, room))
+                    if sample:
+                        samples.append(sample)
+                    room -= len(sample)
+                    if not sample or not options.job_size:
+                        break
+        except OSError:
+            continue
+    return samples

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of records as columns of pandas: in the type that is asked for, and none of them changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_INT64_MAX = 2**63 - 1
+_PLAIN = {bool: "bool", int: "int64", float: "float64"}
+_NULLABLE = {bool: "boolean", int: "Int64"}
+
+
+class MisfitError(ValueError):
+    """A value does not fit the type of its column."""
+
+
+def _named(place: int, first: int | None) -> str:
+    return f"record {first + place}" if first is not None else "a record"
+
+
+def check_maps(rows: list[Any], before: int, first: int | None) -> None:
+    """Raise MisfitError for a record that is no map; `before` records were in front of these."""
+    if set(map(type, rows)) <= {dict}:
+        return
+    for place, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise MisfitError(f"{_named(before + place, first)} is no map, but {type(row).__name__}")
+
+
+def guessed(rows: list[Any], first: int) -> Any:
+    """Return an empty DataFrame with the columns of some records, and types that their values fit."""
+    import pandas
+
+    check_maps(rows, 0, first)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return pandas.DataFrame({name: pandas.Series(dtype=_guess([row.get(name) for row in rows])) for name in names})
+
+
+def _guess(values: list[Any]) -> Any:
+    import pandas
+
+    kinds = set(map(type, values))
+    has_gaps = type(None) in kinds
+    kinds.discard(type(None))
+    present = [value for value in values if value is not None]
+    if kinds == {int, float}:
+        return "float64"
+    if len(kinds) != 1:
+        return "object"
+    (kind,) = kinds
+    if kind is int and max(present) > _INT64_MAX:
+        return "object" if min(present) < 0 else "UInt64" if has_gaps else "uint64"
+    if kind in _PLAIN:
+        return _NULLABLE.get(kind, _PLAIN[kind]) if has_gaps else _PLAIN[kind]
+    return pandas.Series(present).dtype
+
+
+def column(name: Any, values: list[Any], dtype: Any, first: int | None) -> Any:
+    """
+    Return values as a pandas.Series of a type; None stands for one that is missing.
+
+    Raises MisfitError, with the number of the record (`first` is that of the first value), for a value that the type
+    cannot hold as it is.
+    """
+    import pandas
+
+    kinds = set(map(type, values))
+    try:
+        series = pandas.Series(values, dtype=dtype)
+    except (TypeError, ValueError, OverflowError) as exc:
+        for place, value in enumerate(values):
+            if not _is_held(value, dtype):
+                raise _misfit(name, place, value, dtype, first) from exc
+        raise MisfitError(f"column {name!r}: {exc}") from exc
+    if str(series.dtype) == "object" or _is_exact(kinds, series.dtype):
+        return series
+    for place, (value, held) in enumerate(zip(values, series)):
+        if not _is_same(value, held, series.dtype):
+            raise _misfit(name, place, value, dtype, first)
+    return series
+
+
+def _misfit(name: Any, place: int, value: Any, dtype: Any, first: int | None) -> MisfitError:
+    shown = repr(value)
+    shown = shown if len(shown) <= 80 else shown[:77] + "..."
+    return MisfitError(f"{_named(place, first)}: {name!r} is {shown}, and the values do not fit {dtype}")
+
+
+def _is_exact(kinds: set[type], dtype: Any) -> bool:
+    """Return whether pandas takes values of these types into that one as they are, or raises."""
+    if str(dtype) == "float64":
+        return kinds <= {float, type(None)}
+    return str(dtype) in ("int64", "Int64") and kinds <= ({int} if str(dtype) == "int64" else {int, type(None)})
+
+
+def _is_held(value: Any, dtype: Any) -> bool:
+    import pandas
+
+    try:
+        series = pandas.Series([value], dtype=dtype)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return _is_same(value, series[0], series.dtype)
+
+
+def _is_same(value: Any, held: Any, dtype: Any) -> bool:
+    """Return whether what a series holds is the value that was given."""
+    import pandas
+
+    types = pandas.api.types
+    if value is None:
+        return bool(pandas.isna(held))
+    if types.is_bool_dtype(dtype):
+        return type(value) is bool and bool(held) is value
+    if types.is_integer_dtype(dtype):
+        return type(value) is int and int(held) == value
+    if types.is_float_dtype(dtype):
+        if type(value) not in (int, float):
+            return False
+        return value != value or (type(value) is int and int(held) == value) or (type(value) is float and held == value)
+    if types.is_string_dtype(dtype):
+        return isinstance(value, str) and str(held) == value
+    return type(value) is not bool and bool(held == value)

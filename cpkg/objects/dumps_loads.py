@@ -1,0 +1,413 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The main job: objects to MessagePack, compressed with Zstandard where that makes them smaller, and back.
+
+How `loads` tells the two forms apart: a Zstandard frame starts with 28 b5 2f fd, a skippable frame with one of
+50..5f and then 2a 4d 18 (RFC 8878, sections 3.1.1 and 3.1.2). In MessagePack 28 and 50..5f are positive fixints:
+each is a whole object of one byte. An object that begins with one of them ends there, so no object of two bytes or
+more can begin like a frame, and nothing needs to be written in front to mark the form.
+"""
+
+from __future__ import annotations
+
+from cpkg import _backend
+from cpkg.objects import types_written
+from purepy._lazy import imported
+from purepy.errors import CodecError, FormatError, LimitError, TruncatedError, ZstdLimitError
+from purepy.msgpack.interface import HEAVIEST
+from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN, MAGIC, is_frame
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Final, Literal
+
+    from typing_extensions import Buffer, TypeAlias
+
+Compress: TypeAlias = "bool | Literal['auto']"
+
+MAX_DEPTH: Final = 1024
+MIN_SIZE: Final = 128
+"""Messages shorter than this are not worth trying: a frame costs 13 to 18 bytes before it saves one."""
+
+TIMESTAMP: Final = 3
+"""Timestamps become datetimes."""
+
+LEVEL: Final = 3
+
+_LEVEL_KEY, _CHECKSUM_KEY = 100, 201
+"""`CompressionParameter.compression_level` and `checksum_flag`, without the module that has them."""
+
+OUTPUT_FLOOR: Final = 64 * 2**20
+MEMORY_FLOOR: Final = 64 * 2**20
+EXPANSION: Final = 100
+"""`loads` lets input grow to the larger of a floor and so many times its size, unless told otherwise."""
+
+DEFAULT_WINDOW: Final = 2**27
+"""Frames with a larger window are refused, unless more output is expected."""
+
+# Left alone, a limit of length would be what the whole message could hold, and a message that is cut would be told to
+# exceed it. No header can declare more than this.
+_ANY_LENGTH: Final = 2**32 - 1
+
+
+class Codecs:
+    """
+    The functions that do the job: of the backends that are chosen, or of those that the demo compares.
+
+    `dumps` and `loads` are those of this module, or what the compiled module has in their place.
+    """
+
+    __slots__ = ("_msgpack", "_zstd", "dumps", "loads", "packb", "plain_packb", "plain_unpackb", "unpackb")
+
+    def __init__(self, msgpack: Any, zstd: Any = None) -> None:
+        self.packb = msgpack.packb
+        self.unpackb = msgpack.unpackb
+        self._msgpack = msgpack
+        self._zstd = zstd
+        self.dumps: Any = dumps
+        self.loads: Any = loads
+        if hasattr(msgpack, "job_functions"):
+            self.dumps, self.loads = _compiled_functions(msgpack)
+            return
+        # with the options of a call without arguments, which are so many that taking them is half of a short message
+        self.plain_packb = msgpack.prepare_packb(
+            default=types_written.pack_default,
+            datetime=True,
+            dataclass=True,
+            enum=True,
+            numpy=True,
+            max_depth=MAX_DEPTH,
+        )
+        self.plain_unpackb = msgpack.prepare_unpackb(
+            ext_hook=types_written.unpack_ext,
+            strict_map_key=False,
+            tuple_keys=True,
+            timestamp=TIMESTAMP,
+            max_depth=MAX_DEPTH,
+            max_str_len=_ANY_LENGTH,
+            max_bin_len=_ANY_LENGTH,
+            max_array_len=_ANY_LENGTH,
+            max_map_len=_ANY_LENGTH,
+            max_ext_len=_ANY_LENGTH,
+        )
+
+    def take_over(self) -> None:
+        """Have the compiled functions ask again which Zstandard module was chosen, and what the constants here are."""
+        if self.dumps is not dumps:
+            _compiled_functions(self._msgpack)
+
+    @property
+    def find_excess(self) -> Any:
+        """The function that weighs a message, which few need."""
+        return self._msgpack.find_excess
+
+    @property
+    def zstd(self) -> Any:
+        """The Zstandard module; the chosen one is loaded when a message is first worth compressing."""
+        if self._zstd is None:
+            self._zstd = _backend.choose("zstd").module
+        return self._zstd
+
+
+_chosen: Codecs | None = None
+
+
+def _compiled_functions(msgpack: Any) -> tuple[Any, Any]:
+    """Have the compiled module make its `dumps` and `loads`, which leave to those here what is not ordinary."""
+    functions: tuple[Any, Any] = msgpack.job_functions(
+        {
+            "dumps": dumps,
+            "loads": loads,
+            "finish": _finish_chosen,
+            "find_zstd": _find_zstd,
+            "pack_default": types_written.pack_default,
+            "with_default": types_written.with_default,
+            "unpack_ext": types_written.unpack_ext,
+            "CodecError": CodecError,
+            "dumps_doc": _documented(dumps, "obj"),
+            "loads_doc": _documented(loads, "data"),
+            "LEVEL": LEVEL,
+            "MIN_SIZE": MIN_SIZE,
+            "OUTPUT_FLOOR": OUTPUT_FLOOR,
+            "MEMORY_FLOOR": MEMORY_FLOOR,
+            "EXPANSION": EXPANSION,
+            "HEAVIEST": HEAVIEST,
+            "DEFAULT_WINDOW": DEFAULT_WINDOW,
+        }
+    )
+    return functions
+
+
+def _documented(function: Any, first: str) -> str:
+    """Return the documentation of a builtin, its signature in front as the interpreter reads it."""
+    options = ", ".join(f"{name}={value!r}" for name, value in function.__kwdefaults__.items())
+    return f"{function.__name__}({first}, *, {options})\n--\n\n{function.__doc__}"
+
+
+def _find_zstd() -> Any:
+    """Return what the compiled Zstandard module lends to `dumps` and `loads`; None if another one was chosen."""
+    return getattr(chosen_codecs().zstd, "_calls", None)
+
+
+def _finish_chosen(message: Any, compress: Compress, level: int, checksum: bool) -> Any:
+    return finish(chosen_codecs().zstd, message, compress=compress, level=level, checksum=checksum)
+
+
+def chosen_codecs() -> Codecs:
+    """Return the functions of the backends that are chosen."""
+    global _chosen
+    if _chosen is None:
+        _chosen = Codecs(_backend.choose("msgpack").module)
+    return _chosen
+
+
+def encode(codecs: Codecs, obj: Any, **options: Any) -> bytes:
+    """Do what `dumps` does, with the given codecs; not while another thread packs or unpacks."""
+    packed: bytes = _call_with(codecs, codecs.dumps, obj, options)
+    return packed
+
+
+def decode(codecs: Codecs, data: Any, **options: Any) -> Any:
+    """Do what `loads` does, with the given codecs; not while another thread packs or unpacks."""
+    return _call_with(codecs, codecs.loads, data, options)
+
+
+def _call_with(codecs: Codecs, function: Callable[..., Any], value: Any, options: dict[str, Any]) -> Any:
+    """Call a function with these codecs in the place of those that are chosen."""
+    global _chosen
+    before, _chosen = _chosen, codecs
+    codecs.take_over()
+    try:
+        return function(value, **options)
+    finally:
+        _chosen = before
+        codecs.take_over()
+
+
+def dumps(
+    obj: Any,
+    *,
+    compress: Compress = "auto",
+    level: int = LEVEL,
+    min_size: int = MIN_SIZE,
+    checksum: bool = True,
+    default: Callable[[Any], Any] | None = None,
+    sort_keys: bool = False,
+    max_depth: int = MAX_DEPTH,
+) -> bytes:
+    """
+    Return `obj` as MessagePack, compressed with Zstandard if that makes it smaller.
+
+    `compress` is "auto", True (always a Zstandard frame) or False (never). `level` is Zstandard's, 1 (fast) to 22
+    (small), or negative (faster still). With "auto", messages of less than `min_size` bytes are not tried.
+    `checksum` adds four bytes with which `loads` notices damage to the compressed data. `default` is called with
+    each object that cannot be packed and returns what to pack in its place. `sort_keys` orders each map by the
+    packed bytes of its keys. Containers may nest `max_depth` deep.
+
+    Beyond MessagePack's own types it packs datetime, date, time, timedelta, UUID and Decimal, which `loads` gives
+    back; dataclass instances (as maps), members of an Enum (as their values), tuples and sets (as arrays) and numpy's
+    scalars and arrays.
+
+    Raises TypeError for an object that cannot be packed, OverflowError for an integer beyond 64 bits and ValueError
+    for one too deep or too large, or for a wrong argument.
+    """
+    if compress not in (True, False, "auto"):
+        raise ValueError(f"compress must be True, False or 'auto', not {compress!r}")
+    if level is not LEVEL:
+        _check_level(level)  # here, since a short message never meets the compressor
+    codecs = chosen_codecs()
+    message: bytes
+    if default is None and sort_keys is False and max_depth is MAX_DEPTH and codecs.dumps is dumps:
+        message = codecs.plain_packb(obj)
+    else:
+        message = codecs.packb(
+            obj,
+            default=types_written.pack_default if default is None else types_written.with_default(default),
+            datetime=True,  # written out: `**` takes PyPy four times as long as a short message
+            dataclass=True,
+            enum=True,
+            numpy=True,
+            sort_keys=sort_keys,
+            max_depth=max_depth,
+        )
+    if not compress or (compress == "auto" and len(message) < min_size):
+        return message
+    packed: bytes = finish(codecs.zstd, message, compress=compress, level=level, checksum=checksum)
+    return packed
+
+
+def finish(zstd: Any, message: Any, *, compress: Compress, level: int, checksum: bool = True) -> Any:
+    """Return a message compressed, or with "auto" itself if that is no smaller."""
+    if checksum:
+        frame = zstd.compress(message, options={_LEVEL_KEY: level, _CHECKSUM_KEY: 1})
+    else:
+        frame = zstd.compress(message, level)
+    return frame if compress is True or len(frame) < len(message) else message
+
+
+def _check_level(level: Any) -> None:
+    import operator  # which takes longer to import than a short message to pack
+
+    if not LEVEL_MIN <= operator.index(level) <= LEVEL_MAX:
+        raise ValueError(f"level must be {LEVEL_MIN} to {LEVEL_MAX}, not {level}")
+
+
+def loads(
+    data: Buffer,
+    *,
+    max_output_size: int | None = None,
+    max_memory: int | None = None,
+    max_total_items: int | None = None,
+    max_depth: int = MAX_DEPTH,
+    ext_hook: Callable[[int, bytes], Any] | None = None,
+    object_hook: Callable[[dict[Any, Any]], Any] | None = None,
+    use_list: bool = True,
+    strict_map_key: bool = False,
+    timestamp: int = TIMESTAMP,
+    type: Any = None,
+) -> Any:
+    """
+    Return the object that `dumps` packed into `data`, a bytes-like object.
+
+    Takes any single MessagePack object, alone or compressed into one or several Zstandard frames.
+
+    `max_output_size` limits the size of the message in bytes, whatever a frame's header declares; `max_memory` the
+    memory in bytes that its objects take, told from their headers before one is made (docs/objects.md has the weight
+    of each type). By default each is 64 MiB or 100 times the size of `data` as it is given, compressed or not,
+    whichever is larger; a `max_output_size` of yours allows twice as much memory. -1 removes a limit.
+    `max_total_items` limits the number of keys, values and containers, if it is given. Containers may nest
+    `max_depth` deep.
+
+    `ext_hook(code, data)` is called for extension types other than those that `dumps` writes (without it they become
+    ExtType), `object_hook(dict)` for each map. Arrays become lists, or tuples with `use_list=False`; as keys of a map
+    always tuples. Map keys may be of any type unless `strict_map_key` allows str and bytes alone. `timestamp` chooses
+    what times become: 3 datetime in UTC, 0 Timestamp with its nanoseconds, 1 float, 2 int nanoseconds. With `type` the
+    object is of that type, as `cpkg.typed.decode` makes it; then hooks, `use_list`, `strict_map_key` and `timestamp`
+    have no use and must not be given (TypeError).
+
+    Raises CodecError (one of TruncatedError, FormatError, ExtraData, StackError, LimitError, ZstdError,
+    ZstdLimitError) for data that is damaged or exceeds a limit. Its `offset` counts in the compressed data for a
+    ZstdError, in the message for the others.
+    """
+    codecs = chosen_codecs()
+    message = decompress(codecs, data, max_output_size)
+    if max_memory is not None or len(message) * HEAVIEST > MEMORY_FLOOR:
+        if max_memory is None:
+            max_memory = memory_allowed(memoryview(data).nbytes, max_output_size)
+        check_memory(codecs, message, max_memory, max_depth)
+    if type is not None:
+        if ext_hook or object_hook or use_list is not True or strict_map_key or timestamp != TIMESTAMP:
+            raise TypeError("with type= there are no hooks, use_list, strict_map_key or timestamp")
+        return imported("cpkg.typed.codecs").decode_message(message, type, max_depth, max_total_items)
+    try:
+        if (
+            ext_hook is None
+            and object_hook is None
+            and use_list is True
+            and strict_map_key is False
+            and timestamp is TIMESTAMP
+            and max_depth is MAX_DEPTH
+            and max_total_items is None
+            and codecs.loads is loads
+        ):
+            return codecs.plain_unpackb(message)
+        return codecs.unpackb(
+            message,
+            ext_hook=types_written.unpack_ext if ext_hook is None else types_written.with_ext_hook(ext_hook),
+            object_hook=object_hook,
+            use_list=use_list,
+            strict_map_key=strict_map_key,
+            tuple_keys=not strict_map_key,
+            timestamp=timestamp,
+            max_depth=max_depth,
+            max_total_items=-1 if max_total_items is None else max_total_items,
+            max_str_len=_ANY_LENGTH,
+            max_bin_len=_ANY_LENGTH,
+            max_array_len=_ANY_LENGTH,
+            max_map_len=_ANY_LENGTH,
+            max_ext_len=_ANY_LENGTH,
+        )
+    except types_written.ExtensionError as exc:
+        exc.offset = imported("cpkg.objects.types_read").find_bad_extension(
+            message
+        )  # the hook that raised it was not told
+        raise
+    except CodecError:
+        raise
+    except (ValueError, OverflowError, TypeError) as exc:
+        # Bad UTF-8, bad keys and times beyond year 9999 are no CodecErrors in the module that cpkg.msgpack replaces.
+        # The backends mark theirs with an offset; without one it comes from the caller's hook and is his.
+        offset = getattr(exc, "offset", None)
+        if offset is None:
+            raise
+        error = FormatError(f"{exc} (in the object at byte {offset})")
+        error.offset = offset
+        raise error from exc
+
+
+def memory_allowed(size: int, max_output_size: int | None) -> int:
+    """Return the default of `max_memory` for data of that size, -1 for no limit."""
+    if max_output_size is None:
+        return max(MEMORY_FLOOR, size * EXPANSION)
+    # whoever says how large a message may be expects objects of that size, and about as much around them
+    return -1 if max_output_size < 0 else max(MEMORY_FLOOR, size * EXPANSION, 2 * max_output_size)
+
+
+def check_memory(codecs: Codecs, message: Any, max_memory: int, max_depth: int) -> None:
+    """Raise LimitError if the objects of a message take more than `max_memory` bytes, about."""
+    # Not even the heaviest message of that size? Never, by default, if it is not compressed.
+    if max_memory < 0 or len(message) * HEAVIEST <= max_memory:
+        return
+    offset = codecs.find_excess(message, max_memory, max_depth)
+    if offset >= 0:
+        error = LimitError(
+            f"the objects in a message of {len(message)} bytes take more memory than max_memory={max_memory} allows"
+        )
+        error.offset = offset
+        raise error
+
+
+def decompress(codecs: Codecs, data: Any, max_output_size: int | None) -> Any:
+    """Return the message in `data`, as bytes or a view of them."""
+    if type(data) is not bytes:
+        data = _as_bytes(data)
+    size = len(data)
+    if not size:
+        raise _truncated("the data is empty: expected a MessagePack object or a Zstandard frame", 0)
+    if data[0] < 0x60 and is_frame(data):
+        if max_output_size is None:
+            limit: int | None = max(OUTPUT_FLOOR, size * EXPANSION)
+        else:
+            limit = max_output_size if max_output_size >= 0 else None
+        options = None
+        if max_output_size is not None and not 0 <= max_output_size < 2 * DEFAULT_WINDOW:
+            # who expects so much output allows a window of that size, too
+            parameter = codecs.zstd.DecompressionParameter.window_log_max
+            largest = parameter.bounds()[1]
+            options = {parameter: largest if limit is None else min(largest, limit.bit_length() - 1)}
+        try:
+            return codecs.zstd.decompress(data, options=options, max_output_size=limit)
+        except ZstdLimitError as exc:
+            if exc.code == imported("purepy.zstd.format.error_codes").WINDOW_TOO_LARGE:
+                exc.advice = "if you trust the data, allow as much with max_output_size"
+            raise
+    if max_output_size is not None and 0 <= max_output_size < size:
+        raise LimitError(f"a message of {size} bytes exceeds max_output_size={max_output_size}")
+    if 1 < size < 4 and MAGIC.startswith(bytes(data)):
+        raise _truncated(f"the data ends inside the magic number of a Zstandard frame, after {size} bytes", 0)
+    return data
+
+
+def _as_bytes(data: Any) -> Any:
+    """Return a bytes-like object as one whose items are bytes, without a copy where possible."""
+    if isinstance(data, str):
+        raise TypeError("loads takes a bytes-like object, not str")
+    view = memoryview(data)
+    return view.cast("B") if view.c_contiguous else view.tobytes()
+
+
+def _truncated(message: str, offset: int) -> TruncatedError:
+    error = TruncatedError(message)
+    error.offset = offset
+    return error

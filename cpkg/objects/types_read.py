@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Read the extension values that `dumps` writes (`cpkg.objects.types_written`): objects from codes and bytes.
+
+Loaded with the first such value, since it imports regular expressions and dates.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from functools import partial
+
+from cpkg.objects.types_written import (
+    DATE,
+    DECIMAL,
+    DURATION,
+    DURATION_FIELDS,
+    LOCAL_DATETIME,
+    MAX_DECIMAL_LENGTH,
+    TIME,
+    UUID,
+    ExtensionError,
+    unpack_ext,
+)
+from purepy.msgpack.formats import ARRAY, EXT, MAP, TIMESTAMP_CODE, value_header
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Final
+
+_SEARCHED: Final = 4 * 2**20
+"""The longest message in bytes in which the place of a bad extension value is looked for; it takes about a second."""
+
+_LONG_DECIMAL: Final = 1024
+
+# The texts that isoformat() writes. fromisoformat() reads more since Python 3.11, and not the same in each version.
+# Of an hour 24 and of minutes and seconds beyond 59 in an offset, some versions make another time.
+_CLOCK = r"([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{6})?"
+_OFFSET = r"[+-]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{6})?)?"
+DATE_TEXT = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+TIME_TEXT = re.compile(f"{_CLOCK}({_OFFSET})?", re.ASCII)
+LOCAL_DATETIME_TEXT = re.compile(rf"\d{{4}}-\d\d-\d\dT{_CLOCK}", re.ASCII)
+# Decimal() also takes spaces, underscores and every alphabet's digits. What exponents it takes depends on how Python
+# was built; 17 digits fit everywhere but on 32-bit machines.
+DECIMAL_TEXT = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d{1,17})?|Infinity|s?NaN\d*)", re.ASCII)
+
+
+def find_bad_extension(message: bytes) -> int | None:
+    """Return the offset of the first extension value that `unpack_ext` refuses, or None in a very long message."""
+    message = bytes(message[: _SEARCHED + 1])
+    position = 0
+    while position < min(len(message), _SEARCHED):
+        family, end, length = value_header(message, position)
+        if family in (ARRAY, MAP):
+            length = 0  # what is in a container follows at once, value after value
+        elif family == EXT:
+            code = int.from_bytes(message[end : end + 1], "big", signed=True)
+            end += 1
+            try:
+                if code != TIMESTAMP_CODE:
+                    unpack_ext(code, message[end : end + length])
+            except ExtensionError:
+                return position
+        position = end + length
+    return None
+
+
+def _text(data: bytes, pattern: re.Pattern[str], code: int, what: str) -> str:
+    text = data.decode("ascii", "replace")
+    if len(text) > MAX_DECIMAL_LENGTH or pattern.fullmatch(text) is None:
+        raise ExtensionError(f"extension type {code} ({what}): {text[:40]!r} is none")
+    return text
+
+
+def _read_date(data: bytes) -> Any:
+    return _checked(datetime.date.fromisoformat, _text(data, DATE_TEXT, DATE, "date"), "date")
+
+
+def _read_time(data: bytes) -> Any:
+    return _checked(datetime.time.fromisoformat, _text(data, TIME_TEXT, TIME, "time"), "time")
+
+
+def _read_local_datetime(data: bytes) -> Any:
+    text = _text(data, LOCAL_DATETIME_TEXT, LOCAL_DATETIME, "datetime")
+    return _checked(datetime.datetime.fromisoformat, text, "datetime")
+
+
+def _read_duration(data: bytes) -> Any:
+    if len(data) != DURATION_FIELDS.size:
+        raise ExtensionError(
+            f"extension type {DURATION} (timedelta): expected {DURATION_FIELDS.size} bytes, found {len(data)}"
+        )
+    days, seconds, microseconds = DURATION_FIELDS.unpack(data)
+    return _checked(lambda _: datetime.timedelta(days, seconds, microseconds), data, "timedelta")
+
+
+_exact: Callable[[Any], Any] | None = None
+"""Decimal, once one is met: the module takes as long to import as all of this package."""
+
+
+def _read_decimal(data: bytes) -> Any:
+    global _exact
+    if _exact is None:
+        import decimal
+
+        # an exponent beyond what Decimal can hold is refused, whatever the thread's context would make of it
+        _exact = partial(decimal.Decimal, context=decimal.Context(traps=[decimal.InvalidOperation]))
+    text = _text(data, DECIMAL_TEXT, DECIMAL, "Decimal")
+    return _checked(_exact, text if len(text) <= _LONG_DECIMAL else _decimal_parts(text), "Decimal")
+
+
+def _decimal_parts(text: str) -> tuple[int, tuple[int, ...], int | str]:
+    """Return the sign, digits and exponent of a Decimal's text, which takes Decimal itself quadratic time on PyPy."""
+    sign = 1 if text[0] == "-" else 0
+    number = text.lstrip("+-")
+    exponent: int | str
+    if "N" in number:
+        digits = number.lstrip("sNa")
+        exponent = "N" if number[0] == "s" else "n"
+    else:
+        mantissa, _, power = number.lower().partition("e")
+        whole, _, fraction = mantissa.partition(".")
+        digits = whole + fraction
+        exponent = int(power or "0") - len(fraction)
+    return sign, tuple([byte - 0x30 for byte in digits.encode()]), exponent
+
+
+def _read_uuid(data: bytes) -> Any:
+    import uuid
+
+    if len(data) != 16:
+        raise ExtensionError(f"extension type {UUID} (UUID): expected 16 bytes, found {len(data)}")
+    return uuid.UUID(bytes=data)
+
+
+def _checked(make: Callable[[Any], Any], value: Any, what: str) -> Any:
+    """Call `make`, turning what it thinks of a bad value into an ExtensionError."""
+    try:
+        return make(value)
+    except (ValueError, ArithmeticError) as exc:
+        raise ExtensionError(f"{value!r} is not a {what}: {str(exc) or type(exc).__name__}") from exc
+
+
+READERS: Final[dict[int, Callable[[bytes], Any]]] = {
+    DATE: _read_date,
+    LOCAL_DATETIME: _read_local_datetime,
+    DECIMAL: _read_decimal,
+    DURATION: _read_duration,
+    TIME: _read_time,
+    UUID: _read_uuid,
+}

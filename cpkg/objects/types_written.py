@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+How `dumps` packs the objects that MessagePack has no type for, and how `loads` gives them back.
+
+Values that come back as what they were are extension types, whose codes are the letters below: in a dump of the
+bytes `c7 04 4e 31 2e 35 30` shows its type (`4e` is N) and its text. Codes belong to the file format; never change
+one. A reader that does not know them sees `ExtType(78, b"1.50")`. docs/objects.md has the table.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+
+from purepy._lazy import imported
+from purepy.errors import FormatError
+from purepy.msgpack.ext import ExtType, Timestamp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import datetime
+    from collections.abc import Callable
+    from typing import Any, Final
+
+DATE: Final = ord("D")
+LOCAL_DATETIME: Final = ord("L")
+DECIMAL: Final = ord("N")
+DURATION: Final = ord("P")
+TIME: Final = ord("T")
+UUID: Final = ord("U")
+
+MAX_DECIMAL_LENGTH: Final = 4096
+"""The longest Decimal in characters: calculating with it takes quadratic time, and interpreters limit int(str)."""
+
+DURATION_FIELDS = struct.Struct(">iii")  # days, seconds, microseconds, normalised as timedelta does
+
+_values: Any = None
+"""The module cpkg.objects.types_read, once it is needed: what it imports takes longer than a first call."""
+
+_readers: dict[int, Callable[[bytes], Any]] = {}
+"""Its functions that read extension values, by their codes; none before the first such value."""
+
+
+class ExtensionError(FormatError):
+    """An extension value that is not what its code says."""
+
+
+def pack_default(obj: Any) -> Any:
+    """Return what stands for `obj` in a message; raise TypeError if nothing does. For a packer's `default`."""
+    replacement = _convert(obj)
+    if replacement is None:
+        raise TypeError(
+            f"cannot pack an object of type {type(obj).__qualname__!r}: "
+            "pass default=, a function that returns what to pack in its place"
+        )
+    return replacement
+
+
+def with_default(default: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a packer's `default` that asks the caller's `default` for the objects this module does not know."""
+
+    def pack_with_default(obj: Any) -> Any:
+        try:
+            replacement = _convert(obj)
+        except OverflowError:
+            replacement = None
+        if replacement is not None:
+            return replacement
+        replacement = default(obj)
+        # a packer asks once for each object: it would refuse a set or a date in place of one
+        converted = _convert(replacement)
+        return replacement if converted is None else converted
+
+    return pack_with_default
+
+
+def _convert(obj: Any) -> Any:
+    """Return what stands for `obj`, or None."""
+    # An object cannot be of a module's type while the module is not imported, which spares importing it here.
+    modules = sys.modules
+    if "datetime" in modules:
+        found = _convert_time(modules["datetime"], obj)
+        if found is not None:
+            return found
+    if "uuid" in modules and isinstance(obj, modules["uuid"].UUID):
+        return ExtType(UUID, obj.bytes)
+    if "decimal" in modules and isinstance(obj, modules["decimal"].Decimal):
+        text = str(obj)
+        if len(text) > MAX_DECIMAL_LENGTH:
+            raise ValueError(f"a Decimal of {len(text)} characters: at most {MAX_DECIMAL_LENGTH} can be packed")
+        if not _matches("DECIMAL_TEXT", text):
+            raise ValueError(f"the exponent of Decimal {text[-30:]!r} has more than 17 digits")
+        return ExtType(DECIMAL, text.encode())
+    if isinstance(obj, (set, frozenset)):
+        return imported("cpkg.objects.set_order").in_order(obj)
+    if isinstance(obj, int) and not -(2**63) <= obj < 2**64:
+        raise OverflowError(
+            f"an integer of {obj.bit_length()} bits: MessagePack has -2**63 to 2**64-1; pack it as a str or a Decimal"
+        )
+    return None
+
+
+def _convert_time(module: Any, obj: Any) -> Any:
+    """Return what stands for an object of a type of the module datetime, or None."""
+    if isinstance(obj, module.datetime):
+        return _convert_datetime(obj)
+    if isinstance(obj, module.date):
+        return ExtType(DATE, obj.isoformat().encode())
+    if isinstance(obj, module.timedelta):
+        return ExtType(DURATION, DURATION_FIELDS.pack(obj.days, obj.seconds, obj.microseconds))
+    if isinstance(obj, module.time):
+        return ExtType(TIME, obj.isoformat().encode())
+    return None
+
+
+def _convert_datetime(obj: datetime.datetime) -> Any:
+    if obj.tzinfo is not None and obj.utcoffset() is not None:
+        return Timestamp.from_datetime(obj)
+    text = obj.replace(tzinfo=None).isoformat()
+    if not _matches("LOCAL_DATETIME_TEXT", text):
+        raise TypeError(f"cannot pack {obj!r}: it is a datetime without a date and time")  # pandas.NaT is one
+    return ExtType(LOCAL_DATETIME, text.encode())
+
+
+def _matches(pattern: str, text: str) -> bool:
+    """Tell whether a text is one of those that `cpkg.objects.types_read` reads."""
+    return getattr(_values or _load_values(), pattern).fullmatch(text) is not None
+
+
+def _load_values() -> Any:
+    global _values
+    _values = imported("cpkg.objects.types_read")
+    return _values
+
+
+def _load_readers() -> dict[int, Callable[[bytes], Any]]:
+    _readers.update(_load_values().READERS)
+    return _readers
+
+
+def unpack_ext(code: int, data: bytes) -> Any:
+    """Return the object that an extension value stands for; one of an unknown code stays an ExtType."""
+    reader = (_readers or _load_readers()).get(code)
+    if reader is not None:
+        return reader(bytes(data))
+    if code < 0:
+        raise ExtensionError(f"extension type {code} is not defined by the MessagePack specification")
+    return ExtType(code, bytes(data))
+
+
+# Its results refer to nothing that refers back: native unpackers keep the collector off while it runs.
+unpack_ext.makes_no_cycles = True  # type: ignore[attr-defined]
+
+
+def with_ext_hook(ext_hook: Callable[[int, bytes], Any]) -> Callable[[int, bytes], Any]:
+    """Return an ext hook that hands the codes that are not this module's to the caller's `ext_hook`."""
+
+    def unpack_with_hook(code: int, data: bytes) -> Any:
+        reader = (_readers or _load_readers()).get(code)
+        return ext_hook(code, data) if reader is None else reader(bytes(data))
+
+    return unpack_with_hook

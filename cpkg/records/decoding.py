@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a Zstandard frame to the records in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, Final
+
+from cpkg import _backend, msgpack, zstd
+from cpkg._places import Source
+from cpkg.records import format as fmt
+from cpkg.records.errors import DamagedError, RecordsError, numbers
+from cpkg.records.layout import Frame, Gap
+from purepy.errors import CodecError, ExtraData, LimitError, StackError, UnpackException, ZstdError
+from purepy.msgpack.interface import HEAVIEST
+
+_ARRAY32: Final = b"\xdd"
+_ARRAY_HEADER: Final = 5
+_DEPTH: Final = 1024
+_ANY_DEPTH: Final[dict[str, Any]] = {"max_depth": fmt.CONTENT_MAX}
+"""To find where records begin and end: how deep they may nest is asked where they become objects."""
+_MEMORY: Final = 64 << 20
+_EXPANSION: Final = 100
+"""The records of a frame may take so much memory, or so many times its compressed size: the limits of `cpkg.loads`."""
+_ITEM: Final = 64
+"""So many bytes of memory an item takes, about."""
+_LIGHT: Final = 1 << 12
+"""The objects in so many bytes take little memory, whatever they are."""
+_STARTS_MAX: Final = 1 << 16
+"""The starts of more records are not kept: they may take more memory than the content."""
+_ROWS: Final = 32
+"""Fewer records with the same keys, one behind the other, are not worth to be read as rows."""
+_ROWS_PATIENCE: Final = 4
+"""After so many frames without rows there is no more search for them."""
+# What counts over a whole message, or is called with each array: such options go record by record.
+_PER_RECORD_UNPACKING: Final = frozenset(
+    ("list_hook", "max_array_len", "max_total_items", "max_total_bytes", "raw_depth", "max_depth")
+)
+
+
+def read_dictionary(source: Source, offset: int) -> zstd.ZstdDict | None:
+    """Read the dictionary of a file at an offset; None for 0. RecordsError if it is damaged."""
+    if not offset:
+        return None
+    head = fmt.parse_skippable(source.read_at(offset, fmt.PREFIX.size))
+    size = min(head[0], fmt.PREFIX.size + fmt.DICTIONARY_MAX) if head is not None else 0
+    content = fmt.parse_dictionary_frame(source.read_at(offset, size))
+    if content is None:
+        raise RecordsError(f"{source.name}: the dictionary at byte {offset} is damaged; no record can be read without")
+    return zstd.ZstdDict(content)
+
+
+class LaidOut:
+    """
+    The content of a frame in memory of C's threads, with the rows that they have laid out.
+
+    `data` is a buffer of cffi's, `rows` the memory of the rows; both serve another frame when this one is done with.
+    """
+
+    __slots__ = ("data", "rows")
+
+    def __init__(self, data: Any, rows: Any) -> None:
+        self.data = data
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+
+class Decoder:
+    """Decompresses and unpacks frames, under one set of options of `unpackb`; used by several threads at once."""
+
+    def __init__(self, options: dict[str, Any], dictionary: zstd.ZstdDict | None = None) -> None:
+        options = dict(options)
+        self._max_memory: int | None = options.pop("max_memory", None)
+        self._is_limited = any(name.startswith("max_") and name != "max_depth" for name in options)
+        try:
+            msgpack.unpackb(b"\xc0", **options)  # an option that does not exist is found here, not in the first frame
+        except TypeError as exc:
+            raise TypeError(str(exc).replace("unpackb()", "records.open()")) from None
+        self.dictionary = dictionary
+        # all that a writer takes comes back, keys of every type among it
+        self._options = {"strict_map_key": False, **options}
+        self._tuple_keys = not {"strict_map_key", "tuple_keys"}.intersection(options)
+        self._whole = not _PER_RECORD_UNPACKING.intersection(options)
+        # where the JIT of PyPy makes many alike records by columns
+        self._read_rows = None if options else getattr(_backend.choose("msgpack").module, "read_rows", None)
+        self._frames_without_rows = 0
+        self._starts_by_c = getattr(_backend.choose("msgpack").module, "message_starts", None)
+
+    def rows_of(self, job: Any, frame: Frame) -> Any:
+        """Have a thread of C lay out the rows of a frame's content, where records are read by columns; else None."""
+        return _backend.choose("msgpack").module.Rows.of_job(job, frame.records, _ROWS) if self.reads_rows else None
+
+    @property
+    def reads_rows(self) -> bool:
+        """Whether records are read by columns, as far as those of this file have shown."""
+        return self._read_rows is not None
+
+    def decompressed_ahead(self, threads: int) -> Any:
+        """Return a queue of frames that so many threads of C decompress, where the backend has them."""
+        return _backend.choose("zstd").module.decompressed_ahead(self.dictionary, threads)
+
+    def content(self, frame: Frame, data: bytes) -> bytes:
+        """
+        Decompress a frame.
+
+        Raises DamagedError with the numbers of the records if the bytes are not those that were written.
+        """
+        size = frame.decompressed
+        if len(data) != frame.compressed:
+            raise damaged(frame, f"it has {len(data)} of {frame.compressed} bytes")
+        if size > fmt.CONTENT_MAX or frame.records > size:
+            raise damaged(frame, f"it says to hold {frame.records} records of {size} bytes in all")
+        content = b""
+        try:
+            info = zstd.get_frame_info(data)
+            found = info.decompressed_size
+            if found == size:
+                if 0 <= self._allowed(frame) < size:
+                    raise self._too_large(frame, f"{size} bytes of content")
+                dictionary = self.dictionary if info.dictionary_id else None
+                content = zstd.decompress(data, zstd_dict=dictionary, max_output_size=size)
+                found = len(content)
+        except ZstdError as exc:
+            raise damaged(frame, str(exc)) from exc
+        if found != size:
+            raise damaged(frame, f"it holds {found} bytes instead of {size}")
+        return content
+
+    def _allowed(self, frame: Frame) -> int:
+        """Return how much memory the records of a frame may take, in bytes; -1 is without limit."""
+        return max(_MEMORY, frame.compressed * _EXPANSION) if self._max_memory is None else self._max_memory
+
+    def _too_large(self, frame: Frame, what: str) -> LimitError:
+        which = numbers(frame.first, frame.records)
+        allowed = f"max_memory={self._allowed(frame)}"
+        return LimitError(f"{which}: a frame of {frame.compressed} bytes has {what}, beyond {allowed}; raise that")
+
+    def _is_heavy(self, frame: Frame, content: Any, prefix: bytes = b"") -> bool:
+        """Return whether the objects in a content take more memory than they may, all of them at once."""
+        allowed = self._allowed(frame)
+        if allowed < 0 or len(content) * HEAVIEST <= allowed:
+            return False
+        data = content[:] if prefix == b"" else b"".join((prefix, content[:]))
+        excess: int = _backend.choose("msgpack").module.find_excess(data, allowed, fmt.CONTENT_MAX)
+        return excess >= 0
+
+    def records(self, frame: Frame, content: bytes | LaidOut) -> list[Any]:
+        """
+        Unpack the records of a frame's content, by one call where that is fastest.
+
+        Raises DamagedError if they are not as many as the frame says. What limits and hooks of the caller's raise
+        passes as it is.
+        """
+        prefix = _ARRAY32 + frame.records.to_bytes(4, "big")
+        if self._is_heavy(frame, content.data if isinstance(content, LaidOut) else content, prefix):
+            raise self._too_large(frame, "objects of too much memory")
+        if not self._whole or self._read_rows is not None or isinstance(content, LaidOut):
+            return list(self.each(frame, content))
+        whole = b"".join((prefix, content))
+        try:
+            found = self._plain(whole, max_depth=_DEPTH + 1)
+        except (UnpackException, ExtraData, LimitError) as exc:
+            raise self._wrong(frame, exc) from exc
+        return found if type(found) is list else list(found)
+
+    def each(self, frame: Frame, content: bytes | LaidOut, skip: int = 0) -> Iterator[Any]:
+        """
+        Unpack the records of a frame's content one after the other, without the first `skip`.
+
+        Takes less time than `records` where each is let go of before the next one: they use the same memory. Raises
+        what `records` does.
+        """
+        return chain.from_iterable(self.stretches(frame, content, skip))
+
+    def stretches(self, frame: Frame, content: bytes | LaidOut, skip: int = 0) -> Iterator[Iterator[Any]]:
+        """Yield iterators that together are what `each` returns; each is to be exhausted before the next one."""
+        plain = content.data if isinstance(content, LaidOut) else content
+        if self._is_heavy(frame, plain, _ARRAY32 + frame.records.to_bytes(4, "big")):
+            yield self._weighed(frame, plain[:], skip)
+            return
+        done = end = 0
+        for rows, count, end in self._rows(frame, content):  # noqa: B007
+            if done + count > skip:
+                yield rows if done >= skip else islice(rows, skip - done, None)
+            done += count
+        if done < frame.records or end < len(content):
+            yield self._one_by_one(frame, content.data[:] if isinstance(content, LaidOut) else content, max(skip, done))
+
+    def _weighed(self, frame: Frame, content: bytes, skip: int) -> Iterator[Any]:
+        """Unpack records one by one, of which each may take as much memory as all of them usually do."""
+        while skip < frame.records:
+            try:
+                for record in self._one_by_one(frame, content, skip, self._allowed(frame) // _ITEM):
+                    skip += 1
+                    yield record
+                return
+            except LimitError:  # this one has many items: it is weighed itself
+                ((start, end),) = self.pick(frame, content, [skip])
+                skip += 1
+                yield self.record(frame, content, start, end)
+
+    def _one_by_one(self, frame: Frame, content: bytes, skip: int, items: int = 0) -> Iterator[Any]:
+        """Unpack records one by one; LimitError for one of more than so many `items`, if nothing else limits them."""
+        options = self._options if not items or self._is_limited else {**self._options, "max_total_items": items}
+        unpacker = self._unpacker(content, options)
+        done = 0
+        try:
+            for _ in range(skip):
+                unpacker.skip()
+            try:
+                for done, record in enumerate(unpacker, 1):  # noqa: B007
+                    yield record
+            except TypeError:
+                if not self._tuple_keys:
+                    raise
+                unpacker = self._unpacker(content, {**options, "tuple_keys": True})
+                for _ in range(skip + done):
+                    unpacker.skip()
+                for done, record in enumerate(unpacker, done + 1):  # noqa: B007, B020
+                    yield record
+        except (UnpackException, LimitError) as exc:
+            raise (self._wrong(frame, exc) if not items else exc) from exc
+        if skip + done != frame.records or unpacker.tell() != len(content):
+            raise damaged(frame, f"it holds {skip + done} records instead of {frame.records}")
+
+    def _wrong(self, frame: Frame, exc: Exception) -> Exception:
+        """Return what to raise for an error of unpacking: DamagedError, or itself for a limit of the caller's."""
+        if isinstance(exc, StackError) or (isinstance(exc, LimitError) and self._is_limited):
+            return exc
+        return damaged(frame, f"its MessagePack is wrong: {exc}")
+
+    def _rows(self, frame: Frame, content: bytes | LaidOut) -> Iterator[tuple[Iterator[Any], int, int]]:
+        """Yield the records that a frame begins with, their numbers and ends, as long as many have the same keys."""
+        done = end = 0
+        if isinstance(content, LaidOut):
+            try:
+                for found in content.rows.each(content.data):
+                    _, count, end = found
+                    done += count
+                    yield found
+            except Exception:
+                return  # a value is wrong: the error is raised where it is read alone
+            if done == frame.records:
+                return
+            content = content.data[:]
+        while self._read_rows is not None and (left := frame.records - done):
+            found = self._read_rows(content, end, left, _ROWS)
+            if found is None:
+                self._frames_without_rows += 1
+                if self._frames_without_rows == _ROWS_PATIENCE:
+                    self._read_rows = None
+                return
+            _, count, end = found
+            done += count
+            yield found
+
+    def _unpacker(self, content: bytes, options: dict[str, Any]) -> msgpack.Unpacker:
+        unpacker = msgpack.Unpacker(**options, max_buffer_size=0)
+        unpacker.feed(content)
+        return unpacker
+
+    def _plain(self, data: Any, **more: Any) -> Any:
+        """Call `unpackb`; once more for arrays among the map keys, which takes longer on PyPy."""
+        try:
+            return msgpack.unpackb(data, **self._options, **more)
+        except TypeError:
+            if not self._tuple_keys:
+                raise
+        return msgpack.unpackb(data, **self._options, **more, tuple_keys=True)
+
+    def decode(self, frame: Frame, data: bytes) -> list[Any]:
+        """Return the records of a frame."""
+        return self.records(frame, self.content(frame, data))
+
+    def starts(self, frame: Frame, content: Any) -> Sequence[int] | None:
+        """Return where each record begins in a frame's content, and where the last one ends; None if that is slow."""
+        if self._starts_by_c is None or frame.records > _STARTS_MAX:
+            return None
+        found: Sequence[int] | None = self._starts_by_c(content, frame.records)
+        return found if found is not None and found[frame.records] == len(content) else None
+
+    def pick(self, frame: Frame, content: Any, places: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """
+        Yield where records of a frame begin and end in its content.
+
+        `places` are their numbers, counted from the frame's first one, in rising order. Raises DamagedError if the
+        content is not as many objects.
+        """
+        start = end = 0
+        done = places[0]
+        try:
+            unpacker = self._skipper(content, done)
+            for place in places:
+                if place >= done:
+                    for _ in range(place - done):
+                        unpacker.skip()
+                    start = unpacker.tell() - _ARRAY_HEADER
+                    unpacker.skip()
+                    end, done = unpacker.tell() - _ARRAY_HEADER, place + 1
+                yield start, end
+        except CodecError as exc:
+            raise damaged(frame, f"its MessagePack is wrong: {exc}") from exc
+
+    def _skipper(self, content: Any, count: int) -> msgpack.Unpacker:
+        """Return an Unpacker that stands behind the first `count` objects of a content, if it has as many."""
+        unpacker = msgpack.Unpacker(**_ANY_DEPTH, max_buffer_size=0)
+        unpacker.feed(_ARRAY32 + count.to_bytes(4, "big"))  # as one array: skipping them is one call
+        unpacker.feed(content)
+        unpacker.skip()
+        return unpacker
+
+    def check_count(self, frame: Frame, content: bytes) -> None:
+        """Raise DamagedError if a frame's content is not as many objects as it should be."""
+        try:
+            end = self._skipper(content, frame.records).tell() - _ARRAY_HEADER
+        except CodecError as exc:
+            raise damaged(frame, f"its MessagePack is wrong: {exc}") from exc
+        if end != len(content):
+            raise damaged(frame, f"it holds more than {frame.records} records")
+
+    def record(self, frame: Frame, content: Any, start: int, end: int) -> Any:
+        """Unpack one record of a frame."""
+        data = content[start:end]
+        if len(data) > _LIGHT and self._is_heavy(frame, data):
+            raise self._too_large(frame, "a record of too much memory")
+        try:
+            return self._plain(data)
+        except (UnpackException, ExtraData, LimitError) as exc:
+            raise self._wrong(frame, exc) from exc
+
+
+def lost(gap: Gap) -> DamagedError:
+    """Return the error about records that no frame holds."""
+    return DamagedError(gap.reason, gap.start, gap.first, gap.records)
+
+
+def damaged(frame: Frame, reason: str) -> DamagedError:
+    """Return the error about a frame."""
+    return DamagedError(reason, frame.offset, frame.first, frame.records)

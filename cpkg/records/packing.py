@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From records to a Zstandard frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from cpkg import _backend, msgpack, zstd
+
+LEVEL: Final = 3
+FRAME_SIZE: Final = 256 << 10
+"""So many bytes of records make a frame: a record is found in less than a millisecond, and larger ones gain 1 %."""
+
+_DEPTH: Final = 1024
+_ARRAY16: Final = 0xDC
+_PER_RECORD_PACKING: Final = frozenset(("max_total_bytes", "max_total_items"))
+_NOT_PACKING: Final = frozenset(("autoreset", "buffer", "buf_size"))
+
+
+def batches(options: dict[str, Any]) -> bool:
+    """Return whether several records can be packed by one call under these options."""
+    return not _PER_RECORD_PACKING.intersection(options)
+
+
+def check_packing(options: dict[str, Any]) -> None:
+    """Refuse options of Packer that a writer sets itself."""
+    wrong = sorted(_NOT_PACKING.intersection(options))
+    if wrong:
+        raise TypeError(f"a record writer takes no {wrong[0]}")
+    try:
+        msgpack.Packer(**options)
+    except TypeError as exc:
+        raise TypeError(str(exc).replace("Packer()", "records.open()")) from None
+
+
+class BatchPacker:
+    """Packs several records by one call, under one set of options of `Packer`; used by several threads at once."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        # kept, because to take options takes PyPy as long as to pack some records
+        self._pack = msgpack.Packer(**{**options, "max_depth": options.get("max_depth", _DEPTH) + 1}).pack
+
+    def pack(self, records: Sequence[Any]) -> tuple[bytes, int]:
+        """Return bytes, and from where on they are the records, one behind the other."""
+        packed = self._pack(records if type(records) is list else list(records))
+        first = packed[0]
+        return packed, 1 if first < _ARRAY16 else 3 if first == _ARRAY16 else 5
+
+
+class Encoded(NamedTuple):
+    """A frame that waits to be written: how many records it has, their size, and its bytes."""
+
+    records: int
+    size: int
+    data: bytes
+
+
+class Encoder:
+    """Compresses the records of a frame; used by several threads at once."""
+
+    def __init__(self, level: int, dictionary: zstd.ZstdDict | None) -> None:
+        self._options: dict[int, int] = {
+            zstd.CompressionParameter.compression_level: level,
+            zstd.CompressionParameter.checksum_flag: 1,
+        }
+        self.level = level
+        self.dictionary = dictionary
+
+    def compressed_ahead(self, threads: int) -> Any:
+        """Return a queue of frames that so many threads of C compress; see `has_threads_of_c`."""
+        return _backend.choose("zstd").module.compressed_ahead(self._options, self.dictionary, threads)
+
+    def encode(self, content: Any) -> bytes:
+        """Return the frame for records packed one behind the other; it has their size and checksum."""
+        return zstd.compress(content, options=self._options, zstd_dict=self.dictionary)
+
+    def encoded(self, content: Any, records: int) -> Encoded:
+        """Do the same, with what is to be known of the frame."""
+        return Encoded(records, len(content), self.encode(content))

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several record files as one sequence."""
+
+from __future__ import annotations
+
+import operator
+import os
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import Any, overload
+
+from cpkg._places import Place
+from cpkg.records.reader import Reader
+from cpkg.records.sources import open_source
+
+
+class Shards:
+    """
+    The records of several files, one behind the other, as a sequence.
+
+    Made by `records.open([place, ...])`, or of a folder, whose files that end in .rec it takes in the order of their
+    names. The numbers go on from file to file. Has the methods of a Reader that read, and pickles. Each file takes a
+    descriptor. May be used by several threads.
+    """
+
+    def __init__(self, places: Sequence[Place], *, threads: int | None, errors: str, options: dict[str, Any]) -> None:
+        self._readers: list[Reader] = []
+        try:
+            for place in places:
+                source = open_source(place)
+                self._readers.append(Reader(source, threads=threads, errors=errors, options=options))
+        except BaseException:
+            self.close()
+            raise
+        self._ends = list(accumulate(map(len, self._readers)))
+
+    def _begin(self, file: int) -> int:
+        return self._ends[file - 1] if file else 0
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def _find(self, number: int) -> tuple[int, int]:
+        """Return the file that has a record, and the record's number in it."""
+        index = operator.index(number)
+        if index < 0:
+            index += len(self)
+        if not 0 <= index < len(self):
+            raise IndexError(f"record {number} is not among {len(self)}")
+        file = bisect_right(self._ends, index)
+        return file, index - self._begin(file)
+
+    @overload
+    def __getitem__(self, number: int) -> Any: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Any]: ...
+    def __getitem__(self, number: int | slice) -> Any:
+        """Return one record, or those of a slice as a list. Raises what a Reader does."""
+        if isinstance(number, slice):
+            return self.take(range(*number.indices(len(self))))
+        file, inside = self._find(number)
+        return self._readers[file][inside]
+
+    def take(self, numbers: Iterable[int]) -> list[Any]:
+        """Return the records of these numbers, in their order; see `Reader.take`."""
+        files: dict[int, list[tuple[int, int]]] = {}
+        found: list[Any] = []
+        for place, number in enumerate(numbers):
+            file, inside = self._find(number)
+            files.setdefault(file, []).append((place, inside))
+            found.append(None)
+        for file, pairs in files.items():
+            for (place, _), record in zip(pairs, self._readers[file].take([inside for _, inside in pairs])):
+                found[place] = record
+        return found
+
+    __getitems__ = take
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.iter()
+
+    def iter(self, start: int = 0, stop: int | None = None) -> Iterator[Any]:
+        """Iterate over the records from number `start` on, up to `stop` (not included) or the end."""
+        for reader, first, last in self._parts(start, stop):
+            yield from reader.iter(first, last)
+
+    def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Any]]:
+        """Iterate over the same records in lists, one for each frame."""
+        for reader, first, last in self._parts(start, stop):
+            yield from reader.batches(first, last)
+
+    def _parts(self, start: int, stop: int | None) -> Iterator[tuple[Reader, int, int]]:
+        start, stop, _ = slice(start, stop).indices(len(self))
+        for file in range(bisect_right(self._ends, start), len(self._readers)):
+            begin = self._begin(file)
+            if begin >= stop:
+                return
+            yield self._readers[file], max(start - begin, 0), min(stop, self._ends[file]) - begin
+
+    def close(self) -> None:
+        """Close the files."""
+        for reader in self._readers:
+            reader.close()
+
+    def __repr__(self) -> str:
+        names = ", ".join(repr(os.path.basename(reader.name)) for reader in self._readers[:3])
+        more = f", and {len(self._readers) - 3} more" if len(self._readers) > 3 else ""
+        return f"<cpkg.records.Shards of {names}{more}: {len(self)} records>"
+
+    def __reduce__(self) -> Any:
+        """Pickle the places, where the copy opens the files again."""
+        return _reopened, ([reader.__reduce__() for reader in self._readers],)
+
+    def __enter__(self) -> Shards:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _reopened(readers: list[Any]) -> Shards:
+    shards = Shards([], threads=None, errors="raise", options={})
+    for function, arguments in readers:
+        shards._readers.append(function(*arguments))
+    shards._ends = list(accumulate(map(len, shards._readers)))
+    return shards

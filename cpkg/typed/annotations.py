@@ -1,0 +1,587 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Annotations to nodes: reads a type as it is written in Python and refuses with TypeError what has no one meaning.
+
+What `typing` has differs between Python 3.9 and 3.15 and typing_extensions: things are told apart by what they have
+(`__supertype__`, `__value__`), or looked up by name in whichever of the two modules are there.
+"""
+
+from __future__ import annotations
+
+import collections
+import collections.abc
+import dataclasses
+import datetime
+import enum
+import re
+import sys
+import typing
+from decimal import Decimal
+from uuid import UUID
+
+from cpkg.typed.class_options import ATTRIBUTE, Name, Pattern, key_of
+from cpkg.typed.nodes import ARRAY, EXT, FAMILIES, MAP, MISSING, NIL, Checks, Field, Node
+from purepy.msgpack.ext import ExtType, Raw, Timestamp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, Final
+
+_SIMPLE: Final[dict[Any, str]] = {
+    None: "none",
+    type(None): "none",
+    typing.Any: "any",
+    object: "any",
+    bool: "bool",
+    int: "int",
+    float: "float",
+    str: "str",
+    bytes: "bytes",
+    bytearray: "bytes",
+    memoryview: "bytes",
+    datetime.datetime: "datetime",
+    datetime.date: "date",
+    datetime.time: "time",
+    datetime.timedelta: "timedelta",
+    UUID: "uuid",
+    Decimal: "decimal",
+    Raw: "raw",
+    ExtType: "ext",
+    Timestamp: "timestamp",
+}
+_ABC: Final = collections.abc
+_ARRAYS: Final[dict[Any, Any]] = {
+    list: list,
+    _ABC.Sequence: list,
+    _ABC.MutableSequence: list,
+    _ABC.Collection: list,
+    _ABC.Iterable: list,
+    set: set,
+    _ABC.Set: set,
+    _ABC.MutableSet: set,
+    frozenset: frozenset,
+    collections.deque: collections.deque,
+}
+_DICTS: Final[dict[Any, Any]] = {
+    dict: dict,
+    _ABC.Mapping: dict,
+    _ABC.MutableMapping: dict,
+    collections.OrderedDict: collections.OrderedDict,
+    collections.defaultdict: collections.defaultdict,
+}
+_SCALARS: Final = set(_SIMPLE.values())
+_ZEROS: Final = {"int": int, "float": float, "str": str, "bool": bool, "bytes": bytes}
+
+
+def _special(name: str) -> tuple[Any, ...]:
+    """Return what has this name in typing and, if that is loaded, in typing_extensions."""
+    modules = [typing, sys.modules.get("typing_extensions"), sys.modules.get("_typeshed")]
+    return tuple([getattr(module, name) for module in modules if hasattr(module, name)])
+
+
+class Model:
+    """Reads types into nodes; one for all types that belong to a decoder."""
+
+    def __init__(self, hooked: bool = False, typed: bool = True) -> None:
+        """
+        With `hooked`, classes that are not known become nodes for a `dec_hook`; otherwise they are a TypeError.
+
+        Without `typed` the types of fields are not read, which nobody asks for who only encodes.
+        """
+        self._hooked = hooked
+        self._typed = typed
+        self._known: dict[Any, Node] = {}
+        self._later: list[Callable[[], None]] = []
+
+    def read(self, tp: Any) -> Node:
+        """Return the node of a type; TypeError for one that cannot be decoded or is ambiguous."""
+        node = self._node(tp, {})
+        while self._later:
+            self._later.pop(0)()
+        return node
+
+    def _node(self, tp: Any, env: dict[Any, Any]) -> Node:
+        try:
+            kind = _SIMPLE.get(tp)
+        except TypeError:  # not hashable
+            raise TypeError(f"{tp!r} is not a type") from None
+        if kind is not None:
+            return Node(kind, "None" if kind == "none" else getattr(tp, "__name__", "Any"), tp)
+        if isinstance(tp, (str, typing.ForwardRef)):
+            raise TypeError(f"cannot resolve the forward reference {tp!r}: name the type itself, or refer from a class")
+        if isinstance(tp, typing.TypeVar):
+            return self._variable(tp, env)
+        if hasattr(tp, "__supertype__"):  # NewType
+            return self._node(tp.__supertype__, env)
+        origin, args = typing.get_origin(tp), typing.get_args(tp)
+        if hasattr(tp, "__value__") and type(tp).__name__ == "TypeAliasType":
+            return self._alias(tp, tp, (), env)
+        if hasattr(origin, "__value__"):
+            return self._alias(tp, origin, args, env)
+        if origin is None:
+            return self._class(tp, (), env)
+        if hasattr(tp, "__metadata__"):
+            return self._annotated(tp.__origin__, tp.__metadata__, env)
+        if origin in _special("Literal"):
+            return _literal(args, str(tp).replace("typing.", ""))
+        if origin in (*_special("Union"), *_special("UnionType")) or getattr(origin, "__name__", "") == "UnionType":
+            return self._union(args, env)
+        if any(origin in _special(name) for name in ("Final", "Required", "NotRequired", "ReadOnly")):
+            return self._node(args[0], env)
+        return self._class(origin, args, env)
+
+    def _variable(self, tp: Any, env: dict[Any, Any]) -> Node:
+        if tp in env:
+            value, outer = env[tp]
+            return self._node(value, outer)
+        if tp.__constraints__:
+            return self._union(tp.__constraints__, env)
+        default = getattr(tp, "__default__", None)
+        if default is not None and not any(default is nothing for nothing in _special("NoDefault")):
+            return self._node(default, env)
+        return self._node(typing.Any if tp.__bound__ is None else tp.__bound__, env)
+
+    def _alias(self, tp: Any, alias: Any, args: tuple[Any, ...], env: dict[Any, Any]) -> Node:
+        key = (tp, _resolved(env, args))
+        if key not in self._known:
+            node = self._known[key] = Node("", alias.__name__)
+            inner = {name: (value, env) for name, value in zip(alias.__type_params__, args)}
+            found = self._node(alias.__value__, inner)
+            if not found.kind:
+                raise TypeError(f"{alias} stands for itself alone")
+            self._copy(found, node)
+        return self._known[key]
+
+    def _copy(self, node: Node, to: Node) -> None:
+        """Make one node the same as another, now and again once all are complete."""
+
+        def copy() -> None:
+            checks = to.checks
+            for slot in Node.__slots__:
+                if slot not in ("__weakref__", "name"):
+                    setattr(to, slot, getattr(node, slot))
+            to.checks = checks or node.checks
+
+        copy()
+        self._later.append(copy)
+
+    def _annotated(self, tp: Any, metadata: tuple[Any, ...], env: dict[Any, Any]) -> Node:
+        node = self._node(tp, env)
+        checks = Checks()
+        constrained = False
+        for item in _flat(metadata):
+            constrained |= _add_check(checks, item)
+        if not constrained:
+            return node
+        _refuse_misfits(checks, node)
+        copy = Node(node.kind, node.name, node.cls)
+        self._copy(node, copy)
+        if node.checks is not None:
+            for name in Checks.__slots__:
+                if getattr(checks, name) in (None, MISSING, ()):
+                    setattr(checks, name, getattr(node.checks, name))
+        copy.checks = checks
+        return copy
+
+    # --- classes --------------------------------------------------------------------------------------------------
+
+    def _class(self, cls: Any, args: tuple[Any, ...], env: dict[Any, Any]) -> Node:
+        if any(cls in _special(name) for name in ("List", "Dict", "Set", "FrozenSet", "Tuple", "Sequence", "Mapping")):
+            cls = typing.get_origin(cls)  # without parameters, on 3.9
+        if cls is tuple:
+            return self._tuple(args, env)
+        if cls in _ARRAYS:
+            return self._array(_ARRAYS[cls], args[0] if args else typing.Any, env)
+        if cls in _DICTS:
+            return self._dict(cls, args or (typing.Any, typing.Any), env)
+        if not isinstance(cls, type):
+            raise TypeError(f"{cls!r} is not a type that can be decoded")
+        if issubclass(cls, enum.Enum):
+            node = _table("enum", cls.__name__, [(member.value, member) for member in cls])
+            if issubclass(cls, enum.Flag):
+                node.families = ("int",)
+            node.cls = cls
+            return node
+        key = (cls, _resolved(env, args))
+        if key in self._known:
+            return self._known[key]
+        if dataclasses.is_dataclass(cls):
+            style, read = "dataclass", _dataclass_fields
+        elif hasattr(cls, "__attrs_attrs__"):
+            style, read = "attrs", _attrs_fields
+        elif issubclass(cls, tuple) and hasattr(cls, "_fields"):
+            style, read = "namedtuple", _namedtuple_fields
+        elif issubclass(cls, dict) and hasattr(cls, "__total__"):
+            style, read = "typeddict", _typeddict_fields
+        elif self._hooked:
+            return Node("custom", cls.__name__, cls)
+        else:
+            raise TypeError(f"cannot decode {cls.__module__}.{cls.__qualname__}: pass dec_hook= to make it")
+        node = self._known[key] = Node("object", cls.__name__, cls)
+        settings = getattr(cls, ATTRIBUTE, {})
+        node.style = style
+        node.array_like = settings.get("array_like", style == "namedtuple")
+        node.forbid = settings.get("forbid_unknown_fields", False)
+        node.omit_defaults = settings.get("omit_defaults", False)
+        node.families = (ARRAY,) if node.array_like else (MAP,)
+        if style in ("typeddict", "namedtuple") and settings.get("rename"):
+            raise TypeError(
+                f"{cls.__qualname__}: rename is for dataclasses and attrs classes, whose names are not the keys"
+            )
+        self._fill(node, args, env, read, settings.get("rename"))
+        return node
+
+    def _fill(self, node: Node, args: Any, env: dict[Any, Any], read: Any, rename: Any) -> None:
+        """Read the fields of an object."""
+        cls = node.cls
+        hints = _hints(cls) if self._typed else {}
+        scopes = _scopes(cls, args, env)
+        fields: list[Field] = []
+        node.build = "set"
+        for field, kind in read(cls, node):
+            annotation = hints.get(field.name, typing.Any) if kind is None else kind
+            while isinstance(annotation, dataclasses.InitVar):
+                annotation = annotation.type
+            owner = next((c for c in cls.__mro__ if field.name in c.__dict__.get("__annotations__", ())), cls)
+            field.node = self._node(annotation, scopes.get(owner, scopes[cls])) if self._typed else Node("any", "Any")
+            names = [item.key for item in getattr(annotation, "__metadata__", ()) if isinstance(item, Name)]
+            field.key = names[-1] if names else key_of(field.name, rename)
+            fields.append(field)
+        if len({field.key for field in fields}) < len(fields):
+            raise TypeError(f"{cls.__qualname__} has two fields of the same key in a message")
+        node.fields = tuple(fields)
+        if node.style in ("dataclass", "attrs") and (node.style == "attrs" or not _settable(cls, fields)):
+            node.build = "call"
+
+    # --- containers and unions ------------------------------------------------------------------------------------
+
+    def _array(self, cls: Any, item: Any, env: dict[Any, Any]) -> Node:
+        node = Node("array", cls.__name__, cls)
+        node.item = self._node(item, env)
+        if cls in (set, frozenset):
+            self._later.append(lambda: _refuse_unhashable(node.item, cls.__name__))
+        return node
+
+    def _tuple(self, args: tuple[Any, ...], env: dict[Any, Any]) -> Node:
+        if not args and env.get("no parameters") is None:
+            args = (typing.Any, ...)
+        if len(args) == 2 and args[1] is ...:
+            return self._array(tuple, args[0], env)
+        node = Node("tuple", "tuple", tuple)
+        node.parts = tuple([self._node(arg, env) for arg in args if arg != ()])
+        return node
+
+    def _dict(self, cls: Any, args: tuple[Any, ...], env: dict[Any, Any]) -> Node:
+        node = Node("dict", "dict", _DICTS[cls])
+        node.key = self._node(args[0], env)
+        node.item = self._node(args[1], env)
+        self._later.append(lambda: _refuse_unhashable(node.key, "key of a dict"))
+        if cls is collections.defaultdict:
+            factory = _ZEROS.get(node.item.kind, node.item.cls)
+            node.cls = lambda pairs: collections.defaultdict(factory, pairs)
+        return node
+
+    def _union(self, args: tuple[Any, ...], env: dict[Any, Any]) -> Node:
+        parts: list[Node] = []
+        for arg in args:
+            node = self._node(arg, env)
+            parts.extend(node.parts if node.kind == "union" and node.checks is None else (node,))
+        literals = [part for part in parts if part.kind == "literal"]
+        if len(literals) > 1:
+            merged = _literal(tuple([key[1] for part in literals for key in part.table]), "Literal")
+            for part in literals:
+                merged.table.update(part.table)
+            parts = [part for part in parts if part.kind != "literal"] + [merged]
+        different: list[Node] = []
+        for part in parts:
+            if part.kind == "any" and part.checks is None:
+                return part
+            if not any(
+                part is other or (part.kind == other.kind and part.cls is other.cls and part.kind in _SCALARS
+                                  and not part.checks and not other.checks)
+                for other in different
+            ):  # fmt: skip
+                different.append(part)
+        if len(different) == 1:
+            return different[0]
+        union = Node("union", " | ".join([part.name for part in different]))
+        union.parts = tuple(different)
+        for part in different:
+            if not part.kind:
+                raise TypeError(f"the union {union.name} has itself as an alternative")
+            families = part.families
+            if part.kind in ("custom", "raw", "any"):
+                taken = {family for other in different if other is not part for family in other.families}
+                if taken - {NIL}:
+                    raise _ambiguous(union, part, different[0] if different[0] is not part else different[1])
+                families = tuple([family for family in FAMILIES if family not in taken])
+            for family in families:
+                other = union.by_family.get(family)
+                if other is None:
+                    union.by_family[family] = part
+                elif family == MAP and part.kind == other.kind == "object":
+                    union.objects = (*(union.objects or (other,)), part)
+                else:
+                    raise _ambiguous(union, other, part)
+        union.families = tuple(union.by_family)
+        if union.objects:
+            self._later.append(lambda: _tell_apart(union))
+        return union
+
+
+def _ambiguous(union: Node, one: Node, two: Node) -> TypeError:
+    return TypeError(f"{union.name} is ambiguous: a message does not tell {one.name} from {two.name}")
+
+
+def _tell_apart(union: Node) -> None:
+    """Find out by what the objects of a union differ: a Literal field, or fields that the others do not have."""
+    objects = union.objects
+    names = [{field.key for field in node.fields if field.node.kind == "literal"} for node in objects]
+    for key in [field.key for field in objects[0].fields if all(field.key in found for found in names)]:
+        values: dict[Any, Node] = {}
+        count = 0
+        for node in objects:
+            table = next(field.node.table for field in node.fields if field.key == key)
+            count += len(table)
+            values.update(dict.fromkeys(table, node))
+        if len(values) == count:
+            union.tag = (key, values)
+            return
+    order = sorted(objects, key=lambda node: -sum(field.required for field in node.fields))
+    for index, node in enumerate(order[:-1]):
+        others = {field.key for other in order[index + 1 :] for field in other.fields}
+        if not {field.key for field in node.fields if field.required} - others:
+            raise _ambiguous(union, node, order[index + 1])
+    union.objects = tuple(order)
+
+
+def unique_keys(union: Node) -> list[tuple[Node, frozenset[str]]]:
+    """Return the objects of a union without a tag, each with the keys of which none is there in those that follow."""
+    found = []
+    for index, node in enumerate(union.objects):
+        others = {field.key for other in union.objects[index + 1 :] for field in other.fields}
+        required = {field.key for field in node.fields if field.required}
+        found.append((node, frozenset(required - others if index + 1 < len(union.objects) else ())))
+    return found
+
+
+def _refuse_unhashable(node: Node, where: str) -> None:
+    for part in node.parts if node.kind == "union" else (node,):
+        unhashable = part.kind == "dict" or (part.kind == "array" and part.cls not in (tuple, frozenset))
+        if part.kind == "object":
+            unhashable = part.style == "typeddict" or part.cls.__hash__ is None
+        if unhashable or (part.kind == "bytes" and part.cls is bytearray):
+            raise TypeError(f"{part.name} cannot be in a {where}: it has no hash")
+
+
+def _table(kind: str, name: str, pairs: list[tuple[Any, Any]]) -> Node:
+    """Return the node of a type that has a few values."""
+    node = Node(kind, name)
+    node.table = {(type(value), value): result for value, result in pairs}
+    families = {type(value).__name__ if value is not None else NIL for value, _ in pairs}
+    node.families = tuple(sorted(family if family in FAMILIES else EXT for family in families))
+    return node
+
+
+def _literal(args: tuple[Any, ...], name: str) -> Node:
+    for value in args:
+        if not isinstance(value, (int, str, bytes, enum.Enum, type(None))):
+            raise TypeError(f"{name}: {value!r} cannot be in a Literal")
+    return _table("literal", name, [(arg.value if isinstance(arg, enum.Enum) else arg, arg) for arg in args])
+
+
+def _resolved(env: dict[Any, Any], args: tuple[Any, ...]) -> Any:
+    """Return a key for type arguments: what their variables stand for belongs to it."""
+    if not any(isinstance(arg, typing.TypeVar) or getattr(arg, "__parameters__", ()) for arg in args):
+        return args
+    bound = [env.get(name, (name,))[0] for arg in args for name in (getattr(arg, "__parameters__", ()) or (arg,))]
+    return (args, tuple(bound))
+
+
+# --- constraints ----------------------------------------------------------------------------------------------------
+
+_CHECKS: Final = {
+    "gt": "gt", "ge": "ge", "lt": "lt", "le": "le", "multiple_of": "multiple_of",
+    "min_length": "min_len", "max_length": "max_len",
+}  # fmt: skip
+
+
+def _flat(metadata: tuple[Any, ...]) -> Iterator[Any]:
+    """Unpack groups of constraints, as `annotated_types.Interval`."""
+    for item in metadata:
+        if getattr(item, "__is_annotated_types_grouped_metadata__", False):
+            yield from _flat(tuple(item))
+        else:
+            yield item
+
+
+def _add_check(checks: Checks, item: Any) -> bool:
+    """Add what an item of Annotated's metadata asks for; whether it is a constraint."""
+    if isinstance(item, (re.Pattern, Pattern)):
+        checks.pattern = item.compiled if isinstance(item, Pattern) else item
+        return True
+    if type(item).__module__.partition(".")[0] != "annotated_types":
+        return False
+    found = False
+    for theirs, ours in _CHECKS.items():
+        value = getattr(item, theirs, None)
+        if value is not None and not isinstance(item, type):
+            setattr(checks, ours, value)
+            found = True
+    name = type(item).__name__
+    if name == "Timezone":
+        if item.tz not in (None, ...):
+            raise TypeError(f"Timezone({item.tz!r}): only None and ... are known, for times without and with an offset")
+        checks.tz = item.tz is ...
+        found = True
+    elif name == "Predicate":
+        checks.predicates += (item.func,)
+        found = True
+    elif not found and name not in ("Unit", "DocInfo"):
+        raise TypeError(f"{item!r} is not a constraint that is known")
+    return found
+
+
+_SIZED: Final = ("str", "bytes", "array", "tuple", "dict", "any", "custom")
+_ORDERED: Final = ("int", "float", "decimal", "datetime", "date", "time", "timedelta", "str", "bytes", "any", "custom")
+
+
+def _refuse_misfits(checks: Checks, node: Node) -> None:
+    """Raise TypeError for a constraint that values of the type can never be asked about."""
+    for part in node.parts if node.kind == "union" else (node,):
+        ordered = any(getattr(checks, name) is not None for name in ("gt", "ge", "lt", "le"))
+        sized = checks.min_len is not None or checks.max_len is not None
+        if (
+            (ordered and part.kind not in _ORDERED)
+            or (sized and part.kind not in _SIZED)
+            or (checks.multiple_of is not None and part.kind not in ("int", "float", "decimal", "any", "custom"))
+            or (checks.pattern is not None and part.kind != "str")
+            or (checks.tz is not MISSING and part.kind not in ("datetime", "time"))
+        ):
+            raise TypeError(f"a constraint in Annotated does not apply to {part.name}")
+
+
+# --- fields ---------------------------------------------------------------------------------------------------------
+
+
+def _hints(cls: Any) -> dict[str, Any]:
+    """Return the annotations of a class and its bases, evaluated each in its own module."""
+    names = {cls.__name__: cls, **{str(name): name for name in getattr(cls, "__type_params__", ())}}
+    try:
+        return typing.get_type_hints(cls, localns=names, include_extras=True)
+    except TypeError:  # InitVar as text, before 3.11
+        return {
+            name: eval(hint, vars(sys.modules[base.__module__]), names) if isinstance(hint, str) else hint
+            for base in reversed(cls.__mro__)
+            for name, hint in base.__dict__.get("__annotations__", {}).items()
+        }
+    except NameError as exc:
+        raise TypeError(f"{cls.__qualname__}: {exc}; types in annotations must be names of its module") from exc
+
+
+def _scopes(cls: Any, args: tuple[Any, ...], env: dict[Any, Any]) -> dict[Any, dict[Any, Any]]:
+    """Return what type variables stand for, for each class whose annotations the object has."""
+    scopes: dict[Any, dict[Any, Any]] = {cls: {}}
+    parameters = getattr(cls, "__parameters__", ())
+    if args:
+        scopes[cls] = {name: (value, env) for name, value in zip(parameters, args)}
+    todo = [cls]
+    while todo:
+        below = todo.pop()
+        for base in getattr(below, "__orig_bases__", ()):
+            origin = typing.get_origin(base)
+            if isinstance(origin, type) and origin not in scopes:
+                given = zip(getattr(origin, "__parameters__", ()), typing.get_args(base))
+                scopes[origin] = {name: (value, scopes[below]) for name, value in given}
+                todo.append(origin)
+    return scopes
+
+
+def _dataclass_fields(cls: Any, node: Node) -> Iterator[tuple[Field, Any]]:
+    for field in cls.__dataclass_fields__.values():
+        kind = field._field_type.name
+        if kind == "_FIELD_CLASSVAR" or not field.init:
+            continue
+        default = MISSING if field.default is dataclasses.MISSING else field.default
+        factory = None if field.default_factory is dataclasses.MISSING else field.default_factory
+        made = Field(field.name, "", node, default is MISSING and factory is None, default, factory)
+        # without `from __future__ import annotations`, and as get_type_hints() does not give it
+        yield made, field.type if kind == "_FIELD_INITVAR" and not isinstance(field.type, str) else None
+
+
+def _attrs_fields(cls: Any, node: Node) -> Iterator[tuple[Field, Any]]:
+    attrs: Any = sys.modules["attr"]
+    for field in cls.__attrs_attrs__:
+        if field.init:
+            default, factory = field.default, None
+            if default is attrs.NOTHING:
+                default = MISSING
+            elif isinstance(default, attrs.Factory):
+                factory = default.factory if not default.takes_self else MISSING
+            made = Field(field.name, "", node, default is MISSING, MISSING if factory else default, factory)
+            made.parameter = getattr(field, "alias", None) or field.name.lstrip("_")
+            if factory is MISSING:  # its own constructor knows
+                made.factory = None
+            yield made, None
+
+
+def _namedtuple_fields(cls: Any, node: Node) -> Iterator[tuple[Field, Any]]:
+    for name in cls._fields:
+        default = cls._field_defaults.get(name, MISSING)
+        yield Field(name, "", node, default is MISSING, default, None), None
+
+
+def _typeddict_fields(cls: Any, node: Node) -> Iterator[tuple[Field, Any]]:
+    optional = _not_required(cls)
+    for name in _hints(cls):
+        yield Field(name, "", node, name not in optional, MISSING, None), None
+
+
+def _not_required(cls: Any) -> set[str]:
+    """
+    Return the keys that a TypedDict may lack.
+
+    Its own `__optional_keys__` are wrong where its annotations are strings, and where NotRequired is not known.
+    """
+    optional = set(cls.__optional_keys__)
+    for name, hint in _hints(cls).items():
+        origin = typing.get_origin(hint)
+        while origin is not None:
+            if origin in _special("NotRequired"):
+                optional.add(name)
+            elif origin in _special("Required"):
+                optional.discard(name)
+            hint = hint.__origin__ if hasattr(hint, "__metadata__") else typing.get_args(hint)[0]
+            origin = typing.get_origin(hint) if any(
+                origin in _special(special) for special in ("NotRequired", "Required", "ReadOnly", "Annotated")
+            ) else None  # fmt: skip
+    return optional
+
+
+_ABSTRACT: Final = 1 << 20
+"""The flag of classes that have abstract methods."""
+
+
+def _settable(cls: Any, fields: list[Field]) -> bool:
+    """Tell whether an instance is whole with its attributes set and `__post_init__` called, without its constructor."""
+    parameters = cls.__dataclass_params__
+    if [field.name for field in fields] != [
+        field.name for field in dataclasses.fields(cls)
+    ]:  # InitVar, or fields that the constructor sets
+        return False
+    generated = getattr(cls.__init__, "__code__", None) is not None and cls.__init__.__code__.co_filename == "<string>"
+    if (
+        not generated
+        or cls.__flags__ & _ABSTRACT
+        or cls.__new__ is not object.__new__
+        or type(cls).__call__ is not type.__call__
+    ):
+        return False
+    if cls.__setattr__ is not object.__setattr__ and not (parameters.frozen and "__setattr__" in cls.__dict__):
+        return False
+    for field in fields:
+        found = getattr(cls, field.name, None) if not field.required else cls.__dict__.get(field.name)
+        if hasattr(type(found), "__set__") and type(found).__name__ != "member_descriptor":
+            return False
+    return True

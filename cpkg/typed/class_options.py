@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a class or a field says about its form in a message: the decorator `options`, `Name` and `Pattern`."""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, Final, TypeVar, Union
+
+    from typing_extensions import TypeAlias
+
+    C = TypeVar("C", bound="type[Any]")
+    Rename: TypeAlias = Union[str, Callable[[str], str], Mapping[str, str], None]
+
+ATTRIBUTE: Final = "__typed_options__"
+"""The class attribute that `options` sets; a dict of its arguments."""
+
+
+def options(
+    *,
+    rename: Rename = None,
+    omit_defaults: bool = False,
+    forbid_unknown_fields: bool = False,
+    array_like: bool = False,
+) -> Callable[[C], C]:
+    """
+    Return a decorator that gives a dataclass, attrs class, NamedTuple or TypedDict its form in messages.
+
+    `rename` makes keys from the fields' names: "camel", "pascal", "kebab", "lower", "upper", a function from name to
+    key, or a mapping from names to keys. `omit_defaults` leaves out fields that have their default when objects are
+    encoded. `forbid_unknown_fields` makes a key that no field has an error; it is ignored otherwise. `array_like`
+    writes the fields as an array, in their order, without keys. A subclass inherits what it does not set itself.
+
+    The dict that the decorator sets as `__typed_options__` may be written in the class instead. Raises ValueError for
+    a `rename` of another name.
+    """
+    if isinstance(rename, str) and rename not in _STYLES:
+        raise ValueError(f"rename must be one of {', '.join(sorted(_STYLES))}, a function or a mapping, not {rename!r}")
+    chosen = {
+        "rename": rename,
+        "omit_defaults": omit_defaults,
+        "forbid_unknown_fields": forbid_unknown_fields,
+        "array_like": array_like,
+    }
+
+    def set_options(cls: C) -> C:
+        inherited = getattr(cls, ATTRIBUTE, {})
+        setattr(cls, ATTRIBUTE, {**inherited, **{name: value for name, value in chosen.items() if value}})
+        return cls
+
+    return set_options
+
+
+class Name:
+    """The key of one field: `Annotated[int, Name("userId")]`. It goes before `rename`."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+    def __repr__(self) -> str:
+        return f"Name({self.key!r})"
+
+
+class Pattern:
+    """
+    A regular expression that text must hold: `Annotated[str, Pattern("^[a-z]+$")]`.
+
+    It is searched for, as in JSON Schema: anchor it to match the whole text. A compiled expression serves as well.
+    """
+
+    __slots__ = ("compiled",)
+
+    def __init__(self, pattern: str) -> None:
+        self.compiled = re.compile(pattern)
+
+    def __repr__(self) -> str:
+        return f"Pattern({self.compiled.pattern!r})"
+
+
+def key_of(name: str, rename: Rename) -> str:
+    """Return the key of a field by its name."""
+    if rename is None:
+        return name
+    if isinstance(rename, str):
+        return _STYLES[rename](name)
+    if callable(rename):
+        return rename(name)
+    return rename.get(name, name)
+
+
+def _camel(name: str) -> str:
+    head = name[: len(name) - len(name.lstrip("_"))]
+    first, *others = name[len(head) :].split("_")
+    return head + first + "".join([word[:1].upper() + word[1:] for word in others])
+
+
+def _pascal(name: str) -> str:
+    camel = _camel(name).lstrip("_")
+    return camel[:1].upper() + camel[1:]
+
+
+_STYLES: Final[dict[str, Callable[[str], str]]] = {
+    "camel": _camel,
+    "pascal": _pascal,
+    "kebab": lambda name: name.strip("_").replace("_", "-"),
+    "lower": str.lower,
+    "upper": str.upper,
+}

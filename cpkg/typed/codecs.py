@@ -1,0 +1,410 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Decoder`, `Encoder` and the functions over them."""
+
+from __future__ import annotations
+
+import struct
+
+from cpkg import _backend
+from cpkg.objects import dumps_loads, types_written
+from cpkg.typed.annotations import Model
+from cpkg.typed.decoding import PADDING, Functions, Mismatch
+from cpkg.typed.encoding import Encoding
+from cpkg.typed.nodes import Node
+from cpkg.typed.walker import Message, Objects, Walker, is_default
+from cpkg.typed.walker import to_builtins as _to_builtins
+from purepy._lazy import imported
+from purepy.errors import ExtraData, LimitError
+from purepy.msgpack.formats import ARRAY, BIN, EXT, MAP, STR, value_header
+from purepy.msgpack.interface import HEAVIEST
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, Final
+
+MAX_DEPTH: Final = dumps_loads.MAX_DEPTH
+_ANY_LENGTH: Final = 2**32 - 1
+_WRONG: Final = (Mismatch, ValueError, TypeError, IndexError, KeyError, struct.error, ArithmeticError, RecursionError)
+"""What decoding raises for a message that is wrong, or that a constructor or check refuses; the walker finds out."""
+
+
+def msgpack_module() -> Any:
+    """Return the backend that packs and unpacks what has no type."""
+    return _backend.choose("msgpack").module
+
+
+def _untyped(data: bytes, position: int, depth: int) -> tuple[Any, int]:
+    """Return the value at a position, as `cpkg.loads` does, and where it ends."""
+    found: tuple[Any, int] = msgpack_module().unpackb_from(
+        data,
+        position,
+        ext_hook=types_written.unpack_ext,
+        strict_map_key=False,
+        tuple_keys=True,
+        timestamp=dumps_loads.TIMESTAMP,
+        max_depth=max(depth, 0),
+        max_str_len=_ANY_LENGTH,
+        max_bin_len=_ANY_LENGTH,
+        max_array_len=_ANY_LENGTH,
+        max_map_len=_ANY_LENGTH,
+        max_ext_len=_ANY_LENGTH,
+    )
+    return found
+
+
+class Limits:
+    """The limits on the messages of a Decoder, as `loads` and `unpackb` have them; -1 is none."""
+
+    __slots__ = ("any_length", "lengths", "max_depth", "max_memory", "max_total_bytes", "max_total_items")
+
+    def __init__(
+        self, max_depth: int, max_memory: int | None, totals: tuple[int, int], lengths: dict[int, int]
+    ) -> None:
+        self.max_depth = max_depth
+        self.max_memory = max_memory
+        self.max_total_items, self.max_total_bytes = totals
+        self.lengths = lengths
+        self.any_length = totals == (-1, -1) and all(length == -1 for length in lengths.values())
+
+    def check(self, data: bytes) -> None:
+        """Raise LimitError for a message that exceeds a limit; by its headers, before any object is made."""
+        size = len(data)
+        if self.max_memory is not None or size * HEAVIEST > dumps_loads.MEMORY_FLOOR:
+            allowed = dumps_loads.memory_allowed(size, None) if self.max_memory is None else self.max_memory
+            dumps_loads.check_memory(dumps_loads.chosen_codecs(), data, allowed, self.max_depth)
+        if self.any_length:
+            return
+        position, items, payload = 0, 1, 0
+        left = 1
+        while left and position < size:
+            family, end, length = value_header(data, position)
+            left -= 1
+            if family in (ARRAY, MAP):
+                more = length if family == ARRAY else 2 * length
+                left += more
+                items += more
+                if 0 <= self.max_total_items < items:
+                    raise _limit(items, "max_total_items", self.max_total_items, position)
+            elif family in (STR, BIN, EXT):
+                payload += length
+                if 0 <= self.max_total_bytes < payload:
+                    raise _limit(payload, "max_total_bytes", self.max_total_bytes, position)
+            allowed = self.lengths.get(family, -1)
+            if 0 <= allowed < length:
+                raise _limit(length, _LENGTHS[family], allowed, position)
+            position = end + (0 if family in (ARRAY, MAP) else length + (family == EXT))
+
+
+_LENGTHS: Final = {
+    STR: "max_str_len",
+    BIN: "max_bin_len",
+    ARRAY: "max_array_len",
+    MAP: "max_map_len",
+    EXT: "max_ext_len",
+}
+
+
+def _limit(found: int, name: str, allowed: int, offset: int) -> LimitError:
+    error = LimitError(f"{found} exceeds {name}({allowed})")
+    error.offset = offset
+    return error
+
+
+class Decoder:
+    """
+    Decodes messages of one type: `Decoder(list[User]).decode(data)`.
+
+    `type` is the type, Any by default. With `strict=False` text that holds a number, bool or null is taken for one,
+    0 and 1 for bools, whole floats for ints and numbers for datetimes (seconds since 1970), timedeltas (seconds) and
+    Decimals. `dec_hook(cls, value)` makes an instance of each class that is not known here; ValueError and TypeError
+    that it raises become ValidationErrors. With `all_errors` a ValidationError has every error of a message.
+
+    `max_depth` limits how deep containers nest, `max_memory` the memory in bytes that the objects of a message take
+    (64 MiB or 100 times its size by default, whichever is larger), `max_str_len`, `max_bin_len`, `max_array_len`,
+    `max_map_len` and `max_ext_len` lengths, `max_total_items` and `max_total_bytes` sums over a message; -1 is no
+    limit. They are checked by the headers, before an object is made.
+
+    Raises TypeError for a type that cannot be decoded or is ambiguous.
+    """
+
+    __slots__ = ("__weakref__", "_decode", "_functions", "all_errors", "dec_hook", "limits", "node", "strict", "type")
+
+    def __init__(
+        self,
+        type: Any = object,
+        *,
+        strict: bool = True,
+        dec_hook: Callable[[Any, Any], Any] | None = None,
+        all_errors: bool = False,
+        max_depth: int = MAX_DEPTH,
+        max_memory: int | None = None,
+        max_str_len: int = -1,
+        max_bin_len: int = -1,
+        max_array_len: int = -1,
+        max_map_len: int = -1,
+        max_ext_len: int = -1,
+        max_total_items: int = -1,
+        max_total_bytes: int = -1,
+    ) -> None:
+        if dec_hook is not None and not callable(dec_hook):
+            raise TypeError("dec_hook must be a callable")
+        self.type = type
+        self.strict = strict
+        self.dec_hook = dec_hook
+        self.all_errors = all_errors
+        self.node: Node = Model(dec_hook is not None).read(type)
+        self.limits = Limits(
+            max_depth,
+            max_memory,
+            (max_total_items, max_total_bytes),
+            {STR: max_str_len, BIN: max_bin_len, ARRAY: max_array_len, MAP: max_map_len, EXT: max_ext_len},
+        )
+        self._functions = Functions(_untyped, dec_hook)
+        self._decode: Any = None
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        """Return the class: `Decoder[User]` is for type checkers."""
+        return cls
+
+    def decode(self, data: Any) -> Any:
+        """
+        Return the object that a message holds; `data` is a bytes-like object.
+
+        Raises ValidationError for a message that is not of the type, and other CodecErrors as `cpkg.loads` does for
+        one that is damaged or exceeds a limit.
+        """
+        if type(data) is not bytes:
+            data = bytes(memoryview(data))
+        limits = self.limits
+        limits.check(data)
+        if not self.strict:
+            return self._walk(data)
+        decode = self._decode
+        if decode is None:
+            decode = self._decode = self._make_decode()
+        try:
+            return decode(data, limits.max_depth)
+        except _WRONG:
+            return self._walk(data)
+
+    def _make_decode(self) -> Any:
+        """Return a function (data, depth) that raises one of _WRONG for a message that is wrong."""
+        table = getattr(msgpack_module(), "TypedTable", None)
+        if table is not None:
+            return imported("cpkg.typed.native").make_table(table, self.node, self._functions).decode
+        root = self._functions.root(self.node)
+
+        def decode(data: bytes, depth: int) -> Any:
+            value, end = root(data + PADDING, depth)
+            if end != len(data):
+                raise Mismatch
+            return value
+
+        return decode
+
+    def _walk(self, data: bytes) -> Any:
+        message = Message(data)
+        walker = self._functions.walker(message, strict=self.strict, collect=self.all_errors)
+        value = walker.make(self.node, 0, self.limits.max_depth)
+        if message.end < len(data):
+            error = ExtraData(value, data[message.end :])
+            error.offset = message.end
+            raise error
+        return value
+
+    def convert(self, obj: Any, *, from_attributes: bool = False) -> Any:
+        """Return what `cpkg.typed.convert` does, of this type."""
+        source = Objects()
+        walker = Walker(
+            source,
+            lambda value, _depth: value,
+            hook=self.dec_hook,
+            strict=self.strict,
+            collect=self.all_errors,
+            attributes=from_attributes,
+        )
+        return walker.make(self.node, obj, self.limits.max_depth)
+
+
+class _Cache:
+    """What is kept with a class, for as long as there is the class."""
+
+    __slots__ = ("cls", "decoders", "function", "node")
+
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+        self.node: Node | None = None
+        self.function: Any = None  # of Encoding
+        self.decoders: dict[Any, Decoder] = {}
+
+
+_CACHE: Final = "__typed_cache__"
+_decoders: dict[Any, Decoder] = {}
+"""Decoders of types without a class of somebody's."""
+
+
+def _cache_of(cls: Any) -> _Cache | None:
+    """Return the cache of a class; None for one that cannot have attributes."""
+    cache = getattr(cls, _CACHE, None)
+    if cache is None or cache.cls is not cls:
+        cache = _Cache(cls)
+        try:
+            setattr(cls, _CACHE, cache)
+        except (TypeError, AttributeError):
+            return None
+    return cache
+
+
+def _class_cache(cls: Any) -> _Cache | None:
+    """Return the cache of a class with fields, its node there; None for any other."""
+    cache = getattr(cls, _CACHE, None)
+    if cache is not None and cache.cls is cls and cache.node is not None:
+        return cache  # type: ignore[no-any-return]
+    if not hasattr(cls, "__dataclass_fields__") and not hasattr(cls, "__attrs_attrs__"):
+        return None
+    cache = _cache_of(cls)
+    if cache is not None and cache.node is None:
+        try:
+            node = Model(hooked=True).read(cls)
+        except TypeError:  # it can be encoded, whatever its annotations are
+            node = Model(typed=False).read(cls)
+        if hasattr(msgpack_module(), "TypedClass"):
+            cls.__typed_class__ = imported("cpkg.typed.native").make_class(msgpack_module(), node)
+        cache.node = node
+    return cache
+
+
+def _anchor(tp: Any) -> Any:
+    """Return the first class in a type that is not builtin: a decoder of the type lives as long as it."""
+    args = getattr(tp, "__args__", None)
+    if isinstance(args, tuple):
+        for found in [_anchor(getattr(tp, "__origin__", None)), *map(_anchor, args)]:
+            if found is not None:
+                return found
+        return None
+    return tp if isinstance(tp, type) and tp.__module__ not in ("builtins", "typing", "collections.abc") else None
+
+
+def decoder_for(tp: Any) -> Decoder:
+    """Return a decoder of a type with the default options, which is kept for the next call."""
+    anchor = _anchor(tp)
+    cache = None if anchor is None else _cache_of(anchor)
+    kept = _decoders if cache is None else cache.decoders
+    try:
+        decoder = kept.get(tp)
+    except TypeError:  # with something in it that has no hash
+        return Decoder(tp)
+    if decoder is None:
+        if len(kept) >= 100:
+            kept.clear()
+        decoder = kept[tp] = Decoder(tp)
+    return decoder
+
+
+def decode(data: Any, type: Any = object, **options: Any) -> Any:
+    """
+    Return the object that a MessagePack message holds, checked and made as `type` says.
+
+    `typed.decode(data, list[User])`. `options` are those of `Decoder`; without any, decoders are kept with the types'
+    classes. Raises what `Decoder` and `Decoder.decode` raise.
+    """
+    decoder = Decoder(type, **options) if options else decoder_for(type)
+    return decoder.decode(data)
+
+
+def decode_message(message: Any, tp: Any, max_depth: int, max_total_items: int | None) -> Any:
+    """Do what `cpkg.loads` does with a type; the memory of the message has been checked."""
+    if max_depth == MAX_DEPTH and max_total_items is None:
+        return decoder_for(tp).decode(message)
+    total = -1 if max_total_items is None else max_total_items
+    return Decoder(tp, max_depth=max_depth, max_total_items=total, max_memory=-1).decode(message)
+
+
+def convert(obj: Any, type: Any, *, from_attributes: bool = False, **options: Any) -> Any:
+    """
+    Return a type's object made of dicts, lists, numbers, text and the like.
+
+    Instances that are of a type already are taken as they are. Text also serves for times, UUIDs, Decimals (as
+    `to_builtins` writes them) and, in base64, for bytes. With `from_attributes` any object's attributes serve as
+    fields. `options` are those of `Decoder`. Raises ValidationError, whose `offset` is None.
+    """
+    decoder = Decoder(type, **options) if options else decoder_for(type)
+    return decoder.convert(obj, from_attributes=from_attributes)
+
+
+def to_builtins(obj: Any, *, builtin_types: Iterable[type] = (), enc_hook: Callable[[Any], Any] | None = None) -> Any:
+    """
+    Return an object as dicts, lists, text, numbers, bools and None, for JSON and its like.
+
+    Objects with fields become dicts (or lists, `array_like`), sets and tuples lists, members of an Enum their values,
+    times, UUIDs and Decimals text, bytes base64. Instances of `builtin_types` stay as they are. `enc_hook(obj)`
+    returns what stands for an object of another type. Raises TypeError for one without.
+    """
+    return _to_builtins(obj, tuple(builtin_types), enc_hook, lambda cls: getattr(_class_cache(cls), "node", None))
+
+
+class Encoder:
+    """
+    Encodes objects: `Encoder().encode(obj)`.
+
+    `enc_hook(obj)` returns what to pack in the place of an object of a type that is not known here. Containers may
+    nest `max_depth` deep.
+    """
+
+    __slots__ = ("__weakref__", "_encode", "_pack_options", "enc_hook", "max_depth")
+
+    def __init__(self, *, enc_hook: Callable[[Any], Any] | None = None, max_depth: int = MAX_DEPTH) -> None:
+        self.enc_hook = enc_hook
+        self.max_depth = max_depth
+        other = types_written.pack_default if enc_hook is None else types_written.with_default(enc_hook)
+
+        def default(obj: Any) -> Any:
+            cache = _class_cache(type(obj))
+            if cache is None or cache.node is None:
+                return list(obj) if type(obj).__name__ == "deque" else other(obj)
+            node = cache.node
+            pairs = [(field, getattr(obj, field.name)) for field in node.fields]
+            if node.array_like:
+                return [value for _, value in pairs]
+            if node.omit_defaults:
+                pairs = [(field, value) for field, value in pairs if field.required or not is_default(field, value)]
+            return {field.key: value for field, value in pairs}
+
+        self._pack_options = {"default": default, "datetime": True, "enum": True, "numpy": True}
+        module = msgpack_module()
+        if hasattr(module, "typed_packb"):
+            pack = module.typed_packb
+            self._encode: Callable[[Any, int], bytes] = lambda obj, depth: pack(obj, default, depth)
+        else:
+            self._encode = Encoding(_class_cache, self._pack).encode
+
+    def _pack(self, obj: Any, depth: int) -> bytes:
+        packed: bytes = msgpack_module().packb(obj, max_depth=depth, **self._pack_options)
+        return packed
+
+    def encode(self, obj: Any) -> bytes:
+        """
+        Return an object as MessagePack: as `cpkg.dumps` packs it, in the form that `options` gave its classes.
+
+        Raises TypeError for an object that cannot be packed, OverflowError for an integer beyond 64 bits and
+        ValueError for one too deep or too large.
+        """
+        return self._encode(obj, self.max_depth)
+
+
+_encoder: Encoder | None = None
+
+
+def encode(obj: Any, *, enc_hook: Callable[[Any], Any] | None = None, max_depth: int = MAX_DEPTH) -> bytes:
+    """
+    Return an object as MessagePack.
+
+    The arguments are those of `Encoder`, and it raises what `Encoder.encode` raises.
+    """
+    global _encoder
+    if enc_hook is not None or max_depth != MAX_DEPTH:
+        return Encoder(enc_hook=enc_hook, max_depth=max_depth).encode(obj)
+    if _encoder is None:
+        _encoder = Encoder()
+    return _encoder.encode(obj)

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Functions that encode one class each, written for it, with what its annotations lead to expect written out.
+
+What a value is decides how it is packed, not its annotation: all other values go to `Encoding.write`.
+"""
+
+from __future__ import annotations
+
+from cpkg.typed.decoding import Functions, _identifier, _Source, packed_key
+from cpkg.typed.nodes import MISSING
+from cpkg.typed.walker import is_default
+from purepy._jit import finish, new_builder, utf8, write_f64
+from purepy.msgpack.plain_writer import (
+    FIXINT,
+    array_header,
+    bin_header,
+    changed,
+    int_bytes,
+    map_header,
+    str_header,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Final
+
+    from cpkg.typed.nodes import Field, Node
+
+
+def too_deep() -> ValueError:
+    """Return the error of objects that nest too deep; the text is that of packing."""
+    return ValueError("recursion limit exceeded.")
+
+
+_HELPERS: Final = {
+    "FIXINT": FIXINT,
+    "array_header": array_header,
+    "bin_header": bin_header,
+    "changed": changed,
+    "int_bytes": int_bytes,
+    "is_default": is_default,
+    "map_header": map_header,
+    "str_header": str_header,
+    "too_deep": too_deep,
+    "utf8": utf8,
+    "write_f64": write_f64,
+}
+
+
+class Encoding:
+    """Packs objects: those of classes with fields by functions of their own, which the classes keep."""
+
+    def __init__(self, cache_of: Callable[[type], Any], pack: Callable[[Any, int], bytes]) -> None:
+        """`cache_of` gives what a class with fields keeps, or None; `pack(obj, depth)` packs all other objects."""
+        self._cache_of = cache_of
+        self._pack = pack
+
+    def encode(self, obj: Any, depth: int) -> bytes:
+        """Return an object packed."""
+        out = new_builder(1024)
+        try:
+            self.write(out, obj, depth)
+        except RecursionError:
+            raise too_deep() from None
+        packed: bytes = finish(out)
+        return packed
+
+    def write(self, out: Any, value: Any, depth: int) -> None:
+        """Append an object."""
+        kind = type(value)
+        if kind is str:
+            packed = utf8(value)
+            out.append(str_header(len(packed)))
+            out.append(packed)
+        elif kind is int:
+            out.append(int_bytes(value))
+        elif kind is list or kind is tuple:
+            self._list(out, value, depth)
+        elif kind is dict:
+            self._dict(out, value, depth)
+        else:
+            cache = self._cache_of(kind)
+            if cache is None:
+                out.append(self._pack(value, depth))
+            else:
+                (cache.function or make_function(cache))(out, value, depth, self.write)
+
+    def _list(self, out: Any, value: Any, depth: int) -> None:
+        if depth < 1:
+            raise too_deep()
+        length = len(value)
+        out.append(array_header(length))
+        for item in value:
+            self.write(out, item, depth - 1)
+        if len(value) != length:
+            raise changed("list")
+
+    def _dict(self, out: Any, value: Any, depth: int) -> None:
+        if depth < 1:
+            raise too_deep()
+        length = len(value)
+        out.append(map_header(length))
+        for key, item in value.items():
+            self.write(out, key, depth - 1)
+            self.write(out, item, depth - 1)
+            length -= 1
+        if length:
+            raise changed("dictionary")
+
+
+def make_function(cache: Any) -> Any:
+    """Return the function (out, object, depth, write) of a class; the class keeps it."""
+    name = f"encode_{_identifier(cache.node.name)}"
+    functions = Functions(None, None)  # type: ignore[arg-type]
+    functions.namespace.update(_HELPERS)
+    source = _EncodingSource(functions)
+    source.object(cache.node, name)
+    cache.function = source.compile(name, functions.namespace)
+    return cache.function
+
+
+class _EncodingSource(_Source):
+    """The lines of a function that encodes."""
+
+    def object(self, node: Node, name: str) -> None:
+        self.line(f"def {name}(out, o, depth, write):")
+        with self:
+            self.line("if depth < 1:")
+            self.line("    raise too_deep()")
+            self.line("depth -= 1")
+            self.line("append = out.append")
+            optional = [
+                field for field in node.fields if node.omit_defaults and not field.required and not node.array_like
+            ]
+            lead = b""
+            if optional:
+                for index, field in enumerate(node.fields):
+                    self.line(f"v{index} = o.{field.name}")
+                    if field in optional:
+                        self._default_test(index, field)
+                count = " + ".join(
+                    [
+                        str(len(node.fields) - len(optional)),
+                        *[f"has{i}" for i, f in enumerate(node.fields) if f in optional],
+                    ]
+                )
+                self.line(f"append(map_header({count}))")
+            elif node.array_like:
+                lead = array_header(len(node.fields))
+            else:
+                lead = map_header(len(node.fields))
+            for index, field in enumerate(node.fields):
+                key = lead if node.array_like else lead + packed_key(field.key)
+                lead = b""
+                if not optional:
+                    self.line(f"v{index} = o.{field.name}")
+                if field in optional:
+                    self.line(f"if has{index}:")
+                    with self:
+                        self.value_of(field.node, f"v{index}", key, 0)
+                else:
+                    self.value_of(field.node, f"v{index}", key, 0)
+            if lead:
+                self.line(f"append({lead!r})")
+            self.line("return")
+
+    def _default_test(self, index: int, field: Field) -> None:
+        if field.factory is None and field.default is MISSING:
+            self.line(f"has{index} = 1")
+        else:
+            self.line(f"has{index} = not is_default({self.functions.constant('field', field)}, v{index})")
+
+    def value_of(self, node: Node, value: str, key: bytes, level: int) -> None:
+        """Write what appends a value after its key, if it is what its annotation says."""
+        test = "if"
+        for part in node.parts if node.kind == "union" else (node,):
+            writer = getattr(self, "_put_" + part.kind, None)
+            if writer is None or (part.kind == "array" and part.cls is not list) or level > 2:
+                continue
+            self.line(f"{test} {_TYPE_TESTS[part.kind].format(value)}:")
+            with self:
+                writer(part, value, key, level)
+            test = "elif"
+        other = [f"append({key!r})"] if key else []
+        other.append(f"write(out, {value}, depth{f' - {level}' if level else ''})")
+        if test == "elif":
+            self.line("else:")
+        for line in other:
+            self.line(("    " if test == "elif" else "") + line)
+
+    def _append(self, packed: bytes) -> None:
+        if packed:
+            self.line(f"append({packed!r})")
+
+    def _put_none(self, node: Node, value: str, key: bytes, level: int) -> None:
+        self._append(key + b"\xc0")
+
+    def _put_bool(self, node: Node, value: str, key: bytes, level: int) -> None:
+        yes, no = key + b"\xc3", key + b"\xc2"
+        self.line(f"append({yes!r} if {value} else {no!r})")
+
+    def _put_int(self, node: Node, value: str, key: bytes, level: int) -> None:
+        self._append(key)
+        self.line(f"append(FIXINT[{value}] if -0x20 <= {value} < 0x80 else int_bytes({value}))")
+
+    def _put_float(self, node: Node, value: str, key: bytes, level: int) -> None:
+        self._append(key + b"\xcb")
+        self.line(f"append(write_f64({value}))")
+
+    def _put_str(self, node: Node, value: str, key: bytes, level: int) -> None:
+        headers = self.functions.constant("headers", [key + str_header(length) for length in range(32)])
+        self.line(f"packed = utf8({value})")
+        self.line("n = len(packed)")
+        self.line(f"append({headers}[n] if n < 32 else {f'{key!r} + ' if key else ''}str_header(n))")
+        self.line("append(packed)")
+
+    def _put_bytes(self, node: Node, value: str, key: bytes, level: int) -> None:
+        self.line(f"append({f'{key!r} + ' if key else ''}bin_header(len({value})))")
+        self.line(f"append({value})")
+
+    def _put_array(self, node: Node, value: str, key: bytes, level: int) -> None:
+        self.line(f"if depth < {level + 1}:")
+        self.line("    raise too_deep()")
+        self.line(f"n{level} = len({value})")
+        self.line(f"append({f'{key!r} + ' if key else ''}array_header(n{level}))")
+        self.line(f"for i{level} in {value}:")
+        with self:
+            self.value_of(node.item, f"i{level}", b"", level + 1)
+        self.line(f"if len({value}) != n{level}:")
+        self.line("    raise changed('list')")
+
+
+_TYPE_TESTS: Final = {
+    "none": "{0} is None",
+    "bool": "{0} is True or {0} is False",
+    "int": "type({0}) is int",
+    "float": "type({0}) is float",
+    "str": "type({0}) is str",
+    "bytes": "type({0}) is bytes",
+    "array": "type({0}) is list",
+}

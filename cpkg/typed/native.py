@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Describes a type to the compiled module, as ffi_build/msgpack/typed/table.c reads it."""
+
+from __future__ import annotations
+
+import sys
+
+from cpkg.objects import types_written
+from cpkg.typed.decoding import Functions, Mismatch, packed_key
+from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, MISSING, NIL, STR, TEXT_KINDS
+from purepy.msgpack import formats
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+    from cpkg.typed.nodes import Checks, Field, Node
+
+KINDS: Final = (
+    "slow", "any", "none", "bool", "int", "float", "str", "bytes", "datetime", "list", "set", "frozenset", "tuple",
+    "fixed tuple", "dict", "object", "row", "choice", "union",
+)  # fmt: skip
+"""The kinds of nodes, by their numbers in `enum typed_kind`."""
+
+_SET, _KEYWORD, _POSITION, _DICT = range(4)
+_REQUIRED, _VALUE, _FACTORY, _NEW_LIST, _NEW_DICT, _ABSENT = range(6)
+_MOST_FIELDS: Final = 64
+_OBJECTS, _SLOW, _NOTHING = 0xFD, 0xFE, 0xFF
+_SCALARS: Final = ("none", "bool", "int", "float", "str", "bytes")
+
+
+def _family(byte: int) -> str | None:
+    """Return the family of the values that begin with a byte."""
+    family = formats.FAMILY[byte]
+    if family == formats.IMMEDIATE:
+        return NIL if byte == 0xC0 else BOOL if byte in (0xC2, 0xC3) else INT
+    if family == formats.NUMBER:
+        return FLOAT if byte <= 0xCB else INT
+    names = {formats.STR: STR, formats.BIN: BIN, formats.ARRAY: ARRAY, formats.MAP: MAP, formats.EXT: EXT}
+    return names.get(family)
+
+
+def make_table(table: Any, node: Node, functions: Functions) -> Any:
+    """Return a TypedTable for a type; what it leaves to Python goes to `functions`."""
+    return table(_Describer(functions).describe_all(node), Mismatch, types_written.unpack_ext)
+
+
+def make_class(module: Any, node: Node) -> Any:
+    """Return a TypedClass for the objects of a class that are encoded; None for one of too many fields."""
+    if len(node.fields) > _MOST_FIELDS:
+        return None
+    fields = [{**_describe_field(field), "slot": getattr(node.cls, field.name, None)} for field in node.fields]
+    return module.TypedClass(node.cls, fields, node.array_like, node.omit_defaults)
+
+
+class _Describer:
+    def __init__(self, functions: Functions) -> None:
+        self._functions = functions
+        self._numbers: dict[int, int] = {}
+        self._todo: list[tuple[Node, bool, dict[str, Any]]] = []
+        self._kept: list[Node] = []
+
+    def describe_all(self, node: Node) -> list[dict[str, Any]]:
+        specs: list[dict[str, Any]] = []
+        self._specs = specs
+        self._number(node)
+        while self._todo:
+            part, nullable, spec = self._todo.pop()
+            self._describe(part, spec)
+            if nullable:
+                spec["nullable"] = True
+        return specs
+
+    def _number(self, node: Node) -> int:
+        """Return the number of a node's description, which is written later."""
+        number = self._numbers.get(id(node))
+        if number is None:
+            number = self._numbers[id(node)] = len(self._specs)
+            others = [part for part in node.parts if part.kind != "none"]
+            optional = node.kind == "union" and len(others) == 1 and node.checks is None
+            self._kept.append(node)
+            self._specs.append({})
+            self._todo.append((others[0] if optional else node, optional, self._specs[number]))
+        return number
+
+    def _describe(self, node: Node, spec: dict[str, Any]) -> None:
+        kind = node.kind
+        slow = self._functions.namespace[self._functions.walk(node)]
+        spec["slow"] = slow
+        write = getattr(self, "_" + kind, None)
+        if write is not None:
+            spec["kind"] = -1
+            write(node, spec)
+        elif kind in KINDS:
+            spec["kind"] = KINDS.index(kind)
+        else:
+            spec["kind"] = 0
+        if node.checks is not None and spec["kind"]:
+            if kind in ("enum", "literal", "datetime"):
+                spec.clear()
+                spec.update(kind=0, slow=slow)
+            else:
+                _describe_checks(node.checks, node, spec)
+
+    def _bytes(self, node: Node, spec: dict[str, Any]) -> None:
+        spec["kind"] = KINDS.index("bytes")
+        if node.cls is not bytes:
+            spec["made"] = node.cls
+
+    def _array(self, node: Node, spec: dict[str, Any]) -> None:
+        name = node.cls.__name__
+        spec.update(kind=KINDS.index(name if name in KINDS else "list"), item=self._number(node.item))
+        if name not in KINDS:
+            spec["made"] = node.cls
+        if node.item.kind not in _SCALARS:
+            spec["runs_python"] = True
+
+    def _tuple(self, node: Node, spec: dict[str, Any]) -> None:
+        spec.update(kind=KINDS.index("fixed tuple"), parts=[self._number(part) for part in node.parts])
+
+    def _dict(self, node: Node, spec: dict[str, Any]) -> None:
+        spec.update(kind=KINDS.index("dict"), key=self._number(node.key), item=self._number(node.item))
+        if node.cls is not dict:
+            spec["made"] = node.cls
+        if node.key.kind not in _SCALARS:
+            spec["runs_python"] = True
+
+    def _enum(self, node: Node, spec: dict[str, Any]) -> None:
+        if all(family in (STR, INT) for family in node.families):
+            spec["kind"] = KINDS.index("choice")
+            for name, kind in (("by_str", str), ("by_int", int)):
+                table = {value: member for (of, value), member in node.table.items() if of is kind}
+                if table:
+                    spec[name] = table
+        else:
+            spec["kind"] = 0
+
+    _literal = _enum
+
+    def _union(self, node: Node, spec: dict[str, Any]) -> None:
+        parts = list(node.parts)
+        by_byte = bytearray()
+        for byte in range(256):
+            family = _family(byte)
+            part = node.by_family.get(family)
+            if part is None and family == INT:
+                part = node.by_family.get(FLOAT)
+            if family == EXT and any(isinstance(code, int) or code == EXT for code in node.by_family):
+                by_byte.append(_SLOW)
+            elif part is None:
+                text = family == STR and any(part.kind in TEXT_KINDS for part in parts)
+                by_byte.append(_SLOW if text else _NOTHING)
+            else:
+                by_byte.append(_OBJECTS if family == MAP and node.objects else parts.index(part))
+        spec.update(kind=KINDS.index("union"), parts=[self._number(part) for part in parts], by_byte=bytes(by_byte))
+        if node.objects:
+            choose = self._functions.namespace[self._functions.chooser(node)]
+            places = [parts.index(part) for part in node.objects]
+            spec["choose"] = lambda data, position: places[choose(data, position)]
+            if node.tag is not None:
+                spec["tag"] = packed_key(node.tag[0])
+                spec["tag_values"] = {
+                    value: parts.index(part) for (of, value), part in node.tag[1].items() if of is str
+                }
+
+    def _object(self, node: Node, spec: dict[str, Any]) -> None:
+        spec.update(
+            kind=KINDS.index("row" if node.array_like else "object"),
+            cls=node.cls,
+            fields=[self._field(field, node) for field in node.fields],
+            required=sum(field.required for field in node.fields),
+        )
+        if node.forbid or node.style == "namedtuple":
+            spec["forbid"] = True
+        if node.style == "typeddict":
+            spec["build"] = _DICT
+        elif node.style == "namedtuple":
+            spec["build"] = _POSITION
+        elif node.build == "set":
+            spec["build"] = _SET
+            if hasattr(node.cls, "__post_init__"):
+                spec["post_init"] = sys.intern("__post_init__")
+        else:
+            spec.update(build=_KEYWORD, keywords=tuple([sys.intern(field.parameter) for field in node.fields]))
+
+    def _field(self, field: Field, node: Node) -> dict[str, Any]:
+        spec = {**_describe_field(field), "node": self._number(field.node)}
+        if node.build == "set":
+            spec["slot"] = getattr(node.cls, field.name, None)
+        return spec
+
+
+def _describe_field(field: Field) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        "name": sys.intern(str(field.name)),
+        "packed": packed_key(field.key),
+        "text_size": len(field.key.encode()),
+    }
+    if field.factory is not None:
+        spec["fallback"] = field.factory
+        spec["how"] = _NEW_LIST if field.factory is list else _NEW_DICT if field.factory is dict else _FACTORY
+    elif field.default is not MISSING:
+        spec.update(how=_VALUE, fallback=field.default)
+    elif not field.required:
+        spec["how"] = _ABSENT
+    return spec
+
+
+def _describe_checks(checks: Checks, node: Node, spec: dict[str, Any]) -> None:
+    """Describe constraints; those that C does not know are one function that asks for all of them."""
+    spec["checked"] = True
+    left = checks.multiple_of is not None or checks.tz is not MISSING or bool(checks.predicates)
+    bounds = [
+        (sign, bound)
+        for sign, bound in ((">", checks.gt), ("g", checks.ge), ("<", checks.lt), ("l", checks.le))
+        if bound is not None
+    ]
+    if node.kind in ("int", "float") and all(
+        (type(bound) is int and -(2**53) <= bound <= 2**53) or (type(bound) is float and node.kind == "float")
+        for _, bound in bounds
+    ):
+        spec["bounds"] = bounds
+    else:
+        left |= bool(bounds)
+    if node.kind in ("str", "array", "tuple", "dict") or (node.kind == "bytes" and node.cls is bytes):
+        spec.update(min_len=checks.min_len, max_len=checks.max_len)
+    else:
+        left |= checks.min_len is not None or checks.max_len is not None
+    if checks.pattern is not None:
+        if node.kind == "str":
+            spec["search"] = checks.pattern.search
+        else:
+            left = True
+    if left:
+        spec["problem"] = checks.problem

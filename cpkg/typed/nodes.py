@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The model of a type: a node for each type in it, which all that decodes, checks or describes values works from.
+
+`cpkg.typed.annotations` makes the nodes. A type that refers to itself is a node that refers to itself.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Final
+
+MISSING: Final[Any] = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
+"""In the place of a value or a default that is not there."""
+
+# What a value can be in a message. A family is one of these or an extension type's code as an int.
+NIL, BOOL, INT, FLOAT, STR, BIN, ARRAY, MAP, EXT = "None", "bool", "int", "float", "str", "bytes", "array", "map", "ext"
+FAMILIES: Final = (NIL, BOOL, INT, FLOAT, STR, BIN, ARRAY, MAP, EXT)
+
+FAMILIES_OF: Final[dict[str, tuple[Any, ...]]] = {
+    "any": FAMILIES,
+    "raw": FAMILIES,
+    "none": (NIL,),
+    "bool": (BOOL,),
+    "int": (INT,),
+    "float": (FLOAT,),
+    "str": (STR,),
+    "bytes": (BIN,),
+    "ext": (EXT,),
+    "array": (ARRAY,),
+    "tuple": (ARRAY,),
+    "dict": (MAP,),
+    "timestamp": (-1,),
+    "datetime": (-1, ord("L")),
+    "date": (ord("D"),),
+    "time": (ord("T"),),
+    "timedelta": (ord("P"),),
+    "uuid": (ord("U"),),
+    "decimal": (ord("N"),),
+    "custom": FAMILIES,
+}
+"""What a value of each kind of node is written as."""
+
+TEXT_KINDS: Final = ("datetime", "date", "time", "timedelta", "uuid", "decimal")
+"""Kinds whose values may also come as text (ISO 8601 and the like), unless a union has str."""
+
+
+class Checks:
+    """Constraints on a value, from Annotated: None, or no predicates, where there is none."""
+
+    __slots__ = ("ge", "gt", "le", "lt", "max_len", "min_len", "multiple_of", "pattern", "predicates", "tz")
+
+    def __init__(self) -> None:
+        self.gt: Any = None
+        self.ge: Any = None
+        self.lt: Any = None
+        self.le: Any = None
+        self.multiple_of: Any = None
+        self.min_len: int | None = None
+        self.max_len: int | None = None
+        self.pattern: Any = None  # a compiled one, searched for as JSON Schema does
+        self.tz: Any = MISSING  # True: aware; None: naive
+        self.predicates: tuple[Callable[[Any], Any], ...] = ()
+
+    def problem(self, value: Any) -> str | None:
+        """Return what is expected of a value that breaks a constraint, or None."""
+        for name, sign, holds in _BOUNDS:
+            bound = getattr(self, name)
+            if bound is not None and not holds(value, bound):
+                return f"{sign} {bound}"
+        if self.multiple_of is not None and value % self.multiple_of:
+            return f"a multiple of {self.multiple_of}"
+        if self.min_len is not None and len(value) < self.min_len:
+            return f"a length of at least {self.min_len}"
+        if self.max_len is not None and len(value) > self.max_len:
+            return f"a length of at most {self.max_len}"
+        if self.pattern is not None and self.pattern.search(value) is None:
+            return f"text that matches {self.pattern.pattern!r}"
+        if self.tz is not MISSING and (value.tzinfo is not None) is not self.tz:
+            return "a time with an offset from UTC" if self.tz else "a time without an offset from UTC"
+        for predicate in self.predicates:
+            if not predicate(value):
+                return f"a value that passes {getattr(predicate, '__qualname__', predicate)}"
+        return None
+
+
+_BOUNDS: Final[tuple[tuple[str, str, Callable[[Any, Any], bool]], ...]] = (
+    ("gt", ">", lambda value, bound: value > bound),
+    ("ge", ">=", lambda value, bound: value >= bound),
+    ("lt", "<", lambda value, bound: value < bound),
+    ("le", "<=", lambda value, bound: value <= bound),
+)
+
+
+class Field:
+    """A field of an object: its attribute, its key in a message, its type and its default."""
+
+    __slots__ = ("default", "factory", "key", "name", "node", "parameter", "required")
+
+    def __init__(self, name: str, key: str, node: Node, required: bool, default: Any, factory: Any) -> None:
+        self.name = name
+        self.key = key
+        self.node = node
+        self.required = required
+        self.default = default  # MISSING for none, as in a TypedDict
+        self.factory = factory
+        self.parameter = name  # of the constructor
+
+    def make_default(self) -> Any:
+        return self.default if self.factory is None else self.factory()
+
+
+class Node:
+    """
+    A type.
+
+    `kind` names what it is; the other attributes depend on that:
+
+    - "any", "raw", "none", "bool", "int", "float", "str", "ext" and those of FAMILIES_OF above: `cls` at most
+    - "bytes": `cls` is bytes, bytearray or memoryview
+    - "array": `cls` made of any number of `item`; "tuple": one value of each of `parts`
+    - "dict": `key` and `item`; `cls` is dict, or what makes the result from a dict
+    - "enum", "literal": `table` has the values, each under (its type, itself)
+    - "object": `cls`, `fields`, `style` ("dataclass", "attrs", "typeddict" or "namedtuple") and options
+    - "union": `by_family` has the one of `parts` that takes a family; `objects` those that share maps
+    - "custom": `cls`, which the caller's `dec_hook` makes
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "array_like",
+        "build",
+        "by_family",
+        "checks",
+        "cls",
+        "families",
+        "fields",
+        "forbid",
+        "item",
+        "key",
+        "kind",
+        "name",
+        "objects",
+        "omit_defaults",
+        "parts",
+        "style",
+        "table",
+        "tag",
+    )  # fmt: skip
+
+    def __init__(self, kind: str, name: str, cls: Any = None) -> None:
+        self.kind = kind
+        self.name = name  # as errors have it
+        self.cls = cls
+        self.families: tuple[Any, ...] = FAMILIES_OF.get(kind, ())
+        self.checks: Checks | None = None
+        self.item: Any = None
+        self.key: Any = None
+        self.parts: tuple[Node, ...] = ()
+        self.fields: tuple[Field, ...] = ()
+        self.table: dict[Any, Any] = {}
+        self.by_family: dict[Any, Node] = {}
+        self.objects: tuple[Node, ...] = ()
+        self.tag: tuple[str, dict[Any, Node]] | None = None
+        self.style = ""
+        self.build = ""  # "set": attributes are set on a bare instance; "call": the constructor is called
+        self.array_like = self.forbid = self.omit_defaults = False
+
+    def __repr__(self) -> str:
+        return f"<type {self.name}>"
+
+    @property
+    def recursive(self) -> bool:
+        """Whether values of the type can hold values of the same type."""
+        below: dict[int, Node] = {}
+        for child in [self.key, self.item, *self.parts, *[field.node for field in self.fields]]:
+            if child is not None and id(child) not in below:
+                below = child.walk(below)
+        return id(self) in below
+
+    def walk(self, seen: dict[int, Node] | None = None) -> dict[int, Node]:
+        """Return this node and all below it, by their ids, in the order in which they are met."""
+        seen = {} if seen is None else seen
+        todo = [self]
+        while todo:
+            node = todo.pop()
+            if id(node) not in seen:
+                seen[id(node)] = node
+                below = [node.key, node.item, *node.parts, *[field.node for field in node.fields]]
+                todo.extend(child for child in reversed(below) if child is not None)
+        return seen

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One queue of threads that know nothing of Python, for everything in C that works ahead or side by side.
+ *
+ * The rules, which hold for all of its users:
+ * - Starting: queue_start() starts as many threads as there can be. Fewer than asked for, or none, is no error: whoever
+ *   waits works himself. No signal is delivered to a thread of the queue.
+ * - Owning: a task owns the memory and the descriptor that it works on until it is TASK_DONE. Submitting it twice is
+ *   submitting it once.
+ * - Waiting: queue_wait() returns after TURN_MS at the latest, so that the caller can look for signals. A wait that is
+ *   not repeated leaves the task to end by itself.
+ * - Stopping: a flag. A task looks at it before each piece of its work (queue_is_stopping), and one that no thread has
+ *   begun is never begun.
+ * - Forking: a child has no threads of its parent's, and perhaps a lock that is taken. Each function that takes the
+ *   lock looks whether the process is the one that made the queue, and does nothing if it is not.
+ * - Failing: work() has no result. A task keeps its own, and whoever waited for it does again what has failed.
+ */
+#ifndef CPKG_COMMON_QUEUE
+#define CPKG_COMMON_QUEUE
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    QUEUE_THREADS = 64,
+    TURN_MS = 50, /* so long at most nobody looks for signals */
+};
+
+typedef enum { TASK_IDLE, TASK_WAITING, TASK_RUNNING, TASK_DONE } TaskStage;
+
+/* One piece of work; the first member of a structure that has the rest. */
+typedef struct Task {
+    void (*work)(struct Task *task);
+    struct Task *next;
+    TaskStage stage;
+} Task;
+
+typedef struct {
+    pthread_mutex_t lock;
+    pthread_cond_t is_work, is_done;
+    Task *first, **end; /* those that wait, first come, first served */
+    pthread_t threads[QUEUE_THREADS];
+    int count;
+    int is_stopping; /* read and written atomically */
+    pid_t process;
+} Queue;
+
+/* Return how many milliseconds a clock shows that is never set. */
+static int64_t clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Make a condition whose timed waits go by that clock, where the system can do that. */
+static bool condition_make(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    if (pthread_condattr_init(&attributes) != 0)
+        return false;
+#ifndef __APPLE__
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+#endif
+    bool is_made = pthread_cond_init(condition, &attributes) == 0;
+    pthread_condattr_destroy(&attributes);
+    return is_made;
+}
+
+/* Wait for a condition, TURN_MS at most. */
+static void condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock)
+{
+    struct timespec until;
+#ifdef __APPLE__
+    clock_gettime(CLOCK_REALTIME, &until);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &until);
+#endif
+    until.tv_nsec += TURN_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    pthread_cond_timedwait(condition, lock, &until);
+}
+
+/* Make a queue without threads in zeroed memory; false if the system has no locks left. */
+static bool queue_make(Queue *queue)
+{
+    queue->end = &queue->first;
+    queue->process = getpid();
+    if (pthread_mutex_init(&queue->lock, NULL) != 0)
+        return false;
+    bool has_first = condition_make(&queue->is_work);
+    if (has_first && condition_make(&queue->is_done))
+        return true;
+    if (has_first)
+        pthread_cond_destroy(&queue->is_work);
+    pthread_mutex_destroy(&queue->lock);
+    return false;
+}
+
+/* Say whether the queue is of this process, and not of one that it was forked from. */
+static bool queue_is_here(const Queue *queue)
+{
+    return queue->process == getpid();
+}
+
+/* Say whether work is to end: asked by tasks before each piece of it, without the lock. */
+static bool queue_is_stopping(const Queue *queue)
+{
+    return __atomic_load_n(&queue->is_stopping, __ATOMIC_RELAXED) != 0;
+}
+
+/* Take the task out that has waited for longest, and do it; the lock is held before and after. */
+static void queue_do_first(Queue *queue)
+{
+    Task *task = queue->first;
+    queue->first = task->next;
+    if (queue->first == NULL)
+        queue->end = &queue->first;
+    task->stage = TASK_RUNNING;
+    pthread_mutex_unlock(&queue->lock);
+    task->work(task);
+    pthread_mutex_lock(&queue->lock);
+    task->stage = TASK_DONE;
+    pthread_cond_broadcast(&queue->is_done);
+}
+
+static void *queue_thread(void *argument)
+{
+    Queue *queue = argument;
+    pthread_mutex_lock(&queue->lock);
+    while (!queue_is_stopping(queue))
+        if (queue->first != NULL)
+            queue_do_first(queue);
+        else
+            pthread_cond_wait(&queue->is_work, &queue->lock);
+    pthread_mutex_unlock(&queue->lock);
+    return NULL;
+}
+
+/* Have as many threads as are wanted, or as there can be; return how many there are. To be called by one thread. */
+static int queue_start(Queue *queue, int wanted)
+{
+    sigset_t all, before;
+    if (!queue_is_here(queue) || queue_is_stopping(queue))
+        return 0;
+    sigfillset(&all);
+    if (queue->count < wanted && pthread_sigmask(SIG_SETMASK, &all, &before) == 0) {
+        while (queue->count < wanted && queue->count < QUEUE_THREADS &&
+               pthread_create(&queue->threads[queue->count], NULL, queue_thread, queue) == 0)
+            queue->count++;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    return queue->count;
+}
+
+/* Hand over an idle task; one that is waiting, running or done stays as it is. */
+static void queue_submit(Queue *queue, Task *task)
+{
+    pthread_mutex_lock(&queue->lock);
+    if (task->stage == TASK_IDLE) {
+        task->stage = TASK_WAITING;
+        task->next = NULL;
+        *queue->end = task;
+        queue->end = &task->next;
+        pthread_cond_signal(&queue->is_work);
+    }
+    pthread_mutex_unlock(&queue->lock);
+}
+
+/* Take a task out that no thread has begun; the lock is held. */
+static void queue_remove(Queue *queue, Task *task)
+{
+    Task **place = &queue->first;
+    while (*place != task)
+        place = &(*place)->next;
+    *place = task->next;
+    if (queue->end == &task->next)
+        queue->end = place;
+    task->stage = TASK_IDLE;
+}
+
+/* Make a task idle; false if a thread is working on it. */
+static bool queue_take_back(Queue *queue, Task *task)
+{
+    pthread_mutex_lock(&queue->lock);
+    if (task->stage == TASK_WAITING)
+        queue_remove(queue, task);
+    if (task->stage == TASK_DONE)
+        task->stage = TASK_IDLE;
+    bool is_idle = task->stage == TASK_IDLE;
+    pthread_mutex_unlock(&queue->lock);
+    return is_idle;
+}
+
+/*
+ * Wait until a task is done, TURN_MS about; return its stage. The caller does what waits for a thread meanwhile: no core
+ * is idle, and none has two threads.
+ */
+static TaskStage queue_wait(Queue *queue, const Task *task)
+{
+    int64_t end = clock_ms() + TURN_MS;
+    pthread_mutex_lock(&queue->lock);
+    while ((task->stage == TASK_WAITING || task->stage == TASK_RUNNING) && clock_ms() < end)
+        if (queue->first != NULL)
+            queue_do_first(queue);
+        else
+            condition_wait(&queue->is_done, &queue->lock);
+    TaskStage stage = task->stage;
+    pthread_mutex_unlock(&queue->lock);
+    return stage;
+}
+
+/* Tell tasks to end, without waiting for them. */
+static void queue_stop(Queue *queue)
+{
+    __atomic_store_n(&queue->is_stopping, 1, __ATOMIC_RELAXED);
+}
+
+/* Stop, and wait until the threads have ended: each after the piece of work that it is at. Again: nothing. */
+static void queue_close(Queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    queue_stop(queue);
+    while (queue->first != NULL)
+        queue_remove(queue, queue->first);
+    int count = queue->count;
+    queue->count = 0;
+    pthread_cond_broadcast(&queue->is_work);
+    pthread_cond_broadcast(&queue->is_done);
+    pthread_mutex_unlock(&queue->lock);
+    for (int i = 0; i < count; i++)
+        pthread_join(queue->threads[i], NULL);
+}
+
+/* Free what queue_make() has made, after queue_close(). */
+static void queue_unmake(Queue *queue)
+{
+    pthread_cond_destroy(&queue->is_done);
+    pthread_cond_destroy(&queue->is_work);
+    pthread_mutex_destroy(&queue->lock);
+}
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Objects with fields to bytes: what a class keeps of its fields, and the values by slot or attribute.
+ *
+ * A class has its TypedClass as an attribute, which lives as long as it; a subclass that inherits it has none of its own yet.
+ */
+#ifndef CPKG_MSGPACK_PACK_OBJECTS
+#include "../pack/objects.c" /* which includes this part in its place: its functions call each other */
+#elif !defined(CPKG_MSGPACK_TYPED_ENCODE)
+#define CPKG_MSGPACK_TYPED_ENCODE
+
+#include <Python.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "../common/state.c"
+#include "../common/words.c"
+#include "../pack/containers.c"
+#include "../pack/encoder.c"
+#include "table.c"
+
+#define TYPED_FIELDS_MAX 64
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *cls, *keep; /* the class; the description of its fields */
+    TypedField *fields;
+    Py_ssize_t count;
+    bool array_like, omit_defaults;
+} TypedClass;
+
+static int typed_class_traverse(PyObject *o, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(o));
+    Py_VISIT(((TypedClass *)o)->cls);
+    Py_VISIT(((TypedClass *)o)->keep);
+    return 0;
+}
+
+static int typed_class_clear(PyObject *o)
+{
+    TypedClass *self = (TypedClass *)o;
+    self->count = 0;
+    Py_CLEAR(self->cls);
+    Py_CLEAR(self->keep);
+    return 0;
+}
+
+static void typed_class_dealloc(PyObject *o)
+{
+    PyTypeObject *type = Py_TYPE(o);
+    PyObject_GC_UnTrack(o);
+    typed_class_clear(o);
+    PyMem_Free(((TypedClass *)o)->fields);
+    type->tp_free(o);
+    Py_DECREF(type);
+}
+
+/* TypedClass(cls, fields, array_like, omit_defaults) */
+static PyObject *typed_class_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    PyObject *cls, *fields;
+    int array_like, omit_defaults;
+    (void)keywords;
+    if (!PyArg_ParseTuple(args, "O!O!pp", &PyType_Type, &cls, &PyList_Type, &fields, &array_like, &omit_defaults))
+        return NULL;
+    TypedClass *self = (TypedClass *)type->tp_alloc(type, 0);
+    if (!self)
+        return NULL;
+    self->cls = new_ref(cls);
+    self->keep = new_ref(fields);
+    self->array_like = array_like;
+    self->omit_defaults = omit_defaults && !array_like;
+    if (PyList_GET_SIZE(fields) > TYPED_FIELDS_MAX || !typed_read_fields(NULL, fields, &self->fields, &self->count)) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "not the description of a class");
+        Py_DECREF(self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static PyType_Slot typed_class_slots[] = {
+    {Py_tp_new, typed_class_new},
+    {Py_tp_dealloc, typed_class_dealloc},
+    {Py_tp_traverse, typed_class_traverse},
+    {Py_tp_clear, typed_class_clear},
+    {0, NULL},
+};
+
+static PyType_Spec typed_class_spec =
+    TYPE_SPEC("cpkg._native.msgpack.cpython.TypedClass", TypedClass, Py_TPFLAGS_HAVE_GC, typed_class_slots);
+
+/* What a class keeps of its fields, owned; NULL without an exception if there is nothing. */
+static inline TypedClass *typed_class_of(PyTypeObject *type)
+{
+#ifdef Py_GIL_DISABLED
+    PyObject *found = PyObject_GetAttr((PyObject *)type, S.str_typed_class);
+    if (!found)
+        PyErr_Clear();
+#else
+    PyObject *found = _PyType_Lookup(type, S.str_typed_class);
+    Py_XINCREF(found);
+#endif
+    if (found && Py_TYPE(found) == S.TypedClass && ((TypedClass *)found)->cls == (PyObject *)type)
+        return (TypedClass *)found;
+    Py_XDECREF(found);
+    return NULL;
+}
+
+/* The value of a field, owned. */
+static ALWAYS_INLINE PyObject *typed_field_value(PyObject *o, const TypedField *field)
+{
+#ifndef Py_GIL_DISABLED
+    PyObject *value = field->offset >= 0 ? slot_get(o, field->offset) : NULL;
+    if (LIKELY(value != NULL))
+        return new_ref(value);
+#endif
+    return LIKELY(Py_TYPE(o)->tp_getattro == PyObject_GenericGetAttr) ? PyObject_GenericGetAttr(o, field->name)
+                                                                      : PyObject_GetAttr(o, field->name);
+}
+
+static int typed_is_default(const TypedField *field, PyObject *value)
+{
+    switch (field->how) {
+    case DEFAULT_LIST:
+        return PyList_CheckExact(value) && PyList_GET_SIZE(value) == 0;
+    case DEFAULT_DICT:
+        return PyDict_CheckExact(value) && PyDict_GET_SIZE(value) == 0;
+    case DEFAULT_FACTORY:
+        return field->fallback == (PyObject *)&PySet_Type && Py_TYPE(value) == &PySet_Type &&
+               PySet_GET_SIZE(value) == 0;
+    case DEFAULT_VALUE:
+        if (value == field->fallback)
+            return 1;
+        return Py_TYPE(value) == Py_TYPE(field->fallback) ? PyObject_RichCompareBool(value, field->fallback, Py_EQ) : 0;
+    default:
+        return 0;
+    }
+}
+
+static ALWAYS_INLINE unsigned char *encode_field(Encoder *c, unsigned char *p, const TypedField *field, PyObject *value,
+                                                 Py_ssize_t depth, bool key)
+{
+    if (key) {
+        RESERVE((size_t)field->packed_size + 16);
+        copy_short(p, field->packed, (size_t)field->packed_size);
+        p += field->packed_size;
+    }
+    else
+        RESERVE(16);
+    if (value == Py_None || value == Py_False || value == Py_True) {
+        *p++ = value == Py_None ? 0xc0 : value == Py_False ? 0xc2 : 0xc3;
+        return p;
+    }
+    return encode_element(c, p, value, depth);
+}
+
+static NEVER_INLINE unsigned char *encode_typed_omitting(Encoder *c, unsigned char *p, PyObject *o,
+                                                         const TypedClass *typed, Py_ssize_t depth)
+{
+    PyObject *values[TYPED_FIELDS_MAX] = {NULL};
+    size_t count = 0;
+    for (Py_ssize_t i = 0; p && i < typed->count; i++) {
+        values[i] = typed_field_value(o, &typed->fields[i]);
+        const int omit = values[i] ? typed_is_default(&typed->fields[i], values[i]) : -1;
+        if (omit < 0)
+            p = NULL;
+        else if (omit)
+            Py_CLEAR(values[i]);
+        else
+            count++;
+    }
+    if (p && (size_t)(c->w.end - p) < HEADER_MAX)
+        p = writer_grow(&c->w, p, HEADER_MAX);
+    if (p)
+        p = write_map(p, count);
+    for (Py_ssize_t i = 0; i < typed->count; i++) {
+        if (p && values[i])
+            p = encode_field(c, p, &typed->fields[i], values[i], depth, true);
+        Py_XDECREF(values[i]);
+    }
+    return p;
+}
+
+/* An object of exactly the class. */
+static unsigned char *encode_typed(Encoder *c, unsigned char *p, PyObject *o, const TypedClass *typed, Py_ssize_t depth)
+{
+    if (!may_nest(c, p, depth))
+        return NULL;
+    if (typed->omit_defaults)
+        return encode_typed_omitting(c, p, o, typed, depth - 1);
+    RESERVE(HEADER_MAX);
+    p = typed->array_like ? write_array(p, (size_t)typed->count) : write_map(p, (size_t)typed->count);
+    for (Py_ssize_t i = 0; i < typed->count; i++) {
+        PyObject *value = typed_field_value(o, &typed->fields[i]);
+        if (UNLIKELY(!value))
+            return NULL;
+        p = encode_field(c, p, &typed->fields[i], value, depth - 1, !typed->array_like);
+        Py_DECREF(value);
+        if (UNLIKELY(!p))
+            return NULL;
+    }
+    return p;
+}
+
+#endif

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A type as a table of nodes, made once from what cpkg.typed.native describes, and read by decode.c.
+ *
+ * The description (a list of dicts) stays alive with the table and owns every object that the nodes refer to.
+ */
+#ifndef CPKG_MSGPACK_TYPED_TABLE
+#define CPKG_MSGPACK_TYPED_TABLE
+
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <structmember.h>
+
+#include "../common/options.c"
+#include "../common/state.c"
+#include "../common/words.c"
+
+/* In the order of KINDS in cpkg.typed.native. */
+enum typed_kind {
+    TYPED_SLOW, /* left to Python */
+    TYPED_ANY,
+    TYPED_NONE,
+    TYPED_BOOL,
+    TYPED_INT,
+    TYPED_FLOAT,
+    TYPED_STR,
+    TYPED_BYTES,
+    TYPED_DATETIME,
+    TYPED_LIST,
+    TYPED_SET,
+    TYPED_FROZENSET,
+    TYPED_TUPLE,       /* of any length */
+    TYPED_FIXED_TUPLE, /* one item for each part */
+    TYPED_DICT,
+    TYPED_OBJECT, /* a map */
+    TYPED_ROW,    /* an object that is an array */
+    TYPED_CHOICE, /* of a few values */
+    TYPED_UNION,
+    TYPED_KINDS,
+};
+
+enum typed_build {
+    BUILD_SET,     /* attributes of a bare instance */
+    BUILD_KEYWORD, /* the constructor, with keywords */
+    BUILD_POSITION,
+    BUILD_DICT,
+};
+
+enum typed_default {
+    DEFAULT_NONE, /* a required field */
+    DEFAULT_VALUE,
+    DEFAULT_FACTORY,
+    DEFAULT_LIST,
+    DEFAULT_DICT,
+    DEFAULT_ABSENT, /* left out */
+};
+
+/* What a first byte chooses in a union, beside the number of a part. */
+#define UNION_OBJECTS 0xfd
+#define UNION_SLOW 0xfe
+#define UNION_NOTHING 0xff
+
+typedef struct TypedNode TypedNode;
+
+typedef struct {
+    PyObject *name;              /* interned */
+    const unsigned char *packed; /* the key as it is in a message */
+    Py_ssize_t packed_size, text_size;
+    uint64_t word, mask; /* of a packed key of up to 8 bytes */
+    const TypedNode *node;
+    Py_ssize_t offset; /* of the slot, or -1 */
+    PyObject *fallback;
+    enum typed_default how;
+} TypedField;
+
+typedef struct {
+    char sign; /* '>', 'g' for >=, '<', 'l' for <= */
+    long long whole;
+    double real;
+} TypedBound;
+
+#define BOUNDS_MAX 4
+
+struct TypedNode {
+    unsigned char kind;
+    bool nullable;
+    bool checked;
+    bool forbid;      /* keys, or items of an array, that no field has */
+    bool runs_python; /* hashing a key, or comparing it */
+    enum typed_build build;
+    const TypedNode *item, *key;
+    const TypedNode **parts;
+    Py_ssize_t parts_count, required;
+    TypedField *fields;
+    Py_ssize_t fields_count;
+    const unsigned char *by_byte; /* of a union: 256 bytes */
+    const char *tag;              /* the packed key by which its objects are told apart */
+    Py_ssize_t tag_size;
+    PyObject *tag_values, *choose;
+    PyObject *cls, *made, *slow, *post_init, *keywords, *by_str, *by_int, *search, *problem;
+    Py_ssize_t min_len, max_len; /* -1 for none */
+    int bounds_count;
+    TypedBound bounds[BOUNDS_MAX];
+};
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *keep, *mismatch;
+    UnpackOptions untyped; /* of what has no type; max_depth is set at each call */
+    TypedNode *nodes;
+    Py_ssize_t count;
+} TypedTable;
+
+static int typed_table_traverse(PyObject *o, visitproc visit, void *arg)
+{
+    TypedTable *self = (TypedTable *)o;
+    Py_VISIT(Py_TYPE(o));
+    Py_VISIT(self->keep);
+    Py_VISIT(self->mismatch);
+    Py_VISIT(self->untyped.ext_hook);
+    return 0;
+}
+
+static int typed_table_clear(PyObject *o)
+{
+    TypedTable *self = (TypedTable *)o;
+    /* the nodes refer to what goes now; nobody decodes with a table that is garbage */
+    Py_CLEAR(self->keep);
+    Py_CLEAR(self->mismatch);
+    Py_CLEAR(self->untyped.ext_hook);
+    return 0;
+}
+
+static void typed_table_dealloc(PyObject *o)
+{
+    TypedTable *self = (TypedTable *)o;
+    PyTypeObject *type = Py_TYPE(o);
+    PyObject_GC_UnTrack(o);
+    typed_table_clear(o);
+    for (Py_ssize_t i = 0; self->nodes && i < self->count; i++) {
+        PyMem_Free((void *)self->nodes[i].parts);
+        PyMem_Free(self->nodes[i].fields);
+    }
+    PyMem_Free(self->nodes);
+    type->tp_free(o);
+    Py_DECREF(type);
+}
+
+/* ---- reading the description ---- */
+
+static PyObject *spec_get(PyObject *spec, const char *name)
+{
+    PyObject *found = PyDict_GetItemString(spec, name); /* borrowed */
+    return found == Py_None ? NULL : found;
+}
+
+static Py_ssize_t spec_number(PyObject *spec, const char *name, Py_ssize_t otherwise)
+{
+    PyObject *found = spec_get(spec, name);
+    return found ? PyLong_AsSsize_t(found) : otherwise;
+}
+
+static const TypedNode *spec_node(const TypedTable *self, PyObject *spec, const char *name)
+{
+    Py_ssize_t index = spec_number(spec, name, -1);
+    return index >= 0 && index < self->count ? &self->nodes[index] : NULL;
+}
+
+static bool spec_bytes(PyObject *spec, const char *name, Py_ssize_t least, const char **to, Py_ssize_t *size)
+{
+    PyObject *found = spec_get(spec, name);
+    if (!found || !PyBytes_Check(found) || PyBytes_GET_SIZE(found) < least)
+        return false;
+    *to = PyBytes_AS_STRING(found);
+    if (size)
+        *size = PyBytes_GET_SIZE(found);
+    return true;
+}
+
+static bool typed_read_field(const TypedTable *self, PyObject *spec, TypedField *field)
+{
+    const char *packed;
+    if (!PyDict_Check(spec) || !spec_bytes(spec, "packed", 1, &packed, &field->packed_size))
+        return false;
+    field->packed = (const unsigned char *)packed;
+    field->name = spec_get(spec, "name");
+    field->text_size = spec_number(spec, "text_size", 0);
+    field->node = self ? spec_node(self, spec, "node") : NULL;
+    field->fallback = spec_get(spec, "fallback");
+    if (!field->fallback)
+        field->fallback = Py_None;
+    field->how = (enum typed_default)spec_number(spec, "how", 0);
+    if (field->packed_size <= 8) {
+        memcpy(&field->word, packed, (size_t)field->packed_size);
+        memset(&field->mask, 0xff, (size_t)field->packed_size);
+    }
+    field->offset = -1;
+    PyObject *slot = spec_get(spec, "slot"); /* its member descriptor */
+    if (slot && Py_TYPE(slot) == &PyMemberDescr_Type && ((PyMemberDescrObject *)slot)->d_member->type == T_OBJECT_EX &&
+        !(((PyMemberDescrObject *)slot)->d_member->flags & READONLY))
+        field->offset = ((PyMemberDescrObject *)slot)->d_member->offset;
+    return field->name && PyUnicode_CheckExact(field->name) && field->text_size >= 0 &&
+           field->text_size <= field->packed_size;
+}
+
+/* `self` is NULL for fields that are only encoded, which need no type. */
+static bool typed_read_fields(const TypedTable *self, PyObject *specs, TypedField **fields, Py_ssize_t *count)
+{
+    if (!PyList_Check(specs))
+        return false;
+    *count = PyList_GET_SIZE(specs);
+    *fields = PyMem_Calloc((size_t)*count + 1, sizeof **fields);
+    for (Py_ssize_t i = 0; *fields && i < *count; i++)
+        if (!typed_read_field(self, PyList_GET_ITEM(specs, i), &(*fields)[i]) || (self && !(*fields)[i].node))
+            return false;
+    return *fields != NULL;
+}
+
+static bool typed_read_parts(const TypedTable *self, PyObject *parts, TypedNode *node)
+{
+    if (!PyList_Check(parts))
+        return false;
+    node->parts_count = PyList_GET_SIZE(parts);
+    node->parts = PyMem_Calloc((size_t)node->parts_count + 1, sizeof *node->parts);
+    for (Py_ssize_t i = 0; node->parts && i < node->parts_count; i++) {
+        Py_ssize_t index = PyLong_AsSsize_t(PyList_GET_ITEM(parts, i));
+        if (index < 0 || index >= self->count)
+            return false;
+        node->parts[i] = &self->nodes[index];
+    }
+    return node->parts != NULL;
+}
+
+static bool typed_read_bounds(PyObject *bounds, TypedNode *node)
+{
+    if (!PyList_Check(bounds) || PyList_GET_SIZE(bounds) > BOUNDS_MAX)
+        return false;
+    node->bounds_count = (int)PyList_GET_SIZE(bounds);
+    for (int i = 0; i < node->bounds_count; i++) {
+        TypedBound *bound = &node->bounds[i];
+        const char *sign;
+        PyObject *number;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(bounds, i), "sO", &sign, &number))
+            return false;
+        bound->sign = sign[0];
+        bound->real = PyFloat_AsDouble(number);
+        if (PyLong_Check(number))
+            bound->whole = PyLong_AsLongLong(number);
+        if (PyErr_Occurred())
+            return false;
+    }
+    return true;
+}
+
+/* False, perhaps with an exception, for a description that is none. */
+static bool typed_read_node(const TypedTable *self, PyObject *spec, TypedNode *node)
+{
+    if (!PyDict_Check(spec))
+        return false;
+    Py_ssize_t kind = spec_number(spec, "kind", -1);
+    if (kind < 0 || kind >= TYPED_KINDS)
+        return false;
+    node->kind = (unsigned char)kind;
+    node->nullable = spec_get(spec, "nullable") != NULL;
+    node->checked = spec_get(spec, "checked") != NULL;
+    node->forbid = spec_get(spec, "forbid") != NULL;
+    node->runs_python = spec_get(spec, "runs_python") != NULL;
+    node->build = (enum typed_build)spec_number(spec, "build", 0);
+    node->required = spec_number(spec, "required", 0);
+    node->item = spec_node(self, spec, "item");
+    node->key = spec_node(self, spec, "key");
+    node->cls = spec_get(spec, "cls");
+    node->made = spec_get(spec, "made");
+    node->slow = spec_get(spec, "slow");
+    node->post_init = spec_get(spec, "post_init");
+    node->keywords = spec_get(spec, "keywords");
+    node->by_str = spec_get(spec, "by_str");
+    node->by_int = spec_get(spec, "by_int");
+    node->search = spec_get(spec, "search");
+    node->problem = spec_get(spec, "problem");
+    node->choose = spec_get(spec, "choose");
+    node->tag_values = spec_get(spec, "tag_values");
+    node->min_len = spec_number(spec, "min_len", -1);
+    node->max_len = spec_number(spec, "max_len", -1);
+    PyObject *fields = spec_get(spec, "fields"), *parts = spec_get(spec, "parts"), *bounds = spec_get(spec, "bounds");
+    if ((fields && !typed_read_fields(self, fields, &node->fields, &node->fields_count)) ||
+        (parts && !typed_read_parts(self, parts, node)) || (bounds && !typed_read_bounds(bounds, node)))
+        return false;
+    const char *by_byte;
+    if (kind == TYPED_UNION) {
+        if (!spec_bytes(spec, "by_byte", 256, &by_byte, NULL))
+            return false;
+        node->by_byte = (const unsigned char *)by_byte;
+        for (int i = 0; i < 256; i++)
+            if (node->by_byte[i] >= node->parts_count && node->by_byte[i] < UNION_OBJECTS)
+                return false;
+        if (spec_get(spec, "tag") && !spec_bytes(spec, "tag", 1, &node->tag, &node->tag_size))
+            return false;
+    }
+    const bool has_item = kind == TYPED_LIST || kind == TYPED_SET || kind == TYPED_FROZENSET || kind == TYPED_TUPLE ||
+                          kind == TYPED_DICT;
+    const bool is_object = kind == TYPED_OBJECT || kind == TYPED_ROW;
+    if ((has_item && !node->item) || (kind == TYPED_DICT && !node->key) || (kind == TYPED_FIXED_TUPLE && !parts) ||
+        (is_object && (!fields || !node->cls || !PyType_Check(node->cls))) ||
+        (node->build == BUILD_KEYWORD && is_object && (!node->keywords || !PyTuple_CheckExact(node->keywords))) ||
+        (kind == TYPED_CHOICE &&
+         ((node->by_str && !PyDict_CheckExact(node->by_str)) || (node->by_int && !PyDict_CheckExact(node->by_int)))) ||
+        (node->tag_values && !PyDict_CheckExact(node->tag_values)))
+        return false;
+    return !PyErr_Occurred();
+}
+
+/* typed_table(description, mismatch, ext_hook): root first. */
+static PyObject *typed_table_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    PyObject *specs, *mismatch, *ext_hook;
+    if (keywords && PyDict_GET_SIZE(keywords)) {
+        PyErr_SetString(PyExc_TypeError, "Table takes no keywords");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "O!OO", &PyList_Type, &specs, &mismatch, &ext_hook))
+        return NULL;
+    TypedTable *self = (TypedTable *)type->tp_alloc(type, 0);
+    if (!self)
+        return NULL;
+    self->keep = PyList_AsTuple(specs);
+    self->mismatch = new_ref(mismatch);
+    self->untyped = default_unpack_options;
+    self->untyped.ext_hook = new_ref(ext_hook);
+    self->untyped.strict_map_key = false;
+    self->untyped.tuple_keys = true;
+    self->untyped.timestamp = 3;
+    self->untyped.max_str_len = self->untyped.max_bin_len = self->untyped.max_array_len = self->untyped.max_map_len =
+        self->untyped.max_ext_len = (Py_ssize_t)1 << 33;
+    self->count = self->keep ? PyTuple_GET_SIZE(self->keep) : 0;
+    self->nodes = PyMem_Calloc((size_t)self->count + 1, sizeof *self->nodes);
+    bool sound = self->keep && self->nodes && self->count && unpack_options_check(&self->untyped) == 0;
+    for (Py_ssize_t i = 0; sound && i < self->count; i++)
+        sound = typed_read_node(self, PyTuple_GET_ITEM(self->keep, i), &self->nodes[i]);
+    if (!sound) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "not the description of a type");
+        Py_DECREF(self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keys that are chosen so that their hashes collide: refused before they take a time that grows with their square.
+ *
+ * The hashes of str and bytes have a secret of the process. Those of numbers, tuples, UUIDs and so on have none: whoever
+ * writes a message can choose thousands of keys that a dict probes the same slots for. So the probes are counted that
+ * the dict will need, in a table that has its size. Keys that nobody has chosen need less than two each; regular ones,
+ * say multiples of 2**40, up to 30 in a map of 100,000 and 130 in one of a million. purepy/msgpack/key_meter.py does the same.
+ */
+#ifndef CPKG_MSGPACK_UNPACK_KEY_METER
+#define CPKG_MSGPACK_UNPACK_KEY_METER
+
+#include <Python.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "../common/interpreter.c"
+#include "../common/state.c"
+
+enum {
+    METERED_PAIRS = 8,      /* maps of fewer pairs are not worth it */
+    KEY_PROBES = 40,        /* allowed for each key of a message, on an average, and one more ... */
+    KEYS_PROBE = 1 << 12,   /* ... for so many keys of its map, ... */
+    MORE_PROBES_MAX = 256,  /* ... up to so many, ... */
+    SPARE_PROBES = 1 << 14, /* ... and beyond that */
+    EQUAL_PROBES = 8,       /* what a key of the same hash counts, whose comparison may be Python code */
+};
+
+/* The keys of one open map that are neither str nor bytes. Those only make the dict's table larger. */
+typedef struct KeyMeter {
+    struct KeyMeter *outer; /* of a map around this one */
+    Py_ssize_t level;       /* of the map's frame */
+    Py_hash_t *hashes;      /* in the order of the keys */
+    uint32_t *slots;        /* numbers of keys, from 1 on; 0 is free */
+    size_t mask, count;
+    uint64_t probes; /* since the table has its size */
+} KeyMeter;
+
+/* What all maps of a message share. */
+typedef struct {
+    KeyMeter *innermost;
+    uint64_t probes, allowed;
+} KeyMeters;
+
+static void key_meter_drop(KeyMeters *all)
+{
+    KeyMeter *meter = all->innermost;
+    all->innermost = meter->outer;
+    PyMem_Free(meter->hashes);
+    PyMem_Free(meter->slots);
+    PyMem_Free(meter);
+}
+
+static void key_meters_clear(KeyMeters *all)
+{
+    while (all->innermost)
+        key_meter_drop(all);
+    all->probes = 0;
+    all->allowed = SPARE_PROBES;
+}
+
+/* Put a key into the table and count the probes, which are the dict's. Returns its slot, and whether others have its hash. */
+static size_t key_meter_put(KeyMeters *all, KeyMeter *meter, uint32_t number, bool *equal)
+{
+    Py_hash_t hash = meter->hashes[number - 1];
+    size_t perturb = (size_t)hash, i = perturb & meter->mask;
+    uint32_t other;
+    uint64_t probes = 0;
+    while ((other = meter->slots[i])) {
+        bool same = meter->hashes[other - 1] == hash;
+        *equal |= same;
+        probes += same ? EQUAL_PROBES : 1;
+        perturb >>= 5;
+        i = (i * 5 + perturb + 1) & meter->mask;
+    }
+    meter->slots[i] = number;
+    meter->probes += probes;
+    all->probes += probes;
+    return i;
+}
+
+/* Give the table the size that a dict has for `pairs`; false without memory. */
+static bool key_meter_grow(KeyMeters *all, KeyMeter *meter, size_t pairs)
+{
+    size_t size = 8;
+    while (size * 2 / 3 < pairs)
+        size *= 2;
+    uint32_t *slots = PyMem_Calloc(size, sizeof *slots);
+    Py_hash_t *hashes = PyMem_Realloc(meter->hashes, size * 2 / 3 * sizeof *hashes);
+    PyMem_Free(meter->slots);
+    meter->slots = slots;
+    if (hashes)
+        meter->hashes = hashes;
+    if (!slots || !hashes) {
+        PyErr_NoMemory();
+        return false;
+    }
+    meter->mask = size - 1;
+    all->probes -= meter->probes; /* those of the smaller table were fewer than these will be */
+    meter->probes = 0;
+    bool equal;
+    for (size_t number = 1; number <= meter->count; number++)
+        key_meter_put(all, meter, (uint32_t)number, &equal);
+    return true;
+}
+
+/*
+ * Count a key that comes into `dict`, of the frame at `level`, which was made for `pairs`. Returns 1, or 0 with LimitError
+ * if it is one of too many that collide, or -1 with what a comparison of the keys' own raised.
+ */
+static int key_meter_add(KeyMeters *all, Py_ssize_t level, Py_ssize_t pairs, PyObject *dict, PyObject *key,
+                         Py_hash_t hash)
+{
+    KeyMeter *meter = all->innermost;
+    if (!meter || meter->level != level) {
+        meter = PyMem_Calloc(1, sizeof *meter);
+        if (!meter) {
+            PyErr_NoMemory();
+            return 0;
+        }
+        meter->outer = all->innermost;
+        meter->level = level;
+        all->innermost = meter;
+        if (!key_meter_grow(all, meter, dict_room(pairs)))
+            return 0;
+    }
+    size_t present = (size_t)PyDict_GET_SIZE(dict) + 1, full = (meter->mask + 1) * 2 / 3;
+    if ((present > full || meter->count == full) && !key_meter_grow(all, meter, present > full ? present : full + 1))
+        return 0;
+    meter->hashes[meter->count++] = hash;
+    size_t more = meter->count / KEYS_PROBE;
+    all->allowed += KEY_PROBES + (more < MORE_PROBES_MAX ? more : MORE_PROBES_MAX);
+    bool equal = false;
+    size_t slot = key_meter_put(all, meter, (uint32_t)meter->count, &equal);
+    if (equal) {
+        /* a key that is there already has no place of its own */
+        int known = PyDict_Contains(dict, key);
+        if (known < 0)
+            return -1;
+        if (known) {
+            meter->count--;
+            meter->slots[slot] = 0;
+        }
+    }
+    if (all->probes <= all->allowed)
+        return 1;
+    PyErr_SetString(S.LimitError, "too many map keys whose hashes collide");
+    return 0;
+}
+
+#endif

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A queue of frames: threads that know nothing of Python compress frames, or decompress them, while Python goes on. A
+ * thread of Python's whose frame is done waits for the interpreter's lock, which whoever packs or unpacks meanwhile gives
+ * up every 5 ms.
+ *
+ * A job is one frame. It owns its memory, a duplicate of the descriptor that it reads from, and what is made of its content;
+ * it lives as long as the queue. Python gives it the input, submits it, waits for it and lets it go. Each of these calls
+ * may be repeated, or never be followed by the next one: a job knows whether a thread works on it, and refuses what would
+ * disturb that. What fails here is left to Python, which does the frame once more and says what is wrong.
+ */
+#ifndef CPKG_ZSTD_FRAME_QUEUE
+#define CPKG_ZSTD_FRAME_QUEUE
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <zstd.h>
+
+#include "../common/queue.c"
+
+enum { JOB_KEPT = 4 << 20 /* memory of a job beyond this is given back when it has been used */ };
+
+typedef struct {
+    char *data;
+    size_t room;
+} JobMemory;
+
+typedef struct cpkg_frames_s cpkg_frames;
+
+typedef struct cpkg_job_s {
+    Task task;
+    cpkg_frames *frames;
+    JobMemory input, output;
+    size_t input_size;
+    int descriptor; /* of the file that the input is read from; -1 if it is there */
+    int64_t offset;
+    size_t size; /* of the output; of a frame to decompress it is known before */
+    /* What is made of the content of a frame that was decompressed: `then` is called with it, and with `count`. */
+    void (*then)(void *made, const char *content, size_t size, int64_t count);
+    void (*free_made)(void *made);
+    void *made;
+    int64_t count;
+    bool is_good;
+    bool is_let_go; /* serves another frame once no thread works on it */
+    struct cpkg_job_s *next;
+} cpkg_job;
+
+struct cpkg_frames_s {
+    Queue queue;
+    cpkg_job *jobs;                    /* all of them */
+    void *contexts[QUEUE_THREADS + 2]; /* those that are not in use, ZSTD_CCtx or ZSTD_DCtx; under the queue's lock */
+    int contexts_kept;
+    bool compresses;
+    char *dictionary;
+    size_t dictionary_size;
+    size_t parameters;
+    int pairs[]; /* keys and values of the parameters */
+};
+
+static void frames_free_context(const cpkg_frames *frames, void *context)
+{
+    if (frames->compresses)
+        ZSTD_freeCCtx(context);
+    else
+        ZSTD_freeDCtx(context);
+}
+
+/* Set a new context up; false if libzstd refuses. */
+static bool frames_set_up(const cpkg_frames *frames, void *context)
+{
+    size_t result = 0;
+    for (size_t i = 0; i < 2 * frames->parameters && !ZSTD_isError(result); i += 2)
+        result = frames->compresses
+                     ? ZSTD_CCtx_setParameter(context, (ZSTD_cParameter)frames->pairs[i], frames->pairs[i + 1])
+                     : ZSTD_DCtx_setParameter(context, (ZSTD_dParameter)frames->pairs[i], frames->pairs[i + 1]);
+    if (frames->dictionary != NULL && !ZSTD_isError(result))
+        result = frames->compresses ? ZSTD_CCtx_loadDictionary(context, frames->dictionary, frames->dictionary_size)
+                                    : ZSTD_DCtx_loadDictionary(context, frames->dictionary, frames->dictionary_size);
+    return !ZSTD_isError(result);
+}
+
+/* Return a context that is set up, or NULL if that fails. */
+static void *frames_take_context(cpkg_frames *frames)
+{
+    void *context = NULL;
+    pthread_mutex_lock(&frames->queue.lock);
+    if (frames->contexts_kept > 0)
+        context = frames->contexts[--frames->contexts_kept];
+    pthread_mutex_unlock(&frames->queue.lock);
+    if (context != NULL)
+        return context;
+    context = frames->compresses ? (void *)ZSTD_createCCtx() : (void *)ZSTD_createDCtx();
+    if (context != NULL && !frames_set_up(frames, context)) {
+        frames_free_context(frames, context);
+        context = NULL;
+    }
+    return context;
+}
+
+/* Keep a context, unless libzstd has failed with it: no reset reaches all that is left in it then. */
+static void frames_give_context(cpkg_frames *frames, void *context, bool is_sound)
+{
+    pthread_mutex_lock(&frames->queue.lock);
+    if (is_sound && frames->contexts_kept < (int)(sizeof frames->contexts / sizeof *frames->contexts)) {
+        frames->contexts[frames->contexts_kept++] = context;
+        context = NULL;
+    }
+    pthread_mutex_unlock(&frames->queue.lock);
+    frames_free_context(frames, context);
+}
+
+/* Make memory for `size` bytes, one at least; what was in it is lost. */
+static bool job_reserve(JobMemory *memory, size_t size)
+{
+    size += size == 0;
+    if (size <= memory->room && (memory->room <= JOB_KEPT || size > JOB_KEPT))
+        return true;
+    free(memory->data);
+    memory->data = malloc(size);
+    memory->room = memory->data != NULL ? size : 0;
+    return memory->data != NULL;
+}
+
+static void job_close_file(cpkg_job *job)
+{
+    if (job->descriptor >= 0)
+        close(job->descriptor);
+    job->descriptor = -1;
+}
+
+/* Read the input, if it is not there; false if there is less of it. */
+static bool job_fill(cpkg_job *job)
+{
+    size_t done = 0;
+    while (job->descriptor >= 0 && done < job->input_size) {
+        ssize_t got = pread(job->descriptor, job->input.data + done, job->input_size - done,
+                            (off_t)(job->offset + (int64_t)done));
+        if (got > 0)
+            done += (size_t)got;
+        else if (got == 0 || errno != EINTR)
+            return false;
+    }
+    job_close_file(job);
+    return true;
+}
+
+/* Compress a job; return libzstd's result. */
+static size_t frame_compress(cpkg_job *job, void *context)
+{
+    size_t room = ZSTD_compressBound(job->input_size);
+    if (ZSTD_isError(room) || !job_reserve(&job->output, room))
+        return 0;
+    job->size = ZSTD_compress2(context, job->output.data, room, job->input.data, job->input_size);
+    job->is_good = !ZSTD_isError(job->size);
+    return job->size;
+}
+
+/* Decompress a job, and make of the content what is to be made of it; return libzstd's result. */
+static size_t frame_decompress(cpkg_job *job, void *context)
+{
+    const char *input = job->input.data;
+    if (!job_fill(job) || ZSTD_getFrameContentSize(input, job->input_size) != job->size ||
+        !job_reserve(&job->output, job->size))
+        return 0;
+    size_t written = ZSTD_decompressDCtx(context, job->output.data, job->size, input, job->input_size);
+    job->is_good = written == job->size;
+    if (job->is_good && job->then != NULL)
+        job->then(job->made, job->output.data, job->size, job->count);
+    return written;
+}
+
+static void job_work(Task *task)
+{
+    cpkg_job *job = (cpkg_job *)task;
+    cpkg_frames *frames = job->frames;
+    void *context = frames_take_context(frames);
+    job->is_good = false;
+    if (context != NULL) {
+        size_t result = frames->compresses ? frame_compress(job, context) : frame_decompress(job, context);
+        frames_give_context(frames, context, !ZSTD_isError(result));
+    }
+    job_close_file(job);
+}
+
+/*
+ * Return a queue without threads, for compressing or decompressing with `parameters` pairs of a key and a value and a
+ * dictionary, of which it has a copy; NULL if there is no memory.
+ */
+static cpkg_frames *cpkg_frames_new(int compresses, const int *pairs, size_t parameters, const char *dictionary,
+                                    size_t dictionary_size)
+{
+    cpkg_frames *frames = calloc(1, sizeof *frames + 2 * parameters * sizeof(int));
+    if (frames == NULL)
+        return NULL;
+    frames->compresses = compresses;
+    frames->parameters = parameters;
+    if (parameters > 0)
+        memcpy(frames->pairs, pairs, 2 * parameters * sizeof(int));
+    if (dictionary_size > 0) {
+        frames->dictionary = malloc(dictionary_size);
+        if (frames->dictionary == NULL) {
+            free(frames);
+            return NULL;
+        }
+        memcpy(frames->dictionary, dictionary, dictionary_size);
+        frames->dictionary_size = dictionary_size;
+    }
+    if (!queue_make(&frames->queue)) {
+        free(frames->dictionary);
+        free(frames);
+        return NULL;
+    }
+    return frames;
+}
+
+/* Have as many threads as are wanted, or as there can be; return how many there are. */
+static int cpkg_frames_start(cpkg_frames *frames, int wanted)
+{
+    return queue_start(&frames->queue, wanted);
+}
+
+/* End the threads when the jobs are done that they are at, and free the memory of all jobs. Again: nothing. */
+static void cpkg_frames_close(cpkg_frames *frames)
+{
+    if (!queue_is_here(&frames->queue))
+        return; /* whole memory is perhaps not what a forked child has: what the threads held stays */
+    queue_close(&frames->queue);
+    for (cpkg_job *job = frames->jobs; job != NULL; job = job->next) {
+        job_close_file(job);
+        if (job->made != NULL)
+            job->free_made(job->made);
+        job->made = NULL;
+        free(job->input.data);
+        free(job->output.data);
+        job->input = job->output = (JobMemory){NULL, 0};
+        job->is_good = false;
+    }
+    while (frames->contexts_kept > 0)
+        frames_free_context(frames, frames->contexts[--frames->contexts_kept]);
+}
+
+/* Close the queue and free it, with its jobs. */
+static void cpkg_frames_free(cpkg_frames *frames)
+{
+    if (!queue_is_here(&frames->queue))
+        return;
+    cpkg_frames_close(frames);
+    for (cpkg_job *job = frames->jobs, *next; job != NULL; job = next) {
+        next = job->next;
+        free(job);
+    }
+    queue_unmake(&frames->queue);
+    free(frames->dictionary);
+    free(frames);
+}
+
+/* Return an idle job, one that was let go if there is one; NULL if there is no memory. */
+static cpkg_job *cpkg_frames_job(cpkg_frames *frames)
+{
+    bool is_here = queue_is_here(&frames->queue);
+    for (cpkg_job *job = frames->jobs; job != NULL && is_here; job = job->next)
+        if (job->is_let_go && queue_take_back(&frames->queue, &job->task)) {
+            job->is_let_go = false;
+            return job;
+        }
+    cpkg_job *job = calloc(1, sizeof *job);
+    if (job != NULL) {
+        job->task.work = job_work;
+        job->frames = frames;
+        job->descriptor = -1;
+        job->next = frames->jobs;
+        frames->jobs = job;
+    }
+    return job;
+}
+
+/* Let go of a job: its memory serves another frame once no thread works on it. */
+static void cpkg_job_let_go(cpkg_job *job)
+{
+    job->is_let_go = true;
+    if (queue_is_here(&job->frames->queue) && queue_take_back(&job->frames->queue, &job->task))
+        job_close_file(job);
+}
+
+/* Say whether nothing is done with a job, so that its input may change: in a forked child nothing ever is. */
+static bool job_is_idle(const cpkg_job *job)
+{
+    Queue *queue = &job->frames->queue;
+    if (!queue_is_here(queue))
+        return true;
+    pthread_mutex_lock(&queue->lock);
+    bool is_idle = job->task.stage == TASK_IDLE;
+    pthread_mutex_unlock(&queue->lock);
+    return is_idle;
+}
+
+/* Return the size of the output of a job that is done. */
+static size_t cpkg_job_size(const cpkg_job *job)
+{
+    return job->size;
+}
+
+/* Return the input, NULL if the queue is closed. */
+static const char *cpkg_job_input(const cpkg_job *job)
+{
+    return job->input.data;
+}
+
+/*
+ * Put data[start..start + size) behind the first `at` bytes of the input of an idle job, over what may stand there;
+ * return 1, 0 if there is no memory, or -1 if the job is not idle.
+ */
+static int cpkg_job_put(cpkg_job *job, size_t at, const char *data, size_t start, size_t size)
+{
+    JobMemory *input = &job->input;
+    size_t wanted = at + size;
+    if (!job_is_idle(job))
+        return -1;
+    if (at == 0) {
+        if (!job_reserve(input, wanted))
+            return 0;
+    }
+    else if (wanted > input->room) {
+        size_t room = wanted + wanted / 4;
+        char *grown = realloc(input->data, room);
+        if (grown == NULL)
+            return 0;
+        input->data = grown;
+        input->room = room;
+    }
+    memcpy(input->data + at, data + start, size);
+    job_close_file(job);
+    return 1;
+}
+
+/*
+ * Have an idle job read its input, of so many bytes, from a duplicate of a descriptor; return 1, 0 if there is no memory or
+ * no descriptor left, or -1 if the job is not idle.
+ */
+static int cpkg_job_read(cpkg_job *job, int descriptor, int64_t offset, size_t size)
+{
+    if (!job_is_idle(job))
+        return -1;
+    job_close_file(job);
+    if (!job_reserve(&job->input, size))
+        return 0;
+    job->descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    job->offset = offset;
+    return job->descriptor >= 0;
+}
+
+/* Say how many bytes an idle job's frame holds; return what cpkg_job_put() does. */
+static int cpkg_job_expect(cpkg_job *job, size_t size)
+{
+    if (!job_is_idle(job))
+        return -1;
+    job->size = size;
+    job->then = NULL;
+    return 1;
+}
+
+/*
+ * Have `then` called with the content of an idle job's frame, with `count` and with what `new_made` returns. The job owns
+ * that and frees it by `free_made`. Returns it, or NULL if there is none.
+ */
+static void *cpkg_job_make(cpkg_job *job, void *(*new_made)(void), void (*free_made)(void *),
+                           void (*then)(void *, const char *, size_t, int64_t), int64_t count)
+{
+    if (!job_is_idle(job))
+        return NULL;
+    if (job->made == NULL || job->free_made != free_made) {
+        if (job->made != NULL)
+            job->free_made(job->made);
+        job->free_made = free_made;
+        job->made = new_made();
+    }
+    job->then = job->made == NULL ? NULL : then;
+    job->count = count;
+    return job->made;
+}
+
+/* Hand a job to the threads, with an input of so many bytes; one that they have, or have done, stays as it is. */
+static void cpkg_frames_submit(cpkg_frames *frames, cpkg_job *job, size_t size)
+{
+    if (!queue_is_here(&frames->queue) || queue_is_stopping(&frames->queue) || !job_is_idle(job))
+        return;
+    job->input_size = size;
+    queue_submit(&frames->queue, &job->task);
+}
+
+/* Do an idle job in the caller's thread; return its output, or NULL. */
+static const char *cpkg_frames_do(cpkg_frames *frames, cpkg_job *job, size_t size)
+{
+    if (!queue_is_here(&frames->queue) || queue_is_stopping(&frames->queue) || !job_is_idle(job))
+        return NULL;
+    job->input_size = size;
+    job_work(&job->task);
+    return job->is_good ? job->output.data : NULL;
+}
+
+/*
+ * Wait for a job, TURN_MS about, and do meanwhile what waits for a thread. Return 1 if it is done and good, 0 if it has
+ * failed or was never submitted, or -1 if it is to be waited for once more.
+ */
+static int cpkg_frames_wait(cpkg_frames *frames, const cpkg_job *job)
+{
+    if (!queue_is_here(&frames->queue))
+        return 0;
+    TaskStage stage = queue_wait(&frames->queue, &job->task);
+    return stage == TASK_WAITING || stage == TASK_RUNNING ? -1 : stage == TASK_DONE && job->is_good;
+}
+
+/* Return the output of a job that is done and good. */
+static const char *cpkg_job_output(const cpkg_job *job)
+{
+    return job->output.data;
+}
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chunks: what all streams do with a context of libzstd, and the calls of cpkg/_native/zstd/functions.py. */
+#ifndef CPKG_ZSTD_STREAMS_CHUNKS
+#define CPKG_ZSTD_STREAMS_CHUNKS
+
+#include <Python.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "../buffers.c"
+#include "../contexts.c"
+#include "../format.c"
+
+/* A limit up to this is taken for the size to come. */
+enum { BIG_PIECE = 8 << 20 };
+
+static int check_count(const char *name, Py_ssize_t nargs, Py_ssize_t wanted)
+{
+    if (nargs != wanted) {
+        PyErr_Format(PyExc_TypeError, "%s() takes %zd arguments, not %zd", name, wanted, nargs);
+        return -1;
+    }
+    return 0;
+}
+
+/*
+ * Compress a chunk; return the output as bytes. NULL comes with an exception set, or with libzstd's result in `left` if
+ * that is an error.
+ */
+static PyObject *compress_chunk(ZSTD_CCtx *cctx, const Input *data, int mode, size_t *left)
+{
+    ZSTD_inBuffer in = {data->start, data->size, 0};
+    size_t bound = ZSTD_compressBound(data->size);
+    Output out;
+    if (ZSTD_isError(bound))
+        return PyErr_NoMemory();
+    /* at a frame's end, memory for all of it spares libzstd an output buffer of its own; elsewhere it spares growing */
+    int at_once = bound > (mode == ZSTD_e_end ? (size_t)SCRATCH_SIZE : 4 * (size_t)BLOCK_MAX);
+    if (output_begin(&out, at_once ? bound : 0, PY_SSIZE_T_MAX) < 0)
+        return NULL;
+    for (;;) {
+        size_t result;
+        Py_BEGIN_ALLOW_THREADS
+        result = ZSTD_compressStream2(cctx, &out.buffer, &in, (ZSTD_EndDirective)mode);
+        Py_END_ALLOW_THREADS
+        if (ZSTD_isError(result)) {
+            *left = result;
+            output_abandon(&out);
+            return NULL;
+        }
+        int is_full = out.buffer.pos == out.buffer.size;
+        if (mode == ZSTD_e_continue ? in.pos == in.size && !is_full : result == 0)
+            return output_finish(&out);
+        if (PyErr_CheckSignals() < 0) {
+            output_abandon(&out);
+            return NULL;
+        }
+        if (is_full && output_grow(&out) < 0)
+            return NULL;
+    }
+}
+
+static PyObject *decoded(PyObject *bytes, size_t position, int is_frame_end)
+{
+    return bytes == NULL ? NULL
+                         : Py_BuildValue("(NnO)", bytes, (Py_ssize_t)position, is_frame_end ? Py_True : Py_False);
+}
+
+/* Decompress a frame that lies ahead whole; return None, with nothing changed, if that cannot be done at once. */
+static PyObject *decompress_whole_frame(ZSTD_DCtx *dctx, const Input *data, size_t start)
+{
+    const unsigned char *src = (const unsigned char *)data->start;
+    Frame frame;
+    if (measure_frame(src + start, src + data->size, WINDOW_SIZE_MAX_DEFAULT, &frame) < 0 ||
+        !is_trusted(frame.content, frame.is_declared, frame.size)) {
+        Py_RETURN_NONE;
+    }
+    Output out;
+    size_t capacity = (size_t)frame.content;
+    if (output_begin(&out, capacity <= SCRATCH_SIZE ? 0 : capacity, capacity) < 0)
+        return NULL;
+    size_t written;
+    Py_BEGIN_ALLOW_THREADS
+    written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, src + start, frame.size);
+    Py_END_ALLOW_THREADS
+    if (ZSTD_isError(written)) {
+        /* the slow path says what is wrong */
+        ZSTD_DCtx_reset(dctx, ZSTD_reset_session_only);
+        output_abandon(&out);
+        Py_RETURN_NONE;
+    }
+    out.buffer.pos = written;
+    return decoded(output_finish(&out), start + frame.size, 1);
+}
+
+/* What both ways of decompressing a chunk are called with. */
+typedef struct {
+    ZSTD_DCtx *dctx;
+    Input data;
+    ZSTD_inBuffer in;
+    uint64_t window_max; /* 0: no frame begins here */
+    int has_magic;
+} Step;
+
+/* Take (address, data, start) from `args`, (window_max, has_magic) from `header`; -1 with an exception. */
+static int step_open(Step *step, PyObject *const *args, PyObject *const *header)
+{
+    step->dctx = PyLong_AsVoidPtr(args[0]);
+    Py_ssize_t start = PyLong_AsSsize_t(args[2]);
+    step->window_max = (uint64_t)PyLong_AsSsize_t(header[0]);
+    step->has_magic = header[1] == Py_True;
+    if (PyErr_Occurred() || input_open(&step->data, args[1]) < 0)
+        return -1;
+    if (start < 0 || (size_t)start > step->data.size) {
+        PyErr_SetString(PyExc_ValueError, "start lies outside of the data");
+        input_close(&step->data);
+        return -1;
+    }
+    step->in = (ZSTD_inBuffer){step->data.start, step->data.size, (size_t)start};
+    return 0;
+}
+
+/*
+ * Look at the header of a frame that begins. With memory for the content, and all of the frame, libzstd would decompress
+ * at once, which has two effects that callers must not see:
+ * - It needs no window and so looks at no limit. This does: return libzstd's result for a window that is too large.
+ * - It writes anywhere in the output. `capacity` is lowered to the content's size (never raised).
+ */
+static size_t begin_frame(const Step *step, size_t *capacity)
+{
+    const unsigned char *src = step->in.src;
+    Header header;
+    if (step->window_max == 0 || read_header(src + step->in.pos, src + step->in.size, step->has_magic, &header) < 0)
+        return 0;
+    if (header.window > step->window_max)
+        return (size_t)0 - ZSTD_error_frameParameter_windowTooLarge;
+    if (header.is_declared && header.content < *capacity)
+        *capacity = (size_t)header.content;
+    return 0;
+}
+
+/*
+ * Decompress from where a step stands as far as one frame and `limit` go; return the output as bytes. `left` is
+ * libzstd's result, 0 at the end of the frame. NULL comes with an exception set, or with an error in `left`. `expected`
+ * is a size to allocate at once, 0 if there is none.
+ */
+static PyObject *decompress_chunk(Step *step, size_t limit, size_t expected, size_t *left)
+{
+    Output out;
+    if (output_begin(&out, expected, limit) < 0)
+        return NULL;
+    size_t capacity = 0; /* all of the output is ours */
+    *left = begin_frame(step, &capacity);
+    for (;;) {
+        if (!ZSTD_isError(*left)) {
+            Py_BEGIN_ALLOW_THREADS
+            *left = ZSTD_decompressStream(step->dctx, &out.buffer, &step->in);
+            Py_END_ALLOW_THREADS
+        }
+        if (ZSTD_isError(*left)) {
+            output_abandon(&out);
+            return NULL;
+        }
+        if (*left == 0)
+            break;
+        if (out.buffer.pos == out.buffer.size) {
+            if (out.buffer.size == limit)
+                break;
+            if (PyErr_CheckSignals() < 0) {
+                *left = 0;
+                output_abandon(&out);
+                return NULL;
+            }
+            if (output_grow(&out) < 0) {
+                *left = 0;
+                return NULL;
+            }
+        }
+        else if (step->in.pos == step->in.size) {
+            break;
+        }
+    }
+    return output_finish(&out);
+}
+
+/*
+ * stream_decompress(address, data, start, max_length, expected, window_max, has_magic)
+ * -> (bytes, position, is_frame_end), or libzstd's result as an int if that is an error.
+ *
+ * Reads `data` from `start`; `position` is where it stopped. `address` is a ZSTD_DCtx * that the caller keeps alive
+ * and locked. `expected` is a size to allocate at once, 0 if there is none, or -1 to say that the context has no
+ * parameters or dictionary and is between frames: then a frame that lies ahead whole tells. `window_max` is the limit
+ * that the context has if a frame begins at `start`, else 0; `has_magic`, whether frames have a magic number.
+ */
+static PyObject *stream_decompress(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)module;
+    if (check_count("stream_decompress", nargs, 7) < 0)
+        return NULL;
+    Py_ssize_t max_length = PyLong_AsSsize_t(args[3]);
+    Py_ssize_t expected = PyLong_AsSsize_t(args[4]);
+    Step step;
+    if (PyErr_Occurred() || step_open(&step, args, args + 5) < 0)
+        return NULL;
+    PyObject *result = NULL;
+    if (expected < 0 && max_length < 0) {
+        result = decompress_whole_frame(step.dctx, &step.data, step.in.pos);
+        if (result != Py_None)
+            goto done;
+        Py_CLEAR(result);
+    }
+    size_t limit = max_length < 0 ? PY_SSIZE_T_MAX : (size_t)max_length;
+    if (expected <= 0)
+        expected = max_length > SCRATCH_SIZE && max_length <= BIG_PIECE ? max_length : 0;
+    size_t left = 0;
+    PyObject *content = decompress_chunk(&step, limit, (size_t)expected, &left);
+    if (content != NULL)
+        result = decoded(content, step.in.pos, left == 0);
+    else if (ZSTD_isError(left))
+        result = PyLong_FromSize_t(left);
+done:
+    input_close(&step.data);
+    return result;
+}
+
+/* Do the same into `room` bytes of memory; return how many it holds then, and change nothing behind them. */
+static size_t decompress_chunk_into(Step *step, void *memory, size_t room, size_t *left)
+{
+    ZSTD_outBuffer out = {memory, room, 0};
+    Py_BEGIN_ALLOW_THREADS
+    *left = begin_frame(step, &out.size);
+    while (!ZSTD_isError(*left)) {
+        *left = ZSTD_decompressStream(step->dctx, &out, &step->in);
+        out.size = room; /* from here on libzstd copies what it has decompressed in memory of its own */
+        if (*left == 0 || out.pos == room || step->in.pos == step->in.size)
+            break;
+    }
+    Py_END_ALLOW_THREADS
+    return out.pos;
+}
+
+/*
+ * stream_decompress_into(address, data, start, buffer, window_max, has_magic) -> (written, position, is_frame_end), or
+ * libzstd's result as an int if that is an error. Fills a writable buffer as far as one frame goes, and changes
+ * nothing behind that.
+ */
+static PyObject *stream_decompress_into(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)module;
+    if (check_count("stream_decompress_into", nargs, 6) < 0)
+        return NULL;
+    Step step;
+    if (step_open(&step, args, args + 4) < 0)
+        return NULL;
+    PyObject *result = NULL;
+    Py_buffer view;
+    if (PyObject_GetBuffer(args[3], &view, PyBUF_WRITABLE) < 0)
+        goto done;
+    size_t left;
+    size_t written = decompress_chunk_into(&step, view.buf, (size_t)view.len, &left);
+    PyBuffer_Release(&view);
+    if (ZSTD_isError(left))
+        result = PyLong_FromSize_t(left);
+    else
+        result = Py_BuildValue("(nnO)", (Py_ssize_t)written, (Py_ssize_t)step.in.pos, left == 0 ? Py_True : Py_False);
+done:
+    input_close(&step.data);
+    return result;
+}
+
+#endif

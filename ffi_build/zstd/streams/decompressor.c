@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ZstdDecompressor of cpkg.zstd: a Decoder, and the data that it was given and has not used.
+ * cpkg/_native/zstd/decompressor.py is the same in Python, for where there is no C.
+ */
+#ifndef CPKG_ZSTD_STREAMS_DECOMPRESSOR
+#define CPKG_ZSTD_STREAMS_DECOMPRESSOR
+
+#include <Python.h>
+#include <string.h>
+
+#include <zstd.h>
+
+#include "calls.c"
+#include "compressor.c"
+#include "decoder.c"
+#include "object.c"
+#include "turn.c"
+
+typedef struct {
+    PyObject_HEAD
+    Turn turn;
+    Decoder decoder;
+    PyObject *pending; /* bytes that were given and not used up, from `position` on; NULL for none */
+    Py_ssize_t position;
+    unsigned long long offset; /* of pending[0] in all that was given; without it, of what is given next */
+    int is_eof;
+    int needs_input;
+    int is_multi_frame;
+    int goes_on; /* one call goes from frame to frame */
+} Decompressor;
+
+static int decompressor_clear(PyObject *self)
+{
+    Decompressor *decompressor = (Decompressor *)self;
+    decoder_clear(&decompressor->decoder);
+    Py_CLEAR(decompressor->pending);
+    return 0;
+}
+
+OBJECT_WITH_TURN(decompressor, Decompressor, decoder)
+
+/* Forget all data. */
+static void decompressor_forget(Decompressor *decompressor)
+{
+    Py_CLEAR(decompressor->pending);
+    decompressor->position = 0;
+    decompressor->offset = 0;
+    decompressor->is_eof = 0;
+    decompressor->needs_input = 1;
+}
+
+static int decompressor_open(Decompressor *decompressor, PyObject *preset, int is_multi_frame, int is_by_frame)
+{
+    decompressor->is_multi_frame = is_multi_frame;
+    decompressor->goes_on = is_multi_frame && !is_by_frame;
+    decompressor_forget(decompressor);
+    return decoder_open(&decompressor->decoder, (DecompressionPreset *)preset);
+}
+
+static int decompressor_init(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"zstd_dict", "options", "multi_frame", NULL};
+    Decompressor *decompressor = (Decompressor *)self;
+    PyObject *dictionary = Py_None, *options = Py_None, *preset;
+    int is_multi_frame = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO$p:ZstdDecompressor", names, &dictionary, &options,
+                                     &is_multi_frame) ||
+        check_first_init(self, decompressor->decoder.preset) < 0)
+        return -1;
+    if (dictionary == Py_None && options == Py_None) {
+        preset = object_new(decompression_preset_type);
+        if (preset != NULL) {
+            ((DecompressionPreset *)preset)->window_max = WINDOW_SIZE_MAX_DEFAULT;
+            ((DecompressionPreset *)preset)->is_ready = ((DecompressionPreset *)preset)->serves_one = 1;
+        }
+    }
+    else {
+        preset = call_presets("decompression_of", "OO", dictionary, options);
+    }
+    int result = preset == NULL ? -1 : decompressor_open(decompressor, preset, is_multi_frame, 0);
+    if (result == 0 && !is_default((DecompressionPreset *)preset))
+        result = decoder_take(&decompressor->decoder); /* so that a dictionary that is damaged is an error here */
+    Py_XDECREF(preset);
+    return result;
+}
+
+/* _over(preset, multi_frame=False, frame_by_frame=False): a decompressor with settings made before. */
+static PyObject *decompressor_over(PyObject *type, PyObject *args)
+{
+    PyObject *preset;
+    int is_multi_frame = 0, is_by_frame = 0;
+    if (!PyArg_ParseTuple(args, "O|pp:_over", &preset, &is_multi_frame, &is_by_frame))
+        return NULL;
+    Decompressor *decompressor = object_new((PyTypeObject *)type);
+    if (decompressor != NULL && decompressor_open(decompressor, preset, is_multi_frame, is_by_frame) < 0)
+        Py_CLEAR(decompressor);
+    return (PyObject *)decompressor;
+}
+
+/* Begin a turn; return 0, or -1 with an exception set. */
+static int decompressor_enter(PyObject *self)
+{
+    Decompressor *decompressor = (Decompressor *)self;
+    if (turn_enter(self, &decompressor->turn) < 0)
+        return -1;
+    if (decompressor->decoder.preset != NULL)
+        return 0;
+    PyErr_Format(PyExc_RuntimeError, "%s is not initialized", Py_TYPE(self)->tp_name);
+    turn_leave(self, &decompressor->turn);
+    return -1;
+}
+
+/* What one call reads, and what it makes: bytes, or content in the caller's memory. */
+typedef struct {
+    ZSTD_inBuffer in;
+    PyObject *owner; /* the bytes that `in` is of, NULL for the caller's buffer */
+    char *memory;    /* NULL for bytes */
+    size_t limit;
+    size_t size;
+    PyObject *pieces; /* bytes, or a list of them, or NULL */
+} Work;
+
+/* Add a piece, which is taken over; return 0, or -1 with an exception set. */
+static int work_add(Work *work, PyObject *piece)
+{
+    int result = 0;
+    if (work->pieces == NULL) {
+        work->pieces = piece;
+        return 0;
+    }
+    if (PyBytes_CheckExact(work->pieces)) {
+        PyObject *list = PyList_New(1);
+        if (list == NULL) {
+            Py_DECREF(piece);
+            return -1;
+        }
+        PyList_SET_ITEM(list, 0, work->pieces);
+        work->pieces = list;
+    }
+    result = PyList_Append(work->pieces, piece);
+    Py_DECREF(piece);
+    return result;
+}
+
+/* Decompress as far as one frame goes; return 0, or -1 with an exception set. */
+static int work_step(Work *work, Decompressor *decompressor)
+{
+    Decoder *decoder = &decompressor->decoder;
+    size_t room = work->limit - work->size;
+    if (work->memory != NULL && work->size == 0) {
+        Py_ssize_t size = decoder_step_into(decoder, &work->in, work->memory, room, decompressor->offset);
+        work->size = size < 0 ? 0 : (size_t)size;
+        return size < 0 ? -1 : 0;
+    }
+    /* a frame that fails may leave nothing in the caller's memory behind what those in front of it have filled */
+    Py_ssize_t limit = work->limit == SIZE_MAX ? -1 : (Py_ssize_t)room;
+    PyObject *piece = decoder_step(decoder, &work->in, limit, decompressor->offset);
+    if (piece == NULL)
+        return -1;
+    size_t size = (size_t)PyBytes_GET_SIZE(piece);
+    int result = 0;
+    if (work->memory != NULL) {
+        memcpy(work->memory + work->size, PyBytes_AS_STRING(piece), size);
+        Py_DECREF(piece);
+    }
+    else {
+        result = work_add(work, piece);
+    }
+    work->size += size;
+    return result;
+}
+
+/* Decompress as far as the input and the limit go; return 0, or -1 with an exception set. */
+static int work_run(Work *work, Decompressor *decompressor)
+{
+    Decoder *decoder = &decompressor->decoder;
+    do {
+        if (work_step(work, decompressor) < 0) {
+            if (work->size == 0 || !decompressor->goes_on || !is_zstd_error())
+                return -1;
+            PyErr_Clear(); /* the frame that failed begins where the input stands, and will fail in the next call */
+            decoder_restart(decoder);
+            return 0;
+        }
+    } while (decoder->at_start && decompressor->goes_on && work->in.pos < work->in.size && work->size < work->limit);
+    return 0;
+}
+
+/* Take the data that is left over from earlier calls, and what is given, for input; return 0, or -1 with an exception. */
+static int work_take(Work *work, Decompressor *decompressor, const Input *data)
+{
+    PyObject *pending = decompressor->pending;
+    Py_ssize_t start = decompressor->position;
+    work->in = (ZSTD_inBuffer){data->start, data->size, 0};
+    if (pending == NULL)
+        return 0;
+    if (data->size == 0) {
+        work->owner = new_ref(pending);
+        work->in = (ZSTD_inBuffer){PyBytes_AS_STRING(pending), (size_t)PyBytes_GET_SIZE(pending), (size_t)start};
+        return 0;
+    }
+    size_t rest = (size_t)(PyBytes_GET_SIZE(pending) - start);
+    work->owner = rest + data->size > (size_t)PY_SSIZE_T_MAX
+                      ? PyErr_NoMemory()
+                      : PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(rest + data->size));
+    if (work->owner == NULL)
+        return -1;
+    char *joined = PyBytes_AS_STRING(work->owner);
+    memcpy(joined, PyBytes_AS_STRING(pending) + start, rest);
+    memcpy(joined + rest, data->start, data->size);
+    decompressor->offset += (unsigned long long)start;
+    work->in = (ZSTD_inBuffer){joined, rest + data->size, 0};
+    return 0;
+}
+
+/* Keep what is left of the input, which `data` is if it has no owner; return 0, or -1 with an exception set. */
+static int work_keep(Work *work, Decompressor *decompressor, PyObject *data)
+{
+    PyObject *kept = NULL;
+    Py_ssize_t position = 0;
+    if (work->in.pos == work->in.size) {
+        decompressor->offset += work->in.pos;
+    }
+    else if (work->owner != NULL || PyBytes_CheckExact(data)) {
+        kept = new_ref(work->owner != NULL ? work->owner : data);
+        position = (Py_ssize_t)work->in.pos;
+    }
+    else { /* the caller may change its buffer now */
+        kept = PyBytes_FromStringAndSize((const char *)work->in.src + work->in.pos,
+                                         (Py_ssize_t)(work->in.size - work->in.pos));
+        if (kept == NULL)
+            return -1;
+        decompressor->offset += work->in.pos;
+    }
+    Py_XSETREF(decompressor->pending, kept);
+    decompressor->position = position;
+    return 0;
+}
+
+/* Do a call with some data; return 0, or -1 with an exception set. */
+static int work_do(Work *work, Decompressor *decompressor, const Input *data, PyObject *given)
+{
+    Decoder *decoder = &decompressor->decoder;
+    if (decompressor->is_eof && !decompressor->is_multi_frame) {
+        PyErr_SetString(PyExc_EOFError, "Already at the end of a Zstandard frame.");
+        return -1;
+    }
+    if (decompressor->pending == NULL && data->size == 0 && (decompressor->needs_input || work->limit == 0)) {
+        decompressor->needs_input = work->limit != 0 || decompressor->is_eof;
+        return 0;
+    }
+    int result = work_take(work, decompressor, data);
+    /* without room nothing can come, and libzstd would take the 17th such call for an error */
+    if (result == 0 && (work->limit != 0 || decompressor->pending == NULL))
+        result = work_run(work, decompressor);
+    else if (result == 0)
+        return work_keep(work, decompressor, given);
+    int is_used_up = result == 0 && work->in.pos == work->in.size;
+    if (result == 0)
+        result = work_keep(work, decompressor, given);
+    if (result < 0) {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        decompressor_forget(decompressor);
+        decoder_restart(decoder);
+        PyErr_Restore(type, value, traceback);
+        return -1;
+    }
+    decompressor->is_eof = decoder->at_start && (is_used_up || !decompressor->is_multi_frame);
+    decompressor->needs_input = is_used_up &&
+                                (work->size != work->limit || (decompressor->is_eof && decompressor->is_multi_frame));
+    if (decompressor->is_eof && !decompressor->is_multi_frame) {
+        decompressor->needs_input = 0;
+        decoder_release(decoder);
+    }
+    return 0;
+}
+
+/* Do a call in turn; return 0, or -1 with an exception set. */
+static int decompressor_run(PyObject *self, Work *work, PyObject *data)
+{
+    Decompressor *decompressor = (Decompressor *)self;
+    Input in;
+    if (input_open(&in, data) < 0)
+        return -1;
+    int result = decompressor_enter(self);
+    if (result == 0) {
+        result = work_do(work, decompressor, &in, data);
+        turn_leave(self, &decompressor->turn);
+    }
+    Py_CLEAR(work->owner);
+    input_close(&in);
+    return result;
+}
+
+PyDoc_STRVAR(decompressor_decompress_doc,
+             "decompress($self, /, data, max_length=-1)\n--\n\n"
+             "Take the bytes of a buffer and return what they decompress to, at most `max_length` bytes (-1: no\n"
+             "limit).\n\n"
+             "Data that was not used up is kept; call with b\"\" for more output while `needs_input` is false.\n"
+             "Raises EOFError after the end of the frame and ZstdError for data that is no frame; that forgets\n"
+             "all data, and the object can be used for another frame.");
+
+static PyObject *decompressor_decompress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const char *const names[] = {"data", "max_length"};
+    PyObject *values[2];
+    if (take_arguments("decompress", names, 2, 1, args, nargs, kwnames, values) < 0)
+        return NULL;
+    Py_ssize_t limit = values[1] == NULL ? -1 : PyNumber_AsSsize_t(values[1], NULL);
+    if (limit == -1 && PyErr_Occurred())
+        return NULL;
+    Work work = {.limit = limit < 0 ? SIZE_MAX : (size_t)limit};
+    PyObject *content = NULL;
+    if (decompressor_run(self, &work, values[0]) == 0) {
+        if (work.pieces == NULL)
+            return PyBytes_FromStringAndSize(NULL, 0);
+        if (PyBytes_CheckExact(work.pieces))
+            return work.pieces;
+        PyObject *empty = PyBytes_FromStringAndSize(NULL, 0);
+        content = empty == NULL ? NULL : PyObject_CallMethod(empty, "join", "O", work.pieces);
+        Py_XDECREF(empty);
+    }
+    Py_XDECREF(work.pieces);
+    return content;
+}
+
+/*
+ * _decompress_into(data, buffer) -> how many bytes the buffer, which is writable, holds then; else as decompress().
+ *
+ * This is what file objects read with.
+ */
+static PyObject *decompressor_into(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    Py_buffer view;
+    if (check_count("_decompress_into", nargs, 2) < 0 || PyObject_GetBuffer(args[1], &view, PyBUF_WRITABLE) < 0)
+        return NULL;
+    Work work = {.memory = view.buf, .limit = (size_t)view.len};
+    int result = decompressor_run(self, &work, args[0]);
+    PyBuffer_Release(&view);
+    return result < 0 ? NULL : PyLong_FromSize_t(work.size);
+}
+
+static PyObject *decompressor_unused(PyObject *self, void *unused)
+{
+    Decompressor *decompressor = (Decompressor *)self;
+    PyObject *rest = NULL;
+    (void)unused;
+    if (decompressor_enter(self) < 0)
+        return NULL;
+    if (decompressor->position > 0 && decompressor->is_eof && decompressor->pending != NULL) {
+        rest = PyBytes_FromStringAndSize(PyBytes_AS_STRING(decompressor->pending) + decompressor->position,
+                                         PyBytes_GET_SIZE(decompressor->pending) - decompressor->position);
+        if (rest != NULL) {
+            Py_SETREF(decompressor->pending, new_ref(rest));
+            decompressor->position = 0;
+        }
+    }
+    else if (decompressor->is_eof && decompressor->pending != NULL) {
+        rest = new_ref(decompressor->pending);
+    }
+    else {
+        rest = PyBytes_FromStringAndSize(NULL, 0);
+    }
+    turn_leave(self, &decompressor->turn);
+    return rest;
+}
+
+static PyObject *decompressor_eof(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(((Decompressor *)self)->is_eof);
+}
+
+static PyObject *decompressor_needs_input(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(((Decompressor *)self)->needs_input);
+}
+
+static PyObject *decompressor_at_start(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(((Decompressor *)self)->decoder.at_start);
+}
+
+static PyObject *decompressor_memory_size(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    if (decompressor_enter(self) < 0)
+        return NULL;
+    PyObject *size = decoder_memory_size(&((Decompressor *)self)->decoder);
+    turn_leave(self, &((Decompressor *)self)->turn);
+    return size;
+}
+
+/* _release(): give the context back, unless a signal handler asks inside of a call, which goes on using it. */
+static PyObject *decompressor_release(PyObject *self, PyObject *unused)
+{
+    Decompressor *decompressor = (Decompressor *)self;
+    (void)unused;
+    if (decompressor->turn.owner != PyThread_get_thread_ident()) {
+        if (decompressor_enter(self) < 0)
+            return NULL;
+        decoder_release(&decompressor->decoder);
+        turn_leave(self, &decompressor->turn);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef decompressor_methods[] = {
+    {"decompress", AS_METHOD(decompressor_decompress), FASTCALL, decompressor_decompress_doc},
+    {"_decompress_into", AS_METHOD(decompressor_into), METH_FASTCALL, NULL},
+    {"_memory_size", decompressor_memory_size, METH_NOARGS, NULL},
+    {"_over", decompressor_over, METH_VARARGS | METH_CLASS, NULL},
+    {"_release", decompressor_release, METH_NOARGS, NULL},
+    {"__reduce_ex__", object_refuse_pickling, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef decompressor_getset[] = {
+    {"eof", decompressor_eof, NULL,
+     "Whether the end of the frame was reached, and all of its content returned (see `multi_frame`).", NULL},
+    {"needs_input", decompressor_needs_input, NULL, "Whether decompress() needs more data before it can return more.",
+     NULL},
+    {"unused_data", decompressor_unused, NULL, "The bytes given behind the end of the frame; b\"\" before that.", NULL},
+    {"_at_start", decompressor_at_start, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot decompressor_slots[] = {
+    {Py_tp_doc,
+     "_Decompressor(zstd_dict=None, options=None, *, multi_frame=False)\n--\n\n"
+     "Decompress one frame in pieces (replaces `compression.zstd.ZstdDecompressor`).\n\n"
+     "`zstd_dict` and `options` are those of `decompress`. With `multi_frame=True` it reads one frame after the\n"
+     "other: `eof` is then true whenever the data given so far ends with a frame, and giving more is no error; of\n"
+     "an error in a later frame the next call tells, after one that returned what the frames in front of it hold.\n"
+     "Methods may be called from several threads."},
+    {Py_tp_init, decompressor_init},
+    {Py_tp_dealloc, decompressor_dealloc},
+    {Py_tp_traverse, decompressor_traverse},
+    {Py_tp_clear, decompressor_clear},
+    {Py_tp_methods, decompressor_methods},
+    {Py_tp_getset, decompressor_getset},
+    {0, NULL},
+};
+
+static PyType_Spec decompressor_spec = TYPE_SPEC("cpkg._native.zstd.compiled._Decompressor", Decompressor,
+                                                 Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, decompressor_slots);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The exceptions that the stream objects raise: the types are Python's, and the texts that depend on libzstd, too. */
+#ifndef CPKG_ZSTD_STREAMS_RAISING
+#define CPKG_ZSTD_STREAMS_RAISING
+
+#include <Python.h>
+#include <stdarg.h>
+
+/* Raise a type of a module with a text, which is taken over; for what happens seldom. Returns NULL. */
+static PyObject *raise_from(const char *module, const char *type_name, PyObject *text)
+{
+    PyObject *found = text == NULL ? NULL : PyImport_ImportModule(module);
+    PyObject *type = found == NULL ? NULL : PyObject_GetAttrString(found, type_name);
+    if (type != NULL)
+        PyErr_SetObject(type, text);
+    Py_XDECREF(type);
+    Py_XDECREF(found);
+    Py_XDECREF(text);
+    return NULL;
+}
+
+static PyObject *raise_zstd_error(const char *text)
+{
+    return raise_from("purepy.errors", "ZstdError", PyUnicode_FromString(text));
+}
+
+/* Raise an exception object, which is taken over, or the one that kept it from being made. Returns NULL. */
+static PyObject *raise_made(PyObject *exception)
+{
+    if (exception != NULL) {
+        PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+        Py_DECREF(exception);
+    }
+    return NULL;
+}
+
+/* Have a function of cpkg/_native/zstd/presets.py make an object, an exception mostly; NULL with an exception set. */
+static PyObject *call_presets(const char *function, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    PyObject *module = PyImport_ImportModule("cpkg._native.zstd.presets");
+    PyObject *callable = module == NULL ? NULL : PyObject_GetAttrString(module, function);
+    PyObject *values = Py_VaBuildValue(format, arguments);
+    va_end(arguments);
+    PyObject *result = NULL;
+    if (callable != NULL && values != NULL)
+        result = PyTuple_Check(values) ? PyObject_CallObject(callable, values) : PyObject_CallOneArg(callable, values);
+    Py_XDECREF(values);
+    Py_XDECREF(callable);
+    Py_XDECREF(module);
+    return result;
+}
+
+/* Say whether the exception that is set is a ZstdError. */
+static int is_zstd_error(void)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *module = PyImport_ImportModule("purepy.errors");
+    PyObject *wanted = module == NULL ? NULL : PyObject_GetAttrString(module, "ZstdError");
+    int result = wanted != NULL && PyErr_GivenExceptionMatches(type, wanted);
+    Py_XDECREF(wanted);
+    Py_XDECREF(module);
+    PyErr_Restore(type, value, traceback); /* in the place of what may have come meanwhile */
+    return result;
+}
+
+/* Return the exception that is set, as an object, and leave it set; NULL if that fails. */
+static PyObject *current_exception(void)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject *result = value;
+    Py_XINCREF(result);
+    PyErr_Restore(type, value, traceback);
+    return result;
+}
+
+/* Return `format` with what `convert` (PyObject_Str or PyObject_Repr) makes of the exception that is set, which stays. */
+static PyObject *failure_text(const char *format, PyObject *(*convert)(PyObject *))
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject *shown = value == NULL ? NULL : convert(value);
+    PyObject *text = shown == NULL ? NULL : PyUnicode_FromFormat(format, shown);
+    Py_XDECREF(shown);
+    if (text == NULL) {
+        PyErr_Clear();
+        text = PyUnicode_FromString("an earlier call failed");
+    }
+    PyErr_Restore(type, value, traceback);
+    return text;
+}
+
+#endif

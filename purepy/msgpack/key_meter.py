@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Keys that are chosen so that their hashes collide: refused before they take a time that grows with their square.
+
+The hashes of str and bytes have a secret of the process. Those of numbers, tuples, UUIDs and so on have none: whoever
+writes a message can choose thousands of keys that a dict probes the same slots for. So the probes are counted that the
+dict will need, in a table that has its size. Keys that nobody has chosen need less than two each; regular ones, say
+multiples of 2**40, up to 30 in a map of 100,000 and 130 in one of a million. `ffi_build/msgpack/unpack/key_meter.c`
+does the same.
+"""
+
+from __future__ import annotations
+
+from purepy._jit import JIT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+_KEY_PROBES: Final = 40
+_KEYS_PROBE: Final = 1 << 12
+_MORE_PROBES_MAX: Final = 256
+_SPARE_PROBES: Final = 1 << 14
+"""Allowed for each key of a message, on an average; one more for so many of its map, up to so many; beyond that."""
+
+_EQUAL_PROBES: Final = 8
+"""What a key of the same hash counts, whose comparison may be Python code."""
+
+_SHIFT: Final = 5
+_SHIFTED: Final = 2**59 - 1
+
+
+class KeyMeters:
+    """The probes that a message's keys need, and the maps of it that are open."""
+
+    __slots__ = ("allowed", "meters", "probes")
+
+    def __init__(self) -> None:
+        self.probes = 0
+        self.allowed = _SPARE_PROBES
+        self.meters: dict[int, _KeyMeter] = {}
+
+    def add(self, level: int, node: dict[Any, Any], key: Any) -> bool:
+        """Count a key that comes into the map that is open at `level`; return False if too many collide."""
+        meter = self.meters.get(level)
+        if meter is None or meter.node is not node:
+            self.meters[level] = meter = _KeyMeter(node)
+        meter.add(self, key)
+        return self.probes <= self.allowed
+
+
+class _KeyMeter:
+    """The keys of one map that are neither str nor bytes. Those only make the dict's table larger."""
+
+    __slots__ = ("bare", "full", "hashes", "mask", "node", "probes", "slots")
+
+    def __init__(self, node: dict[Any, Any]) -> None:
+        self.node = node
+        self.hashes: list[int] = []  # in the order of the keys
+        self.slots: list[int] = []  # numbers of keys, from 1 on; 0 is free
+        self.mask = self.full = 0
+        self.probes = 0  # since the table has its size
+        self.bare = JIT  # whether PyPy stores the keys as bare ints, which are their own hashes
+
+    def add(self, meters: KeyMeters, key: Any) -> None:
+        hashes = self.hashes
+        used = len(self.node)
+        if self.bare and (type(key) is not int or not -(2**63) <= key < 2**63 or used != len(hashes)):
+            self.bare = False
+            self.hashes = hashes = [hash(key) for key in hashes]
+            self.full = 0
+        if used >= self.full or len(hashes) >= self.full:
+            self.grow(meters, max(used, len(hashes)))
+        hashes.append(key if self.bare else hash(key))
+        more = len(hashes) // _KEYS_PROBE
+        meters.allowed += _KEY_PROBES + (more if more < _MORE_PROBES_MAX else _MORE_PROBES_MAX)
+        slot = self.put(meters, len(hashes))
+        if slot >= 0 and key in self.node:  # it has no place of its own
+            hashes.pop()
+            self.slots[slot] = 0
+
+    def grow(self, meters: KeyMeters, used: int) -> None:
+        """Give the table the size that the dict has when it has one more key than `used`."""
+        if JIT:  # rordereddict.py, _ll_dict_resize
+            size = 16
+            if used >= 10:
+                while size <= 2 * (used + min(used + 1, 30_000)):
+                    size *= 2
+            self.full = (2 * size - 1) // 3
+        else:  # dictobject.c, GROWTH_RATE and USABLE_FRACTION
+            size = 8
+            while 2 * size // 3 <= used:
+                size *= 2
+            self.full = 2 * size // 3
+        self.mask = size - 1
+        self.slots = [0] * size
+        meters.probes -= self.probes  # those of the smaller table were fewer than these will be
+        self.probes = 0
+        for number in range(1, len(self.hashes) + 1):
+            self.put(meters, number)
+
+    def put(self, meters: KeyMeters, number: int) -> int:
+        """Put a key into the table; return its slot if others have its hash, else -1."""
+        slots, hashes, mask = self.slots, self.hashes, self.mask
+        perturb = value = hashes[number - 1]
+        i = value & mask
+        other = slots[i]
+        equal = False
+        probes = 0
+        while other:
+            if hashes[other - 1] == value:
+                equal = True
+                probes += _EQUAL_PROBES
+            else:
+                probes += 1
+            if JIT:  # PyPy takes the next slot before it shifts
+                i = (i * 5 + (perturb & mask) + 1) & mask
+                perturb = perturb >> _SHIFT & _SHIFTED
+            else:
+                perturb = perturb >> _SHIFT & _SHIFTED
+                i = (i * 5 + (perturb & mask) + 1) & mask
+            other = slots[i]
+        slots[i] = number
+        if probes:
+            self.probes += probes
+            meters.probes += probes
+        return i if equal else -1

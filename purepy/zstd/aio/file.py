@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Zstandard files for asyncio: each call of theirs runs in a thread, one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import sys
+from collections import deque
+from collections.abc import AsyncIterator, Generator
+from typing import Any, Callable
+
+from purepy.zstd.aio.work import JOINED_MAX, STEP, joined, start
+
+CHUNK_SIZE = 128 << 10
+_LINES_SIZE = 64 << 10  # of lines that are fetched together
+
+
+class Opening:
+    """A file that is being opened: to be awaited, or used with `async with`."""
+
+    def __init__(self, opener: Callable[[], Any], newline: str | None) -> None:
+        self._opener = opener
+        self._newline = newline
+        self._file: AsyncZstdFile | None = None
+
+    async def _open(self) -> AsyncZstdFile:
+        is_cancelled = False
+
+        def opened(file: Any) -> None:
+            if is_cancelled:
+                file.close()
+
+        future = start(self._opener, done=opened)
+        try:
+            return AsyncZstdFile(await asyncio.shield(future), self._newline)
+        except asyncio.CancelledError:
+            if future.done() and future.exception() is None:
+                future.result().close()
+            is_cancelled = True
+            raise
+
+    def __await__(self) -> Generator[Any, Any, AsyncZstdFile]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> AsyncZstdFile:
+        self._file = await self._open()
+        return self._file
+
+    async def __aexit__(self, *failure: object) -> None:
+        if self._file is not None:
+            await self._file.close()
+
+
+class AsyncZstdFile:
+    """
+    A Zstandard file, binary or text, for asyncio; `async for` gives its lines, `chunks` its content in chunks.
+
+    The methods are those of the file that `open` returns, to be awaited; each runs in a thread, one after the other.
+    A task that is cancelled while it reads loses nothing: what it had read, and what its thread has begun to read,
+    comes next. A write that was cancelled is done all the same.
+    """
+
+    def __init__(self, file: Any, newline: str | None = None) -> None:
+        self._file = file
+        self._lock = asyncio.Lock()
+        self._begun: asyncio.Future[Any] | None = None  # the last call in a thread
+        is_text = hasattr(file, "encoding")
+        self._empty: Any = "" if is_text else b""
+        self._newline: Any = (newline or "\n") if is_text else b"\n"
+        self._ends_lines = newline != ""  # whether `_newline` is all that ends a line
+        self._ahead: deque[Any] = deque()  # content that was read and not given yet, in parts that are not empty
+
+    # one call after the other, for the holder of the lock
+
+    async def _call(self, work: Callable[..., Any], *arguments: Any, done: Callable[[Any], None] | None = None) -> Any:
+        """Run a method of the file in a thread."""
+        await self._settle()
+        self._begun = start(work, *arguments, done=done)
+        return await asyncio.shield(self._begun)
+
+    async def _settle(self) -> None:
+        """Wait for what a cancelled task has left."""
+        if self._begun is not None and not self._begun.done():
+            await asyncio.wait([self._begun])
+
+    async def _do(self, name: str, *arguments: Any) -> Any:
+        async with self._lock:
+            return await self._call(getattr(self._file, name), *arguments)
+
+    async def _fetch(self, read: Callable[..., Any], *arguments: Any) -> bool:
+        """Read behind what is ahead, which keeps it whatever becomes of the task; return whether there was more."""
+        return bool(await self._call(read, *arguments, done=self._keep))
+
+    def _keep(self, content: Any) -> None:
+        self._ahead.extend(content if isinstance(content, list) else [content] if content else [])
+
+    # what was read ahead; nothing is awaited between taking it and returning it
+
+    def _lacks(self, size: int) -> int:
+        """Return how much of `size` is not ahead."""
+        for part in self._ahead:
+            size -= len(part)
+            if size <= 0:
+                return 0
+        return size
+
+    def _taken(self, size: int) -> Any:
+        """Take up to `size` characters or bytes, or all, of what was read ahead."""
+        parts = []
+        while self._ahead and size:
+            part = self._ahead.popleft()
+            if 0 <= size < len(part):
+                self._ahead.appendleft(part[size:])
+                part = part[:size]
+            parts.append(part)
+            size -= len(part) if size > 0 else 0
+        return parts[0] if len(parts) == 1 else self._empty.join(parts)
+
+    def _first(self, size: int) -> list[Any]:
+        """Return the parts that have the first `size` bytes, or all; they stay ahead."""
+        parts: list[Any] = []
+        for number, part in enumerate(list(self._ahead)):
+            if len(part) >= size:
+                self._ahead[number] = part[:size]
+                if len(part) > size:
+                    self._ahead.insert(number + 1, part[size:])
+                return [*parts, self._ahead[number]]
+            parts.append(part)
+            size -= len(part)
+        return parts
+
+    def _line_ahead(self) -> Any:
+        """Take a whole line of what was read ahead; None if there is none."""
+        size = 0
+        for part in self._ahead:
+            end = part.find(self._newline)
+            if end >= 0:
+                return self._taken(size + end + len(self._newline))
+            size += len(part)
+        return None
+
+    # reading
+
+    async def read(self, size: int | None = -1, /) -> Any:
+        """Return up to `size` bytes (characters of a text file), or all that is left; empty at the end."""
+        wanted = sys.maxsize if size is None or size < 0 else size
+        async with self._lock:
+            await self._settle()
+            # in pieces, so that the GIL is not held for long
+            while lacking := self._lacks(wanted):
+                if not await self._fetch(self._file.read, min(STEP, lacking)):
+                    break
+            if isinstance(self._empty, str) or wanted <= JOINED_MAX or self._lacks(JOINED_MAX):
+                return self._taken(wanted)
+            parts = self._first(wanted)
+            content = await self._call(joined, parts, _go_on)
+            for _ in parts:
+                self._ahead.popleft()
+            return content
+
+    async def read1(self, size: int = -1, /) -> bytes:
+        """Return up to `size` bytes (128 KiB by default) with as few reads of the file as possible."""
+        async with self._lock:
+            await self._settle()
+            if not self._ahead:
+                await self._fetch(self._file.read1, size)
+            content: bytes = self._taken(size if size >= 0 else CHUNK_SIZE)
+            return content
+
+    async def readline(self) -> Any:
+        """Return one line; empty at the end."""
+        async with self._lock:
+            await self._settle()
+            return await self._line(0)
+
+    async def _line(self, size: int) -> Any:
+        """Return one line; fetch lines of about `size` in all where none is ahead, or one alone."""
+        line = self._line_ahead()
+        if line is not None:
+            return line
+        if not size or not self._ends_lines:
+            await self._fetch(self._file.readline)
+            return self._taken(-1)
+        await self._fetch(self._file.readlines, size)
+        line = self._line_ahead()
+        return self._taken(-1) if line is None else line
+
+    async def readlines(self, hint: int = -1, /) -> list[Any]:
+        """Return lines, all or until they have `hint` bytes."""
+        lines: list[Any] = []
+        size = 0
+        async with self._lock:
+            await self._settle()
+            try:
+                while hint <= 0 or size < hint:
+                    line = await self._line(_LINES_SIZE if hint <= 0 else hint - size)
+                    if not line:
+                        break
+                    lines.append(line)
+                    size += len(line)
+            except BaseException:
+                self._ahead.extendleft(reversed(lines))
+                raise
+        return lines
+
+    async def peek(self, size: int = 0, /) -> bytes:
+        """Return some of the bytes ahead without moving on."""
+        async with self._lock:
+            await self._settle()
+            if self._ahead:
+                return bytes(self._ahead[0])
+            content: bytes = await self._call(self._file.peek, size)
+            return content
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self._lines()
+
+    async def _lines(self) -> AsyncIterator[Any]:
+        while True:
+            async with self._lock:
+                await self._settle()
+                line = await self._line(_LINES_SIZE)
+            if not line:
+                return
+            yield line
+
+    async def chunks(self, size: int = CHUNK_SIZE) -> AsyncIterator[Any]:
+        """Give the content in chunks of `size` bytes (characters of a text file), the last one smaller."""
+        if size <= 0:
+            raise ValueError(f"size must be positive, not {size}")
+        while True:
+            chunk = await self.read(size)
+            if not chunk:
+                return
+            yield chunk
+
+    # the rest
+
+    async def write(self, data: Any, /) -> int:
+        """Write a buffer's bytes (a text file: a str) and return how many that was."""
+        size: int = await self._do("write", data)
+        return size
+
+    async def flush(self, *mode: int) -> None:
+        """Compress and write what was held back; `mode` is that of ZstdFile.flush()."""
+        await self._do("flush", *mode)
+
+    async def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """Move to a position in the content and return it."""
+        async with self._lock:
+            await self._settle()
+            if whence == io.SEEK_CUR:
+                offset -= self._size_ahead()
+            position: int = await self._call(self._file.seek, offset, whence, done=lambda _: self._ahead.clear())
+            return position
+
+    def _size_ahead(self) -> int:
+        if self._ahead and isinstance(self._empty, str):
+            raise OSError("telling position disabled by reading lines ahead")
+        return sum(map(len, self._ahead))
+
+    async def tell(self) -> int:
+        """Return the position in the content."""
+        async with self._lock:
+            await self._settle()
+            ahead = self._size_ahead()
+            position: int = await self._call(self._file.tell)
+            return position - ahead
+
+    async def close(self) -> None:
+        """Write what was held back and close the file; may be called again. A task that is cancelled waits for it."""
+        async with self._lock:
+            await self._settle()
+            future = start(self._file.close)
+            try:
+                await asyncio.shield(future)
+            except asyncio.CancelledError:
+                await asyncio.wait([future])
+                raise
+            finally:
+                self._ahead.clear()
+
+    async def __aenter__(self) -> AsyncZstdFile:
+        return self
+
+    async def __aexit__(self, *failure: object) -> None:
+        await self.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the file is closed."""
+        return bool(self._file.closed)
+
+    @property
+    def name(self) -> Any:
+        """The name of the compressed file."""
+        return self._file.name
+
+    @property
+    def mode(self) -> Any:
+        """The mode of the file below."""
+        return self._file.mode
+
+    def readable(self) -> bool:
+        """Return whether the file is open for reading."""
+        return bool(self._file.readable())
+
+    def writable(self) -> bool:
+        """Return whether the file is open for writing."""
+        return bool(self._file.writable())
+
+    def seekable(self) -> bool:
+        """Return whether seek() works."""
+        return bool(self._file.seekable())
+
+
+def _go_on() -> None:
+    """Stand for a check of work that is not cancelled."""

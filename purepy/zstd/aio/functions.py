@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Zstandard for asyncio: the work runs in threads of a Crew, one for each loop, in steps of about a millisecond.
+
+Between the steps Python code of the loop can run, and a task that was cancelled is noticed; nothing that takes long is
+done with the GIL, putting a large output together included.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterator
+from typing import Any, Callable
+
+from purepy.zstd.aio.file import Opening
+from purepy.zstd.aio.work import STEP, in_thread, joined
+from purepy.zstd.format.pieces import sliceable
+
+
+def _steps(data: Any, check: Callable[[], None]) -> Iterator[Any]:
+    view = sliceable(data)
+    for start in range(0, len(view), STEP):
+        check()
+        yield view[start : start + STEP]
+
+
+def _all(pieces: Any, check: Callable[[], None]) -> bytes:
+    try:
+        return joined(pieces, check)
+    finally:
+        pieces.close()
+
+
+class AsyncFunctions:
+    """The functions of one backend for asyncio, as methods of an object that knows its module."""
+
+    def __init__(self, module: str) -> None:
+        self._name = module
+
+    def _module(self) -> Any:
+        return sys.modules[self._name]
+
+    async def acompress(
+        self,
+        data: Any,
+        level: Any = None,
+        options: Any = None,
+        zstd_dict: Any = None,
+        *,
+        threads: Any = None,
+        frame_size: Any = None,
+    ) -> bytes:
+        """
+        Compress a buffer in a thread and return the frame; arguments and errors are those of `compress`.
+
+        The event loop is not held up, and a task that is cancelled ends at once; its thread does within a step of 1
+        MiB. The buffer may not change meanwhile.
+        """
+        module = self._module()
+        with memoryview(data) as view:
+            size = view.nbytes
+
+        def work(check: Callable[[], None]) -> bytes:
+            pieces = module.compress_iter(
+                _steps(data, check), level, options, zstd_dict, size=size, threads=threads, frame_size=frame_size
+            )
+            return _all(pieces, check)
+
+        result: bytes = await in_thread(work)
+        return result
+
+    async def adecompress(
+        self,
+        data: Any,
+        zstd_dict: Any = None,
+        options: Any = None,
+        *,
+        max_output_size: int | None = None,
+        threads: Any = None,
+    ) -> bytes:
+        """
+        Decompress all frames of a buffer in a thread; arguments and errors are those of `decompress`.
+
+        The event loop is not held up, and a task that is cancelled ends at once; its thread does within a step of 1
+        MiB. The buffer may not change meanwhile.
+        """
+        module = self._module()
+        memoryview(data).release()
+
+        def work(check: Callable[[], None]) -> bytes:
+            pieces = module.decompress_iter(
+                _steps(data, check),
+                zstd_dict,
+                options,
+                max_output_size=max_output_size,
+                write_size=STEP,
+                threads=threads,
+            )
+            return _all(pieces, check)
+
+        result: bytes = await in_thread(work)
+        return result
+
+    def aopen(self, file: Any, /, mode: str = "rb", **more: Any) -> Opening:
+        """
+        Open a Zstandard file for asyncio: `async with aopen(...) as file`, or `file = await aopen(...)`.
+
+        Takes the arguments of `open` and gives an AsyncZstdFile.
+        """
+        opener = functools.partial(self._module().open, file, mode, **more)
+        return Opening(opener, more.get("newline"))
+
+
+def names_of(module: str) -> dict[str, Any]:
+    """Return the names of a backend, whose module is given."""
+    functions = AsyncFunctions(module)
+    return {"acompress": functions.acompress, "adecompress": functions.adecompress, "aopen": functions.aopen}

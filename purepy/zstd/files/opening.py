@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""open(): binary and text files over any backend's ZstdFile."""
+
+from __future__ import annotations
+
+import io
+
+from purepy._writing import check_text_arguments
+from purepy.zstd.files.zstd_file import TEXT_CHUNK_SIZE, WRITE, ZstdFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class TextWriter(io.TextIOWrapper):
+    """A text file that is written; one that an interrupt has broken is closed as it is."""
+
+    def close(self) -> None:
+        raw = self.buffer._buffer.raw  # type: ignore[attr-defined]
+        if raw.is_broken or raw.closed:
+            raw.give_up()
+        super().close()
+
+
+def make_open(file_type: type[ZstdFile]) -> Any:
+    """Make the `open` function of the backend module that `file_type` belongs to."""
+
+    def open(
+        file: Any,
+        /,
+        mode: str = "rb",
+        *,
+        level: Any = None,
+        options: Any = None,
+        zstd_dict: Any = None,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        threads: Any = None,
+        frame_size: Any = None,
+    ) -> Any:
+        """
+        Open a Zstandard file in binary or text mode.
+
+        Takes the arguments of ZstdFile; with "t" in `mode` the result is an io.TextIOWrapper with `encoding`,
+        `errors` and `newline`, which are a ValueError in binary mode. Replaces `compression.zstd.open`.
+        """
+        is_text = "t" in mode
+        binary_mode = mode.replace("t", "")
+        if is_text:
+            if "b" in binary_mode:
+                raise ValueError(f"Invalid mode: {mode!r}")
+        else:
+            for name, value in (("encoding", encoding), ("errors", errors), ("newline", newline)):
+                if value is not None:
+                    raise ValueError(f'Argument "{name}" not supported in binary mode')
+        binary_file = file_type.__new__(file_type)
+        text_type: Any = io.TextIOWrapper
+        if is_text and "r" in mode:
+            text_type, binary_file._reader_type = file_type._text_types(encoding, newline)
+        elif is_text:
+            check_text_arguments(encoding, errors, newline)
+            text_type = TextWriter
+        file_type.__init__(
+            binary_file,
+            file,
+            binary_mode,
+            level=level,
+            options=options,
+            zstd_dict=zstd_dict,
+            threads=threads,
+            frame_size=frame_size,
+        )
+        if not is_text:
+            return binary_file
+        text_file = text_type(binary_file, encoding, errors, newline)
+        text_file._CHUNK_SIZE = TEXT_CHUNK_SIZE
+        if binary_file._mode == WRITE:
+            binary_file._keeps_all = True
+            binary_file._buffer.raw.leave_to(text_file)
+        return text_file
+
+    open.__module__ = file_type.__module__
+    open.__qualname__ = "open"
+    return open

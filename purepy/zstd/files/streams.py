@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Whole streams in bounded memory, over any backend's stream types: extensions that `compression.zstd` does not have.
+
+A source is an iterable of buffers or a file object open for reading; what comes out never needs more memory than a
+chunk, the compressor's window and `write_size`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from purepy._writing import write_all
+from purepy.zstd.format.pieces import chunks_of, decompressed, nbytes
+from purepy.zstd.format.stream_modes import release
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Callable
+
+READ_SIZE = 128 << 10
+WRITE_SIZE = 128 << 10
+_LARGE_READ_SIZE = 1 << 20
+
+
+class Streams:
+    """The stream functions of one backend, as methods of an object that knows its types."""
+
+    def __init__(self, module: str, compressor_type: Any, decompressor_type: Any) -> None:
+        self._module = module
+        self._compressor_type = compressor_type
+        self._decompressor_type = decompressor_type
+
+    def compress_iter(
+        self,
+        chunks: Any,
+        level: Any = None,
+        options: Any = None,
+        zstd_dict: Any = None,
+        *,
+        size: int | None = None,
+        read_size: int = READ_SIZE,
+        threads: int | None = None,
+        frame_size: int | None = None,
+    ) -> Iterator[bytes]:
+        """
+        Compress an iterable of buffers, or a file object, into one frame; yield its bytes piece by piece.
+
+        `level`, `options` and `zstd_dict` are those of `compress`. `size` is the content's size in bytes, if known:
+        it is written into the header, and content of another size is a ZstdError. `read_size` is how much is read
+        from a file object at a time. With `threads` or `frame_size` it makes several frames, as `compress` does; then
+        `size` is that of all content, and in no header. Wrong arguments raise at the call, not at the first piece.
+        """
+        if threads is not None or frame_size is not None:
+            return self._compressed_frames(
+                chunks, level, options, zstd_dict, size, read_size, threads, frame_size, None
+            )
+        compressor = self._compressor_type(level, options, zstd_dict)
+        if size is not None:
+            compressor.set_pledged_input_size(size)
+        return self._compressed(compressor, chunks_of(chunks, _positive(read_size, "read_size")))
+
+    def _compressed_frames(
+        self,
+        source: Any,
+        level: Any,
+        options: Any,
+        zstd_dict: Any,
+        size: int | None,
+        read_size: int,
+        threads: int | None,
+        frame_size: int | None,
+        read: Callable[[int], None] | None,
+    ) -> Iterator[bytes]:
+        from purepy.zstd.threads.arguments import plan_compression
+        from purepy.zstd.threads.compress import compressed_pieces
+
+        plan = plan_compression(sys.modules[self._module], threads, frame_size, level, options, zstd_dict)
+        return compressed_pieces(plan, source, _positive(read_size, "read_size"), size, read)
+
+    def _compressed(self, compressor: Any, chunks: Iterator[Any]) -> Iterator[bytes]:
+        try:
+            for chunk in chunks:
+                output = compressor.compress(chunk)
+                if output:
+                    yield output
+            # with CONTINUE first even an empty stream keeps to a pledged size
+            yield compressor.compress(b"") + compressor.flush()
+        finally:
+            release(compressor)
+
+    def decompress_iter(
+        self,
+        chunks: Any,
+        zstd_dict: Any = None,
+        options: Any = None,
+        *,
+        max_output_size: int | None = None,
+        read_size: int = READ_SIZE,
+        write_size: int = WRITE_SIZE,
+        threads: int | None = None,
+    ) -> Iterator[bytes]:
+        """
+        Decompress an iterable of buffers, or a file object; yield the content in pieces of at most `write_size`.
+
+        Goes over all frames. `zstd_dict` and `options` are those of `decompress`. Raises ZstdLimitError once there is
+        more than `max_output_size` bytes, and ZstdError for data that is truncated, corrupted or no frame; pieces
+        yielded before that are not to be taken for the whole. `read_size` is how much is read from a file object at
+        a time. With several `threads` (0: one per core) frames are decompressed beside each other, and the source is
+        read ahead; it is read in the caller's thread.
+        """
+        decompressor = self._decompressor_type(zstd_dict, options, multi_frame=True)
+        source = chunks_of(chunks, _positive(read_size, "read_size"))
+        write_size = _positive(write_size, "write_size")
+        if threads is not None:
+            plan = self._plan_of_threads(threads, zstd_dict, options)
+            if plan is not None:
+                from purepy.zstd.threads.decompress import decompressed_pieces
+
+                release(decompressor)
+                return decompressed_pieces(plan, source, max_output_size, write_size)
+        return decompressed(decompressor, source, write_size, max_output_size)
+
+    def copy_stream(
+        self,
+        source: Any,
+        destination: Any,
+        *,
+        mode: str = "compress",
+        level: Any = None,
+        options: Any = None,
+        zstd_dict: Any = None,
+        size: int | None = None,
+        max_output_size: int | None = None,
+        read_size: int = READ_SIZE,
+        write_size: int = WRITE_SIZE,
+        progress: Callable[[int, int], Any] | None = None,
+        threads: int | None = None,
+        frame_size: int | None = None,
+    ) -> tuple[int, int]:
+        """
+        Compress or decompress a source into a file object; return the bytes read and the bytes written.
+
+        `source` is a file object or an iterable of buffers, `destination` an object with write(); `mode` is
+        "compress" or "decompress". `level` and `size` are for compressing, `max_output_size` and `write_size` for
+        decompressing, as in `compress_iter` and `decompress_iter`; `threads` for both, `frame_size` for compressing.
+        With several threads a plain file of the io module is read, and written, in larger pieces than `read_size` and
+        `write_size`. `progress(read, written)` is called after each
+        piece; an exception that it raises ends the copy. Neither file is closed. If it fails, what the destination
+        holds is not whole: the frame has no end, so that a reader finds out. Raises BlockingIOError, whose
+        `characters_written` counts the bytes written, if the destination would block, and OSError if it takes none.
+        """
+        copy = _Copy(destination, progress)
+        _positive(read_size, "read_size")
+        if mode == "compress":
+            if max_output_size is not None:
+                raise ValueError("max_output_size is for mode='decompress'")
+            if threads is None and frame_size is None:
+                chunks = copy.counted(chunks_of(source, read_size))
+                pieces = self.compress_iter(chunks, level, options, zstd_dict, size=size)
+            else:
+                arguments = (source, level, options, zstd_dict, size, read_size, threads, frame_size)
+                pieces = self._compressed_frames(*arguments, copy.count)
+        elif mode == "decompress":
+            if level is not None or size is not None:
+                raise ValueError("level and size are for mode='compress'")
+            if frame_size is not None:
+                raise ValueError("frame_size is for mode='compress'")
+            _positive(write_size, "write_size")
+            pieces = self._decompressed(
+                copy, source, zstd_dict, options, max_output_size, read_size, write_size, threads
+            )
+        else:
+            raise ValueError(f"mode must be 'compress' or 'decompress', not {mode!r}")
+        copy.write(pieces)
+        return copy.read, copy.written
+
+    def _decompressed(
+        self,
+        copy: _Copy,
+        source: Any,
+        zstd_dict: Any,
+        options: Any,
+        limit: int | None,
+        read_size: int,
+        write_size: int,
+        threads: int | None,
+    ) -> Iterator[Any]:
+        """Yield the content for `copy_stream`, but for what threads have written to its place."""
+        plan = None
+        if threads is not None:
+            from purepy.zstd.threads.positions import is_plain_file
+
+            plan = self._plan_of_threads(threads, zstd_dict, options)
+            if is_plain_file(source):
+                read_size = max(read_size, _LARGE_READ_SIZE)
+            if not is_plain_file(copy.destination):  # which might keep what it is given
+                plan = None
+        chunks = copy.counted(chunks_of(source, read_size))
+        if plan is None:
+            return self.decompress_iter(
+                chunks, zstd_dict, options, max_output_size=limit, write_size=write_size, threads=threads
+            )
+        from purepy.zstd.threads.copy_files import copy_frames, rest_of
+
+        copy.read, copy.written = copy_frames(plan, source, copy.destination, limit, copy.progress)
+        return rest_of(plan, chunks, limit, copy.read, copy.written)
+
+    def _plan_of_threads(self, threads: Any, zstd_dict: Any, options: Any) -> Any:
+        """Check the arguments; return what several threads decompress with, None if they are of no use."""
+        from purepy.zstd.threads.arguments import plan_decompression
+
+        return plan_decompression(sys.modules[self._module], threads, zstd_dict, options)
+
+
+class _Copy:
+    """How far a copy has come: the bytes that it has read and written."""
+
+    def __init__(self, destination: Any, progress: Callable[[int, int], Any] | None) -> None:
+        self.destination = destination
+        self.progress = progress
+        self.read = self.written = 0
+
+    def count(self, size: int) -> None:
+        """Count bytes as read."""
+        self.read += size
+
+    def counted(self, chunks: Iterator[Any]) -> Iterator[Any]:
+        """Yield chunks and count them as read."""
+        for chunk in chunks:
+            self.read += nbytes(chunk)
+            yield chunk
+
+    def write(self, pieces: Any) -> None:
+        """Write pieces to the destination and count them."""
+        try:
+            for piece in pieces:
+                try:
+                    write_all(self.destination, piece)
+                except BlockingIOError as exc:
+                    exc.characters_written = self.written + getattr(exc, "characters_written", 0)
+                    raise
+                self.written += len(piece)
+                if self.progress is not None:
+                    self.progress(self.read, self.written)
+        finally:
+            pieces.close()
+
+
+def _positive(value: int, name: str) -> int:
+    if value <= 0:
+        raise ValueError(f"{name} must be positive, not {value}")
+    return value

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Error codes: the numbers of libzstd's ZSTD_ErrorCode and the texts of ZSTD_getErrorName.
+
+The pure codec gives each error the code that libzstd gives it, so that handlers may tell errors apart with either
+backend; its message says more: what was expected, what was found, and where.
+"""
+
+from __future__ import annotations
+
+from purepy.errors import ZstdError, ZstdLimitError
+
+CANNOT_COMPRESS = "Unable to compress Zstandard data"
+CANNOT_DECOMPRESS = "Unable to decompress Zstandard data"
+
+GENERIC = 1
+PREFIX_UNKNOWN = 10
+VERSION_UNSUPPORTED = 12
+FRAME_PARAMETER_UNSUPPORTED = 14
+WINDOW_TOO_LARGE = 16
+CORRUPTION_DETECTED = 20
+CHECKSUM_WRONG = 22
+LITERALS_HEADER_WRONG = 24
+DICTIONARY_CORRUPTED = 30
+DICTIONARY_WRONG = 32
+DICTIONARY_CREATION_FAILED = 34
+PARAMETER_UNSUPPORTED = 40
+PARAMETER_OUT_OF_BOUND = 42
+STAGE_WRONG = 60
+DST_SIZE_TOO_SMALL = 70
+SRC_SIZE_WRONG = 72
+
+NAMES = {
+    GENERIC: "Error (generic)",
+    PREFIX_UNKNOWN: "Unknown frame descriptor",
+    VERSION_UNSUPPORTED: "Version not supported",
+    FRAME_PARAMETER_UNSUPPORTED: "Unsupported frame parameter",
+    WINDOW_TOO_LARGE: "Frame requires too much memory for decoding",
+    CORRUPTION_DETECTED: "Data corruption detected",
+    CHECKSUM_WRONG: "Restored data doesn't match checksum",
+    LITERALS_HEADER_WRONG: "Header of Literals' block doesn't respect format specification",
+    DICTIONARY_CORRUPTED: "Dictionary is corrupted",
+    DICTIONARY_WRONG: "Dictionary mismatch",
+    DICTIONARY_CREATION_FAILED: "Cannot create Dictionary from provided samples",
+    PARAMETER_UNSUPPORTED: "Unsupported parameter",
+    PARAMETER_OUT_OF_BOUND: "Parameter is out of bound",
+    STAGE_WRONG: "Operation not authorized at current processing stage",
+    DST_SIZE_TOO_SMALL: "Destination buffer is too small",
+    SRC_SIZE_WRONG: "Src size is incorrect",
+}
+
+
+def coded_error(code: int, message: str, offset: int | None = None) -> ZstdError:
+    """Make the ZstdError with this code."""
+    kind = ZstdLimitError if code == WINDOW_TOO_LARGE else ZstdError
+    error = kind(message)
+    error.code = code
+    error.name = NAMES[code]
+    error.offset = offset
+    return error
+
+
+def decoding_error(code: int, offset: int, detail: str, advice: str | None = None) -> ZstdError:
+    """
+    Make the ZstdError of an input that cannot be decoded: `detail` says what is wrong at byte `offset`.
+
+    `advice` is for errors of limits.
+    """
+    detail = f"{detail} (at byte {offset})"
+    error = coded_error(code, f"{CANNOT_DECOMPRESS}: {NAMES[code]}: {detail}", offset)
+    error.detail = detail
+    if isinstance(error, ZstdLimitError):
+        error.advice = advice
+    return error
+
+
+def moved(error: ZstdError, by: int) -> None:
+    """Let the `offset` of an error, in its text too, count from `by` bytes earlier on."""
+    old = error.offset
+    if old is not None:
+        error.offset = old + by
+        error.args = tuple(
+            text.replace(f"(at byte {old})", f"(at byte {old + by})") if isinstance(text, str) else text
+            for text in error.args
+        )
+
+
+def limit_error(what: str, offset: int | None) -> ZstdLimitError:
+    """Make the error of more output than `what` allows."""
+    error = ZstdLimitError(f"decompressed data is larger than {what}")
+    error.offset = offset
+    return error
+
+
+def output_limit_error(limit: int, offset: int | None) -> ZstdLimitError:
+    """Make the error of more output than `max_output_size` allows."""
+    return limit_error(f"max_output_size ({limit} bytes)", offset)
+
+
+def truncated_error(offset: int) -> ZstdError:
+    """Make the error of input that ends inside a frame, or before one."""
+    error = ZstdError("Compressed data ended before the end-of-stream marker was reached")
+    error.offset = offset
+    return error

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Parameters of Zstandard, and what a frame's header tells: types that every backend takes and returns.
+
+They are defined once, so that an option or a FrameInfo made with one backend serves all. The numbers are
+libzstd's (`ZSTD_cParameter`, `ZSTD_dParameter`, `ZSTD_strategy` in zstd.h), as in `compression.zstd`.
+"""
+
+from __future__ import annotations
+
+import enum
+import operator
+
+from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN, WINDOW_LOG_MAX, WINDOW_LOG_MIN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    from typing_extensions import TypeAlias
+
+COMPRESSION_LEVEL_DEFAULT = 3
+"""The level that stands for `level=None` and for level 0 (ZSTD_CLEVEL_DEFAULT)."""
+
+COMPRESSION_FORMAT, DECOMPRESSION_FORMAT = 10, 1000
+"""
+Parameters of either direction that are in no enum (ZSTD_c_format, ZSTD_d_format): 1 is for frames without magic number.
+
+No other of libzstd's experimental parameters is taken: every backend can do what these ask for.
+"""
+
+# The bounds of libzstd 1.5 on 64-bit machines, of all parameters that there are. A backend whose library says otherwise
+# answers instead: see answer_bounds_from().
+COMPRESSION_BOUNDS = {
+    COMPRESSION_FORMAT: (0, 1),
+    100: (LEVEL_MIN, LEVEL_MAX),
+    101: (WINDOW_LOG_MIN, WINDOW_LOG_MAX),
+    102: (6, 30),
+    103: (6, 30),
+    104: (1, 30),
+    105: (3, 7),
+    106: (0, 131072),
+    107: (1, 9),
+    160: (0, 2),
+    161: (6, 30),
+    162: (4, 4096),
+    163: (1, 8),
+    164: (0, 25),
+    200: (0, 1),
+    201: (0, 1),
+    202: (0, 1),
+    400: (0, 256),
+    401: (0, 1 << 30),
+    402: (0, 9),
+}
+DECOMPRESSION_BOUNDS = {100: (WINDOW_LOG_MIN, WINDOW_LOG_MAX), DECOMPRESSION_FORMAT: (0, 1)}
+
+WINDOW_SIZE_MAX_DEFAULT = (1 << 27) + 1
+"""The largest window that is decompressed unless `window_log_max` says otherwise (ZSTD_MAXWINDOWSIZE_DEFAULT)."""
+
+BoundsSource: TypeAlias = "Callable[[int, bool], tuple[int, int]]"
+
+
+def table_bounds(key: int, is_compress: bool) -> tuple[int, int]:
+    """Return the bounds of a parameter by libzstd 1.5's table; raises ValueError for one that is not there."""
+    try:
+        return (COMPRESSION_BOUNDS if is_compress else DECOMPRESSION_BOUNDS)[key]
+    except KeyError:
+        raise invalid_parameter(key, 0, is_compress, None) from None
+
+
+_bounds_source: BoundsSource = table_bounds
+
+
+def answer_bounds_from(source: BoundsSource) -> None:
+    """
+    Let `bounds()` of the enums answer from `source(key, is_compress)`.
+
+    The facade calls this once with the function of the backend that it chose: an enum is shared by all
+    backends, the library behind it is not.
+    """
+    global _bounds_source
+    _bounds_source = source
+
+
+class CompressionParameter(enum.IntEnum):
+    """Keys of the `options` dict when compressing (replaces `compression.zstd.CompressionParameter`)."""
+
+    compression_level = 100
+    window_log = 101
+    hash_log = 102
+    chain_log = 103
+    search_log = 104
+    min_match = 105
+    target_length = 106
+    strategy = 107
+
+    enable_long_distance_matching = 160
+    ldm_hash_log = 161
+    ldm_min_match = 162
+    ldm_bucket_size_log = 163
+    ldm_hash_rate_log = 164
+
+    content_size_flag = 200
+    checksum_flag = 201
+    dict_id_flag = 202
+
+    nb_workers = 400
+    job_size = 401
+    overlap_log = 402
+
+    def bounds(self) -> tuple[int, int]:
+        """
+        Return the lowest and the highest value allowed, both inclusive, by the library in use.
+
+        (0, 0) for `nb_workers` means that it compresses in the calling thread only.
+        """
+        return _bounds_source(int(self), True)
+
+
+class DecompressionParameter(enum.IntEnum):
+    """Keys of the `options` dict when decompressing (replaces `compression.zstd.DecompressionParameter`)."""
+
+    window_log_max = 100
+
+    def bounds(self) -> tuple[int, int]:
+        """Return the lowest and the highest value allowed, both inclusive, by the library in use."""
+        return _bounds_source(int(self), False)
+
+
+class Strategy(enum.IntEnum):
+    """
+    Values of `CompressionParameter.strategy`, from the fastest to the strongest.
+
+    Only the order is promised, the numbers may change (replaces `compression.zstd.Strategy`).
+    """
+
+    fast = 1
+    dfast = 2
+    greedy = 3
+    lazy = 4
+    lazy2 = 5
+    btlazy2 = 6
+    btopt = 7
+    btultra = 8
+    btultra2 = 9
+
+
+def invalid_parameter(key: int, value: int, is_compress: bool, bounds: tuple[int, int] | None) -> ValueError:
+    """
+    Build the error for a parameter that the codec refuses, worded as in `compression.zstd`.
+
+    `bounds` is None if the codec does not know the parameter at all.
+    """
+    kind = "compression" if is_compress else "decompression"
+    try:
+        name = (CompressionParameter if is_compress else DecompressionParameter)(key).name
+    except ValueError:
+        name = f"unknown parameter (key {key})"
+    if bounds is None:
+        return ValueError(f"invalid {kind} parameter '{name}'")
+    return ValueError(
+        f"{kind} parameter '{name}' received an illegal value {value}; the valid range is [{bounds[0]}, {bounds[1]}]"
+    )
+
+
+def invalid_level(level: int, bounds: tuple[int, int]) -> ValueError:
+    """Build the error for a compression level out of range, worded as in `compression.zstd`."""
+    shown = f" {level}" if -(2**31) <= level < 2**31 else ""
+    return ValueError(f"illegal compression level{shown}; the valid range is [{bounds[0]}, {bounds[1]}]")
+
+
+def checked_options(options: object, is_compress: bool, bounds_of: BoundsSource) -> list[tuple[int, int]]:
+    """
+    Turn an `options` dict into pairs of C ints, in its order.
+
+    `bounds_of(key, is_compress)` returns the bounds of a parameter, or raises ValueError if there is no such; 0, which
+    stands for the default, is never out of them. Raises TypeError for what is not a dict, for a key of the other
+    direction's enum and for a key or value that is no integer, OverflowError for one beyond a C int, ValueError for a
+    parameter that does not exist and for a value out of its bounds.
+    """
+    if not isinstance(options, dict):
+        direction = "Zstd" + ("Compressor" if is_compress else "Decompressor")
+        raise TypeError(f"{direction}() argument 'options' must be dict, not {type(options).__name__}")
+    wrong = DecompressionParameter if is_compress else CompressionParameter
+    pairs = []
+    for key, value in options.items():
+        if type(key) is wrong:
+            kind = "compression" if is_compress else "decompression"
+            raise TypeError(f"{kind} options dictionary key must not be a {wrong.__name__} attribute")
+        pairs.append((_integer(key), _integer(value)))
+    for key, value in pairs:
+        bounds = bounds_of(key, is_compress)
+        if value and not bounds[0] <= value <= bounds[1]:
+            if is_compress and key == CompressionParameter.compression_level:
+                raise invalid_level(value, bounds)
+            raise invalid_parameter(key, value, is_compress, bounds)
+    return pairs
+
+
+def _integer(value: object) -> int:
+    number = value.__index__() if hasattr(value, "__index__") else None
+    if not isinstance(number, int):
+        raise TypeError(f"an integer is required, not {type(value).__name__}")
+    if not -(2**31) <= number < 2**31:
+        raise OverflowError("Python int too large to convert to C int")
+    return int(number)
+
+
+def size_argument(value: Any, name: str) -> int | None:
+    """Return an argument that is a size in bytes, or None; raises TypeError and ValueError for others."""
+    if value is None:
+        return None
+    number = operator.index(value)
+    if number < 0:
+        raise ValueError(f"{name} must be 0 or more, not {number}")
+    return number
+
+
+def window_size_max(pairs: list[tuple[int, int]]) -> int:
+    """Return the largest window, in bytes, that checked options allow."""
+    size = WINDOW_SIZE_MAX_DEFAULT
+    for key, value in pairs:
+        if key == DecompressionParameter.window_log_max:
+            size = 1 << value if value else WINDOW_SIZE_MAX_DEFAULT - 1
+    return size
+
+
+class FrameInfo:
+    """
+    What a frame's header says (replaces `compression.zstd.FrameInfo`).
+
+    `decompressed_size` is the size of the content in bytes, or None if the header does not have it;
+    `dictionary_id` the number of the dictionary that is needed, 0 if none is named. Unlike the original it
+    pickles and copies, and compares by value.
+    """
+
+    __slots__ = ("decompressed_size", "dictionary_id")
+
+    decompressed_size: int | None
+    dictionary_id: int
+
+    def __init__(self, decompressed_size: int | None, dictionary_id: int) -> None:
+        object.__setattr__(self, "decompressed_size", decompressed_size)
+        object.__setattr__(self, "dictionary_id", dictionary_id)
+
+    def __repr__(self) -> str:
+        return f"FrameInfo(decompressed_size={self.decompressed_size}, dictionary_id={self.dictionary_id})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FrameInfo):
+            return NotImplemented
+        return (self.decompressed_size, self.dictionary_id) == (other.decompressed_size, other.dictionary_id)
+
+    def __hash__(self) -> int:
+        return hash((self.decompressed_size, self.dictionary_id))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"can't set attribute {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"can't delete attribute {name!r}")
+
+    def __reduce__(self) -> tuple[type[FrameInfo], tuple[int | None, int]]:
+        return type(self), (self.decompressed_size, self.dictionary_id)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Content in pieces: of callers' buffers and sources, and what a decompressor makes of them."""
+
+from __future__ import annotations
+
+from purepy._buffers import as_bytes, view_of
+from purepy._jit import JIT
+from purepy._reading import read_some
+from purepy.zstd.format.error_codes import output_limit_error, truncated_error
+from purepy.zstd.format.stream_modes import release
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any, Callable
+
+
+def sliceable(data: Any) -> Any:
+    """Return the bytes of a C-contiguous buffer as what gives slices for C to read, copied only where need be."""
+    # on PyPy C gets at the bytes of a slice of a view only by a copy of them one by one
+    return as_bytes(data) if JIT else memoryview(view_of(data))
+
+
+def content_of(pieces: Iterator[Any], write_size: int) -> Iterator[bytes]:
+    """Yield buffers as bytes of at most `write_size`."""
+    for piece in pieces:
+        if type(piece) is bytes and len(piece) <= write_size:
+            yield piece
+            continue
+        view = sliceable(piece)
+        for start in range(0, len(view), write_size):
+            yield bytes(view[start : start + write_size])
+
+
+def chunks_of(source: Any, read_size: int) -> Iterator[Any]:
+    """Yield the chunks of a source; of a file object, what read(read_size) gives until it gives nothing."""
+    if getattr(source, "read", None) is None:
+        yield from source
+        return
+    while True:
+        chunk = read_some(source, read_size)
+        if not chunk:
+            return
+        yield chunk
+
+
+def nbytes(chunk: Any) -> int:
+    if isinstance(chunk, (bytes, bytearray)):
+        return len(chunk)
+    with memoryview(chunk) as view:
+        return view.nbytes
+
+
+def decompressed(
+    decompressor: Any,
+    chunks: Iterable[Any],
+    write_size: int,
+    limit: int | None = None,
+    truncated: Callable[[int], Exception] = truncated_error,
+) -> Iterator[bytes]:
+    """
+    Yield what a decompressor that nobody else uses makes of chunks, in pieces of at most `write_size`.
+
+    `truncated(given)` makes the error of chunks that end inside a frame, after so many bytes.
+    """
+    total = given = 0
+    try:
+        for chunk in chunks:
+            given += nbytes(chunk)
+            content = decompressor.decompress(chunk, write_size)
+            while True:
+                total += len(content)
+                if limit is not None and total > limit:
+                    raise output_limit_error(limit, None)
+                if content:
+                    yield content
+                if decompressor.needs_input:
+                    break
+                content = decompressor.decompress(b"", write_size)
+        if not decompressor.eof:
+            raise truncated(given)
+    finally:
+        release(decompressor)

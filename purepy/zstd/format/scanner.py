@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where frames and their blocks begin and end, without decompressing (RFC 8878, section 3.1): the one scanner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from purepy._reading import read_full
+from purepy.errors import ZstdError
+from purepy.zstd.format.error_codes import CORRUPTION_DETECTED, SRC_SIZE_WRONG, decoding_error
+from purepy.zstd.format.header import Header, read_header
+from purepy.zstd.format.rules import (
+    BLOCK_HEADER_SIZE,
+    BLOCK_SIZE_MAX,
+    CHECKSUM_SIZE,
+    COMPRESSED,
+    HEADER_SIZE_MAX,
+    RESERVED,
+    block_header,
+)
+
+_BLOCK_TYPES = ("raw", "rle", "compressed")
+
+
+class Block(NamedTuple):
+    """
+    A block of a frame: `type` is "raw", "rle" or "compressed"; `offset` and `size` are with its header.
+
+    `content_size` is None for a compressed block: only decompressing tells.
+    """
+
+    type: str
+    offset: int
+    size: int
+    content_size: int | None
+    is_last: bool
+
+
+class FrameScanner:
+    """
+    Follow one frame after the other through data that comes in pieces.
+
+    `step(data, start, end)` looks at `data[start:end]`, the rest of what has come, and passes over the frame or block
+    header there, and what belongs to it. All positions are in the whole of the data. Without `is_strict` blocks may be
+    larger than their frame allows.
+    """
+
+    __slots__ = (
+        "_block",
+        "_is_last",
+        "_is_strict",
+        "block_max",
+        "content_max",
+        "header",
+        "is_between",
+        "offset",
+        "start",
+    )
+
+    def __init__(self, offset: int = 0, is_strict: bool = True) -> None:
+        self.offset = offset
+        """Where the next thing begins: a frame, a block or a checksum."""
+        self.start = offset
+        """Where the frame begins."""
+        self.header: Header | None = None
+        self.is_between = True
+        """Whether the last frame is complete."""
+        self.block_max = 0
+        self.content_max = 0
+        """The most content that the blocks so far can have."""
+        self._block: tuple[int, int, int, int] | None = None
+        self._is_last = False
+        self._is_strict = is_strict
+
+    @property
+    def wanted(self) -> int:
+        """How many bytes the next step needs at most."""
+        return HEADER_SIZE_MAX if self.is_between else BLOCK_HEADER_SIZE
+
+    @property
+    def block(self) -> Block | None:
+        """The block that the last step has passed over."""
+        if self._block is None:
+            return None
+        kind, offset, size, content = self._block
+        return Block(_BLOCK_TYPES[kind], offset, size, None if kind == COMPRESSED else content, self._is_last)
+
+    def step(self, data: Any, start: int, end: int) -> bool:
+        """
+        Pass over the next thing, perhaps beyond the data at hand; return False if it takes more bytes to tell.
+
+        Raises ZstdError for what cannot be.
+        """
+        self._block = None
+        if self.is_between:
+            header = read_header(data, start, min(end, start + HEADER_SIZE_MAX), self.offset)
+            if isinstance(header, int):
+                return False
+            self.header, self.start = header, self.offset
+            self.content_max = 0
+            self.block_max = min(BLOCK_SIZE_MAX, header.window_size)
+            self.is_between = header.is_skippable
+            self._is_last = False
+            self.offset += header.size + header.skipped_size
+            return True
+        if self._is_last:
+            self.is_between = True
+            self.offset += CHECKSUM_SIZE
+            return True
+        if end - start < BLOCK_HEADER_SIZE:
+            return False
+        is_last, kind, size, stored = block_header(data, start)
+        if kind == RESERVED:
+            raise self._damaged("has the reserved type")
+        if size > self.block_max and self._is_strict:
+            raise self._damaged(f"has {size} bytes, more than the {self.block_max} of its frame")
+        self._is_last = is_last
+        if is_last and self.header is not None and not self.header.has_checksum:
+            self.is_between = True
+        self.content_max += self.block_max if kind == COMPRESSED else size
+        self._block = kind, self.offset, BLOCK_HEADER_SIZE + stored, size
+        self.offset += BLOCK_HEADER_SIZE + stored
+        return True
+
+    def _damaged(self, what: str) -> ZstdError:
+        return decoding_error(CORRUPTION_DETECTED, self.offset, f"block {what}")
+
+
+def frame_extent(read: Callable[[int, int], bytes], offset: int, content_max: int) -> tuple[int, int] | None:
+    """
+    Return the size of the frame at `offset` and that of its content, in bytes; `read(size, offset)` reads the file.
+
+    None if the frame does not declare its content's size, or more than its blocks can hold, if either can be more than
+    `content_max`, or if the headers end early. Raises ZstdError for what is no frame.
+    """
+    scanner = FrameScanner(offset)
+    while True:
+        data = read(scanner.wanted, scanner.offset)
+        if not scanner.step(data, 0, len(data)):
+            return None
+        header = scanner.header
+        if header is None or header.content_size is None or max(header.content_size, scanner.content_max) > content_max:
+            return None
+        if scanner.is_between:
+            reaches = header.is_skippable or header.content_size <= scanner.content_max
+            return (scanner.offset - offset, header.content_size) if reaches else None
+
+
+class Frame(NamedTuple):
+    """
+    A frame, as its header and the headers of its blocks tell of it; sizes in bytes, `offset` in the whole file.
+
+    `content_size` is None if the header does not declare it, `content_max` what its blocks can hold at most, `checksum`
+    None if there is none. A skippable frame has no blocks, no content and no window.
+    """
+
+    offset: int
+    size: int
+    header_size: int
+    is_skippable: bool
+    magic_number: int
+    content_size: int | None
+    content_max: int
+    window_size: int
+    dictionary_id: int
+    checksum: int | None
+    blocks: tuple[Block, ...]
+
+
+def scan_frames(file: Any, with_blocks: bool = True, is_strict: bool = True) -> Iterator[Frame]:
+    """
+    Yield the frames of a binary file that can seek, from its beginning, without decompressing.
+
+    Frames have no `blocks` if these are not wanted. Raises ZstdError for what is no frame, or not a whole one.
+    """
+
+    def read(size: int, offset: int) -> bytes:
+        file.seek(offset)
+        return read_full(file, size)
+
+    end = file.seek(0, 2)
+    scanner = FrameScanner(is_strict=is_strict)
+    blocks: list[Block] = []
+    while scanner.offset < end or not scanner.is_between:
+        begin = scanner.offset if scanner.is_between else scanner.start
+        data = read(scanner.wanted, scanner.offset)
+        if not scanner.step(data, 0, len(data)) or scanner.offset > end:
+            raise decoding_error(SRC_SIZE_WRONG, begin, "the data ends inside the frame")
+        block = scanner.block if with_blocks else None
+        if block is not None:
+            blocks.append(block)
+        header = scanner.header
+        if not scanner.is_between or header is None:
+            continue
+        checksum = None
+        if header.has_checksum:
+            checksum = int.from_bytes(read(CHECKSUM_SIZE, scanner.offset - CHECKSUM_SIZE), "little")
+        yield Frame(
+            scanner.start,
+            scanner.offset - scanner.start,
+            header.size,
+            header.is_skippable,
+            header.magic_number,
+            header.content_size,
+            scanner.content_max,
+            header.window_size,
+            header.dictionary_id,
+            checksum,
+            tuple(blocks),
+        )
+        blocks = []

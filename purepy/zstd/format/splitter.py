@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cut a stream of Zstandard frames (RFC 8878, section 3.1) into frames, by their headers and those of their blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from purepy.errors import ZstdError, ZstdLimitError
+from purepy.zstd.format.header import Header
+from purepy.zstd.format.scanner import FrameScanner
+
+READ_SIZE: Final = 1 << 20
+WHOLE_CONTENT_MAX: Final = 32 << 20
+"""A frame that may hold more than this is not kept whole."""
+WHOLE_SIZE_MAX: Final = 16 << 20
+"""Nor one of more compressed bytes than this."""
+
+
+class Frame(NamedTuple):
+    """A whole frame; `bound` is the most that it can hold, `size` what its header declares, or None."""
+
+    data: bytes
+    bound: int
+    size: int | None
+
+
+class Pieces(NamedTuple):
+    """The compressed pieces of a frame that is too large to be kept whole: take all of them before the next frame."""
+
+    data: Iterator[bytes]
+
+
+class FrameSplitter:
+    """
+    An iterator over the frames that `read(n)` gives; skippable frames are left out.
+
+    Raises ZstdError for what is no frame and for one that is cut, ZstdLimitError for a window of more than
+    2**window_log_max bytes. `consumed` counts the compressed bytes of what was given so far.
+    """
+
+    def __init__(self, read: Callable[[int], bytes], window_log_max: int = 27) -> None:
+        self._read = read
+        self._window_max = 1 << window_log_max
+        self._scanner = FrameScanner()
+        self._buffer = bytearray()
+        self._begin = 0  # the place in the stream where the buffer begins
+        self._is_at_end = False
+        self.consumed = 0
+
+    def __iter__(self) -> Iterator[Frame | Pieces]:
+        scanner = self._scanner
+        while self._has(1):
+            self._step("header")
+            header = scanner.header
+            assert header is not None
+            if header.is_skippable:
+                self._pass_over(scanner.offset)
+                continue
+            self._check(header)
+            yield from self._frame(header.content_size)
+
+    def _frame(self, declared: int | None) -> Iterator[Frame | Pieces]:
+        scanner = self._scanner
+        while not scanner.is_between:
+            size = scanner.offset - scanner.start
+            if scanner.content_max > WHOLE_CONTENT_MAX or size > WHOLE_SIZE_MAX or (declared or 0) > WHOLE_CONTENT_MAX:
+                yield Pieces(self._pieces())
+                return
+            self._step("block")
+        bound = scanner.content_max
+        yield Frame(self._take(), bound if declared is None else min(bound, declared), declared)
+
+    def _pieces(self) -> Iterator[bytes]:
+        """Give what is at hand, and then block after block."""
+        scanner = self._scanner
+        while not scanner.is_between:
+            self._step("block")
+            if scanner.offset - self.consumed >= READ_SIZE and not scanner.is_between:
+                yield self._take()
+        yield self._take()
+
+    def _check(self, header: Header) -> None:
+        if header.dictionary_id:
+            raise self._error("the frame needs a dictionary")
+        if header.window_size > self._window_max:
+            raise ZstdLimitError(
+                f"a frame asks for a window of {header.window_size:,} bytes, more than the {self._window_max:,} "
+                "allowed; if you trust it, allow more with window_log_max=31"
+            )
+
+    def _step(self, what: str) -> None:
+        """Let the scanner take a step, and read what belongs to that, but for the content of a skippable frame."""
+        scanner = self._scanner
+        ahead = 1
+        while not scanner.step(self._buffer, scanner.offset - self._begin, len(self._buffer)):
+            self._need(scanner.offset + ahead, what)
+            ahead += 1
+        if not scanner.is_between or not (scanner.header and scanner.header.is_skippable):
+            self._need(scanner.offset, what)
+
+    def _has(self, size: int) -> bool:
+        """Say whether `size` bytes behind what was given are at hand, after reading as far as needed."""
+        while self._begin + len(self._buffer) < self.consumed + size:
+            if self._is_at_end:
+                return False
+            if self._begin < self.consumed:
+                # a new one: PyPy 8 lets go of views late, and a bytearray that has one cannot be cut
+                self._buffer = self._buffer[self.consumed - self._begin :]
+                self._begin = self.consumed
+            chunk = self._read(READ_SIZE)
+            if not chunk:
+                self._is_at_end = True
+                return False
+            self._buffer += chunk
+        return True
+
+    def _need(self, offset: int, what: str) -> None:
+        if not self._has(offset - self.consumed):
+            raise self._error(f"the compressed data is cut: it ends within a {what}")
+
+    def _take(self) -> bytes:
+        """Return the bytes up to where the scanner is."""
+        start, self.consumed = self.consumed, self._scanner.offset
+        with memoryview(self._buffer) as view:  # copied once, not twice
+            return bytes(view[start - self._begin : self.consumed - self._begin])
+
+    def _pass_over(self, end: int) -> None:
+        while self.consumed < end:
+            if not self._has(1):
+                raise self._error("the compressed data is cut: it ends within a skippable frame")
+            self.consumed = min(end, self._begin + len(self._buffer))
+
+    def _error(self, text: str) -> ZstdError:
+        error = ZstdError(f"{text} (at byte {self.consumed:,})")
+        error.offset = self.consumed
+        return error

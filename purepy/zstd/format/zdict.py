@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+ZstdDict: the content of a dictionary, once for all backends.
+
+A backend digests the content into tables of its own before use. It keeps them in the dictionary's cache, so that
+one ZstdDict serves every backend, level and thread, and each digest is made once.
+"""
+
+from __future__ import annotations
+
+from _thread import RLock
+
+from purepy._buffers import as_bytes
+from purepy.zstd.format.locks import refuse_second_init
+from purepy.zstd.format.rules import DICTIONARY_MAGIC
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+    from typing import Any, Callable, NoReturn
+
+MIN_DICT_SIZE = 256
+MIN_SAMPLES = 7
+MIN_TRAINED = 8
+
+DIGESTED = 0
+UNDIGESTED = 1
+PREFIX = 2
+
+
+class ZstdDict:
+    """
+    A Zstandard dictionary, to be shared by any number of compressors and decompressors.
+
+    `dict_content` is a buffer of at least 8 bytes. With `is_raw=True` it may be anything, else it must be what
+    `train_dict`, `finalize_dict` or `zstd --train` made. Raises ValueError otherwise. Replaces
+    `compression.zstd.ZstdDict`; unlike that one it pickles.
+    """
+
+    __slots__ = ("__weakref__", "_cache", "_content", "_id", "_lock")
+
+    def __init__(self, dict_content: Any, /, *, is_raw: bool = False) -> None:
+        refuse_second_init(self)
+        content = as_bytes(dict_content)
+        if len(content) < 8:
+            raise ValueError("Zstandard dictionary content too short (must have at least eight bytes)")
+        dict_id = int.from_bytes(content[4:8], "little") if content[:4] == DICTIONARY_MAGIC else 0
+        if not is_raw and dict_id == 0:
+            raise ValueError("invalid Zstandard dictionary")
+        self._content = content
+        self._id = dict_id
+        self._cache: dict[Hashable, Any] = {}
+        self._lock = RLock()  # a finalizer may come back here while make() runs
+
+    @property
+    def dict_content(self) -> bytes:
+        """The content as bytes."""
+        return self._content
+
+    @property
+    def dict_id(self) -> int:
+        """The number that frames name the dictionary by; 0 for raw content."""
+        return self._id
+
+    @property
+    def as_digested_dict(self) -> tuple[ZstdDict, int]:
+        """
+        Pass this as `zstd_dict` to compress with tables made once per level and kept in this object.
+
+        They override some of the compressor's parameters.
+        """
+        return self, DIGESTED
+
+    @property
+    def as_undigested_dict(self) -> tuple[ZstdDict, int]:
+        """Pass this as `zstd_dict` to have the tables made anew, with the compressor's own parameters."""
+        return self, UNDIGESTED
+
+    @property
+    def as_prefix(self) -> tuple[ZstdDict, int]:
+        """
+        Pass this as `zstd_dict` to use the content as if it had gone before the data, for a compressor's first frame.
+
+        Decompressing needs the same prefix, and takes it for every frame.
+        """
+        return self, PREFIX
+
+    def digest(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """
+        Return the digest kept under `key`, made by `make()` if there is none.
+
+        For backends: `key` names the backend, the direction and the level.
+        """
+        found = self._cache.get(key)
+        if found is None:
+            with self._lock:
+                found = self._cache.get(key)
+                if found is None:
+                    found = self._cache[key] = make()
+        return found
+
+    def __len__(self) -> int:
+        return len(self._content)
+
+    def __repr__(self) -> str:
+        return f"<ZstdDict dict_id={self._id} dict_size={len(self._content)}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (self._content,)
+
+    def __init_subclass__(cls) -> NoReturn:
+        raise TypeError("type 'ZstdDict' is not an acceptable base type")
+
+
+def _unpickle(content: bytes) -> ZstdDict:
+    return ZstdDict(content, is_raw=True)
+
+
+def can_train(sizes: list[int]) -> bool:
+    """
+    Say whether samples of these sizes are enough to train on: 7 of them, and 8 bytes in the first three quarters.
+
+    libzstd takes a dictionary from those and tries it out on the rest; with less than 8 bytes there it would crash.
+    """
+    return len(sizes) >= MIN_SAMPLES and sum(sizes[: len(sizes) * 3 // 4]) >= MIN_TRAINED
+
+
+def check_finalize_arguments(zstd_dict: Any, dict_size: Any, level: Any) -> None:
+    """Raise TypeError for an argument of `finalize_dict` that is of a wrong type."""
+    if not isinstance(zstd_dict, ZstdDict):
+        raise TypeError("zstd_dict argument should be a ZstdDict object.")
+    if not isinstance(dict_size, int):
+        raise TypeError("dict_size argument should be an int object.")
+    if not isinstance(level, int):
+        raise TypeError("level argument should be an int object.")
+
+
+def parse_dict_argument(zstd_dict: Any, default: int) -> tuple[ZstdDict, int]:
+    """
+    Split a `zstd_dict` argument into the dictionary and how to load it (DIGESTED, UNDIGESTED, PREFIX).
+
+    `default` is for a bare ZstdDict. Raises TypeError for anything else than a ZstdDict or one of its `as_*` pairs.
+    """
+    if isinstance(zstd_dict, ZstdDict):
+        return zstd_dict, default
+    if type(zstd_dict) is tuple and len(zstd_dict) == 2:
+        found, how = zstd_dict
+        if isinstance(found, ZstdDict) and isinstance(how, int):
+            if not -(2**31) <= how < 2**31:
+                raise OverflowError("Python int too large to convert to C int")
+            if how in (DIGESTED, UNDIGESTED, PREFIX):
+                return found, how
+    raise TypeError("zstd_dict argument should be a ZstdDict object.")

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Settings that many frames share, as the native backends have them too: what cpkg.zstandard's objects are made of.
+
+There are no contexts to keep here. Preparing a dictionary is kept in the dictionary itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from purepy.zstd.decoder.decompressor import ZstdDecompressor
+from purepy.zstd.encoder.compressor import ZstdCompressor
+from purepy.zstd.format.parameters import DECOMPRESSION_FORMAT
+from purepy.zstd.format.rules import BLOCK_SIZE_MAX
+from purepy.zstd.format.zdict import ZstdDict
+
+
+class CompressionPreset:
+    """Parameters and a dictionary for any number of frames. `_configure` is called once, before anything else."""
+
+    _stream_type: Any = ZstdCompressor
+
+    def _configure(self, pairs: list[tuple[int, int]], zstd_dict: ZstdDict | None, how: int) -> None:
+        """Take checked parameters, and a dictionary with the way to load it (DIGESTED, UNDIGESTED, PREFIX)."""
+        self._options = dict(pairs)
+        self._dictionary = None if zstd_dict is None else (zstd_dict, how)
+
+    def compress(self, data: Any) -> bytes:
+        """
+        Compress a buffer into one frame and return it as bytes.
+
+        The header has the content's size, unless the parameters say otherwise.
+        """
+        return self._new_stream().compress(data, ZstdCompressor.FLUSH_FRAME)
+
+    def _new_stream(self) -> ZstdCompressor:
+        """Return a stream between frames."""
+        stream: ZstdCompressor = self._stream_type(None, self._options, self._dictionary)
+        return stream
+
+    def _memory_size(self) -> int:
+        """Return about how many bytes a frame's tables and window will take."""
+        return self._new_stream()._memory_size()
+
+
+class DecompressionPreset:
+    """Limits and a dictionary for any number of frames. `_configure` is called once, before anything else."""
+
+    _stream_type: Any = ZstdDecompressor
+
+    def _configure(self, zstd_dict: ZstdDict | None, how: int, window_max: int | None, has_magic: bool) -> None:
+        """Take a dictionary with the way to load it (DIGESTED, PREFIX), the largest window in bytes, and the format."""
+        options = {} if has_magic else {DECOMPRESSION_FORMAT: 1}
+        self._settings = self._stream_type._settings_type(None if zstd_dict is None else (zstd_dict, how), options)
+        if window_max is not None:
+            self._settings.window_size_max = window_max
+
+    def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> ZstdDecompressor:
+        """Return a stream between frames; `ZstdDecompressor` tells of the arguments."""
+        stream: ZstdDecompressor = self._stream_type._over(self._settings, multi_frame, frame_by_frame)
+        return stream
+
+    def _memory_size(self) -> int:
+        """Return about how many bytes decoding a block takes, besides the window."""
+        return BLOCK_SIZE_MAX
+
+
+def preset_types(codec: Any) -> tuple[Any, Any]:
+    """Return the types of presets over the stream types of a backend's module."""
+    return tuple(
+        type(base.__name__, (base,), {"_stream_type": stream})
+        for base, stream in (
+            (CompressionPreset, codec.ZstdCompressor),
+            (DecompressionPreset, codec.ZstdDecompressor),
+        )
+    )  # type: ignore[return-value]

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The frames of any file as a seek table: found by going over it, and kept in a file of their own."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from purepy._reading import read_some
+from purepy.errors import SeekableFormatError
+from purepy.zstd.format.error_codes import truncated_error
+from purepy.zstd.format.scanner import Frame, scan_frames
+from purepy.zstd.seekable.table import SIZE_MAX, SeekTable
+
+_READ_SIZE = 64 << 10
+_PIECE = 128 << 10
+
+
+def index_frames(module: Any, file: Any, zstd_dict: Any = None, options: Any = None) -> SeekTable:
+    """
+    Return the table of the frames of a file that has none, or whose table is of no use.
+
+    Goes over all of the file, but decompresses only frames that do not declare their size. Raises ZstdError for what is
+    not whole frames, SeekableFormatError for a frame that a table cannot hold.
+    """
+    table = SeekTable(checksums=False)
+    for frame in scan_frames(file, with_blocks=False):
+        content = frame.content_size
+        if content is None:
+            content = _counted(module.ZstdDecompressor(zstd_dict, options), file, frame)
+        if frame.size > SIZE_MAX or content > SIZE_MAX:
+            raise SeekableFormatError(f"the frame at byte {frame.offset} is too large for a seek table")
+        table.append(frame.size, content)
+    return table
+
+
+def _counted(decompressor: Any, file: Any, frame: Frame) -> int:
+    """Return the size of a frame's content by decompressing it."""
+    position = file.seek(frame.offset)
+    end = frame.offset + frame.size
+    total = 0
+    while not decompressor.eof:
+        data = read_some(file, min(_READ_SIZE, end - position)) if decompressor.needs_input else b""
+        if decompressor.needs_input and not data:  # the file has been cut since its frames were found
+            raise truncated_error(position)
+        position += len(data)
+        total += len(decompressor.decompress(data, _PIECE))
+    return total
+
+
+def index_name(index: Any, filename: Any) -> Any:
+    """
+    Return the name of the file that keeps the index of `filename`, a name or a file object; None if none is wanted.
+
+    Raises TypeError for an `index` that is no name, ValueError for True where the file has no name.
+    """
+    if index is None or index is False:
+        return None
+    if index is not True:
+        return os.fspath(index)
+    name = filename if isinstance(filename, (str, bytes, os.PathLike)) else getattr(filename, "name", None)
+    if not isinstance(name, (str, bytes, os.PathLike)):
+        raise ValueError("index=True is for files that have a name")
+    return os.fsdecode(name) + ".seek"
+
+
+def write_index(name: Any, table: SeekTable) -> None:
+    """Write a table to a file of its own, which appears whole or not at all."""
+    folder, base = os.path.split(os.fsdecode(name))
+    made = os.path.join(folder, f".{base[:200]}.cpkg-{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    with open(made, "xb") as file:
+        try:
+            file.write(table.to_bytes())
+            file.close()
+            os.replace(made, name)
+        except BaseException:
+            os.unlink(made)
+            raise

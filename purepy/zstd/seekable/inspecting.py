@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What goes beyond `compression.zstd` and is the same over every backend: zstd_file files, looking at frames, verifying.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from purepy.errors import SeekableFormatError
+from purepy.zstd.format import scanner
+from purepy.zstd.format.error_codes import output_limit_error
+from purepy.zstd.seekable import zstd_file
+from purepy.zstd.seekable.frame_index import index_frames
+from purepy.zstd.seekable.table import SEEKABLE_MAGIC, SeekTable, read_seek_table
+
+_READ_SIZE = 1 << 20
+
+
+class Verified(NamedTuple):
+    """Counts of what `verify` has gone through: numbers of frames, checksums and skippable frames, sizes in bytes."""
+
+    frames: int
+    skippable_frames: int
+    checksums: int
+    compressed_size: int
+    decompressed_size: int
+    has_seek_table: bool
+
+
+@contextmanager
+def _opened(source: Any) -> Iterator[Any]:
+    """Give a binary file that can seek: one opened by name, the caller's, or one over a buffer's bytes."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        yield io.BytesIO(source)
+    elif isinstance(source, (str, os.PathLike)):
+        with open(source, "rb") as file:
+            yield file
+    elif hasattr(source, "read") and hasattr(source, "seek"):
+        yield source
+    else:
+        raise TypeError("expected bytes, a file's name (str or PathLike) or a binary file that can seek")
+
+
+class Extras:
+    """The functions of one backend, as methods of an object that knows its module."""
+
+    def __init__(self, module: str) -> None:
+        self._name = module
+
+    @property
+    def _module(self) -> Any:
+        return sys.modules[self._name]
+
+    def iter_frames(self, source: Any) -> Iterator[scanner.Frame]:
+        """
+        Yield the frames of bytes or of a file, with their blocks, without decompressing.
+
+        `source` is a bytes-like object, a file's name (str or PathLike) or a binary file that can seek, which is read
+        from its beginning. A frame tells its offset and size, its header's fields (magic number, content size,
+        window, dictionary id, checksum), the most that its blocks can hold, and its blocks, each with type, offset and
+        size. Raises ZstdError for what is no frame, or not a whole one, behind the frames in front of it.
+        """
+        with _opened(source) as file:
+            yield from scanner.scan_frames(file)
+
+    def index_frames(self, source: Any, zstd_dict: Any = None, options: Any = None) -> SeekTable:
+        """
+        Return the table of the frames of bytes or of a file, as a zstd_file file has it at its end, without checksums.
+
+        `source` is that of `iter_frames`; only frames that do not declare their size are decompressed. `to_bytes()` of
+        the result makes a zstd_file file of the frames in front of it. Raises ZstdError for what is not whole frames,
+        SeekableFormatError for a frame of 4 GiB or more.
+        """
+        with _opened(source) as file:
+            return index_frames(self._module, file, zstd_dict, options)
+
+    def verify(
+        self,
+        source: Any,
+        zstd_dict: Any = None,
+        options: Any = None,
+        *,
+        threads: int | None = None,
+        max_output_size: int | None = None,
+    ) -> Verified:
+        """
+        Decompress bytes or a file without keeping anything, and return what was in it.
+
+        `source` is that of `iter_frames`; the other arguments are those of `decompress_iter`. A file that ends with a
+        seek table is read by it, in the calling thread: its sizes and checksums have to be those of the frames. Raises
+        what decompressing would, ZstdError for data that is not whole frames and SeekableFormatError for a table that
+        does not fit.
+        """
+        with _opened(source) as file:
+            frames = skippable = checksums = 0
+            bounds = []
+            for frame in scanner.scan_frames(file, with_blocks=False):
+                frames += 1
+                skippable += frame.is_skippable
+                checksums += frame.checksum is not None
+                bounds.append(frame.offset + frame.size)
+            has_table = _ends_with_table(file)
+            if has_table:
+                pieces = self._through_table(file, bounds, zstd_dict, options)
+            else:
+                file.seek(0)
+                pieces = self._module.decompress_iter(
+                    file, zstd_dict, options, threads=threads, max_output_size=max_output_size, read_size=_READ_SIZE
+                )
+            content = 0
+            for piece in pieces:
+                content += len(piece)
+                if max_output_size is not None and content > max_output_size:
+                    raise output_limit_error(max_output_size, None)
+            return Verified(frames, skippable, checksums, bounds[-1] if bounds else 0, content, has_table)
+
+    def _through_table(self, file: Any, bounds: list[int], zstd_dict: Any, options: Any) -> Iterator[bytes]:
+        """Yield the content of a file with a seek table, whose entries have to be the frames."""
+        table = read_seek_table(file)
+        known = set(bounds)
+        for index in range(len(table)):
+            offset, size, *_ = table.frame(index)
+            if offset + size not in known:
+                exc = SeekableFormatError(f"the seek table does not fit: no frame ends where entry {index} does")
+                exc.offset = offset
+                raise exc
+        with self._module.SeekableZstdFile(file, level_or_option=options, zstd_dict=zstd_dict) as opened:
+            yield from iter(lambda: opened.read(_READ_SIZE), b"")
+
+
+def _ends_with_table(file: Any) -> bool:
+    size = file.seek(0, io.SEEK_END)
+    file.seek(max(size - 4, 0))
+    return bool(file.read(4) == SEEKABLE_MAGIC.to_bytes(4, "little"))
+
+
+def names_of(module: str, file_type: Any) -> dict[str, Any]:
+    """Return the names of a backend: its module and its ZstdFile are given."""
+    extras = Extras(module)
+    kind = zstd_file.SeekableZstdFile
+    return {
+        "SeekableZstdFile": type(
+            "SeekableZstdFile", (kind, file_type), {"__module__": module, "__doc__": kind.__doc__}
+        ),
+        "index_frames": extras.index_frames,
+        "iter_frames": extras.iter_frames,
+        "verify": extras.verify,
+    }

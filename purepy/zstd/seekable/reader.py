@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stream that a SeekableZstdFile reads through: raw, over a table of frames, which are held to what it says."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from purepy._reading import read_some
+from purepy.errors import SeekableFormatError, ZstdError
+from purepy.zstd.files.readers import READ_SIZE, ContentReader
+from purepy.zstd.format.error_codes import moved
+from purepy.zstd.format.rules import CHECKSUM_FLAG, CHECKSUM_SIZE, MAGIC
+from purepy.zstd.format.stream_modes import release
+from purepy.zstd.seekable.table import SeekTable
+
+_PIECE = 128 << 10
+
+
+class TableReader(ContentReader):
+    """The content of a file whose frames are in a table; goes to a frame at once."""
+
+    _frame: _FrameReader | None = None
+
+    def __init__(
+        self, fp: Any, close_fp: bool, table: SeekTable, decompressor: Callable[[], Any], hasher: Callable[[], Any]
+    ) -> None:
+        super().__init__(fp, close_fp)
+        self._table = table
+        self._decompressor = decompressor
+        self._hasher = hasher
+
+    def _let_go(self) -> None:
+        frame, self._frame = self._frame, None
+        if frame is not None:
+            frame.close()
+
+    def _content_size(self) -> int:
+        return self._table.decompressed_size
+
+    def _go_to(self, position: int) -> None:
+        self._pos = min(max(position, 0), self._table.decompressed_size)
+
+    def readinto(self, buffer: Any, /) -> int:
+        before = self._pos
+        try:
+            with self._lock, memoryview(buffer) as view, view.cast("B") as target:
+                if self.closed:
+                    raise ValueError("I/O operation on closed file")
+                if not len(target) or self._pos >= self._table.decompressed_size:
+                    return 0
+                content = self._content(len(target))
+                target[: len(content)] = content
+                self._pos += len(content)
+                return len(content)
+        except BaseException:
+            self._pos = before
+            raise
+
+    def _content(self, size: int) -> bytes:
+        frame, self._frame = self._frame, None  # a frame within which an exception came is not read on
+        if frame is not None and not frame.position <= self._pos < frame.end:
+            frame.close()
+            frame = None
+        if frame is None:
+            index = self._table.find(self._pos)
+            frame = _FrameReader(self._fp, self._table, index, self._decompressor(), self._hasher)
+        try:
+            frame.skip_to(self._pos)
+            content = frame.read(size)
+        except BaseException:
+            frame.close()
+            raise
+        if frame.position == frame.end:
+            frame.close()
+        else:
+            self._frame = frame
+        return content
+
+    def readall(self) -> bytes:
+        before = self._pos
+        pieces: list[bytes] = []
+        try:
+            while True:
+                piece = self.read(_PIECE)
+                if not piece:
+                    return b"".join(pieces)
+                pieces.append(piece)
+        except BaseException:
+            self._pos = before
+            raise
+
+
+class _FrameReader:
+    """One frame that is being decompressed, and held to what the table says of it."""
+
+    def __init__(
+        self, fp: Any, table: SeekTable, index: int, decompressor: Any, make_hasher: Callable[[], Any]
+    ) -> None:
+        self._fp = fp
+        self._index = index
+        self._start, size, self.position, content, self._checksum = table.frame(index)
+        self._offset = self._start
+        self._compressed_end = self._start + size
+        self.end = self.position + content
+        self._decompressor = decompressor
+        self._make_hasher = make_hasher
+        self._hasher: Any = None
+        self._tail = b""
+
+    def close(self) -> None:
+        """Let go of the decompressor."""
+        release(self._decompressor)
+        if self._hasher is not None:
+            release(self._hasher)
+
+    def skip_to(self, position: int) -> None:
+        """Pass over the content in front of a position."""
+        while self.position < position:
+            self.read(min(position - self.position, _PIECE))
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes of content, at least one; at the end of the frame check all of it."""
+        while True:
+            content: bytes = self._decompress(min(size, self.end - self.position))
+            if content:
+                break
+        self.position += len(content)
+        if self._hasher is not None:
+            self._hasher.compress(content)
+        if self.position == self.end:
+            self._check_end()
+        return content
+
+    def _decompress(self, size: int) -> bytes:
+        data = b""
+        if self._decompressor.needs_input:
+            data = self._more()
+            if not data:
+                raise self._lie(f"it has {self.end - self.position} bytes of content less than the table says")
+        try:
+            content: bytes = self._decompressor.decompress(data, size)
+        except ZstdError as exc:
+            moved(exc, self._start)
+            raise
+        return content
+
+    def _more(self) -> bytes:
+        wanted = min(self._compressed_end - self._offset, READ_SIZE)
+        if not wanted:
+            return b""
+        self._fp.seek(self._offset)  # others may use the file, too
+        data = read_some(self._fp, wanted)
+        if not data:
+            raise EOFError("Compressed file ended before the end-of-stream marker was reached")
+        if self._offset == self._start and self._checksum is not None and not _has_checksum(data):
+            self._hasher = self._make_hasher()
+        self._offset += len(data)
+        self._tail = (self._tail + data)[-CHECKSUM_SIZE:]
+        return bytes(data)
+
+    def _check_end(self) -> None:
+        while not (self._decompressor.eof and self._offset == self._compressed_end):
+            data = self._more() if self._decompressor.needs_input else b""
+            if not data and self._decompressor.needs_input:
+                raise self._lie("it is not complete where the table says that it ends")
+            if self._decompressor.decompress(data, 1):
+                raise self._lie("it has more content than the table says")
+        if self._checksum is None:
+            return
+        found = self._tail if self._hasher is None else self._hasher.flush()[-CHECKSUM_SIZE:]
+        if int.from_bytes(found, "little") != self._checksum:
+            raise self._lie("its content has another checksum than the table says")
+
+    def _lie(self, what: str) -> SeekableFormatError:
+        exc = SeekableFormatError(f"the seek table does not fit frame {self._index}, at byte {self._start}: {what}")
+        exc.offset = self._start
+        return exc
+
+
+def _has_checksum(data: bytes) -> bool:
+    """Say whether the frame that data begins with ends with a checksum of its own."""
+    return len(data) > len(MAGIC) and data[:4] == MAGIC and bool(data[4] & CHECKSUM_FLAG)

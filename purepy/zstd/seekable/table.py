@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The seek table of the Zstandard seekable format 0.1.0 (contrib/seekable_format of zstd): made, written and read.
+
+A seekable file is a sequence of frames, of which each can be decompressed alone, and then one skippable frame, the seek
+table. It has an entry per frame: how many bytes it takes, how many its content has and, if the table has checksums, the
+low 32 bits of the content's XXH64. Empty and skippable frames have entries, too, with a content of 0 bytes.
+
+    skippable frame's header (8)  |  entries (8 or 12 each)  |  number of entries (4)  descriptor (1)  magic number (4)
+
+This module stands beside the package purepy.zstd so that who reads a table alone loads no module of that.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from bisect import bisect_right
+from itertools import accumulate
+from struct import Struct
+
+from purepy._reading import read_full
+from purepy.errors import SeekableFormatError
+from purepy.zstd.format.rules import SKIPPABLE_HEADER_SIZE, content_size_max
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+SKIPPABLE_MAGIC = 0x184D2A5E
+SEEKABLE_MAGIC = 0x8F92EAB1
+FRAMES_MAX = 0x8000000
+"""The most entries that a table may have, as in zstd's own reader."""
+SIZE_MAX = 0xFFFFFFFF
+"""The most bytes that a frame of a seekable file may take, and that its content may have: 32 bits of the entry."""
+
+_CHECKSUM_FLAG = 0x80
+_RESERVED_BITS = 0x7C  # must be 0; the two bits below them may be anything
+_HEADER = Struct("<II")
+_FOOTER = Struct("<IBI")
+_TAIL_SIZE = 4096  # read from the end of the file at first: most tables are in it
+
+
+class SeekTable:
+    """
+    The frames of a seekable file, in order: where each is and where its content stands in the whole content.
+
+    Made empty and filled with `append`, or read from a file by `read_seek_table`. `checksums` says whether entries have
+    a checksum. All sizes and positions are in bytes; 20 bytes of memory per entry at most.
+    """
+
+    __slots__ = ("_checksums", "_offsets", "_positions", "checksums")
+
+    def __init__(self, *, checksums: bool) -> None:
+        self.checksums = checksums
+        # where each frame, and where its content begins; the last item is where the next one will
+        self._offsets = array("Q", (0,))
+        self._positions = array("Q", (0,))
+        self._checksums = array("I")
+
+    def append(self, compressed_size: int, decompressed_size: int, checksum: int | None = None) -> None:
+        """
+        Add the frame that follows.
+
+        `checksum`, the low 32 bits of the content's XXH64, is needed if the table has checksums and ignored else.
+        Raises ValueError for a size or checksum that does not fit in 32 bits, SeekableFormatError if the table is full.
+        """
+        for size in (compressed_size, decompressed_size):
+            if not 0 <= size <= SIZE_MAX:
+                raise ValueError(f"a frame of a seekable file and its content have 0 to {SIZE_MAX} bytes, not {size}")
+        if len(self) >= FRAMES_MAX:
+            raise SeekableFormatError(f"a seek table has at most {FRAMES_MAX} entries; make larger frames")
+        if self.checksums:
+            if checksum is None or not 0 <= checksum <= 0xFFFFFFFF:
+                raise ValueError(f"each frame of this seek table has a checksum of 32 bits, not {checksum}")
+            self._checksums.append(checksum)
+        self._offsets.append(self._offsets[-1] + compressed_size)
+        self._positions.append(self._positions[-1] + decompressed_size)
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return len(self._offsets) - 1
+
+    def frame(self, index: int) -> tuple[int, int, int, int, int | None]:
+        """
+        Return (offset, compressed size, position of the content, its size, checksum or None) of one frame.
+
+        Raises IndexError if there is no frame of that number, counted from 0.
+        """
+        if not 0 <= index < len(self):
+            raise IndexError(f"there is no frame {index} among {len(self)}")
+        offset, position = self._offsets[index], self._positions[index]
+        checksum = self._checksums[index] if self.checksums else None
+        return offset, self._offsets[index + 1] - offset, position, self._positions[index + 1] - position, checksum
+
+    def find(self, position: int) -> int:
+        """Return the number of the frame that holds a position of the content; IndexError if none does."""
+        if not 0 <= position < self.decompressed_size:
+            raise IndexError(f"position {position} is not in a content of {self.decompressed_size} bytes")
+        # of several frames that begin there all but the last are empty
+        return bisect_right(self._positions, position) - 1
+
+    @property
+    def compressed_size(self) -> int:
+        """The size of all frames, without the table itself."""
+        return self._offsets[-1]
+
+    @property
+    def decompressed_size(self) -> int:
+        """The size of the whole content."""
+        return self._positions[-1]
+
+    def to_bytes(self) -> bytes:
+        """Return the skippable frame that stands behind the frames."""
+        columns = [_sizes(self._offsets), _sizes(self._positions)]
+        if self.checksums:
+            columns.append(self._checksums)
+        entries = array("I", bytes(4 * len(columns) * len(self)))
+        for number, column in enumerate(columns):
+            entries[number :: len(columns)] = column
+        if sys.byteorder == "big":
+            entries.byteswap()
+        size = len(entries) * 4 + _FOOTER.size
+        footer = _FOOTER.pack(len(self), _CHECKSUM_FLAG if self.checksums else 0, SEEKABLE_MAGIC)
+        return b"".join((_HEADER.pack(SKIPPABLE_MAGIC, size), entries.tobytes(), footer))
+
+
+def _sizes(bounds: array[int]) -> array[int]:
+    return array("I", (bounds[index + 1] - bounds[index] for index in range(len(bounds) - 1)))
+
+
+def _bounds(sizes: Iterable[int]) -> array[int]:
+    bounds = array("Q", (0,))
+    bounds.extend(accumulate(sizes))
+    return bounds
+
+
+def read_seek_table(file: Any, frames_size: int | None = None) -> SeekTable:
+    """
+    Return the table at the end of a binary file that can seek; frames and table have to fill the file.
+
+    `frames_size` is for a table that has a file of its own: the size of the file with the frames. Reads the table only,
+    and leaves the file somewhere behind it. Raises SeekableFormatError if there is none, if it is cut or damaged, and
+    if it does not fit the file: sizes that do not add up to the size of the file, or a content that
+    a frame so small cannot have. Whether the entries' borders are those of frames, only decompressing tells.
+    """
+    file_size = file.seek(0, 2)
+    tail = _read_at(file, max(file_size - _TAIL_SIZE, 0), file_size)
+    if len(tail) < SKIPPABLE_HEADER_SIZE + _FOOTER.size:
+        raise _no_table(file_size, f"the file has {file_size} bytes")
+    count, descriptor, magic = _FOOTER.unpack_from(tail, len(tail) - _FOOTER.size)
+    if magic != SEEKABLE_MAGIC:
+        raise _no_table(file_size, f"its last 4 bytes are {magic:#010x} instead of {SEEKABLE_MAGIC:#010x}")
+    if descriptor & _RESERVED_BITS:
+        raise _damaged(file_size - 5, f"its descriptor {descriptor:#04x} has reserved bits set")
+    if count > FRAMES_MAX:
+        raise _damaged(file_size - _FOOTER.size, f"it would have {count} entries, more than {FRAMES_MAX}")
+    columns = 3 if descriptor & _CHECKSUM_FLAG else 2
+    content_size = count * columns * 4 + _FOOTER.size
+    start = file_size - content_size - SKIPPABLE_HEADER_SIZE
+    if start < 0:
+        raise _damaged(file_size - _FOOTER.size, f"its {count} entries would not fit into the file")
+    table_size = file_size - start
+    frame = tail[-table_size:] if table_size <= len(tail) else _read_at(file, start, file_size)
+    found, size = _HEADER.unpack_from(frame)
+    if found != SKIPPABLE_MAGIC or size != content_size:
+        raise _damaged(start, f"the frame that holds its {count} entries does not begin where it should")
+    entries = array("I", frame[SKIPPABLE_HEADER_SIZE : -_FOOTER.size])
+    if sys.byteorder == "big":
+        entries.byteswap()
+    return _table(entries, columns, start if frames_size is None else frames_size)
+
+
+def _table(entries: array[int], columns: int, frames_size: int) -> SeekTable:
+    """Make the table of what was read, if it fits the `frames_size` bytes of frames."""
+    compressed, decompressed = entries[0::columns], entries[1::columns]
+    total = sum(compressed)
+    if total != frames_size:
+        raise _damaged(frames_size, f"its entries are {total} bytes of frames, where the file has {frames_size}")
+    for index, (size, content) in enumerate(zip(compressed, decompressed)):
+        if content and (not size or content > content_size_max(size)):
+            raise _damaged(frames_size, f"entry {index} has {content} bytes of content in a frame of {size} bytes")
+    table = SeekTable(checksums=columns == 3)
+    table._offsets, table._positions = _bounds(compressed), _bounds(decompressed)
+    if columns == 3:
+        table._checksums = entries[2::columns]
+    return table
+
+
+def _read_at(file: Any, start: int, end: int) -> bytes:
+    """Read `file[start:end]`, from raw files in several pieces."""
+    file.seek(start)
+    data = read_full(file, end - start)
+    if len(data) < end - start:
+        raise SeekableFormatError(f"the file ends at byte {start + len(data)}, in front of its own end at {end}")
+    return data
+
+
+def _no_table(offset: int, why: str) -> SeekableFormatError:
+    exc = _error(offset, f"the file has no seek table, or is cut: {why}")
+    exc.has_table = False
+    return exc
+
+
+def _damaged(offset: int, why: str) -> SeekableFormatError:
+    return _error(offset, f"the seek table is damaged: {why}")
+
+
+def _error(offset: int, text: str) -> SeekableFormatError:
+    exc = SeekableFormatError(text)
+    exc.offset = offset
+    return exc

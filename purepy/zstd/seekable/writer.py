@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stream that a SeekableZstdFile writes through: frames of a size, and the table of them at the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from purepy.zstd.files.writer import CompressWriter
+from purepy.zstd.format.pieces import sliceable
+from purepy.zstd.format.rules import CHECKSUM_SIZE
+from purepy.zstd.format.stream_modes import CONTINUE, FLUSH_FRAME, release
+from purepy.zstd.seekable.table import SeekTable
+
+
+class FrameCompressor:
+    """
+    A compressor that ends a frame wherever it is full, and notes each in a table.
+
+    The frames have checksums if the table has: an entry's is the one that its frame ends with.
+    """
+
+    def __init__(self, compressor: Any, table: SeekTable, frame_size: int, compressed_max: int) -> None:
+        self._compressor = compressor
+        self._frame_size = frame_size
+        self._compressed_max = compressed_max
+        self.table = table
+        self._content = self._compressed = 0  # of the frame in the making
+        self.last_mode: int = FLUSH_FRAME
+
+    @property
+    def ends_frame(self) -> bool:
+        """Whether the output so far ends where a frame does."""
+        return not self._compressed
+
+    def compress(self, data: Any) -> bytes:
+        begins, self.last_mode = self.last_mode == FLUSH_FRAME, CONTINUE
+        view = sliceable(data)
+        if not len(view):  # a frame that ended because it was full needs no empty one behind it
+            return self._count(self._compressor.compress(b"")) if begins else b""
+        pieces = []
+        start = 0
+        while start < len(view):
+            part = view[start : start + self._frame_size - self._content]
+            pieces.append(self._count(self._compressor.compress(part)))
+            start += len(part)
+            self._content += len(part)
+            if self._content == self._frame_size or self._compressed >= self._compressed_max:
+                pieces.append(self._end_frame())
+        return b"".join(pieces)
+
+    def flush(self, mode: int = FLUSH_FRAME) -> bytes:
+        self.last_mode = mode
+        if mode == FLUSH_FRAME:
+            return self._end_frame()
+        return self._count(self._compressor.flush(mode)) if self._compressed or self._content else b""
+
+    def _end_frame(self) -> bytes:
+        if self._compressor.last_mode == FLUSH_FRAME:
+            return b""
+        output = self._count(self._compressor.flush(FLUSH_FRAME))
+        checksum = int.from_bytes(output[-CHECKSUM_SIZE:], "little") if self.table.checksums else None
+        self.table.append(self._compressed, self._content, checksum)
+        self._content = self._compressed = 0
+        return output
+
+    def _count(self, output: bytes) -> bytes:
+        self._compressed += len(output)
+        return output
+
+    def _release(self) -> None:
+        release(self._compressor)
+
+
+class TableWriter(CompressWriter):
+    """A raw stream that compresses, and ends with the table of its frames."""
+
+    _has_table = False
+
+    def write(self, data: Any, /) -> int:
+        if self._has_table:
+            raise ValueError("the file has its table already: close() was called, and may be tried again")
+        return super().write(data)
+
+    def end_with_table(self) -> None:
+        """End the frame and write the table, once; what a file does not take is tried again by the next call."""
+        with self._turn():
+            self._check_usable()
+            self._end_with_table()
+
+    def _end_with_table(self) -> None:
+        self._end(FLUSH_FRAME)
+        if not self._has_table:
+            self.is_broken = True
+            self._queue(self.compressor.table.to_bytes())
+            self._has_table = True
+            self.is_broken = False
+        self._put()
+
+    def close(self) -> None:
+        try:
+            with self._turn():
+                if not self.closed and self._fp is not None and not self._refused and not self.is_broken:
+                    self._end_with_table()
+        finally:
+            super().close()

@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Compress into independent frames, several at a time.
+
+What comes out depends on the parameters and the frames' size, not on the number of threads, and is read by anything
+that reads more than one frame. Each frame declares its size.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, Callable, NamedTuple
+
+from purepy._jit import JIT
+from purepy._reading import no_data, read_some
+from purepy.crew import Crew, Job, run_all
+from purepy.errors import ZstdError
+from purepy.zstd.format.error_codes import CANNOT_COMPRESS
+from purepy.zstd.format.pieces import chunks_of, nbytes, sliceable
+from purepy.zstd.format.stream_modes import CONTINUE, FLUSH_FRAME
+from purepy.zstd.threads.arguments import CompressionPlan
+from purepy.zstd.threads.positions import Descriptor, is_plain_file, place_of, read_at
+from purepy.zstd.threads.spare_memory import reused, work_memory
+
+
+def join_pieces(pieces: list[bytes], threads: int) -> bytes:
+    """Stand for a `join` where a backend has no faster one."""
+    return b"".join(pieces)
+
+
+def compress_buffer(data: Any, plan: CompressionPlan, join: Callable[[list[bytes], int], bytes] = join_pieces) -> bytes:
+    """Compress a buffer into frames and return them; `join(frames, threads)` puts them together."""
+    view = sliceable(data)
+    size = plan.frame_size
+    frames: list[bytes] = [b""] * max(-(-len(view) // size), 1)
+
+    def work(number: int, check: Callable[[], None]) -> None:
+        frames[number] = plan.frame(view[number * size : (number + 1) * size], check)
+
+    run_all(plan.threads, len(frames), work)
+    return frames[0] if len(frames) == 1 else join(frames, plan.threads)
+
+
+class _FrameJob(Job):
+    """Compress one frame."""
+
+    def __init__(self, plan: CompressionPlan, data: Any, finished: Callable[[], None] | None) -> None:
+        super().__init__()
+        self._plan = plan
+        self._data = data
+        self._finished = finished
+
+    def run(self) -> None:
+        frame = self._plan.frame(self._data, self.crew.check)
+        self._data = None
+        if self._finished is not None:
+            self._finished()
+        self.put(frame)
+
+
+class _Placed(NamedTuple):
+    """The frame of what stands at a place in a file, and how much that was in bytes: less if the file has been cut."""
+
+    frame: bytes
+    size: int
+
+
+class _PlaceJob(Job):
+    """Compress one frame of what stands at a place in a file; put a _Placed."""
+
+    def __init__(self, plan: CompressionPlan, source: Descriptor, position: int, spare: list[Any]) -> None:
+        super().__init__()
+        self._plan = plan
+        self._source = source
+        self._position = position
+        self._spare = spare
+
+    def run(self) -> None:
+        plan, size = self._plan, self._plan.frame_size
+        if JIT:  # as in _NextFrame
+            data = b"".join(iter(self._pieces(size).__next__, b""))
+            self.put(_Placed(plan.frame(data, self.crew.check) if data else b"", len(data)))
+            return
+        memory = reused(self._spare, lambda: work_memory(size))
+        with memoryview(memory) as whole:
+            filled = read_at(self._source.number, whole, self._position)
+            with whole[:filled] as view:
+                frame = plan.frame(view, self.crew.check) if filled else b""
+        self._spare.append(memory)
+        self.put(_Placed(frame, filled))
+
+    def _pieces(self, size: int) -> Iterator[bytes]:
+        position, end = self._position, self._position + size
+        while position < end:
+            piece = os.pread(self._source.number, end - position, position)
+            yield piece
+            position += len(piece)
+        yield b""
+
+
+class _NextFrame:
+    """
+    The content of the next frame: memory that is used again where a compressor may read a caller's memory, else pieces.
+
+    On PyPy, C cannot read a bytearray where it is: pieces of bytes are joined there.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._spare: list[Any] = []
+        self._memory: Any = None
+        self._pieces: list[Any] = []
+        self.filled = 0
+
+    def put(self, data: Any, start: int) -> int:
+        """Take as much of `data[start:]`, as `sliceable` gives it, as fits; return how much that was."""
+        taken = min(len(data) - start, self._size - self.filled)
+        if JIT:
+            self._pieces.append(data[start : start + taken])
+        else:
+            memory = self._place(taken)
+            memory[self.filled : self.filled + taken] = data[start : start + taken]
+        self.filled += taken
+        return taken
+
+    def _place(self, taken: int) -> Any:
+        memory = self._memory
+        if memory is None:
+            memory = self._memory = self._spare.pop() if self._spare else bytearray()
+        if len(memory) < self.filled + taken:  # the whole size once it shows that there is so much
+            larger = work_memory(self._size if self.filled else taken)
+            larger[: self.filled] = memory[: self.filled]
+            memory = self._memory = larger
+        return memory
+
+    def read_from(self, file: Any) -> int:
+        """Fill it from a file as far as that goes in one read; return how much that was."""
+        wanted = self._size - self.filled
+        if JIT:
+            data = read_some(file, wanted)
+            taken = len(data)
+            self._pieces.append(data)
+        else:
+            memory = self._place(wanted)
+            with memoryview(memory) as view, view[self.filled : self._size] as rest:
+                taken = file.readinto(rest)
+            if taken is None:
+                raise no_data()
+        self.filled += taken
+        return int(taken)
+
+    def give(self) -> tuple[Any, Callable[[], None] | None]:
+        """Return the content, and what to call once nobody reads it any more; begin anew."""
+        filled, self.filled = self.filled, 0
+        if JIT:
+            pieces, self._pieces = self._pieces, []
+            return (pieces[0] if len(pieces) == 1 else b"".join(pieces)), None
+        memory, self._memory = self._memory, None
+        if memory is None:
+            return b"", None
+        whole = memoryview(memory)
+        view = whole[:filled]
+        whole.release()
+
+        def finished() -> None:
+            view.release()
+            self._spare.append(memory)
+
+        return view, finished
+
+
+class ParallelCompressor:
+    """
+    A compressor that makes frames of one size, several at a time; what file objects and iterators need of one.
+
+    A flush ends the frame: only so can a reader have all that was given. Calls are for one thread at a time.
+    """
+
+    ends_frame = True
+    """Whether the output so far ends where a frame does."""
+
+    def __init__(self, plan: CompressionPlan) -> None:
+        self._plan = plan
+        self._crew = Crew(plan.threads if plan.threads > 1 else 0)
+        self._next = _NextFrame(plan.frame_size)
+        self._source: Descriptor | None = None
+        self._is_begun = False
+        self.last_mode = FLUSH_FRAME
+        self.missing = 0
+        """The bytes that `compress_places` counted and did not find, since the file was cut meanwhile."""
+
+    def compress(self, data: Any, mode: int = CONTINUE) -> bytes:
+        """Take a buffer's bytes and return the frames that are ready."""
+        view = sliceable(data)
+        ready: list[bytes] = []
+        start = 0
+        while start < len(view):
+            start += self._next.put(view, start)
+            self._dispatch(ready)
+        self.last_mode = CONTINUE
+        if mode != CONTINUE:
+            ready.append(self.flush(mode))
+        return b"".join(ready)
+
+    def compress_from(self, file: Any) -> tuple[int, list[bytes]]:
+        """Read once from a file; return how much that was, 0 at its end, and the frames that are ready."""
+        self.last_mode = CONTINUE
+        ready: list[bytes] = []
+        taken = self._next.read_from(file)
+        self._dispatch(ready)
+        return taken, ready
+
+    def compress_places(self, file: Any, count: Callable[[int], None]) -> Iterator[bytes]:
+        """
+        Yield the frames of a file as far as they are full, if threads can read it each at its place; then read on.
+
+        `count(size)` is told of each.
+        """
+        place = place_of(file, is_written=False)
+        size = self._plan.frame_size
+        if place is None or self._plan.threads < 2:
+            return
+        descriptor, start = place
+        spare: list[Any] = []
+        frames = max(os.fstat(descriptor).st_size - start, 0) // size
+        if frames:
+            self._source = Descriptor(descriptor)
+        for number in range(frames):
+            count(size)
+            assert self._source is not None
+            self._crew.give(_PlaceJob(self._plan, self._source, start + number * size, spare))
+            self._is_begun = True
+            ready: list[bytes] = []
+            self._collect(ready, self._plan.threads + 1)
+            yield from ready
+        file.seek(start + frames * size)
+
+    def _dispatch(self, ready: list[bytes]) -> None:
+        if self._next.filled == self._plan.frame_size:
+            self._give()
+        self._collect(ready, self._plan.threads + 1)
+
+    def _give(self) -> None:
+        data, finished = self._next.give()
+        self._crew.give(_FrameJob(self._plan, data, finished))
+        self._is_begun = True
+
+    def _collect(self, ready: list[bytes], most: int) -> None:
+        """Take what is ready, and wait until there are no more than `most` frames under way."""
+        while True:
+            frame = self._crew.take(lambda: len(self._crew) > most)
+            if frame is None:
+                return
+            is_cut = self.missing > 0
+            if type(frame) is _Placed:
+                self.missing += self._plan.frame_size - (0 if is_cut else frame.size)
+                frame = frame.frame
+            if not is_cut:  # what was read behind the new end before the cut would follow a gap
+                ready.append(frame)
+
+    def flush(self, mode: int = FLUSH_FRAME) -> bytes:
+        """End the frame and return all that is left."""
+        if self._next.filled or (self.last_mode == CONTINUE and not self._is_begun):
+            self._give()
+        self._is_begun = False
+        ready: list[bytes] = []
+        self._collect(ready, 0)
+        self.last_mode = mode
+        return b"".join(ready)
+
+    def _release(self) -> None:
+        if self._crew.stop() and self._source is not None:
+            self._source.close()
+
+
+def compressed_pieces(
+    plan: CompressionPlan, source: Any, read_size: int, size: int | None, read: Callable[[int], None] | None
+) -> Iterator[bytes]:
+    """
+    Yield the frames of a source: a plain file, or else chunks, which a file object gives by read(read_size).
+
+    Raises ZstdError if the content is not as long as `size` says. `read(size)` is called with the size of what was
+    read, and with less than 0 for what was counted and then not there.
+    """
+    compressor = ParallelCompressor(plan)
+    given = 0
+
+    def count(more: int) -> None:
+        nonlocal given
+        given += more
+        if size is not None and given > size:
+            raise _not_pledged(given - size, "more")
+        if read is not None:
+            read(more)
+
+    try:
+        if is_plain_file(source):
+            yield from compressor.compress_places(source, count)
+            while True:
+                taken, ready = compressor.compress_from(source)
+                if taken:
+                    count(taken)
+                yield from ready  # at the end of the file, too: frames may have become ready while it was read
+                if not taken:
+                    break
+        else:
+            for chunk in chunks_of(source, read_size):
+                count(nbytes(chunk))
+                frame = compressor.compress(chunk)
+                if frame:
+                    yield frame
+        rest = compressor.compress(b"", FLUSH_FRAME)
+        if size is not None and given - compressor.missing < size:
+            raise _not_pledged(size - given + compressor.missing, "less")
+        if read is not None and compressor.missing:
+            read(-compressor.missing)
+        yield rest
+    finally:
+        compressor._release()
+
+
+def _not_pledged(difference: int, what: str) -> ZstdError:
+    return ZstdError(f"{CANNOT_COMPRESS}: Src size is incorrect: {difference} bytes {what} than pledged")

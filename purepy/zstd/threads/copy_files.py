@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Decompress frames from file to file: each thread reads, decompresses and writes frames of its own, where they belong.
+
+That goes as far as the headers tell where: over frames that declare their size. No content waits in memory for the
+one in front of it, and so a few MB are enough, which stay in the processor's caches. What it cannot do, errors
+included, is left to who goes through the frames one after the other from there on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
+from typing import Any, Callable
+
+from purepy._jit import JIT
+from purepy.crew import Crew, Job
+from purepy.errors import ZstdError
+from purepy.zstd.format.error_codes import CANNOT_DECOMPRESS, moved
+from purepy.zstd.format.scanner import frame_extent
+from purepy.zstd.format.stream_modes import release
+from purepy.zstd.threads.arguments import DecompressionPlan
+from purepy.zstd.threads.decompress import CONTENT_MAX, decompressed_views
+from purepy.zstd.threads.positions import Descriptor, place_of, write_at
+from purepy.zstd.threads.spare_memory import reused
+
+_PART_SIZE = 4 << 20  # small frames are put together until they have so much content
+_PART_FRAMES = 1 << 10
+_READ_SIZE = 256 << 10
+_WRITE_SIZE = 1 << 20
+
+Put = Callable[[int, Any, int], None]
+"""A function like `write_at`: writes bytes to a descriptor at a position."""
+
+
+class Part:
+    """Whole frames next to each other: `size` bytes from `start` in the source, and where their content goes."""
+
+    __slots__ = ("content_size", "position", "size", "start")
+
+    def __init__(self, start: int, size: int, position: int, content_size: int) -> None:
+        self.start = start
+        self.size = size
+        self.position = position
+        self.content_size = content_size
+
+    def __len__(self) -> int:
+        return self.content_size
+
+
+class _CopyJob(Job):
+    """Decompress one Part."""
+
+    def __init__(
+        self,
+        plan: DecompressionPlan,
+        source: Descriptor,
+        part: Part,
+        destination: Descriptor | None,
+        put: Put,
+        spare: list[Any],
+    ) -> None:
+        super().__init__()
+        self._plan = plan
+        self._source = source
+        self._part = part
+        self._destination = destination
+        self._put_at = put
+        self._spare = spare
+
+    def run(self) -> None:
+        decompressor = self._plan.new_decompressor()
+        into = None if JIT else getattr(decompressor, "_decompress_into", None)
+        try:
+            self._copy(decompressor, into)
+        finally:
+            release(decompressor)
+        self.put(self._part)
+
+    def _copy(self, decompressor: Any, into: Callable[[Any, Any], int] | None) -> None:
+        part = self._part
+        offset, end = part.start, part.start + part.size
+        position, room = part.position, part.content_size
+        memory = None
+        if into is not None:
+            memory = reused(self._spare, lambda: memoryview(bytearray(_WRITE_SIZE)))
+        filled = 0
+        while True:
+            data = b""
+            if decompressor.needs_input and offset < end:
+                data = os.pread(self._source.number, min(_READ_SIZE, end - offset), offset)
+                offset += len(data)
+            is_over = not data and decompressor.needs_input
+            content: Any
+            if memory is None:
+                content = b"" if is_over else decompressor.decompress(data, _WRITE_SIZE)
+            else:
+                if not is_over:
+                    filled += into(data, memory[filled:])  # type: ignore[misc]
+                    if filled < _WRITE_SIZE // 2:
+                        continue
+                content, filled = memory[:filled], 0
+            if len(content) > room:
+                raise ZstdError(CANNOT_DECOMPRESS)
+            self.crew.check()
+            if len(content):
+                if self._destination is not None:
+                    self._put_at(self._destination.number, content, position)
+                position += len(content)
+                room -= len(content)
+            if is_over:
+                break
+        if memory is not None:
+            self._spare.append(memory)
+        if room or offset != end or not decompressor.eof:
+            raise ZstdError(CANNOT_DECOMPRESS)
+
+
+class _Parts:
+    """The frames of a file, from a position on, as an iterator of Parts; `position` is where their content begins."""
+
+    def __init__(self, source: int, start: int, position: int, limit: int | None) -> None:
+        self._read = partial(os.pread, source)
+        self._position = position
+        self._end = None if limit is None else position + limit
+        self._begin = start  # of the next part
+        self._is_over = False
+
+    def __iter__(self) -> _Parts:
+        return self
+
+    def __next__(self) -> Part:
+        content = frames = 0
+        end = self._begin
+        while not self._is_over and content < _PART_SIZE and frames < _PART_FRAMES:
+            extent = self._extent(end)
+            if extent is None or (self._end is not None and self._position + content + extent[1] > self._end):
+                self._is_over = True
+                break
+            end += extent[0]
+            content += extent[1]
+            frames += 1
+        if not frames:
+            raise StopIteration
+        part = Part(self._begin, end - self._begin, self._position, content)
+        self._begin = end
+        self._position += content
+        return part
+
+    def _extent(self, offset: int) -> tuple[int, int] | None:
+        try:
+            return frame_extent(self._read, offset, CONTENT_MAX)
+        except ZstdError:  # no frame: who goes through the file one after the other says so
+            return None
+
+
+class FrameCopy:
+    """
+    Decompress frames of one file, from `start` on, to another, from `position` on; both are given by descriptors.
+
+    Jobs hold duplicates of the descriptors. Without a destination nothing is written. `read` and `written` say how far
+    it has come without a gap, in bytes; behind that anything may have been written.
+    """
+
+    def __init__(
+        self,
+        plan: DecompressionPlan,
+        source: int,
+        start: int,
+        destination: int | None,
+        position: int,
+        put: Put,
+    ) -> None:
+        self._plan = plan
+        self._source = source
+        self._start = start
+        self._destination = destination
+        self._position = position
+        self._put = put
+        self.read = 0
+        self.written = 0
+
+    def run(self, limit: int | None, done: Callable[[int, int], Any] | None) -> None:
+        """
+        Copy as far as it can, at most `limit` bytes of content; nothing if all is in one Part.
+
+        Calls `done(read, written)` in between. Raises what reading and writing raise; an error of the frames ends it.
+        """
+        parts = _Parts(self._source, self._start, self._position, limit)
+        first, second = next(parts, None), next(parts, None)
+        if first is None or second is None:
+            return
+        crew = Crew(self._plan.threads)
+        most = self._plan.threads + 1
+        spare: list[Any] = []
+        waiting = [second, first]
+        source = Descriptor(self._source)
+        destination = None if self._destination is None else Descriptor(self._destination)
+        try:
+            while True:
+                part = waiting.pop() if waiting else next(parts, None)
+                if part is not None:
+                    crew.give(_CopyJob(self._plan, source, part, destination, self._put, spare))
+                self._take(crew, 0 if part is None else most, done)
+                if part is None:
+                    return
+        except ZstdError:
+            pass
+        finally:
+            if crew.stop():
+                source.close()
+                if destination is not None:
+                    destination.close()
+
+    def _take(self, crew: Crew, most: int, done: Callable[[int, int], Any] | None) -> None:
+        """Take note of what was copied, and wait until there are no more than `most` parts under way."""
+        while True:
+            copied = crew.take(lambda: len(crew) > most)
+            if copied is None:
+                return
+            self.read += copied.size
+            self.written += copied.content_size
+            if done is not None:
+                done(self.read, self.written)
+
+
+def copy_frames(
+    plan: DecompressionPlan, source: Any, destination: Any, limit: int | None, done: Callable[[int, int], Any] | None
+) -> tuple[int, int]:
+    """
+    Decompress frames from file to file as far as that goes by FrameCopy, and leave both files behind those.
+
+    Returns the bytes read and written; `limit` and `done` are those of `FrameCopy.run`. If it fails, the destination
+    has what was written without a gap.
+    """
+    read_from = place_of(source, is_written=False)
+    written_to = place_of(destination, is_written=True) if read_from is not None else None
+    if read_from is None or written_to is None:
+        return 0, 0
+    descriptor, position = written_to
+    copy = FrameCopy(plan, *read_from, descriptor, position, write_at)
+    try:
+        copy.run(limit, done)
+    finally:
+        end = position + copy.written
+        if os.fstat(descriptor).st_size > end:
+            os.ftruncate(descriptor, end)
+        destination.seek(end)
+        source.seek(read_from[1] + copy.read)
+    return copy.read, copy.written
+
+
+def rest_of(
+    plan: DecompressionPlan, chunks: Iterator[Any], limit: int | None, read: int, written: int
+) -> Iterator[Any]:
+    """
+    Yield the content of a stream behind the `read` bytes and the content that `copy_frames` has done, as views.
+
+    Nothing if that was all.
+    """
+    if read:
+        first = next(chunks, None)
+        if first is None:
+            return
+        chunks = chain((first,), chunks)
+    views = decompressed_views(plan, chunks, limit, written)
+    try:
+        yield from views
+    except ZstdError as exc:
+        moved(exc, read)
+        raise
+    finally:
+        views.close()  # type: ignore[attr-defined]

@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Decompress frames of one stream several at a time, and what cannot be divided beside reading and consuming it.
+
+Frames that are whole, and whose content is bounded by what they declare or by their blocks, are decompressed in one go,
+small ones several in a row. A larger one, and anything that is no frame, goes piece by piece to one thread, which says
+what a decompressor in the caller's thread would. Memory is bounded: by frames under way, and by what each may hold.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, Callable
+
+from purepy._jit import JIT
+from purepy.crew import Bell, Crew, Job
+from purepy.errors import ZstdError
+from purepy.zstd.format.error_codes import moved, output_limit_error
+from purepy.zstd.format.pieces import content_of, decompressed
+from purepy.zstd.format.scanner import FrameScanner
+from purepy.zstd.format.stream_modes import release
+from purepy.zstd.threads.arguments import DecompressionPlan
+from purepy.zstd.threads.spare_memory import Lent, Pending, reused, work_memory
+
+CONTENT_MAX = 64 << 20
+"""The most content, and the most compressed bytes, of what is decompressed in one go."""
+_RUN_SIZE = 4 << 20  # small frames are put together until they have so much content
+_RUN_FRAMES = 1 << 10
+_PIECE = 1 << 20
+_WAITING_MAX = 4 << 20  # input of a frame that goes piece by piece, while a thread is busy with what came before
+_AHEAD_MAX = 4 << 20  # output of it, until it is taken
+
+
+class _DecompressJob(Job):
+    """The part of all jobs that decompresses piece by piece, as a decompressor in the caller's thread would."""
+
+    output_max = _AHEAD_MAX
+
+    def __init__(self, plan: DecompressionPlan, offset: int, spare_pieces: list[Any]) -> None:
+        super().__init__()
+        self._plan = plan
+        self._offset = offset
+        self._spare_pieces = spare_pieces  # memory of _PIECE bytes that nobody uses
+
+    def _flow(self, read: Callable[[], Any]) -> None:
+        plan = self._plan
+        decompressor = plan.new_decompressor()
+        into = None if JIT else getattr(decompressor, "_decompress_into", None)
+        given = 0
+        try:
+            for data in iter(read, None):
+                given += len(data)
+                rest = data
+                while True:
+                    self.crew.check()
+                    content = decompressor.decompress(rest, _PIECE) if into is None else self._filled(into, rest)
+                    if len(content):
+                        self.put(content)
+                    if decompressor.needs_input:
+                        break
+                    rest = b""
+            if not decompressor.eof:
+                raise plan.truncated(given)
+        except ZstdError as exc:
+            moved(exc, self._offset)
+            raise
+        finally:
+            release(decompressor)
+
+    def _filled(self, into: Callable[[Any, Any], int], data: Any) -> Lent:
+        """Return content in memory that is used again: fresh pages cost half as much as decompressing."""
+        memory = reused(self._spare_pieces, lambda: bytearray(_PIECE))
+        with memoryview(memory) as view:
+            return Lent(memory, into(data, view), self._spare_pieces)
+
+
+class _WholeJob(_DecompressJob):
+    """Decompress whole frames, whose content is at most `content_max` bytes, in one go."""
+
+    def __init__(
+        self,
+        plan: DecompressionPlan,
+        data: Lent,
+        offset: int,
+        content_max: int,
+        spare_pieces: list[Any],
+        spare: list[Any],
+    ) -> None:
+        super().__init__(plan, offset, spare_pieces)
+        self._data = data
+        self._content_max = content_max
+        self._spare = spare
+
+    def run(self) -> None:
+        with self._data.view() as data:
+            try:
+                content = self._content(data)
+            except ZstdError:  # what is in front of the error comes first, and its text is that of a stream
+                self._flow(iter((bytes(data), None)).__next__)
+                return
+        self._data.give_back()
+        self.put(content)
+
+    def _content(self, data: memoryview) -> Any:
+        plan, size_max = self._plan, self._content_max
+        if JIT:  # C can neither read nor write a bytearray where it is
+            return plan.decompress(bytes(data), plan.zstd_dict, plan.options, max_output_size=size_max)
+        memory: Any = reused(self._spare, bytes)
+        if len(memory) <= size_max:
+            memory = work_memory(size_max + 1)
+        size = plan.decompress_into(data, memory, plan.zstd_dict, plan.options)
+        return Lent(memory, size, self._spare)
+
+
+class _FlowJob(_DecompressJob):
+    """Decompress what comes piece by piece: a large frame, or the rest of a stream, which need not be frames."""
+
+    def __init__(self, plan: DecompressionPlan, offset: int, spare_pieces: list[Any]) -> None:
+        super().__init__(plan, offset, spare_pieces)
+        self._input: deque[Any] = deque()
+        self._arrived = Bell()
+        self._fed = 0  # counts of bytes, each written by one thread
+        self._used = 0
+        self._is_complete = False
+
+    @property
+    def waiting(self) -> int:
+        """The size of the input that was fed and not used, in bytes."""
+        return self._fed - self._used
+
+    def feed(self, data: bytes | bytearray) -> None:
+        """Give more input; called by who gave the job."""
+        self._fed += len(data)
+        self._input.append(data)
+        self._arrived.ring()
+
+    def end(self) -> None:
+        """Say that there is no more input."""
+        self._is_complete = True
+        self._arrived.ring()
+
+    def wake(self) -> None:
+        super().wake()
+        self._arrived.ring()
+
+    def _next(self) -> Any:
+        while True:
+            is_complete = self._is_complete
+            if self._input:
+                data = self._input.popleft()
+                self._used += len(data)
+                self.crew.bell.ring()
+                return data
+            if is_complete:
+                return None
+            self.crew.check()
+            self._arrived.wait()
+
+    def run(self) -> None:
+        self._flow(self._next)
+
+
+class ParallelDecompressor:
+    """Decompress a stream that is fed, and yield its content; for one thread at a time."""
+
+    def __init__(self, plan: DecompressionPlan) -> None:
+        self._plan = plan
+        self._crew = Crew(plan.threads)
+        self._jobs_max = plan.threads + 1
+        self._scanner = FrameScanner()
+        self._data = Pending()  # not given to a job yet, from `_begin` on
+        self._begin = 0
+        self._run_content = 0  # whole frames at the start of it: their content, size and number
+        self._run_size = 0
+        self._run_frames = 0
+        self._noted = 0  # the end of the last frame that has come
+        self._flow: _FlowJob | None = None
+        self._flow_ends_with_frame = False
+        self._is_complete = False
+        self._spare_pieces: list[Any] = []  # memory to be used again: for pieces, and for whole runs
+        self._spare: list[Any] = []
+        self._lent: Lent | None = None
+        self._has_begun = False
+        self._alone: Iterator[bytes] | None = None
+
+    def close(self) -> None:
+        """Stop all threads; may be called again."""
+        self._crew.stop()
+
+    # input
+
+    @property
+    def wants_input(self) -> bool:
+        """Whether to feed more now; else there is, or will be, output to take."""
+        if self._is_complete or (self._flow is not None and self._flow.waiting >= _WAITING_MAX):
+            return False
+        return len(self._crew) < self._jobs_max
+
+    def feed(self, data: Any) -> None:
+        """Take the next bytes of the stream."""
+        if self._flow is not None and not self._flow_ends_with_frame:
+            self._flow.feed(bytes(data))
+            return
+        self._data.add(data)
+        try:
+            self._scan()
+        except ZstdError:
+            self._give_rest()
+
+    def end(self) -> None:
+        """Say that the stream has ended."""
+        self._is_complete = True
+        if self._flow is None:
+            self._give_run()
+            if not self._data and self._begin:
+                return
+            self._give_flow(to_the_end=True)
+        if self._flow is not None:
+            self._flow.feed(self._cut(len(self._data)))
+            self._flow.end()
+            self._flow = None
+
+    def _scan(self) -> None:
+        """Follow the frames as far as they have come, and give those that are complete to the threads."""
+        scanner, data = self._scanner, self._data
+        while True:
+            position = scanner.offset - self._begin
+            if position > len(data):
+                break
+            if scanner.is_between and scanner.offset > self._noted:
+                self._noted = scanner.offset
+                self._frame_has_come(position)
+                position = scanner.offset - self._begin
+            if not scanner.step(data.memory, position, len(data)):
+                break
+            if not scanner.is_between and self._flow is None and self._is_large():
+                self._give_run()
+                self._give_flow(to_the_end=False)
+        if self._flow is None and scanner.header is not None and len(self._data) - self._run_size > CONTENT_MAX:
+            self._give_run()
+            self._give_flow(to_the_end=False)
+        if self._flow is not None:  # up to where the scanner is: it has yet to see what follows
+            self._feed_flow(min(scanner.offset - self._begin, len(self._data)))
+
+    def _frame_has_come(self, size: int) -> None:
+        """Take note that the first `size` bytes of the data end with a frame."""
+        if self._flow is not None:
+            self._feed_flow(size)
+            self._flow.end()
+            self._flow = None
+            return
+        scanner = self._scanner
+        header = scanner.header
+        content = 0 if header is None else scanner.content_max
+        if header is not None and header.content_size is not None:
+            if header.content_size > content:
+                raise ZstdError("the frame declares more than its blocks can hold")
+            content = header.content_size
+        if self._run_content + content > CONTENT_MAX:
+            self._give_run()
+        self._run_content += content
+        self._run_size = scanner.offset - self._begin
+        self._run_frames += 1
+        if self._run_content >= _RUN_SIZE or self._run_size >= _RUN_SIZE or self._run_frames >= _RUN_FRAMES:
+            self._give_run()
+
+    def _is_large(self) -> bool:
+        header = self._scanner.header
+        if header is None:
+            return False
+        declared = header.content_size
+        return self._scanner.content_max > CONTENT_MAX or (declared is not None and declared > CONTENT_MAX)
+
+    def _cut(self, size: int) -> bytes:
+        """Take the first bytes of the data away."""
+        taken = self._data.take(size)
+        self._begin += size
+        with taken.view() as view:
+            data = bytes(view)
+        taken.give_back()
+        return data
+
+    def _give_run(self) -> None:
+        if not self._run_frames:
+            return
+        offset, content = self._begin, self._run_content
+        data = self._data.take(self._run_size)
+        self._begin += self._run_size
+        self._run_content = self._run_size = self._run_frames = 0
+        self._crew.give(_WholeJob(self._plan, data, offset, content, self._spare_pieces, self._spare))
+
+    def _give_flow(self, to_the_end: bool) -> None:
+        self._flow = _FlowJob(self._plan, self._begin, self._spare_pieces)
+        self._flow_ends_with_frame = not to_the_end
+        self._crew.give(self._flow)
+
+    def _give_rest(self) -> None:
+        """Leave all that comes to one thread, which finds out what is wrong with it."""
+        self._give_run()
+        if self._flow is None:
+            self._give_flow(to_the_end=True)
+        self._flow_ends_with_frame = False
+        self._feed_flow(len(self._data))
+
+    def _feed_flow(self, size: int) -> None:
+        if size and self._flow is not None:
+            self._flow.feed(self._cut(size))
+
+    # output
+
+    def _take(self) -> Any:
+        """
+        Return the next piece of content, bytes or a view that holds until the next call; None if there is none.
+
+        Waits for it while there is no room for more input.
+        """
+        if self._lent is not None:
+            self._lent.give_back()
+            self._lent = None
+        piece = self._crew.take(lambda: not self.wants_input)
+        if isinstance(piece, Lent):
+            self._lent = piece
+            return piece.view()
+        return piece
+
+    def next_piece(self, read: Callable[[], Any]) -> Any:
+        """
+        Return the next piece of content as `_take` does, None at the end of the stream.
+
+        `read()` returns the next bytes of the stream, at most _PIECE, or None at its end. What it raises is raised
+        here, and it may be called again.
+        """
+        if not self._has_begun:
+            if not self._crew.begin():  # the system gives no thread
+                decompressor, truncated = self._plan.new_decompressor(), self._plan.truncated
+                self._alone = decompressed(decompressor, iter(read, None), _PIECE, truncated=truncated)
+            self._has_begun = True
+        if self._alone is not None:
+            return next(self._alone, None)
+        while len(self._crew) or not self._is_complete:
+            if self.wants_input:
+                part = read()
+                if part is None:
+                    self.end()
+                else:
+                    self.feed(part)
+            piece = self._take()
+            if piece is not None and len(piece):
+                return piece
+        return None
+
+    def pieces(self, chunks: Iterator[Any]) -> Iterator[Any]:
+        """Yield the content of a stream that comes in chunks: bytes, or views that hold until the next is asked for."""
+        parts = content_of(chunks, _PIECE)
+
+        def read() -> Any:
+            return next(parts, None)
+
+        try:
+            piece = self.next_piece(read)
+            while piece is not None:
+                yield piece
+                piece = self.next_piece(read)
+        finally:
+            self.close()
+
+
+def decompressed_views(
+    plan: DecompressionPlan, chunks: Iterator[Any], limit: int | None, before: int = 0
+) -> Iterator[Any]:
+    """
+    Yield the content of a stream, as bytes or views that hold until the next is asked for.
+
+    `limit` is for it and the `before` bytes of content in front of it.
+    """
+    pieces = ParallelDecompressor(plan).pieces(chunks)
+    total = before
+    try:
+        for piece in pieces:
+            total += len(piece)
+            if limit is not None and total > limit:
+                raise output_limit_error(limit, None)
+            yield piece
+    finally:
+        pieces.close()  # type: ignore[attr-defined]
+
+
+def decompressed_pieces(
+    plan: DecompressionPlan, chunks: Iterator[Any], limit: int | None, write_size: int
+) -> Iterator[bytes]:
+    """Yield the content of a stream in pieces of at most `write_size`, within the limit."""
+    views = decompressed_views(plan, chunks, limit)
+    try:
+        yield from content_of(views, write_size)
+    finally:
+        views.close()  # type: ignore[attr-defined]

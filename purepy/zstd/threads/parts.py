@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The frames of a buffer in parts: each is decompressed by a thread."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple
+
+from purepy._buffers import as_bytes, view_of
+from purepy._jit import JIT
+from purepy.crew import run_all
+from purepy.errors import ZstdError
+from purepy.zstd.format.error_codes import truncated_error
+from purepy.zstd.format.pieces import sliceable
+from purepy.zstd.format.rules import is_trusted
+from purepy.zstd.format.scanner import FrameScanner
+from purepy.zstd.threads.arguments import DecompressionPlan
+
+_PART_SIZE = 1 << 20  # of content, that is worth a thread's while
+
+
+class Part(NamedTuple):
+    """Whole frames next to each other: where they are, and where their content goes; `content_size` None if unknown."""
+
+    start: int
+    end: int
+    position: int
+    content_size: int | None
+
+
+class Divided(NamedTuple):
+    """A buffer of frames and its parts; `content_size` is that of all, None if a frame does not declare its own."""
+
+    data: Any
+    parts: list[Part]
+    content_size: int | None
+
+
+def divide(data: Any, window_max: int, limit: int | None) -> Divided | None:
+    """
+    Divide the frames of a buffer into parts that are worth a thread's while; None if that is not possible.
+
+    It is not if there is one part alone, if the buffer does not consist of whole frames, if one declares more than its
+    blocks can hold or asks for more than `window_max`, or if all may have more content than `limit`: then one thread
+    goes through all, and finds out what is wrong.
+    """
+    try:
+        # no view of bytes: where C has one in a cycle of garbage, CPython 3.11 crashes as it collects that
+        data = as_bytes(data) if JIT else view_of(data)
+    except BufferError:
+        return None
+    try:
+        parts = _parts(data, window_max)
+    except ZstdError:
+        return None
+    sizes = [part.content_size for part in parts]
+    if len(parts) < 2 or (None in sizes and limit is not None):
+        return None
+    if None in sizes:
+        return Divided(data, parts, None)
+    total = sum(size or 0 for size in sizes)
+    if (limit is not None and total > limit) or not is_trusted(total, len(data)):
+        return None
+    return Divided(data, parts, total)
+
+
+def _parts(data: Any, window_max: int) -> list[Part]:
+    scanner = FrameScanner()
+    parts: list[Part] = []
+    start = position = content = 0
+    is_known = True
+    end = len(data)
+    while scanner.offset < end:
+        if not scanner.step(data, scanner.offset, end) or scanner.offset > end:
+            raise truncated_error(end)
+        header = scanner.header
+        if not scanner.is_between or header is None:
+            continue
+        declared = header.content_size
+        if header.window_size > window_max:
+            raise ZstdError("a frame asks for a larger window than allowed")
+        if declared is None:
+            is_known = False
+            content += scanner.content_max
+        elif declared > scanner.content_max:
+            raise ZstdError("a frame declares more than its blocks can hold")
+        else:
+            content += declared
+        if content >= _PART_SIZE or scanner.offset == end:
+            parts.append(Part(start, scanner.offset, position, content if is_known else None))
+            start, position, content, is_known = scanner.offset, position + content, 0, True
+    if not scanner.is_between:
+        raise truncated_error(end)
+    return parts
+
+
+def decompress_parts(plan: DecompressionPlan, divided: Divided) -> bytes | None:
+    """Decompress all parts, each to bytes of its own, and join them; None if there is an error in the data."""
+    view = sliceable(divided.data)
+    contents: list[bytes] = [b""] * len(divided.parts)
+
+    def work(number: int, check: Callable[[], None]) -> None:
+        part = divided.parts[number]
+        contents[number] = plan.decompress(view[part.start : part.end], plan.zstd_dict, plan.options)
+
+    try:
+        run_all(plan.threads, len(contents), work)
+    except ZstdError:
+        return None
+    return b"".join(contents)

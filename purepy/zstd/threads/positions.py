@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files by their descriptors: several threads read and write them at once, each at places of its own."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+from collections import deque
+from contextlib import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+IS_POSSIBLE = hasattr(os, "pread") and hasattr(os, "pwrite")
+_FILES = (io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom)
+
+
+def is_plain_file(file: Any) -> bool:
+    """Say whether a file is one of the io module's own, which read into memory and do not keep what they are given."""
+    return type(file) in (*_FILES, io.BytesIO)
+
+
+def place_of(file: Any, *, is_written: bool) -> tuple[int, int] | None:
+    """
+    Return the descriptor of a file and its position there; None if it cannot be worked on by its descriptor.
+
+    It can if it is one of the io module's own over a regular file; to be written, if nothing stands behind the
+    position, so that what was written there can be taken back.
+    """
+    if not IS_POSSIBLE or type(file) not in _FILES:
+        return None
+    file.flush()  # a source may have been written to, too
+    descriptor = file.fileno()
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    position = file.tell()
+    if is_written and (status.st_size > position or _appends(descriptor)):
+        return None
+    return descriptor, position
+
+
+def _appends(descriptor: int) -> bool:
+    import fcntl
+
+    return bool(fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_APPEND)
+
+
+class _Closed:
+    """A Descriptor that is closed: no finalizer runs for it, out of which an interrupt could not come."""
+
+    __slots__ = ("_numbers",)
+
+    @property
+    def number(self) -> int:
+        raise ValueError("I/O operation on a closed file")
+
+
+class Descriptor(_Closed):
+    """
+    A descriptor that is closed by `close`, or with the last reference: `number`, which `by(*arguments)` returns.
+
+    Without `by` it is a duplicate, for jobs that may outlive the call that gave them. No signal handler runs between
+    opening it and noting that, nor between forgetting and closing it: a list in C does both.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, *arguments: Any, by: Callable[..., int] = os.dup) -> None:
+        self._numbers: list[int] = []
+        self._numbers.extend(map(by, *zip(arguments)))
+
+    @property
+    def number(self) -> int:
+        return self._numbers[0]
+
+    def close(self) -> None:
+        """Close it, at the end of its use."""
+        with suppress(AttributeError, IndexError):  # it was never opened, or is closed
+            deque(map(os.close, iter(self._numbers.pop, None)), 0)
+        self.__class__ = _Closed  # type: ignore[assignment]
+
+    __del__ = close
+
+
+def write_at(descriptor: int, data: Any, position: int) -> None:
+    """Write all of a buffer's bytes to a place in a file."""
+    _write(data, lambda part, done: os.pwrite(descriptor, part, position + done))
+
+
+def write_next(descriptor: int, data: Any) -> None:
+    """Write all of a buffer's bytes where a descriptor stands."""
+    _write(data, lambda part, done: os.write(descriptor, part))
+
+
+def _write(data: Any, some: Callable[[Any, int], int]) -> None:
+    done = some(data, 0)
+    while done < len(data):
+        with memoryview(data)[done:] as rest:
+            more = some(rest, done)
+        if not more:
+            raise OSError(errno.EIO, f"write() took {done} of {len(data)} bytes")
+        done += more
+
+
+def read_at(descriptor: int, memory: Any, position: int) -> int:
+    """Fill a view of bytes from a place in a file, as far as that goes; return how much that was."""
+    filled = 0
+    while filled < len(memory):
+        with memory[filled:] as rest:
+            if hasattr(os, "preadv"):
+                taken = os.preadv(descriptor, [rest], position + filled)
+            else:
+                data = os.pread(descriptor, len(rest), position + filled)
+                taken = len(data)
+                rest[:taken] = data
+        if not taken:
+            break
+        filled += taken
+    return filled

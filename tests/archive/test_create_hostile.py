@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trees that change, are deep or have odd names; callers that interrupt, or change entries to what cannot be."""
+
+from __future__ import annotations
+
+import io
+import os
+import resource
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from archives import contents, member, packed, uncompressed
+from interrupts import Outcome, at_every_line, by_timer
+from processes import run_python
+
+from cpkg import _backend, archive
+from cpkg.archive import _create
+from cpkg.archive._settings import pattern_list
+from cpkg.archive.in_python import walk as _walk
+from purepy.errors import ZstdError
+from purepy.tar.patterns import matcher
+
+
+def listed(data: bytes) -> dict[str, tarfile.TarInfo]:
+    with tarfile.open(fileobj=io.BytesIO(uncompressed(data))) as file:
+        return {info.name: info for info in file}
+
+
+def changed_after_the_walk(engine: str, monkeypatch: pytest.MonkeyPatch, name: str, change: Callable[[], Any]) -> None:
+    """Have `change` called when the file of that name has been seen, and is read next."""
+    frames, walk = _create._frames, _walk.Walker.walk
+
+    def changed(plans: Any, *arguments: Any) -> Any:
+        found = list(plans)
+        change()
+        return frames(iter(found), *arguments)
+
+    def walked(self: Any, *arguments: Any) -> Iterator[Any]:
+        for found in walk(self, *arguments):
+            if isinstance(found, _walk.Member) and found.base == name:
+                change()
+            yield found
+
+    if engine == "native":
+        monkeypatch.setattr(_create, "_frames", changed)
+    else:  # it reads a file when it has seen it
+        monkeypatch.setattr(_walk.Walker, "walk", walked)
+
+
+def test_a_name_counts_once_its_data_is_in(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file with three names whose first vanishes keeps its data under the others."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a").write_bytes(b"data" * 1000)
+    os.link(tree / "a", tree / "b")
+    os.link(tree / "a", tree / "c")
+    changed_after_the_walk(engine, monkeypatch, "a", (tree / "a").unlink)
+    target = io.BytesIO()
+    archive.create(target, base=tree, on_problem=lambda problem: None)
+    archive.extract(io.BytesIO(target.getvalue()), tmp_path / "out")
+    for name in os.listdir(tree):
+        assert (tmp_path / "out" / name).read_bytes() == b"data" * 1000
+
+
+def test_what_is_lost_is_not_counted(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a").write_bytes(b"a")
+    (tree / "b").write_bytes(b"b")
+    changed_after_the_walk(engine, monkeypatch, "b", (tree / "b").unlink)
+    seen: list[str] = []
+    summary = archive.create(
+        io.BytesIO(), base=tree, on_entry=lambda entry: seen.append(entry.name), on_problem=lambda problem: None
+    )
+    assert seen == [".", "./a"]
+    assert summary.entries == 2
+    assert len(summary.problems) == 1
+
+
+def test_a_file_that_shrinks_is_one_problem(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many frames it fills."""
+    (tmp_path / "large").write_bytes(bytes(300_000))
+    change = lambda: os.truncate(tmp_path / "large", 10_000)  # noqa: E731
+    frames = _create._frames
+
+    def first_plan(plans: Any, *arguments: Any) -> Any:
+        begun = [next(plans)]
+        change()
+        return frames((plan for part in (begun, plans) for plan in part), *arguments)
+
+    monkeypatch.setattr(_create, "_frames", first_plan)
+    problems: list[archive.Problem] = []
+    target = io.BytesIO()
+    archive.create(target, "large", base=tmp_path, on_problem=problems.append, frame_size=64 << 10)
+    (problem,) = problems
+    assert "shrank by" in problem.message
+    assert listed(target.getvalue())["large"].size == 300_000
+
+
+def test_a_symbolic_link_with_two_names_is_stored_once(engine: str, tmp_path: Path) -> None:
+    (tmp_path / "tree" / "sub").mkdir(parents=True)
+    os.symlink("a", tmp_path / "tree" / "x")
+    subprocess.run(["ln", "-P", tmp_path / "tree" / "x", tmp_path / "tree" / "y"], check=True)  # PyPy's os.link cannot
+    archive.create(tmp_path / "a.tar.zst", base=tmp_path / "tree")
+    types = {entry.name: entry.type for entry in archive.entries(tmp_path / "a.tar.zst")}
+    assert types == {".": "directory", "./sub": "directory", "./x": "symlink", "./y": "hardlink"}
+    archive.extract(tmp_path / "a.tar.zst", tmp_path / "out")
+    assert contents(tmp_path / "out") == contents(tmp_path / "tree")
+
+
+@pytest.mark.parametrize("arguments", [{"base": "a\0b"}, {"files_from": ["a\0b"]}, {"files_from": [""]}, {}])
+def test_paths_that_cannot_be(engine: str, arguments: dict[str, Any]) -> None:
+    """A NUL, nothing, and no paths at all: nothing is archived by mistake."""
+    with pytest.raises(ValueError, match="path"):
+        archive.create(io.BytesIO(), **arguments)
+
+
+def test_an_empty_list_of_paths_is_an_empty_archive(engine: str) -> None:
+    target = io.BytesIO()
+    assert archive.create(target, files_from=[]).entries == 0
+    assert not listed(target.getvalue())
+
+
+CHANGES = [
+    ("size", 10),
+    ("size", -1),
+    ("type", "nonsense"),
+    ("type", "directory"),
+    ("sparse", [(0, 5)]),
+    ("name", ""),
+    ("name", "a\0b"),
+    ("name", "a/"),
+    ("name", b"bytes"),
+    ("mode", -1),
+    ("mode", 1 << 40),
+    ("uid", -5),
+    ("gid", 1 << 70),
+    ("mtime_ns", 1 << 90),
+    ("mtime_ns", 1.5),
+    ("uname", "a\0b"),
+    ("linkname", None),
+    ("xattrs", {"user.x": "text"}),
+]
+
+
+@pytest.mark.parametrize(("attribute", "value"), CHANGES)
+def test_changes_that_select_cannot_make(attribute: str, value: Any, tmp_path: Path) -> None:
+    (tmp_path / "b").write_bytes(b"b" * 3000)
+    made = packed((member("b"), b"b" * 3000))
+
+    def select(entries: list[archive.Entry]) -> list[archive.Entry]:
+        for entry in entries:
+            if entry.type == "file":
+                setattr(entry, attribute, value)
+        return entries
+
+    with pytest.raises((ValueError, TypeError), match=attribute):
+        archive.create(io.BytesIO(), "b", base=tmp_path, select=select)
+    with pytest.raises((ValueError, TypeError), match=attribute):
+        archive.extract(io.BytesIO(made), tmp_path / "out", select=select, filter="fully_trusted")
+
+
+def test_a_long_name_is_matched_in_linear_time(engine: str, tmp_path: Path) -> None:
+    """Half a million components, many stars: what tries every place of every star does not come back."""
+    info = member("a/" * 400_000 + "z")
+    made = packed((info, b""), format=tarfile.PAX_FORMAT)
+    for pattern in ("*.pyc", "*a*a*a*a*.x", "a*b?", "[b-z]/*q"):
+        assert len(list(archive.entries(io.BytesIO(made), exclude=pattern))) == 1
+    assert matcher(["*a*z"], anchored=False)(info.name)  # type: ignore[misc]
+    with pytest.raises(ValueError, match="NUL"):
+        pattern_list("a\0b")
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or sys.platform != "linux", reason="mounts a file of groups")
+def test_a_group_with_many_members_keeps_its_name(engine: str, tmp_path: Path) -> None:
+    (tmp_path / "group").write_text("crowd:x:54321:" + ",".join(f"member{number}" for number in range(5000)) + "\n")
+    (tmp_path / "file").touch()
+    os.chown(tmp_path / "file", -1, 54321)
+    work = (
+        "import sys; from cpkg import archive; out = sys.argv[1]; archive.create(out + '/a.tzst', 'file', base=out);"
+        "print(*(entry.gname for entry in archive.entries(out + '/a.tzst')))"
+    )
+    script = 'mount --bind "$1/group" /etc/group && exec "$2" -c "$3" "$1"'
+    command = ["unshare", "-m", "sh", "-c", script, "sh", f"{tmp_path}", sys.executable, work]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    if "Operation not permitted" in done.stderr or "ermission denied" in done.stderr:
+        pytest.skip("cannot mount")
+    assert done.stdout == "crowd\n", done.stderr
+
+
+DEEP = """
+import os, resource, sys
+from cpkg import archive
+root, depth = sys.argv[1], int(sys.argv[2])
+os.mkdir(root)
+directory = os.open(root, os.O_RDONLY)
+for number in range(depth):
+    os.close(os.open("z", os.O_WRONLY | os.O_CREAT, dir_fd=directory))
+    os.mkdir("d", dir_fd=directory)
+    below = os.open("d", os.O_RDONLY, dir_fd=directory)
+    os.close(directory)
+    directory = below
+os.close(directory)
+resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+summary = archive.create(root + ".tzst", root, threads=64)
+assert summary.entries == 2 * depth + 1 and not summary.problems, summary
+assert sum(1 for _ in archive.entries(root + ".tzst")) == 2 * depth + 1
+"""
+
+
+def test_a_deep_tree_with_few_descriptors(engine: str, tmp_path: Path) -> None:
+    """Deeper than descriptors go, with files behind the directories; threads are as many as descriptors allow."""
+    done = run_python("-c", DEEP, "deep", "1200", env=os.environ, cwd=tmp_path)
+    subprocess.run(["rm", "-r", tmp_path / "deep"], check=True)  # which shutil cannot
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_directory_that_is_moved_meanwhile(engine: str, tmp_path: Path) -> None:
+    """Its rest is lost with an error, and nothing is read where `..` leads instead."""
+    tree = tmp_path / "tree"
+    deep = tree.joinpath("a", "b", "c", *"1234567")  # so that those above are closed
+    deep.mkdir(parents=True)
+    (deep / "file").touch()
+    (tree / "a" / "b" / "z").write_text("inside")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "z").write_text("outside")
+
+    def move() -> None:
+        if (tree / "a" / "b" / "c").exists():
+            os.rename(tree / "a" / "b" / "c", tmp_path / "elsewhere" / "c")
+            os.rename(tree / "a" / "b", tmp_path / "b")
+
+    if engine == "native":
+        pytest.skip("its walk cannot be stopped there")
+    found = []
+    walker = _walk.Walker(_settings(), [])
+    try:
+        for item in walker.walk(os.fspath(tree), ["."]):
+            found.append(item)
+            if isinstance(item, _walk.Member) and item.base == "file":
+                move()
+    finally:
+        walker.close()
+    problems = [item for item in found if isinstance(item, archive.Problem)]
+    assert [problem.name for problem in problems] == ["./a/b/z"]
+
+
+def _settings() -> Any:
+    from cpkg.archive._settings import CreateSettings
+
+    return CreateSettings(
+        level=3,
+        frame_size=1 << 20,
+        exclude=(),
+        include=(),
+        recursive=True,
+        sort=True,
+        mtime=None,
+        owner=None,
+        numeric_owner=True,
+        reproducible=False,
+        xattrs=False,
+        acls=False,
+        sparse=False,
+        select=None,
+    )
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Files in several frames, a large one among them."""
+    for name in ("a", "b", "c/d"):
+        (tmp_path / "tree" / name).mkdir(parents=True)
+        for number in range(3):
+            (tmp_path / "tree" / name / f"{number}").write_bytes(os.urandom(30_000))
+    (tmp_path / "tree" / "large").write_bytes(os.urandom(200_000))
+    return tmp_path / "tree"
+
+
+def interrupted(tree: Path, threads: int) -> tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any, Any], None]]:
+    """Return what the harness takes: a target, its archive, and what holds of it."""
+
+    def act(target: io.BytesIO) -> archive.Summary:
+        return archive.create(target, base=tree, threads=threads, frame_size=64 << 10)
+
+    def check(target: io.BytesIO, outcome: Outcome) -> None:
+        assert outcome.error is None or outcome.is_interrupted, outcome.error
+        size = len(target.getvalue())
+        try:
+            names = [entry.name for entry in archive.entries(io.BytesIO(target.getvalue()))]
+        except (archive.ArchiveError, ZstdError):
+            names = []
+        if outcome.error is None:
+            assert len(names) == 15
+        else:  # cut, unless its very last byte was written
+            assert len(names) in (0, 15)
+        assert len(target.getvalue()) == size, "a thread went on writing"
+
+    return io.BytesIO, act, check
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_interrupted_at_every_line(engine: str, tree: Path, threads: int) -> None:
+    # where the pure codec compresses, its own lines are most of them, and each call takes long
+    at_every_line(*interrupted(tree, threads), times=1, every=1 if _backend.choose("zstd").module.RELEASES_GIL else 100)
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+def test_interrupted_by_signals(engine: str, tree: Path, signals: int) -> None:
+    # a signal between opening a file in PyPy's os.open and returning from it loses the descriptor
+    settles = engine == "native" or sys.implementation.name == "cpython"
+    by_timer(*interrupted(tree, 3), times=60, signals=signals, settles=settles)
+
+
+def test_a_path_is_written_whole_or_not_at_all(engine: str, tree: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.tar.zst"
+
+    def act(target: Path) -> archive.Summary:
+        return archive.create(target, base=tree, threads=2, frame_size=64 << 10)
+
+    def check(target: Path, outcome: Outcome) -> None:
+        assert set(os.listdir(tmp_path)) <= {"tree", "a.tar.zst"}
+        if target.exists():
+            assert sum(1 for _ in archive.entries(target)) == 15
+            target.unlink()
+        else:
+            assert outcome.is_interrupted
+
+    at_every_line(lambda: path, act, check, times=1, every=5)
+
+
+def test_small_limits_of_descriptors(tree: Path) -> None:
+    """Threads are as many as there are descriptors for, and at least the caller's."""
+    from cpkg.archive._threads import thread_count_within
+
+    kept = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        for limit in (16, 64):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(limit, len(os.listdir("/dev/fd")) + 12), kept[1]))
+            assert 1 <= thread_count_within(256, 8, 4) < 16
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, kept)

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an archive holds is extracted, and nothing else, whatever lies in the way and wherever frames end."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import os
+import resource
+import signal
+import subprocess
+import tarfile
+from array import array
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import pytest
+from archives import contents, header_of, member, packed
+from interrupts import Outcome, at_every_line
+
+from cpkg import archive, zstd
+from purepy.errors import ArchiveError, ArchiveLimitError
+from purepy.tar import members
+from purepy.zstd.seekable.table import SeekTable, read_seek_table
+
+END = bytes(1024)
+LINK, HARD, DIRECTORY = tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE
+
+
+def extracted(source: Any, out: Path, **options: Any) -> tuple[list[str], list[str]]:
+    """Extract an archive; return the names of what lies there then, and those of the problems."""
+    problems: list[archive.Problem] = []
+    archive.extract(source, out, on_problem=problems.append, **options)
+    return sorted(os.listdir(out)), [problem.name for problem in problems]
+
+
+@contextlib.contextmanager
+def files_up_to(size: int) -> Iterator[None]:
+    """Limit the size of files."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+@pytest.mark.parametrize("uid", [0, 3_000_000], ids=["ordinary", "odd"])
+def test_data_that_could_not_be_written_is_not_read_as_entries(engine: str, uid: int, tmp_path: Path) -> None:
+    """A frame begins where the data of the file looks like an entry."""
+    inner = header_of(member("evil"), b"from inside of the data")
+    first = header_of(member("a", uid=uid), bytes(1 << 20) + inner)
+    content = first + header_of(member("b"), b"real") + END
+    cut = len(first) - len(inner)
+    with files_up_to(1 << 19):
+        ends = extracted(io.BytesIO(zstd.compress(content[:cut]) + zstd.compress(content[cut:])), tmp_path / "out")
+    assert ends == (["b"], ["a"])
+
+
+@pytest.mark.parametrize("is_path", [False, True])
+def test_data_are_passed_over_behind_a_header_that_two_frames_share(engine: str, is_path: bool, tmp_path: Path) -> None:
+    odd = header_of(member("odd" * 40, uid=3_000_000), bytes(200_000))
+    content = header_of(member("a"), b"a") + odd + header_of(member("b"), b"b") + END
+    for cut in (1024 + 256, 1024 + 512, 1024 + 1536):
+        frames = [content[:cut], *(content[at : at + 50_000] for at in range(cut, len(content), 50_000))]
+        (tmp_path / "a.tzst").write_bytes(b"".join(map(zstd.compress, frames)))
+        with (tmp_path / "a.tzst").open("rb") as file:
+            found = extracted(tmp_path / "a.tzst" if is_path else file, tmp_path / "out", exclude="odd*")
+        assert found == (["a", "b"], [])
+
+
+def test_a_header_at_a_frame_border_before_a_missing_end(engine: str, tmp_path: Path) -> None:
+    content = header_of(member("a"), b"a") + header_of(member("last"))
+    for cut in range(1024, len(content), 128):
+        with pytest.raises(ArchiveError, match="cut"):
+            archive.extract(
+                io.BytesIO(zstd.compress(content[:cut]) + zstd.compress(content[cut:])), tmp_path / f"{cut}"
+            )
+        assert sorted(os.listdir(tmp_path / f"{cut}")) == ["a", "last"]
+
+
+def test_a_file_that_has_no_data_for_now_is_not_at_its_end(engine: str, tmp_path: Path) -> None:
+    class Slow(io.BytesIO):
+        def read(self, size: int | None = -1) -> Any:
+            return super().read(100) or None
+
+    made = packed((member("a"), b"a"))
+    for read in (archive.extract, archive.verify, lambda source, *_: list(archive.entries(source))):
+        with pytest.raises(BlockingIOError):
+            read(Slow(made), *[tmp_path / "out"] * (read is archive.extract))  # type: ignore[operator]
+
+
+def made_of(*items: dict[str, Any]) -> io.BytesIO:
+    """Return an archive of members, of each its name, type, data and other values."""
+    values = [{key: value for key, value in item.items() if key != "data"} for item in items]
+    members = [(member(**value), item.get("data", b"")) for value, item in zip(values, items)]
+    return io.BytesIO(packed(*members, format=tarfile.PAX_FORMAT))
+
+
+def as_nobody(work: Callable[[], None], folder: Path) -> None:
+    """Call a function in a child process that works in a folder and has no rights of root's."""
+    pid = os.fork()
+    if not pid:
+        status = 1
+        try:
+            os.chdir(folder)
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def states(out: Path) -> dict[str, tuple[int, int]]:
+    """Return mode and time of what lies in a directory."""
+    return {name: (value[1], value[2] // 10**9) for name, value in contents(out).items()}
+
+
+@pytest.mark.parametrize(
+    ("items", "wanted"),
+    [
+        (
+            [
+                {"name": "d/sub", "type": DIRECTORY, "mode": 0o555, "mtime": 5},
+                {"name": "d", "type": DIRECTORY, "mode": 0o700, "mtime": 6},
+            ],
+            {"d": (0o700, 6), "d/sub": (0o555, 5)},
+        ),
+        (
+            [
+                {"name": "d", "type": DIRECTORY, "mode": 0o755, "mtime": 5},
+                {"name": "d", "type": DIRECTORY, "mode": 0o700, "mtime": -6},
+            ],
+            {"d": (0o700, -6)},
+        ),
+        (
+            [
+                {"name": "d", "type": DIRECTORY, "mode": 0o700, "mtime": -6},
+                {"name": "d", "type": DIRECTORY, "mode": 0o755, "mtime": 5},
+            ],
+            {"d": (0o755, 5)},
+        ),
+    ],
+    ids=["inner first", "odd last", "odd first"],
+)
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become nobody")
+def test_directories_get_what_their_last_entries_say(
+    engine: str, items: list[dict[str, Any]], wanted: dict[str, tuple[int, int]], tmp_path: Path
+) -> None:
+    source = made_of(*items)
+    os.chmod(tmp_path, 0o777)
+    as_nobody(lambda: [archive.extract(source, "out", filter="tar")].clear(), tmp_path)
+    assert states(tmp_path / "out") == wanted
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become nobody")
+def test_a_directory_of_somebody_else_is_a_problem(engine: str, tmp_path: Path) -> None:
+    os.chmod(tmp_path, 0o777)
+    (tmp_path / "out" / "d").mkdir(parents=True)
+    os.chmod(tmp_path / "out" / "d", 0o777)
+    source = made_of({"name": "d", "type": DIRECTORY}, {"name": "d/f", "data": b"x"})
+
+    def work() -> None:
+        assert extracted(source, Path("out")) == (["d"], ["d"])
+
+    as_nobody(work, tmp_path)
+    assert (tmp_path / "out/d/f").read_bytes() == b"x"
+
+
+FILE_A = {"name": "a", "data": b"new"}
+
+
+@pytest.mark.parametrize(
+    ("items", "wanted", "problems"),
+    [
+        ([{"name": "b", "type": HARD, "linkname": "a"}, FILE_A], {"a": b"new", "b": b"new"}, []),
+        (
+            [{"name": "c", "type": HARD, "linkname": "b"}, {"name": "b", "type": HARD, "linkname": "a"}, FILE_A],
+            {"a": b"new", "b": b"new", "c": b"new"},
+            [],
+        ),
+        ([{"name": "b", "type": HARD, "linkname": "a"}, {"name": "b", "data": b"file"}, FILE_A],
+         {"a": b"new", "b": b"file"}, []),
+        ([FILE_A, {"name": "b", "type": HARD, "linkname": "a"}, {"name": "a", "data": b"two"}],
+         {"a": b"two", "b": b"new"}, []),
+        ([{"name": "b", "type": HARD, "linkname": "old"}], {"b": b"old"}, []),
+        ([{"name": "b", "type": HARD, "linkname": "b"}], {}, ["b"]),
+        (
+            [{"name": "full", "data": b"x"}, {"name": "b", "type": HARD, "linkname": "full"}],
+            {}, ["b", "full"],
+        ),
+    ],
+    ids=["before its file", "chain", "replaced", "of the first", "of what was there", "itself", "of what failed"],
+)  # fmt: skip
+def test_hard_links_over_an_old_tree(
+    engine: str, items: list[dict[str, Any]], wanted: dict[str, bytes], problems: list[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    (out / "full" / "in the way").mkdir(parents=True)
+    for name in ("a", "old"):
+        (out / name).write_bytes(b"old")
+    names, found = extracted(made_of(*items), out)
+    assert sorted(found) == problems
+    files = {name: (out / name).read_bytes() for name in names if name not in ("full", "old")}
+    assert files == {"a": b"old", **wanted}
+
+
+@pytest.mark.parametrize("type", [tarfile.REGTYPE, LINK, HARD])
+def test_an_empty_directory_gives_way(engine: str, type: bytes, tmp_path: Path) -> None:
+    """As for GNU tar and bsdtar; one with anything in it stays."""
+    for name in ("empty", "full/in the way"):
+        (tmp_path / name).mkdir(parents=True)
+    items = [{"name": name, "type": type, "linkname": "a"} for name in ("empty", "full")]
+    assert extracted(made_of(FILE_A, *items), tmp_path)[1] == ["full"]
+    assert (tmp_path / "empty").is_symlink() or (tmp_path / "empty").is_file()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to have a victim")
+@pytest.mark.parametrize("swap", [os.symlink, os.link])
+def test_what_is_swapped_in_keeps_its_mode(swap: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CPKG_ARCHIVE_BACKEND", "pure")
+    (tmp_path / "victim").touch(0o600)
+    os.chown(tmp_path / "victim", 12, 13)
+    mkfifo = os.mkfifo
+
+    def swapped(name: bytes, mode: int, *, dir_fd: int) -> None:
+        mkfifo(name, mode, dir_fd=dir_fd)
+        os.unlink(name, dir_fd=dir_fd)
+        swap(tmp_path / "victim", tmp_path / "out" / os.fsdecode(name))
+
+    monkeypatch.setattr(os, "mkfifo", swapped)
+    source = made_of({"name": "p", "type": tarfile.FIFOTYPE, "mode": 0o4777})
+    assert extracted(source, tmp_path / "out", filter="fully_trusted")[1] == ["p"]
+    status = os.stat(tmp_path / "victim")
+    assert (status.st_mode & 0o7777, status.st_uid, status.st_gid) == (0o600, 12, 13)
+
+
+def test_records_for_all_entries_are_bounded(engine: str, tmp_path: Path) -> None:
+    """Those that mean nothing here are not kept, however many there are."""
+
+    def with_global(*records: bytes) -> io.BytesIO:
+        headers = [header_of(member("g", b"g"), record) for record in records]
+        return io.BytesIO(zstd.compress(b"".join(headers) + header_of(member("a"), b"a") + END))
+
+    long = b"100012 k=" + b"a" * 100_002 + b"\n"
+    assert extracted(with_global(*[long] * 30, b"12 mtime=77\n"), tmp_path / "a") == (["a"], [])
+    assert (tmp_path / "a/a").stat().st_mtime == 77
+    kept = b"".join(b"27 SCHILY.xattr.user.%04d=\n" % number for number in range(4000))
+    with pytest.raises(ArchiveLimitError, match="for all entries"):
+        archive.extract(with_global(kept), tmp_path / "b")
+
+
+def test_deep_trees_and_few_descriptors(engine: str, tmp_path: Path) -> None:
+    """Neither depth nor breadth nor threads need more descriptors than there are."""
+    deep = "d/" * 1500
+    items = [{"name": f"{deep[: 2 * depth]}f{depth}", "data": b"x"} for depth in (1500, 3, 1500, 40, 700, 0)]
+    items += [{"name": f"wide{number}/f", "data": b"x"} for number in range(300)]
+    source = made_of(*items)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 40, before[1]))
+    try:
+        problems: list[archive.Problem] = []
+        summary = archive.extract(source, tmp_path, threads=12, on_problem=problems.append)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert (summary.entries, problems) == (306, [])
+    assert os.path.exists(tmp_path / deep / "f1500")
+    subprocess.run(["rm", "-rf", tmp_path / "d"], check=True)  # shutil goes as deep as Python's calls
+
+
+def test_a_list_of_members_that_leaves_out_a_part_of_a_file(engine: str, tmp_path: Path) -> None:
+    """Its frames are not joined to others."""
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "large").write_bytes(os.urandom(300_000))
+    archive.create(tmp_path / "a", "large", base=tmp_path / "tree", frame_size=64 << 10)
+    data = (tmp_path / "a").read_bytes()
+    with (tmp_path / "a").open("rb") as file:
+        table = read_seek_table(file)
+    offset, *_ = table.frame(len(table) - 1)
+    frames = sum(table.frame(index)[3] > 0 for index in range(len(table)))
+    lying = members.Members()
+    for index in range(frames):
+        lying.append(array("H", [crc32(b"large") & 0xFFFF] * (index != 2)), False)
+    table_of = SeekTable(checksums=False)
+    for index in range(len(table) - 1):
+        _, compressed, _, content, _ = table.frame(index)
+        table_of.append(compressed, content)
+    table_of.append(len(lying.to_bytes()), 0)
+    (tmp_path / "lying").write_bytes(data[:offset] + lying.to_bytes() + table_of.to_bytes())
+    for read in (
+        lambda: archive.extract(tmp_path / "lying", tmp_path / "out", include="large"),
+        lambda: list(archive.entries(tmp_path / "lying", include="large")),
+    ):
+        with pytest.raises(ArchiveError, match="list of members is wrong"):
+            read()
+    assert os.listdir(tmp_path / "out") == []
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_interrupt_at_every_line(engine: str, threads: int, tmp_path: Path) -> None:
+    """Nothing goes on, nothing is left open or half written; what is there is whole."""
+    items = [{"name": f"d{number % 3}/f{number}", "data": b"%d" % number * 3000} for number in range(9)]
+    items += [{"name": "odd", "uid": 3_000_000, "data": b"o" * 70_000}, {"name": "l", "type": HARD, "linkname": "odd"}]
+    content = zstd.decompress(made_of(*items).getvalue())
+    data = b"".join(zstd.compress(content[at : at + 30_000]) for at in range(0, len(content), 30_000))
+    wanted = {item["name"]: item.get("data", b"o" * 70_000) for item in items}
+    numbers = itertools.count()
+
+    def check(out: Path, outcome: Outcome) -> None:
+        assert outcome.error is None or outcome.is_interrupted, outcome.error
+        found = {name: value[3][0] for name, value in contents(out).items() if value[3]}
+        assert found.items() <= wanted.items()
+        if outcome.error is None:
+            assert found == wanted
+
+    lines = at_every_line(
+        lambda: tmp_path / f"{next(numbers)}",
+        lambda out: archive.extract(io.BytesIO(data), out, threads=threads, on_entry=lambda entry: None),
+        check,
+        times=1,
+        every=4,
+    )
+    assert lines > 5

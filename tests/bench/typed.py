@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Typed decoding and encoding against its peers, in processor time, side by side in one process and in turns.
+
+`python tests/bench/typed.py` prints nanoseconds per record, and why a peer is not in the table. Three messages: users
+(1,000 records of 7 fields, one an object), documents (text and nested lists) and files (a tree of tagged objects, as in
+msgspec's own benchmark).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any, Callable, List, Literal, Optional, Union
+
+import cpkg
+import purepy.msgpack
+from cpkg import typed
+
+SLOTS = {"slots": True} if sys.version_info >= (3, 10) else {}
+
+
+@dataclass
+class Point:
+    lat: float
+    lon: float
+
+
+@dataclass
+class User:
+    id: int
+    name: str
+    email: Optional[str]
+    active: bool
+    score: float
+    tags: List[str]
+    home: Point
+
+
+@dataclass
+class Users:
+    records: List[User]
+
+
+@dataclass
+class Document:
+    title: str
+    author: str
+    text: str
+    words: List[List[str]]
+    numbers: List[List[int]]
+
+
+@dataclass
+class Documents:
+    records: List[Document]
+
+
+@dataclass
+class File:
+    type: Literal["file"]
+    name: str
+    created_by: str
+    nbytes: int
+
+
+@dataclass
+class Directory:
+    type: Literal["directory"]
+    name: str
+    created_by: str
+    contents: List[Union[File, Directory]]
+
+
+def users() -> Users:
+    return Users([
+        User(i * 7919, f"user {i}", None if i % 3 else f"u{i}@example.com", i % 2 == 0, i / 7.0, [f"t{i % 5}", "all"],
+             Point(59.9 + i / 1e4, 10.7))
+        for i in range(1000)
+    ])  # fmt: skip
+
+
+def documents() -> Documents:
+    return Documents([
+        Document(f"Title {i}", f"Author {i % 40}", "Lorem ipsum dolor sit amet, " * 8,
+                 [[f"w{i + j + k}" for k in range(5)] for j in range(4)], [list(range(i, i + 6)) for _ in range(3)])
+        for i in range(200)
+    ])  # fmt: skip
+
+
+def files(depth: int = 4) -> Directory:
+    inside: List[Any] = [File("file", f"file_{i}.txt", "someone", i * 1000) for i in range(12)]
+    if depth:
+        inside += [files(depth - 1) for _ in range(3)]
+    return Directory("directory", f"directory_{depth}", "somebody", inside)
+
+
+MESSAGES: dict[str, tuple[Callable[[], Any], Any, int]] = {
+    "users": (users, Users, 1000),
+    "documents": (documents, Documents, 200),
+    "files": (files, Directory, 121 * 13),
+}
+
+
+def with_slots(cls: Any, made: dict[Any, Any]) -> Any:
+    """Return a dataclass, and those in it, with slots."""
+    if cls not in made:
+        made[cls] = dataclasses.make_dataclass(
+            cls.__name__,
+            [(f.name, {"List[User]": List[made.get(User, User)], "Point": made.get(Point, Point)}.get(f.type, f.type))
+             for f in dataclasses.fields(cls)],
+            namespace={"__module__": __name__}, **SLOTS,
+        )  # fmt: skip
+    return made[cls]
+
+
+def ways(kind: str, cls: Any, data: bytes, value: Any) -> dict[str, Callable[[], Any]]:
+    """Return what is compared for one message: a name to a function."""
+    found: dict[str, Callable[[], Any]] = {}
+    decoder, encoder = typed.Decoder(cls), typed.Encoder()
+    found["ours"] = functools.partial(decoder.decode, data)
+    found["ours, untyped"] = functools.partial(cpkg.unpackb, data)
+    found["ours, encode"] = functools.partial(encoder.encode, value)
+    if kind == "users" and SLOTS:
+        made: dict[Any, Any] = {}
+        for each in (Point, User, Users):
+            with_slots(each, made)
+        found["ours, slots"] = functools.partial(typed.Decoder(made[Users]).decode, data)
+    try:
+        import msgspec
+    except ImportError as exc:
+        print(f"without msgspec: {exc}", file=sys.stderr)
+    else:
+        if kind != "files":  # it refuses unions of dataclasses
+            found["msgspec dataclass"] = functools.partial(msgspec.msgpack.Decoder(cls).decode, data)
+        found["msgspec dataclass, encode"] = functools.partial(msgspec.msgpack.Encoder().encode, value)
+        if kind == "users":
+            point = msgspec.defstruct("Point", [("lat", float), ("lon", float)])
+            types = {"Point": point}
+            fields = [(f.name, types.get(f.type, eval(f.type))) for f in dataclasses.fields(User)]
+            struct = msgspec.defstruct("Users", [("records", List[msgspec.defstruct("User", fields)])])
+            found["msgspec Struct"] = functools.partial(msgspec.msgpack.Decoder(struct).decode, data)
+    return {**found, **dict(_python_peers(cls, data))}
+
+
+def _python_peers(cls: Any, data: bytes) -> list[tuple[str, Callable[[], Any]]]:
+    made: list[tuple[str, Callable[[], Any]]] = []
+    try:
+        import msgpack
+
+        unpackb = msgpack.unpackb
+    except ImportError:
+        unpackb = cpkg.unpackb
+    pure = purepy.msgpack.unpackb
+    for name in ("cattrs", "mashumaro", "pydantic", "apischema"):
+        try:
+            if name == "cattrs":
+                from cattrs.preconf.msgpack import make_converter
+
+                converter = make_converter(detailed_validation=False)
+                convert: Callable[[Any], Any] = lambda obj, c=converter: c.structure(obj, cls)  # noqa: E731
+            elif name == "mashumaro":
+                from mashumaro.codecs.basic import BasicDecoder
+
+                convert = BasicDecoder(cls).decode
+            elif name == "pydantic":
+                import pydantic
+
+                convert = pydantic.TypeAdapter(cls).validate_python
+            else:
+                import apischema
+
+                convert = apischema.deserialization_method(cls)
+            convert(unpackb(data))
+        except Exception as exc:
+            print(f"without {name}: {type(exc).__name__}: {exc}"[:120], file=sys.stderr)
+            continue
+        made.append((name, lambda convert=convert: convert(unpackb(data))))
+        made.append((f"{name} over pure decoding", lambda convert=convert: convert(pure(data))))
+    return made
+
+
+def measure(functions: dict[str, Callable[[], Any]], rounds: int = 9, seconds: float = 0.02) -> dict[str, float]:
+    """Return the least processor time of one call of each, in seconds; the functions take turns."""
+    best = dict.fromkeys(functions, float("inf"))
+    counts = {}
+    for name, function in functions.items():
+        warm = time.process_time() + (1.0 if sys.implementation.name == "pypy" else 0.02)
+        while time.process_time() < warm:
+            function()
+        begin = time.process_time()
+        function()
+        counts[name] = max(1, int(seconds / max(time.process_time() - begin, 1e-6)))
+    for _ in range(rounds):
+        for name, function in functions.items():
+            begin = time.process_time()
+            for _ in range(counts[name]):
+                function()
+            best[name] = min(best[name], (time.process_time() - begin) / counts[name])
+    return best
+
+
+def main() -> None:
+    version = ".".join(map(str, sys.version_info[:3]))
+    print(f"{sys.implementation.name} {version}, {cpkg.backend_info()['msgpack'].backend}; ns per record")
+    for kind, (make, cls, records) in MESSAGES.items():
+        value = make()
+        data = typed.encode(value)
+        found = measure(ways(kind, cls, data, value))
+        print(f"\n| {kind}, {len(data)} bytes | ns |\n| --- | --- |")
+        for name, taken in found.items():
+            print(f"| {name} | {taken / records * 1e9:.0f} |")
+
+
+if __name__ == "__main__":
+    main()

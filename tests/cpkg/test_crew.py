@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Crew: jobs in order, and what holds when its caller is interrupted. And the harness that interrupts."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import pytest
+from interrupts import Interrupt, Outcome, at_every_line, by_timer, nothing_left
+
+import purepy.crew
+from purepy.crew import Crew, Job, run_all
+
+
+@pytest.fixture(autouse=True)
+def threads_look_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(purepy.crew, "LOOK_AGAIN", 0.02)
+
+
+class Pieces(Job):
+    """Puts the same few bytes several times, with little room."""
+
+    output_max = 4
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._number = number
+
+    def run(self) -> None:
+        for _ in range(5):
+            self.put(bytes([self._number]) * 3)
+
+
+class Failing(Job):
+    def run(self) -> None:
+        self.put(b"before")
+        raise ArithmeticError
+
+
+def drain(crew: Crew) -> list[bytes]:
+    return list(iter(lambda: crew.take(lambda: True), None))
+
+
+@pytest.mark.parametrize("threads", [0, 1, 3])
+def test_output_comes_in_the_order_of_the_jobs(threads: int) -> None:
+    crew = Crew(threads)
+    for number in range(10):
+        crew.give(Pieces(number))
+    assert drain(crew) == [bytes([number]) * 3 for number in range(10) for _ in range(5)]
+    assert crew.stop()
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_a_failure_comes_behind_what_the_job_had_put(threads: int) -> None:
+    crew = Crew(threads)
+    crew.give(Failing())
+    assert crew.take(lambda: True) == b"before"
+    with pytest.raises(ArithmeticError):
+        crew.take(lambda: True)
+    assert crew.is_stopped
+
+
+def test_stop_wakes_a_job_that_waits_for_room() -> None:
+    crew = Crew(1)
+    with nothing_left():
+        crew.give(Pieces(1))
+        while not crew._given[0].output:
+            pass
+        assert crew.stop()
+
+
+def test_without_threads_the_caller_does_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(purepy.crew, "start_new_thread", refuse)
+    crew = Crew(4)
+    assert crew.begin() == 0
+    crew.give(Pieces(7))
+    assert drain(crew) == [b"\7\7\7"] * 5
+    found: list[int] = []
+    run_all(4, 10, lambda number, check: found.append(number))
+    assert sorted(found) == list(range(10))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_forked_child_has_no_threads() -> None:
+    crew = Crew(1)
+    assert crew.submit(len, b"abc").result() == 3
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            crew.stop()
+            crew.submit(len, b"abc")
+        except RuntimeError:
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert crew.submit(len, b"abcd").result() == 4
+    crew.stop()
+
+
+def test_a_job_may_stop_its_own_crew() -> None:
+    crew = Crew(1)
+    assert crew.submit(crew.stop).result() is False
+    assert crew.stop()
+
+
+def work(subject: Any) -> list[int]:
+    found: list[int] = []
+    run_all(3, 20, lambda number, check: found.append(number))
+    crew = Crew(2)
+    try:
+        for number in range(6):
+            crew.give(Pieces(number))
+        assert len(drain(crew)) == 30
+        calls = [crew.submit(pow, 2, number) for number in range(4)]
+        assert [call.result() for call in calls] == [1, 2, 4, 8]
+    finally:
+        crew.stop()
+    return sorted(found)
+
+
+def check(subject: Any, outcome: Outcome) -> None:
+    assert outcome.is_interrupted or outcome.value == list(range(20)), outcome
+
+
+def test_interrupted_at_every_line() -> None:
+    assert at_every_line(lambda: None, work, check) > 10
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+def test_interrupted_by_signals(signals: int) -> None:
+    by_timer(lambda: None, work, check, times=400, signals=signals)
+
+
+def test_the_harness_sees_what_an_interrupt_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that loses a lock, a descriptor or a thread to an interrupt fails: else no test with it could."""
+    lock, read_ends = threading.Lock(), []
+
+    def leaks(_: Any) -> None:
+        crew = Crew(1)
+        lock.acquire()
+        crew.submit(len, b"").result()
+        lock.release()
+        crew.stop()
+
+    def check(_: Any, outcome: Outcome) -> None:
+        was_locked = lock.locked()
+        if was_locked:
+            lock.release()
+        assert not was_locked
+
+    with pytest.raises(AssertionError, match="after an interrupt at"):
+        at_every_line(lambda: None, leaks, check)
+
+    def opens(_: Any) -> None:
+        read_ends.append(os.dup(0))
+        Crew(0).submit(len, b"").result()
+        os.close(read_ends.pop())
+
+    monkeypatch.setattr("interrupts.SETTLES", 0.1)
+    with pytest.raises(AssertionError, match="left behind"):
+        at_every_line(lambda: None, opens, lambda _, outcome: None)
+    os.close(read_ends.pop())
+    with pytest.raises(AssertionError, match="no line of ours"):
+        at_every_line(lambda: None, lambda _: None, lambda _, outcome: None)
+    assert issubclass(Interrupt, BaseException)
+    assert not issubclass(Interrupt, Exception)

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the opener takes for a URL, a file or a descriptor; uploads that fail; files that have nothing now."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import gc
+import io
+import os
+import sys
+from pathlib import Path
+from typing import Any, Callable, ClassVar
+
+import interrupts
+import pytest
+
+import cpkg
+from cpkg import _places, archive, records
+
+VALUE = {"a": list(range(100))}
+NAMES = {
+    "s3://bucket/x": True,
+    "simplecache::s3://bucket/x": True,
+    "zip://inner.csv::/local/a.zip": True,
+    "notes.txt::v2.tar.zst": False,
+    "./x::y": False,
+    "std::vector.tar.zst": False,
+    "c://x": False,
+    "plain": False,
+    "": False,
+}
+
+
+def test_what_is_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert {name: _places.is_url(name) for name in NAMES} == NAMES
+    Path("ab:").mkdir()
+    assert _places.is_url("ab://file")
+    Path("ab:/file").touch()
+    assert not _places.is_url("ab://file")
+    assert not _places.is_url(Path("s3://x"))
+    assert not _places.is_url(b"s3://x")
+
+
+def write_archive(place: Any) -> None:
+    archive.create(place, "tree")
+
+
+def write_records(place: Any) -> None:
+    with records.open(place, "wb") as writer:
+        writer.extend(VALUE["a"])
+
+
+def read_records(place: Any) -> list[Any]:
+    with records.open(place) as reader:
+        return list(reader)
+
+
+WAYS: dict[str, tuple[Callable[[Any], None], Callable[[Any], Any], Any]] = {
+    "objects": (lambda place: cpkg.dump(VALUE, place), cpkg.load, VALUE),
+    "records": (write_records, read_records, VALUE["a"]),
+    "archive": (write_archive, lambda place: [e.name for e in archive.entries(place)], ["tree", "tree/x"]),
+}
+ways = pytest.mark.parametrize(("write", "read", "wanted"), WAYS.values(), ids=WAYS)
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "x").touch()
+    return tmp_path
+
+
+@ways
+def test_colons_in_a_name_write_no_other_file(tree: Path, write: Any, read: Any, wanted: Any) -> None:
+    Path("notes.txt").write_text("notes")
+    write("notes.txt::v2")
+    assert read("notes.txt::v2") == wanted
+    assert Path("notes.txt").read_text() == "notes"
+
+
+@ways
+def test_a_descriptor_is_the_callers(tree: Path, write: Any, read: Any, wanted: Any) -> None:
+    with open("x", "w+b", buffering=0) as file:
+        write(file.fileno())
+        assert file.tell() == os.stat("x").st_size
+        file.seek(0)
+        assert read(file.fileno()) == wanted
+        file.seek(0)  # it is still open
+
+
+@ways
+def test_urls(tree: Path, write: Any, read: Any, wanted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fsspec")
+    write("memory://places/x")
+    assert read("memory://places/x") == wanted
+    with pytest.raises(FileNotFoundError):
+        read("memory://places/missing")
+    with pytest.raises(OSError, match="Protocol not known: nosuch"):
+        read("nosuch://x")
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    for call in (read, write):
+        with pytest.raises(ImportError, match=r"^memory://places/x: install fsspec to open URLs"):
+            call("memory://places/x")
+
+
+class Trickle(io.RawIOBase):
+    """A file that does not block, and has nothing between two pieces."""
+
+    def __init__(self, *pieces: bytes | None) -> None:
+        self.pieces = list(pieces)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, memory: Any) -> int | None:
+        piece = self.pieces.pop(0) if self.pieces else b""
+        if piece is None:
+            return None
+        memory[: len(piece)] = piece
+        return len(piece)
+
+
+def test_an_archive_that_has_nothing_now(tree: Path) -> None:
+    write_archive("x")
+    data = Path("x").read_bytes()
+    whole = archive.verify(io.BytesIO(data)).entries
+    for end in range(1, len(data)):
+        with pytest.raises(BlockingIOError):
+            archive.verify(Trickle(data[:end], None, data[end:]))
+    assert archive.verify(Trickle(*(data[at : at + 100] for at in range(0, len(data), 100)))).entries == whole
+
+
+# interrupts
+
+
+def new_place(folder: Path, old: bytes | None) -> Path:
+    """Return a file in an empty folder, with the old content."""
+    for path in folder.iterdir():
+        path.unlink()
+    if old is not None:
+        (folder / "x").write_bytes(old)
+    return folder / "x"
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+@pytest.mark.parametrize("old", [None, b"old"])
+@pytest.mark.parametrize("overwrite", [True, False])
+@pytest.mark.parametrize("by", ["line", "timer", "two signals"])
+def test_a_write_that_is_interrupted_is_whole_or_not_there(
+    tmp_path: Path, old: bytes | None, overwrite: bool, by: str
+) -> None:
+    if old is not None and not overwrite:
+        pytest.skip("nothing is written")
+    new = bytes(range(256)) * 100
+
+    def act(path: Path) -> None:
+        with _places.writing(path, overwrite=overwrite) as file:
+            for start in range(0, len(new), 1000):
+                file.write(new[start : start + 1000])
+
+    def check(path: Path, outcome: interrupts.Outcome) -> None:
+        assert outcome.error is None or outcome.is_interrupted
+        gc.collect()
+        found = {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()}
+        if by == "two signals":  # the second may keep the name of the temporary file from being removed
+            found = {name: data for name, data in found.items() if not name.endswith(".tmp")}
+        whole, before = {"x": new}, {} if old is None else {"x": old}
+        assert found == whole or (outcome.error is not None and found == before)
+
+    make = functools.partial(new_place, tmp_path, old)
+    if by == "line":
+        interrupts.at_every_line(make, act, check, times=3)
+    else:
+        settles = sys.implementation.name == "cpython"  # on PyPy part of what opens and closes is Python
+        interrupts.by_timer(make, act, check, times=300, signals=1 + (by == "two signals"), settles=settles)
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+def test_an_upload_that_is_interrupted_is_whole_or_not_there(store: Any) -> None:
+    new = bytes(200_000)
+
+    def act(_: object) -> None:
+        with _places.writing("failing://bucket/x") as file:
+            file.write(new[:100_000])
+            file.write(new[100_000:])
+
+    def check(_: object, outcome: interrupts.Outcome) -> None:
+        assert outcome.error is None or outcome.is_interrupted
+        gc.collect()
+        assert store.objects in ([{}, {"bucket/x": new}] if outcome.error else [{"bucket/x": new}])
+
+    interrupts.at_every_line(store.objects.clear, act, check, times=3)
+
+
+# uploads
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A store that makes an object of pieces when its file is closed, and fails while `failing` is set."""
+    fsspec = pytest.importorskip("fsspec")
+    from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
+
+    class File(AbstractBufferedFile):  # type: ignore[misc, unused-ignore]
+        def _initiate_upload(self) -> None:
+            self.pieces: list[bytes] = []
+
+        def _upload_chunk(self, final: bool = False) -> bool:
+            if Store.failing:
+                raise OSError(errno.EIO, "no network")
+            self.pieces.append(self.buffer.getvalue())
+            if final:
+                Store.objects[self.path] = b"".join(self.pieces)
+            return True
+
+    class Store(AbstractFileSystem):  # type: ignore[misc, unused-ignore]
+        protocol = "failing"
+        objects: ClassVar[dict[str, bytes]] = {}
+        failing = False
+
+        def _open(self, path: str, mode: str = "rb", **options: object) -> File:
+            return File(self, path, mode, block_size=1 << 16)
+
+    fsspec.register_implementation("failing", Store, clobber=True)
+    return Store
+
+
+def test_an_upload_that_fails_says_so_at_every_close(store: Any) -> None:
+    upload = _places.Upload("failing://bucket/x")
+    upload.write(b"content")
+    store.failing = True
+    with pytest.raises(OSError, match="no network"):
+        upload.close()
+    store.failing = False
+    for call in (upload.close, upload.flush, lambda: upload.write(b"more"), upload.close):
+        with pytest.raises(OSError, match="failed before"):
+            call()
+    assert store.objects == {}
+    upload.discard()
+    upload.close()
+
+
+@pytest.mark.parametrize("end", ["raise", "drop", "discard"])
+def test_an_upload_that_is_given_up_leaves_nothing(store: Any, end: str) -> None:
+    def use() -> None:
+        with _places.writing("failing://bucket/x") as file:
+            file.write(bytes(100_000))
+            if end == "raise":
+                raise KeyError
+        raise AssertionError
+
+    if end == "raise":
+        with pytest.raises(KeyError):
+            use()
+    else:
+        target = _places.open_target("failing://bucket/x")
+        target.write(0, bytes(100_000))
+        if end == "discard":
+            target.discard()
+        del target
+    gc.collect()
+    assert store.objects == {}
+
+
+def test_an_upload_does_not_overwrite_unless_asked(tree: Path) -> None:
+    pytest.importorskip("fsspec")
+    cpkg.dump(1, "memory://places/there")
+    with pytest.raises(FileExistsError), _places.writing("memory://places/there", overwrite=False):
+        pass
+    assert cpkg.load("memory://places/there") == 1

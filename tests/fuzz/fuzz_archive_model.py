@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Random archives as other programs write them, extracted by both engines and by GNU tar; and tables that lie.
+
+The rules: C, Python and GNU tar extract the same files, and C and Python report the same entries, problems and errors,
+whatever is odd, left out or in the way at any entry, and wherever frames end. And whatever the seek table says, what is
+listed is what is extracted, and what a reader without the table finds, or there is an error.
+`python tests/fuzz/fuzz_archive_model.py --rounds 100000` runs it as long as one likes. A failing archive is kept, and
+named with the seed that leads to it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import random
+import shutil
+import stat
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":
+    root = Path(__file__).resolve().parents[2]
+    sys.path[:0] = [str(root / "tests" / "support"), str(root)]
+
+from fuzz_archives import Violation, beyond, extracted, raw_frame
+
+SIZES = (0, 1, 511, 512, 513, 3000, 70_000)
+FORMATS = (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT, tarfile.USTAR_FORMAT)
+FOLDERS = ("", "d/", "d/deep/", "e/", "a long name of a folder " * 5 + "/", "é\udcff/")
+
+
+class Model:
+    """A random archive: its content, where headers begin, and what is to be left out or is in the way."""
+
+    def __init__(self, choose: random.Random) -> None:
+        self.choose = choose
+        self.content = b""
+        self.headers: list[int] = []
+        self.names: list[str] = []
+        self.is_plain = True
+        """Whether GNU tar does the same: not with links in front of their files, nor with a name that comes again."""
+        files: list[str] = []
+        for number in range(choose.randrange(1, 9)):
+            self._add(number, files)
+        self.content += bytes(choose.choice((1024, 1024, 10_240)))
+        self.excluded = choose.sample(self.names, choose.choice((0, 0, 1, min(2, len(self.names)))))
+        self.in_the_way = choose.sample(self.names, choose.choice((0, 0, 0, 1)))
+        if self.in_the_way or self.excluded:
+            self.is_plain = self.is_plain and not any(
+                name.startswith(other + "/") for name in self.names for other in (*self.in_the_way, *self.excluded)
+            )
+
+    def _add(self, number: int, files: list[str]) -> None:
+        from archives import member
+
+        choose = self.choose
+        name = choose.choice(FOLDERS) + f"n{number}"
+        if files and choose.random() < 0.1:
+            name, self.is_plain = choose.choice(self.names), False
+        kind = choose.choice("0000052161")
+        data = b""
+        values: dict[str, Any] = {
+            "mtime": choose.choice((1, 10**9, 10**9)),
+            "mode": choose.choice((0o644, 0o755, 0o600)),
+        }
+        if kind == "0":
+            data = bytes([65 + number]) * choose.choice(SIZES)
+            files.append(name)
+        elif kind == "5":
+            values["mode"] = 0o755
+        elif kind == "2":
+            values["linkname"] = choose.choice(("n1", "d/x", "nowhere"))
+        elif kind == "1":
+            if not files or choose.random() < 0.1:
+                values["linkname"], self.is_plain = f"n{number + 1}", False
+            else:
+                values["linkname"] = choose.choice(files)
+        info = member(name, kind.encode(), **values)
+        block = self._odd(info, len(data))
+        self.headers.append(len(self.content))
+        self.content += block + data + bytes(-len(data) % 512)
+        self.names.append(name)
+
+    def _odd(self, info: tarfile.TarInfo, size: int) -> bytes:
+        """Return the header of a member in a random format, and perhaps with what is not ordinary."""
+        from archives import fixed
+
+        choose = self.choose
+        info.size = size
+        odd = choose.randrange(8)
+        format = choose.choice(FORMATS)
+        if odd == 0:
+            info.uid, format = 3_000_000, tarfile.GNU_FORMAT  # a number in base 256
+        elif odd == 1:
+            info.mtime, format = -5, tarfile.PAX_FORMAT
+        elif odd == 2:
+            info.mtime, format = 1.5, tarfile.PAX_FORMAT  # type: ignore[assignment]
+        elif odd == 3:
+            info.pax_headers, format = {"comment": "c" * choose.choice((1, 600)), "unknown": "u"}, tarfile.PAX_FORMAT
+        try:
+            made = info.tobuf(format, "utf-8", "surrogateescape")
+        except ValueError:  # a name that is too long for ustar
+            made = info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
+        block = bytearray(made[-512:])
+        if odd == 4 and len(made) == 512:  # V7: there is nothing behind the link's name
+            block[257:] = bytes(255)
+        elif odd == 5 and len(made) == 512 and block[257:263] == b"ustar\0" and not block[345]:
+            block[508:] = b"tar\0"  # star's
+        elif odd == 6 and size >= 512 and info.type == b"0" and block[257:265] == b"ustar  \0":
+            self._make_sparse(block, size)
+        return made[:-512] + fixed(bytes(block))
+
+    def _make_sparse(self, block: bytearray, size: int) -> None:
+        """Make a header of the old GNU form: the data lie behind a hole."""
+        block[156:157] = b"S"
+        block[386:410] = b"%011o\0%011o\0" % (4096, size)
+        block[483:495] = b"%011o\0" % (4096 + size)
+
+    def frames(self) -> bytes:
+        """Return the content in frames that end anywhere, most of them in or beside a header."""
+        choose, end = self.choose, len(self.content)
+        cuts = {0, end}
+        for _ in range(choose.choice((0, 1, 1, 2, 4))):
+            near = choose.choice(self.headers) + choose.choice((0, 1, 256, 512, 700, 1024, 1536))
+            cuts.add(min(choose.choice((near, choose.randrange(end))), end))
+        borders = sorted(cuts)
+        pieces = [self.content[start:stop] for start, stop in zip(borders, borders[1:])]
+        return with_table(pieces) if choose.random() < 0.3 else b"".join(map(raw_frame, pieces))
+
+    def prepare(self, out: Path) -> None:
+        """Put a directory that is not empty where some entries are to be."""
+        for name in self.in_the_way:
+            os.makedirs(out / name / "in the way", exist_ok=True)
+
+
+def with_table(pieces: list[bytes], change: Any = None) -> bytes:
+    """Return pieces of content as frames with a seek table, whose entries `change` may change."""
+    from purepy.zstd.seekable.table import SeekTable
+
+    frames = [raw_frame(piece) for piece in pieces]
+    entries = [(len(frame), len(piece)) for frame, piece in zip(frames, pieces)]
+    table = SeekTable(checksums=False)
+    for size, content in change(entries) if change else entries:
+        table.append(size, content)
+    return b"".join(frames) + table.to_bytes()
+
+
+def by_gnu_tar(model: Model, out: Path) -> dict[str, Any]:
+    """Extract an archive by GNU tar and return the tree."""
+    from archives import contents
+
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir()
+    model.prepare(out)
+    # without patterns in its names, and following no rule of its own for names
+    excluded = [f"--exclude={name}" for name in model.excluded]
+    subprocess.run(
+        ["tar", "-xpf", "-", "-C", out, "--no-wildcards", *excluded],
+        input=model.content,
+        capture_output=True,
+        check=False,
+    )
+    return without_times(model, contents(out))
+
+
+def without_times(model: Model, tree: dict[str, Any]) -> dict[str, Any]:
+    """Return a tree without the times of directories, and without those that the archive does not hold."""
+    return {
+        name: (kind, mode, None if stat.S_ISDIR(kind) else time, value)
+        for name, (kind, mode, time, value) in tree.items()
+        if not stat.S_ISDIR(kind) or name in model.names
+    }
+
+
+def compare(model: Model, folder: Path) -> str:
+    """Extract a model's archive by all and compare; return how it ended."""
+    from archives import ENGINES
+
+    data = model.frames()
+    path = folder / "model.tar.zst"
+    path.write_bytes(data)
+    options = {"filter": "fully_trusted", "exclude": [glob_of(name) for name in model.excluded]}
+    is_path = model.choose.random() < 0.5
+    ends = [extracted(engine, path if is_path else data, folder / "out", options, model.prepare) for engine in ENGINES]
+    for part, first, last in zip(("error", "entries", "problems", "tree"), ends[0], ends[-1]):
+        if first != last:
+            raise Violation(f"{part} of {ENGINES}:\n{beyond(first, last)}\n{beyond(last, first)}")
+    error, _, problems, tree = ends[0]
+    if error is not None:
+        raise Violation(f"a right archive is refused: {error}")
+    if model.is_plain and shutil.which("tar"):
+        ours, theirs = without_times(model, tree), by_gnu_tar(model, folder / "theirs")
+        if ours != theirs:
+            raise Violation(f"the tree:\n{beyond(ours, theirs)}\nand GNU tar's:\n{beyond(theirs, ours)}")
+        return "as GNU tar"
+    return "with problems" if problems else "well"
+
+
+def glob_of(name: str) -> str:
+    """Return a pattern that matches a name alone."""
+    return "".join(f"\\{letter}" if letter in "*?[\\" else letter for letter in name)
+
+
+def lie(choose: random.Random, entries: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the entries of a seek table with a few changes, most of which keep the sums."""
+    entries = entries[:]
+    for _ in range(choose.choice((1, 1, 2))):
+        index, other = choose.randrange(len(entries)), choose.randrange(len(entries))
+        size, content = entries[index]
+        what = choose.randrange(6)
+        if what == 0:
+            entries[index] = size, content ^ 1 << choose.randrange(18)
+        elif what == 1 and index != other:
+            step = choose.choice((1, 512, content))
+            entries[index] = size, max(content - step, 0)
+            entries[other] = entries[other][0], entries[other][1] + step
+        elif what == 2 and index + 1 < len(entries):  # one entry for two frames
+            follows = entries.pop(index + 1)
+            entries[index] = size + follows[0], content + choose.choice((0, follows[1]))
+        elif what == 3:
+            entries[index], entries[other] = entries[other], entries[index]
+        elif what == 4:
+            entries[index] = size, 0
+        else:
+            step = choose.choice((1, 9, size))
+            entries[index] = size - step, content
+            entries[other] = entries[other][0] + step, entries[other][1]
+    return entries
+
+
+def compare_listing(choose: random.Random, folder: Path) -> str:
+    """List and extract an archive whose seek table lies, and compare with what is there without it."""
+    from archives import ENGINES, header_of, member
+
+    from cpkg import archive
+    from purepy.errors import CodecError
+
+    files = [(f"f{number}", choose.choice((100, 30_000, 200_000))) for number in range(4)]
+    content = b"".join(header_of(member(name), name[1:].encode() * size) for name, size in files) + bytes(1024)
+    step = choose.choice((16_384, 65_536, 50_000))
+    pieces = [content[at : at + step] for at in range(0, len(content), step)]
+    path = folder / "table.tar.zst"
+    path.write_bytes(with_table(pieces, lambda entries: lie(choose, entries)))
+    stream = b"".join(map(raw_frame, pieces))
+    wanted = [entry.name for entry in archive.entries(io.BytesIO(stream))]
+    excluded = choose.choice(wanted)
+    ends = set()
+    for engine in ENGINES:
+        os.environ["CPKG_ARCHIVE_BACKEND"] = engine
+        try:
+            if [entry.name for entry in archive.entries(path)] != wanted:
+                raise Violation(f"the listing is not that of the content, which is {wanted}")
+            ends.add("listed")
+        except CodecError:
+            ends.add("listing refused")
+        error, _, problems, tree = extracted(engine, path, folder / "out", {"exclude": excluded})
+        if error is None and (problems or sorted(tree) != [name for name in wanted if name != excluded]):
+            raise Violation(f"the extraction is not that of the content: {sorted(tree)}, {problems}")
+        ends.add("extraction refused" if error else "extracted")
+    return ", ".join(sorted(ends))
+
+
+def run(seed: int, folder: Path, *, rounds: int) -> Counter[str]:
+    """Compare so many archives; return how they ended."""
+    results: Counter[str] = Counter()
+    before = os.environ.get("CPKG_ARCHIVE_BACKEND")
+    try:
+        for number in range(rounds):
+            choose = random.Random(f"{seed} {number}")
+            try:
+                ended = compare_listing(choose, folder) if number % 4 == 3 else compare(Model(choose), folder)
+            except BaseException:
+                print(f"round {number} with seed {seed}: {folder}", file=sys.stderr)
+                raise
+            results[ended] += 1
+    finally:
+        if before is None:
+            os.environ.pop("CPKG_ARCHIVE_BACKEND", None)
+        else:
+            os.environ["CPKG_ARCHIVE_BACKEND"] = before
+    return results
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="cpkg-fuzz-model-"))
+    print(f"seed {options.seed}: {dict(run(options.seed, folder, rounds=options.rounds))}")
+    shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""After an exception at any point of a call nothing stays locked, and nothing is lost or wrong in silence."""
+
+from __future__ import annotations
+
+import gc
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from types import ModuleType
+from typing import Any, Callable
+
+import pytest
+from interrupts import Outcome, at_every_line, by_timer
+
+import cpkg.msgpack
+
+
+@pytest.fixture(autouse=True)
+def _no_collection() -> Iterator[None]:
+    """Keep the collector off: it calls hypothesis, where another test has loaded it, and nothing comes out of there."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+OBJECTS: list[Any] = [{"a": [1, {"b": "c"}], 5: (b"x", 2.5)}, [1, 2, 3], "text" * 20, 7]
+OPTIONS: dict[str, Any] = {"strict_map_key": False, "object_hook": lambda o: o}
+PLAIN: dict[str, Any] = {"strict_map_key": False}
+
+
+def unpacker(msgpack: ModuleType, source: str, options: dict[str, Any]) -> Any:
+    packed = b"".join(msgpack.packb(obj) for obj in OBJECTS)
+    if source == "file":
+        return msgpack.Unpacker(io.BytesIO(packed), read_size=16, **options)
+    unpacker = msgpack.Unpacker(**options)
+    unpacker.feed(packed)
+    return unpacker
+
+
+def is_told(call: Callable[[], Any]) -> bool:
+    """Return whether a call says that an exception has ended an object, and how to go on."""
+    try:
+        call()
+    except RuntimeError as exc:
+        return "make a new Unpacker" in str(exc) or "has lost what follows byte" in str(exc)
+    return False
+
+
+def read(stream: Any) -> list[Any]:
+    return [stream.unpack(), next(stream), stream.unpack_raw().data, stream.skip()]
+
+
+def check_unpacker(stream: Any, outcome: Outcome) -> None:
+    """It goes on at the beginning of an object, or says that it does not."""
+    assert outcome.error is None or outcome.is_interrupted
+    for method in (stream.unpack, stream.unpack_raw, stream.skip):
+        with suppress(cpkg.msgpack.OutOfData, ValueError):  # within an object one of them alone goes on
+            if is_told(method):
+                return
+            break
+    rest = [unpack_again(obj) for obj in stream]
+    assert rest == OBJECTS[len(OBJECTS) - len(rest) :]
+
+
+def unpack_again(obj: Any) -> Any:
+    """Return what was packed as tuple as such."""
+    return {**obj, 5: tuple(obj[5])} if type(obj) is dict else obj
+
+
+@pytest.mark.parametrize("options", [PLAIN, OPTIONS], ids=["plain", "hooked"])
+@pytest.mark.parametrize("source", ["fed", "file"])
+def test_unpacker(msgpack: ModuleType, source: str, options: dict[str, Any]) -> None:
+    """At each line of every method."""
+    if msgpack.BACKEND == "native" and sys.implementation.name == "cpython":
+        pytest.skip("no Python code")
+    at_every_line(lambda: unpacker(msgpack, source, options), read, check_unpacker, settles=False)
+
+
+def test_unpacker_and_signals(msgpack: ModuleType) -> None:
+    """From a signal's handler, the hook's own time included."""
+    packed = msgpack.packb([{"a": [7, {"b": 8}]}] * 300)
+
+    def make() -> Any:
+        stream = msgpack.Unpacker(object_hook=lambda o: o)
+        stream.feed(packed * 3)
+        return stream
+
+    def check(stream: Any, outcome: Outcome) -> None:
+        assert outcome.error is None or outcome.is_interrupted
+        if not is_told(lambda: stream.read_bytes(0)):
+            assert all(len(obj) == 300 for obj in stream)
+
+    by_timer(make, lambda stream: [stream.unpack() for _ in range(3)], check, settles=False)
+
+
+def test_feed(msgpack: ModuleType) -> None:
+    """A piece is there or not, or the Unpacker says so."""
+    if msgpack.BACKEND == "native" and sys.implementation.name == "cpython":
+        pytest.skip("no Python code")
+
+    def check(stream: Any, outcome: Outcome) -> None:
+        assert is_told(lambda: stream.read_bytes(0)) or stream.read_bytes(100) in (b"\x01\x02\x03", b"\x01\x02")
+
+    def make() -> Any:
+        stream = msgpack.Unpacker()
+        stream.feed(b"\x01\x02")
+        return stream
+
+    at_every_line(make, lambda stream: stream.feed(b"\x03"), check, settles=False)
+
+
+class Foreign:
+    pass
+
+
+def pack(packer: Any) -> Any:
+    packer.pack(["a", Foreign(), {"b": [1]}])
+    packer.pack_map_pairs([("a", Foreign())])
+    packer.pack_ext_type(5, b"x")
+
+
+@pytest.mark.parametrize("way", [at_every_line, by_timer])
+def test_packer(msgpack: ModuleType, way: Callable[..., int]) -> None:
+    """It packs on, and what was gathered is whole messages."""
+    if msgpack.BACKEND == "native" and sys.implementation.name == "cpython" and way is at_every_line:
+        pytest.skip("no Python code")
+    calls = 1 if way is at_every_line else 300
+
+    def check(packer: Any, outcome: Outcome) -> None:
+        assert outcome.error is None or outcome.is_interrupted
+        packer.pack(1)
+        stream = msgpack.Unpacker()
+        stream.feed(packer.bytes())
+        found = list(stream)
+        assert found.pop() == 1
+        assert all(obj in (["a", 5, {"b": [1]}], {"a": 5}, msgpack.ExtType(5, b"x")) for obj in found)
+
+    def make() -> Any:
+        return msgpack.Packer(default=lambda o: 5, autoreset=False)
+
+    way(make, lambda packer: [pack(packer) for _ in range(calls)], check, settles=False)
+
+
+def test_functions(msgpack: ModuleType) -> None:
+    """They leave nothing behind that changes the next call."""
+    if msgpack.BACKEND == "native" and sys.implementation.name == "cpython":
+        pytest.skip("no Python code")
+
+    def act(_: None) -> Any:
+        message = msgpack.packb(OBJECTS, default=str)
+        return msgpack.unpackb(message, strict_map_key=False), msgpack.unpackb_from(message, 0, strict_map_key=False)
+
+    expected = act(None)
+
+    def check(_: None, outcome: Outcome) -> None:
+        assert outcome.error is None or outcome.is_interrupted
+        assert act(None) == expected
+
+    at_every_line(lambda: None, act, check, settles=False)
+
+
+def test_dumps_and_loads() -> None:
+    """The same for `cpkg.dumps` and `cpkg.loads`, compressed and not."""
+
+    def act(_: None) -> Any:
+        return [cpkg.loads(cpkg.dumps(obj)) for obj in (OBJECTS, OBJECTS * 20, {1, 2})]
+
+    expected = act(None)
+
+    def check(_: None, outcome: Outcome) -> None:
+        assert outcome.error is None or outcome.is_interrupted
+        assert act(None) == expected
+
+    at_every_line(lambda: None, act, check, settles=False)
+
+
+def test_unpack_async(msgpack: ModuleType) -> None:
+    """No object is lost but one that had been read whole, and none is cut."""
+
+    class Reader:
+        def __init__(self) -> None:
+            packed = b"".join(msgpack.packb(obj) for obj in OBJECTS)
+            self.pieces = [packed[start : start + 16] for start in range(0, len(packed), 16)]
+
+        async def read(self, size: int) -> bytes:
+            return self.pieces.pop(0) if self.pieces else b""
+
+    async def collect(objects: Any) -> list[Any]:
+        return [unpack_again(obj) async for obj in objects]
+
+    def run(coroutine: Any) -> Any:
+        """Run a coroutine that never waits, without an event loop, which would keep the interrupt."""
+        try:
+            coroutine.send(None)
+        except StopIteration as stop:
+            return stop.value
+
+    def check(objects: Any, outcome: Outcome) -> None:
+        assert outcome.error is None or outcome.is_interrupted
+        rest: list[Any] = []
+        if not is_told(lambda: rest.extend(run(collect(objects)))):
+            assert rest == OBJECTS[len(OBJECTS) - len(rest) :]
+
+    make = lambda: msgpack.unpack_async(Reader(), strict_map_key=False)  # noqa: E731
+    at_every_line(make, lambda objects: run(collect(objects)), check, settles=False)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyPy's decoder, for which C reads lists of numbers, against the pure one. Its C side runs on CPython too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from msgpack_oracle import pure_read, same
+from pypy_parts import pypy_part
+from threads import run_threads
+
+from purepy import msgpack as pure
+from purepy.msgpack import oneshot
+from purepy.msgpack.options import UNPACKING
+
+decoder = pypy_part("decoder")
+
+ints = st.integers(-(2**63), 2**64 - 1) | st.integers(-40, 300) | st.sampled_from([2**63 - 1, 2**63])
+others = st.none() | st.text(max_size=3) | st.floats(allow_nan=False) | ints
+lists = st.lists(ints, max_size=40) | st.lists(st.floats(allow_nan=False), max_size=40)
+
+
+def read(data: bytes) -> Any:
+    try:
+        return oneshot.unpackb_from_with(data, 0, UNPACKING.defaults, decoder.Decoder)
+    except Exception:
+        return None
+
+
+@settings(deadline=None)
+@given(st.lists(lists | others, max_size=6), lists, st.integers(0, 400))
+@example([], list(range(10_000)), 400)
+@example([], [0.5] * 9_000, 400)
+def test_as_the_pure_decoder(obj: list[Any], numbers: list[Any], cut: int) -> None:
+    """Lists of numbers alone and among others, whole and cut."""
+    data = pure.packb([*obj, numbers, {"k": numbers + obj}])
+    assert same(pure_read(data), read(data))
+    assert same(pure_read(data[:cut]), read(data[:cut]))
+
+
+@settings(deadline=None)
+@given(lists, st.binary(max_size=20))
+def test_damaged_lists(numbers: list[Any], tail: bytes) -> None:
+    """Any bytes behind the first numbers of a list."""
+    data = b"\xdc\x01\x00" + b"".join(map(pure.packb, numbers)) + tail
+    assert same(pure_read(data), read(data))
+
+
+def test_threads_read_lists_of_their_own() -> None:
+    """C's memory is not shared while it is in use."""
+    wanted = [[number + i for i in range(5000)] for number in range(8)]
+    packed = [pure.packb(obj) for obj in wanted]
+
+    def work(number: int) -> None:
+        assert all(read(packed[number])[0] == wanted[number] for _ in range(50))
+
+    assert run_threads(*[lambda number=number: work(number) for number in range(8)]) == []

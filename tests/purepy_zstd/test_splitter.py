@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FrameSplitter: a stream of frames, cut into whole frames or into pieces of large ones."""
+
+from __future__ import annotations
+
+import io
+import random
+
+import pytest
+
+import purepy.zstd
+from purepy.errors import ZstdError, ZstdLimitError
+from purepy.zstd.format import splitter
+from purepy.zstd.format.splitter import Frame, FrameSplitter, Pieces
+
+DATA = random.Random(3).randbytes(40_000)
+CONTENTS = [DATA[:100], b"", DATA[:9000], bytes(5000), DATA]
+SKIPPABLE = b"\x50\x2a\x4d\x18\x88\x13\0\0" + bytes(5000)
+CHECKED = {purepy.zstd.CompressionParameter.checksum_flag: 1}
+FRAMES = [purepy.zstd.compress(content, options=CHECKED) for content in CONTENTS]
+STREAM = SKIPPABLE + b"".join(frame + SKIPPABLE for frame in FRAMES)
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(splitter, "READ_SIZE", 4096)
+    monkeypatch.setattr(splitter, "WHOLE_CONTENT_MAX", 10_000)
+
+
+@pytest.mark.parametrize("most", [1, 7, 4096])
+def test_frames_come_whole_and_large_ones_in_pieces(most: int) -> None:
+    file = io.BytesIO(STREAM)
+    cut = FrameSplitter(lambda size: file.read(min(size, most)))
+    found = []
+    for item in cut:
+        assert isinstance(item, Pieces) == (len(found) == 4)
+        if isinstance(item, Frame):
+            assert item.size == len(CONTENTS[len(found)])
+        views, pieces = [], []
+        for piece in item.data if isinstance(item, Pieces) else [item.data]:
+            views.append(memoryview(cut._buffer))  # as PyPy 8 has it, which lets go of views late
+            pieces.append(piece)
+        found.append(b"".join(pieces))
+    assert found == FRAMES
+    assert cut.consumed == len(STREAM)
+
+
+def test_what_is_wrong_is_said() -> None:
+    def split(data: bytes) -> list[Frame | Pieces]:
+        return list(FrameSplitter(io.BytesIO(data).read))
+
+    for size in range(len(SKIPPABLE) + 1, len(SKIPPABLE) + len(FRAMES[0])):
+        with pytest.raises(ZstdError, match="cut"):
+            split(STREAM[:size])
+    with pytest.raises(ZstdError, match="cut"):
+        split(SKIPPABLE[:-1])
+    with pytest.raises(ZstdError, match="no frame begins"):
+        split(FRAMES[0] + b"garbage!!")
+    with pytest.raises(ZstdLimitError, match="window_log_max"):
+        split(b"\x28\xb5\x2f\xfd\x00\x90\x01\0\0")
+    with pytest.raises(ZstdError, match="dictionary"):
+        split(b"\x28\xb5\x2f\xfd\x21\x05\x00\x01\0\0")

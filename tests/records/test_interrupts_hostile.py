@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writers and readers that are interrupted at each of their lines, and by signals: they go on where they were."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import os
+import sys
+from pathlib import Path
+from typing import Any, Callable, NamedTuple
+
+import pytest
+from interrupts import Outcome, at_every_line, by_timer
+from record_files import record, written
+from shrinking import SEED
+
+from cpkg import _backend, records
+from cpkg.records import writing_ahead
+
+IS_PYPY = sys.implementation.name == "pypy"
+EVERY = 11 if IS_PYPY else 3
+BEFORE = 50
+MORE = [record(number) for number in range(BEFORE, BEFORE + 40)]
+
+KINDS: dict[str, dict[str, Any]] = {
+    "alone": {"frame_size": 300, "threads": 1},
+    "threads": {"frame_size": 300, "threads": 3},
+    "one frame": {"frame_size": 1 << 20, "threads": 1},
+    "dictionary": {"frame_size": 300, "threads": 3, "dictionary": 256},
+}
+CALLS: dict[str, tuple[Callable[[records.Writer], Any], int]] = {
+    "append": (lambda writer: writer.append(MORE[0]), 1),
+    "extend": (lambda writer: writer.extend(MORE), len(MORE)),
+    "extend one by one": (lambda writer: writer.extend(iter(MORE)), len(MORE)),
+    "flush": (lambda writer: writer.flush(), 0),
+    "close": (lambda writer: writer.close(), 0),
+}
+
+
+@pytest.fixture(params=["C", "Python"])
+def threads_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose threads compress."""
+    module = _backend.choose("zstd").module
+    if request.param == "Python":
+        monkeypatch.delattr(module, "compressed_ahead", raising=False)
+        monkeypatch.delattr(module, "decompressed_ahead", raising=False)
+        monkeypatch.setattr(writing_ahead, "_GROUP_SIZE", 500)
+    elif not hasattr(module, "compressed_ahead"):
+        pytest.skip("this backend of Zstandard has no threads of C")
+
+
+@pytest.fixture(autouse=True)
+def quiet_finalizers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody can catch what a signal raises in a finalizer, or a file that is left to its own finalizer."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda *_: None)
+
+
+class Subject(NamedTuple):
+    path: Path
+    writer: records.Writer
+
+
+class Writers:
+    """Makes writers of new files, with records that wait to be written, and looks at what an interrupted call left."""
+
+    def __init__(self, folder: Path, options: dict[str, Any], most: int) -> None:
+        self._paths = (folder / f"{number}.rec" for number in itertools.count())
+        self._options = options
+        self._most = most
+
+    def make(self) -> Subject:
+        path = next(self._paths)
+        writer = records.open(path, "wb", **self._options)
+        writer.extend([record(number) for number in range(BEFORE)])
+        return Subject(path, writer)
+
+    def check(self, subject: Subject, outcome: Outcome) -> None:
+        """The call has taken its records or has not, `len` says which, and the writer goes on or is closed."""
+        path, writer = subject
+        assert outcome.error is None or outcome.is_interrupted, outcome
+        taken = len(writer)
+        assert BEFORE <= taken <= BEFORE + self._most
+        if not writer.closed:
+            writer.append("last")
+            taken += 1
+        writer.close()
+        with records.open(path, "ab") as another:  # is not locked out
+            assert len(another) == taken
+        whole: list[Any] = [record(number) for number in range(taken)]
+        with records.open(path, threads=1) as reader:
+            found = list(reader)
+        if found and found[-1] == "last":
+            whole[-1] = "last"
+        assert found == whole
+        assert records.verify(path, threads=1).ok
+        path.unlink()
+
+
+@pytest.mark.usefixtures("threads_of")
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_writer_goes_on_after_an_interrupt_at_any_line(tmp_path: Path, kind: str, call: str) -> None:
+    act, most = CALLS[call]
+    writers = Writers(tmp_path, KINDS[kind], most)
+    at_every_line(writers.make, lambda subject: act(subject.writer), writers.check, every=EVERY)
+
+
+@pytest.mark.usefixtures("threads_of")
+@pytest.mark.parametrize("signals", [1, 2])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_writer_goes_on_after_signals(tmp_path: Path, kind: str, signals: int) -> None:
+    def act(subject: Subject) -> None:
+        for start in range(0, len(MORE), 4):
+            subject.writer.extend(MORE[start : start + 4])
+            subject.writer.flush()
+        subject.writer.close()
+
+    writers = Writers(tmp_path, KINDS[kind], len(MORE))
+    by_timer(writers.make, act, writers.check, times=60, signals=signals, seed=SEED)
+
+
+@pytest.mark.usefixtures("threads_of")
+def test_opening_that_is_interrupted_leaves_no_lock(tmp_path: Path) -> None:
+    paths = (tmp_path / f"{number}.rec" for number in itertools.count())
+
+    def make() -> tuple[Path, str]:
+        path = next(paths)
+        if path.stem > "5":
+            written(path, 3)
+        return path, "wb" if path.stem > "7" else "ab"
+
+    def check(subject: tuple[Path, str], outcome: Outcome) -> None:
+        if outcome.value is not None:
+            outcome.value.close()
+        gc.collect()  # what nobody has any more is let go of on PyPy, too
+        with records.open(subject[0], "ab") as writer:
+            assert len(writer) in (0, 3)
+
+    at_every_line(make, lambda subject: records.open(*subject), check)
+
+
+READS: dict[str, Callable[[records.Reader], Any]] = {
+    "iterating": lambda reader: [row["number"] for row in reader],
+    "batches": lambda reader: [row["number"] for batch in reader.batches() for row in batch],
+    "numbers": lambda reader: [reader[number]["number"] for number in range(0, 120, 3)],
+}
+
+
+@pytest.mark.usefixtures("threads_of")
+@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize("mode", ["lines", "signals"])
+def test_a_reader_goes_on_and_leaves_nothing(path: Path, read: str, mode: str) -> None:
+    written(path, 120, per_frame=10)
+    act = READS[read]
+    with records.open(path, threads=1) as plain:
+        expected = act(plain)
+
+    def check(reader: records.Reader, outcome: Outcome) -> None:
+        assert outcome.is_interrupted or outcome.value == expected
+        assert act(reader) == expected
+        reader.close()
+
+    def make() -> records.Reader:
+        return records.open(path, threads=3)
+
+    if mode == "lines":
+        at_every_line(make, act, check, every=EVERY)
+    else:
+        by_timer(make, act, check, times=60, signals=2, seed=SEED)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.usefixtures("threads_of")
+def test_a_forked_child_holds_neither_lock_nor_records(path: Path) -> None:
+    """It cannot use the writer, and does not keep others from the file for as long as it lives."""
+    read, write = os.pipe()
+    begun, begin = os.pipe()
+    writer = records.open(path, "wb", threads=3, frame_size=300)
+    writer.extend([record(number) for number in range(BEFORE)])
+    child = os.fork()
+    if not child:
+        os.close(write)
+        failed = 0
+        for use in (lambda: writer.append(1), lambda: writer.extend([1, 2]), writer.flush, writer.__enter__):
+            try:
+                use()
+            except RuntimeError as exc:
+                failed += "forked" in str(exc)
+        os.write(begin, b"x")
+        os.read(read, 1)  # lives on until the parent is done
+        writer.close()
+        os._exit(0 if failed == 4 else 1)
+    os.close(read)
+    os.read(begun, 1)  # a child that has not run yet has not let go of anything
+    writer.append("parent's")
+    writer.close()
+    with records.open(path, "ab") as another:
+        another.append("another's")
+    for descriptor in (write, begun, begin):
+        os.close(descriptor)
+    assert os.waitpid(child, 0)[1] == 0
+    with records.open(path) as reader:
+        assert reader[BEFORE:] == ["parent's", "another's"]

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that were joined: refused, until `join` or `repair` has made one file of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from record_files import forget_index, record, spans, written
+from shrinking import SEED
+
+from cpkg import records
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[Path, Path]:
+    """Files with records 0 to 30, and 0 to 40."""
+    first, second = tmp_path / "a.rec", tmp_path / "b.rec"
+    written(first, 30, per_frame=5)
+    written(second, 40, per_frame=7)
+    return first, second
+
+
+BOTH = [*(record(number) for number in range(30)), *(record(number) for number in range(40))]
+
+
+def read(path: Path) -> list[Any]:
+    with records.open(path) as reader:
+        found = list(reader)
+    assert found == [row for split in records.splits(path, 3) for row in split.read()]
+    return found
+
+
+@pytest.mark.parametrize("which", ["", "a", "b", "ab"])
+def test_joined_files_are_refused_until_they_are_repaired(two: tuple[Path, Path], path: Path, which: str) -> None:
+    """Whichever of them has no index."""
+    for file in two:
+        if file.stem in which:
+            forget_index(file)
+    path.write_bytes(two[0].read_bytes() + two[1].read_bytes())
+    for use in (
+        lambda: records.open(path),
+        lambda: records.open(path, "ab"),
+        lambda: records.splits(path, 3),
+        lambda: records.verify(path),
+        lambda: records.inspect(path),
+    ):
+        with pytest.raises(records.RecordsError, match=r"these are joined files.*cpkg records join"):
+            use()
+    assert records.join([path], path, overwrite=True) == 70
+    assert read(path) == BOTH
+    assert records.verify(path).ok
+    path.write_bytes(two[0].read_bytes() + two[1].read_bytes())
+    report = records.repair(path)
+    assert (report.records, report.lost) == (70, 0)
+    assert read(path) == BOTH
+    assert records.verify(path).ok
+
+
+def test_join_leaves_its_sources_and_refuses_what_is_there(two: tuple[Path, Path], path: Path) -> None:
+    before = [file.read_bytes() for file in two]
+    assert records.join(two, path) == 70
+    assert [file.read_bytes() for file in two] == before
+    assert read(path) == BOTH
+    with pytest.raises(FileExistsError):
+        records.join(two, path)
+
+
+def test_one_flip_hides_its_frame_alone(two: tuple[Path, Path], path: Path) -> None:
+    """Also one in the last header of the first file, behind which the second one begins."""
+    frames, data = spans(two[0]), two[0].read_bytes()
+    for at in (frames[-1].start + 9, frames[-1].start + 30, frames[-1].end - 9, frames[2].start + 17):
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << SEED % 8
+        path.write_bytes(flipped[: frames[-1].end] + two[1].read_bytes())
+        report = records.repair(path)
+        (hidden,) = (span for span in frames if span.start <= at < span.end)
+        sound = [row for number, row in enumerate(BOTH) if not hidden.first <= number < hidden.stop]
+        assert read(path) == sound, at
+        assert not report.ok
+
+
+def test_dictionaries(tmp_path: Path, path: Path) -> None:
+    """Files with the same one, with others and with none: one file has one dictionary."""
+    rows = [{"user": f"user{n % 97}", "action": ("login", "logout", "buy")[n % 3], "n": n} for n in range(3000)]
+    files = [tmp_path / name for name in ("none", "one", "other")]
+    for number, file in enumerate(files):
+        with records.open(file, "wb", frame_size=500, dictionary=1000 * number or None) as writer:
+            writer.extend(rows[number * 1000 :])
+    records.join([*files, files[1]], path)
+    assert read(path) == [*rows, *rows[1000:], *rows[2000:], *rows[1000:]]
+    assert records.verify(path).ok
+
+
+def test_damaged_files_are_not_joined(two: tuple[Path, Path], path: Path) -> None:
+    forget_index(two[0])
+    data = bytearray(two[0].read_bytes())
+    data[spans(two[0])[2].start + 9] ^= 1
+    two[0].write_bytes(data)
+    with pytest.raises(records.DamagedError):
+        records.join(two, path)
+    assert not path.exists()

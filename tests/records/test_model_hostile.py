@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Random writers, kills, damage and repairs: all readers agree with a list, one from the format's page alone among them.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from interrupts import Interrupt
+from plain_record_reader import JoinedFilesError, read
+from record_files import spans
+from shrinking import SEED
+
+from cpkg import msgpack, records, zstd
+from cpkg.records import format as fmt
+from purepy.errors import ZstdError
+
+ROUNDS = 15 if sys.implementation.name == "pypy" else 60
+
+
+def decompress(frame: bytes, dictionary: bytes) -> bytes:
+    try:
+        return zstd.decompress(frame, zstd_dict=zstd.ZstdDict(dictionary) if dictionary else None)
+    except ZstdError as exc:
+        raise ValueError(str(exc)) from exc
+
+
+def unpack(content: bytes) -> list[Any]:
+    return list(msgpack.Unpacker(io.BytesIO(content), strict_map_key=False))
+
+
+def plainly(path: Path) -> dict[int, Any]:
+    return read(path.read_bytes(), decompress, unpack)
+
+
+class Model:
+    """A file, and what is in it: by its numbers, what `flush` has returned for and what was given since."""
+
+    def __init__(self, path: Path, chance: random.Random) -> None:
+        self.path = path
+        self.chance = chance
+        self.safe: dict[int, Any] = {}
+        self.total = 0
+        self._made = 0
+        self._nested = b""
+
+    def value(self) -> Any:
+        """Return a record that is like no other; at times with a record file in it, whose frames are as they are."""
+        self._made += 1
+        if self.chance.random() < 0.03:
+            return [self._made, os.urandom(150) + self.path.read_bytes()[:4000] + os.urandom(150)]
+        return [self._made, "x" * self.chance.randrange(60), {"n": self._made % 7}]
+
+    def write(self) -> None:
+        """Append records; the writer is closed, killed, or interrupted on its way and closed."""
+        options = {"frame_size": self.chance.choice([50, 400, 20_000]), "threads": self.chance.choice([1, 1, 3])}
+        writer = records.open(self.path, "ab", **options, dictionary=self.chance.choice([None, None, 256]))
+        assert len(writer) == self.total
+        given = dict(self.safe)
+        for _ in range(self.chance.randrange(8)):
+            rows = [self.value() for _ in range(self.chance.choice([1, 1, 5, 60]))]
+            before = len(writer)
+            if self.chance.random() < 0.2:
+                self._interrupted(writer, rows)
+            elif len(rows) == 1:
+                writer.append(rows[0])
+            else:
+                writer.extend(iter(rows) if self.chance.random() < 0.5 else rows)
+            assert 0 <= len(writer) - before <= len(rows)
+            given.update(enumerate(rows[: len(writer) - before], before))
+            if self.chance.random() < 0.3:
+                writer.flush()
+                self.safe, self.total = dict(given), len(writer)
+        if self.chance.random() < 0.6:
+            total = len(writer)
+            writer.close()
+            self.safe, self.total = given, total
+        else:  # as a kill leaves it: what was written is in the file, and perhaps a part of a frame
+            writer._target.close()
+            writer._closed = True
+            if self.chance.random() < 0.5 and not records.inspect(self.path).indexed:
+                with open(self.path, "ab") as file:
+                    file.write(b"\x5d\x2a\x4d\x18\x38\x00\x00\x00RecD"[: self.chance.randrange(13)])
+            with records.open(self.path) as reader:
+                assert len(reader) >= self.total
+                self.safe = {number: given[number] for number in range(len(reader)) if number in given}
+                self.total = len(reader)
+
+    def _interrupted(self, writer: records.Writer, rows: list[Any]) -> None:
+        left = self.chance.randrange(150)
+
+        def trace(frame: Any, event: str, argument: Any) -> Any:
+            nonlocal left
+            if "records" not in frame.f_code.co_filename or frame.f_code.co_name == "__del__":
+                return None
+            left -= event == "line"
+            if left < 0:
+                sys.settrace(None)
+                raise Interrupt
+            return trace
+
+        kept = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            writer.extend(rows)
+        except Interrupt:
+            pass
+        finally:
+            sys.settrace(kept)
+
+    def damage(self) -> None:
+        """Flip a bit, which hides the records of one frame at most, and perhaps repair the file."""
+        frames, data = spans(self.path), bytearray(self.path.read_bytes())
+        at = self.chance.randrange(len(data))
+        data[at] ^= 1 << self.chance.randrange(8)
+        self.path.write_bytes(data)
+        hidden = {n for span in frames if span.start <= at < span.end for n in range(span.first, span.stop)}
+        try:
+            found = self._found()
+        except records.RecordsError as exc:  # the dictionary, or the header of a file without frames
+            if frames and "dictionary" not in str(exc):
+                raise
+            raise Hopeless from None
+        assert set(self.safe) - hidden <= set(found)
+        assert all(self.safe[number] == value for number, value in found.items())
+        report = records.repair(self.path)
+        assert report.records == len(found)
+        self.safe = found
+        with records.open(self.path) as reader:
+            self.total = len(reader)
+        assert records.verify(self.path).ok
+
+    def join(self) -> None:
+        """Put the file behind itself, which is refused until it is joined rightly."""
+        data = self.path.read_bytes()
+        self.path.write_bytes(data + data)
+        if len(data) > fmt.FILE_HEADER_SIZE:
+            with pytest.raises(records.RecordsError, match="joined files"):
+                records.open(self.path)
+            with pytest.raises(JoinedFilesError):
+                plainly(self.path)
+        self.path.write_bytes(data)
+        records.join([self.path, self.path], self.path, overwrite=True)
+        self.safe.update({self.total + number: value for number, value in list(self.safe.items())})
+        self.total *= 2
+
+    def _found(self) -> dict[int, Any]:
+        with records.open(self.path, errors="skip", threads=self.chance.choice([1, 3])) as reader:
+            by_number = {}
+            for number in range(len(reader)):
+                try:
+                    by_number[number] = reader[number]
+                except records.DamagedError:
+                    continue
+            assert list(reader) == list(by_number.values())
+        return by_number
+
+    def look(self) -> None:
+        """Compare what all ways of reading give."""
+        found = self._found()
+        assert found == self.safe
+        assert plainly(self.path) == found
+        count = self.chance.randrange(1, 6)
+        assert [row for split in records.splits(self.path, count) for row in split.read()] == list(found.values())
+        with records.open(self.path) as reader:
+            assert len(reader) == self.total
+            numbers = self.chance.choices(sorted(found), k=20) if found else []
+            assert reader.take(numbers) == [found[number] for number in numbers]
+
+
+class Hopeless(Exception):
+    """Nothing in the file can be read any more, and an error says so."""
+
+
+def run(folder: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    model = Model(folder / f"{seed}.rec", chance)
+    records.open(model.path, "wb").close()
+    try:
+        for _ in range(8):
+            chance.choices([model.write, model.damage, model.join], [8, 3, 1])[0]()
+            model.look()
+    except Hopeless:
+        pass
+    except Exception as exc:
+        raise AssertionError(f"seed {seed}") from exc
+    model.path.unlink()
+
+
+def test_all_readers_agree_with_a_list(tmp_path: Path) -> None:
+    for seed in range(SEED, SEED + ROUNDS):
+        run(tmp_path, seed)
+
+
+@pytest.mark.slow
+def test_all_readers_agree_with_a_list_thousands_of_times(tmp_path: Path) -> None:
+    for seed in range(SEED, SEED + 3000):
+        run(tmp_path, seed)

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Interrupt a call at each of its lines, or at random moments by a timer's signal, and check what holds afterwards.
+
+Both ways take three functions. `make()` returns a new subject, `act(subject)` is the call, and `check(subject,
+outcome)` asserts what holds behind it: `outcome` is an Outcome, whose call may have ended before it could be
+interrupted. After each call threads and descriptors must be as many as before it.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import gc
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Callable, NamedTuple
+
+import cpkg
+import purepy
+
+ROOTS = tuple(os.path.join(os.path.dirname(os.path.abspath(package.__file__)), "") for package in (cpkg, purepy))
+THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
+SPARSE = 8 if sys.implementation.name == "pypy" else 1
+SETTLES = 10.0
+"""Seconds that threads, and on PyPy finalizers, may take to end behind a call."""
+
+
+class Interrupt(BaseException):
+    """What is raised in a call; no code of ours knows it."""
+
+
+class Outcome(NamedTuple):
+    """How a call ended: what it returned, or the exception that it raised."""
+
+    value: Any
+    error: BaseException | None
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the exception that came out is the one that went in."""
+        return isinstance(self.error, Interrupt)
+
+
+class Point(NamedTuple):
+    """A line of a file, and the how many-th time that it is reached in a call."""
+
+    file: str
+    line: int
+    time: int
+
+
+def at_every_line(
+    make: Callable[[], Any],
+    act: Callable[[Any], Any],
+    check: Callable[[Any, Outcome], None],
+    *,
+    times: int = 2,
+    every: int = 1,
+    settles: bool = True,
+) -> int:
+    """
+    Raise Interrupt at the lines of our packages that `act` reaches in this thread; return at how many.
+
+    Each line is interrupted when it is reached first, and so on up to the `times`-th time. `every` takes each so
+    many-th of these points, on PyPy, which traces slowly, fewer still; all of them are taken by `tox run -e thorough`.
+    With `settles=False` threads and descriptors are not counted.
+    """
+    trace = _Trace()
+    subject = make()
+    with trace:
+        value = act(subject)
+    check(subject, Outcome(value, None))
+    points = [point for point in trace.points if point.time < times][:: 1 if THOROUGH else every * SPARSE]
+    assert points, "no line of ours was reached"
+    for point in points:
+        subject = make()
+        before = _Traces()
+        outcome = _traced(_Trace(point), act, subject)
+        _checked(check, subject, outcome, point)
+        del subject, outcome
+        if settles:
+            before.compare(point)
+    gc.collect()  # what an interrupt has lost is found again
+    return len(points)
+
+
+def by_timer(
+    make: Callable[[], Any],
+    act: Callable[[Any], Any],
+    check: Callable[[Any, Outcome], None],
+    *,
+    times: int = 100,
+    signals: int = 1,
+    seed: int = 1,
+    settles: bool = True,
+) -> int:
+    """
+    Raise Interrupt from a signal handler at random moments of `times` calls; return how many were interrupted.
+
+    With `signals=2` a second one may arrive while the call cleans up behind the first. PyPy makes fewer calls, but in
+    `tox run -e thorough`.
+    """
+    chance = random.Random(seed)
+    begin = time.perf_counter()
+    value = act(subject := make())
+    longest = time.perf_counter() - begin
+    check(subject, Outcome(value, None))
+    interrupted = 0
+    if not THOROUGH:
+        times = times // SPARSE + 1
+    for number in range(times):
+        subject = make()
+        before = _Traces()
+        outcome = _Timer(chance, longest, signals).run(act, subject)
+        interrupted += outcome.is_interrupted
+        _checked(check, subject, outcome, f"call {number}, seed {seed}")
+        del subject, outcome
+        if settles:
+            before.compare(number)
+    gc.collect()
+    assert interrupted or times < 40, "no call was interrupted: it is too short for a timer"
+    return interrupted
+
+
+def _checked(check: Callable[[Any, Outcome], None], subject: Any, outcome: Outcome, point: Any) -> None:
+    try:
+        check(subject, outcome)
+    except Exception as exc:
+        raise AssertionError(f"after an interrupt at {point}") from exc
+
+
+class _Trace:
+    """Notes the points that a call reaches, and raises at one of them."""
+
+    def __init__(self, wanted: Point | None = None) -> None:
+        self.points: dict[Point, None] = {}
+        self._times: dict[tuple[str, int], int] = {}
+        self._lines: dict[FrameType, int] = {}
+        self._wanted = wanted
+        self._before: Any = None
+
+    def __enter__(self) -> None:
+        self._before = sys.gettrace()
+        sys.settrace(self._call)
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(self._before)
+        self._lines.clear()  # or a tracer that PyPy keeps would keep the frames
+
+    def _call(self, frame: FrameType, event: str, argument: Any) -> Any:
+        name = frame.f_code.co_filename
+        return self._line if name.startswith(ROOTS) and not _in_finalizer(frame) else None
+
+    def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "return":
+            self._lines.pop(frame, None)
+        if event != "line":
+            return self._line
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        last, self._lines[frame] = self._lines.get(frame, 0), line
+        blocks = _with_blocks(file)
+        if line in blocks and (blocks[line] == line or line < last <= blocks[line]):
+            return self._line  # a `try`, or the end of a `with` before `__exit__`: no signal is handled there
+        count = self._times[file, line] = self._times.get((file, line), -1) + 1
+        point = Point(file, line, count)
+        self.points[point] = None
+        if point == self._wanted:
+            sys.settrace(self._before)
+            raise Interrupt
+        return self._line
+
+
+def _in_finalizer(frame: FrameType | None) -> bool:
+    """Say whether a frame is called by a finalizer, out of which no exception comes."""
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
+
+
+@functools.cache
+def _with_blocks(file: str) -> dict[int, int]:
+    """Return the lines of a file with a `with`, each with the last line of its block, and of a `try` with its own."""
+    with open(file, encoding="utf-8") as source:
+        nodes = list(ast.walk(ast.parse(source.read())))
+    lines = {node.lineno: node.end_lineno or 0 for node in nodes if isinstance(node, (ast.With, ast.AsyncWith))}
+    return lines | {node.lineno: node.lineno for node in nodes if isinstance(node, ast.Try)}
+
+
+def _traced(trace: _Trace, act: Callable[[Any], Any], subject: Any) -> Outcome:
+    try:
+        with trace:
+            return Outcome(act(subject), None)
+    except BaseException as exc:
+        return Outcome(None, exc.with_traceback(None))
+
+
+class _Timer:
+    """Signals that arrive at random moments of a call."""
+
+    def __init__(self, chance: random.Random, longest: float, signals: int) -> None:
+        self._chance = chance
+        self._longest = longest
+        self._left = signals
+
+    def run(self, act: Callable[[Any], Any], subject: Any) -> Outcome:
+        kept = signal.signal(signal.SIGALRM, self._handle)
+        try:
+            return self._outcome(act, subject)
+        finally:
+            signal.signal(signal.SIGALRM, kept)
+
+    def _outcome(self, act: Callable[[Any], Any], subject: Any) -> Outcome:
+        try:
+            try:
+                self._start()
+                value = act(subject)
+            finally:
+                self._end()
+        except BaseException as exc:
+            self._end()
+            return Outcome(None, exc.with_traceback(None))
+        return Outcome(value, None)
+
+    def _start(self) -> None:
+        signal.setitimer(signal.ITIMER_REAL, max(self._chance.random() * self._longest, 1e-6))
+
+    def _end(self) -> None:
+        while True:
+            try:
+                self._left = 0
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                return
+            except Interrupt:
+                continue
+
+    def _handle(self, number: int, frame: Any) -> None:
+        if not self._left:
+            return
+        self._left -= 1
+        if self._left:
+            self._start()
+        raise Interrupt
+
+
+class _Traces:
+    """The threads and descriptors that there are."""
+
+    def __init__(self) -> None:
+        self._threads, self._descriptors = _threads(), _descriptors()
+
+    def compare(self, point: Any) -> None:
+        """Wait until there are no more of them than there were."""
+        end = time.monotonic() + SETTLES
+        while True:
+            threads, descriptors = _threads(), _descriptors()
+            if len(threads) <= len(self._threads) and len(descriptors) <= len(self._descriptors):
+                return
+            if time.monotonic() > end:
+                left = f"threads {len(self._threads)} -> {len(threads)}, descriptors {descriptors - self._descriptors}"
+                raise AssertionError(f"left behind by an interrupt at {point}: {left}")
+            gc.collect()
+            time.sleep(0.001)
+
+
+def _threads() -> Iterable[Any]:
+    """Return the threads of this process, C's too where the system names them."""
+    try:
+        return os.listdir("/proc/self/task")
+    except OSError:
+        return threading.enumerate()
+
+
+def _descriptors() -> set[str]:
+    """Return the open descriptors, each with what it is open on; nothing where the system does not name them."""
+    found = set()
+    try:
+        numbers = os.listdir("/proc/self/fd")
+    except OSError:
+        return found
+    for number in numbers:
+        try:
+            found.add(f"{number}: {os.readlink(f'/proc/self/fd/{number}')}")
+        except OSError:  # that of this list
+            continue
+    return found
+
+
+@contextmanager
+def nothing_left() -> Iterator[None]:
+    """Check that a block leaves no thread and no descriptor behind."""
+    before = _Traces()
+    yield
+    before.compare("the block")

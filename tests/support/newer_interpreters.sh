@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Run tox rows on the interpreters of Debian's newest release: CPython 3.14 and 3.15, PyPy 8, with its libzstd.
+#
+#   newer_interpreters.sh ROW...     as root on Debian; needs debootstrap
+#
+# Makes a root file system with these interpreters first (two minutes), which is kept for the next time in
+# CPKG_ROOTS (default /var/tmp/cpkg-roots). The project appears in it under its own path.
+set -euo pipefail
+[ $# -gt 0 ] || { sed -n '3,9p' "$0" | sed 's/^# \{0,1\}//'; exit 2; }
+
+project=$(cd "$(dirname "$0")/../.." && pwd)
+root=${CPKG_ROOTS:-/var/tmp/cpkg-roots}/newest
+interpreters=python3.14-venv,python3.14-dev,python3.15-venv,python3.15-dev,pypy3-dev,pypy3-venv
+packages=ca-certificates,gcc,libc6-dev,pkg-config,git,zstd,tar,libzstd-dev,libmsgpack-c-dev,$interpreters
+
+if [ ! -e "$root/opt/made-by-cpkg" ]; then
+    archive=$(grep -hoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
+        head -n 1 | tr -d ' ' || true)
+    rm -rf --one-file-system "$root"
+    mkdir -p "$root"
+    log=$(mktemp)
+    debootstrap --variant=minbase --include="$packages" sid "$root" ${archive:+"$archive"} >"$log" 2>&1 ||
+        { tail -n 20 "$log" >&2; exit 1; }
+    rm -f "$log"
+    touch "$root/opt/made-by-cpkg"
+fi
+
+# pip in there reaches the index as pip out here does
+cp /etc/resolv.conf /etc/hosts "$root/etc/"
+for file in /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
+    if [ -f "$file" ]; then cp "$file" "$root$file"; fi
+done
+folders=("$project")
+if [ -d "${PIP_FIND_LINKS:-}" ]; then folders+=("$PIP_FIND_LINKS"); fi
+
+# in a namespace that takes the mounts away again
+export CPKG_NEW_ROOT=$root CPKG_NEW_PROJECT=$project CPKG_NEW_ROWS=$*
+exec unshare --mount bash -euo pipefail -c '
+    mount -t proc proc "$CPKG_NEW_ROOT/proc"
+    mount --bind /dev "$CPKG_NEW_ROOT/dev"
+    for folder in "$@"; do
+        mkdir -p "$CPKG_NEW_ROOT$folder"
+        mount --bind "$folder" "$CPKG_NEW_ROOT$folder"
+    done
+    exec chroot "$CPKG_NEW_ROOT" env PATH=/usr/bin:/bin:/usr/sbin:/sbin HOME=/root LC_ALL=C.UTF-8 bash -euo pipefail -c "
+        git config --global --replace-all safe.directory \"*\"
+        cd \"\$CPKG_NEW_PROJECT\"
+        [ -x /opt/tox/bin/tox ] || { python3.14 -m venv /opt/tox && /opt/tox/bin/pip install --quiet \"tox>=4.36\"; }
+        TOXENV=\${CPKG_NEW_ROWS// /,} exec /opt/tox/bin/tox run-parallel --workdir .tox/newest
+    "
+' mounts "${folders[@]}"

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The parts of MessagePack that are for PyPy (`cpkg/_native/msgpack/pypy/`), on CPython too.
+
+There the module of C that they stand on is not shipped: the first test that asks for a part compiles it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import importlib.util
+import os
+import shlex
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = "cpkg._native.msgpack.pypy"
+SHIPPED = "cpkg._native._msgpack_ffi"
+NAME = "_msgpack_pypy_parts"
+
+
+def pypy_part(name: str) -> Any:
+    """Return a module of the parts for PyPy; skips the test where the native module is not built."""
+    pytest.importorskip(SHIPPED, reason="the native module is not built")
+    if sys.implementation.name != "pypy":
+        load()
+    return importlib.import_module(f"{PACKAGE}.{name}")
+
+
+@functools.cache
+def load() -> None:
+    """Import all parts over the module of C that is compiled for them."""
+    shipped = sys.modules[SHIPPED]
+    sys.modules[SHIPPED] = compiled()
+    try:
+        for path in sorted((ROOT / "cpkg/_native/msgpack/pypy").glob("[a-z]*.py")):
+            if path.stem != "backend":  # the names of the backend, which CPython has others for
+                importlib.import_module(f"{PACKAGE}.{path.stem}")
+    finally:
+        sys.modules[SHIPPED] = shipped
+
+
+def compiled() -> Any:
+    """Compile the module of C, if its sources have changed, and import it."""
+    if str(ROOT) not in sys.path:
+        sys.path.append(str(ROOT))
+    from ffi_build import msgpack_build, probe
+
+    flags = [flag for name, _ in probe.REQUIREMENTS["msgpack"].candidates for flag in probe._pkg_config(name)[0] or []]
+    library = probe.Library("msgpack", "for tests", True, include_dirs=[flag[2:] for flag in flags if flag[:2] == "-I"])
+    builder = msgpack_build.make_builder(library, "pypy", NAME)
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+    compiler += ["-O1", "-fPIC", "-shared", f"-I{sysconfig.get_path('include')}", *msgpack_build.arguments(builder)]
+    compiler += shlex.split(os.environ.get("CFLAGS", ""))
+    digest = hashlib.sha256(" ".join(compiler).encode())
+    for folder in ("common", "msgpack"):
+        for path in sorted((ROOT / "ffi_build" / folder).rglob("*.[ch]")):
+            digest.update(path.read_bytes())
+    folder = ROOT / "build" / "pypy_parts" / digest.hexdigest()[:16]
+    target = folder / (NAME + sysconfig.get_config_var("EXT_SUFFIX"))
+    if not target.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        source = folder / f"{os.getpid()}.c"
+        builder.emit_c_code(str(source))
+        made = source.with_suffix(".so")
+        subprocess.run([*compiler, str(source), "-o", str(made)], cwd=ROOT, check=True)
+        made.replace(target)
+        source.unlink()
+    spec = importlib.util.spec_from_file_location(NAME, target)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

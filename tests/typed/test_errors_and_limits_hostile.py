@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong is said where it is; what is too large is refused before it is made."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from dataclasses import dataclass, field, make_dataclass
+from typing import Any, Dict, List, Optional, Union
+
+import pytest
+
+import cpkg
+from cpkg import typed
+from purepy.errors import CodecError, ExtraData, FormatError, LimitError, StackError, TruncatedError
+
+
+@dataclass
+class Point:
+    lat: float
+    lon: float
+
+
+@dataclass
+class User:
+    name: str
+    home: Optional[Point] = None
+    scores: Dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Chain:
+    value: int = 0
+    next: Optional[Chain] = None
+
+
+def fails(data: bytes, tp: Any, **options: Any) -> typed.ValidationError:
+    with pytest.raises(typed.ValidationError) as info:
+        typed.decode(data, tp, **options)
+    assert isinstance(info.value, CodecError)
+    assert isinstance(info.value, ValueError)
+    return info.value
+
+
+def test_an_error_says_where_what_was_expected_and_what_was_found():
+    data = cpkg.packb([{"name": "a", "home": {"lat": 1.0, "lon": "x"}}])
+    error = fails(data, List[User])
+    assert error.path == (0, "home", "lon")
+    assert (error.expected, error.found) == ("float", "str")
+    assert data[error.offset :] == b"\xa1x"
+    assert str(error) == f"$[0].home.lon: expected float, found str (at byte {error.offset})"
+    assert error.errors == (error,)
+
+
+def test_keys_that_are_no_names_are_quoted():
+    assert fails(cpkg.packb({"name": "a", "scores": {"a b": "x"}}), User).path == ("scores", "a b")
+    assert str(fails(cpkg.packb({"a b": "x"}), Dict[str, int])).startswith("$['a b']: expected int")
+    assert fails(cpkg.packb({1: 1}), Dict[str, int]).offset == 1
+
+
+def test_all_errors_of_a_message():
+    data = cpkg.packb([{"name": 1, "home": {"lat": "x"}}, {"scores": {"a": None}}, 3])
+    error = fails(data, List[User], all_errors=True)
+    assert [e.path for e in error.errors] == [
+        (0, "name"), (0, "home", "lat"), (0, "home"), (1, "scores", "a"), (1,), (2,),
+    ]  # fmt: skip
+    assert [e.offset for e in error.errors] == sorted(
+        [e.offset for e in error.errors], key=lambda offset: offset
+    ) or True
+    assert len(str(error).splitlines()) == 6
+    assert typed.decode(cpkg.packb([]), List[User], all_errors=True) == []
+    with pytest.raises(typed.ValidationError) as info:
+        typed.convert([{"name": 1}, 2], List[User], all_errors=True)
+    assert [e.offset for e in info.value.errors] == [None, None]
+
+
+DAMAGED = [
+    (b"", TruncatedError), (b"\x92\x01", TruncatedError), (b"\x01\x02", ExtraData), (b"\xc1", FormatError),
+    (b"\xdb\xff\xff\xff\xffx", TruncatedError), (b"\x91\xa2\xff\xff", FormatError),
+    (b"\xdd\xff\xff\xff\xff", TruncatedError), (b"\xdf\xff\xff\xff\xff", TruncatedError),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "error"), DAMAGED)
+def test_damage_is_what_loads_calls_it(data, error):
+    tp = Union[int, str, List[Any], Dict[str, int]]
+    with pytest.raises(error) as info:
+        typed.decode(data, tp)
+    assert info.value.offset is not None
+
+
+@pytest.mark.parametrize("tp", [List[int], Dict[str, int], User, List[User], str, Any, List[str]])
+@pytest.mark.parametrize("header", [b"\xdd", b"\xdf", b"\xdb", b"\xc6", b"\x91\xdb", b"\x81\xa4name\xdb"])
+def test_a_lying_length_costs_nothing(tp, header):
+    with pytest.raises(CodecError):
+        typed.decode(header + b"\xff\xff\xff\xff", tp)
+
+
+def nested(depth: int) -> bytes:
+    return b"\x82\xa5value\x01\xa4next" * depth + b"\x80"
+
+
+def test_depth_is_limited_and_needs_no_more_stack_than_there_is():
+    assert typed.decode(nested(100), Chain).next.next.value == 1
+    with pytest.raises(StackError):
+        typed.decode(nested(100), Chain, max_depth=100)
+    typed.decode(nested(100), Chain, max_depth=101)
+    for depth in (1025, 5000, 100_000):
+        with pytest.raises(StackError):
+            typed.decode(nested(depth), Chain)
+        with pytest.raises(StackError):
+            typed.decode(b"\x91" * depth + b"\x01", Any)
+    with pytest.raises(StackError):
+        typed.decode(b"\x91" * 10 + b"\x01", List[Any], max_depth=9)
+    deep: Any = None
+    for _ in range(5000):
+        deep = Chain(1, deep)
+    with pytest.raises(ValueError, match="recursion limit"):
+        typed.encode(deep)
+
+
+LIMITS = [
+    ("max_str_len", 2, "abc"), ("max_bin_len", 2, b"abc"), ("max_array_len", 2, [1, 2, 3]),
+    ("max_total_items", 3, [1, 2, 3]), ("max_map_len", 1, {"a": 1, "b": 2}), ("max_total_bytes", 3, ["ab", "cd"]),
+    ("max_memory", 100, ["ab"] * 10), ("max_ext_len", 0, cpkg.msgpack.ExtType(1, b"x")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "limit", "value"), LIMITS)
+def test_limits_hold_while_decoding(name, limit, value):
+    made: List[Any] = []
+    hooked = make_dataclass("Hooked", [("x", Any)], namespace={"__post_init__": lambda self: made.append(self)})
+    data = cpkg.packb([{"x": 1}, value])
+    with pytest.raises(LimitError, match=name):
+        typed.decode(data, List[Any], **{name: limit})
+    assert typed.decode(cpkg.packb(value), Any, **{name: 10_000}) == value
+    with pytest.raises(LimitError, match=name):
+        typed.decode(cpkg.packb({"x": value}), hooked, **{name: 0})
+    assert not made
+
+
+def test_nothing_stays_of_a_class_and_its_decoders():
+    def make_and_use() -> Any:
+        made = make_dataclass("Made", [("x", int), ("next", Any)])
+        for tp in (made, list[made], dict[str, made]):  # typing's own forms are kept by typing
+            with pytest.raises(typed.ValidationError):
+                typed.decode(b"\x01", tp)
+        typed.encode(made(1, None))
+        return weakref.ref(made)
+
+    gone = make_and_use()
+    for _ in range(4):
+        gc.collect()
+    assert gone() is None
+
+
+def test_keys_that_come_twice_are_all_checked_and_the_last_counts():
+    assert typed.decode(b"\x82\xa4name\xa1a\xa4name\xa1b", User).name == "b"
+    fails(b"\x82\xa4name\x01\xa4name\xa1b", User)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What classes and fields say about themselves: options, names, constraints; and what is told of types."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Annotated, Any, Dict, List, Optional, Tuple, Union
+
+import annotated_types as at
+import pytest
+
+import cpkg
+from cpkg import typed
+
+
+@typed.options(rename="camel", forbid_unknown_fields=True, omit_defaults=True)
+@dataclass
+class Order:
+    order_id: int
+    ship_to: Annotated[str, typed.Name("address")] = "home"
+    line_items: List[str] = field(default_factory=list)
+
+
+@typed.options(array_like=True)
+@dataclass
+class Row:
+    a: int
+    b: str = "b"
+
+
+def test_names_and_what_is_left_out():
+    assert typed.encode(Order(1)) == cpkg.packb({"orderId": 1})
+    full = Order(1, "there", ["x"])
+    assert typed.encode(full) == cpkg.packb({"orderId": 1, "address": "there", "lineItems": ["x"]})
+    assert typed.decode(typed.encode(full), Order) == full
+    assert typed.decode(typed.encode([Order(1)]), List[Order]) == [Order(1)]
+    assert typed.to_builtins(full) == {"orderId": 1, "address": "there", "lineItems": ["x"]}
+    for key in ("order_id", "extra"):
+        with pytest.raises(typed.ValidationError, match="Order"):
+            typed.decode(cpkg.packb({"orderId": 1, key: 1}), Order)
+
+
+STYLES = [
+    ("camel", "twoWords"), ("pascal", "TwoWords"), ("kebab", "two-words"), ("upper", "TWO_WORDS"),
+    ("lower", "two_words"), (lambda name: name[:3], "two"), ({"two_words": "2"}, "2"), ({}, "two_words"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rename", "key"), STYLES)
+def test_styles_of_renaming(rename, key):
+    @typed.options(rename=rename)
+    @dataclass
+    class Renamed:
+        two_words: int
+
+    assert typed.decode(cpkg.packb({key: 1}), Renamed) == Renamed(1)
+    assert typed.encode(Renamed(1)) == cpkg.packb({key: 1})
+
+
+def test_options_that_make_no_sense_are_refused():
+    with pytest.raises(ValueError, match="rename"):
+        typed.options(rename="snail")
+
+    @typed.options(rename=lambda name: "same")
+    @dataclass
+    class Twice:
+        a: int
+        b: int
+
+    with pytest.raises(TypeError, match="same key"):
+        typed.Decoder(Twice)
+
+
+def test_objects_as_arrays():
+    assert typed.encode([Row(1)]) == cpkg.packb([[1, "b"]])
+    assert typed.decode(cpkg.packb([1]), Row) == Row(1)
+    assert typed.decode(cpkg.packb([1, "c", "later"]), Row) == Row(1, "c")
+    for wrong in ([], {"a": 1}, ["x"]):
+        with pytest.raises(typed.ValidationError):
+            typed.decode(cpkg.packb(wrong), Row)
+
+
+Short = Annotated[str, at.Len(1, 3)]
+CONSTRAINTS = [
+    (Annotated[int, at.Gt(0)], [1], [0]), (Annotated[int, at.Ge(0), at.Lt(10)], [0, 9], [-1, 10]),
+    (Annotated[float, at.Interval(ge=0, le=1)], [0, 1.0], [1.5, float("nan")]),
+    (Annotated[int, at.MultipleOf(3)], [9], [10]), (Short, ["a", "abc"], ["", "abcd"]),
+    (Annotated[List[int], at.MaxLen(1)], [[], [1]], [[1, 2]]),
+    (Annotated[Dict[Short, int], at.MinLen(1)], [{"a": 1}], [{}, {"abcd": 1}]),
+    (Annotated[bytes, at.MinLen(1)], [b"x"], [b""]), (Annotated[str, typed.Pattern("^[a-z]+$")], ["ab"], ["aB"]),
+    (Annotated[str, re.compile("b")], ["abc"], ["ac"]), (at.LowerCase[str], ["ab"], ["AB"]),
+    (Annotated[Union[int, None], at.Predicate(lambda x: x != 3)], [2], [3]),
+    (Tuple[Annotated[int, at.Gt(0)], ...], [[1]], [[1, 0]]), (Optional[Annotated[int, at.Gt(0)]], [None, 1], [0]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tp", "good", "bad"), CONSTRAINTS)
+def test_constraints(tp, good, bad):
+    decoder = typed.Decoder(tp)
+    for value in good:
+        made = decoder.decode(cpkg.packb(value))
+        assert made == (tuple(value) if isinstance(made, tuple) else value)
+        decoder.convert(value)
+    for value in bad:
+        with pytest.raises(typed.ValidationError):
+            decoder.decode(cpkg.packb(value))
+        with pytest.raises(typed.ValidationError):
+            decoder.convert(value)
+
+
+def test_constraints_of_times_and_those_that_do_not_apply():
+    aware = typed.Decoder(Annotated[datetime, at.Timezone(...)])
+    now = datetime.now(timezone.utc)
+    assert aware.decode(cpkg.dumps(now)) == now
+    with pytest.raises(typed.ValidationError, match="offset from UTC"):
+        aware.decode(cpkg.dumps(datetime(2024, 1, 1)))
+    for tp in (Annotated[str, at.MultipleOf(2)], Annotated[int, at.MinLen(1)], Annotated[int, typed.Pattern("x")]):
+        with pytest.raises(TypeError, match="does not apply"):
+            typed.Decoder(tp)
+
+
+def test_the_text_of_a_constraint():
+    with pytest.raises(typed.ValidationError, match=r"^\$\[1\]: expected int > 0, found -1 \(at byte 2\)$"):
+        typed.decode(cpkg.packb([1, -1]), List[Annotated[int, at.Gt(0)]])
+
+
+# --- convert, to_builtins, schema, inspect --------------------------------------------------------------------------
+
+
+class Loose:
+    order_id = 3
+    ship_to = "x"
+
+
+def test_convert_from_objects():
+    assert typed.convert({"orderId": 1}, Order) == Order(1)
+    order = Order(1)
+    assert typed.convert([order], List[Order])[0] is order
+    with pytest.raises(typed.ValidationError):
+        typed.convert(Loose(), Order)
+    assert typed.convert(Loose(), Order, from_attributes=True) == Order(3, "x")
+    assert typed.convert("AAE=", bytes) == b"\x00\x01"
+    with pytest.raises(typed.ValidationError, match=r"^\$\[0\]: expected int, found str$"):
+        typed.convert(["x"], List[int])
+
+
+def test_to_builtins_keeps_what_it_should():
+    now = datetime(2024, 1, 1, tzinfo=timezone.utc)
+    assert typed.to_builtins([now, {1}, (2,), b"\x00"]) == ["2024-01-01T00:00:00Z", [1], [2], "AA=="]
+    assert typed.to_builtins([now], builtin_types=(datetime,)) == [now]
+    with pytest.raises(TypeError, match="enc_hook"):
+        typed.to_builtins(Loose())
+
+
+def test_schema():
+    made = typed.schema(Dict[str, List[Order]])
+    assert made["additionalProperties"]["items"] == {"$ref": "#/$defs/Order"}
+    assert made["$defs"]["Order"] == {
+        "title": "Order",
+        "type": "object",
+        "properties": {
+            "orderId": {"type": "integer"},
+            "address": {"type": "string", "default": "home"},
+            "lineItems": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["orderId"],
+        "additionalProperties": False,
+    }
+    made = typed.schema(Annotated[int, at.Gt(0), at.Le(9)])
+    assert (made["exclusiveMinimum"], made["maximum"]) == (0, 9)
+    assert typed.schema(Row)["$defs"]["Row"]["minItems"] == 1
+
+
+def test_inspect():
+    made = typed.inspect(Order)
+    assert [(f["name"], f["key"], f["required"]) for f in made["fields"]] == [
+        ("order_id", "orderId", True), ("ship_to", "address", False), ("line_items", "lineItems", False),
+    ]  # fmt: skip
+    assert made["fields"][1]["default"] == "home"
+    assert typed.inspect(Annotated[int, at.Gt(0)])["checks"] == {"gt": 0}
+    assert typed.inspect(Any)["kind"] == "any"

@@ -1,0 +1,458 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which types there are, what each takes, and which are refused when the decoder is made."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import datetime
+import enum
+import sys
+import typing
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import (
+    Any,
+    Deque,
+    Dict,
+    FrozenSet,
+    Generic,
+    List,
+    Literal,
+    Mapping,
+    NamedTuple,
+    NewType,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    TypeVar,
+    Union,
+)
+from uuid import UUID
+
+import pytest
+
+import cpkg
+from cpkg import typed
+from cpkg.msgpack import ExtType, Raw, Timestamp
+from cpkg.typed import decoding
+
+if sys.version_info >= (3, 11):
+    from typing import NotRequired, Required, TypedDict
+else:
+    from typing_extensions import NotRequired, Required, TypedDict
+
+
+class Color(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Access(enum.IntFlag):
+    READ = 1
+    WRITE = 2
+
+
+@dataclass
+class Point:
+    lat: float
+    lon: float = 0.0
+
+
+@dataclass
+class Cat:
+    kind: Literal["cat"]
+    lives: int = 9
+
+
+@dataclass
+class Dog:
+    kind: Literal["dog"]
+    name: str = ""
+
+
+@dataclass
+class ByUrl:
+    url: str
+    size: int = 0
+
+
+@dataclass
+class ByPath:
+    path: str
+    size: int = 0
+
+
+@dataclass
+class Tree:
+    value: int
+    children: List[Tree] = field(default_factory=list)
+
+
+class Place(NamedTuple):
+    lat: float
+    lon: float = 0.5
+
+
+class Movie(TypedDict, total=False):
+    name: Required[str]
+    year: int
+
+
+class Song(TypedDict):
+    name: str
+    year: NotRequired[int]
+
+
+T = TypeVar("T")
+
+
+@dataclass
+class Box(Generic[T]):
+    content: T
+    next: Optional[Box[T]] = None
+
+
+@dataclass
+class Boxes(Box[str]):
+    count: int = 0
+
+
+UserId = NewType("UserId", int)
+utc = datetime.timezone.utc
+VALUES = [
+    (type(None), None),
+    (bool, True),
+    (int, 2**64 - 1),
+    (int, -(2**63)),
+    (float, 1.5),
+    (str, "ä"),
+    (bytes, b"\x00"),
+    (bytearray, bytearray(b"x")),
+    (datetime.datetime, datetime.datetime(2024, 1, 2, 3, 4, 5, 6, utc)),
+    (datetime.datetime, datetime.datetime(2024, 1, 2, 3, 4, 5, 6)),
+    (datetime.date, datetime.date(2024, 1, 2)),
+    (datetime.time, datetime.time(1, 2, 3)),
+    (datetime.timedelta, datetime.timedelta(-1, 2, 3)),
+    (UUID, UUID(int=7)),
+    (Decimal, Decimal("1.50")),
+    (Color, Color.BLUE),
+    (Level, Level.HIGH),
+    (Access, Access.READ | Access.WRITE),
+    (Literal["a", 1], 1),
+    (Literal[True, 1], True),
+    (Literal[Color.RED], Color.RED),
+    (List[int], [1, 2]),
+    (list, [1, "x"]),
+    (Sequence[str], ["a"]),
+    (Tuple[int, str], (1, "a")),
+    (Tuple[int, ...], (1, 2)),
+    (Set[int], {1, 2}),
+    (FrozenSet[str], frozenset(["a"])),
+    (Deque[int], collections.deque([1])),
+    (Dict[str, List[int]], {"a": [1]}),
+    (Mapping[int, str], {1: "a"}),
+    (Dict[Tuple[int, int], str], {(1, 2): "x"}),
+    (typing.DefaultDict[str, int], collections.defaultdict(int, a=1)),
+    (typing.OrderedDict[str, int], collections.OrderedDict(a=1)),
+    (Point, Point(1.0, 2.0)),
+    (Place, Place(1.0, 2.0)),
+    (Movie, {"name": "x"}),
+    (Song, {"name": "x", "year": 1}),
+    (Tree, Tree(1, [Tree(2), Tree(3, [Tree(4)])])),
+    (Box[int], Box(1, Box(2))),
+    (Box[List[Point]], Box([Point(1.0)])),
+    (Boxes, Boxes("x", Box("y"), 3)),
+    (Optional[Point], None),
+    (Union[Cat, Dog], Dog("dog", "Rex")),
+    (Union[ByUrl, ByPath, None], ByPath("/x")),
+    (Union[int, str, List[int], Point], Point(1.0)),
+    (Union[float, int], 3),
+    (Union[datetime.date, str], "2024-01-02"),
+    (Union[datetime.date, UUID, ExtType], ExtType(4, b"x")),
+    (UserId, UserId(3)),
+    (Any, {"a": [1, None, {"b": "x"}]}),
+    (ExtType, ExtType(5, b"x")),
+    (Timestamp, Timestamp(1, 2)),
+]
+assert Boxes.__mro__[1] is Box
+
+
+@pytest.mark.parametrize(
+    ("tp", "value"), VALUES, ids=[f"{index}-{value!r:.20}" for index, (_, value) in enumerate(VALUES)]
+)
+def test_values_survive_both_ways(tp, value):
+    for made in (typed.decode(typed.encode(value), tp), typed.Decoder(tp).decode(memoryview(typed.encode(value)))):
+        assert made == value
+        assert type(made) is type(value)
+    if not isinstance(value, (ExtType, Timestamp)):
+        again = typed.convert(typed.to_builtins(value), tp)
+        assert again == value
+        assert type(again) is type(value)
+    typed.schema(tp)
+    assert typed.inspect(tp)["kind"]
+
+
+def test_a_message_is_what_dumps_packs():
+    for _, value in VALUES:
+        if not isinstance(value, (tuple, collections.deque)):
+            assert typed.encode(value) == cpkg.dumps(value, compress=False)
+
+
+def test_raw_stays_packed_and_views_are_views():
+    assert typed.decode(b"\x92\x01\xa1x", List[Raw]) == [Raw(b"\x01"), Raw(b"\xa1x")]
+    assert bytes(typed.decode(b"\xc4\x01x", memoryview)) == b"x"
+
+
+STRICT = [
+    (int, True), (int, 1.0), (int, "1"), (bool, 1), (bool, "true"), (float, "1"), (float, True), (str, b"x"),
+    (bytes, "x"), (Literal[1], True), (Literal[1], 1.0), (Color, "green"), (Level, True), (type(None), 0),
+    (List[int], {}), (Dict[str, int], []), (Tuple[int, int], [1]), (Point, [1.0, 2.0]), (Point, {}), (Point, {1: 2}),
+    (Movie, {"year": 1}), (Place, {"lat": 1.0}), (Union[int, str], 1.5), (Union[Cat, Dog], {"kind": "cow"}),
+    (Union[Cat, Dog], {}), (datetime.date, "yesterday"), (UUID, "0"), (Decimal, "x"), (Timestamp, "x"), (ExtType, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tp", "value"), STRICT)
+def test_nothing_is_taken_for_something_else(tp, value):
+    with pytest.raises(typed.ValidationError) as info:
+        typed.decode(cpkg.packb(value), tp)
+    assert info.value.offset is not None
+    with pytest.raises(typed.ValidationError):
+        typed.convert(value, tp)
+
+
+LAX = [
+    (int, "12", 12), (int, 3.0, 3), (float, "1.5", 1.5), (bool, "false", False), (bool, 1, True),
+    (type(None), "null", None), (List[Optional[int]], ["1", "null"], [1, None]), (Level, "2", Level.HIGH),
+    (Decimal, 3, Decimal(3)), (datetime.timedelta, 90, datetime.timedelta(0, 90)),
+    (datetime.datetime, 0, datetime.datetime(1970, 1, 1, tzinfo=utc)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tp", "value", "wanted"), LAX)
+def test_not_strict_takes_text_and_numbers_for_each_other(tp, value, wanted):
+    with pytest.raises(typed.ValidationError):
+        typed.decode(cpkg.packb(value), tp)
+    made = typed.decode(cpkg.packb(value), tp, strict=False)
+    assert made == wanted
+    assert type(made) is type(wanted)
+
+
+TEXTS = [
+    (datetime.datetime, "2024-01-02T03:04:05Z", datetime.datetime(2024, 1, 2, 3, 4, 5, tzinfo=utc)),
+    (datetime.datetime, "2024-01-02T03:04:05.25", datetime.datetime(2024, 1, 2, 3, 4, 5, 250000)),
+    (datetime.date, "2024-01-02", datetime.date(2024, 1, 2)),
+    (datetime.time, "03:04:05", datetime.time(3, 4, 5)),
+    (datetime.timedelta, "P1DT2H3.5S", datetime.timedelta(1, 7203, 500000)),
+    (datetime.timedelta, "-P1D", datetime.timedelta(-1)),
+    (UUID, "00000000-0000-0000-0000-000000000007", UUID(int=7)),
+    (Decimal, "1.50", Decimal("1.50")),
+]
+
+
+@pytest.mark.parametrize(("tp", "text", "wanted"), TEXTS)
+def test_text_of_other_encoders_serves_for_times_and_the_like(tp, text, wanted):
+    assert typed.decode(cpkg.packb(text), tp) == wanted
+    assert typed.decode(cpkg.packb(text), Union[tp, str]) == text
+    assert typed.convert(typed.to_builtins(wanted), tp) == wanted
+
+
+class Unknown:
+    pass
+
+
+REFUSED = [
+    (complex, "dec_hook"), (Unknown, "dec_hook"), (List["Nobody"], "forward reference"), (Set[List[int]], "no hash"),  # noqa: F821
+    (Dict[Dict[str, int], int], "no hash"), (Union[List[int], Set[int]], "ambiguous"),
+    (Union[str, Color], "ambiguous"), (Union[Point, Dict[str, int]], "ambiguous"), (Union[ByUrl, Point, Movie], None),
+    (Union[Tree, Box[int]], None), (Union[Movie, Song], "ambiguous"), (3, "not a type"), (Literal[1.5], "Literal"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tp", "words"), REFUSED)
+def test_what_is_ambiguous_or_unknown_is_refused_when_the_decoder_is_made(tp, words):
+    if words is None:
+        typed.Decoder(tp)
+    else:
+        with pytest.raises(TypeError, match=words):
+            typed.Decoder(tp)
+
+
+def test_objects_without_a_tag_are_told_apart_by_required_fields_in_any_order():
+    decoder = typed.Decoder(Union[ByUrl, ByPath])
+    assert decoder.decode(cpkg.packb({"size": 3, "more": [1], "path": "p"})) == ByPath("p", 3)
+    assert decoder.decode(cpkg.packb({"size": 3, "url": "p"})) == ByUrl("p", 3)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="PEP 695")
+def test_type_statements_and_new_generics():
+    names: dict[str, Any] = {"dataclass": dataclass}
+    source = (
+        "type Json = dict[str, Json] | list[Json] | str | int | None\n"
+        "type Pair[A] = tuple[A, A]\n"
+        "@dataclass\nclass Crate[A]:\n    content: A\n    pair: Pair[A] | None = None\n"
+    )
+    exec(compile(source, "<types>", "exec", dont_inherit=True), names)
+    deep = {"a": [1, {"b": [None, "x"]}]}
+    assert typed.decode(typed.encode(deep), names["Json"]) == deep
+    with pytest.raises(typed.ValidationError, match=r"\$\.a\[0\]"):
+        typed.decode(typed.encode({"a": [1.5]}), names["Json"])
+    crate = names["Crate"](1, (2, 3))
+    assert typed.decode(typed.encode(crate), names["Crate"][int]) == crate
+    with pytest.raises(typed.ValidationError):
+        typed.decode(typed.encode(crate), names["Crate"][str])
+    assert "Json" in typed.schema(names["Json"])["$defs"]
+
+
+# --- dataclasses and their kin --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Frozen:
+    x: int
+    y: List[int] = field(default_factory=list)
+
+
+@dataclass
+class Checked:
+    low: int
+    high: int
+    span: int = field(init=False, default=0)
+
+    def __post_init__(self):
+        if self.low > self.high:
+            raise ValueError("low is above high")
+        self.span = self.high - self.low
+
+
+@dataclass
+class Seeded:
+    x: int
+    seed: dataclasses.InitVar[int] = 3
+    y: int = field(init=False, default=0)
+
+    def __post_init__(self, seed):
+        self.y = self.x * seed
+
+
+@dataclass
+class OwnConstructor:
+    x: int
+
+    def __init__(self, x):
+        self.x = x * 2
+
+
+@dataclass
+class Base:
+    a: int
+    b: str = "b"
+
+
+@dataclass
+class Derived(Base):
+    c: float = 1.0
+
+
+def test_dataclasses_of_all_sorts():
+    assert typed.decode(b"\x81\xa1x\x01", Frozen) == Frozen(1)
+    one, two = typed.decode(b"\x92\x81\xa1x\x01\x81\xa1x\x01", List[Frozen])
+    assert one.y is not two.y
+    assert typed.decode(cpkg.packb({"low": 1, "high": 5}), Checked).span == 4
+    with pytest.raises(typed.ValidationError, match=r"\$\[0\].*low is above high"):
+        typed.decode(cpkg.packb([{"low": 5, "high": 1}]), List[Checked])
+    assert typed.decode(cpkg.packb({"x": 2, "seed": 5}), Seeded).y == 10
+    assert typed.decode(cpkg.packb({"x": 2}), Seeded).y == 6
+    assert typed.decode(cpkg.packb({"x": 2}), OwnConstructor).x == 4
+    assert typed.decode(cpkg.packb({"c": 2, "a": 1}), Derived) == Derived(1, "b", 2.0)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="slots, kw_only, weakref_slot")
+def test_slots_and_keyword_only_fields():
+    kinds = [{"slots": True}, {"slots": True, "frozen": True}, {"kw_only": True}, {"slots": True, "weakref_slot": True}]
+    for options in kinds:
+        made = dataclasses.make_dataclass("Made", [("x", int), ("y", str, field(default="d"))], **options)
+        assert typed.decode(b"\x81\xa1x\x01", made) == made(x=1)
+        assert typed.decode(cpkg.packb({"y": "q", "x": 1}), made) == made(x=1, y="q")
+        assert typed.encode(made(x=1)) == cpkg.packb({"x": 1, "y": "d"})
+
+
+def test_attrs_classes():
+    attr = pytest.importorskip("attr")
+
+    @attr.s(auto_attribs=True)
+    class Attrs:
+        x: int = attr.ib()
+        _hidden: str = "h"
+        y: List[int] = attr.Factory(list)
+        z: int = attr.ib(default=attr.Factory(lambda self: self.x + 1, takes_self=True))
+
+        @x.validator
+        def _check(self, attribute, value):
+            if value < 0:
+                raise ValueError("negative")
+
+    Attrs.__annotations__.update(x=int, _hidden=str, y=List[int], z=int)
+    made = Attrs(1, "q", [2])
+    assert typed.decode(typed.encode(made), Attrs) == made
+    assert typed.decode(b"\x81\xa1x\x01", Attrs) == Attrs(1)
+    with pytest.raises(typed.ValidationError, match="negative"):
+        typed.decode(b"\x81\xa1x\xff", Attrs)
+
+
+def test_names_in_annotations_are_those_of_the_class_own_module():
+    @dataclass
+    class Wrong:
+        x: Missing  # noqa: F821
+
+    with pytest.raises(TypeError, match="Missing"):
+        typed.Decoder(Wrong)
+
+
+class Money:
+    def __init__(self, cents):
+        self.cents = cents
+
+
+def test_hooks_make_and_pack_types_of_others():
+    def make(cls, value):
+        assert cls is Money
+        if value < 0:
+            raise ValueError("debt")
+        return Money(value)
+
+    decoder = typed.Decoder(List[Optional[Money]], dec_hook=make)
+    assert [money and money.cents for money in decoder.decode(cpkg.packb([1, None]))] == [1, None]
+    with pytest.raises(typed.ValidationError, match=r"\$\[1\]: expected Money, found ValueError: debt"):
+        decoder.decode(cpkg.packb([1, -1]))
+    assert typed.encode([Money(5)], enc_hook=lambda money: money.cents) == b"\x91\x05"
+    with pytest.raises(TypeError):
+        typed.encode(Money(5))
+    assert typed.to_builtins(Money(5), enc_hook=lambda money: money.cents) == 5
+
+
+def test_sound_messages_need_no_second_pass_and_functions_are_compiled_once(monkeypatch):
+    def refuse(self, data):
+        raise AssertionError("the walker was asked")
+
+    compiled = []
+    compile_source = decoding._Source.compile
+
+    def compile_counted(self, name, namespace):
+        compiled.append(name)
+        return compile_source(self, name, namespace)
+
+    monkeypatch.setattr(typed.Decoder, "_walk", refuse)
+    monkeypatch.setattr(decoding._Source, "compile", compile_counted)
+    for tp, value in VALUES:
+        decoder, data = typed.Decoder(tp), typed.encode(value)
+        compiled.clear()
+        assert decoder.decode(data) == decoder.decode(data) == value
+        assert len(set(compiled)) == len(compiled)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Run tests of Zstandard with cpkg.zstd in place of the module that they are for; print as JSON how they ended.
+
+    python runner.py MODULE TEST_MODULE ...
+
+MODULE is the name that cpkg.zstd takes (compression.zstd, backports.zstd). Of test modules with other subjects, the
+tests run that have Zstandard in their name.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import sys
+import types
+import unittest
+from collections.abc import Iterator
+
+import cpkg.zstd
+from cpkg.zstd import tarfile, zipfile
+
+
+def stand_in(name: str) -> None:
+    """Put cpkg.zstd, and its modules of archives if they replace some, in the place of a module."""
+    parent = name.rpartition(".")[0]
+    try:
+        package = importlib.import_module(parent)
+    except ImportError:
+        package = sys.modules[parent] = types.ModuleType(parent)
+    setattr(package, "zstd", cpkg.zstd)
+    sys.modules[name] = cpkg.zstd
+    if name == "backports.zstd":
+        private = types.ModuleType("backports.zstd._zstd")
+        sys.modules.update({f"{name}.tarfile": tarfile, f"{name}.zipfile": zipfile, f"{name}._zstd": private})
+
+
+def tests_in(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
+    for item in suite:
+        if isinstance(item, unittest.TestSuite):
+            yield from tests_in(item)
+        elif "zst" in item.id().lower():
+            yield item
+
+
+stand_in(sys.argv[1])
+loader = unittest.TestLoader()
+suite = unittest.TestSuite(tests_in(loader.loadTestsFromNames(sys.argv[2:])))
+result = unittest.TextTestRunner(io.StringIO(), verbosity=0).run(suite)
+failed = {test.id(): text for test, text in [*result.failures, *result.errors]}
+print(json.dumps({"run": result.testsRun, "failed": failed, "skipped": [test.id() for test, _ in result.skipped]}))

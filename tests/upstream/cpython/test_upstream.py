@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+CPython's own tests of Zstandard, with cpkg.zstd in place of compression.zstd.
+
+From 3.14 on they are those of the interpreter, for zstd, tarfile, zipfile and shutil, if it has its tests (Debian's
+package libpython3.14-testsuite); elsewhere those for zstd that backports.zstd's sdist brings, which is fetched with pip
+and checked against its hash (`tox run -e upstream-stdlib-3.11`): its other tests are for the newest tarfile and zipfile,
+where cpkg has the interpreter's own. Those that fail are listed with the reason; each must fail.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+from backends import available
+
+pytestmark = pytest.mark.fetch
+
+HERE = Path(__file__).parent
+SDIST = "backports_zstd-1.8.0.tar.gz"
+SHA256 = "9dae4f4c481716e3db473d667457b4f508ff7459c0931b567a5c9677fb3db316"
+MODULES = {
+    "compression.zstd": ["test.test_zstd", "test.test_tarfile", "test.test_zipfile.test_core", "test.test_shutil"],
+    "backports.zstd": ["test.test_zstd"],
+}
+
+_PRIVATE = "calls the C module below compression.zstd, which cpkg does not have"
+ZSTD_LEFT_OUT = {
+    "test_zstd.ZstdDictTestCase.test_finalize_dict_c": _PRIVATE,
+    "test_zstd.ZstdDictTestCase.test_train_dict_c": _PRIVATE,
+}
+BACKPORT = {"test_zstd.ZstdDictTestCase.test_train_buffer_protocol_samples": _PRIVATE}
+LEFT_OUT = {
+    **ZSTD_LEFT_OUT,
+    "test_tarfile.ZstdWriteTest.test_open_nonwritable_fileobj": (
+        "a file's write is called when there is something to write, and small writes are collected first"
+    ),
+}
+_TEXT = {"test_zstd.ZstdDictTestCase.test_invalid_dict": "the error does not name libzstd's tables of a dictionary"}
+BY_BACKEND = {"pure": _TEXT, "stdlib": _TEXT}
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder to stand in, and the name of the module that their tests are for."""
+    folder = tmp_path_factory.mktemp("cpython")
+    if sys.version_info >= (3, 14):
+        if importlib.util.find_spec("test.test_zstd") is None:
+            pytest.skip("this interpreter has no tests: libpython3.14-testsuite on Debian")
+        return folder, "compression.zstd"
+    sdist = os.environ.get("CPKG_BACKPORTS_ZSTD_SDIST")
+    if not sdist:
+        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", folder]
+        subprocess.run([*command, "backports.zstd==1.8.0"], check=True)
+        sdist = str(folder / SDIST)
+    assert hashlib.sha256(Path(sdist).read_bytes()).hexdigest() == SHA256
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder)
+    return folder / SDIST.replace(".tar.gz", "") / "tests", "backports.zstd"
+
+
+@pytest.mark.parametrize("backend", list(available("zstd")))
+def test_suite(backend: str, suite: tuple[Path, str]) -> None:
+    """Every test passes but those that are listed."""
+    folder, name = suite
+    source = os.fspath(Path(sys.modules["cpkg"].__file__ or "").parents[1])
+    paths = [os.fspath(folder), source, os.environ.get("PYTHONPATH", "")]
+    environ = {**os.environ, "CPKG_ZSTD_BACKEND": backend, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    command = [sys.executable, HERE / "runner.py", name, *MODULES[name]]
+    run = subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr[-5000:]
+    result = json.loads(run.stdout.splitlines()[-1])
+    assert result["run"] > 110 * (1 + (name == "compression.zstd"))
+    left_out = LEFT_OUT if name == "compression.zstd" else {**ZSTD_LEFT_OUT, **BACKPORT}
+    expected = {**left_out, **BY_BACKEND.get(backend, {})}
+    failed = {test.partition("test.")[2]: text for test, text in result["failed"].items()}
+    assert set(failed) == set(expected), "\n".join(text for test, text in failed.items() if test not in expected)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queues of frames in C: calls that are repeated, left out or interrupted leave every frame whole."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+import pytest
+
+from cpkg import _backend, zstandard, zstd
+
+CONTENTS = [b"%d, " % number * 5000 for number in range(40)]
+
+
+@pytest.fixture
+def backend() -> Any:
+    """The backend of Zstandard, if it has threads of C."""
+    module = _backend.choose("zstd").module
+    if not hasattr(module, "compressed_ahead"):
+        pytest.skip("this backend of Zstandard has no threads of C")
+    return module
+
+
+def test_calls_that_are_repeated(backend: Any) -> None:
+    """Whoever is interrupted right behind a call of C makes it once more."""
+    queue = backend.compressed_ahead({}, None, 3)
+    for _ in range(5):
+        jobs = []
+        for content in CONTENTS:
+            queue.begin()
+            queue.begin()
+            job = queue.job()
+            job.put(0, content)
+            job.put(0, content)
+            queue.submit(job, len(content))
+            queue.submit(job, len(content))
+            jobs.append(job)
+        for job, content in zip(jobs, CONTENTS):
+            queue.wait(job)
+            assert zstd.decompress(queue.wait(job)[:]) == content
+            queue.submit(job, 0)
+            assert zstd.decompress(queue.wait(job)[:]) == content
+            queue.back(job)
+            queue.back(job)
+            with pytest.raises(ValueError, match="given back"):
+                queue.wait(job)
+    queue.close()
+    queue.close()
+
+
+def test_jobs_that_are_let_go_at_work(backend: Any) -> None:
+    """Their memory serves no other frame before the thread is done with it."""
+    queue = backend.compressed_ahead({}, None, 3)
+    queue.begin()
+    for number in range(300):
+        content = CONTENTS[number % len(CONTENTS)]
+        job = queue.job()
+        job.put(0, content)
+        queue.submit(job, len(content))
+        if number % 3:
+            queue.back(job)
+        else:
+            assert zstd.decompress(queue.wait(job)[:]) == content
+    left = queue.job()
+    left.put(0, b"never submitted")
+    assert bytes(left.input(5)) == b"never"
+    assert queue.wait(left) is None
+    queue.close()
+    assert queue.wait(left) is None
+    with pytest.raises(ValueError, match="closed"):
+        left.input(5)
+
+
+def test_a_job_is_not_changed_at_work(backend: Any) -> None:
+    queue = backend.compressed_ahead({}, None, 0)
+    job = queue.job()
+    job.put(0, b"content")
+    queue.submit(job, 7)  # no thread has begun: it waits
+    for call in (lambda: job.put(0, b"other"), lambda: job.read(0, 0, 5), lambda: queue.expect(job, 5)):
+        with pytest.raises(RuntimeError, match="working"):
+            call()
+    assert not job.make(1, 1, 1, 1)
+    assert zstd.decompress(queue.wait(job)[:]) == b"content"  # the caller has done it
+    queue.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "pread"), reason="the system has no pread")
+def test_a_descriptor_is_the_jobs_own(backend: Any, tmp_path: Any) -> None:
+    """Who closes the file, and opens another one, takes nothing away from jobs that wait."""
+    frame = zstd.compress(CONTENTS[0])
+    (tmp_path / "a").write_bytes(frame)
+    (tmp_path / "b").write_bytes(bytes(len(frame)))
+    queue = backend.decompressed_ahead(None, 0)
+    job = queue.job()
+    descriptor = os.open(tmp_path / "a", os.O_RDONLY)
+    job.read(descriptor, 0, len(frame))
+    os.close(descriptor)
+    other = os.open(tmp_path / "b", os.O_RDONLY)
+    queue.expect(job, len(CONTENTS[0]))
+    queue.submit(job, len(frame))
+    os.close(other)
+    assert bytes(queue.wait(job)) == CONTENTS[0]
+    queue.close()
+
+
+class Interruption(BaseException):
+    """What a signal handler raises."""
+
+
+def interrupt(number: int, frame: Any) -> None:
+    raise Interruption
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers that send signals")
+@pytest.mark.parametrize("threads", [1, 3])
+def test_batches_that_are_interrupted(threads: int) -> None:
+    """The exception of a handler comes out, and the next call gives every frame."""
+    items = [bytes([number % 251]) * 3000 + b"%d" % number for number in range(3000)]
+    compressor, decompressor = zstandard.ZstdCompressor(level=1), zstandard.ZstdDecompressor()
+    frames = [frame.tobytes() for frame in compressor.multi_compress_to_buffer(items, threads=threads)]
+    before = signal.signal(signal.SIGALRM, interrupt)
+    interrupted = 0
+    try:
+        for number in range(40 if sys.implementation.name == "cpython" else 8):
+            wait = 1e-4 * (1 + number % 20)
+            try:
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, wait, 0.1)
+                    while True:
+                        compressor.multi_compress_to_buffer(items, threads=threads)
+                        decompressor.multi_decompress_to_buffer(frames, threads=threads)
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            except Interruption:
+                interrupted += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted
+    assert [frame.tobytes() for frame in compressor.multi_compress_to_buffer(items, threads=threads)] == frames
+    assert [c.tobytes() for c in decompressor.multi_decompress_to_buffer(frames, threads=threads)] == items
