@@ -3,7 +3,27 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from bench import model
+
+WIDTH = 120
+
+
+def wrapped(text: str) -> str:
+    """Give a page whose lines of prose have at most 120 columns; tables, code and pictures stay as they are."""
+    lines: list[str] = []
+    code = False
+    for line in text.split("\n"):
+        code ^= line.startswith("```")
+        if code or line.startswith(("|", "```", "![", "#")):
+            lines.append(line)
+        else:
+            indent = "  " if line.startswith("- ") else ""
+            lines += textwrap.wrap(
+                line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+            ) or [""]
+    return "\n".join(lines)
 
 
 def markdown_table(table: model.Table) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import model
-from bench.markdown import markdown_table
+from bench.markdown import markdown_table, wrapped
 from bench.results import Row, geometric_mean, read_folder
 
 BEGIN, END = "<!-- performance:begin -->", "<!-- performance:end -->"
@@ -16,7 +16,7 @@ INTRO = (
     "How many times faster cpkg is than the fastest library of the same format there (in the geometric mean, with the "
     "backend and, where it is one and the same, that library). `~`: the machine was too busy for the figure, or most "
     "of those behind it, to be confirmed. What is one copy of memory in every library counts in no mean. "
-    "[All results](docs/benchmarks/README.md), [how they are measured](docs/benchmarking.md)."
+    "[All results](docs/benchmarks/README.md), [how they are measured](docs/notebook/benchmarking.md)."
 )
 
 # The rows of the matrix that the README shows: (label, group, operation, cases or None for all)
@@ -95,6 +95,6 @@ def update(results: Path, readme: Path) -> bool:
         raise ValueError(f"{readme}: the markers {BEGIN} and {END} are not both there")
     before, rest = text.split(BEGIN, 1)
     after = rest.split(END, 1)[1]
-    new = f"{before}{BEGIN}\n{INTRO}\n\n{markdown_table(table(read_folder(results)))}{END}{after}"
+    new = f"{before}{BEGIN}\n{wrapped(INTRO)}\n\n{markdown_table(table(read_folder(results)))}{END}{after}"
     readme.write_text(new, encoding="utf-8")
     return new != text

@@ -13,7 +13,7 @@ from typing import Any
 import jinja2
 
 from bench import compare, goals, model, picture, plots
-from bench.markdown import markdown_table
+from bench.markdown import markdown_table, wrapped
 from bench.results import BUSY_LIMIT, NOISE_LIMIT, Row, read_folder
 
 INTRO = (
@@ -90,7 +90,7 @@ def _row_page(row: Row, tables: list[model.Table]) -> str:
     reasons = dict.fromkeys((key.library, reason) for key, reason in row.missing.items())
     if reasons:
         parts.append("## Without a figure\n\n" + "\n".join(f"- {name}: {reason}" for name, reason in reasons) + "\n")
-    return "\n".join(parts)
+    return wrapped("\n".join(parts))
 
 
 def markdown(content: dict[str, Any]) -> dict[str, str]:
@@ -98,7 +98,7 @@ def markdown(content: dict[str, Any]) -> dict[str, str]:
     behind = content["behind"]
     parts = [
         "# Benchmark results\n",
-        f"{content['intro']} How to measure and read them: [benchmarking](../benchmarking.md).\n",
+        f"{content['intro']} How to measure and read them: [benchmarking](../notebook/benchmarking.md).\n",
         f"![{picture.TITLE}]({picture.NAME})\n",
         f"## {content['overview'].title}\n\n{markdown_table(content['overview'])}",
         f"## {content['advice'].title}\n\n{markdown_table(content['advice'])}",
@@ -116,7 +116,7 @@ def markdown(content: dict[str, Any]) -> dict[str, str]:
     parts += [f"### {title}\n\n```\n" + "\n".join(lines) + "\n```\n" for title, lines in content["verdicts"]]
     parts += [f"## {content[name].title}\n\n{markdown_table(content[name])}" for name in ("peers", "machine")]
     parts.append(f"## How noise is judged\n\n{content['noise']}\n")
-    files = {"README.md": "\n".join(parts)}
+    files = {"README.md": wrapped("\n".join(parts))}
     for row, tables in content["details"]:
         files[f"{row.name}.md"] = _row_page(row, tables)
     files[picture.NAME] = content["picture"]

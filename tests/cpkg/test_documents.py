@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths, functions and commands in the documents for developers are there."""
+"""What the documents name is there: pages, headings, paths, functions, commands; and their lines are short."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ ROOT = Path(__file__).parents[2]
 PAGES = (
     "docs/architecture.md",
     "docs/performance.md",
-    "docs/purepy_zstd.md",
-    "docs/benchmarking.md",
+    "docs/notebook/benchmarking.md",
     "CONTRIBUTING.md",
     "README.md",
 )
+# what a reader opens, the reports of the benchmarks among it
+ALL = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+WIDTH = 120
 ROOTS = ("cpkg/", "docs/", "ffi_build/", "purepy/", "tests/", ".ci/", ".github/")
 AT_ROOT = re.compile(r"(README|CONTRIBUTING|CHANGELOG|SECURITY)\.md|setup\.py|tox\.ini|pyproject\.toml")
 
@@ -68,11 +70,43 @@ def test_every_test_command_names_tests(page: str) -> None:
     assert [path for path in found if not (ROOT / path).exists()] == []
 
 
-@pytest.mark.parametrize("page", PAGES)
+def prose(text: str) -> str:
+    """Return the text without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(text: str) -> set[str]:
+    """Return what a link to a heading of this page may name, as forges and the site's tool make it."""
+    found = re.findall(r"^#+ (.*)$", prose(text), re.MULTILINE)
+    plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in found]
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in plain}
+
+
+def dead_links(text: str, folder: Path) -> list[str]:
+    """Return the links of a page that lead to no file, or to a heading that its page has not."""
+    dead = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose(text)):
+        name, _, anchor = link.partition("#")
+        path = folder / name
+        if "://" in link:
+            continue
+        there = not name or path.exists()
+        if not there or (anchor and anchor not in anchors(path.read_text(encoding="utf-8") if name else text)):
+            dead.append(link)
+    return dead
+
+
+@pytest.mark.parametrize("page", ALL)
 def test_every_link_leads_somewhere(page: str) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
-    found = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
-    assert [link for link in found if link and not ((ROOT / page).parent / link).exists()] == []
+    assert dead_links((ROOT / page).read_text(encoding="utf-8"), (ROOT / page).parent) == []
+
+
+@pytest.mark.parametrize("page", ALL)
+def test_no_line_of_prose_is_long(page: str) -> None:
+    """Tables have a line per row, and a word or address may be longer than a line."""
+    lines = prose((ROOT / page).read_text(encoding="utf-8")).splitlines()
+    long = [line for line in lines if len(line) > WIDTH and not line.startswith(("|", "![")) and " " in line.strip()]
+    assert long == []
 
 
 def test_every_function_is_in_its_file() -> None:
@@ -111,3 +145,5 @@ def test_what_is_missing_is_seen() -> None:
     assert paths(text) == ["cpkg/nowhere.py", "tox.ini"]
     assert file_names(text) == ["cpkg/nowhere.py"]
     assert pytest_arguments(text) == ["tests/nothing.py", "tests/a"]
+    links = "# One `word`: two\n[a](#one-word-two) [b](#three) [c](README.md) [d](nowhere.md) [e](README.md#nowhere)"
+    assert dead_links(links, ROOT) == ["#three", "nowhere.md", "README.md#nowhere"]

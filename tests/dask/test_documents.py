@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of docs/dask.md, as they are written."""
+"""The examples for Dask in docs/records.md, as they are written."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ pytest.importorskip("pandas")
 
 
 def test_the_examples() -> None:
-    check_examples("dask.md", 8)
+    check_examples("records.md", 8, only="Dask")

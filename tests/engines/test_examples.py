@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples for Spark and Ray in docs/dask.md, each run as it is written, on this machine alone."""
+"""The examples for Spark and Ray in docs/records.md, each run as it is written, on this machine alone."""
 
 from __future__ import annotations
 
 import os
-import re
 import sys
 from pathlib import Path
 
 import pytest
+from documents import blocks, section
 from processes import run_python
 
 import cpkg
 from cpkg import records
-
-PAGE = Path(__file__).parents[2] / "docs" / "dask.md"
 
 
 @pytest.mark.parametrize(("module", "heading"), [("pyspark", "Spark"), ("ray", "Ray")])
@@ -22,8 +20,7 @@ def test_the_example(tmp_path: Path, module: str, heading: str) -> None:
     pytest.importorskip(module)
     with records.open(tmp_path / "events.rec", "wb", frame_size=1000) as writer:
         writer.extend([{"seconds": number} for number in range(5000)])
-    text = PAGE.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    (code,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    (code,) = blocks(section("records.md", heading), "python")
     environment = {
         **os.environ,
         "PYTHONPATH": str(Path(cpkg.__file__).parents[1]),

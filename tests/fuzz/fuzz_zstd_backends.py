@@ -5,7 +5,7 @@ Fuzzer of whole backends of Zstandard against each other: every way to decompres
 An input is a row of frames: compressed by one of the backends, made by hand with headers of every shape, or
 skippable; cut or followed by something, sometimes; with a dictionary of any kind, limits, and cuts of the stream. The
 rule: what one backend makes of it in one way, all others make of it in every way: the same content, the same limit, or
-an error. The exceptions are those of docs/purepy_zstd.md, which are counted. Dictionaries with errors are tried too.
+an error. The exceptions are those of docs/zstd.md, which are counted. Dictionaries with errors are tried too.
 
 `python tests/fuzz/fuzz_zstd_backends.py --seconds 600` runs it as long as one likes; a failing case is printed with the
 seed that leads to it.

@@ -3,7 +3,7 @@
 Mutation fuzzer of the pure Zstandard decoder.
 
 The rule: whatever the input, the decoder raises ZstdError or returns what libzstd returns, in one piece and in many.
-It may refuse what libzstd takes: libzstd lets pass some frames that break RFC 8878 (see docs/purepy_zstd.md); these are
+It may refuse what libzstd takes: libzstd lets pass some frames that break RFC 8878 (see docs/zstd.md); these are
 counted. `python tests/fuzz/fuzz_zstd_decode.py --seconds 600` runs it as long as one likes; a failing input is
 printed in hexadecimal with the seed that leads to it.
 """

@@ -284,7 +284,7 @@ def test_error_in_pieces(codec: ModuleType, case: Case) -> None:
     assert decompressor.eof
 
 
-# docs/purepy_zstd.md has the whole list; the others are refused from libzstd 1.5.6 on.
+# docs/zstd.md has the whole list; the others are refused from libzstd 1.5.6 on.
 LIBZSTD_LETS_PASS = {"empty block", "window's offset", "length"}
 
 

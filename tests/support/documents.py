@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import doctest
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,34 @@ DOCS = Path(__file__).parents[2] / "docs"
 _FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 
 
-def check_examples(page: str, at_least: int, names: dict[str, Any] | None = None, without: str = "") -> None:
+def section(page: str, heading: str) -> str:
+    """Return what stands under a heading of a page, up to the next heading of its rank or a higher one."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    begin = re.search(rf"^(#+) {re.escape(heading)}\n", text, re.MULTILINE)
+    assert begin is not None, f"{page} has no heading {heading!r}"
+    rest = text[begin.end() :]
+    end = re.search(rf"^#{{1,{len(begin[1])}}} ", rest, re.MULTILINE)
+    return rest[: end.start()] if end else rest
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """Return the blocks of code of a text that are marked with this language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def check_examples(
+    page: str, at_least: int, names: dict[str, Any] | None = None, without: str = "", only: str = "", but: str = ""
+) -> None:
     """
     Run the examples of a page, at least so many, and compare what they show.
 
-    `names` are what they find; `without` is a line of theirs that stands for one of those names.
+    `names` are what they find; `without` is a line of theirs that stands for one of those names. `only` and `but` are
+    headings: of the one section whose examples run, of the one whose examples do not.
     """
     path = DOCS / page
-    text = path.read_text(encoding="utf-8").replace(f">>> {without}\n", "")
+    text = section(page, only) if only else path.read_text(encoding="utf-8")
+    text = text.replace(section(page, but), "") if but else text
+    text = text.replace(f">>> {without}\n", "")
     examples = doctest.DocTestParser().get_doctest(text, {"__name__": "__main__", **(names or {})}, page, str(path), 0)
     report: list[str] = []
     result = doctest.DocTestRunner(optionflags=_FLAGS, verbose=False).run(examples, out=report.append)

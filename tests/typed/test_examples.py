@@ -3,22 +3,20 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import types
-from pathlib import Path
 
 import pytest
-
-PAGE = Path(__file__).parents[2] / "docs" / "typed.md"
+from documents import DOCS, blocks
 
 
 def test_every_example_of_the_page_runs(monkeypatch):
     pytest.importorskip("annotated_types")
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    assert len(blocks) >= 6
+    page = DOCS / "typed.md"
+    examples = blocks(page.read_text(encoding="utf-8"), "python")
+    assert len(examples) >= 6
     module = types.ModuleType("examples_of_typed")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     code = "from __future__ import annotations\n"
-    for block in blocks:
-        exec(compile(code + block, str(PAGE), "exec", dont_inherit=True), vars(module))
+    for example in examples:
+        exec(compile(code + example, str(page), "exec", dont_inherit=True), vars(module))

@@ -139,7 +139,7 @@ def test_decompressor_says_the_same(
 
 @needs_reference
 @relaxed
-# libzstd in pieces does not compare what an empty frame declares with what is there (docs/purepy_zstd.md)
+# libzstd in pieces does not compare what an empty frame declares with what is there (docs/zstd.md)
 @given(data=contents.filter(bool), where=st.floats(0, 1), flip=st.integers(0, 255), cut=st.floats(0, 1))
 def test_damage_has_the_same_outcome(zstd: ModuleType, data: bytes, where: float, flip: int, cut: float) -> None:
     frame = bytearray(reference.compress(data, options={201: 1}))
