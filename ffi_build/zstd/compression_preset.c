@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Presets that compress: parameters, and a context that has them (see preset_contexts.c). */
+/* Presets that compress: parameters, and a context that has them (see presets.c). */
 #ifndef CPKG_ZSTD_COMPRESSION_PRESET
 #define CPKG_ZSTD_COMPRESSION_PRESET
 
@@ -13,7 +13,7 @@
 #include "arguments.c"
 #include "buffers.c"
 #include "contexts.c"
-#include "preset_contexts.c"
+#include "presets.c"
 #include "short_calls.c"
 
 /* How many bytes the frames of a stream have taken, had compressed when they were last flushed, and given. */
@@ -39,7 +39,7 @@ static PyTypeObject *compression_preset_type;
 /* Return a context that is set up, or NULL with an exception set. */
 static ZSTD_CCtx *preset_take_cctx(CompressionPreset *preset, Kept *kept)
 {
-    ZSTD_CCtx *cctx = exchange(&preset->context, NULL);
+    ZSTD_CCtx *cctx = place_take(&preset->context);
     if (cctx != NULL || !preset->is_plain)
         return cctx != NULL ? cctx : new_context((PyObject *)preset);
     cctx = take_cctx(kept);
@@ -57,14 +57,9 @@ static ZSTD_CCtx *preset_take_cctx(CompressionPreset *preset, Kept *kept)
 }
 
 /* Keep a context that is between frames, and of which no call has failed. */
-static void preset_give_cctx(CompressionPreset *preset, Kept *kept, ZSTD_CCtx *cctx)
+static void preset_give_cctx(CompressionPreset *preset, ZSTD_CCtx *cctx)
 {
-    if (put_back(&preset->context, cctx) != NULL) {
-        if (preset->is_plain && kept != NULL)
-            give_cctx(kept, cctx, 0);
-        else
-            ZSTD_freeCCtx(cctx);
-    }
+    settle_cctx(&preset->context, preset->is_plain, cctx);
 }
 
 /* _set_up(pairs, is_plain): take the parameters of plain contexts; called once, before anything else. */
@@ -95,13 +90,7 @@ static void compression_preset_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     CompressionPreset *preset = (CompressionPreset *)self;
-    Kept *kept = preset->is_plain ? kept_here() : NULL;
-    if (preset->context != NULL) {
-        if (kept != NULL)
-            give_cctx(kept, preset->context, 0); /* presets often serve one frame: for the next of them */
-        else
-            ZSTD_freeCCtx(preset->context);
-    }
+    settle_cctx(NULL, preset->is_plain, preset->context); /* presets often serve one frame: for the next of them */
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -146,7 +135,7 @@ static PyObject *preset_compress(PyObject *self, PyObject *const *args, Py_ssize
         input_close(&in);
         return call_slow(self, "_compress", args, nargs, kwnames);
     }
-    preset_give_cctx(preset, out.kept, cctx);
+    preset_give_cctx(preset, cctx);
     out.buffer.pos = written;
     result = output_finish(&out);
 done:
@@ -174,7 +163,7 @@ static PyObject *compression_give(PyObject *self, PyObject *address)
     if (ZSTD_isError(ZSTD_CCtx_reset(cctx, ZSTD_reset_session_only)))
         ZSTD_freeCCtx(cctx);
     else
-        preset_give_cctx((CompressionPreset *)self, kept_here(), cctx);
+        preset_give_cctx((CompressionPreset *)self, cctx);
     Py_RETURN_NONE;
 }
 

@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The contexts and the scratch buffer that a thread keeps: taking them, and giving them back. Nothing here is Python's.
+ * The one pool of libzstd's contexts in C: the places where contexts wait for their next call. Nothing here is Python's.
  *
- * A thread keeps its last compression and decompression context and a buffer, because making a context costs
- * several times what compressing a short message does. A context is out of its slot while it is in use: Python
- * code that runs meanwhile on the same thread (a signal handler, a finalizer) finds the slot empty and works with a
- * new one. Kept contexts never have workers or dictionaries, what parameters they have is reset before use, and one
- * whose call failed is not kept: libzstd's reset does not reach all that an error may leave.
+ * Making a context costs several times what compressing a short message does. A place holds one context, and three kinds
+ * of owners have places: a thread (with a scratch buffer), a preset, and a queue of frames (one for each of its threads).
+ * The rules, which hold for all of them:
+ * - Re-entrance: a context is out of its place while it is in use. A finalizer or a signal handler that runs meanwhile
+ *   on the same thread finds the place empty, and works with a new one.
+ * - Threads: place_take() and place_put() exchange a context in one step, with or without the GIL. A thread's own places
+ *   need no such step: nobody else reaches them.
+ * - Errors: a context whose call failed is freed. libzstd's reset does not reach all that an error may leave.
+ * - Parameters: in the place of a preset or a queue they stay as their owner has set them. Before a thread's context serves
+ *   another call, what parameters it has are reset, and it never has a dictionary: that is a pointer into memory
+ *   which may be gone.
+ * - Size: a thread keeps none that has grown large.
+ * - Forks: a context with worker threads is never in a place, because freeing it in a child would wait for threads that
+ *   are not there (cpkg/_native/zstd/contexts.py has those). Any other is plain memory, the child's own copy.
+ * - Ends: a thread's contexts are freed as the thread ends, when there may be no interpreter, and those of presets and
+ *   queues with their owner. A thread's belong to no interpreter: second ones use the same.
  */
 #ifndef CPKG_ZSTD_CONTEXTS
 #define CPKG_ZSTD_CONTEXTS
@@ -24,6 +35,21 @@ enum {
     KEPT_CCTX_MAX = 4 << 20,
     KEPT_DCTX_MAX = 1 << 20,
 };
+
+/* Return the context in a place, which is empty then; NULL if it was. */
+static void *place_take(void **place)
+{
+    return __atomic_exchange_n(place, NULL, __ATOMIC_ACQ_REL);
+}
+
+/* Put a context into a place; return it if the place is not empty, else NULL. */
+static void *place_put(void **place, void *context)
+{
+    void *empty = NULL;
+    return __atomic_compare_exchange_n(place, &empty, context, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) ? NULL : context;
+}
+
+#ifndef PYPY_VERSION /* whose threads keep contexts in cpkg/_native/zstd/contexts.py */
 
 typedef struct {
     ZSTD_CCtx *cctx;
@@ -109,7 +135,10 @@ static void give_scratch(Kept *kept, char *scratch)
 /*
  * Define for one direction:
  *
- * give_cctx(), give_dctx(): keep a context, or free it; `result` is libzstd's of the call that it was taken for.
+ * give_cctx(), give_dctx(): keep a thread's context, or free it; `result` is libzstd's of the call that it was taken for.
+ *
+ * settle_cctx(), settle_dctx(): keep a context whose calls all succeeded: in a place, unless that is NULL or not empty;
+ * else, if it is plain (no dictionary, no threads), in this thread's; else free it.
  *
  * cpkg_take_cctx(), cpkg_take_dctx(), cpkg_give_cctx(), cpkg_give_dctx(): take and give contexts for Python code, which
  * reaches them through cffi. They run without the GIL and touch nothing of the interpreter's. What Python code may have
@@ -125,6 +154,19 @@ static void give_scratch(Kept *kept, char *scratch)
             ZSTD_free##Ctx(context); \
         } \
     } \
+    static void settle_##ctx(void **place, int is_plain, ZSTD_##Ctx *context) \
+    { \
+        Kept *kept; \
+        if (context == NULL || (place != NULL && place_put(place, context) == NULL)) \
+            return; \
+        kept = is_plain ? kept_here() : NULL; \
+        if (kept != NULL) { \
+            give_##ctx(kept, context, 0); \
+        } \
+        else { \
+            ZSTD_free##Ctx(context); \
+        } \
+    } \
     static ZSTD_##Ctx *cpkg_take_##ctx(void) \
     { \
         Kept *kept = kept_here(); \
@@ -132,16 +174,12 @@ static void give_scratch(Kept *kept, char *scratch)
     } \
     static void cpkg_give_##ctx(ZSTD_##Ctx *context) \
     { \
-        Kept *kept = kept_here(); \
-        if (kept != NULL) { \
-            give_##ctx(kept, context, ZSTD_##Ctx##_reset(context, ZSTD_reset_session_and_parameters)); \
-        } \
-        else { \
-            ZSTD_free##Ctx(context); \
-        } \
+        settle_##ctx(NULL, !ZSTD_isError(ZSTD_##Ctx##_reset(context, ZSTD_reset_session_and_parameters)), context); \
     }
 
 KEPT_CONTEXTS(CCtx, cctx, KEPT_CCTX_MAX)
 KEPT_CONTEXTS(DCtx, dctx, KEPT_DCTX_MAX)
+
+#endif
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Presets that decompress: limits and a dictionary, and a context that has it (see preset_contexts.c). */
+/* Presets that decompress: limits and a dictionary, and a context that has it (see presets.c). */
 #ifndef CPKG_ZSTD_DECOMPRESSION_PRESET
 #define CPKG_ZSTD_DECOMPRESSION_PRESET
 
@@ -14,7 +14,7 @@
 #include "buffers.c"
 #include "contexts.c"
 #include "format.c"
-#include "preset_contexts.c"
+#include "presets.c"
 #include "short_calls.c"
 #include "streams/chunks.c"
 
@@ -40,7 +40,7 @@ static ZSTD_DCtx *preset_take_dctx(DecompressionPreset *preset, Kept *kept)
 {
     ZSTD_DCtx *dctx;
     if (preset->has_dictionary) {
-        dctx = exchange(&preset->context, NULL);
+        dctx = place_take(&preset->context);
         return dctx != NULL ? dctx : new_context((PyObject *)preset);
     }
     dctx = take_dctx(kept);
@@ -54,8 +54,10 @@ static void preset_give_dctx(DecompressionPreset *preset, Kept *kept, ZSTD_DCtx 
 {
     if (!preset->has_dictionary)
         give_dctx(kept, dctx, result);
-    else if (ZSTD_isError(result) || put_back(&preset->context, dctx) != NULL)
+    else if (ZSTD_isError(result))
         ZSTD_freeDCtx(dctx);
+    else
+        settle_dctx(&preset->context, 0, dctx);
 }
 
 /* _set_up(window_max, has_dictionary): called once, before anything else; without it every call goes to Python. */
@@ -80,11 +82,7 @@ static void decompression_preset_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     DecompressionPreset *preset = (DecompressionPreset *)self;
-    Kept *kept = is_default(preset) ? kept_here() : NULL;
-    if (preset->context != NULL && kept != NULL)
-        give_dctx(kept, preset->context, 0); /* for the next of those that serve one frame */
-    else
-        ZSTD_freeDCtx(preset->context);
+    settle_dctx(NULL, is_default(preset), preset->context); /* for the next of those that serve one frame */
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -182,7 +180,7 @@ static PyObject *whole_frame(DecompressionPreset *preset, const char *data, size
 static PyObject *decompression_take(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    void *dctx = exchange(&((DecompressionPreset *)self)->context, NULL);
+    void *dctx = place_take(&((DecompressionPreset *)self)->context);
     return dctx == NULL ? new_ref(Py_None) : PyLong_FromVoidPtr(dctx);
 }
 
@@ -191,10 +189,10 @@ static PyObject *decompression_give(PyObject *self, PyObject *address)
     ZSTD_DCtx *dctx = PyLong_AsVoidPtr(address);
     if (dctx == NULL)
         return NULL;
-    if (ZSTD_isError(ZSTD_DCtx_reset(dctx, ZSTD_reset_session_only)) ||
-        put_back(&((DecompressionPreset *)self)->context, dctx) != NULL) {
+    if (ZSTD_isError(ZSTD_DCtx_reset(dctx, ZSTD_reset_session_only)))
         ZSTD_freeDCtx(dctx);
-    }
+    else
+        settle_dctx(&((DecompressionPreset *)self)->context, 0, dctx);
     Py_RETURN_NONE;
 }
 

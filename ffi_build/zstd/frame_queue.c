@@ -24,8 +24,12 @@
 #include <zstd.h>
 
 #include "../common/queue.c"
+#include "contexts.c"
 
-enum { JOB_KEPT = 4 << 20 /* memory of a job beyond this is given back when it has been used */ };
+enum {
+    JOB_KEPT = 4 << 20, /* memory of a job beyond this is given back when it has been used */
+    FRAME_CONTEXTS = QUEUE_THREADS + 2,
+};
 
 typedef struct {
     char *data;
@@ -54,9 +58,8 @@ typedef struct cpkg_job_s {
 
 struct cpkg_frames_s {
     Queue queue;
-    cpkg_job *jobs;                    /* all of them */
-    void *contexts[QUEUE_THREADS + 2]; /* those that are not in use, ZSTD_CCtx or ZSTD_DCtx; under the queue's lock */
-    int contexts_kept;
+    cpkg_job *jobs;                 /* all of them */
+    void *contexts[FRAME_CONTEXTS]; /* places (contexts.c) for ZSTD_CCtx or ZSTD_DCtx */
     bool compresses;
     char *dictionary;
     size_t dictionary_size;
@@ -90,10 +93,8 @@ static bool frames_set_up(const cpkg_frames *frames, void *context)
 static void *frames_take_context(cpkg_frames *frames)
 {
     void *context = NULL;
-    pthread_mutex_lock(&frames->queue.lock);
-    if (frames->contexts_kept > 0)
-        context = frames->contexts[--frames->contexts_kept];
-    pthread_mutex_unlock(&frames->queue.lock);
+    for (int i = 0; i < FRAME_CONTEXTS && context == NULL; i++)
+        context = place_take(&frames->contexts[i]);
     if (context != NULL)
         return context;
     context = frames->compresses ? (void *)ZSTD_createCCtx() : (void *)ZSTD_createDCtx();
@@ -104,15 +105,11 @@ static void *frames_take_context(cpkg_frames *frames)
     return context;
 }
 
-/* Keep a context, unless libzstd has failed with it: no reset reaches all that is left in it then. */
+/* Keep a context, or free one that libzstd has failed with. */
 static void frames_give_context(cpkg_frames *frames, void *context, bool is_sound)
 {
-    pthread_mutex_lock(&frames->queue.lock);
-    if (is_sound && frames->contexts_kept < (int)(sizeof frames->contexts / sizeof *frames->contexts)) {
-        frames->contexts[frames->contexts_kept++] = context;
-        context = NULL;
-    }
-    pthread_mutex_unlock(&frames->queue.lock);
+    for (int i = 0; i < FRAME_CONTEXTS && is_sound && context != NULL; i++)
+        context = place_put(&frames->contexts[i], context);
     frames_free_context(frames, context);
 }
 
@@ -242,8 +239,8 @@ static void cpkg_frames_close(cpkg_frames *frames)
         job->input = job->output = (JobMemory){NULL, 0};
         job->is_good = false;
     }
-    while (frames->contexts_kept > 0)
-        frames_free_context(frames, frames->contexts[--frames->contexts_kept]);
+    for (int i = 0; i < FRAME_CONTEXTS; i++)
+        frames_free_context(frames, place_take(&frames->contexts[i]));
 }
 
 /* Close the queue and free it, with its jobs. */

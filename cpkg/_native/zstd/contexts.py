@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Contexts of libzstd: how they are made, and the one of each direction that a thread keeps for its next call.
+The one pool of libzstd's contexts in Python: how they are made, and the places where they wait for their next call.
 
-Making a context costs several times what a short message does. A context is out of its place while in use, so that a
-finalizer or signal handler on the same thread finds none and makes its own. Before it goes back all parameters and
-dictionaries are reset, because they are raw pointers; one that has grown beyond a few MB, one with worker threads and
-one whose call failed never goes back: libzstd's reset does not reach all that an error may leave. The scratch memory
-of a thread is kept in the same way.
+Making a context costs several times what a short message does. A place holds one context, or a few; a thread has one
+for each direction, and so have a preset and an archive. The rules, which hold for all (`ffi_build/zstd/contexts.c` has
+those of C):
+
+- Re-entrance, threads: a context is out of its place while in use. A finalizer, a signal handler or another thread that
+  finds the place empty makes its own. Taking one out of a list is a step that nothing comes between.
+- Errors: a context whose call failed is freed. libzstd's reset does not reach all that an error may leave.
+- Parameters: the context of a preset or archive keeps its own. Before a thread's goes back, all of them are reset, and
+  dictionaries, which are raw pointers.
+- Size: a thread keeps none that has grown beyond a few MB.
+- Forks: a context with worker threads is freed in the process that made it alone; elsewhere a preset forgets it.
+- Ends: finalizers take from places as the interpreter ends, so that what is in them is pinned.
+
+The scratch memory of a thread is kept in the same way.
 """
 
 from __future__ import annotations
@@ -48,14 +57,38 @@ class KeptScratch(local):
     work: Scratch | None = None
 
 
+class Place:
+    """The place of one context, or of `most`."""
+
+    __slots__ = ("_contexts", "_most", "_pin")
+
+    def __init__(self, most: int = 1) -> None:
+        self._contexts: list[Any] = []
+        self._most = most
+        self._pin = pin(self._contexts)
+
+    def take(self) -> Any:
+        """Return a context, or None if all are in use or were never made."""
+        try:
+            return self._contexts.pop()
+        except IndexError:
+            return None
+
+    def give(self, context: Any) -> bool:
+        """Keep a context; return False if there is no room for it."""
+        if len(self._contexts) >= self._most:
+            return False
+        self._contexts.append(context)
+        return True
+
+
 class _Kept(local):
-    """The context that a thread keeps, in a list: what a signal handler cannot come between is taking it out of one."""
+    """A thread's place."""
 
     def __init__(self) -> None:
-        self.contexts: list[Any] = []
-        self._pin = pin(self.contexts)  # finalizers that run as the interpreter ends take from it
+        self.place = Place()
         self.reported = 0
-        """The size that was reported to PyPy's collector for the context that is, or was last, in `contexts`."""
+        """The size that was reported to PyPy's collector for the context that is, or was last, in `place`."""
 
 
 class Contexts:
@@ -75,11 +108,11 @@ class Contexts:
 
     def take(self) -> Any:
         """Return this thread's kept context, without parameters, or a new one."""
-        try:
-            return self._kept.contexts.pop()
-        except IndexError:
+        context = self._kept.place.take()
+        if context is None:
             self._kept.reported = 0
-            return self.new()
+            context = self.new()
+        return context
 
     def new(self) -> Any:
         """Make a context; MemoryError if libzstd cannot."""
@@ -125,12 +158,11 @@ class Contexts:
         memory, would let it wait.
         """
         kept = self._kept
-        if kept.contexts or not self.is_small(context) or self._is_error(self._reset(context, RESET_ALL)):
+        is_fit = self.is_small(context) and not self._is_error(self._reset(context, RESET_ALL))
+        if not is_fit or not kept.place.give(context):
             self._ffi.release(context)
-        else:
-            kept.contexts.append(context)
-            if reported is not None:
-                kept.reported = reported
+        elif reported is not None:
+            kept.reported = reported
 
     def is_small(self, context: Any) -> bool:
         """Say whether a thread would keep a context of its size."""

@@ -3,8 +3,7 @@
 Settings that many frames share, with a context that keeps them: what cpkg.zstandard's objects are made of.
 
 `compress` and its kin set up a context for every call, which costs little for a level and much for a dictionary. A
-preset sets one up once. Its context is out of its place while a call or a stream uses it; whoever finds the place
-empty (a second thread, a second stream) works with a context of his own. So a preset may be shared by threads.
+preset sets one up once, and keeps it in a place of its own (`contexts.py`). So a preset may be shared by threads.
 """
 
 from __future__ import annotations
@@ -13,8 +12,7 @@ import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cpkg._native import buffers
-from cpkg._native.pins import pin
-from cpkg._native.zstd.contexts import Contexts
+from cpkg._native.zstd.contexts import Contexts, Place
 from cpkg._native.zstd.library import LEVEL_KEY, WORKERS_KEY, Library
 from cpkg._native.zstd.settings import (
     CompressionSettings,
@@ -34,37 +32,12 @@ FORMAT_KEY, WINDOW_LOG_KEY = 1000, 100
 """Parameters of a decompression context (ZSTD_d_format, ZSTD_d_windowLogMax)."""
 
 
-class _Place:
-    """The one context that a preset keeps, with the size that was reported of it to PyPy's collector."""
-
-    __slots__ = ("_contexts", "_pin")
-
-    def __init__(self) -> None:
-        # what a signal handler cannot come between is taking one out of a list
-        self._contexts: list[tuple[Any, int | None]] = []
-        self._pin = pin(self._contexts)
-
-    def take(self) -> Any:
-        """Return the context, or None if it is in use or was never made."""
-        try:
-            return self._contexts.pop()[0]
-        except IndexError:
-            return None
-
-    def give(self, context: Any, reported: int | None = None) -> bool:
-        """Keep a context; return False if there is one already."""
-        if self._contexts:
-            return False
-        self._contexts.append((context, reported))
-        return True
-
-
 class _Preset:
     """Base of both; a subclass has the library's `_contexts` of its direction."""
 
     _library: ClassVar[Library]
     _contexts: Contexts
-    _place: _Place
+    _place: Place
 
     if TYPE_CHECKING:
 
@@ -113,7 +86,7 @@ class CompressionPreset(_Preset):
         self.workers = bool(values.get(WORKERS_KEY))
         self.dict = zstd_dict
         self.how = how
-        self._place = _Place()
+        self._place = Place()
         self._made_in = os.getpid() if self.workers else 0
 
     def _compress(self, data: Any) -> bytes:
@@ -128,7 +101,7 @@ class CompressionPreset(_Preset):
     def take(self, library: Library) -> Any:
         """Return a context that is set up, between frames."""
         if self._made_in and self._made_in != os.getpid():
-            self._place, self._made_in = _Place(), os.getpid()  # its threads are not in a forked child
+            self._place, self._made_in = Place(), os.getpid()  # its threads are not in a forked child
         cctx = self._place.take()
         if cctx is None:
             cctx = library.cctxs.new_with_workers(self.dict) if self.workers else library.cctxs.take()
@@ -181,7 +154,7 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
         if not has_magic:
             self.pairs.append((FORMAT_KEY, 1))
         self.is_default = zstd_dict is None and not self.pairs
-        self._place = _Place()
+        self._place = Place()
 
     def take(self, library: Library) -> Any:
         """Return a context that is set up, between frames."""
@@ -269,7 +242,7 @@ class BuiltinDecompressionPreset(DecompressionPreset):
         """Take the settings that the arguments of a stream make."""
         self.dict, self.how, self.pairs = settings.dict, settings.how, settings.pairs
         self.has_magic, self.window_max, self.is_default = settings.has_magic, settings.window_max, settings.is_default
-        self._place = _Place()
+        self._place = Place()
         self._hand_to_c()
 
     def _hand_to_c(self) -> None:

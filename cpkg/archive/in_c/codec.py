@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from cpkg._native.archive import ffi, lib
+from cpkg._native.zstd.contexts import Place
 from cpkg.archive._inflate import CHUNK
+from purepy._cores import THREADS_MAX
 from purepy.errors import ZstdError
 from purepy.zstd.format.splitter import Frame
 
@@ -35,14 +37,14 @@ class NativeCodec:
 
     def __init__(self, window_log_max: int) -> None:
         self._window_log_max = window_log_max
-        self._contexts: list[Any] = []
+        self._contexts = Place(THREADS_MAX)
         self._chunks: list[Chunk] = []
         self._new = ffi.new_allocator(should_clear_after_alloc=False)
 
     def close(self) -> None:
         """Free the contexts."""
-        while self._contexts:
-            ffi.release(self._contexts.pop())
+        while (context := self._contexts.take()) is not None:
+            ffi.release(context)
 
     def _chunk(self, capacity: int) -> Chunk:
         try:
@@ -66,10 +68,10 @@ class NativeCodec:
             self._chunks.append(chunk)
 
     def _context(self) -> Any:
-        try:
-            return self._contexts.pop()
-        except IndexError:
-            context = ffi.gc(lib.ZSTD_createDCtx(), lib.ZSTD_freeDCtx)  # an interrupted caller leaves it to its thread
+        context = self._contexts.take()
+        if context is not None:
+            return context
+        context = ffi.gc(lib.ZSTD_createDCtx(), lib.ZSTD_freeDCtx)  # an interrupted caller leaves it to its thread
         if not context:
             raise MemoryError("no memory for a decompression context")
         lib.ZSTD_DCtx_setParameter(context, _WINDOW_LOG_MAX_KEY, self._window_log_max)
@@ -87,14 +89,11 @@ class NativeCodec:
         """Return a frame's content."""
         context = self._context()
         chunk = self._chunk(max(frame.bound, 1))
-        try:
-            chunk.size = self._check(
-                lib.ZSTD_decompressDCtx(
-                    context, chunk.memory, frame.bound, ffi.from_buffer(frame.data), len(frame.data)
-                )
-            )
-        finally:
-            self._contexts.append(context)
+        data = frame.data
+        chunk.size = self._check(
+            lib.ZSTD_decompressDCtx(context, chunk.memory, frame.bound, ffi.from_buffer(data), len(data))
+        )
+        self._contexts.give(context)
         return chunk
 
     def inflate_pieces(self, pieces: Iterator[bytes]) -> Iterator[Chunk]:

@@ -9,12 +9,14 @@ from collections.abc import Generator
 from typing import Any, Final
 
 from cpkg._native.archive import ffi, lib
+from cpkg._native.zstd.contexts import Place
 from cpkg.archive._frame import CompressedFrame
 from cpkg.archive._result import Problem
 from cpkg.archive._settings import CreateSettings
 from cpkg.archive.in_c.entries import entries_of
 from cpkg.archive.in_python.plan import problem
 from cpkg.archive.in_python.walk import member_name
+from purepy._cores import THREADS_MAX
 from purepy.errors import ZstdError
 from purepy.tar.encode import NANO
 
@@ -44,14 +46,14 @@ class FramesInC:
     def __init__(self, settings: CreateSettings, has_entries: bool) -> None:
         self._settings = settings
         self._has_entries = has_entries
-        self._makers: list[Any] = []
+        self._makers = Place(THREADS_MAX)
         self._outputs: list[Any] = []
         self._new = ffi.new_allocator(should_clear_after_alloc=False)
 
     def close(self) -> None:
         """Free the contexts that no thread uses."""
-        while self._makers:
-            ffi.release(self._makers.pop())
+        while (maker := self._makers.take()) is not None:
+            ffi.release(maker)
 
     def _options(self, own: list[tuple[int, int]]) -> Any:
         settings = self._settings
@@ -101,10 +103,8 @@ class FramesInC:
             ffi.release(walk)
 
     def _maker(self) -> Any:
-        try:
-            return self._makers.pop()
-        except IndexError:
-            return _owned(lib.cpkg_maker_new(self._settings.level), lib.cpkg_maker_free)
+        maker = self._makers.take()
+        return _owned(lib.cpkg_maker_new(self._settings.level), lib.cpkg_maker_free) if maker is None else maker
 
     def _checked(self, size: int) -> int:
         if lib.ZSTD_isError(size):
@@ -115,9 +115,9 @@ class FramesInC:
         """Return content as one frame."""
         maker = self._maker()
         output = ffi.new("char[]", lib.ZSTD_compressBound(len(content)))
-        size = lib.cpkg_maker_deflate(maker, output, len(output), content, len(content))
-        self._makers.append(maker)
-        frame: bytes = ffi.buffer(output, self._checked(size))[:]
+        size = self._checked(lib.cpkg_maker_deflate(maker, output, len(output), content, len(content)))
+        self._makers.give(maker)
+        frame: bytes = ffi.buffer(output, size)[:]
         return frame
 
     def make(self, plan: Any) -> CompressedFrame:
@@ -133,7 +133,7 @@ class FramesInC:
             if output is None or len(output) < capacity:
                 output = self._new("char[]", capacity)
             size = self._checked(lib.cpkg_plan_make(plan, maker, output, capacity))
-            self._makers.append(maker)
+            self._makers.give(maker)
             return self._frame(plan, output, size)
         finally:
             ffi.release(plan)

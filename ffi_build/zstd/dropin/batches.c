@@ -298,7 +298,7 @@ static PyObject *compress_many(PyObject *self, PyObject *const *args, Py_ssize_t
             is_ready = shares_run(shares, count, compress_share) == 0;
         for (Py_ssize_t n = 0; n < count; n++) {
             if (shares[n].context != NULL && !shares[n].has_failed)
-                preset_give_cctx(preset, batch.kept, shares[n].context);
+                preset_give_cctx(preset, shares[n].context);
             else
                 ZSTD_freeCCtx(shares[n].context);
             if (!is_ready)

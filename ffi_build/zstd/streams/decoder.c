@@ -65,7 +65,7 @@ static int decoder_take(Decoder *decoder)
         decoder->dctx = preset_borrow((PyObject *)preset, &decoder->lent);
     }
     else {
-        decoder->dctx = exchange(&preset->context, NULL);
+        decoder->dctx = place_take(&preset->context);
         if (decoder->dctx == NULL && is_default(preset)) {
             Kept *kept = kept_here();
             decoder->dctx = kept != NULL ? take_dctx(kept) : NULL;
@@ -89,13 +89,10 @@ static void decoder_release(Decoder *decoder)
         preset_return((PyObject *)preset, &decoder->lent, decoder->has_failed);
     }
     else if (dctx != NULL) {
-        Kept *kept = is_default(preset) ? kept_here() : NULL;
         if (decoder->has_failed || ZSTD_isError(ZSTD_DCtx_reset(dctx, ZSTD_reset_session_only)))
             ZSTD_freeDCtx(dctx);
-        else if (kept != NULL && (preset->serves_one || put_back(&preset->context, dctx) != NULL))
-            give_dctx(kept, dctx, 0);
-        else if (kept == NULL && put_back(&preset->context, dctx) != NULL)
-            ZSTD_freeDCtx(dctx);
+        else
+            settle_dctx(preset->serves_one && is_default(preset) ? NULL : &preset->context, is_default(preset), dctx);
     }
 }
 

@@ -33,36 +33,6 @@ typedef struct {
     pid_t made_in;  /* 0 if no threads compress */
 } Feed;
 
-/*
- * Ask a preset's Python half for a context: the object that owns it, and its address. Returns NULL with an exception
- * set if that fails.
- */
-static void *preset_borrow(PyObject *preset, PyObject **lent)
-{
-    PyObject *pair = PyObject_CallMethod(preset, "_lend", NULL);
-    void *context = NULL;
-    if (pair != NULL && PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2) {
-        context = PyLong_AsVoidPtr(PyTuple_GET_ITEM(pair, 1));
-        if (context != NULL)
-            *lent = new_ref(PyTuple_GET_ITEM(pair, 0));
-    }
-    Py_XDECREF(pair);
-    return context;
-}
-
-/* Give a lent context back, and drop the owner; errors are written to standard error, as nobody waits for them. */
-static void preset_return(PyObject *preset, PyObject **lent, int has_failed)
-{
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyObject *done = PyObject_CallMethod(preset, "_take_back", "OO", *lent, has_failed ? Py_True : Py_False);
-    if (done == NULL)
-        PyErr_WriteUnraisable(preset);
-    Py_XDECREF(done);
-    Py_CLEAR(*lent);
-    PyErr_Restore(type, value, traceback);
-}
-
 /* Raise the error for a size that no frame can have. Returns NULL. */
 static PyObject *raise_pledge_range(void)
 {
@@ -127,11 +97,10 @@ static void feed_release(Feed *feed)
         preset_return((PyObject *)feed->preset, &feed->lent, feed->failure != NULL);
     }
     else if (cctx != NULL) {
-        Kept *kept = kept_here();
-        if (kept == NULL || feed->failure != NULL || ZSTD_isError(ZSTD_CCtx_reset(cctx, ZSTD_reset_session_only)))
+        if (feed->failure != NULL || ZSTD_isError(ZSTD_CCtx_reset(cctx, ZSTD_reset_session_only)))
             ZSTD_freeCCtx(cctx);
         else
-            preset_give_cctx(feed->preset, kept, cctx);
+            preset_give_cctx(feed->preset, cctx);
     }
 }
 
