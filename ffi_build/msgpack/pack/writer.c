@@ -49,7 +49,7 @@
 #endif
 #undef msgpack_pack_ext
 
-#define SCRATCH_SIZE (64 * 1024)
+#define SCRATCH_SIZE (256 * 1024)
 #define PACK_LENGTH_MAX 0xffffffffu
 
 #ifdef Py_GIL_DISABLED
