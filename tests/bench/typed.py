@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import Any, Callable, List, Literal, Optional, Union
 
 import annotated_types as at
-import purepy.msgpack
 from typing_extensions import Annotated
 
 import cpkg
+import purepy.msgpack
 from cpkg import typed
 
 SLOTS = {"slots": True} if sys.version_info >= (3, 10) else {}
@@ -192,6 +192,7 @@ def plain(obj: Any) -> Any:
 
 
 def optional_msgspec() -> Any:
+    """Return msgspec, or None where it does not install."""
     try:
         import msgspec
     except ImportError as exc:
