@@ -29,7 +29,8 @@ def sessions(page: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("page", "least"), [("cli.md", 17), ("integrations.md", 3), ("archives.md", 5), ("records.md", 8)]
+    ("page", "least"),
+    [("cli.md", 17), ("integrations.md", 3), ("archives.md", 5), ("records.md", 8), ("start/quickstart.md", 8)],
 )
 def test_the_command_lines(tmp_path: Path, page: str, least: int) -> None:
     (tmp_path / "bin").mkdir()
@@ -68,13 +69,13 @@ def rough(text: str, command: str) -> str:
 
 # what shutil.unpack_archive says of any tar archive in 3.12 and 3.13, where no filter is given (older ones take none)
 @pytest.mark.filterwarnings("ignore:Python 3.14 will, by default, filter:DeprecationWarning")
-@pytest.mark.parametrize("page", ["objects.md", "archives.md"])
+@pytest.mark.parametrize("page", ["objects.md", "archives.md", "start/quickstart.md"])
 def test_the_python_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # and back, wherever the examples go
     check_examples(page, 5)
 
 
-@pytest.mark.parametrize("name", ["cli.md", "objects.md"])
+@pytest.mark.parametrize("name", ["cli.md", "objects.md", "index.md", "start/quickstart.md", "../README.md"])
 def test_nobody_is_told_to_install_somebody_elses_package(name: str) -> None:
     """`cpkg` on PyPI belongs to an unrelated project."""
     assert not re.search(r"pip install '?cpkg(?!-codecs)", (DOCS / name).read_text())

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The API reference has every public name, and the tables of names name what is there."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from documents import DOCS, blocks
+
+ROOT = Path(__file__).parents[2]
+# modules that anyone imports; those that need another library are read, not imported
+MODULES = [
+    "cpkg",
+    "cpkg.archive",
+    "cpkg.errors",
+    "cpkg.msgpack",
+    "cpkg.msgpack.exceptions",
+    "cpkg.msgpack.ext",
+    "cpkg.records",
+    "cpkg.typed",
+    "cpkg.zstandard",
+    "cpkg.zstd",
+]
+INTEGRATIONS = sorted((ROOT / "cpkg" / "integrations").glob("[!_]*.py"))
+KINDS = {"function", "class", "exception", "data"}
+_DIRECTIVE = re.compile(r"^\.\. (?:py:|auto)?(\w+):: (.*(?:\n {4,}\w.*)*)", re.MULTILINE)
+
+
+def described(text: str) -> dict[str, set[str]]:
+    """Return the names that a page of the reference describes, by module."""
+    found: dict[str, set[str]] = {}
+    module = ""
+    for block in blocks(text, r"\{eval-rst\}"):
+        for kind, names in _DIRECTIVE.findall(block):
+            if kind == "currentmodule":
+                module = names.strip()
+                found.setdefault(module, set())
+            elif kind in KINDS:
+                found[module].update(name.split("(")[0] for name in names.split())
+    return found
+
+
+def reference() -> dict[str, set[str]]:
+    """Return the names that the reference describes, by module."""
+    found: dict[str, set[str]] = {}
+    for page in sorted((DOCS / "reference").glob("*.md")):
+        for module, names in described(page.read_text(encoding="utf-8")).items():
+            found.setdefault(module, set()).update(names)
+    return found
+
+
+REFERENCE = reference()
+
+
+def test_what_a_page_describes_is_found() -> None:
+    names = ".. autofunction:: f\n.. py:class:: C\n.. py:data:: X\n             Y\n   :no-index:\n"
+    text = f"```{{eval-rst}}\n.. currentmodule:: a\n\n{names}```\n"
+    assert described(text) == {"a": {"f", "C", "X", "Y"}}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_name_is_there(name: str) -> None:
+    """Under its module, or as the same object under another one: errors and modules have their own pages."""
+    module = importlib.import_module(name)
+    own = REFERENCE.get(name, set())
+    modules = [importlib.import_module(other) for other in MODULES]
+    elsewhere = {id(getattr(other, each, None)) for other in modules for each in REFERENCE.get(other.__name__, ())}
+    missing = []
+    for each in module.__all__:
+        value = getattr(module, each)
+        is_page = isinstance(value, ModuleType) and value.__name__ in REFERENCE
+        if each not in own and not is_page and not (isinstance(value, type) and id(value) in elsewhere):
+            missing.append(each)
+    assert missing == []
+    assert sorted(own - set(module.__all__)) == []
+
+
+@pytest.mark.parametrize("path", INTEGRATIONS, ids=lambda path: path.stem)
+def test_every_name_of_an_integration_is_there(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    (names,) = (
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    )
+    assert REFERENCE[f"cpkg.integrations.{path.stem}"] == set(names)
+
+
+def test_every_function_for_dask_is_there() -> None:
+    tree = ast.parse((ROOT / "cpkg" / "dask" / "__init__.py").read_text(encoding="utf-8"))
+    names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")}
+    assert REFERENCE["cpkg.dask"] == names
+
+
+def there(module: ModuleType, dotted: str) -> bool:
+    """Whether a module has this name, perhaps of a member or a submodule."""
+    found: object = module
+    for part in dotted.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            try:
+                found = importlib.import_module(f"{module.__name__}.{part}")
+            except ImportError:
+                return False
+    return True
+
+
+def test_names_that_others_have_are_called_so_here() -> None:
+    """The right columns of the page for people who come from another library."""
+    text = (DOCS / "start" / "coming_from.md").read_text(encoding="utf-8")
+    import cpkg
+    from purepy import msgpack as options_of
+
+    options = {
+        *inspect.signature(options_of.Packer).parameters,
+        *inspect.signature(options_of.Unpacker).parameters,
+        *inspect.signature(cpkg.typed.Decoder).parameters,
+        *inspect.signature(cpkg.typed.Encoder).parameters,
+        *inspect.signature(cpkg.zstd.compress).parameters,
+        *inspect.signature(cpkg.zstd.decompress).parameters,
+    }
+    checked = 0
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        head, _, *rows = [re.split(r"(?<!\\) \| ", row.strip("| ")) for row in table.splitlines()]
+        module = importlib.import_module(head[1].strip("`"))
+        for row in rows:
+            for quoted in re.findall(r"`([^`]+)`", row[1]):
+                name = re.match(r"[\w.]+", quoted)
+                assert name is not None, quoted
+                plain = name[0][len("cpkg.") :] if name[0].startswith("cpkg.") else name[0]
+                known = there(module, plain) or there(cpkg, plain) or plain in options
+                assert known or quoted in ELSEWHERE, (head[1], quoted)
+                checked += 1
+    assert checked > 60
+
+
+# what the right columns name that is no name of ours: a backend, a variable of the environment, fields, annotations
+ELSEWHERE = {
+    "pure",
+    "CPKG_MSGPACK_BACKEND",
+    "offset",
+    "path",
+    'kind: Literal["cat"] = "cat"',
+    "slots=True",
+    "Annotated[int, annotated_types.Gt(0)]",
+    "all_errors=True",
+}
