@@ -24,6 +24,7 @@ import stat
 import weakref
 from _thread import allocate_lock
 
+from purepy import _system
 from purepy._reading import read_full
 from purepy._writing import write_all
 from purepy.zstd.threads.positions import Descriptor, write_at
@@ -437,13 +438,13 @@ class PathSource(Source):
 
     def read_at(self, offset: int, size: int) -> bytes:
         self.check()
-        found = os.pread(self._descriptor, size, offset)
+        found = _system.pread(self._descriptor, size, offset)
         self.check()  # closed meanwhile: these may be another file's bytes
         if len(found) == size or not found:
             return found
         pieces = [found]
         done = len(found)
-        while done < size and (found := os.pread(self._descriptor, size - done, offset + done)):
+        while done < size and (found := _system.pread(self._descriptor, size - done, offset + done)):
             pieces.append(found)
             done += len(found)
         return b"".join(pieces)
@@ -683,7 +684,7 @@ def _cannot_seek(name: str) -> io.UnsupportedOperation:
 
 
 def _open_locked(path: Path, mode: str, name: str) -> Descriptor:
-    flags = os.O_RDWR | getattr(os, "O_CLOEXEC", 0)
+    flags = os.O_RDWR | _system.OPEN_FLAGS
     flags |= {"rb": 0, "ab": os.O_CREAT, "wb": os.O_CREAT, "xb": os.O_CREAT | os.O_EXCL}[mode]
     while True:
         descriptor = Descriptor(path, flags, 0o666, by=os.open)
@@ -691,7 +692,7 @@ def _open_locked(path: Path, mode: str, name: str) -> Descriptor:
             status = os.fstat(descriptor.number)
             if not stat.S_ISREG(status.st_mode):
                 raise io.UnsupportedOperation(f"{name}: is no regular file; open it yourself and pass the file object")
-            lock(descriptor.number, name)
+            _system.lock(descriptor.number, name)
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(status, os.stat(path)):
                     return descriptor
@@ -699,16 +700,3 @@ def _open_locked(path: Path, mode: str, name: str) -> Descriptor:
             descriptor.close()
             raise
         descriptor.close()  # replaced or removed before it was locked: the one that is there now is meant
-
-
-def lock(descriptor: int, name: str) -> None:
-    """Lock an open file for writing until it is closed; BlockingIOError if another writer has it."""
-    try:
-        import fcntl
-    except ImportError:  # not on this system: nothing keeps a second writer out
-        return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        text = "another writer has it open; close that one, or write to another file"
-        raise BlockingIOError(errno.EAGAIN, text, name) from None

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, Union
 
 from cpkg.archive._result import Problem, Problems
+from purepy import _system
 from purepy.tar import names, patterns
 from purepy.tar.acl import ACL_KEYS
 from purepy.tar.decode import NUMBER_MAX, SECONDS_MAX
 from purepy.tar.encode import NANO, OCTAL_7_MAX, encoded
 from purepy.tar.entry import Entry
+from purepy.tar.windows import Spellings
 from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
 
 LEVEL: Final = 3
@@ -202,8 +204,10 @@ class ExtractSettings:
         self.numeric_owner = numeric_owner
         self.select = select
         self.on_entry = on_entry
-        self.owns = filter != names.DATA and os.geteuid() == 0
+        self.owns = filter != names.DATA and _system.is_root()
         """Whether files get their owners."""
+        self.spellings = Spellings() if _system.IS_WINDOWS else None
+        """What keeps names apart that are one to the system."""
 
     def is_wanted(self, name: str) -> bool:
         """Say whether the patterns let an entry pass."""

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from purepy import _system
 from purepy._reading import read_full
 from purepy.errors import SeekableFormatError, ZstdError
 from purepy.tar import members
@@ -63,7 +63,7 @@ class StoredFrames:
     def _read(self, size: int, offset: int) -> bytes:
         """Read from the file: of a local one in any thread, else in that of the caller."""
         if self._is_local:
-            return os.pread(self._file.fileno(), size, offset)
+            return _system.pread(self._file.fileno(), size, offset)
         self._file.seek(offset)
         return read_full(self._file, size)
 

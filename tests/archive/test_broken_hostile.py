@@ -19,6 +19,7 @@ from archives import contents, fixed, header_of, make_tree, member, uncompressed
 from fuzz_archives import run
 
 from cpkg import archive, zstd
+from purepy import _system
 from purepy.errors import ArchiveError, CodecError
 
 
@@ -99,7 +100,7 @@ def test_an_interrupt_when_a_file_was_made(tmp_path: Path, monkeypatch: pytest.M
             raise KeyboardInterrupt
         return fd
 
-    monkeypatch.setattr(os, "open", interrupted)
+    monkeypatch.setattr(_system, "open", interrupted)
     with pytest.raises(KeyboardInterrupt):
         archive.extract(io.BytesIO(data), tmp_path / "out")
     assert os.listdir(tmp_path / "out") == []

@@ -22,6 +22,7 @@ from archives import contents, header_of, member, packed
 from interrupts import Outcome, at_every_line
 
 from cpkg import archive, zstd
+from purepy import _system
 from purepy.errors import ArchiveError, ArchiveLimitError
 from purepy.tar import members
 from purepy.zstd.seekable.table import SeekTable, read_seek_table
@@ -236,7 +237,7 @@ def test_what_is_swapped_in_keeps_its_mode(swap: Any, tmp_path: Path, monkeypatc
         os.unlink(name, dir_fd=dir_fd)
         swap(tmp_path / "victim", tmp_path / "out" / os.fsdecode(name))
 
-    monkeypatch.setattr(os, "mkfifo", swapped)
+    monkeypatch.setattr(_system, "mkfifo", swapped)
     source = made_of({"name": "p", "type": tarfile.FIFOTYPE, "mode": 0o4777})
     assert extracted(source, tmp_path / "out", filter="fully_trusted")[1] == ["p"]
     status = os.stat(tmp_path / "victim")

@@ -18,6 +18,7 @@ from shrinking import SEED
 from cpkg import _places, records
 from cpkg._places import Source
 from cpkg.records.reader import Reader
+from purepy import _system
 
 
 def test_growth_is_seen_when_it_is_asked_for(path: Path) -> None:
@@ -130,7 +131,7 @@ def states(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
         seen.append(path.read_bytes())
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_places.os, "pwrite", write_in_pieces)
+        patch.setattr(_system, "pwrite", write_in_pieces)
         patch.setattr(_places.os, "ftruncate", cut)
         for start in range(0, 72, 12):
             with records.open(path, "ab", threads=1, frame_size=150 if start % 24 else 400) as writer:

@@ -20,6 +20,7 @@ from shrinking import SEED
 
 from cpkg import _places, records
 from cpkg.records import writing_ahead
+from purepy import _system
 
 WRITER = f"""
 import sys, random
@@ -108,7 +109,7 @@ def test_every_write_may_be_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ftruncate(descriptor, size)
         look()
 
-    monkeypatch.setattr(_places.os, "pwrite", write_in_pieces)
+    monkeypatch.setattr(_system, "pwrite", write_in_pieces)
     monkeypatch.setattr(_places.os, "ftruncate", cut)
     for start in range(0, 60, 12):
         with records.open(path, "ab", threads=1) as writer:
@@ -126,7 +127,7 @@ class Full:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
         self.room = room
         self._pwrite = os.pwrite
-        monkeypatch.setattr(_places.os, "pwrite", self.pwrite)
+        monkeypatch.setattr(_system, "pwrite", self.pwrite)
 
     def pwrite(self, descriptor: int, data: Any, offset: int) -> int:
         if not self.room:
@@ -289,14 +290,14 @@ def test_a_file_that_was_replaced_while_it_was_opened(tmp_path: Path, monkeypatc
     path, other = tmp_path / "file.rec", tmp_path / "other.rec"
     written(path, 5)
     written(other, 9)
-    lock = _places.lock
+    lock = _system.lock
 
     def replace_first(descriptor: int, name: str) -> None:
         if other.exists():
             os.replace(other, path)
         lock(descriptor, name)
 
-    monkeypatch.setattr(_places, "lock", replace_first)
+    monkeypatch.setattr(_system, "lock", replace_first)
     with records.open(path, "ab") as writer:
         assert len(writer) == 9
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from purepy import _system
 from purepy.errors import ZstdError
 from purepy.zstd.format.scanner import frame_extent, scan_frames
 from purepy.zstd.threads import copy_files, positions
@@ -255,7 +256,7 @@ def no_space() -> None:
 def test_a_full_disk(zstd: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not is_parallel(zstd):
         pytest.skip("no thread writes")
-    monkeypatch.setattr(os, "pwrite", failing(os.pwrite, 9, no_space))
+    monkeypatch.setattr(_system, "pwrite", failing(os.pwrite, 9, no_space))
     with pytest.raises(OSError, match="space"):
         decompressed(zstd, frames(zstd), tmp_path, threads=2)
     assert DATA.startswith((tmp_path / "target").read_bytes())
@@ -265,7 +266,7 @@ def test_a_disk_that_takes_little_at_a_time(zstd: ModuleType, tmp_path: Path, mo
     if not is_parallel(zstd):
         pytest.skip("no thread writes")
     pwrite = os.pwrite
-    monkeypatch.setattr(os, "pwrite", lambda file, data, at: pwrite(file, bytes(data[:1000]), at))
+    monkeypatch.setattr(_system, "pwrite", lambda file, data, at: pwrite(file, bytes(data[:1000]), at))
     assert decompressed(zstd, frames(zstd), tmp_path, threads=2)[1] == DATA
 
 

@@ -21,14 +21,15 @@ from typing import Any
 
 from cpkg.archive._settings import ExtractSettings
 from cpkg.archive.in_python.walk import DIRECTORY_FLAGS
+from purepy import _system
 from purepy.tar import names
 from purepy.tar.encode import encoded
 from purepy.tar.entry import CHARACTER, DIRECTORY, FIFO, FILE, HARDLINK, SYMLINK, Entry
 from purepy.tar.owners import owner_number
 from purepy.zstd.threads.positions import write_next
 
-_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | getattr(os, "O_CLOEXEC", 0)
-_PATH_FLAGS = os.O_NOFOLLOW | getattr(os, "O_PATH", 0o10000000) | getattr(os, "O_CLOEXEC", 0)  # PyPy has no O_PATH
+_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _system.O_NOFOLLOW | _system.OPEN_FLAGS
+_PATH_FLAGS = _system.O_NOFOLLOW | getattr(os, "O_PATH", 0o10000000) | _system.OPEN_FLAGS  # PyPy has no O_PATH
 
 
 def _path(descriptor: int, *name: bytes) -> bytes:
@@ -39,17 +40,17 @@ def _path(descriptor: int, *name: bytes) -> bytes:
 def _link(source: int, name: bytes, parent: int, new_name: bytes) -> None:
     """Make a hard link, of a symbolic link as of any file."""
     if sys.implementation.name != "pypy":
-        os.link(name, new_name, src_dir_fd=source, dst_dir_fd=parent, follow_symlinks=False)
+        _system.link(name, new_name, src_dir_fd=source, dst_dir_fd=parent, follow_symlinks=False)
         return
     try:  # PyPy hands linkat the wrong flag for follow_symlinks=False
         os.link(_path(source, name), _path(parent, new_name))
     except FileNotFoundError:
         if os.path.exists(_path(source)):
             raise
-        wanted = os.stat(name, dir_fd=source, follow_symlinks=False)  # there is no /proc
+        wanted = _system.stat(name, dir_fd=source, follow_symlinks=False)  # there is no /proc
         os.link(name, new_name, src_dir_fd=source, dst_dir_fd=parent)
-        if not os.path.samestat(wanted, os.stat(new_name, dir_fd=parent, follow_symlinks=False)):
-            os.unlink(new_name, dir_fd=parent)
+        if not os.path.samestat(wanted, _system.stat(new_name, dir_fd=parent, follow_symlinks=False)):
+            _system.unlink(new_name, dir_fd=parent)
             raise
 
 
@@ -96,7 +97,7 @@ class Tree:
     def open(self) -> None:
         """Make the directory, if it is missing, and open it."""
         os.makedirs(self._directory, exist_ok=True)
-        self._fds.append(os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | getattr(os, "O_CLOEXEC", 0)))
+        self._fds.append(_system.open(self._directory, os.O_RDONLY | _system.O_DIRECTORY | _system.OPEN_FLAGS))
 
     @property
     def root(self) -> int:
@@ -152,7 +153,7 @@ class Tree:
         """Say whether anything has this path; raises OSError for one that leads through a link or file."""
         try:
             parent = self.directory(list(parts[:-1]), make=False)
-            os.stat(encoded(parts[-1]), dir_fd=parent, follow_symlinks=False)
+            _system.stat(encoded(parts[-1]), dir_fd=parent, follow_symlinks=False)
         except FileNotFoundError:
             return False
         return True
@@ -161,11 +162,11 @@ class Tree:
         name = encoded(parts[at])
         while True:
             try:
-                return os.open(name, DIRECTORY_FLAGS, dir_fd=fd)
+                return _system.open(name, DIRECTORY_FLAGS, dir_fd=fd)
             except OSError as exc:
                 if exc.errno == errno.ENOENT and make:
                     with contextlib.suppress(FileExistsError):
-                        os.mkdir(name, 0o777, dir_fd=fd)
+                        _system.mkdir(name, 0o777, dir_fd=fd)
                     continue
                 shown = self._shown(parts[: at + 1])
                 if exc.errno in (errno.ELOOP, errno.ENOTDIR):
@@ -204,15 +205,15 @@ class Tree:
         if parts:
             name = encoded(parts[-1])
             try:
-                os.mkdir(name, 0o700, dir_fd=parent)
+                _system.mkdir(name, 0o700, dir_fd=parent)
             except FileExistsError:
-                status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+                status = _system.stat(name, dir_fd=parent, follow_symlinks=False)
                 if not stat.S_ISDIR(status.st_mode):
-                    os.unlink(name, dir_fd=parent)
-                    os.mkdir(name, 0o700, dir_fd=parent)
-                elif status.st_mode & 0o700 != 0o700 and os.geteuid() != 0:
+                    _system.unlink(name, dir_fd=parent)
+                    _system.mkdir(name, 0o700, dir_fd=parent)
+                elif status.st_mode & 0o700 != 0o700 and not _system.is_root():
                     # rights are missing to write into it: they come back in the end
-                    self._held.append(os.open(name, _PATH_FLAGS | os.O_DIRECTORY, dir_fd=parent))
+                    self._held.append(_system.open(name, _PATH_FLAGS | _system.O_DIRECTORY, dir_fd=parent))
                     os.chmod(_path(self._held[-1]), stat.S_IMODE(status.st_mode) | 0o700)
         self.finished.append((parts, entry))
 
@@ -223,7 +224,7 @@ class Tree:
         gets_mode = not self._settings.owns and not mode & (self.umask | ~0o777) and not self._has_list(parent)
 
         def opener(_name: Any, _flags: int) -> int:
-            return os.open(temporary, _CREATE_FLAGS, mode if gets_mode else 0o600, dir_fd=parent)
+            return _system.open(temporary, _CREATE_FLAGS, mode if gets_mode else 0o600, dir_fd=parent)
 
         try:  # from here on: an interrupt may come when the file is there and `open` has not returned
             with open(temporary, "wb", buffering=0, opener=opener) as file:
@@ -232,19 +233,19 @@ class Tree:
             self._replace(parent, encoded(parts[-1]))
         except BaseException:
             with contextlib.suppress(OSError):
-                os.unlink(temporary, dir_fd=parent)
+                _system.unlink(temporary, dir_fd=parent)
             raise
 
     def _replace(self, parent: int, name: bytes) -> None:
         """Give the temporary file its name, in place of what has it: also of a directory with nothing in it."""
         try:
-            os.rename(self._temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+            _system.rename(self._temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
         except IsADirectoryError:
             try:
-                os.rmdir(name, dir_fd=parent)
+                _system.rmdir(name, dir_fd=parent)
             except OSError:
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)) from None
-            os.rename(self._temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+            _system.rename(self._temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
 
     def _has_list(self, parent: int) -> bool:
         found = self._with_list.get(parent)
@@ -268,7 +269,7 @@ class Tree:
             while len(piece):
                 if not left:
                     offset, left = next(holes)
-                written = os.pwrite(fd, piece[:left], offset)
+                written = _system.pwrite(fd, piece[:left], offset)
                 piece = piece[written:]
                 offset += written
                 left -= written
@@ -279,12 +280,12 @@ class Tree:
         if settings.owns:
             os.fchown(fd, *self._owner(entry))
         if not has_mode:
-            os.fchmod(fd, names.target_mode(entry.mode, entry.type, settings.filter))
+            _system.fchmod(fd, names.target_mode(entry.mode, entry.type, settings.filter))
         if entry.xattrs:
             for name, value in entry.xattrs.items():
                 if settings.sets_attribute(name):
                     os.setxattr(fd, name, value)
-        os.utime(fd, ns=(entry.mtime_ns, entry.mtime_ns))
+        _system.utime(fd, ns=(entry.mtime_ns, entry.mtime_ns))
 
     def _owner(self, entry: Entry) -> tuple[int, int]:
         if self._settings.numeric_owner:
@@ -294,12 +295,12 @@ class Tree:
     def _make_hard_link(self, entry: Entry, parts: list[str]) -> None:
         target = names.link_target(entry, self._settings.strip)
         first = encoded(target[-1])
-        self._held.append(os.dup(self.directory(target[:-1], make=False)))
+        self._held.append(_system.dup(self.directory(target[:-1], make=False)))
         source = self._held[-1]
-        status = os.stat(first, dir_fd=source, follow_symlinks=False)
+        status = _system.stat(first, dir_fd=source, follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
             # it is safe where it lies, but may lead out from another place
-            text = os.fsdecode(os.readlink(first, dir_fd=source))
+            text = os.fsdecode(_system.readlink(first, dir_fd=source))
             link = entry.replace(type=SYMLINK, linkname=text)
             if names.symlink_text(link, parts, self._settings.filter) != text:
                 raise names.refused(entry, f"is a hard link to the symbolic link {entry.linkname!r}")
@@ -314,25 +315,25 @@ class Tree:
         if entry.type == SYMLINK:
             kind = stat.S_IFLNK
             text = encoded(names.symlink_text(entry, parts, settings.filter))
-            self._place(lambda name: os.symlink(text, name, dir_fd=parent), parent, base)
+            self._place(lambda name: _system.symlink(text, name, dir_fd=parent), parent, base)
         elif entry.type == FIFO:
             kind = stat.S_IFIFO
-            self._place(lambda name: os.mkfifo(name, mode, dir_fd=parent), parent, base)
+            self._place(lambda name: _system.mkfifo(name, mode, dir_fd=parent), parent, base)
         else:
             kind = stat.S_IFCHR if entry.type == CHARACTER else stat.S_IFBLK
             number = os.makedev(*entry.device)
-            self._place(lambda name: os.mknod(name, mode | kind, number, dir_fd=parent), parent, base)
+            self._place(lambda name: _system.mknod(name, mode | kind, number, dir_fd=parent), parent, base)
         if settings.owns or entry.type != SYMLINK:
             fd = self._opened(base, parent, kind)
             if settings.owns:
                 os.chown(_path(fd), *self._owner(entry))
             if entry.type != SYMLINK and stat.S_IMODE(os.fstat(fd).st_mode) != mode:
                 os.chmod(_path(fd), mode)
-        os.utime(base, ns=(entry.mtime_ns, entry.mtime_ns), dir_fd=parent, follow_symlinks=False)
+        _system.utime(base, ns=(entry.mtime_ns, entry.mtime_ns), dir_fd=parent, follow_symlinks=False)
 
     def _opened(self, name: bytes, parent: int, kind: int) -> int:
         """Return a descriptor of what was just made, by which its owner and mode are set; OSError if it is gone."""
-        self._held.append(os.open(name, _PATH_FLAGS, dir_fd=parent))
+        self._held.append(_system.open(name, _PATH_FLAGS, dir_fd=parent))
         status = os.fstat(self._held[-1])
         if stat.S_IFMT(status.st_mode) != kind or status.st_uid != os.geteuid() or status.st_nlink != 1:
             raise OSError(errno.ESTALE, "something else has taken the place of what was made")
@@ -351,7 +352,7 @@ class Tree:
         finally:
             # renaming one link of a file to another one does nothing
             with contextlib.suppress(OSError):
-                os.unlink(temporary, dir_fd=parent)
+                _system.unlink(temporary, dir_fd=parent)
 
     def finish(self, fails: Callable[[str, OSError], None]) -> None:
         """

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import itertools
-import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, Union
 
@@ -14,6 +13,7 @@ from cpkg.archive._descriptors import Descriptors
 from cpkg.archive._result import Problem, Problems
 from cpkg.archive._settings import ExtractSettings, chosen
 from cpkg.archive.in_python.disk import Tree
+from purepy import _system
 from purepy.crew import Crew
 from purepy.errors import ArchiveError, LimitError, UnsafeEntryError, ZstdError
 from purepy.tar import names
@@ -105,6 +105,8 @@ class Extract:
             if parts is None:
                 return
             names.check_type(entry, settings.filter)
+            if settings.spellings is not None:
+                settings.spellings.check(entry, parts, settings.filter, settings.strip)
             target = tuple(names.link_target(entry, settings.strip)) if entry.type == HARDLINK else None
             if not self._is_ready(stored, entry, parts, target):
                 return
@@ -176,7 +178,7 @@ class PureExtract(Extract):
 
     def _read(self, archive: Any, crew: Crew) -> None:
         # what has been made, if there was anything before that could be taken for it
-        self._made: set[tuple[str, ...]] | None = set() if os.listdir(self._tree.root) else None
+        self._made: set[tuple[str, ...]] | None = set() if _system.listdir(self._tree.root) else None
         content = archive.content()
         while content is not None:
             content = self._extract_all(archive, content)

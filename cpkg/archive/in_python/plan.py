@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from cpkg.archive._result import Problem
 from cpkg.archive.in_python.walk import Member, Walker
+from purepy import _system
 from purepy.errors import ArchiveError
 from purepy.tar.encode import encode, sparse_map
 from purepy.tar.entry import BLOCK, FILE, Entry, padding
@@ -173,7 +174,7 @@ def _read(fd: int, offset: int, size: int) -> tuple[bytes, OSError | None]:
     pieces: list[bytes] = []
     try:
         while size:
-            piece = os.pread(fd, size, offset)
+            piece = _system.pread(fd, size, offset)
             if len(piece) == size and not pieces:
                 return piece, None
             if not piece:

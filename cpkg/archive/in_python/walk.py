@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from cpkg.archive._result import Problem
 from cpkg.archive._settings import CreateSettings, chosen
+from purepy import _system
 from purepy.tar.acl import ACL_KEYS
 from purepy.tar.entry import (
     BLOCK_DEVICE,
@@ -36,11 +37,11 @@ _TYPES = {
     stat.S_IFBLK: BLOCK_DEVICE,
 }
 CANNOT_READ = "cannot be read"
-DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_CLOEXEC", 0)
+DIRECTORY_FLAGS = os.O_RDONLY | _system.O_DIRECTORY | _system.O_NOFOLLOW | _system.OPEN_FLAGS
 
 
 _OPEN_MAX = 6
-FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
+FILE_FLAGS = os.O_RDONLY | _system.O_NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | _system.OPEN_FLAGS
 
 
 class Member(NamedTuple):
@@ -54,16 +55,20 @@ class Member(NamedTuple):
 @lru_cache(maxsize=1024)
 def user_name(number: int) -> str:
     """Return a user's name, or "" if the number has none."""
-    import pwd
-
+    try:
+        import pwd
+    except ImportError:  # not on this system
+        return ""
     return _found(pwd.getpwuid, number)
 
 
 @lru_cache(maxsize=1024)
 def group_name(number: int) -> str:
     """Return a group's name, or "" if the number has none."""
-    import grp
-
+    try:
+        import grp
+    except ImportError:
+        return ""
     return _found(grp.getgrgid, number)
 
 
@@ -76,6 +81,8 @@ def _found(find: Callable[[int], Any], number: int) -> str:
 
 def member_name(path: str) -> str:
     """Return the name that a path gets in an archive: without leading slashes, and without all up to a last `..`."""
+    if _system.IS_WINDOWS:
+        path = os.path.splitdrive(path)[1].replace("\\", "/")
     parts = path.split("/")
     if ".." in parts:
         del parts[: len(parts) - parts[::-1].index("..")]
@@ -109,7 +116,7 @@ class Walker:
         self._open: list[tuple[Descriptor, int]] = []
         """Directories with their depth: the root first, and last the one that is in use."""
         self._files: list[int] = []
-        self._opener = -1, os.open
+        self._opener = -1, _system.open
 
     def close(self) -> None:
         """Close what is open."""
@@ -131,7 +138,7 @@ class Walker:
         """Open a file of the directory of the member that came last; `close_file` closes it. Raises OSError."""
         directory = self.directory()
         if self._opener[0] != directory:
-            self._opener = directory, partial(os.open, dir_fd=directory)
+            self._opener = directory, partial(_system.open, dir_fd=directory)
         # no signal handler runs between opening a file and noting that, nor between forgetting and closing it
         self._files.extend(map(self._opener[1], (base,), (FILE_FLAGS,)))
         return self._files[-1]
@@ -171,7 +178,7 @@ class Walker:
 
     def walk(self, base: str, paths: Iterable[str]) -> Generator[Member | Problem, None, None]:
         """Yield the members of `paths`, relative to `base`, and what went wrong with others."""
-        self._open.append((opened(base, DIRECTORY_FLAGS & ~os.O_NOFOLLOW), 0))
+        self._open.append((opened(base, DIRECTORY_FLAGS & ~_system.O_NOFOLLOW), 0))
         for path in paths:
             levels = [self._members([path])]
             while levels:
@@ -200,7 +207,7 @@ class Walker:
         self._way.append(_Folder(member.base, _identity(member.status), above))
         self._path = name
         try:
-            names = os.listdir(directory)
+            names = _system.listdir(directory)
         except OSError as exc:
             return iter([failed(name, CANNOT_READ, exc)])
         if self._settings.sort:
@@ -234,7 +241,7 @@ class Walker:
 
     def _member(self, directory: int, base: str, name: str) -> Member | Problem | None:
         settings = self._settings
-        status = os.stat(base, dir_fd=directory, follow_symlinks=False)
+        status = _system.stat(base, dir_fd=directory, follow_symlinks=False)
         if _identity(status) in self._own:
             return None
         kind = _TYPES.get(stat.S_IFMT(status.st_mode))
@@ -247,10 +254,10 @@ class Walker:
         settings.own(entry, status, user_name, group_name)
         if kind == FILE:
             entry.size = status.st_size
-            if settings.sparse and status.st_blocks * 512 < status.st_size:
+            if settings.sparse and hasattr(status, "st_blocks") and status.st_blocks * 512 < status.st_size:
                 entry.sparse = _map_of(directory, base, status.st_size)
         elif kind == SYMLINK:
-            entry.linkname = os.readlink(base, dir_fd=directory)
+            entry.linkname = _system.readlink(base, dir_fd=directory)
         elif kind in (CHARACTER, BLOCK_DEVICE):
             entry.device = os.major(status.st_rdev), os.minor(status.st_rdev)
         if settings.xattrs or settings.acls:
@@ -274,7 +281,7 @@ class Walker:
 
 def opened(base: str, flags: int, directory: int | None = None) -> Descriptor:
     """Open what is in a directory."""
-    return Descriptor(base, flags, by=partial(os.open, dir_fd=directory))
+    return Descriptor(base, flags, by=partial(_system.open, dir_fd=directory))
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:

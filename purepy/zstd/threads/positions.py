@@ -10,6 +10,8 @@ import stat
 from collections import deque
 from contextlib import suppress
 
+from purepy import _system
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
@@ -38,15 +40,9 @@ def place_of(file: Any, *, is_written: bool) -> tuple[int, int] | None:
     if not stat.S_ISREG(status.st_mode):
         return None
     position = file.tell()
-    if is_written and (status.st_size > position or _appends(descriptor)):
+    if is_written and (status.st_size > position or _system.appends(descriptor)):
         return None
     return descriptor, position
-
-
-def _appends(descriptor: int) -> bool:
-    import fcntl
-
-    return bool(fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_APPEND)
 
 
 class _Closed:
@@ -88,7 +84,7 @@ class Descriptor(_Closed):
 
 def write_at(descriptor: int, data: Any, position: int) -> None:
     """Write all of a buffer's bytes to a place in a file."""
-    _write(data, lambda part, done: os.pwrite(descriptor, part, position + done))
+    _write(data, lambda part, done: _system.pwrite(descriptor, part, position + done))
 
 
 def write_next(descriptor: int, data: Any) -> None:
@@ -114,7 +110,7 @@ def read_at(descriptor: int, memory: Any, position: int) -> int:
             if hasattr(os, "preadv"):
                 taken = os.preadv(descriptor, [rest], position + filled)
             else:
-                data = os.pread(descriptor, len(rest), position + filled)
+                data = _system.pread(descriptor, len(rest), position + filled)
                 taken = len(data)
                 rest[:taken] = data
         if not taken:

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Twins of functions of `os` for systems where those take no `dir_fd`: a descriptor of a directory stands for its path.
+
+On Windows the directory is open without leave for others to rename or remove it, nor what it lies in, so that the path
+leads to it as long as the descriptor is open. Only `open` makes such descriptors; os.close closes them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Union
+
+    Name = Union[str, bytes]
+
+IS_WINDOWS = os.name == "nt"
+# On Windows these are bits of ours, which never reach the system.
+O_DIRECTORY = getattr(os, "O_DIRECTORY", 1 << 28)
+O_NOFOLLOW = getattr(os, "O_NOFOLLOW", 1 << 29)
+
+_LIST, _SHARE_READ_WRITE, _EXISTING = 1, 3, 3  # FILE_LIST_DIRECTORY, without FILE_SHARE_DELETE
+_BACKUP_SEMANTICS, _OPEN_REPARSE_POINT, _NAME_SURROGATE = 0x02000000, 0x00200000, 0x20000000
+_LONG = 240
+"""Longer paths than about this need a prefix that lifts Windows' limit."""
+_TICKS_1970 = 116_444_736_000_000_000
+"""Windows counts tenths of microseconds from 1601 on."""
+
+_paths: dict[int, str] = {}
+"""The paths of directories by their descriptors; an entry stays, unused, when its descriptor is closed."""
+
+
+def of_windows(module: str) -> Any:
+    """Return a module that is Windows' alone, in whole or in part."""
+    return __import__(module)
+
+
+def _at(name: Name, directory: int | None) -> str:
+    path = os.path.abspath(os.path.join("" if directory is None else _paths[directory], os.fsdecode(name)))
+    if IS_WINDOWS and len(path) > _LONG and not path.startswith("\\\\?\\"):
+        return "\\\\?\\UNC" + path[1:] if path.startswith("\\\\") else "\\\\?\\" + path
+    return path
+
+
+def open(path: Name, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+    """Open a file, or with O_DIRECTORY a directory, whose descriptor the other functions take."""
+    full = _at(path, dir_fd)
+    if flags & O_DIRECTORY:
+        return _open_directory(full, flags)
+    if IS_WINDOWS and flags & O_NOFOLLOW and os.path.islink(full):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), full)
+    descriptor = os.open(full, flags & ~O_NOFOLLOW if IS_WINDOWS else flags, mode)
+    _paths.pop(descriptor, None)
+    return descriptor
+
+
+def _open_directory(path: str, flags: int) -> int:
+    if not IS_WINDOWS:
+        descriptor = os.open(path, flags)
+        _paths[descriptor] = path
+        return descriptor
+    _winapi, msvcrt = of_windows("_winapi"), of_windows("msvcrt")
+    how = _BACKUP_SEMANTICS | (_OPEN_REPARSE_POINT if flags & O_NOFOLLOW else 0)
+    handle = _winapi.CreateFile(path, _LIST, _SHARE_READ_WRITE, 0, _EXISTING, how, 0)
+    descriptor = int(msvcrt.open_osfhandle(handle, os.O_RDONLY))
+    is_link = flags & O_NOFOLLOW and getattr(os.lstat(path), "st_reparse_tag", 0) & _NAME_SURROGATE
+    if is_link or not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+    _paths[descriptor] = path
+    return descriptor
+
+
+def dup(directory: int) -> int:
+    """Return another descriptor of a directory."""
+    descriptor = os.dup(directory)
+    _paths[descriptor] = _paths[directory]
+    return descriptor
+
+
+def listdir(directory: int) -> list[str]:
+    """List what is in a directory."""
+    return os.listdir(_paths[directory])
+
+
+def stat_in(name: Name, *, dir_fd: int, follow_symlinks: bool = True) -> os.stat_result:
+    """Return the status of what is in a directory."""
+    return os.stat(_at(name, dir_fd), follow_symlinks=follow_symlinks)
+
+
+def mkdir(name: Name, mode: int = 0o777, *, dir_fd: int) -> None:
+    """Make a directory; on Windows with the rights that the one above passes on: 0o700 would leave it to its owner."""
+    os.mkdir(_at(name, dir_fd), 0o777 if IS_WINDOWS else mode)
+
+
+def rmdir(name: Name, *, dir_fd: int) -> None:
+    """Remove an empty directory."""
+    os.rmdir(_at(name, dir_fd))
+
+
+def unlink(name: Name, *, dir_fd: int) -> None:
+    """Remove a file or link; on Windows one that is read-only, too."""
+    path = _at(name, dir_fd)
+    try:
+        os.unlink(path)
+    except PermissionError:
+        if not _make_writable(path):
+            raise
+        os.unlink(path)
+
+
+def rename(name: Name, new_name: Name, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+    """Rename a file in place of another one, read-only or not; IsADirectoryError if that is a directory."""
+    path, new = _at(name, src_dir_fd), _at(new_name, dst_dir_fd)
+    try:
+        os.replace(path, new)
+    except PermissionError:
+        if os.path.isdir(new) and not os.path.islink(new):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), new) from None
+        if not _make_writable(new):
+            raise
+        os.replace(path, new)
+
+
+def _make_writable(path: str) -> bool:
+    """Take the mark read-only from a file of Windows; return whether it had one."""
+    if not IS_WINDOWS or os.path.islink(path) or not os.path.isfile(path) or os.access(path, os.W_OK):
+        return False
+    os.chmod(path, stat.S_IREAD | stat.S_IWRITE)
+    return True
+
+
+def readlink(name: Name, *, dir_fd: int) -> Name:
+    """Return the text of a symbolic link, with slashes, as bytes if the name is."""
+    text = os.readlink(_at(name, dir_fd))
+    if IS_WINDOWS:
+        text = text.removeprefix("\\\\?\\").replace("\\", "/")
+    return os.fsencode(text) if isinstance(name, bytes) else text
+
+
+def symlink(text: Name, name: Name, *, dir_fd: int) -> None:
+    """Make a symbolic link; on Windows one to a directory if that is what it leads to by now."""
+    path, target = _at(name, dir_fd), os.fsdecode(text)
+    if IS_WINDOWS:
+        is_directory = os.path.isdir(os.path.join(os.path.dirname(path), target))
+        os.symlink(target.replace("/", "\\"), path, target_is_directory=is_directory)
+    else:
+        os.symlink(target, path)
+
+
+def link(name: Name, new_name: Name, *, src_dir_fd: int, dst_dir_fd: int, follow_symlinks: bool = False) -> None:
+    """Make a hard link."""
+    if IS_WINDOWS:
+        os.link(_at(name, src_dir_fd), _at(new_name, dst_dir_fd))
+    else:
+        os.link(_at(name, src_dir_fd), _at(new_name, dst_dir_fd), follow_symlinks=follow_symlinks)
+
+
+def mkfifo(name: Name, mode: int = 0o666, *, dir_fd: int) -> None:
+    """Make a fifo, where the system has them."""
+    if not hasattr(os, "mkfifo"):
+        raise _absent("fifos")
+    os.mkfifo(_at(name, dir_fd), mode)
+
+
+def mknod(name: Name, mode: int, device: int, *, dir_fd: int) -> None:
+    """Make a device, where the system has them."""
+    if not hasattr(os, "mknod"):
+        raise _absent("devices in directories")
+    os.mknod(_at(name, dir_fd), mode, device)
+
+
+def _absent(what: str) -> OSError:
+    return OSError(getattr(errno, "ENOTSUP", errno.EINVAL), f"this system has no {what}")
+
+
+def utime(name: Name | int, *, ns: tuple[int, int], dir_fd: int | None = None, follow_symlinks: bool = True) -> None:
+    """Set the times of an open file or directory, or of a name; on Windows a symbolic link keeps its own."""
+    if isinstance(name, int):
+        if name in _paths:
+            os.utime(_paths[name], ns=ns)
+        elif IS_WINDOWS:
+            _set_file_time(name, ns[1])
+        else:
+            os.utime(name, ns=ns)
+    elif os.utime in os.supports_follow_symlinks:
+        os.utime(_at(name, dir_fd), ns=ns, follow_symlinks=follow_symlinks)
+
+
+def _set_file_time(descriptor: int, ns: int) -> None:
+    ctypes, msvcrt = of_windows("ctypes"), of_windows("msvcrt")
+    kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+    ticks = ns // 100 + _TICKS_1970
+    if not 0 < ticks < 1 << 63:
+        raise OSError(errno.EINVAL, "this system has no such time")
+    time = ctypes.c_uint64(ticks)
+    handle = ctypes.c_void_p(msvcrt.get_osfhandle(descriptor))
+    if not kernel.SetFileTime(handle, None, ctypes.byref(time), ctypes.byref(time)):
+        raise ctypes.WinError(ctypes.get_last_error())
+
+
+def fchmod(descriptor: int, mode: int) -> None:
+    """Set permissions; on Windows of a file the mark read-only alone, from Python 3.13 on."""
+    if not IS_WINDOWS or (descriptor not in _paths and hasattr(os, "fchmod")):
+        os.fchmod(descriptor, mode)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What differs between systems: Linux and its kin, macOS, Windows, and the browser.
+
+Names that `os` has are its own wherever the system has them, at no cost; the rest are twins.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+IS_WINDOWS = os.name == "nt"
+IS_BY_PATH = os.open not in os.supports_dir_fd
+"""Whether a directory's descriptor stands for its path (`purepy._by_path`)."""
+OPEN_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+"""What every `open` of a file or directory gets."""
+
+_calls: Any = os
+if IS_BY_PATH:
+    from purepy import _by_path
+
+    _calls = _by_path
+stat = _calls.stat_in if IS_BY_PATH else os.stat
+O_DIRECTORY: int = _calls.O_DIRECTORY
+O_NOFOLLOW: int = _calls.O_NOFOLLOW
+open: Callable[..., int] = _calls.open
+listdir, mkdir, rmdir, unlink = _calls.listdir, _calls.mkdir, _calls.rmdir, _calls.unlink
+rename, readlink, symlink, link = _calls.rename, _calls.readlink, _calls.symlink, _calls.link
+mkfifo, mknod, utime, fchmod, dup = _calls.mkfifo, _calls.mknod, _calls.utime, _calls.fchmod, _calls.dup
+
+
+def is_root() -> bool:
+    """Say whether this process may give files to others."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+# files at positions
+
+if hasattr(os, "pread"):
+    pread, pwrite = os.pread, os.pwrite
+else:
+    from _thread import allocate_lock
+
+    _turn = allocate_lock()
+
+    def pread(descriptor: int, size: int, offset: int, /) -> bytes:
+        """Read from a place in a file, whose own position stays, one thread at a time."""
+        with _turn:
+            before = os.lseek(descriptor, 0, os.SEEK_CUR)
+            try:
+                os.lseek(descriptor, offset, os.SEEK_SET)
+                return os.read(descriptor, size)
+            finally:
+                os.lseek(descriptor, before, os.SEEK_SET)
+
+    def pwrite(descriptor: int, data: Any, offset: int, /) -> int:
+        """Write to a place in a file, whose own position stays, one thread at a time."""
+        with _turn:
+            before = os.lseek(descriptor, 0, os.SEEK_CUR)
+            try:
+                os.lseek(descriptor, offset, os.SEEK_SET)
+                return os.write(descriptor, data)
+            finally:
+                os.lseek(descriptor, before, os.SEEK_SET)
+
+
+def appends(descriptor: int) -> bool:
+    """Say whether all that is written to a descriptor goes to the end of its file, as far as the system tells."""
+    try:
+        import fcntl
+    except ImportError:
+        return False
+    return bool(fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_APPEND)
+
+
+# locks
+
+_LAST_BYTE = (1 << 63) - 2
+"""Windows keeps others from reading what is locked: so it is a byte that no file has."""
+_EXCLUSIVE_AT_ONCE = 3
+_IS_LOCKED = (32, 33)
+
+
+def lock(descriptor: int, name: str) -> None:
+    """Lock an open file for writing until it is closed; BlockingIOError if another writer has it."""
+    try:
+        if IS_WINDOWS:
+            _lock_byte(descriptor)
+            return
+        import fcntl
+    except ImportError:  # not on this system: nothing keeps a second writer out
+        return
+    except BlockingIOError:
+        raise _taken(name) from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise _taken(name) from None
+
+
+def _taken(name: str) -> BlockingIOError:
+    return BlockingIOError(errno.EAGAIN, "another writer has it open; close that one, or write to another file", name)
+
+
+def _lock_byte(descriptor: int) -> None:
+    """Lock a byte far behind a file's end, which msvcrt.locking does not reach."""
+    from purepy._by_path import of_windows
+
+    ctypes, msvcrt = of_windows("ctypes"), of_windows("msvcrt")
+    kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+    # OVERLAPPED: two fields of the system's, the offset, an event
+    where = (ctypes.c_uint64 * 4)(0, 0, _LAST_BYTE, 0)
+    handle = ctypes.c_void_p(msvcrt.get_osfhandle(descriptor))
+    if not kernel.LockFileEx(handle, _EXCLUSIVE_AT_ONCE, 0, 1, 0, ctypes.byref(where)):
+        error = ctypes.WinError(ctypes.get_last_error())
+        if error.winerror in _IS_LOCKED:
+            raise BlockingIOError
+        raise error

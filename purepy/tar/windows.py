@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Decide which names Windows can give to files: what it takes for something else, or for another file's, is refused.
+
+It knows no difference between `A` and `a`, drops dots and spaces at the end, takes `NUL.txt` for a device, `C:x` for a
+place on a drive, `a:b` for a stream of the file `a`, and a backslash for a slash.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from purepy.tar import names
+from purepy.tar.entry import HARDLINK, SYMLINK, Entry
+
+_NOT_IN_NAMES: Final = re.compile('[\x00-\x1f<>:"|?*\\\\\ud800-\udfff]')
+_DEVICES: Final = re.compile(r"(?i)(con|prn|aux|nul|conin\$|conout\$|clock\$|(com|lpt)[0-9¹²³])\s*(\.|$)")
+
+
+def fault(part: str) -> str | None:
+    """Return what is wrong with a component of a name, None if Windows gives a file just that name."""
+    found = _NOT_IN_NAMES.search(part)
+    if found is not None:
+        return f"has {found.group()!r} in its name, which is no file's on Windows"
+    if part[-1:] in (".", " "):
+        return f"has {part[-1]!r} at the end of {part!r}, which Windows drops"
+    if _DEVICES.match(part):
+        return f"has {part!r} in its name, which is a device's on Windows"
+    return None
+
+
+def folded(name: str) -> str:
+    """Return a name as Windows compares it: upper case, a character for each."""
+    upper = name.upper()
+    return upper if len(upper) == len(name) else "".join(big if len(big := c.upper()) == 1 else c for c in name)
+
+
+class Spellings:
+    """The names that an archive's entries got, so that none is taken for another one that differs in case alone."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def check(self, entry: Entry, parts: list[str], filter_name: str, strip: int = 0) -> None:
+        """Raise UnsafeEntryError unless an entry can be extracted under the components of its name."""
+        self._check_parts(entry, parts)
+        if entry.type == HARDLINK:
+            self._check_parts(entry, names.link_target(entry, strip))
+        elif entry.type == SYMLINK and filter_name == names.DATA:
+            self._check_parts(entry, (part for part in entry.linkname.split("/") if part not in ("", ".", "..")))
+        for depth in range(1, len(parts) + 1):
+            path = "/".join(parts[:depth])
+            known = self._known.setdefault(folded(path), path)
+            if known != path:
+                raise names.refused(entry, f"differs from {known!r} in upper and lower case alone")
+
+    def _check_parts(self, entry: Entry, parts: Iterable[str]) -> None:
+        for part in parts:
+            why = fault(part)
+            if why is not None:
+                raise names.refused(entry, why)

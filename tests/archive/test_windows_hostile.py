@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names as Windows takes them, and directories without descriptors: the rules are tried on every system."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from archives import member, packed
+
+from cpkg import archive
+from cpkg.archive import Problem
+from purepy import _by_path, _system
+from purepy.errors import UnsafeEntryError
+from purepy.tar.windows import Spellings, fault, folded
+
+LINK, HARD, DIRECTORY = tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE
+REFUSED = [
+    *(
+        "C:",
+        "c:evil",
+        "a:b",
+        "a::$DATA",
+        "..\\evil",
+        "a\\b",
+        "\\\\server\\share",
+        "?",
+        'a"b',
+        "a<b",
+        "a>b",
+        "a|b",
+        "a*",
+    ),
+    *("a.", "a..", "a ", "...", " ", ". ", ".. ", "a\x00b", "a\x1f", "a\n", "\udcff"),
+    *("nul", "NUL.txt", "Con", "con .tar.gz", "aux.", "PRN", "com1", "COM9.log", "lpt0", "Lpt¹", "CONIN$", "conout$.x"),
+]
+TAKEN = ["a", "a.b", ".a", "..a", "nulls", "con2", "com", "com10", "lpt", "console.log", "é", "a b", "~1", "-", "COM¹0"]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_windows_takes_for_something_else(name: str) -> None:
+    assert fault(name) is not None
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_what_windows_takes_as_it_is(name: str) -> None:
+    assert fault(name) is None
+
+
+def test_names_are_compared_character_by_character() -> None:
+    assert folded("aé/ß\u0149") == "AÉ/ß\u0149"
+
+
+@pytest.fixture
+def windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Extract by the rules of Windows."""
+    monkeypatch.setenv("CPKG_ARCHIVE_BACKEND", "pure")
+    monkeypatch.setattr(_system, "IS_WINDOWS", True)
+
+
+def tried(made: bytes, out: Path, **options: str) -> list[Problem]:
+    found: list[Problem] = []
+    archive.extract(io.BytesIO(made), out, on_problem=found.append, **options)
+    return found
+
+
+@pytest.mark.usefixtures("windows")
+@pytest.mark.parametrize("filter", ["data", "tar", "fully_trusted"])
+@pytest.mark.parametrize("name", [name for name in REFUSED if not {"\x00", "\udcff"} & set(name)])
+def test_hostile_names_are_problems(name: str, filter: str, tmp_path: Path) -> None:
+    """In front, within and at the end of a path, for every kind of entry; the rest is extracted."""
+    paths = [name, f"{name}/x", f"d/{name}/x", f"/{name}"]
+    kinds = (tarfile.REGTYPE, DIRECTORY, LINK, HARD)
+    entries = [(member(path, kind, linkname="ok"), b"") for path in paths for kind in kinds]
+    problems = tried(packed((member("ok"), b"1"), *entries, (member("last"), b"2")), tmp_path / "out", filter=filter)
+    assert len(problems) == len(entries)
+    assert all(isinstance(problem.error, UnsafeEntryError) for problem in problems)
+    assert sorted(os.listdir(tmp_path / "out")) == ["last", "ok"]
+
+
+@pytest.mark.usefixtures("windows")
+@pytest.mark.parametrize("target", ["C:/x", "a/nul", "..\\..\\x", "\\\\server\\share\\x", "x:stream"])
+def test_links_to_hostile_names(target: str, tmp_path: Path) -> None:
+    made = packed(
+        (member("ok"), b""), (member("s", LINK, linkname=target), b""), (member("h", HARD, linkname=target), b"")
+    )
+    assert [problem.name for problem in tried(made, tmp_path / "out")] == ["s", "h"]
+    assert os.listdir(tmp_path / "out") == ["ok"]
+
+
+@pytest.mark.usefixtures("windows")
+def test_names_that_differ_in_case_alone(tmp_path: Path) -> None:
+    """The second one does not take the place of the first, be it a file, a directory on the way or a link."""
+    made = packed(
+        (member("Dir/File"), b"first"),
+        (member("Dir/FILE"), b"second"),
+        (member("dir/other"), b"third"),
+        (member("link", LINK, linkname="Dir"), b""),
+        (member("LINK/x"), b"fourth"),
+        (member("ÉTÉ"), b"5"),
+        (member("été"), b"6"),
+        (member("Dir/File"), b"again"),
+    )
+    problems = tried(made, tmp_path / "out")
+    wanted = ["Dir/FILE", "dir/other", "LINK/x", "été"]
+    assert [problem.name for problem in problems if "case alone" in problem.message] == wanted
+    assert (tmp_path / "out" / "Dir" / "File").read_bytes() == b"again"
+    assert (tmp_path / "out" / "ÉTÉ").read_bytes() == b"5"
+
+
+def test_without_a_listener_the_first_is_raised(windows: None, tmp_path: Path) -> None:
+    with pytest.raises(UnsafeEntryError, match="device's on Windows") as caught:
+        archive.extract(io.BytesIO(packed((member("a/nul.txt"), b""))), tmp_path / "out")
+    assert caught.value.entry == "a/nul.txt"
+
+
+def test_spellings_hold_for_what_is_stripped(tmp_path: Path) -> None:
+    entry = next(archive.entries(io.BytesIO(packed((member("A/x", HARD, linkname="A/con"), b"")))))
+    with pytest.raises(UnsafeEntryError, match="'con'"):
+        Spellings().check(entry, ["x"], "data", 1)
+
+
+@pytest.fixture(params=["by path", "by descriptor"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Work in Python, as systems do where no call takes the descriptor of a directory, and as others do."""
+    monkeypatch.setenv("CPKG_ARCHIVE_BACKEND", "pure")
+    if request.param == "by path":
+        for name in vars(_by_path).keys() & vars(_system).keys():
+            if callable(getattr(_by_path, name)):
+                monkeypatch.setattr(_system, name, getattr(_by_path, name))
+        monkeypatch.setattr(_system, "stat", _by_path.stat_in)
+    elif _system.IS_BY_PATH:
+        pytest.skip("no call takes the descriptor of a directory here")
+    yield
+    _by_path._paths.clear() if not _system.IS_BY_PATH else None
+
+
+@pytest.mark.usefixtures("way")
+def test_a_plain_tree_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of names that every system has, deeper than some take a path to be, twice, from another working directory."""
+    tree = tmp_path / "tree"
+    deep = Path(*["a directory of some length"] * 9)
+    (tree / deep).mkdir(parents=True)
+    (tree / deep / "file").write_bytes(b"\r\n\x1a\n" * 1000)
+    for number in range(30):
+        (tree / f"{number}").write_bytes(bytes(range(256)) * number)
+    os.utime(tree / "7", ns=(0, 1_234_567_890_123_456_700))
+    os.link(tree / "7", tree / "twin")
+    monkeypatch.chdir(tmp_path)
+    made = archive.create("a.tar.zst", "tree", frame_size=64 << 10)
+    monkeypatch.chdir(tree)
+    read = [archive.extract(tmp_path / "a.tar.zst", tmp_path / "out") for _ in range(2)]
+    assert [made.entries, *(summary.problems for summary in read)] == [42, [], []]
+    for path in (path.relative_to(tree) for path in tree.rglob("*") if path.is_file()):
+        assert (tmp_path / "out" / "tree" / path).read_bytes() == (tree / path).read_bytes()
+    assert (tmp_path / "out" / "tree" / "7").stat().st_mtime_ns == 1_234_567_890_123_456_700
+    assert os.path.samefile(tmp_path / "out" / "tree" / "7", tmp_path / "out" / "tree" / "twin")
+
+
+@pytest.mark.usefixtures("way")
+def test_one_takes_the_place_of_another(tmp_path: Path) -> None:
+    """A file that of a read-only one and of an empty directory, a directory that of a file; not of a full directory."""
+    out = tmp_path / "out"
+    for name in ("empty", "full/inside"):
+        (out / name).mkdir(parents=True)
+    for name in ("read-only", "file"):
+        (out / name).write_bytes(b"old")
+    (out / "read-only").chmod(0o444)
+    names = ("read-only", "empty", "full")
+    made = packed(*((member(name), b"new") for name in names), (member("file", DIRECTORY), b""))
+    assert [problem.name for problem in tried(made, out)] == ["full"]
+    assert [(out / name).read_bytes() for name in names[:2]] == [b"new", b"new"]
+    assert (out / "file").is_dir()
+    assert (out / "full" / "inside").is_dir()
+    assert sorted(os.listdir(out)) == ["empty", "file", "full", "read-only"]
+
+
+@pytest.mark.usefixtures("way")
+def test_no_way_through_a_link(tmp_path: Path) -> None:
+    """Whether it was there, or is the archive's own and came in place of a directory that was open."""
+    out, outside = tmp_path / "out", tmp_path / "outside"
+    for folder in (out, outside):
+        folder.mkdir()
+    with contextlib.suppress(OSError):
+        os.symlink(outside, out / "there", target_is_directory=True)
+    if not os.path.islink(out / "there"):
+        pytest.skip("no symbolic links here")
+    made = packed(
+        (member("there/evil"), b""),
+        (member("a/b", DIRECTORY), b""),
+        (member("a/b", LINK, linkname="../../outside"), b""),
+        (member("a/b/evil"), b""),
+    )
+    assert [problem.name for problem in tried(made, out, filter="tar")] == ["there/evil", "a/b/evil"]
+    assert os.listdir(outside) == []
+
+
+@pytest.mark.usefixtures("way")
+def test_what_the_system_lacks_is_a_problem(tmp_path: Path) -> None:
+    made = packed((member("fifo", tarfile.FIFOTYPE), b""), (member("ok"), b"1"))
+    problems = tried(made, tmp_path / "out", filter="tar")
+    assert len(problems) == (0 if hasattr(os, "mkfifo") else 1)
+    assert (tmp_path / "out" / "ok").read_bytes() == b"1"
