@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, Final
 
@@ -281,6 +281,28 @@ class Decoder:
             return None
         found: Sequence[int] | None = self._starts_by_c(content, frame.records)
         return found if found is not None and found[frame.records] == len(content) else None
+
+    def message_starts(self, content: Any, count: int) -> Sequence[int] | None:
+        """Return where each of so many records begins in a content, and where the last one ends; None if it is slow."""
+        return None if self._starts_by_c is None else self._starts_by_c(content, count)
+
+    def put_records(
+        self,
+        content: Any,
+        spans: Iterable[tuple[int, int, int]],
+        found: list[Any],
+        frame_at: Callable[[int], Frame],
+    ) -> None:
+        """Unpack records of several frames: of each span, which is a place in `found`, a start and an end."""
+        unpackb, options = msgpack.unpackb, self._options
+        for place, start, end in spans:
+            if end - start <= _LIGHT:
+                try:
+                    found[place] = unpackb(content[start:end], **options)
+                    continue
+                except (TypeError, CodecError):
+                    pass  # the error has the frame's number, or it is none
+            found[place] = self.record(frame_at(end), content, start, end)
 
     def pick(self, frame: Frame, content: Any, places: Sequence[int]) -> Iterator[tuple[int, int]]:
         """

@@ -149,6 +149,10 @@ class Layout:
             self._checksums[number],
         )
 
+    def columns(self) -> tuple[array[int], array[int], array[int], array[int]]:
+        """Return of all frames the offsets, the sizes, those of the contents, and how many records they have."""
+        return self.offsets, self._compressed, self._decompressed, self._records
+
     def find(self, record: int) -> int:
         """Return the number of the last frame that begins with this record or an earlier one; -1 if there is none."""
         return bisect_right(self.firsts, record) - 1

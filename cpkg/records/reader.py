@@ -7,7 +7,8 @@ import contextlib
 import operator
 import os
 import threading
-from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, Final, overload
 
@@ -18,6 +19,7 @@ from cpkg.records.layout import Frame, Gap, Layout
 from cpkg.records.loading import extend, joined, load
 from cpkg.records.reading_ahead import Decoding, OneFrame
 from cpkg.records.sources import WINDOW, Window, open_source
+from cpkg.records.taking import Bunch, bunches, spans
 from cpkg.records.threads import has_threads_of_c, mapped, thread_count
 from purepy._cores import python_runs_in_parallel
 
@@ -145,15 +147,16 @@ class Reader:
         calls = ((piece, source if source.is_local else _read(source, piece)) for piece in pieces)
         return mapped(self._prepared, calls, threads)
 
-    def _in_advance(
-        self, pieces: Iterator[Any], source: Source, *, rows: bool = True
-    ) -> Generator[tuple[Any, Any], None, None]:
-        with contextlib.closing(Decoding(self._decoder, source, self._threads - 1, rows=rows)) as frames:
+    def _in_advance(self, pieces: Iterator[Any], source: Source) -> Generator[tuple[Any, Any], None, None]:
+        with contextlib.closing(Decoding(self._decoder, source, self._threads - 1)) as frames:
             for piece in pieces:
                 while frames.is_full:
                     yield frames.first()
                     frames.drop()
-                frames.put(piece)
+                if isinstance(piece, Bunch):
+                    frames.put_bunch(piece)
+                else:
+                    frames.put(piece)
             while len(frames):
                 yield frames.first()
                 frames.drop()
@@ -241,40 +244,54 @@ class Reader:
         Reads and decompresses each frame once, whatever the order, some of them in advance. Raises what
         `reader[number]` does.
         """
-        wanted = [self._index(number) for number in numbers]
-        order = sorted(range(len(wanted)), key=wanted.__getitem__)
-        groups: list[tuple[Frame, list[int]]] = []
-        stop = -1
-        for place in order:
-            if wanted[place] >= stop:
-                frame = self._frame_of(wanted[place])
-                stop = frame.first + frame.records
-                groups.append((frame, []))
-            groups[-1][1].append(place)
+        total = len(self)
+        wanted = [operator.index(number) for number in numbers]
+        if wanted and not 0 <= min(wanted) <= max(wanted) < total:
+            wanted = [self._index(number) for number in wanted]
+        try:
+            work = list(bunches(self._layout, wanted))
+        except KeyError as exc:
+            raise self._lost(exc.args[0]) from None
         found = [None] * len(wanted)
-        with contextlib.closing(self._contents([frame for frame, _ in groups])) as contents:
-            for (frame, places), content in zip(groups, contents):
-                inside = [wanted[place] - frame.first for place in places]
-                starts = self._decoder.starts(frame, content)
-                spans = self._decoder.pick(frame, content, inside) if starts is None else _spans(starts, inside)
-                for place, (start, end) in zip(places, spans):
-                    found[place] = self._decoder.record(frame, content, start, end)
+        with contextlib.closing(self._contents(work)) as contents:
+            for bunch, content in contents:
+                starts = self._decoder.message_starts(content, bunch.before[-1][0]) if content is not None else None
+                where = spans(bunch, starts) if starts is not None else None
+                if where is None:
+                    self._take_by_frame(bunch, found)
+                else:
+                    self._decoder.put_records(content, where, found, self._frame_at(bunch))
         return found
 
     __getitems__ = take  # as PyTorch's DataLoader and Grain ask for batches
 
-    def _contents(self, frames: list[Frame]) -> Generator[Any, None, None]:
-        if self._ahead_by_c and self._threads > 1 and len(frames) > _WORTH_THREADS:
-            with contextlib.closing(self._in_advance(iter(frames), self._source, rows=False)) as ready:
-                for _, content in ready:
-                    if isinstance(content, Exception):
-                        raise content
-                    yield content
+    def _contents(self, work: list[Bunch]) -> Generator[tuple[Bunch, Any], None, None]:
+        """Yield the contents of bunches; None for what C is not to do, or has failed at."""
+        if self._ahead_by_c and self._threads > 1 and len(work) > _WORTH_THREADS:
+            yield from self._in_advance(iter(work), self._source)
             return
         last = self._idle.pop() if self._idle else _Last()
-        for frame in frames:
+        last.forget()
+        one = self._one_of(last)
+        for bunch in work:
+            yield bunch, one.contents(bunch) if one is not None else None
+        self._give_back(last)
+
+    def _frame_at(self, bunch: Bunch) -> Callable[[int], Frame]:
+        """Return a function from a record's end in the content of a bunch to its frame."""
+        ends = [content for _, content in bunch.before]
+        return lambda end: self._layout.frame(bunch.frames[bisect_left(ends, end) - 1])
+
+    def _take_by_frame(self, bunch: Bunch, found: list[Any]) -> None:
+        last = self._idle.pop() if self._idle else _Last()
+        for number, places, inside in bunch.by_frame():
+            frame = self._layout.frame(number)
             self._load(frame, last)
-            yield last.content
+            picked = (
+                self._decoder.pick(frame, last.content, inside) if last.starts is None else _spans(last.starts, inside)
+            )
+            for place, (start, end) in zip(places, picked):
+                found[place] = self._decoder.record(frame, last.content, start, end)
         self._give_back(last)
 
     def _frame_of(self, index: int) -> Frame:
@@ -283,12 +300,17 @@ class Reader:
             raise self._lost(index)
         return frame
 
+    def _one_of(self, last: _Last) -> OneFrame | None:
+        """Return C's memory for frames, which `last` keeps; None where there is no C."""
+        if has_threads_of_c() and (last.one is None or not last.one.is_here):
+            last.one = OneFrame(self._decoder, self._source)
+        return last.one
+
     def _load(self, frame: Frame, last: _Last) -> None:
         """Decompress a frame into the memory of `last`."""
-        last.frame = last.starts = None
-        if last.one is None and has_threads_of_c():
-            last.one = OneFrame(self._decoder, self._source)
-        content = last.one.content(frame) if last.one is not None else None
+        last.forget()
+        one = self._one_of(last)
+        content = one.content(frame) if one is not None else None
         if content is None:  # or it says why
             content = self._decoder.content(frame, _read(self._source, frame))
         last.content = content
@@ -407,9 +429,13 @@ class _Last:
         self.starts: Sequence[int] | None = None
         self.one: OneFrame | None = None
 
+    def forget(self) -> None:
+        """Have no content: its memory is to serve another one."""
+        self.frame = self.content = self.starts = None
+
     def close(self) -> None:
         """Free the memory, in which the content may be."""
-        self.frame = self.content = self.starts = None
+        self.forget()
         if self.one is not None:
             self.one.close()
 

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from typing import Any, Final
 
 from cpkg._places import Source
 from cpkg.records.decoding import Decoder, LaidOut, lost
 from cpkg.records.layout import Frame, Gap
+from cpkg.records.taking import Bunch
 
 _READ_MAX: Final = 4 << 20
 """Frames of more bytes of records are not decompressed in advance by C: several of them are in memory."""
@@ -23,8 +25,14 @@ class OneFrame:
 
     def __init__(self, decoder: Decoder, source: Source) -> None:
         self._frames: Any = decoder.decompressed_ahead(0)
+        self._process = os.getpid()
         self._job = self._frames.job()
         self._source = source
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this is the process that has the memory; in a forked child all fails."""
+        return self._process == os.getpid()
 
     def content(self, frame: Frame) -> Any:
         """Return a frame's content, a buffer that is valid until the next call; None if that fails."""
@@ -33,6 +41,10 @@ class OneFrame:
         size = _fill(self._job, frame, self._source)
         self._frames.expect(self._job, frame.decompressed)
         return self._frames.do(self._job, size)
+
+    def contents(self, bunch: Bunch) -> Any:
+        """Do what `content` does for several frames, whose contents stand one behind the other."""
+        return self._frames.do(self._job, 0) if _fill_with(self._job, bunch, self._source) else None
 
     def close(self) -> None:
         """Free the memory."""
@@ -46,9 +58,8 @@ class Decoding:
     Where the file is the system's they read it, too: PyPy's collector counts bytes that Python reads.
     """
 
-    def __init__(self, decoder: Decoder, source: Source, threads: int, *, rows: bool = True) -> None:
+    def __init__(self, decoder: Decoder, source: Source, threads: int) -> None:
         self._decoder = decoder
-        self._rows = rows
         self._ahead: Any = decoder.decompressed_ahead(threads)
         self._most = threads + 2 if self._ahead.begin() else 1
         self._source = source
@@ -71,6 +82,15 @@ class Decoding:
             data = exc
         self._queue.append((piece, data))
 
+    def put_bunch(self, bunch: Bunch) -> None:
+        """Have several frames read and decompressed; `first` gives what `OneFrame.contents` does."""
+        job = self._ahead.job()
+        if not (self._ahead.begin() and _fill_with(job, bunch, self._source)):
+            self._queue.append((bunch, None))
+            return
+        self._ahead.submit(job, 0)
+        self._queue.append((bunch, job))
+
     def _submitted(self, piece: Frame) -> Any:
         """Have a frame decompressed; return the job, or its bytes if the threads are not to do it."""
         if not _is_served(piece) or not self._ahead.begin():
@@ -78,7 +98,7 @@ class Decoding:
         job = self._ahead.job()
         size = _fill(job, piece, self._source)
         self._ahead.expect(job, piece.decompressed)
-        job.made = self._decoder.rows_of(job, piece) if self._rows else None
+        job.made = self._decoder.rows_of(job, piece)
         self._ahead.submit(job, size)
         return job
 
@@ -89,6 +109,8 @@ class Decoding:
         The content is bytes or a LaidOut, whose memory is another frame's after `drop`.
         """
         piece, work = self._queue[0]
+        if isinstance(piece, Bunch):
+            return piece, self._ahead.wait(work) if work is not None else None
         try:
             if isinstance(work, Exception):
                 raise work
@@ -104,7 +126,7 @@ class Decoding:
     def drop(self) -> None:
         """Remove the first frame."""
         _, work = self._queue.popleft()
-        if not isinstance(work, (bytes, Exception)):
+        if work is not None and not isinstance(work, (bytes, Exception)):
             self._ahead.back(work)
 
     def close(self) -> None:
@@ -129,6 +151,19 @@ def _fill(job: Any, frame: Frame, source: Source) -> int:
     data = source.read_at(frame.offset, frame.compressed)
     job.put(0, data)
     return len(data)
+
+
+def _fill_with(job: Any, bunch: Bunch, source: Source) -> bool:
+    """Have a job read several frames from the file; false if they are too large, or not in a file of the system's."""
+    descriptor = source.descriptor()
+    records, content = bunch.before[-1]
+    if descriptor is None or not records <= content <= _READ_MAX:
+        return False
+    try:
+        job.read_frames(descriptor, bunch.numbers)
+    except MemoryError:
+        return False
+    return True
 
 
 def _is_served(frame: Frame) -> bool:

@@ -53,6 +53,7 @@ static const char *cpkg_msgpack_unpacker_signature(void)
 #include "pypy/to_marshal.c"
 #include "pypy/write_numbers.c"
 #endif
+#include "unpack/starts.c"
 #include "unpack/weigh.c"
 
 #endif

@@ -20,6 +20,7 @@ const char *cpkg_job_output(const cpkg_job *job);
 int cpkg_job_put(cpkg_job *job, size_t at, const char *data, size_t start, size_t size);
 int cpkg_job_read(cpkg_job *job, int descriptor, int64_t offset, size_t size);
 int cpkg_job_expect(cpkg_job *job, size_t size);
+int cpkg_job_read_frames(cpkg_job *job, int descriptor, const int64_t *numbers, size_t count);
 void *cpkg_job_make(cpkg_job *job, void *(*new_made)(void), void (*free_made)(void *),
                     void (*then)(void *, const char *, size_t, int64_t), int64_t count);
 void cpkg_frames_submit(cpkg_frames *frames, cpkg_job *job, size_t size);

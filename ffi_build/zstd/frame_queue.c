@@ -4,7 +4,7 @@
  * thread of Python's whose frame is done waits for the interpreter's lock, which whoever packs or unpacks meanwhile gives
  * up every 5 ms.
  *
- * A job is one frame. It owns its memory, a duplicate of the descriptor that it reads from, and what is made of its content;
+ * A job is one frame, or several to decompress at one go. It owns its memory, a duplicate of the descriptor that it reads from, and what is made of its content;
  * it lives as long as the queue. Python gives it the input, submits it, waits for it and lets it go. Each of these calls
  * may be repeated, or never be followed by the next one: a job knows whether a thread works on it, and refuses what would
  * disturb that. What fails here is left to Python, which does the frame once more and says what is wrong.
@@ -27,7 +27,8 @@
 #include "contexts.c"
 
 enum {
-    JOB_KEPT = 4 << 20, /* memory of a job beyond this is given back when it has been used */
+    JOB_KEPT = 4 << 20,     /* memory of a job beyond this is given back when it has been used */
+    READ_ACROSS = 16 << 10, /* bytes between two frames of a job that are read with them: less than a call takes */
     FRAME_CONTEXTS = QUEUE_THREADS + 2,
 };
 
@@ -35,6 +36,12 @@ typedef struct {
     char *data;
     size_t room;
 } JobMemory;
+
+/* One of several frames of a job: where it is in the file, and in the input, and how many bytes it and its content have. */
+typedef struct {
+    int64_t offset;
+    size_t at, size, content;
+} FramePlace;
 
 typedef struct cpkg_frames_s cpkg_frames;
 
@@ -45,7 +52,9 @@ typedef struct cpkg_job_s {
     size_t input_size;
     int descriptor; /* of the file that the input is read from; -1 if it is there */
     int64_t offset;
-    size_t size; /* of the output; of a frame to decompress it is known before */
+    JobMemory places; /* FramePlaces of several frames */
+    size_t frames_count;
+    size_t size; /* of the output; of frames to decompress it is known before */
     /* What is made of the content of a frame that was decompressed: `then` is called with it, and with `count`. */
     void (*then)(void *made, const char *content, size_t size, int64_t count);
     void (*free_made)(void *made);
@@ -132,16 +141,34 @@ static void job_close_file(cpkg_job *job)
     job->descriptor = -1;
 }
 
-/* Read the input, if it is not there; false if there is less of it. */
-static bool job_fill(cpkg_job *job)
+/* Read a stretch of the job's file to a place in its input; false if there is less of it. */
+static bool job_read(const cpkg_job *job, size_t at, size_t size, int64_t offset)
 {
-    size_t done = 0;
-    while (job->descriptor >= 0 && done < job->input_size) {
-        ssize_t got = pread(job->descriptor, job->input.data + done, job->input_size - done,
-                            (off_t)(job->offset + (int64_t)done));
+    for (size_t done = 0; done < size;) {
+        ssize_t got = pread(job->descriptor, job->input.data + at + done, size - done, (off_t)(offset + (int64_t)done));
         if (got > 0)
             done += (size_t)got;
         else if (got == 0 || errno != EINTR)
+            return false;
+    }
+    return true;
+}
+
+/* Read the input, if it is not there; false if there is less of it. */
+static bool job_fill(cpkg_job *job)
+{
+    const FramePlace *places = (const FramePlace *)(void *)job->places.data;
+    if (job->descriptor < 0)
+        return true;
+    if (job->frames_count == 0 && !job_read(job, 0, job->input_size, job->offset))
+        return false;
+    for (size_t first = 0, behind; first < job->frames_count; first = behind) {
+        /* frames near each other are as far from each other in the input as in the file */
+        for (behind = first + 1; behind < job->frames_count; behind++)
+            if ((int64_t)(places[behind].at - places[first].at) != places[behind].offset - places[first].offset)
+                break;
+        const FramePlace *last = &places[behind - 1];
+        if (!job_read(job, places[first].at, last->at + last->size - places[first].at, places[first].offset))
             return false;
     }
     job_close_file(job);
@@ -162,13 +189,26 @@ static size_t frame_compress(cpkg_job *job, void *context)
 /* Decompress a job, and make of the content what is to be made of it; return libzstd's result. */
 static size_t frame_decompress(cpkg_job *job, void *context)
 {
-    const char *input = job->input.data;
-    if (!job_fill(job) || ZSTD_getFrameContentSize(input, job->input_size) != job->size ||
-        !job_reserve(&job->output, job->size))
+    const FramePlace one = {job->offset, 0, job->input_size, job->size}, *places = &one;
+    const size_t count = job->frames_count > 0 ? job->frames_count : 1;
+    size_t written = 0, done = 0;
+    if (!job_fill(job))
         return 0;
-    size_t written = ZSTD_decompressDCtx(context, job->output.data, job->size, input, job->input_size);
-    job->is_good = written == job->size;
-    if (job->is_good && job->then != NULL)
+    if (job->frames_count > 0)
+        places = (const FramePlace *)(void *)job->places.data;
+    for (size_t i = 0; i < count; i++, done += written) {
+        const char *input = job->input.data + places[i].at;
+        const size_t size = places[i].size, content = places[i].content;
+        if (queue_is_stopping(&job->frames->queue) || ZSTD_getFrameContentSize(input, size) != content)
+            return 0;
+        if (i == 0 && !job_reserve(&job->output, job->size))
+            return 0;
+        written = ZSTD_decompressDCtx(context, job->output.data + done, content, input, size);
+        if (written != content)
+            return written;
+    }
+    job->is_good = true;
+    if (job->then != NULL)
         job->then(job->made, job->output.data, job->size, job->count);
     return written;
 }
@@ -236,7 +276,9 @@ static void cpkg_frames_close(cpkg_frames *frames)
         job->made = NULL;
         free(job->input.data);
         free(job->output.data);
-        job->input = job->output = (JobMemory){NULL, 0};
+        free(job->places.data);
+        job->input = job->output = job->places = (JobMemory){NULL, 0};
+        job->frames_count = 0;
         job->is_good = false;
     }
     for (int i = 0; i < FRAME_CONTEXTS; i++)
@@ -334,6 +376,7 @@ static int cpkg_job_put(cpkg_job *job, size_t at, const char *data, size_t start
     }
     memcpy(input->data + at, data + start, size);
     job_close_file(job);
+    job->frames_count = 0;
     return 1;
 }
 
@@ -346,6 +389,7 @@ static int cpkg_job_read(cpkg_job *job, int descriptor, int64_t offset, size_t s
     if (!job_is_idle(job))
         return -1;
     job_close_file(job);
+    job->frames_count = 0;
     if (!job_reserve(&job->input, size))
         return 0;
     job->descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
@@ -361,6 +405,38 @@ static int cpkg_job_expect(cpkg_job *job, size_t size)
     job->size = size;
     job->then = NULL;
     return 1;
+}
+
+/*
+ * Have an idle job read `count` frames, which stand in the order of the file, and decompress them one behind the other;
+ * `numbers` are three for each: its offset in the file, its size and that of its content. Return what cpkg_job_read() does.
+ */
+static int cpkg_job_read_frames(cpkg_job *job, int descriptor, const int64_t *numbers, size_t count)
+{
+    int64_t input = 0, output = 0, end = 0;
+    if (cpkg_job_expect(job, 0) < 0)
+        return -1;
+    if (count > SIZE_MAX / sizeof(FramePlace) || !job_reserve(&job->places, count * sizeof(FramePlace)))
+        return 0;
+    FramePlace *places = (FramePlace *)(void *)job->places.data;
+    for (size_t i = 0; i < count; i++, numbers += 3) {
+        const int64_t offset = numbers[0], size = numbers[1], content = numbers[2];
+        if (offset < end || size < 0 || content < 0 || size > INT32_MAX || content > INT32_MAX ||
+            offset > INT64_MAX - size)
+            return 0;
+        if (i > 0 && offset - end <= READ_ACROSS)
+            input += offset - end;
+        places[i] = (FramePlace){offset, (size_t)input, (size_t)size, (size_t)content};
+        input += size;
+        output += content;
+        end = offset + size;
+    }
+    int result = cpkg_job_read(job, descriptor, 0, (size_t)input);
+    if (result > 0) {
+        job->frames_count = count;
+        job->size = (size_t)output;
+    }
+    return result;
 }
 
 /*

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import os
 import pickle
 import random
 from pathlib import Path
@@ -15,6 +16,7 @@ from shrinking import SEED
 
 from cpkg import records, zstd
 from cpkg.records import format as fmt
+from cpkg.records import taking
 from purepy.errors import LimitError
 
 ALL = [record(number) for number in range(300)]
@@ -76,6 +78,90 @@ def test_taking_what_is_damaged(path: Path) -> None:
         assert reader.take([59, 0]) == [record(59), record(0)]
         with pytest.raises(records.DamagedError):
             reader.take([0, 25])
+
+
+@pytest.mark.parametrize("dictionary", [None, 500])
+@pytest.mark.parametrize("frame_size", [1, 300, 3000])
+def test_taking_by_several_frames_at_a_time(
+    path: Path, monkeypatch: pytest.MonkeyPatch, frame_size: int, dictionary: int | None
+) -> None:
+    """However many frames one call decompresses, and wherever the file is."""
+    written(path, 300, frame_size=frame_size, dictionary=dictionary)
+    chance = random.Random(SEED)
+    for content, most in ((1, 1 << 14), (2000, 1 << 14), (1 << 19, 7), (1 << 19, 1 << 14)):
+        monkeypatch.setattr(taking, "_CONTENT", content)
+        monkeypatch.setattr(taking, "_RECORDS", most)
+        numbers = [chance.randrange(-300, 300) for _ in range(chance.choice((1, 20, 500)))]
+        for place, threads in ((path, 1), (path, 3), (io.BytesIO(path.read_bytes()), 1)):
+            with records.open(place, threads=threads) as reader:
+                for _ in range(2):
+                    assert reader.take(numbers) == [ALL[number] for number in numbers]
+                assert reader[numbers[0]] == ALL[numbers[0]]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_taking_what_one_frame_does_not_hold(path: Path, threads: int) -> None:
+    """A frame with fewer or more records than its header says hides its own alone."""
+    contents = [b"\x01\x02\x03", b"\x04\x05", b"\x06\x07\x08\x09", b"\x0a\xa1", b"\x0d\x0e\x0f"]
+    token = b"a token!"
+    data = bytearray(fmt.file_header(token))
+    for number, content in enumerate(contents):
+        frame = zstd.compress(content, options={zstd.CompressionParameter.checksum_flag: 1})
+        count, first = min(3, len(content)), sum(min(3, len(before)) for before in contents[:number])
+        count += number == 1  # says to have one more
+        first += number > 1
+        place = first, len(data), len(content), int.from_bytes(frame[-4:], "little")
+        data += fmt.data_header(fmt.DataHeader(count, len(frame), *place, token)) + frame
+    path.write_bytes(data)
+    for wanted, found in (([0, 2, 11, 13], [1, 3, 13, 15]), ([12, 1], [14, 2])):
+        with records.open(path, threads=threads) as reader:
+            assert reader.take(wanted) == found
+    for wrong in ([0, 5, 13], [0, 10]):
+        with records.open(path, threads=threads) as reader, pytest.raises(records.DamagedError) as caught:
+            reader.take(wrong)
+        assert caught.value.first <= wrong[1] < caught.value.first + caught.value.count
+
+
+def test_taking_with_options(path: Path) -> None:
+    """Those of unpacking hold; an exception of a hook comes out as it is, and the next call goes on."""
+    written(path, 300, frame_size=700)
+    seen: list[Any] = []
+
+    def hook(record: Any) -> Any:
+        seen.append(record)
+        if len(seen) == 9:
+            raise KeyError("the ninth")
+        return record
+
+    with records.open(path, object_hook=hook) as reader:
+        with pytest.raises(KeyError, match="the ninth"):
+            reader.take(range(0, 300, 7))
+        assert reader.take([299, 0]) == [ALL[299], ALL[0]]
+    large = ["x" * 10_000, {"y": list(range(5000))}, {(1, 2): 3}]
+    with records.open(path, "wb", frame_size=700) as writer:
+        writer.extend([1, *large, 2])
+    with records.open(path) as reader:
+        assert reader.take([4, 3, 2, 1, 0]) == [2, *large[::-1], 1]
+    with records.open(path, max_memory=5000) as reader:
+        assert reader.take([0, 4]) == [1, 2]
+        with pytest.raises(LimitError, match="max_memory"):
+            reader.take([0, 2, 4])
+    with records.open(path, max_array_len=10) as reader, pytest.raises(LimitError, match="max_array_len"):
+        reader.take([0, 2, 4])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.parametrize("threads", [1, 3])
+def test_taking_in_a_forked_child(path: Path, threads: int) -> None:
+    """As a DataLoader does it: of a Reader that was in use before."""
+    written(path, 300, frame_size=300)
+    numbers = list(range(299, -1, -3))
+    with records.open(path, threads=threads) as reader:
+        assert reader.take(numbers) == [ALL[number] for number in numbers]
+        child = os.fork()
+        if not child:
+            os._exit(0 if reader.take(numbers) == [ALL[number] for number in numbers] and reader[7] == ALL[7] else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_a_file_object_does_not_pickle(path: Path) -> None:

@@ -106,6 +106,61 @@ def test_a_descriptor_is_the_jobs_own(backend: Any, tmp_path: Any) -> None:
     queue.close()
 
 
+@pytest.mark.skipif(not hasattr(os, "pread"), reason="the system has no pread")
+def test_several_frames_by_one_job(backend: Any, tmp_path: Any) -> None:
+    """Near each other and far; what is damaged, cut, of another size or in another order fails, and nothing else."""
+    options = {zstd.CompressionParameter.checksum_flag: 1}
+    data, numbers = bytearray(), []
+    for number, content in enumerate(CONTENTS):
+        data += os.urandom((0, 7, 100_000)[number % 3])
+        frame = zstd.compress(content, options=options)
+        numbers.append((len(data), len(frame), len(content)))
+        data += frame
+    path = tmp_path / "frames"
+    path.write_bytes(data)
+
+    def output(job: Any, chosen: list[tuple[int, int, int]]) -> Any:
+        for _ in range(2):  # whoever is interrupted makes a call once more
+            job.read_frames(file.fileno(), [number for place in chosen for number in place])
+        for _ in range(2):
+            queue.submit(job, 0)
+        found = queue.wait(job)
+        return None if found is None else bytes(found)
+
+    queue = backend.decompressed_ahead(None, 3)
+    queue.begin()
+    for chosen in (slice(None), slice(3, 4), slice(None, None, 5)):
+        with open(path, "rb") as file:
+            job = queue.job()
+            assert output(job, numbers[chosen]) == b"".join(CONTENTS[chosen])
+            queue.back(job)
+    job = queue.job()
+    with open(path, "rb") as file:
+        for wrong in ([(0, -1, 5)], [(0, 5, -1)], [(-1, 5, 5)], [(2**63 - 1, 5, 5)], [numbers[1], numbers[0]]):
+            with pytest.raises(MemoryError):
+                job.read_frames(file.fileno(), [number for place in wrong for number in place])
+        start, size, content = numbers[5]
+        for wrong in ([(start, size, content + 1)], [(start, size - 1, content)], [(len(data), 5, 5)]):
+            job = queue.job()
+            assert output(job, [*numbers[:5], *wrong]) is None
+            queue.back(job)
+    data[numbers[20][0] + numbers[20][1] - 1] ^= 1  # the checksum
+    path.write_bytes(data)
+    with open(path, "rb") as file:
+        for chosen, is_sound in ((slice(18, 23), False), (slice(21, 23), True)):
+            job = queue.job()
+            assert (output(job, numbers[chosen]) == b"".join(CONTENTS[chosen])) is is_sound
+            queue.back(job)
+        job = queue.job()  # one that had several frames has one
+        frame = zstd.compress(CONTENTS[0])
+        job.read_frames(file.fileno(), list(numbers[3]))
+        job.put(0, frame)
+        queue.expect(job, len(CONTENTS[0]))
+        queue.submit(job, len(frame))
+        assert bytes(queue.wait(job)) == CONTENTS[0]
+    queue.close()
+
+
 class Interruption(BaseException):
     """What a signal handler raises."""
 

@@ -72,11 +72,13 @@ loads = unpackb
 
 
 def __getattr__(name: str) -> Any:
-    """Return what C leaves to Python: `unpack_async`, and `find_excess` for `loads`."""
+    """Return what C leaves to Python: `unpack_async`, `find_excess` for `loads`, `message_starts` for record files."""
     if name == "unpack_async":
         made: Any = imported("purepy.msgpack.async_reading").make_unpack_async(Unpacker)
     elif name == "find_excess":
         made = imported("cpkg._native.msgpack.weigher").find_excess
+    elif name == "message_starts":
+        made = imported("cpkg._native.msgpack.starts").message_starts
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return globals().setdefault(name, made)

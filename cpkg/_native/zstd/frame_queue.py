@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 class Job:
     """
-    One frame and the memory that it lies in, which is C's; `made` is for the caller's use.
+    One frame, or several, and the memory that they lie in, which is C's; `made` is for the caller's use.
 
     Its methods raise ValueError after `FrameQueue.back`, RuntimeError while a thread has the job, and MemoryError.
     """
@@ -48,6 +48,15 @@ class Job:
     def read(self, descriptor: int, offset: int, size: int) -> None:
         """Have the thread read a stretch of a file, from a duplicate of the descriptor; a short one fails."""
         self._check(self._queue.lib.cpkg_job_read(self.handle, descriptor, offset, size))
+
+    def read_frames(self, descriptor: int, numbers: list[int]) -> None:
+        """
+        Have the thread read several frames and decompress them, one behind the other; takes the place of `expect`.
+
+        `numbers` are three for each, of one or more in the order of the file: offset, size and size of the content.
+        """
+        places = self._queue.ffi.new("int64_t[]", numbers)
+        self._check(self._queue.lib.cpkg_job_read_frames(self.handle, descriptor, places, len(numbers) // 3))
 
     def make(self, new: int, free: int, then: int, count: int) -> int:
         """

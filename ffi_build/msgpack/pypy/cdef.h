@@ -28,7 +28,6 @@ typedef struct {
 cpkg_rows *cpkg_rows_new(void);
 void cpkg_rows_free(cpkg_rows *rows);
 int64_t cpkg_rows_next(cpkg_rows *rows, const char *data, size_t size, size_t start, int64_t most);
-int64_t cpkg_rows_starts(const char *data, size_t size, int64_t *starts, int64_t count);
 void *cpkg_rows_make(void);
 void cpkg_rows_unmake(void *rows);
 void cpkg_rows_after(void *rows, const char *data, size_t size, int64_t most);

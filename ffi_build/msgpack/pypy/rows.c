@@ -24,6 +24,7 @@
 #include "../common/formats.c"
 #include "../common/utf8.c"
 #include "../common/words.c"
+#include "../unpack/starts.c"
 
 enum {
     ROWS_MOST = 64,      /* so few that they die young: with 1024 the collector takes twice the time of all else */
@@ -73,49 +74,6 @@ typedef struct {
     char pool[ROWS_POOL + 8];
 } cpkg_rows;
 
-/* Return the end of the value at p, or NULL if it is cut or wrong. */
-static const unsigned char *rows_pass(const unsigned char *p, const unsigned char *end)
-{
-    FormatHeader h;
-    for (uint64_t values = 1; values; values--) {
-        if (p >= end || !read_header(p, (size_t)(end - p), &h) || h.kind == FORMAT_WRONG)
-            return NULL;
-        p += h.size;
-        if (is_container(h.kind)) {
-            /* each value takes a byte at least, so that their number stays far from overflowing */
-            if (h.length > (size_t)(end - p))
-                return NULL;
-            values += h.kind == FORMAT_MAP ? 2 * (uint64_t)h.length : h.length;
-            continue;
-        }
-        size_t length = h.length + (h.kind == FORMAT_EXT);
-        if (length > (size_t)(end - p))
-            return NULL;
-        p += length;
-    }
-    return p;
-}
-
-/* Do the same for values of one piece; NULL for all others. */
-static ALWAYS_INLINE const unsigned char *rows_pass_plain(const unsigned char *p, const unsigned char *end)
-{
-    if (p >= end)
-        return NULL;
-    const unsigned char byte = *p++;
-    if (is_fixint(byte))
-        return p;
-    size_t n = 0;
-    if (byte >= 0xa0 && byte < 0xc0)
-        n = byte & 0x1f;
-    else if (byte >= 0xc0 && formats[byte - 0xc0].kind == FORMAT_NUMBER)
-        n = formats[byte - 0xc0].length;
-    else if (byte == 0xd9 && p < end)
-        n = *p++;
-    else
-        return NULL;
-    return n <= (size_t)(end - p) ? p + n : NULL;
-}
-
 /* Whether the n bytes at p are those at q; both may be read 8 bytes further if `roomy`. */
 static ALWAYS_INLINE bool rows_same(const unsigned char *p, const unsigned char *q, size_t n, bool roomy)
 {
@@ -141,7 +99,7 @@ static size_t rows_keys(cpkg_rows *r, const unsigned char *data, const unsigned 
             return 0;
         r->keys[2 * c] = p - data;
         r->keys[2 * c + 1] = (int64_t)(h.size + h.length);
-        p = rows_pass(p + h.size + h.length, end);
+        p = value_pass(p + h.size + h.length, end);
         if (!p)
             return 0;
     }
@@ -178,7 +136,7 @@ static int64_t rows_find(cpkg_rows *r, const unsigned char *data, size_t size, s
             if (from > UINT32_MAX)
                 return row;
             r->starts[c][row] = (uint32_t)from;
-            if (!(at = rows_pass_plain(at, end)) && !(at = rows_pass(begin + from, end)))
+            if (!(at = value_pass_plain(at, end)) && !(at = value_pass(begin + from, end)))
                 return row;
         }
         p = at;
@@ -322,7 +280,7 @@ static bool rows_cell(cpkg_rows *r, const unsigned char *data, const unsigned ch
             if (!items)
                 return false;
         }
-        *at = h.kind < FORMAT_EXT ? content + h.length : rows_pass(p, end);
+        *at = h.kind < FORMAT_EXT ? content + h.length : value_pass(p, end);
         if (!kind) {
             kind = ROWS_OTHER_AT;
             word = rows_place((size_t)(p - data), (size_t)(*at - p));
@@ -413,22 +371,6 @@ static bool rows_batch(cpkg_rows *r, const unsigned char *data, size_t size, siz
     }
     r->rows += (int64_t)rows;
     return true;
-}
-
-/* Put down where each of `count` messages begins, and where the last one ends; return how many are there, all whole. */
-static int64_t cpkg_rows_starts(const char *bytes, size_t size, int64_t *starts, int64_t count)
-{
-    const unsigned char *data = (const unsigned char *)bytes, *p = data, *end = data + size;
-    int64_t done = 0;
-    for (; done < count && p != NULL && p < end; done++) {
-        starts[done] = p - data;
-        const unsigned char *next = rows_pass_plain(p, end);
-        p = next != NULL ? next : rows_pass(p, end);
-    }
-    if (p == NULL)
-        return done - 1;
-    starts[done] = p - data;
-    return done;
 }
 
 static cpkg_rows *cpkg_rows_new(void)

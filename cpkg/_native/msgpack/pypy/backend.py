@@ -30,7 +30,8 @@ __getattr__ = lazy_names(
         ),
         **dict.fromkeys(("Unpacker", "unpack_async"), f"{_HERE}.stream"),
         "find_excess": "cpkg._native.msgpack.weigher",  # for `loads`
-        **dict.fromkeys(("Rows", "message_starts", "read_rows"), f"{_HERE}.rows"),  # for record files
+        **dict.fromkeys(("Rows", "read_rows"), f"{_HERE}.rows"),  # for record files
+        "message_starts": "cpkg._native.msgpack.starts",
     },
 )
 

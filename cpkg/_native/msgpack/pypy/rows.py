@@ -121,16 +121,6 @@ def read_rows(data: bytes, start: int, most: int, fewest: int = 1) -> Batch | No
             _idle.append(rows)
 
 
-def message_starts(data: Any, count: int) -> Any:
-    """
-    Return where each of `count` messages begins in a buffer, and where the last one ends, as an array of C.
-
-    None if they are not as many, or not whole.
-    """
-    starts = ffi.new("int64_t[]", count + 1)
-    return starts if lib.cpkg_rows_starts(ffi.from_buffer(data), len(data), starts, count) == count else None
-
-
 class _Cells:
     """The cells of a column: pointers to their words, as ints and as floats, and to their kinds, and the texts."""
 

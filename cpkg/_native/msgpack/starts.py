@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where messages begin that stand one behind the other, found by C: for record files."""
+
+from __future__ import annotations
+
+from cpkg._native._msgpack_ffi import ffi, lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def message_starts(data: Any, count: int) -> Any:
+    """
+    Return where each of `count` messages begins in a buffer, and where the last one ends, as an array of C.
+
+    `data` is bytes or a buffer of cffi's. None if they are not as many, or not whole.
+    """
+    starts = ffi.new("int64_t[]", count + 1)
+    memory = ffi.from_buffer(data)
+    return starts if lib.cpkg_message_starts(memory, len(data), starts, count) == count else None
