@@ -21,7 +21,7 @@ from setuptools.errors import BaseError, CCompilerError
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))  # build isolation leaves the project's folder out
 
-from ffi_build import build_info, probe, zstd_build  # noqa: E402
+from ffi_build import build_info, index_page, probe, zstd_build  # noqa: E402
 
 MODE = probe.mode()
 FOUND = {codec: probe.find(codec) for codec in ("msgpack", "zstd")}
@@ -96,7 +96,11 @@ for library in FOUND.values():
     # Printed where `pip install -v` shows it; the same text is in cpkg.backend_info() afterwards.
     print(f"cpkg: native {library.codec}: {library.reason}", file=sys.stderr)
 
+readme, project = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "pyproject.toml"))
+
 setup(
+    long_description=index_page.index_page(readme, index_page.address(project)),
+    long_description_content_type="text/markdown",
     cffi_modules=[f"ffi_build/{codec}_build.py:ffibuilder" for codec, library in FOUND.items() if library.usable],
     cmdclass={"build_py": BuildPy, "build_ext": BuildExt},
 )

@@ -12,12 +12,21 @@ from bench.results import Row, geometric_mean, read_folder
 
 BEGIN, END = "<!-- performance:begin -->", "<!-- performance:end -->"
 
-INTRO = (
-    "How many times faster cpkg is than the fastest library of the same format there (in the geometric mean, with the "
-    "backend and, where it is one and the same, that library). `~`: the machine was too busy for the figure, or most "
-    "of those behind it, to be confirmed. What is one copy of memory in every library counts in no mean. "
-    "[All results](docs/benchmarks/README.md), [how they are measured](docs/notebook/benchmarking.md)."
+CAPTION = (
+    "Times as fast as the fastest library of the same format there, in the geometric mean of the cases; below 1 cpkg "
+    "is slower. `~`: the machine was too busy for the figure, or most of those behind it, to be confirmed. "
+    "[All results](docs/benchmarks/README.md), which name the library of each figure; "
+    "[how they are measured](docs/notebook/benchmarking.md)."
 )
+
+# What a reader takes away: (subject, how the labels of its lines begin)
+SUBJECTS = [
+    ("MessagePack", ("MessagePack, pack", "MessagePack, unpack")),
+    ("Zstandard in one call", ("Zstandard",)),
+    ("Zstandard files", ("Files",)),
+]
+# Within so much, as a factor, both are level
+LEVEL = 1.1
 
 # The rows of the matrix that the README shows: (label, group, operation, cases or None for all)
 LINES = [
@@ -36,11 +45,12 @@ LINES = [
 
 @dataclass(frozen=True)
 class Lead:
-    """How many times faster ours is on one interpreter, with its fastest backend there. text: as the table shows it."""
+    """How many times as fast ours is on one interpreter, with its fastest backend. text: as the picture has it."""
 
     gain: float
     text: str
     noisy: bool
+    backend: str
 
 
 def leads(rows: list[Row]) -> dict[str, dict[str, Lead]]:
@@ -66,23 +76,48 @@ def _lead(row: Row, work: model.Work, cases: tuple[str, ...] | None) -> Lead | N
     others = {c.best_alternative.key.library for c in compared if c.best_alternative is not None}
     against = f", against {others.pop()}" if len(others) == 1 else ""
     noisy = 2 * sum(c.noisy for c in compared) > len(compared)
-    return Lead(mean, f"{mean:.2f}× ({row.backend}{against})", noisy)
+    return Lead(mean, f"{mean:.2f}× ({row.backend}{against})", noisy, row.backend)
 
 
-def table(rows: list[Row]) -> model.Table:
-    """Make the table: our lead over the fastest alternative, per interpreter, with our fastest backend there."""
-    interpreters = list(dict.fromkeys(row.interpreter for row in rows))
-    whole = {row.interpreter for row in rows if not row.matrix["settings"]["quick"]}
-    shown = model.Table("", ["", *(name if name in whole else f"{name}, few cases" for name in interpreters)])
-    for label, line in leads(rows).items():
+def takeaways(found: dict[str, dict[str, Lead]]) -> list[str]:
+    """Return one line per subject: how far ahead ours is on each implementation, what is level, what is slower."""
+    lines = []
+    for subject, labels in SUBJECTS:
+        cells = [
+            (interpreter.split()[0], lead.gain)
+            for label, line in found.items()
+            if label.startswith(labels)
+            for interpreter, lead in line.items()
+        ]
+        ways = []
+        for implementation in dict.fromkeys(name for name, _ in cells):
+            gains = [gain for name, gain in cells if name == implementation]
+            unit = "" if ways else "times as fast "
+            ways.append(f"{min(gains):.2f} to {max(gains):.2f} {unit}on {implementation}")
+        level = sum(1 / LEVEL <= gain <= LEVEL for _, gain in cells)
+        slower = sum(gain < 1 / LEVEL for _, gain in cells)
+        tail = f"; {level} of {len(cells)} figures are level (within 10 %), {slower} slower" if level or slower else ""
+        if cells:
+            lines.append(f"- **{subject}**: {', '.join(ways)}{tail}.")
+    return lines
+
+
+def table(found: dict[str, dict[str, Lead]], interpreters: dict[str, bool]) -> model.Table:
+    """Make the table from our leads; `interpreters` says of each whether its rows are whole."""
+    heads = [name if whole else f"{name}, few cases" for name, whole in interpreters.items()]
+    shown = model.Table("", ["", *heads])
+    for label, line in found.items():
         cells = [line.get(name) for name in interpreters]
-        shown.lines.append(
-            [
-                model.Shown(label),
-                *(model.Shown(lead.text, noisy=lead.noisy) if lead else model.Shown("") for lead in cells),
-            ]
-        )
+        figures = (model.Shown(f"{lead.gain:.2f}", noisy=lead.noisy) if lead else model.Shown("") for lead in cells)
+        shown.lines.append([model.Shown(label), *figures])
     return shown
+
+
+def section(found: dict[str, dict[str, Lead]], interpreters: dict[str, bool], backends: set[str]) -> str:
+    """Return what stands between the markers: three lines to take away, then the table."""
+    lines = "\n".join(takeaways(found))
+    caption = f"{CAPTION} Backend: {', '.join(sorted(backends))}."
+    return f"{wrapped(lines)}\n\n{wrapped(caption)}\n\n{markdown_table(table(found, interpreters))}"
 
 
 def update(results: Path, readme: Path) -> bool:
@@ -95,6 +130,11 @@ def update(results: Path, readme: Path) -> bool:
         raise ValueError(f"{readme}: the markers {BEGIN} and {END} are not both there")
     before, rest = text.split(BEGIN, 1)
     after = rest.split(END, 1)[1]
-    new = f"{before}{BEGIN}\n{wrapped(INTRO)}\n\n{markdown_table(table(read_folder(results)))}{END}{after}"
+    rows = read_folder(results)
+    whole = {row.interpreter for row in rows if not row.matrix["settings"]["quick"]}
+    found = leads(rows)
+    backends = {lead.backend for line in found.values() for lead in line.values()}
+    made = section(found, {row.interpreter: row.interpreter in whole for row in rows}, backends)
+    new = f"{before}{BEGIN}\n{made}{END}{after}"
     readme.write_text(new, encoding="utf-8")
     return new != text

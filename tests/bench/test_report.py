@@ -220,7 +220,9 @@ def test_the_readme_table_stands_between_its_markers(written: Path, tmp_path: Pa
     text = readme.read_text()
     assert text.startswith("before\n")
     assert text.endswith("after\n")
-    assert "| MessagePack, pack | 2.00× (native, against msgpack) ~ |" in text
+    assert "- **MessagePack**: 2.00 to " in text
+    assert "| MessagePack, pack | 2.00 ~ |" in text
+    assert "Backend: native." in text
     assert "STALE" not in text
     assert not readme_table.update(written / "results", readme)
     readme.write_text("no markers")

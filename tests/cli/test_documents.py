@@ -75,6 +75,12 @@ def test_the_python_examples(page: str, tmp_path: Path, monkeypatch: pytest.Monk
     check_examples(page, 5)
 
 
+def test_the_example_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (example,) = blocks((DOCS.parent / "README.md").read_text(encoding="utf-8"), "python")
+    exec(example, {})
+
+
 @pytest.mark.parametrize("name", ["cli.md", "objects.md", "index.md", "start/quickstart.md", "../README.md"])
 def test_nobody_is_told_to_install_somebody_elses_package(name: str) -> None:
     """`cpkg` on PyPI belongs to an unrelated project."""

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The README as a package index shows it, where links to files beside it lead nowhere."""
+
+from __future__ import annotations
+
+import re
+
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+
+
+def address(pyproject: str) -> str | None:
+    """Return the repository's address, `Source` of [project.urls] in the text of pyproject.toml, or None."""
+    urls = re.search(r"^\[project\.urls\]$(.*?)(?=^\[|\Z)", pyproject, re.MULTILINE | re.DOTALL)
+    source = re.search(r'^Source = "([^"]+)"$', urls[1], re.MULTILINE) if urls else None
+    return source[1].rstrip("/") if source else None
+
+
+def index_page(readme: str, source: str | None) -> str:
+    """
+    Make links to files of the repository absolute, below its address `source`.
+
+    Without an address they become plain text, and pictures are left out: a dead link says less than none.
+    """
+
+    def replaced(match: re.Match[str]) -> str:
+        picture, text, link = match.groups()
+        if "://" in link or link.startswith("#"):
+            return match[0]
+        if source is None:
+            return "" if picture else text
+        return f"{picture}[{text}]({source}/{'raw' if picture else 'blob'}/HEAD/{link})"
+
+    return _LINK.sub(replaced, readme)
