@@ -4,7 +4,7 @@ MessagePack and Zstandard at native speed on CPython and PyPy, behind one API.
 
 `dumps`, `loads`, `dump` and `load` turn objects into MessagePack, compressed with Zstandard where that makes them
 smaller, and back. `cpkg.msgpack` replaces the `msgpack` package, `cpkg.zstd` the standard library's
-`compression.zstd`. `backend_info()` tells which implementation serves each codec here, and why.
+`compression.zstd`. `backend_info()` says which implementation serves each codec here, and why.
 
 Nothing is loaded before it is used: importing this module costs about as much as importing an empty one.
 """

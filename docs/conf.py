@@ -113,7 +113,7 @@ def _functions(stub: ast.Module) -> dict[str, ast.FunctionDef]:
 
 STUB = ast.parse((ROOT / "cpkg/zstd/__init__.pyi").read_text(encoding="utf-8"))
 STUBS = {f"cpkg.zstd.{name}": node for name, node in _functions(STUB).items()}
-ALIASES = _aliases(STUB)
+ALIASES = {**_aliases(STUB), "_Bytes": "bytes"}
 
 
 def readable_signature(
@@ -126,8 +126,12 @@ def readable_signature(
     if node is not None:
         signature = f"({re.sub(r'^self(, /)?(, )?', '', ast.unparse(node.args))})"
         returned = ast.unparse(node.returns) if node.returns is not None else None
-    signature = re.sub(r"\b_\w+", lambda match: ALIASES.get(match[0], match[0].lstrip("_")), signature)
-    return re.sub(r": Any\b(?! \|)", "", signature), None if what == "class" else returned
+    texts = [signature, returned or ""]
+    for number, text in enumerate(texts):
+        text = re.sub(r"\b_\w+", lambda match: ALIASES.get(match[0], match[0].lstrip("_")), text)
+        text = re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", text)
+        texts[number] = re.sub(r": Any\b(?! \|)", "", text)
+    return texts[0], None if what == "class" else texts[1] or None
 
 
 def plain_docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:

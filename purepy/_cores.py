@@ -95,6 +95,6 @@ def thread_count(threads: Any) -> int:
 
 
 def python_runs_in_parallel() -> bool:
-    """Tell whether threads of Python code run beside each other: where there is no GIL."""
+    """Whether threads of Python code run beside each other: where there is no GIL."""
     is_gil_enabled = getattr(sys, "_is_gil_enabled", None)
     return is_gil_enabled is not None and not is_gil_enabled()

@@ -2,7 +2,7 @@
 """
 Everything that is PyPy's alone, and its twin for other interpreters.
 
-A module of the pure codecs never asks which interpreter runs it; it takes what it needs from here. `JIT` tells
+A module of the pure codecs never asks which interpreter runs it; it takes what it needs from here. `JIT` says
 whether a tracing JIT compiles the loops: a codec that has two forms of a hot loop (plain integers for a JIT,
 few and large library calls for an interpreter that pays for each bytecode) chooses by it.
 """

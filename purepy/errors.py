@@ -2,7 +2,7 @@
 """
 The one exception tree, shared by every backend of both codecs.
 
-An exception's type never tells which backend raised it: the native codecs raise these classes too. The
+An exception's type never depends on the backend that raised it: the native codecs raise these classes too. The
 MessagePack part keeps the names and bases of `msgpack.exceptions`, the Zstandard part those of
 `compression.zstd`; what they did not have (`offset`, truncation and limits as types of their own) is added
 below them, so that code written for the originals catches the same errors as before. Their public module is

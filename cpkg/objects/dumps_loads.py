@@ -2,7 +2,7 @@
 """
 The main job: objects to MessagePack, compressed with Zstandard where that makes them smaller, and back.
 
-How `loads` tells the two forms apart: a Zstandard frame starts with 28 b5 2f fd, a skippable frame with one of
+How `loads` distinguishes the two forms: a Zstandard frame starts with 28 b5 2f fd, a skippable frame with one of
 50..5f and then 2a 4d 18 (RFC 8878, sections 3.1.1 and 3.1.2). In MessagePack 28 and 50..5f are positive fixints:
 each is a whole object of one byte. An object that begins with one of them ends there, so no object of two bytes or
 more can begin like a frame, and nothing needs to be written in front to mark the form.
@@ -41,7 +41,7 @@ _LEVEL_KEY, _CHECKSUM_KEY = 100, 201
 OUTPUT_FLOOR: Final = 64 * 2**20
 MEMORY_FLOOR: Final = 64 * 2**20
 EXPANSION: Final = 100
-"""`loads` lets input grow to the larger of a floor and so many times its size, unless told otherwise."""
+"""`loads` lets input grow to the larger of a floor and so many times its size, unless an argument says otherwise."""
 
 DEFAULT_WINDOW: Final = 2**27
 """Frames with a larger window are refused, unless more output is expected."""
@@ -273,7 +273,7 @@ def loads(
     Takes any single MessagePack object, alone or compressed into one or several Zstandard frames.
 
     `max_output_size` limits the size of the message in bytes, whatever a frame's header declares; `max_memory` the
-    memory in bytes that its objects take, told from their headers before one is made (docs/objects.md has the weight
+    memory in bytes that its objects take, computed from their headers before one exists (docs/objects.md has the weight
     of each type). By default each is 64 MiB or 100 times the size of `data` as it is given, compressed or not,
     whichever is larger; a `max_output_size` of yours allows twice as much memory. -1 removes a limit.
     `max_total_items` limits the number of keys, values and containers, if it is given. Containers may nest

@@ -32,7 +32,7 @@ def in_order(members: Collection[Any]) -> list[Any]:
 
 
 def _has_order(member: Any) -> bool:
-    """Tell whether an object is before or behind each other one that compares with it at all."""
+    """Whether an object is before or behind each other one that compares with it at all."""
     if not isinstance(member, _PARTLY_ORDERED):
         return True
     if isinstance(member, float):

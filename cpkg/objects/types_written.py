@@ -123,7 +123,7 @@ def _convert_datetime(obj: datetime.datetime) -> Any:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    """Tell whether a text is one of those that `cpkg.objects.types_read` reads."""
+    """Whether a text is one of those that `cpkg.objects.types_read` reads."""
     return getattr(_values or _load_values(), pattern).fullmatch(text) is not None
 
 

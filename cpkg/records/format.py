@@ -28,7 +28,7 @@ INDEX: Final = b"RecI"
 PREFIX: Final = Struct("<II4sI")  # magic number, size of what follows these two, kind, CRC-32
 _SIZE_FIELDS_END: Final = 8
 # of version 1, and of version 2; the latter end with the token, and the offset of the dictionary
-_FILE_BODIES: Final = (Struct("<BBH"), Struct("<BBH8s"))  # version, flags, reserved
+_FILE_BODIES: Final = (Struct("<BBH"), Struct("<BBH8s"))  # version, then three bytes of 0
 _DATA_BODIES: Final = (Struct("<IIQQII"), Struct("<IIQQII8sQ"))  # DataHeader
 _INDEX_BODIES: Final = (Struct("<QQII"), Struct("<QQII8s"))  # Index
 INDEX_ENTRY_SIZE: Final = 8

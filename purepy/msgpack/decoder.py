@@ -92,7 +92,7 @@ class Decoder(DecoderBase):
                 return True
 
     def starts_plain(self, data: bytes) -> bool:
-        """Tell whether it is worth asking read_plain: a key that it cannot read, say an int, it would only refuse."""
+        """Whether it is worth asking read_plain: a key that it cannot read, say an int, it would only refuse."""
         if self.next_ == ITEM:
             return True
         byte = data[self.position] if self.position < len(data) else 0

@@ -100,7 +100,7 @@ def _type_name(kind: type) -> str:
 
 
 def _is_datetime(kind: type) -> bool:
-    """Tell whether a type is datetime, without an import: there is no such object while the module is not there."""
+    """Whether a type is datetime, without an import: there is no such object while the module is not there."""
     module = sys.modules.get("datetime")
     return module is not None and kind is module.datetime
 
@@ -323,7 +323,7 @@ class Encoder:
         Return what to pack in the place of an object that is none of the types above.
 
         First the conversions that the options ask for, then `default`, each once; what `default` returns may be
-        converted again. `asked` and `converted` tell which of them made the object, and are returned anew.
+        converted again. `asked` and `converted` say which of them returned the object; both are returned again.
         """
         if self.conversions and not converted:
             replacement = self.hook(convert, self.conversions, obj)

@@ -53,12 +53,12 @@ LENGTHS: Final = (
     4, 8, 1, 2, 4, 8, 1, 2, 4, 8,  # floats, unsigned and signed numbers
     1, 2, 4, 8, 16, *[0] * 39,  # fixext
 )  # fmt: skip
-"""The length that each first byte itself tells: bytes of payload of a number, str or ext, items, pairs."""
+"""The length in each first byte itself: bytes of payload of a number, str or ext, items, pairs."""
 
 
 def value_header(data: bytes, position: int) -> tuple[int, int, int]:
     """
-    Return the family of the value at a position, where its header ends, and the length that the header tells.
+    Return the family of the value at a position, where its header ends, and the length in its header.
 
     The code of an extension, which follows, is not part of the header here. For those who need no speed: the decoder
     has its own.

@@ -4,8 +4,9 @@ The options of packing and unpacking: each declared once, what those that are nu
 take them.
 
 PyPy's JIT does not look through `**options` (0.50 us a call against 0.13), so each function has to name its keywords.
-They are generated from the declarations below, together with the test of whether a call has the defaults alone: name,
-type, default and order of an option stand nowhere else but in the stub for type checkers (`__init__.pyi`).
+They are generated from the declarations below, together with the test of whether a call has the defaults alone. Name,
+type, default and order of an option stand here, in the stub for type checkers (`__init__.pyi`) and, for CPython's C, in
+`ffi_build/msgpack/common/options.c`.
 """
 
 from __future__ import annotations

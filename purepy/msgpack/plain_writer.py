@@ -186,7 +186,7 @@ def write_plain(
     `tuple_type` is tuple, or list where tuples are not packed as arrays. `other(out, obj, depth)` packs the objects of
     all other types; it may run code that changes the container it came from, which is an error then. Another thread
     may do so at any moment: lists are copied, and the pairs of dicts counted (their iterators notice the rest), so that
-    a header tells what follows. Raises ValueError where containers are nested deeper than `max_depth`.
+    a header says what follows. Raises ValueError where containers are nested deeper than `max_depth`.
 
     The half for the pairs of dicts and the one for items mirror each other: a call would cost more than a value.
     """

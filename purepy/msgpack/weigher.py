@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The memory that the objects of a message will take, told from its headers before any is made.
+The memory that the objects of a message will take, computed from its headers before any object exists.
 
 Two bytes of MessagePack can stand for a dict of two hundred, and a kilobyte of compressed data for a million of them:
-neither the size of a message nor the number of its items tells what it takes. Its weight does, about. The same on
+neither the size of a message nor the number of its items says what it takes. Its weight does, about. The same on
 every backend and interpreter, it is what CPython's objects take on a 64-bit machine, rounded:
 
 - an array 64 and 8 per item; a map 152 and 40 per pair, an empty one 64

@@ -41,7 +41,7 @@ class Content:
     The uncompressed bytes of an archive, taken from chunks; `position` says how many were taken or skipped.
 
     `skip` is asked to pass over bytes before the next chunk is made: it is given a number of bytes and returns how
-    many of them it skipped. `position_behind` tells where the chunk that came last ends, if some may be left out.
+    many of them it skipped. `position_behind` is where the chunk that came last ends, if some may be left out.
     """
 
     def __init__(

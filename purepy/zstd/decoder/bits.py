@@ -7,7 +7,7 @@ first bit and the position are still to be read. To read n bits is to move the p
 above it: with `lo = position - n`, `load(data, lo >> 3)[0] >> (lo & 7) & MASKS[n]`, for n up to 56. No container has to
 be refilled and nothing grows beyond 64 bits. The loops do this in place; a call per read would cost more than the read.
 
-`load` reads eight bytes wherever it is told to, so every buffer that holds bitstreams has PADDING on both sides.
+`load` reads eight bytes at any position, so every buffer that holds bitstreams has PADDING on both sides.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class ZstdDecompressor(DecompressorBase):
     `zstd_dict` is a ZstdDict or one of its `as_*` pairs, `options` a dict of DecompressionParameter. With
     `multi_frame=True` the object goes on from each frame to the next, skippable ones included: `eof` is then True
     whenever the input so far ends where a frame does, more may follow, and `unused_data` stays empty. A prefix
-    (`ZstdDict.as_prefix`) goes before each of them. Of an error in a later frame the next call tells, after one that
+    (`ZstdDict.as_prefix`) goes before each of them. The next call raises an error in a later frame, after one that
     returned what the frames in front of it hold.
 
     An error resets the object; it can be used for another frame. Methods may be called from several threads, one

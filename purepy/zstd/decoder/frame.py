@@ -39,7 +39,7 @@ def _explained(message: str, cause: ZstdError) -> ZstdError:
 
 def get_frame_info(frame_buffer: Any) -> FrameInfo:
     """
-    Return what the header of the frame at the start of `frame_buffer` tells (replaces
+    Return what the header of the frame at the start of `frame_buffer` says (replaces
     `compression.zstd.get_frame_info`).
 
     A skippable frame gives a size and a dictionary id of 0. Raises ZstdError for what does not begin a frame, and for

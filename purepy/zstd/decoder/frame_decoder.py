@@ -123,7 +123,7 @@ class FrameDecoder:
 
     `step()` does one unit of work: it returns a piece of output (b"" is possible), or None if it needs more input
     than there is. With `hold` output stays in the window, where it needs no second copy, as long as that has room;
-    `rest()` returns it then, in between or at the end. `produced` is the size of all output so far, `done` tells that
+    `rest()` returns it then, in between or at the end. `produced` is the size of all output so far, `done` says that
     the frame has ended.
     """
 

@@ -50,7 +50,7 @@ def read_distribution(
         counts.append(count)
         remaining -= abs(count)
         if not count:
-            # Two bits at a time tell how many more symbols have no probability; 3 means that another two follow.
+            # Two bits at a time say how many more symbols have no probability; 3 means that another two follow.
             while at <= limit and len(counts) <= max_symbol:
                 repeat = load(data, at >> 3)[0] >> (at & 7) & 3
                 at += 2

@@ -47,7 +47,7 @@ class Window:
         self._limit = self.end + room + block_size + SLACK
 
     def is_full(self, count: int) -> bool:
-        """Tell whether `reserve(count)` is going to move: what was not taken before is lost then."""
+        """Whether `reserve(count)` is going to move: what was not taken before is lost then."""
         return self.end + count + SLACK > self._limit
 
     def reserve(self, count: int) -> None:

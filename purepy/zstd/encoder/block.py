@@ -56,7 +56,7 @@ def encode_block(
 
 
 def _is_run(window: bytearray, start: int, end: int) -> bool:
-    """Tell if the same byte fills window[start:end]."""
+    """Whether the same byte fills window[start:end]."""
     if window[start] != window[end - 1]:
         return False
     return window.count(window[start], start, end) == end - start

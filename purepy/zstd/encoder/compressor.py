@@ -111,7 +111,7 @@ class ZstdCompressor(ExclusiveStream):
 
     def set_pledged_input_size(self, size: int | None, /) -> None:
         """
-        Tell the size of the next frame's content, in bytes, so that its header has it; None means unknown.
+        Set the size of the next frame's content, in bytes, so that its header has it; None means unknown.
 
         It holds for one frame; a frame of another size raises ZstdError. Raises ValueError for a size below 0 or
         above 2**64 - 3, and inside of a frame.
@@ -200,7 +200,7 @@ def compress(
     frame_size: Any = None,
 ) -> bytes:
     """
-    Compress `data`, a buffer, into one frame that tells its content's size.
+    Compress `data`, a buffer, into one frame whose header has its content's size.
 
     `level`, `options` and `zstd_dict` are those of ZstdCompressor. With `threads` or `frame_size` (bytes of content, 16
     to 64 MiB by default) it makes frames of that size, in the calling thread. Replaces `compression.zstd.compress`.

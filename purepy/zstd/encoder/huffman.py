@@ -45,7 +45,7 @@ def code_lengths(counts: Sequence[int], limit: int = MAX_BITS) -> list[int]:
     Return the code lengths, at most `limit`, that make the counted bytes shortest, by package-merge.
 
     At least two values must occur. A row holds the coins of one length: the symbols' own, and packages of two coins
-    of the row before it. Leaves are told from packages by the lowest bit, so that a row sorts as plain integers.
+    of the row before it. The lowest bit distinguishes leaves from packages, so that a row sorts as plain integers.
     """
     symbols = sorted((symbol for symbol, count in enumerate(counts) if count), key=counts.__getitem__)
     leaves = [counts[symbol] << 1 for symbol in symbols]
@@ -112,7 +112,7 @@ def describe(lengths: Sequence[int]) -> bytes | None:
 
 
 def _compress_weights(weights: list[int]) -> bytes | None:
-    """Compress weights with FSE (section 4.2.1.2); None where a single value leaves nothing to tell apart."""
+    """Compress weights with FSE (section 4.2.1.2); None where there is a single value."""
     if len(weights) < 2:
         return None
     counts = [0] * (max(weights) + 1)

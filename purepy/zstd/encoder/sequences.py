@@ -32,7 +32,7 @@ OF_DEFAULT = EncodingTable(PREDEFINED_OFFSET, PREDEFINED_OFFSET_LOG)
 
 
 def _codes_by_value(extra_bits: tuple[int, ...], end: int) -> tuple[int, ...]:
-    """Return the code of each value below `end`: a code covers as many values as its extra bits can tell apart."""
+    """Return the code of each value below `end`: a code covers as many values as its extra bits can number."""
     codes: list[int] = []
     for code, bits in enumerate(extra_bits):
         codes += [code] * (1 << bits)

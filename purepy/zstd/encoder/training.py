@@ -44,7 +44,7 @@ MIN_CONTENT_SIZE = max(INITIAL_REPEATS)
 
 # Bytes whose occurrences are counted, read as one word.
 GROUP = 8
-# Groups are told apart by a hash of at most so many bits.
+# A hash of at most so many bits distinguishes groups.
 MAX_FREQUENCY_LOG = 20
 # Lengths of the segments that a dictionary is made of. Which is best depends on the samples: each is tried.
 SEGMENT_SIZES = (48, 200, 800)

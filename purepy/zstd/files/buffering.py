@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# From 3.13 on io objects tell what goes wrong when they are closed by the collector, before only when developing.
+# From 3.13 on io objects report what goes wrong when they are closed by the collector, before only when developing.
 _TELLS_OF_CLOSING = sys.version_info >= (3, 13) or sys.flags.dev_mode
 
 LONG_PART = 8

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the decompressors of all backends: how they begin, and what they tell."""
+"""Base of the decompressors of all backends: how they begin, and their attributes."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 """
 Error codes: the numbers of libzstd's ZSTD_ErrorCode and the texts of ZSTD_getErrorName.
 
-The pure codec gives each error the code that libzstd gives it, so that handlers may tell errors apart with either
+The pure codec gives each error the code that libzstd gives it, so that handlers may distinguish errors with either
 backend; its message says more: what was expected, what was found, and where.
 """
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Parameters of Zstandard, and what a frame's header tells: types that every backend takes and returns.
+Parameters of Zstandard, and what a frame's header says: types that every backend takes and returns.
 
 They are defined once, so that an option or a FrameInfo made with one backend serves all. The numbers are
 libzstd's (`ZSTD_cParameter`, `ZSTD_dParameter`, `ZSTD_strategy` in zstd.h), as in `compression.zstd`.

@@ -27,7 +27,7 @@ class Block(NamedTuple):
     """
     A block of a frame: `type` is "raw", "rle" or "compressed"; `offset` and `size` are with its header.
 
-    `content_size` is None for a compressed block: only decompressing tells.
+    `content_size` is None for a compressed block: only decompressing shows it.
     """
 
     type: str
@@ -88,7 +88,7 @@ class FrameScanner:
 
     def step(self, data: Any, start: int, end: int) -> bool:
         """
-        Pass over the next thing, perhaps beyond the data at hand; return False if it takes more bytes to tell.
+        Pass over the next thing, perhaps beyond the data at hand; return False if it takes more bytes to decide.
 
         Raises ZstdError for what cannot be.
         """
@@ -149,7 +149,7 @@ def frame_extent(read: Callable[[int, int], bytes], offset: int, content_max: in
 
 class Frame(NamedTuple):
     """
-    A frame, as its header and the headers of its blocks tell of it; sizes in bytes, `offset` in the whole file.
+    A frame, as its header and the headers of its blocks describe it; sizes in bytes, `offset` in the whole file.
 
     `content_size` is None if the header does not declare it, `content_max` what its blocks can hold at most, `checksum`
     None if there is none. A skippable frame has no blocks, no content and no window.

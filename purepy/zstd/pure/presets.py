@@ -57,7 +57,7 @@ class DecompressionPreset:
             self._settings.window_size_max = window_max
 
     def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> ZstdDecompressor:
-        """Return a stream between frames; `ZstdDecompressor` tells of the arguments."""
+        """Return a stream between frames; the arguments are those of `ZstdDecompressor`."""
         stream: ZstdDecompressor = self._stream_type._over(self._settings, multi_frame, frame_by_frame)
         return stream
 

@@ -143,7 +143,7 @@ def read_seek_table(file: Any, frames_size: int | None = None) -> SeekTable:
     `frames_size` is for a table that has a file of its own: the size of the file with the frames. Reads the table only,
     and leaves the file somewhere behind it. Raises SeekableFormatError if there is none, if it is cut or damaged, and
     if it does not fit the file: sizes that do not add up to the size of the file, or a content that
-    a frame so small cannot have. Whether the entries' borders are those of frames, only decompressing tells.
+    a frame so small cannot have. Only decompressing shows whether the entries' borders are those of frames.
     """
     file_size = file.seek(0, 2)
     tail = _read_at(file, max(file_size - _TAIL_SIZE, 0), file_size)

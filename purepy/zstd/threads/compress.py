@@ -215,7 +215,7 @@ class ParallelCompressor:
         """
         Yield the frames of a file as far as they are full, if threads can read it each at its place; then read on.
 
-        `count(size)` is told of each.
+        `count(size)` is called for each.
         """
         place = place_of(file, is_written=False)
         size = self._plan.frame_size

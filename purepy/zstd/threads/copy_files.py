@@ -2,7 +2,7 @@
 """
 Decompress frames from file to file: each thread reads, decompresses and writes frames of its own, where they belong.
 
-That goes as far as the headers tell where: over frames that declare their size. No content waits in memory for the
+That works as far as the headers say where: over frames that declare their size. No content waits in memory for the
 one in front of it, and so a few MB are enough, which stay in the processor's caches. What it cannot do, errors
 included, is left to who goes through the frames one after the other from there on.
 """

@@ -39,7 +39,7 @@ class Rent:
 
 READING: Final = Rent(20_000_000)
 WRITING: Final = Rent(40_000_000)
-"""The prices: what tracing the loops takes, as measured; docs/performance.md has the figures."""
+"""The prices: what tracing the loops takes, as measured; docs/notebook/msgpack.md has the figures."""
 
 CALL: Final = 1000
 BYTE: Final = 2
