@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import functools
 import io
 import os
 import re
@@ -241,8 +240,8 @@ class NewFile(_Ended):
         self._temporary = os.path.join(directory, f".{begin}.cpkg-{self._process}-{os.urandom(8).hex()}.tmp")
         try:
             # tempfile makes files of mode 0o600 and there is no safe way to read the umask: let open(2) apply it
-            opener = functools.partial(os.open, mode=mode)
-            self.file = open(self._temporary, "xb", buffering, opener=opener)  # noqa: SIM115
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _system.OPEN_FLAGS
+            self.file = Descriptor(self._temporary, flags, mode, by=os.open).file("wb", buffering)
         except OSError as exc:
             raise OSError(exc.errno, exc.strerror, shown) from None  # the user's name, not the temporary one
 
@@ -586,8 +585,7 @@ class PathTarget(Target):
             sync_directory(os.path.dirname(self.name) or os.curdir)
 
     def close(self) -> None:
-        if not self.is_closed:
-            self._descriptor.close()
+        self._descriptor.close()
 
     @property
     def is_closed(self) -> bool:

@@ -180,11 +180,14 @@ class _Trace:
 
 def _in_finalizer(frame: FrameType | None) -> bool:
     """Say whether a frame is called by a finalizer, out of which no exception comes."""
+    return any(caller.f_code.co_name == "__del__" for caller in _callers(frame))
+
+
+def _callers(frame: FrameType | None) -> Iterator[FrameType]:
+    """Give a frame, and those that it was called from."""
     while frame is not None:
-        if frame.f_code.co_name == "__del__":
-            return True
+        yield frame
         frame = frame.f_back
-    return False
 
 
 @functools.cache
@@ -215,36 +218,26 @@ class _Timer:
     def run(self, act: Callable[[Any], Any], subject: Any) -> Outcome:
         kept = signal.signal(signal.SIGALRM, self._handle)
         try:
-            return self._outcome(act, subject)
+            return Outcome(self._interrupted(act, subject), None)
+        except BaseException as exc:
+            return Outcome(None, exc.with_traceback(None))
         finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, kept)
 
-    def _outcome(self, act: Callable[[Any], Any], subject: Any) -> Outcome:
-        try:
-            try:
-                self._start()
-                value = act(subject)
-            finally:
-                self._end()
-        except BaseException as exc:
-            self._end()
-            return Outcome(None, exc.with_traceback(None))
-        return Outcome(value, None)
+    def _interrupted(self, act: Callable[[Any], Any], subject: Any) -> Any:
+        """Make the call: the one frame that signals raise in, and in what it calls, so that none misses `run`."""
+        self._start()
+        return act(subject)
 
     def _start(self) -> None:
         signal.setitimer(signal.ITIMER_REAL, max(self._chance.random() * self._longest, 1e-6))
 
-    def _end(self) -> None:
-        while True:
-            try:
-                self._left = 0
-                signal.setitimer(signal.ITIMER_REAL, 0)
-                return
-            except Interrupt:
-                continue
-
-    def _handle(self, number: int, frame: Any) -> None:
-        if not self._left:
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if not self._left or not any(caller.f_code is _Timer._interrupted.__code__ for caller in _callers(frame)):
+            return
+        if _in_finalizer(frame):
+            self._start()  # another time
             return
         self._left -= 1
         if self._left:

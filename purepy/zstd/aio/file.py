@@ -8,6 +8,7 @@ import io
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Generator
+from contextlib import suppress
 from typing import Any, Callable
 
 from purepy.zstd.aio.work import JOINED_MAX, STEP, joined, start
@@ -25,19 +26,25 @@ class Opening:
         self._file: AsyncZstdFile | None = None
 
     async def _open(self) -> AsyncZstdFile:
+        # Whoever takes the file out of here has it. The loop may be closed before it would be handed the file.
+        opened: deque[Any] = deque()
         is_cancelled = False
 
-        def opened(file: Any) -> None:
-            if is_cancelled:
-                file.close()
+        def drop() -> None:
+            with suppress(IndexError):
+                opened.popleft().close()
 
-        future = start(self._opener, done=opened)
+        def work() -> None:
+            opened.append(self._opener())
+            if is_cancelled:
+                drop()
+
         try:
-            return AsyncZstdFile(await asyncio.shield(future), self._newline)
-        except asyncio.CancelledError:
-            if future.done() and future.exception() is None:
-                future.result().close()
+            await asyncio.shield(start(work))
+            return AsyncZstdFile(opened.popleft(), self._newline)
+        except BaseException:
             is_cancelled = True
+            drop()
             raise
 
     def __await__(self) -> Generator[Any, Any, AsyncZstdFile]:

@@ -54,13 +54,17 @@ class _Closed:
     def number(self) -> int:
         raise ValueError("I/O operation on a closed file")
 
+    def close(self) -> None:
+        """Do nothing."""
+
 
 class Descriptor(_Closed):
     """
     A descriptor that is closed by `close`, or with the last reference: `number`, which `by(*arguments)` returns.
 
     Without `by` it is a duplicate, for jobs that may outlive the call that gave them. No signal handler runs between
-    opening it and noting that, nor between forgetting and closing it: a list in C does both.
+    opening it and noting that, nor between forgetting and closing it: `map` does both in C. (`iter(pop, None)` is a
+    generator on PyPy, in which a handler may run.)
     """
 
     __slots__ = ()
@@ -73,13 +77,18 @@ class Descriptor(_Closed):
     def number(self) -> int:
         return self._numbers[0]
 
+    def file(self, mode: str, buffering: int) -> Any:
+        """Return a file by it, which closes it from now on."""
+        return next(map(open, map(list.pop, [self._numbers]), (mode,), (buffering,)))
+
     def close(self) -> None:
         """Close it, at the end of its use."""
         with suppress(AttributeError, IndexError):  # it was never opened, or is closed
-            deque(map(os.close, iter(self._numbers.pop, None)), 0)
+            deque(map(os.close, map(list.pop, [self._numbers])), 0)
         self.__class__ = _Closed  # type: ignore[assignment]
 
-    __del__ = close
+    def __del__(self) -> None:
+        self.close()
 
 
 def write_at(descriptor: int, data: Any, position: int) -> None:
