@@ -589,7 +589,7 @@ class PathTarget(Target):
 
     @property
     def is_closed(self) -> bool:
-        return not isinstance(self._descriptor, Descriptor)
+        return self._descriptor.is_closed
 
 
 _locked: weakref.WeakSet[PathTarget] = weakref.WeakSet()

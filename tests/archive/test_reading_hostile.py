@@ -10,6 +10,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import tarfile
 from array import array
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from zlib import crc32
 
 import pytest
 from archives import contents, header_of, member, packed
-from interrupts import Outcome, at_every_line
+from interrupts import Outcome, at_every_line, by_timer
 
 from cpkg import archive, zstd
 from purepy import _system
@@ -305,8 +306,10 @@ def test_a_list_of_members_that_leaves_out_a_part_of_a_file(engine: str, tmp_pat
     assert os.listdir(tmp_path / "out") == []
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a file that was not closed yet
 @pytest.mark.parametrize("threads", [1, 2])
-def test_an_interrupt_at_every_line(engine: str, threads: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", ["lines", "signal", "two signals"])
+def test_an_interrupt(engine: str, threads: int, by: str, tmp_path: Path) -> None:
     """Nothing goes on, nothing is left open or half written; what is there is whole."""
     items = [{"name": f"d{number % 3}/f{number}", "data": b"%d" % number * 3000} for number in range(9)]
     items += [{"name": "odd", "uid": 3_000_000, "data": b"o" * 70_000}, {"name": "l", "type": HARD, "linkname": "odd"}]
@@ -315,18 +318,24 @@ def test_an_interrupt_at_every_line(engine: str, threads: int, tmp_path: Path) -
     wanted = {item["name"]: item.get("data", b"o" * 70_000) for item in items}
     numbers = itertools.count()
 
+    def make() -> Path:
+        return tmp_path / f"{next(numbers)}"
+
+    def act(out: Path) -> Any:
+        return archive.extract(io.BytesIO(data), out, threads=threads, on_entry=lambda entry: None)
+
     def check(out: Path, outcome: Outcome) -> None:
         assert outcome.error is None or outcome.is_interrupted, outcome.error
-        found = {name: value[3][0] for name, value in contents(out).items() if value[3]}
+        found = {name: value[3][0] for name, value in contents(out).items() if value[3]} if out.exists() else {}
+        if by == "two signals":  # the second may keep a temporary file from being removed
+            found = {name: data for name, data in found.items() if not name.rpartition("/")[2].startswith(".cpkg-")}
         assert found.items() <= wanted.items()
         if outcome.error is None:
             assert found == wanted
 
-    lines = at_every_line(
-        lambda: tmp_path / f"{next(numbers)}",
-        lambda out: archive.extract(io.BytesIO(data), out, threads=threads, on_entry=lambda entry: None),
-        check,
-        times=1,
-        every=4,
-    )
-    assert lines > 5
+    if by == "lines":
+        assert at_every_line(make, act, check, times=1, every=4) > 5
+    else:
+        # between PyPy's os.open and what keeps its descriptor there is Python code, which a signal may interrupt
+        settles = engine == "native" or sys.implementation.name == "cpython"
+        by_timer(make, act, check, times=60, signals=1 + (by == "two signals"), settles=settles)

@@ -141,9 +141,9 @@ class NativeExtract(Extract):
         patterns = b"".join(os.fsencode(pattern) + b"\0" for pattern in (*settings.include, *settings.exclude))
         token = os.fsencode(self._tree.token)
         included, excluded = len(settings.include), len(settings.exclude)
-        tree = ffi.gc(
-            lib.cpkg_tree_new(options, self._tree.root, token, patterns, included, excluded), lib.cpkg_tree_free
-        )
+        arguments = options, self._tree.root, token, patterns, included, excluded
+        # in C: no signal handler runs in between, and loses the descriptor that the tree holds
+        tree = next(map(ffi.gc, map(lib.cpkg_tree_new, *zip(arguments)), (lib.cpkg_tree_free,)))
         if not tree:
             raise MemoryError("no memory for extracting")
         return tree

@@ -20,13 +20,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from cpkg.archive._settings import ExtractSettings
-from cpkg.archive.in_python.walk import DIRECTORY_FLAGS
+from cpkg.archive.in_python.walk import DIRECTORY_FLAGS, opened
 from purepy import _system
 from purepy.tar import names
 from purepy.tar.encode import encoded
 from purepy.tar.entry import CHARACTER, DIRECTORY, FIFO, FILE, HARDLINK, SYMLINK, Entry
 from purepy.tar.owners import owner_number
-from purepy.zstd.threads.positions import write_next
+from purepy.zstd.threads.positions import Descriptor, write_next
 
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _system.O_NOFOLLOW | _system.OPEN_FLAGS
 _PATH_FLAGS = _system.O_NOFOLLOW | getattr(os, "O_PATH", 0o10000000) | _system.OPEN_FLAGS  # PyPy has no O_PATH
@@ -84,8 +84,8 @@ class Tree:
         self._directory = directory
         self._open_max = open_max
         self._names: list[str] = []  # of the directory opened last, and those above it
-        self._fds: list[int] = []  # of the same, the root first; -1 for those that were closed for want of room
-        self._held: list[int] = []  # open for one entry
+        self._fds: list[Descriptor] = []  # of the same, the root first; some may be closed for want of room
+        self._held: list[Descriptor] = []  # open for one entry
         self._with_list: dict[int, bool] = {}  # by descriptor, whether new files get an access control list
         self.umask = _umask()
         self.finished: list[tuple[list[str], Entry]] = []
@@ -97,12 +97,12 @@ class Tree:
     def open(self) -> None:
         """Make the directory, if it is missing, and open it."""
         os.makedirs(self._directory, exist_ok=True)
-        self._fds.append(_system.open(self._directory, os.O_RDONLY | _system.O_DIRECTORY | _system.OPEN_FLAGS))
+        self._fds.append(opened(self._directory, os.O_RDONLY | _system.O_DIRECTORY | _system.OPEN_FLAGS))
 
     @property
     def root(self) -> int:
         """The descriptor of the directory."""
-        return self._fds[0]
+        return self._fds[0].number
 
     def close(self) -> None:
         """Close all descriptors."""
@@ -116,38 +116,35 @@ class Tree:
     def _release(self) -> None:
         """Close what was opened for one entry."""
         while self._held:
-            os.close(self._held.pop())
+            self._held[-1].close()
+            self._held.pop()
 
     def _shorten(self, depth: int) -> None:
         del self._names[max(depth, 0) :]
         while len(self._fds) > depth + 1:
-            self._with_list.pop(self._fds[-1], None)
-            if self._fds[-1] < 0:
-                self._fds.pop()
-            else:
-                os.close(self._fds.pop())
+            self._fds[-1].close()
+            self._fds.pop()
 
     def directory(self, parts: list[str], make: bool = True) -> int:
         """Return the descriptor of a directory below the root, valid until the next call; make what is missing."""
         if parts == self._names:
-            return self._fds[-1]
+            return self._fds[-1].number
         depth = 0
         for name, part in zip(self._names, parts):
             if name != part:
                 break
             depth += 1
         self._shorten(depth)
-        if self._fds[-1] < 0:
+        if self._fds[-1].is_closed:
             self._shorten(0)
         for at in range(len(self._names), len(parts)):
-            self._fds.append(self._enter(self._fds[-1], parts, at, make))
+            self._fds.append(self._enter(self._fds[-1].number, parts, at, make))
+            self._with_list.pop(self._fds[-1].number, None)  # what it says is of a directory that was closed
             self._names.append(parts[at])
             above = len(self._fds) - self._open_max
             if above > 0:
-                self._with_list.pop(self._fds[above], None)
-                self._fds[above], self._held[:0] = -1, [self._fds[above]]
-                os.close(self._held.pop(0))
-        return self._fds[-1]
+                self._fds[above].close()
+        return self._fds[-1].number
 
     def has(self, parts: Sequence[str]) -> bool:
         """Say whether anything has this path; raises OSError for one that leads through a link or file."""
@@ -158,11 +155,11 @@ class Tree:
             return False
         return True
 
-    def _enter(self, fd: int, parts: list[str], at: int, make: bool) -> int:
+    def _enter(self, fd: int, parts: list[str], at: int, make: bool) -> Descriptor:
         name = encoded(parts[at])
         while True:
             try:
-                return _system.open(name, DIRECTORY_FLAGS, dir_fd=fd)
+                return opened(name, DIRECTORY_FLAGS, fd)
             except OSError as exc:
                 if exc.errno == errno.ENOENT and make:
                     with contextlib.suppress(FileExistsError):
@@ -213,8 +210,8 @@ class Tree:
                     _system.mkdir(name, 0o700, dir_fd=parent)
                 elif status.st_mode & 0o700 != 0o700 and not _system.is_root():
                     # rights are missing to write into it: they come back in the end
-                    self._held.append(_system.open(name, _PATH_FLAGS | _system.O_DIRECTORY, dir_fd=parent))
-                    os.chmod(_path(self._held[-1]), stat.S_IMODE(status.st_mode) | 0o700)
+                    self._held.append(opened(name, _PATH_FLAGS | _system.O_DIRECTORY, parent))
+                    os.chmod(_path(self._held[-1].number), stat.S_IMODE(status.st_mode) | 0o700)
         self.finished.append((parts, entry))
 
     def _make_file(self, entry: Entry, parts: list[str], data: Iterable[Any]) -> None:
@@ -222,12 +219,8 @@ class Tree:
         temporary = self._temporary
         mode = names.target_mode(entry.mode, entry.type, self._settings.filter)
         gets_mode = not self._settings.owns and not mode & (self.umask | ~0o777) and not self._has_list(parent)
-
-        def opener(_name: Any, _flags: int) -> int:
-            return _system.open(temporary, _CREATE_FLAGS, mode if gets_mode else 0o600, dir_fd=parent)
-
-        try:  # from here on: an interrupt may come when the file is there and `open` has not returned
-            with open(temporary, "wb", buffering=0, opener=opener) as file:
+        try:  # from here on: an interrupt may come when the file is there and `opened` has not returned
+            with opened(temporary, _CREATE_FLAGS, parent, mode if gets_mode else 0o600).file("wb", 0) as file:
                 self._write(file.fileno(), entry, data)
                 self._set_attributes(file.fileno(), entry, gets_mode)
             self._replace(parent, encoded(parts[-1]))
@@ -295,8 +288,8 @@ class Tree:
     def _make_hard_link(self, entry: Entry, parts: list[str]) -> None:
         target = names.link_target(entry, self._settings.strip)
         first = encoded(target[-1])
-        self._held.append(_system.dup(self.directory(target[:-1], make=False)))
-        source = self._held[-1]
+        self._held.append(Descriptor(self.directory(target[:-1], make=False), by=_system.dup))
+        source = self._held[-1].number
         status = _system.stat(first, dir_fd=source, follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
             # it is safe where it lies, but may lead out from another place
@@ -333,11 +326,12 @@ class Tree:
 
     def _opened(self, name: bytes, parent: int, kind: int) -> int:
         """Return a descriptor of what was just made, by which its owner and mode are set; OSError if it is gone."""
-        self._held.append(_system.open(name, _PATH_FLAGS, dir_fd=parent))
-        status = os.fstat(self._held[-1])
+        self._held.append(opened(name, _PATH_FLAGS, parent))
+        fd = self._held[-1].number
+        status = os.fstat(fd)
         if stat.S_IFMT(status.st_mode) != kind or status.st_uid != os.geteuid() or status.st_nlink != 1:
             raise OSError(errno.ESTALE, "something else has taken the place of what was made")
-        return self._held[-1]
+        return fd
 
     def _place(self, make: Any, parent: int, name: bytes) -> None:
         """Make something under its name or, if that is taken, under a temporary name that takes its place."""

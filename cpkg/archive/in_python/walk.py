@@ -279,9 +279,9 @@ class Walker:
             self._links.setdefault(_identity(member.status), member.entry.name)
 
 
-def opened(base: str, flags: int, directory: int | None = None) -> Descriptor:
+def opened(base: str | bytes, flags: int, directory: int | None = None, mode: int = 0o777) -> Descriptor:
     """Open what is in a directory."""
-    return Descriptor(base, flags, by=partial(_system.open, dir_fd=directory))
+    return Descriptor(base, flags, mode, by=partial(_system.open, dir_fd=directory))
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:

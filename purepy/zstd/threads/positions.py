@@ -49,6 +49,7 @@ class _Closed:
     """A Descriptor that is closed: no finalizer runs for it, out of which an interrupt could not come."""
 
     __slots__ = ("_numbers",)
+    is_closed = True
 
     @property
     def number(self) -> int:
@@ -68,6 +69,7 @@ class Descriptor(_Closed):
     """
 
     __slots__ = ()
+    is_closed = False
 
     def __init__(self, *arguments: Any, by: Callable[..., int] = os.dup) -> None:
         self._numbers: list[int] = []
