@@ -331,6 +331,25 @@ def test_a_file_that_is_cut_while_it_is_compressed(zstd: ModuleType, tmp_path: P
     assert FRAME + size <= len(content)
 
 
+@pytest.mark.parametrize("size", [0, FRAME, 2 * FRAME + 100])
+def test_a_copy_of_a_file_that_is_cut_meanwhile_says_what_it_copied(
+    zstd: ModuleType, tmp_path: Path, size: int
+) -> None:
+    (tmp_path / "source").write_bytes(DATA)
+    target, told = io.BytesIO(), []
+
+    def progress(*sizes: int) -> None:
+        told.append(sizes)
+        os.truncate(tmp_path / "source", FRAME + size)
+
+    with open(tmp_path / "source", "r+b", buffering=0) as source:
+        copied = zstd.copy_stream(source, target, threads=2, frame_size=FRAME, progress=progress)
+    content = zstd.decompress(target.getvalue())
+    assert DATA.startswith(content)
+    assert FRAME <= len(content) < len(DATA)
+    assert copied == told[-1] == (len(content), len(target.getvalue()))
+
+
 @pytest.mark.parametrize("left", [0, 100])
 def test_a_cut_that_some_threads_were_ahead_of(
     zstd: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int

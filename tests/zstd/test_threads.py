@@ -6,6 +6,8 @@ from __future__ import annotations
 import io
 import os
 import random
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -511,3 +513,40 @@ print("done")
 """
     result = run_alone(zstd, "zstd", code)
     assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy ends without memory for itself")
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads the size of a process from /proc")
+def test_without_memory_threads_give_what_one_does(zstd: ModuleType) -> None:
+    """A MemoryError, or the result; no other exception, whatever there is no memory for."""
+    if not zstd.IS_WRAPPED:
+        pytest.skip("allocates in Python")
+    code = f"""
+import importlib, resource
+zstd = importlib.import_module({zstd.__name__!r})
+data = bytes(32 << 20)
+frames = zstd.compress(data, 1, frame_size=2 << 20)
+calls = [
+    lambda threads: zstd.decompress(frames, threads=threads),
+    lambda threads: sum(map(len, zstd.decompress_iter([frames], threads=threads))),
+    lambda threads: zstd.compress(data, 12, threads=threads, frame_size=4 << 20),
+    lambda threads: sum(map(len, zstd.compress_iter([data], 12, threads=threads, frame_size=4 << 20))),
+]
+for mebibytes in (2, 20, 40, 80):
+    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    for threads in (1, 4):
+        for number, call in enumerate(calls):
+            resource.setrlimit(resource.RLIMIT_AS, (used + (mebibytes << 20), resource.RLIM_INFINITY))
+            try:
+                call(threads)
+                ended = "result"
+            except BaseException as exc:
+                ended = type(exc).__name__
+            resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            print(threads, ended)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    found = set(run.stdout.splitlines())
+    assert found <= {f"{threads} {ended}" for threads in (1, 4) for ended in ("result", "MemoryError")}
+    assert "4 MemoryError" in found, "there was memory for all"
