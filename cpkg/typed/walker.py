@@ -400,20 +400,32 @@ class Walker:
             items.append(self.below(part, child, (*path, index), depth))
         if self.errors:
             return None
+        if node.cls in (set, frozenset):
+            for index, item in enumerate(items):
+                items[index] = self._hashable(item, (*path, index), at)
         return items if node.cls is list else node.cls(items)
+
+    def _hashable(self, value: Any, path: tuple[Any, ...], at: Any) -> Any:
+        """Return a value for a set or as a key: arrays without a type become tuples, as `loads` gives them for keys."""
+        try:
+            hash(value)
+        except TypeError as exc:
+            value = _as_tuples(value)
+            try:
+                hash(value)
+            except TypeError:
+                raise self.fail("a value that can be hashed", str(exc), path, at) from None
+        return value
 
     def _pairs(self, node: Node, length: int, at: Any, path: tuple[Any, ...], depth: int) -> Any:
         depth = self._deeper(depth, at)
         result: dict[Any, Any] = {}
         children = self.source.children(at, MAP, length)
         for child in children:
-            try:
-                key = self.below(node.key, child, (*path, "key of the map"), depth)
-                shown = key if isinstance(key, (str, int, bool)) else _shown(key)
-                value = self.below(node.item, next(children), (*path, shown), depth)
-                result[key] = value
-            except TypeError as exc:
-                raise self.fail("a key that can be hashed", str(exc), path, at) from None
+            key = self.below(node.key, child, (*path, "key of the map"), depth)
+            key = self._hashable(key, (*path, "key of the map"), at)
+            shown = key if isinstance(key, (str, int, bool)) else _shown(key)
+            result[key] = self.below(node.item, next(children), (*path, shown), depth)
         return result if node.cls is dict else node.cls(result)
 
     def _object(self, node: Node, family: str, length: int, at: Any, path: tuple[Any, ...], depth: int) -> Any:
@@ -588,3 +600,10 @@ def is_default(field: Any, value: Any) -> bool:
         return field.factory in (list, dict, set) and type(value) is field.factory and not value
     default = field.default
     return value is default or (type(value) is type(default) and value == default)
+
+
+def _as_tuples(value: Any) -> Any:
+    """Return a value with tuples in the place of lists, in tuples too."""
+    if type(value) in (list, tuple):
+        return tuple([_as_tuples(item) for item in value])
+    return value

@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import weakref
 from dataclasses import dataclass, field, make_dataclass
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, FrozenSet, List, Optional, Set, Tuple, Union
 
 import pytest
 
@@ -157,3 +157,17 @@ def test_nothing_stays_of_a_class_and_its_decoders():
 def test_keys_that_come_twice_are_all_checked_and_the_last_counts():
     assert typed.decode(b"\x82\xa4name\xa1a\xa4name\xa1b", User).name == "b"
     fails(b"\x82\xa4name\x01\xa4name\xa1b", User)
+
+
+def test_arrays_without_a_type_are_tuples_where_they_are_hashed():
+    pairs = {((1, 2), 3): 4}
+    assert typed.decode(cpkg.packb([[1, [2]], 3]), Set[Any]) == {(1, (2,)), 3}
+    assert typed.decode(cpkg.packb([[[1, 2], 3]]), FrozenSet[Tuple[Any, ...]]) == frozenset(pairs)
+    for tp in (Dict[Any, int], Dict[Tuple[Any, ...], int], Dict[Tuple[Any, int], int]):
+        assert typed.decode(cpkg.packb(pairs), tp) == pairs
+
+
+def test_a_map_in_a_set_or_a_key_is_a_validation_error():
+    assert fails(cpkg.packb([3, [{"a": 1}]]), Set[Any]).path == (1,)
+    assert "hashed" in str(fails(b"\x81\x91\x81\x01\x01\x02", Dict[Any, int]))
+    assert "hashed" in str(fails(b"\x81\x91\x81\x01\x01\x02", Dict[Any, int], all_errors=True))
