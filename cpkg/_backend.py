@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    from cpkg._backend_protocols import MsgpackBackend, ZstdBackend
+
 POLICIES = ("auto", "native", "dlopen", "stdlib", "pure")
 
 # The backends of each codec, fastest first: what `auto` tries, in this order. It is the same on every interpreter and
@@ -119,6 +121,18 @@ def choose(codec: str) -> Choice:
         module = load(codec, wanted) if wanted != "auto" else _first(codec)
         choice = _chosen.setdefault(codec, Choice(codec, wanted, source, module))
     return choice
+
+
+def msgpack() -> MsgpackBackend:
+    """Return the module that serves MessagePack."""
+    module: Any = choose("msgpack").module
+    return module  # type: ignore[no-any-return]
+
+
+def zstd() -> ZstdBackend:
+    """Return the module that serves Zstandard."""
+    module: Any = choose("zstd").module
+    return module  # type: ignore[no-any-return]
 
 
 def _first(codec: str) -> ModuleType:

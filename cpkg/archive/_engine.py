@@ -27,7 +27,7 @@ _BATCHES_PER_THREAD: Final = 2
 def _is_native() -> bool:
     """Say whether C does the work."""
     policy, source = _backend.policy("archive")
-    backend = _backend.choose("zstd").module if policy == "auto" else _backend.load("zstd", policy)
+    backend = _backend.zstd() if policy == "auto" else _backend.load("zstd", policy)
     if not backend.HAS_ARCHIVES:
         return False
     why = _why_no_c()
@@ -56,7 +56,7 @@ def for_create(settings: CreateSettings, has_entries: bool) -> Any:
 
 def for_reading(window_log_max: int) -> Codec:
     """Return what decompresses for Python: libzstd into memory that is used again, where C can be had."""
-    if _backend.choose("zstd").module.HAS_ARCHIVES and _why_no_c() is None:
+    if _backend.zstd().HAS_ARCHIVES and _why_no_c() is None:
         codec: Codec = importlib.import_module("cpkg.archive.in_c.codec").NativeCodec(window_log_max)
         return codec
     return PureCodec(window_log_max=window_log_max)

@@ -113,7 +113,7 @@ def _first_bytes(file: BinaryIO, summary: Summary) -> bytes:
         if frame.dictionary_id:
             summary.note = f"compressed with dictionary {frame.dictionary_id}, which is needed to look inside"
             return b""
-        decompressor = _backend.choose("zstd").module.ZstdDecompressor()
+        decompressor = _backend.zstd().ZstdDecompressor()
         file.seek(frame.offset)
         left = frame.size
         while left and not decompressor.eof:

@@ -104,7 +104,7 @@ def open_text(file: str) -> Iterator[Any]:
         kind = None if text_name(file) == file else file[-1:].lower()
         try:
             if kind == "t":
-                with _backend.choose("zstd").module.open(stream, "rb") as content:
+                with _backend.zstd().open(stream, "rb") as content:
                     yield content
             elif kind == "z":
                 with gzip.open(stream, "rb") as content:

@@ -17,7 +17,7 @@ class Packer:
     """A sink for the values of a `json_input.Reader`, which become the message that `cpkg.dumps` makes of them."""
 
     def __init__(self, *, sort_keys: bool = False) -> None:
-        self._packb = _backend.choose("msgpack").module.packb
+        self._packb = _backend.msgpack().packb
         self._options: dict[str, Any] = {"sort_keys": sort_keys, "max_depth": dumps_loads.MAX_DEPTH}
         self._body = bytearray(_LONGEST_HEADER)  # with room for the header of the array, whose count comes last
         self._count = 0
@@ -60,7 +60,7 @@ class Packer:
         message = self.message()
         if not compress or (compress == "auto" and len(message) < dumps_loads.MIN_SIZE):
             return message
-        return dumps_loads.finish(_backend.choose("zstd").module, message, compress=compress, level=level)
+        return dumps_loads.finish(_backend.zstd(), message, compress=compress, level=level)
 
 
 class KeepingPacker(Packer):

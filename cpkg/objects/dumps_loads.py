@@ -67,7 +67,7 @@ class Codecs:
         self._zstd = zstd
         self.dumps: Any = dumps
         self.loads: Any = loads
-        if hasattr(msgpack, "job_functions"):
+        if msgpack.job_functions is not None:
             self.dumps, self.loads = _compiled_functions(msgpack)
             return
         # with the options of a call without arguments, which are so many that taking them is half of a short message
@@ -106,7 +106,7 @@ class Codecs:
     def zstd(self) -> Any:
         """The Zstandard module; the chosen one is loaded when a message is first worth compressing."""
         if self._zstd is None:
-            self._zstd = _backend.choose("zstd").module
+            self._zstd = _backend.zstd()
         return self._zstd
 
 
@@ -147,7 +147,7 @@ def _documented(function: Any, first: str) -> str:
 
 def _find_zstd() -> Any:
     """Return what the compiled Zstandard module lends to `dumps` and `loads`; None if another one was chosen."""
-    return getattr(chosen_codecs().zstd, "_calls", None)
+    return chosen_codecs().zstd._job_calls
 
 
 def _finish_chosen(message: Any, compress: Compress, level: int, checksum: bool) -> Any:
@@ -158,7 +158,7 @@ def chosen_codecs() -> Codecs:
     """Return the functions of the backends that are chosen."""
     global _chosen
     if _chosen is None:
-        _chosen = Codecs(_backend.choose("msgpack").module)
+        _chosen = Codecs(_backend.msgpack())
     return _chosen
 
 

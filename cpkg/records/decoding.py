@@ -85,22 +85,24 @@ class Decoder:
         self._tuple_keys = not {"strict_map_key", "tuple_keys"}.intersection(options)
         self._whole = not _PER_RECORD_UNPACKING.intersection(options)
         # where the JIT of PyPy makes many alike records by columns
-        self._read_rows = None if options else getattr(_backend.choose("msgpack").module, "read_rows", None)
+        self._read_rows = None if options else _backend.msgpack().read_rows
         self._frames_without_rows = 0
-        self._starts_by_c = getattr(_backend.choose("msgpack").module, "message_starts", None)
+        self._starts_by_c = _backend.msgpack().message_starts
 
     def rows_of(self, job: Any, frame: Frame) -> Any:
         """Have a thread of C lay out the rows of a frame's content, where records are read by columns; else None."""
-        return _backend.choose("msgpack").module.Rows.of_job(job, frame.records, _ROWS) if self.reads_rows else None
+        return _backend.msgpack().Rows.of_job(job, frame.records, _ROWS) if self.reads_rows else None
 
     @property
     def reads_rows(self) -> bool:
         """Whether records are read by columns, as far as those of this file have shown."""
         return self._read_rows is not None
 
-    def decompressed_ahead(self, threads: int) -> Any:
+    def decompressing_queue(self, threads: int) -> Any:
         """Return a queue of frames that so many threads of C decompress, where the backend has them."""
-        return _backend.choose("zstd").module.decompressed_ahead(self.dictionary, threads)
+        make_queue = _backend.zstd().decompressing_queue
+        assert make_queue is not None
+        return make_queue(self.dictionary, threads)
 
     def content(self, frame: Frame, data: bytes) -> bytes:
         """
@@ -144,7 +146,7 @@ class Decoder:
         if allowed < 0 or len(content) * HEAVIEST <= allowed:
             return False
         data = content[:] if prefix == b"" else b"".join((prefix, content[:]))
-        excess: int = _backend.choose("msgpack").module.find_excess(data, allowed, fmt.CONTENT_MAX)
+        excess: int = _backend.msgpack().find_excess(data, allowed, fmt.CONTENT_MAX)
         return excess >= 0
 
     def records(self, frame: Frame, content: bytes | LaidOut) -> list[Any]:

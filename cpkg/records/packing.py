@@ -67,9 +67,11 @@ class Encoder:
         self.level = level
         self.dictionary = dictionary
 
-    def compressed_ahead(self, threads: int) -> Any:
+    def compressing_queue(self, threads: int) -> Any:
         """Return a queue of frames that so many threads of C compress; see `has_threads_of_c`."""
-        return _backend.choose("zstd").module.compressed_ahead(self._options, self.dictionary, threads)
+        make_queue = _backend.zstd().compressing_queue
+        assert make_queue is not None
+        return make_queue(self._options, self.dictionary, threads)
 
     def encode(self, content: Any) -> bytes:
         """Return the frame for records packed one behind the other; it has their size and checksum."""

@@ -24,7 +24,7 @@ class OneFrame:
     """
 
     def __init__(self, decoder: Decoder, source: Source) -> None:
-        self._frames: Any = decoder.decompressed_ahead(0)
+        self._frames: Any = decoder.decompressing_queue(0)
         self._process = os.getpid()
         self._job = self._frames.job()
         self._source = source
@@ -60,7 +60,7 @@ class Decoding:
 
     def __init__(self, decoder: Decoder, source: Source, threads: int) -> None:
         self._decoder = decoder
-        self._ahead: Any = decoder.decompressed_ahead(threads)
+        self._ahead: Any = decoder.decompressing_queue(threads)
         self._most = threads + 2 if self._ahead.begin() else 1
         self._source = source
         self._queue: deque[tuple[Any, Any]] = deque()  # with each frame the job that has it, or bytes, or an error

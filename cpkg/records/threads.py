@@ -22,7 +22,7 @@ _AHEAD: Final = 2
 
 def has_threads_of_c() -> bool:
     """Return whether the backend of Zstandard has threads that compress and decompress without Python."""
-    return hasattr(_backend.choose("zstd").module, "compressed_ahead")
+    return _backend.zstd().compressing_queue is not None
 
 
 def thread_count(threads: int | None, *, alone: bool = False, most: int = _MOST) -> int:
@@ -34,7 +34,7 @@ def thread_count(threads: int | None, *, alone: bool = False, most: int = _MOST)
     """
     if threads is not None:
         return _cores.thread_count(threads)
-    if alone or _backend.choose("zstd").module.BACKEND == "pure":
+    if alone or not _backend.zstd().RELEASES_GIL:
         return 1
     return min(usable_cores(), most)
 

@@ -200,7 +200,7 @@ class EncodingByC(Encoding):
 
     def _new_content(self) -> Any:
         if self._ahead is None:
-            self._ahead = self.encoder.compressed_ahead(self._threads)
+            self._ahead = self.encoder.compressing_queue(self._threads)
         return self._ahead.job()
 
     def _put(self, content: Any, at: int, piece: bytes, start: int) -> None:

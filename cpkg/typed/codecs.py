@@ -23,15 +23,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Final
 
+    from cpkg._backend_protocols import MsgpackBackend
+
 MAX_DEPTH: Final = dumps_loads.MAX_DEPTH
 _ANY_LENGTH: Final = 2**32 - 1
 _WRONG: Final = (Mismatch, ValueError, TypeError, IndexError, KeyError, struct.error, ArithmeticError, RecursionError)
 """What decoding raises for a message that is wrong, or that a constructor or check refuses; the walker finds out."""
 
 
-def msgpack_module() -> Any:
+def msgpack_module() -> MsgpackBackend:
     """Return the backend that packs and unpacks what has no type."""
-    return _backend.choose("msgpack").module
+    return _backend.msgpack()
 
 
 def _untyped(data: bytes, position: int, depth: int) -> tuple[Any, int]:
@@ -190,7 +192,7 @@ class Decoder:
 
     def _make_decode(self) -> Any:
         """Return a function (data, depth) that raises one of _WRONG for a message that is wrong."""
-        table = getattr(msgpack_module(), "TypedTable", None)
+        table = msgpack_module().TypedTable
         if table is not None:
             return imported("cpkg.typed.native").make_table(table, self.node, self._functions).decode
         root = self._functions.root(self.node)
@@ -269,7 +271,7 @@ def _class_cache(cls: Any) -> _Cache | None:
             node = Model(hooked=True).read(cls)
         except TypeError:  # it can be encoded, whatever its annotations are
             node = Model(typed=False).read(cls)
-        if hasattr(msgpack_module(), "TypedClass"):
+        if msgpack_module().TypedClass is not None:
             cls.__typed_class__ = imported("cpkg.typed.native").make_class(msgpack_module(), node)
         cache.node = node
     return cache
@@ -373,8 +375,8 @@ class Encoder:
 
         self._pack_options = {"default": default, "datetime": True, "enum": True, "numpy": True}
         module = msgpack_module()
-        if hasattr(module, "typed_packb"):
-            pack = module.typed_packb
+        pack = module.typed_packb
+        if pack is not None:
             self._encode: Callable[[Any, int], bytes] = lambda obj, depth: pack(obj, default, depth)
         else:
             self._encode = Encoding(_class_cache, self._pack).encode

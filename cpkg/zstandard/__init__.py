@@ -115,7 +115,7 @@ if TYPE_CHECKING:
     ) -> ZstdCompressionDict: ...
 
 else:
-    globals().update(names_over(_backend.choose("zstd").module))
+    globals().update(names_over(_backend.zstd()))
 
 __all__ = [
     "BLOCKSIZELOG_MAX",

@@ -41,8 +41,7 @@ def stream_types(codec: Any) -> dict[str, Any]:
             ZstdDecompressionWriter,
         )
     }
-    types: dict[str, Any] = vars(codec).get("_stream_types", of_python)
-    return types
+    return dict(codec._stream_types or of_python)
 
 
 def names_over(codec: Any, module: str = "cpkg.zstandard") -> dict[str, Any]:

@@ -19,9 +19,8 @@ _SIZE = Struct("=Q")
 
 def compress_all(compressor: Any, data: Any, threads: int) -> BufferWithSegmentsCollection:
     """Do what `ZstdCompressor.multi_compress_to_buffer` is documented to do, in so many threads."""
-    many = getattr(compressor, "_compress_many", None)  # C, which returns None for what is out of the ordinary
-    items = data if type(data) is list and many is not None else _compression_items(data)
-    done = None if many is None else many(items, threads)
+    items = data if type(data) is list else _compression_items(data)
+    done = compressor._compress_many(items, threads)
     if done is not None:
         return _collected(done)
     items = _compression_items(data)
@@ -38,10 +37,9 @@ def compress_all(compressor: Any, data: Any, threads: int) -> BufferWithSegments
 
 def decompress_all(decompressor: Any, frames: Any, sizes: Any, threads: int) -> BufferWithSegmentsCollection:
     """Do what `ZstdDecompressor.multi_decompress_to_buffer` is documented to do, in so many threads."""
-    many = getattr(decompressor, "_decompress_many", None)
     given = None if sizes is None else view_of(sizes)
-    items = frames if type(frames) is list and many is not None else _decompression_items(frames)
-    done = None if many is None else many(items, given, threads)
+    items = frames if type(frames) is list else _decompression_items(frames)
+    done = decompressor._decompress_many(items, given, threads)
     if done is not None:
         return _collected(done)
     items = _decompression_items(frames)

@@ -245,6 +245,9 @@ class ZstdCompressor:
         finally:
             feed.release()
 
+    def _compress_many(self, data: Any, threads: int) -> Any:
+        """Do it in C, which a preset may; None where that is left to Python."""
+
     def multi_compress_to_buffer(self, data: Any, threads: int = 0) -> BufferWithSegmentsCollection:
         """
         Compress many buffers into a frame each, in several threads; return a BufferWithSegmentsCollection of them.

@@ -308,6 +308,9 @@ class ZstdDecompressor:
             raise rename(truncated_error(len(frame)), f"chunk {number} {_NOT_WHOLE}")
         return content
 
+    def _decompress_many(self, frames: Any, sizes: Any, threads: int) -> Any:
+        """Do it in C, which a preset may; None where that is left to Python."""
+
     def multi_decompress_to_buffer(
         self, frames: Any, decompressed_sizes: Any = None, threads: int = 0
     ) -> BufferWithSegmentsCollection:

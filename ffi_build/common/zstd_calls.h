@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define ZSTD_CALLS_NAME "cpkg._native.zstd.compiled._calls"
+#define ZSTD_CALLS_NAME "cpkg._native.zstd.compiled._job_calls"
 
 /* Both return new bytes, or NULL with an exception. NULL without one leaves the call to Python, which says what is wrong. */
 typedef struct {

@@ -77,7 +77,7 @@ static int add_builtins(PyObject *module)
 #endif
     if (result == 0) {
         PyObject *calls = PyCapsule_New((void *)&calls_for_job, ZSTD_CALLS_NAME, NULL);
-        result = calls == NULL ? -1 : PyObject_SetAttrString(module, "_calls", calls);
+        result = calls == NULL ? -1 : PyObject_SetAttrString(module, "_job_calls", calls);
         Py_XDECREF(calls);
     }
     return result;

@@ -13,6 +13,8 @@ from purepy.msgpack.interface import *  # noqa: F403
 
 BACKEND = "pure"
 LIBRARY_VERSION = None
+job_functions = typed_packb = TypedTable = TypedClass = Rows = read_rows = message_starts = None
+"""What C has of a backend (`cpkg/_backend_protocols.py`)."""
 
 __getattr__ = lazy_names(
     __name__,

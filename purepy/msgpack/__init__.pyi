@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 from typing_extensions import Buffer, Unpack
 
-from purepy.msgpack import interface, packer, unpacker
+from purepy.msgpack import packer, unpacker
 from purepy.msgpack.async_reading import AsyncReadable
 from purepy.msgpack.interface import *  # noqa: F403
 from purepy.msgpack.oneshot import Readable
@@ -57,6 +57,13 @@ class _Unpacking(TypedDict, total=False):
 
 BACKEND: str
 LIBRARY_VERSION: str | None
+job_functions: None
+typed_packb: None
+TypedTable: None
+TypedClass: None
+Rows: None
+read_rows: None
+message_starts: None
 
 class Packer(packer.Packer):
     def __init__(self, *, buffer: bytearray | None = ..., **options: Unpack[_Packing]) -> None: ...
@@ -80,25 +87,11 @@ def unpack(stream: Readable, **options: Unpack[_Unpacking]) -> Any: ...
 def unpack_async(
     reader: AsyncReadable, *, read_size: int = ..., **options: Unpack[_Unpacking]
 ) -> AsyncIterator[Any]: ...
+def prepare_packb(**options: Unpack[_Packing]) -> Callable[[Any], bytes]: ...
+def prepare_unpackb(**options: Unpack[_Unpacking]) -> Callable[[Buffer], Any]: ...
+def find_excess(data: Any, allowed: int, content_max: int) -> int: ...
 
 dump = pack
 dumps = packb
 load = unpack
 loads = unpackb
-
-__all__ = [
-    "Packer",
-    "Unpacker",
-    "dump",
-    "dumps",
-    "load",
-    "loads",
-    "pack",
-    "pack_into",
-    "packb",
-    "unpack",
-    "unpack_async",
-    "unpackb",
-    "unpackb_from",
-]
-__all__ += interface.__all__

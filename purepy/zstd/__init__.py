@@ -51,6 +51,8 @@ RELEASES_GIL = False
 HAS_ARCHIVES = False
 """Whether archives have a side in C there, on Linux."""
 LIBRARY_VERSION: str | None = None
+compressing_queue = decompressing_queue = _job_calls = _stream_types = None
+"""What C has of a backend (`cpkg/_backend_protocols.py`)."""
 
 zstd_version_info = (1, 5, 7)
 """The libzstd whose interface, limits and error codes this backend follows; there is no library behind it."""
@@ -71,15 +73,16 @@ _SOURCES = {
 """The modules of the public names that are made at their first use."""
 
 __getattr__ = lazy_names(__name__, _SOURCES)
-__all__ = sorted(
-    [
-        *_SOURCES,
-        "BACKEND",
-        "HAS_ARCHIVES",
-        "IS_WRAPPED",
-        "LIBRARY_VERSION",
-        "RELEASES_GIL",
-        "zstd_version",
-        "zstd_version_info",
-    ]
-)
+if not TYPE_CHECKING:  # mypy holds a module to a Protocol by what its `__all__` has
+    __all__ = sorted(
+        [
+            *_SOURCES,
+            "BACKEND",
+            "HAS_ARCHIVES",
+            "IS_WRAPPED",
+            "LIBRARY_VERSION",
+            "RELEASES_GIL",
+            "zstd_version",
+            "zstd_version_info",
+        ]
+    )

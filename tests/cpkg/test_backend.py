@@ -14,7 +14,7 @@ from backends import available
 from processes import run_python
 
 import cpkg
-from cpkg import _backend, _backend_info
+from cpkg import _backend, _backend_info, _backend_protocols
 
 VARIABLES = ("CPKG_BACKEND", "CPKG_MSGPACK_BACKEND", "CPKG_ZSTD_BACKEND")
 
@@ -50,6 +50,19 @@ def test_auto_takes_the_first_that_loads(fresh: pytest.MonkeyPatch, codec: str) 
         except ImportError:
             continue
     assert _backend.choose(codec).module is expected
+
+
+@pytest.mark.parametrize(
+    ("codec", "protocol"), [("msgpack", _backend_protocols.MsgpackBackend), ("zstd", _backend_protocols.ZstdBackend)]
+)
+def test_each_backend_has_all_names_of_its_protocol(codec: str, protocol: type) -> None:
+    """What mypy takes from declarations is there at run time: names are made by C, or at their first use."""
+    names = [name for name, value in vars(protocol).items() if isinstance(value, property)]
+    assert len(names) > 15
+    missing = {
+        (backend, name) for backend, module in available(codec).items() for name in names if not hasattr(module, name)
+    }
+    assert missing == set()
 
 
 @pytest.mark.parametrize("codec", _backend.MODULES)

@@ -14,7 +14,7 @@ LAYERS = [
     ("purepy",),
     ("cpkg._version", "cpkg._build_info", "cpkg._places"),
     ("cpkg._native",),
-    ("cpkg._backend",),
+    ("cpkg._backend", "cpkg._backend_protocols"),
     ("cpkg.msgpack", "cpkg.zstd"),
     ("cpkg.archive", "cpkg.records", "cpkg.zstandard"),
     ("cpkg._backend_info",),

@@ -31,9 +31,9 @@ def threads_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     module: ModuleType = _backend.choose("zstd").module
     monkeypatch.setattr(reader_module, "python_runs_in_parallel", lambda: request.param == "Python without the GIL")
     if request.param == "Python":
-        monkeypatch.delattr(module, "compressed_ahead", raising=False)
-        monkeypatch.delattr(module, "decompressed_ahead", raising=False)
-    elif not hasattr(module, "compressed_ahead"):
+        monkeypatch.setattr(module, "compressing_queue", None)
+        monkeypatch.setattr(module, "decompressing_queue", None)
+    elif module.compressing_queue is None:
         pytest.skip("this backend of Zstandard has no threads of C")
     return request.param
 
@@ -42,7 +42,7 @@ def threads_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 def module_of_c() -> Any:
     """The backend of Zstandard, if it has threads of C."""
     module = _backend.choose("zstd").module
-    if not hasattr(module, "compressed_ahead"):
+    if module.compressing_queue is None:
         pytest.skip("this backend of Zstandard has no threads of C")
     return module
 
@@ -210,15 +210,15 @@ def test_without_rows_or_threads(path: Path, monkeypatch: pytest.MonkeyPatch, fa
         if fails == "_read_rows":
             reader._decoder._read_rows = None
         elif reader._ahead_by_c:
-            make = _backend.choose("zstd").module.decompressed_ahead
-            monkeypatch.setattr(_backend.choose("zstd").module, "decompressed_ahead", lambda *a: make(a[0], 0))
+            make = _backend.choose("zstd").module.decompressing_queue
+            monkeypatch.setattr(_backend.choose("zstd").module, "decompressing_queue", lambda *a: make(a[0], 0))
         assert list(reader) == ALL
 
 
 def test_a_writer_without_threads_of_the_systems(path: Path, module_of_c: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    make = module_of_c.compressed_ahead
+    make = module_of_c.compressing_queue
     monkeypatch.setattr(
-        module_of_c, "compressed_ahead", lambda options, zstd_dict, threads: make(options, zstd_dict, 0)
+        module_of_c, "compressing_queue", lambda options, zstd_dict, threads: make(options, zstd_dict, 0)
     )
     with records.open(path, "wb", threads=2, frame_size=500) as writer:
         writer.extend(ALL)
@@ -264,7 +264,7 @@ def test_the_caller_does_what_waits_for_a_thread(module_of_c: Any) -> None:
 
     memory = ffi.new("char[]", 1)
     functions = [int(ffi.cast("uintptr_t", function)) for function in (new, free, hold)]
-    frames = module_of_c.decompressed_ahead(None, 1)
+    frames = module_of_c.decompressing_queue(None, 1)
     contents = [b"%d" % number * 1000 for number in range(5)]
     jobs = [frames.job() for _ in contents]
     assert frames.begin()
@@ -285,7 +285,7 @@ def test_the_caller_does_what_waits_for_a_thread(module_of_c: Any) -> None:
 
 def test_a_context_that_has_failed_is_not_used_again(module_of_c: Any) -> None:
     """The caller's is made anew."""
-    frames = module_of_c.decompressed_ahead(None, 0)
+    frames = module_of_c.decompressing_queue(None, 0)
     job, content = frames.job(), b"some content" * 100
     frame = zstd.compress(content, options={zstd.CompressionParameter.checksum_flag: 1})
     for sound in (True, False, True, False, False, True):

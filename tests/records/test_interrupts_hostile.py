@@ -43,10 +43,10 @@ def threads_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     """Whose threads compress."""
     module = _backend.choose("zstd").module
     if request.param == "Python":
-        monkeypatch.delattr(module, "compressed_ahead", raising=False)
-        monkeypatch.delattr(module, "decompressed_ahead", raising=False)
+        monkeypatch.setattr(module, "compressing_queue", None)
+        monkeypatch.setattr(module, "decompressing_queue", None)
         monkeypatch.setattr(writing_ahead, "_GROUP_SIZE", 500)
-    elif not hasattr(module, "compressed_ahead"):
+    elif module.compressing_queue is None:
         pytest.skip("this backend of Zstandard has no threads of C")
 
 

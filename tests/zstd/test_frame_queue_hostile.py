@@ -19,14 +19,14 @@ CONTENTS = [b"%d, " % number * 5000 for number in range(40)]
 def backend() -> Any:
     """The backend of Zstandard, if it has threads of C."""
     module = _backend.choose("zstd").module
-    if not hasattr(module, "compressed_ahead"):
+    if module.compressing_queue is None:
         pytest.skip("this backend of Zstandard has no threads of C")
     return module
 
 
 def test_calls_that_are_repeated(backend: Any) -> None:
     """Whoever is interrupted right behind a call of C makes it once more."""
-    queue = backend.compressed_ahead({}, None, 3)
+    queue = backend.compressing_queue({}, None, 3)
     for _ in range(5):
         jobs = []
         for content in CONTENTS:
@@ -53,7 +53,7 @@ def test_calls_that_are_repeated(backend: Any) -> None:
 
 def test_jobs_that_are_let_go_at_work(backend: Any) -> None:
     """Their memory serves no other frame before the thread is done with it."""
-    queue = backend.compressed_ahead({}, None, 3)
+    queue = backend.compressing_queue({}, None, 3)
     queue.begin()
     for number in range(300):
         content = CONTENTS[number % len(CONTENTS)]
@@ -75,7 +75,7 @@ def test_jobs_that_are_let_go_at_work(backend: Any) -> None:
 
 
 def test_a_job_is_not_changed_at_work(backend: Any) -> None:
-    queue = backend.compressed_ahead({}, None, 0)
+    queue = backend.compressing_queue({}, None, 0)
     job = queue.job()
     job.put(0, b"content")
     queue.submit(job, 7)  # no thread has begun: it waits
@@ -93,7 +93,7 @@ def test_a_descriptor_is_the_jobs_own(backend: Any, tmp_path: Any) -> None:
     frame = zstd.compress(CONTENTS[0])
     (tmp_path / "a").write_bytes(frame)
     (tmp_path / "b").write_bytes(bytes(len(frame)))
-    queue = backend.decompressed_ahead(None, 0)
+    queue = backend.decompressing_queue(None, 0)
     job = queue.job()
     descriptor = os.open(tmp_path / "a", os.O_RDONLY)
     job.read(descriptor, 0, len(frame))
@@ -127,7 +127,7 @@ def test_several_frames_by_one_job(backend: Any, tmp_path: Any) -> None:
         found = queue.wait(job)
         return None if found is None else bytes(found)
 
-    queue = backend.decompressed_ahead(None, 3)
+    queue = backend.decompressing_queue(None, 3)
     queue.begin()
     for chosen in (slice(None), slice(3, 4), slice(None, None, 5)):
         with open(path, "rb") as file:

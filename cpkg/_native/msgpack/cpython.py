@@ -25,11 +25,28 @@ if TYPE_CHECKING:
     import inspect
     from typing import Any
 
-    from purepy.msgpack import Unpacker, pack, packb, unpack, unpackb
+    from cpkg._native.msgpack.starts import message_starts as message_starts
+    from purepy.msgpack import Packer as Packer
+    from purepy.msgpack import Unpacker as Unpacker
+    from purepy.msgpack import find_excess as find_excess
+    from purepy.msgpack import pack as pack
+    from purepy.msgpack import pack_into as pack_into
+    from purepy.msgpack import packb as packb
+    from purepy.msgpack import unpack as unpack
+    from purepy.msgpack import unpack_async as unpack_async
+    from purepy.msgpack import unpackb as unpackb
+    from purepy.msgpack import unpackb_from as unpackb_from
 
-__all__ = [*interface.__all__, *interface.FUNCTIONS]
+    job_functions: Any
+    typed_packb: Any
+    TypedTable: Any
+    TypedClass: Any
+
+if not TYPE_CHECKING:  # mypy holds a module to a Protocol by what its `__all__` has
+    __all__ = [*interface.__all__, *interface.FUNCTIONS]
 
 BACKEND = "native"
+prepare_packb = prepare_unpackb = Rows = read_rows = None
 
 
 def signature_of(text: str) -> inspect.Signature:

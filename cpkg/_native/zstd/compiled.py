@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 
     from cpkg._native.zstd.frame_queue import FrameQueue
     from cpkg._native.zstd.library import Library
+    from cpkg._native.zstd.names_made import *  # noqa: F403
     from purepy.zstd.format.zdict import ZstdDict
 
 BACKEND = "native"
 HAS_ARCHIVES = True
+_job_calls: Any = None
+_stream_types: Any = None
 _module = cffi_module("_zstd_ffi")
 ffi, lib = _module.ffi, _module.lib
 
@@ -45,14 +48,14 @@ _builtins = _add_builtins(sys.modules[__name__]) if sys.implementation.name == "
 __getattr__ = Names(__name__, BACKEND, ffi, lib, _make_library, _builtins).get
 
 
-def compressed_ahead(options: Any, zstd_dict: ZstdDict | None, threads: int) -> FrameQueue:
+def compressing_queue(options: Any, zstd_dict: ZstdDict | None, threads: int) -> FrameQueue:
     """Return a queue of frames that threads of C compress: for record files."""
     from cpkg._native.zstd.frame_queue import compressing
 
     return compressing(__getattr__("codec").library, options, zstd_dict, threads)
 
 
-def decompressed_ahead(zstd_dict: ZstdDict | None, threads: int) -> FrameQueue:
+def decompressing_queue(zstd_dict: ZstdDict | None, threads: int) -> FrameQueue:
     """Return a queue of frames that threads of C decompress."""
     from cpkg._native.zstd.frame_queue import decompressing
 

@@ -20,6 +20,7 @@ except ImportError as exc:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cpkg._native.zstd.library import Library
+    from cpkg._native.zstd.names_made import *  # noqa: F403
 
 
 def _open() -> object:
@@ -38,5 +39,6 @@ def _make_library() -> Library:
 
 BACKEND = "dlopen"
 HAS_ARCHIVES = False
+compressing_queue = decompressing_queue = _job_calls = _stream_types = None
 _lib = _open()
 __getattr__ = Names(__name__, BACKEND, ffi, _lib, _make_library).get

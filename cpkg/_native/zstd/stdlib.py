@@ -63,6 +63,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from cpkg._native.zstd.names_made import SeekableZstdFile as SeekableZstdFile
+    from cpkg._native.zstd.names_made import ZstdFile as ZstdFile
+    from cpkg._native.zstd.names_made import acompress as acompress
+    from cpkg._native.zstd.names_made import adecompress as adecompress
+    from cpkg._native.zstd.names_made import aopen as aopen
+    from cpkg._native.zstd.names_made import compress_iter as compress_iter
+    from cpkg._native.zstd.names_made import copy_stream as copy_stream
+    from cpkg._native.zstd.names_made import decompress_iter as decompress_iter
+    from cpkg._native.zstd.names_made import index_frames as index_frames
+    from cpkg._native.zstd.names_made import iter_frames as iter_frames
+    from cpkg._native.zstd.names_made import open as open
+    from cpkg._native.zstd.names_made import verify as verify
     from purepy.zstd.format.header import Header
 
 
@@ -81,8 +93,9 @@ _std = _found()
 
 BACKEND = "stdlib"
 IS_WRAPPED, RELEASES_GIL, HAS_ARCHIVES = False, True, False
+compressing_queue = decompressing_queue = _job_calls = _stream_types = None
 zstd_version: str = _std.zstd_version
-zstd_version_info = tuple(map(int, zstd_version.split(".")))
+zstd_version_info: tuple[int, int, int] = tuple(map(int, zstd_version.split(".")))  # type: ignore[assignment]
 LIBRARY_VERSION: str | None = f"libzstd {zstd_version}"
 
 _WINDOW_LOG_MAX_KEY = 100
@@ -586,22 +599,23 @@ def __getattr__(name: str) -> Any:
         return globals()[name]
 
 
-__all__ = sorted(
-    [
-        *(
-            "BACKEND",
-            "HAS_ARCHIVES",
-            "IS_WRAPPED",
-            "RELEASES_GIL",
-            "LIBRARY_VERSION",
-            "ZstdCompressor",
-            "ZstdDecompressor",
-            "compress",
-            "compress_into",
-        ),
-        *("decompress", "decompress_into", "finalize_dict", "get_frame_info", "get_frame_size", "parameter_bounds"),
-        *("train_dict", "zstd_version", "zstd_version_info"),
-        *_MADE,
-        *SHARED,
-    ]
-)
+if not TYPE_CHECKING:  # mypy holds a module to a Protocol by what its `__all__` has
+    __all__ = sorted(
+        [
+            *(
+                "BACKEND",
+                "HAS_ARCHIVES",
+                "IS_WRAPPED",
+                "RELEASES_GIL",
+                "LIBRARY_VERSION",
+                "ZstdCompressor",
+                "ZstdDecompressor",
+                "compress",
+                "compress_into",
+            ),
+            *("decompress", "decompress_into", "finalize_dict", "get_frame_info", "get_frame_size", "parameter_bounds"),
+            *("train_dict", "zstd_version", "zstd_version_info"),
+            *_MADE,
+            *SHARED,
+        ]
+    )

@@ -15,7 +15,26 @@ from purepy._lazy import lazy_names
 from purepy.msgpack import interface
 from purepy.msgpack.interface import *  # noqa: F403
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cpkg._native.msgpack.pypy.functions_pack import pack as pack
+    from cpkg._native.msgpack.pypy.functions_pack import pack_into as pack_into
+    from cpkg._native.msgpack.pypy.functions_pack import packb as packb
+    from cpkg._native.msgpack.pypy.functions_pack import prepare_packb as prepare_packb
+    from cpkg._native.msgpack.pypy.functions_unpack import prepare_unpackb as prepare_unpackb
+    from cpkg._native.msgpack.pypy.functions_unpack import unpack as unpack
+    from cpkg._native.msgpack.pypy.functions_unpack import unpackb as unpackb
+    from cpkg._native.msgpack.pypy.functions_unpack import unpackb_from as unpackb_from
+    from cpkg._native.msgpack.pypy.packer import Packer as Packer
+    from cpkg._native.msgpack.pypy.rows import Rows as Rows
+    from cpkg._native.msgpack.pypy.rows import read_rows as read_rows
+    from cpkg._native.msgpack.pypy.stream import Unpacker as Unpacker
+    from cpkg._native.msgpack.pypy.stream import unpack_async as unpack_async
+    from cpkg._native.msgpack.starts import message_starts as message_starts
+    from cpkg._native.msgpack.weigher import find_excess as find_excess
+
 BACKEND = "native"
+job_functions = typed_packb = TypedTable = TypedClass = None
 _module = cffi_module("_msgpack_ffi")
 LIBRARY_VERSION: str | None = "msgpack-c " + _module.ffi.string(_module.lib.cpkg_msgpack_version()).decode()
 
@@ -35,4 +54,5 @@ __getattr__ = lazy_names(
     },
 )
 
-__all__ = [*interface.__all__, *interface.FUNCTIONS]
+if not TYPE_CHECKING:  # mypy holds a module to a Protocol by what its `__all__` has
+    __all__ = [*interface.__all__, *interface.FUNCTIONS]

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: N802  # names are the backends'
+"""
+What a backend offers: the names of its module, which mypy holds every backend to, and a test at run time.
+
+A name that not every backend can serve is None in those that cannot. Who asks for a capability compares with None, or
+reads a truth value; nobody asks for a backend's name, or whether its module has an attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Callable, Protocol
+
+
+class MsgpackBackend(Protocol):
+    """A backend of MessagePack; `purepy/msgpack/__init__.pyi` has the signatures of the public functions."""
+
+    @property
+    def BACKEND(self) -> str: ...
+
+    @property
+    def LIBRARY_VERSION(self) -> str | None: ...
+
+    @property
+    def Packer(self) -> Callable[..., Any]: ...
+
+    @property
+    def Unpacker(self) -> Callable[..., Any]: ...
+
+    @property
+    def pack(self) -> Callable[..., Any]: ...
+
+    @property
+    def pack_into(self) -> Callable[..., Any]: ...
+
+    @property
+    def packb(self) -> Callable[..., Any]: ...
+
+    @property
+    def unpack(self) -> Callable[..., Any]: ...
+
+    @property
+    def unpack_async(self) -> Callable[..., Any]: ...
+
+    @property
+    def unpackb(self) -> Callable[..., Any]: ...
+
+    @property
+    def unpackb_from(self) -> Callable[..., Any]: ...
+
+    @property
+    def find_excess(self) -> Callable[..., Any]:
+        """Say by how much a message would weigh more than allowed: `find_excess(data, allowed, content_max)`."""
+
+    @property
+    def prepare_packb(self) -> Callable[..., Any] | None:
+        """Return a `packb` with options taken once; None where `job_functions` serves."""
+
+    @property
+    def prepare_unpackb(self) -> Callable[..., Any] | None:
+        """Return an `unpackb` with options taken once; None where `job_functions` serves."""
+
+    @property
+    def job_functions(self) -> Callable[..., Any] | None:
+        """Make `cpkg.dumps` and `cpkg.loads` in C."""
+
+    @property
+    def typed_packb(self) -> Callable[..., Any] | None:
+        """Pack as `cpkg.typed` encodes: `typed_packb(obj, default, max_depth)`."""
+
+    @property
+    def TypedTable(self) -> Callable[..., Any] | None:
+        """Decode a type of `cpkg.typed` in C."""
+
+    @property
+    def TypedClass(self) -> Callable[..., Any] | None:
+        """Encode the objects of a class of `cpkg.typed` in C."""
+
+    @property
+    def Rows(self) -> Any:
+        """Alike maps by columns, from a job of a queue of frames; None where `read_rows` is None."""
+
+    @property
+    def read_rows(self) -> Callable[..., Any] | None:
+        """Read alike maps by columns, where the JIT makes many records so."""
+
+    @property
+    def message_starts(self) -> Callable[..., Any] | None:
+        """Find where messages start that lie one behind the other."""
+
+
+class ZstdBackend(Protocol):
+    """A backend of Zstandard; `cpkg/zstd/__init__.pyi` has the signatures of the public functions."""
+
+    @property
+    def BACKEND(self) -> str: ...
+
+    @property
+    def LIBRARY_VERSION(self) -> str | None: ...
+
+    @property
+    def zstd_version(self) -> str: ...
+
+    @property
+    def zstd_version_info(self) -> tuple[int, int, int]: ...
+
+    @property
+    def IS_WRAPPED(self) -> bool:
+        """Whether there is a libzstd that cffi calls: `codec.library` of the module."""
+
+    @property
+    def RELEASES_GIL(self) -> bool:
+        """Whether threads of Python compress side by side."""
+
+    @property
+    def HAS_ARCHIVES(self) -> bool:
+        """Whether archives have a side in C there, on Linux."""
+
+    @property
+    def ZstdCompressor(self) -> Callable[..., Any]: ...
+
+    @property
+    def ZstdDecompressor(self) -> Callable[..., Any]: ...
+
+    @property
+    def ZstdFile(self) -> Callable[..., Any]: ...
+
+    @property
+    def SeekableZstdFile(self) -> Callable[..., Any]: ...
+
+    @property
+    def acompress(self) -> Callable[..., Any]: ...
+
+    @property
+    def adecompress(self) -> Callable[..., Any]: ...
+
+    @property
+    def aopen(self) -> Callable[..., Any]: ...
+
+    @property
+    def compress(self) -> Callable[..., Any]: ...
+
+    @property
+    def compress_into(self) -> Callable[..., Any]: ...
+
+    @property
+    def compress_iter(self) -> Callable[..., Any]: ...
+
+    @property
+    def copy_stream(self) -> Callable[..., Any]: ...
+
+    @property
+    def decompress(self) -> Callable[..., Any]: ...
+
+    @property
+    def decompress_into(self) -> Callable[..., Any]: ...
+
+    @property
+    def decompress_iter(self) -> Callable[..., Any]: ...
+
+    @property
+    def finalize_dict(self) -> Callable[..., Any]: ...
+
+    @property
+    def get_frame_info(self) -> Callable[..., Any]: ...
+
+    @property
+    def get_frame_size(self) -> Callable[..., Any]: ...
+
+    @property
+    def index_frames(self) -> Callable[..., Any]: ...
+
+    @property
+    def iter_frames(self) -> Callable[..., Any]: ...
+
+    @property
+    def open(self) -> Callable[..., Any]: ...
+
+    @property
+    def parameter_bounds(self) -> Callable[..., Any]: ...
+
+    @property
+    def train_dict(self) -> Callable[..., Any]: ...
+
+    @property
+    def verify(self) -> Callable[..., Any]: ...
+
+    @property
+    def compressing_queue(self) -> Callable[..., Any] | None:
+        """Return a queue of frames that threads of C compress: `compressing_queue(options, zstd_dict, threads)`."""
+
+    @property
+    def decompressing_queue(self) -> Callable[..., Any] | None:
+        """Return a queue of frames that threads of C decompress: `decompressing_queue(zstd_dict, threads)`."""
+
+    @property
+    def _job_calls(self) -> object:
+        """What C lends to `dumps` and `loads` of a compiled MessagePack (ffi_build/common/zstd_calls.h), or None."""
+
+    @property
+    def _stream_types(self) -> Mapping[str, Any] | None:
+        """Types of C for what compressors and decompressors of cpkg.zstandard make, by their names."""
+
+
+if TYPE_CHECKING:
+    from cpkg._native.msgpack import cpython
+    from cpkg._native.msgpack.pypy import backend as pypy
+    from cpkg._native.zstd import compiled, dlopen, stdlib
+    from purepy import msgpack as pure_msgpack
+    from purepy import zstd as pure_zstd
+
+    _msgpack: MsgpackBackend = cpython
+    _msgpack = pypy
+    _msgpack = pure_msgpack
+    _zstd: ZstdBackend = compiled
+    _zstd = dlopen
+    _zstd = stdlib
+    _zstd = pure_zstd
