@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from cpkg.archive._stored import StoredFrame, StoredFrames
 from purepy.crew import Call, Crew
-from purepy.zstd.format.splitter import Frame, FrameSplitter, Pieces
+from purepy.zstd.format.splitter import FrameSplitter, Pieces, WholeFrame
 
 CHUNK: Final = 4 << 20
 """Bytes of content that come at a time from a frame that is too large to be decompressed whole."""
@@ -18,7 +18,7 @@ CHUNK: Final = 4 << 20
 class Codec(Protocol):
     """A codec that decompresses: to chunks, whose bytes `view` gives, and which `give_back` takes in the end."""
 
-    def inflate(self, frame: Frame) -> Any: ...
+    def inflate(self, frame: WholeFrame) -> Any: ...
     def inflate_pieces(self, pieces: Iterator[bytes]) -> Iterator[Any]: ...
     def view(self, chunk: Any) -> Any: ...
     def give_back(self, chunk: Any) -> None: ...
@@ -36,11 +36,11 @@ class Inflater:
 
     def __init__(self, source: FrameSplitter | StoredFrames, codec: Codec, crew: Crew, ahead: int) -> None:
         self._source = source
-        self._frames: Iterator[Frame | Pieces | StoredFrame] = iter(source)
+        self._frames: Iterator[WholeFrame | Pieces | StoredFrame] = iter(source)
         self._codec = codec
         self._crew = crew
         self._ahead = ahead
-        self._queue: deque[tuple[Call, Frame | StoredFrame] | Pieces] = deque()
+        self._queue: deque[tuple[Call, WholeFrame | StoredFrame] | Pieces] = deque()
         self._passed: list[Call] = []  # that were passed over while a thread was at them
         self._stream: Call | None = None
         self._chunks: Iterator[Any] = iter(())
@@ -79,7 +79,7 @@ class Inflater:
                 return
             self._queue.append(frame if isinstance(frame, Pieces) else self._submit(frame))
 
-    def _next_frame(self) -> Frame | Pieces | StoredFrame | None:
+    def _next_frame(self) -> WholeFrame | Pieces | StoredFrame | None:
         """Return the next frame, None at the end or while frames before an error are still to be taken."""
         if self._error is None:
             try:
@@ -91,7 +91,7 @@ class Inflater:
             raise error
         return None
 
-    def _submit(self, frame: Frame | StoredFrame) -> tuple[Call, Frame | StoredFrame]:
+    def _submit(self, frame: WholeFrame | StoredFrame) -> tuple[Call, WholeFrame | StoredFrame]:
         for call in [call for call in self._passed if call.is_done]:
             self._passed.remove(call)
             if call.failure is None:
@@ -103,7 +103,7 @@ class Inflater:
         # the bytes are the job's alone: they take as much memory as the content
         return self._crew.submit(self._codec.inflate, frame), frame._replace(data=b"")
 
-    def _pass(self, frame: Frame | StoredFrame) -> None:
+    def _pass(self, frame: WholeFrame | StoredFrame) -> None:
         if isinstance(frame, StoredFrame):
             self.left_out += frame.left_out
             self.is_continued = frame.is_continued
@@ -132,7 +132,7 @@ class Inflater:
             self._pass(frame)
             skipped += frame.size or 0
 
-    def _is_within(self, frame: Frame | StoredFrame, size: int) -> bool:
+    def _is_within(self, frame: WholeFrame | StoredFrame, size: int) -> bool:
         """Say whether all of a frame lies within the next `size` bytes; looks at it, if its size is that of a table."""
         if frame.size is None or frame.size > size:
             return False

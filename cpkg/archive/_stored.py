@@ -15,7 +15,7 @@ from purepy.tar.members import Members
 from purepy.zstd.format.header import read_header
 from purepy.zstd.format.rules import HEADER_SIZE_MAX
 from purepy.zstd.format.scanner import frame_extent
-from purepy.zstd.format.splitter import WHOLE_CONTENT_MAX, WHOLE_SIZE_MAX, Frame
+from purepy.zstd.format.splitter import WHOLE_CONTENT_MAX, WHOLE_SIZE_MAX, WholeFrame
 from purepy.zstd.seekable.table import SeekTable, read_seek_table
 
 
@@ -134,13 +134,13 @@ class StoredFrames:
         """Return the bytes of a frame if the caller has to read them; None where `inflate` does."""
         return None if self._is_local else self._bytes(stored.compressed_size, stored.offset)
 
-    def inflate(self, stored: StoredFrame, data: bytes | None, inflate: Callable[[Frame], Any]) -> Any:
+    def inflate(self, stored: StoredFrame, data: bytes | None, inflate: Callable[[WholeFrame], Any]) -> Any:
         """Decompress a frame; called in threads."""
         why = "it holds less"
         try:
             if data is None:
                 data = self._bytes(stored.compressed_size, stored.offset)
-            chunk = inflate(Frame(data, stored.size, stored.size))
+            chunk = inflate(WholeFrame(data, stored.size, stored.size))
             if len(chunk) == stored.size:
                 return chunk
         except ZstdError as exc:

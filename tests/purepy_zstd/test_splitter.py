@@ -11,7 +11,7 @@ import pytest
 import purepy.zstd
 from purepy.errors import ZstdError, ZstdLimitError
 from purepy.zstd.format import splitter
-from purepy.zstd.format.splitter import Frame, FrameSplitter, Pieces
+from purepy.zstd.format.splitter import FrameSplitter, Pieces, WholeFrame
 
 DATA = random.Random(3).randbytes(40_000)
 CONTENTS = [DATA[:100], b"", DATA[:9000], bytes(5000), DATA]
@@ -34,7 +34,7 @@ def test_frames_come_whole_and_large_ones_in_pieces(most: int) -> None:
     found = []
     for item in cut:
         assert isinstance(item, Pieces) == (len(found) == 4)
-        if isinstance(item, Frame):
+        if isinstance(item, WholeFrame):
             assert item.size == len(CONTENTS[len(found)])
         views, pieces = [], []
         for piece in item.data if isinstance(item, Pieces) else [item.data]:
@@ -46,7 +46,7 @@ def test_frames_come_whole_and_large_ones_in_pieces(most: int) -> None:
 
 
 def test_what_is_wrong_is_said() -> None:
-    def split(data: bytes) -> list[Frame | Pieces]:
+    def split(data: bytes) -> list[WholeFrame | Pieces]:
         return list(FrameSplitter(io.BytesIO(data).read))
 
     for size in range(len(SKIPPABLE) + 1, len(SKIPPABLE) + len(FRAMES[0])):

@@ -11,7 +11,7 @@ from cpkg._native.zstd.contexts import Place
 from cpkg.archive._inflate import CHUNK
 from purepy._cores import THREADS_MAX
 from purepy.errors import ZstdError
-from purepy.zstd.format.splitter import Frame
+from purepy.zstd.format.splitter import WholeFrame
 
 _WINDOW_LOG_MAX_KEY: Final = 100  # ZSTD_d_windowLogMax
 _KEPT_MAX: Final = 16
@@ -85,7 +85,7 @@ class NativeCodec:
             raise error
         return int(result)
 
-    def inflate(self, frame: Frame) -> Chunk:
+    def inflate(self, frame: WholeFrame) -> Chunk:
         """Return a frame's content."""
         context = self._context()
         chunk = self._chunk(max(frame.bound, 1))

@@ -9,7 +9,7 @@ from typing import Any
 from cpkg import zstd
 from cpkg.archive._inflate import CHUNK
 from purepy.errors import ZstdError
-from purepy.zstd.format.splitter import Frame
+from purepy.zstd.format.splitter import WholeFrame
 
 
 class PureCodec:
@@ -26,7 +26,7 @@ class PureCodec:
         """Return data as one frame with its size and a checksum."""
         return zstd.compress(data, options=self._options)
 
-    def inflate(self, frame: Frame) -> Any:
+    def inflate(self, frame: WholeFrame) -> Any:
         """Return a frame's content."""
         return zstd.decompress(frame.data, options=self._reading, max_output_size=frame.bound)
 

@@ -17,7 +17,7 @@ WHOLE_SIZE_MAX: Final = 16 << 20
 """Nor one of more compressed bytes than this."""
 
 
-class Frame(NamedTuple):
+class WholeFrame(NamedTuple):
     """A whole frame; `bound` is the most that it can hold, `size` what its header declares, or None."""
 
     data: bytes
@@ -48,7 +48,7 @@ class FrameSplitter:
         self._is_at_end = False
         self.consumed = 0
 
-    def __iter__(self) -> Iterator[Frame | Pieces]:
+    def __iter__(self) -> Iterator[WholeFrame | Pieces]:
         scanner = self._scanner
         while self._has(1):
             self._step("header")
@@ -60,7 +60,7 @@ class FrameSplitter:
             self._check(header)
             yield from self._frame(header.content_size)
 
-    def _frame(self, declared: int | None) -> Iterator[Frame | Pieces]:
+    def _frame(self, declared: int | None) -> Iterator[WholeFrame | Pieces]:
         scanner = self._scanner
         while not scanner.is_between:
             size = scanner.offset - scanner.start
@@ -69,7 +69,7 @@ class FrameSplitter:
                 return
             self._step("block")
         bound = scanner.content_max
-        yield Frame(self._take(), bound if declared is None else min(bound, declared), declared)
+        yield WholeFrame(self._take(), bound if declared is None else min(bound, declared), declared)
 
     def _pieces(self) -> Iterator[bytes]:
         """Give what is at hand, and then block after block."""
