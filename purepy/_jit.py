@@ -78,6 +78,24 @@ read_i8: Reader = struct.Struct(">b").unpack_from
 read_f32: Reader = struct.Struct(">f").unpack_from
 write_f32: Writer = struct.Struct(">f").pack
 
+if write_f32(read_f32(b"\x7f\xa0\0\0", 0)[0]) == b"\x7f\xa0\0\0":
+    # struct keeps a signalling NaN (PyPy, CPython 3.14): it becomes a quiet one as in C, with its other bits
+    _read_f32, _write_f32 = read_f32, write_f32
+
+    def read_f32(data: bytes, pos: int) -> tuple[float]:
+        """Read a number of 4 bytes."""
+        found = _read_f32(data, pos)
+        return found if found[0] == found[0] else _read_f32(_quiet(data[pos : pos + 4]), 0)
+
+    def write_f32(value: float) -> bytes:
+        """Return a number in 4 bytes."""
+        packed = _write_f32(value)
+        return packed if value == value else _quiet(packed)
+
+    def _quiet(packed: bytes) -> bytes:
+        return bytes((packed[0], packed[1] | 0x40, packed[2], packed[3]))
+
+
 if JIT and sys.byteorder == "little" and not TYPE_CHECKING:
     _pack = struct.pack
     _unpack_from = struct.unpack_from

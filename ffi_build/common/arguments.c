@@ -8,6 +8,7 @@
 #include <Python.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "compat.c"
 
@@ -81,8 +82,14 @@ static int option_set(const Option *opt, void *options, PyObject *value)
             PyErr_Format(PyExc_TypeError, "%s must be a str or None, not %.100s", opt->name, Py_TYPE(value)->tp_name);
             return -1;
         }
-        else if (!PyUnicode_AsUTF8(value))
-            return -1;
+        else {
+            Py_ssize_t size;
+            const char *text = PyUnicode_AsUTF8AndSize(value, &size);
+            if (text && strlen(text) != (size_t)size)
+                PyErr_SetString(PyExc_ValueError, "embedded null character");
+            if (!text || PyErr_Occurred())
+                return -1;
+        }
         break;
     case OPTION_BYTEARRAY:
         if (value == Py_None)

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from purepy.msgpack.plain_writer import Builder
 
 
+def too_long(limit: int) -> LimitError:
+    """Return the error of a message that becomes larger than `max_total_bytes`. How large it would be is not known."""
+    return LimitError(f"the packed object exceeds max_total_bytes({limit})")
+
+
 class Metered:
     """A builder that holds a message to its limits; all builders of a message share the first one's counts."""
 
@@ -35,7 +40,7 @@ class Metered:
         total = self.total
         total.size += len(data)
         if 0 <= self.max_bytes < total.size:
-            raise LimitError(f"{total.size} exceeds max_total_bytes({self.max_bytes})")
+            raise too_long(self.max_bytes)
         self.target.append(data)
 
     def count(self, items: int) -> None:

@@ -11,7 +11,7 @@ from purepy.msgpack.formats import (
     ARRAY,
     MAP,
 )
-from purepy.msgpack.options import UNPACKING, as_depth, as_limit, as_size
+from purepy.msgpack.options import UNPACKING, as_depth, as_error_handler, as_limit, as_size
 from purepy.msgpack.plain_reader import ITEM, KEY, PREALLOCATE, VALUE, Frame
 from purepy.msgpack.skimmer import Skimmer, too_deep
 
@@ -116,13 +116,12 @@ class DecoderBase:
         timestamp = as_size(options.timestamp)
         if not 0 <= timestamp <= 3:
             raise ValueError("timestamp must be 0..3")
-        if options.unicode_errors is not None and not isinstance(options.unicode_errors, str):
-            raise TypeError(f"unicode_errors must be a str or None, not {type(options.unicode_errors).__name__}")
         self.use_list = bool(options.use_list)
         self.raw = bool(options.raw)
         self.timestamp = _CONVERT_TIMESTAMP[timestamp]
         self.strict_map_key = bool(options.strict_map_key)
-        self.unicode_errors = options.unicode_errors or "strict"
+        unicode_errors = as_error_handler(options.unicode_errors)
+        self.unicode_errors = "strict" if unicode_errors is None else unicode_errors
         self.max_str_len = as_limit(options.max_str_len, longest)
         self.max_bin_len = as_limit(options.max_bin_len, longest)
         self.max_array_len = as_limit(options.max_array_len, most)

@@ -10,6 +10,7 @@ wait on a stack, and their depth is bounded by `max_depth` alone.
 from __future__ import annotations
 
 import sys
+from _operator import index
 from _thread import allocate_lock, get_ident
 
 from purepy._jit import finish, new_builder, utf8, write_f32, write_f64, write_u16, write_u32
@@ -17,7 +18,7 @@ from purepy.msgpack.builders import Metered, Sorted, unmetered
 from purepy.msgpack.conversions import NOT_CONVERTED, conversion_flags, convert
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 from purepy.msgpack.formats import MAX_LENGTH, TIMESTAMP_CODE
-from purepy.msgpack.options import PACKING, as_depth, as_size
+from purepy.msgpack.options import PACKING, as_depth, as_error_handler, as_size
 from purepy.msgpack.plain_writer import (
     Builder,
     array_header,
@@ -58,6 +59,15 @@ def content(buffer: bytes | bytearray) -> bytes:
     """Return the bytes of a bytes object or bytearray, past what a subclass makes of `bytes()`."""
     with memoryview(buffer) as view:  # released at once: PyPy 8 frees views only when its collector comes by
         return view.tobytes()
+
+
+def sequence(obj: Any, kind: type) -> tuple[int, Any]:
+    """Return the length and the items of an object whose type is made from list or tuple, as its iterator has them."""
+    base: Any = list if issubclass(kind, list) else tuple
+    if kind.__iter__ is base.__iter__:  # type: ignore[attr-defined]
+        return base.__len__(obj), base.__iter__(obj)
+    items = list(obj)
+    return len(items), items
 
 
 def ext_header(code: int, length: int) -> bytes:
@@ -131,8 +141,6 @@ class Encoder:
         """Take the values of PACKING."""
         if options.default is not None and not callable(options.default):
             raise TypeError("default must be a callable.")
-        if options.unicode_errors is not None and not isinstance(options.unicode_errors, str):
-            raise TypeError(f"unicode_errors must be a str or None, not {type(options.unicode_errors).__name__}")
         self.default = options.default
         self.use_bin_type = bool(options.use_bin_type)
         self.str_header = str_header if self.use_bin_type else _old_raw_header
@@ -140,7 +148,7 @@ class Encoder:
         self.write_float = _single if options.use_single_float else _double
         self.strict = bool(options.strict_types)
         self.datetime = bool(options.datetime)
-        self.unicode_errors = options.unicode_errors
+        self.unicode_errors = as_error_handler(options.unicode_errors)
         self.max_depth = as_depth(options.max_depth)
         self.max_total_bytes = as_size(options.max_total_bytes)
         self.max_total_items = as_size(options.max_total_items)
@@ -236,11 +244,11 @@ class Encoder:
                 elif obj is False:
                     out.append(b"\xc2")
                     break
-                elif kind is str or (not strict and isinstance(obj, str)):
+                elif kind is str or (not strict and issubclass(kind, str)):
                     self.write_str(out, obj, kind)
                     break
-                elif kind is int or (not strict and isinstance(obj, int)):
-                    number = obj if kind is int else int.__index__(obj)
+                elif kind is int or (not strict and issubclass(kind, int)):
+                    number = obj if kind is int else int.__add__(obj, 0)
                     if -0x8000000000000000 <= number <= 0xFFFFFFFFFFFFFFFF:
                         out.append(int_bytes(number))
                         break
@@ -248,13 +256,15 @@ class Encoder:
                         raise OverflowError("Integer value out of range")
                     obj, asked, converted = self.ask_default(obj), True, False
                     continue
-                elif kind is float or (not strict and isinstance(obj, float)):
+                elif kind is float or (not strict and issubclass(kind, float)):
                     out.append(self.write_float(obj))
                     break
-                elif kind is dict or (kind in _DICTS if strict else isinstance(obj, _DICTS)):
+                elif kind is dict or (kind in _DICTS if strict else issubclass(kind, _DICTS)):
                     family, obj = _KEY, (len(obj), obj.items())
-                elif kind is list or (not strict and isinstance(obj, (list, tuple)) and not isinstance(obj, ExtType)):
+                elif kind is list or (not strict and kind is tuple):
                     family, obj = _ITEM, (len(obj), obj)
+                elif not strict and issubclass(kind, (list, tuple)) and not issubclass(kind, ExtType):
+                    family, obj = _ITEM, sequence(obj, kind)
                 elif not self.write_special(out, obj, kind):
                     obj, asked, converted = self.replace(obj, kind, asked, converted)
                     continue
@@ -286,15 +296,18 @@ class Encoder:
     def write_special(self, out: Builder, obj: Any, kind: type) -> bool:
         """Append an object of the rarer types; return False for any other."""
         strict = self.strict
-        if kind is bytes or kind is bytearray or (not strict and isinstance(obj, (bytes, bytearray))):
+        if kind is bytes or kind is bytearray or (not strict and issubclass(kind, (bytes, bytearray))):
             packed = obj if kind is bytes else content(obj)
             out.append(self.bin_header(len(packed)))
             out.append(packed)
-        elif kind is ExtType or (not strict and isinstance(obj, ExtType)):
-            if not isinstance(obj.data, bytes):
-                raise TypeError(f"ExtType data must be bytes, not {type(obj.data).__name__}")
-            out.append(ext_header(obj.code, len(obj.data)))
-            out.append(obj.data)
+        elif kind is ExtType or (not strict and issubclass(kind, ExtType)):
+            code, data = index(obj.code), obj.data
+            if not issubclass(type(data), bytes):
+                raise TypeError(f"ExtType data must be bytes, not {type(data).__name__}")
+            if type(data) is not bytes:
+                data = content(data)
+            out.append(ext_header(code, len(data)))
+            out.append(data)
         elif kind is Timestamp:
             self.write_timestamp(out, obj)
         elif kind is Raw:

@@ -190,6 +190,17 @@ def as_limit(value: Any, default: int) -> int:
     return default if length == -1 else length
 
 
+def as_error_handler(value: Any) -> str | None:
+    """Return the name of an error handler for text, or None."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise TypeError(f"unicode_errors must be a str or None, not {type(value).__name__}")
+    if b"\0" in value.encode():
+        raise ValueError("embedded null character")
+    return value
+
+
 def as_depth(value: Any) -> int:
     """Return how deep containers may nest."""
     levels = as_size(value)

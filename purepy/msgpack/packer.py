@@ -6,7 +6,7 @@ from __future__ import annotations
 import operator
 
 from purepy._jit import JIT
-from purepy.errors import LimitError
+from purepy.msgpack.builders import too_long
 from purepy.msgpack.encoder import Encoder, ext_header
 from purepy.msgpack.formats import MAX_LENGTH
 from purepy.msgpack.options import PACKING
@@ -15,7 +15,7 @@ from purepy.msgpack.plain_writer import array_header, map_header
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, ClassVar, Final, Protocol
+    from typing import Any, Callable, Final, Protocol
 
     class Writable(Protocol):
         """A stream that `pack` writes to."""
@@ -63,17 +63,19 @@ class Packer:
     A Packer may be shared by threads.
     """
 
-    _encoder_type: ClassVar[type[Encoder]] = Encoder
+    # a subclass whose __init__ does not call this one's has the default options
+    _encoder = PLAIN_ENCODER
+    _own = _autoreset = True
+    _buffer = bytearray()
 
     @PACKING.taken_by()
     def __init__(self, *, options: Any, buffer: bytearray | None = None) -> None:
         check_buf_size(options.buf_size)
         if buffer is not None and type(buffer) is not bytearray:
             raise TypeError(f"buffer must be a bytearray or None, not {type(buffer).__name__}")
-        encoder: Encoder | None = getattr(self, "_encoder", None)
-        if encoder is not None and encoder.hooked:
+        if self._encoder.hooked:
             self._check("__init__")
-        self._encoder = self._encoder_type(options)
+        self._encoder = type(self._encoder)(options)
         self._own = buffer is None
         self._autoreset = bool(options.autoreset) and buffer is None
         self._buffer = bytearray() if buffer is None else buffer
@@ -93,7 +95,7 @@ class Packer:
     def _limited(self, packed: _Bytes) -> _Bytes:
         limit = self._encoder.max_total_bytes
         if 0 <= limit < len(packed):
-            raise LimitError(f"{len(packed)} exceeds max_total_bytes({limit})")
+            raise too_long(limit)
         return packed
 
     def _empty(self) -> None:
@@ -168,6 +170,9 @@ class Packer:
             # PyPy 8 locks the buffer, too, but frees it only when the collector comes by
             return memoryview(bytes(self._buffer))
         return memoryview(self._buffer).toreadonly()
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"cannot pickle {type(self).__name__!r} object")
 
     def __bytes__(self) -> _Bytes:
         return self.bytes()

@@ -47,6 +47,7 @@ def pack_into_with(o: Any, buffer: Any, offset: int, options: Any, encoder_type:
     Writes all of it or nothing: ValueError tells how many bytes it needs if it does not fit. Options and errors are
     those of Packer (`autoreset` and `buf_size` mean nothing here).
     """
+    check_buf_size(options.buf_size)
     # Views are released at once: on PyPy 8 the buffer could not be resized before the collector had come by.
     with memoryview(buffer) as view:
         if view.readonly:

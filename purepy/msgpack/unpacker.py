@@ -73,6 +73,8 @@ class Unpacker:
     _decoder_type: ClassVar[type[Decoder]] = Decoder
     _started = 0
     """Where in the stream the object begins that is being read or was last."""
+    _at = 0
+    """What `tell()` returns from within a call: how much was read when the decoder or the file took over."""
     _unsettled = False
     """True while a method changes what stands here. A method that finds it so knows that one was cut short."""
 
@@ -85,7 +87,7 @@ class Unpacker:
         max_buffer_size: int = 100 * 1024 * 1024,
         options: Any,
     ) -> None:
-        lock = getattr(self, "_lock", None) or allocate_lock()
+        lock = self.__dict__.get("_lock") or allocate_lock()
         if lock.locked():
             raise _busy("__init__")
         if file_like is not None and not callable(file_like.read):
@@ -112,6 +114,16 @@ class Unpacker:
         self._skimmer: Skimmer | None = None
         self._lock = lock
         self._unsettled = False
+
+    def __getattr__(self, name: str) -> Any:
+        """Take the default options where a subclass has an `__init__` that did not call this one's."""
+        if name not in ("_lock", "_decoder") or "_lock" in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        Unpacker.__init__(self)
+        return getattr(self, name)
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"cannot pickle {type(self).__name__!r} object")
 
     def _enter(self, method: str) -> Any:
         """
@@ -184,6 +196,7 @@ class Unpacker:
         free = self._max_buffer_size - self._unread()
         if free <= 0:
             raise self._full()
+        self._at = self._position()
         self._unsettled = True
         data = self._read_file(min(self._read_size, free), free)
         if data:
@@ -225,8 +238,9 @@ class Unpacker:
                 self._join()
                 rest = len(self._data)
             if rest >= decoder.needed:
+                self._at = decoder.base + decoder.position + decoder.consumed
                 if self._partial is None:
-                    self._started = decoder.base + decoder.position
+                    self._started = self._at
                     self._partial = method
                 try:
                     complete = step()
@@ -336,7 +350,7 @@ class Unpacker:
             if self._partial is not None:
                 raise ValueError("Cannot switch unpacking methods while an object is incomplete")
             decoder = self._decoder
-            self._started = decoder.base + decoder.position
+            self._started = self._at = self._position()
             self._unsettled = True
             if self._pending:
                 self._join()
@@ -355,7 +369,14 @@ class Unpacker:
             return found
 
     def tell(self) -> int:
-        """Return how many bytes of the stream were read: between objects, where the next one starts."""
+        """
+        Return how many bytes of the stream were read: between objects, where the next one starts.
+
+        In a hook it does not count what the call has read that called the hook.
+        """
+        return self._at if self._lock.locked() else self._position()
+
+    def _position(self) -> int:
         decoder = self._decoder
         return decoder.base + decoder.position + decoder.consumed
 

@@ -120,4 +120,15 @@ static void error_set_offset(uint64_t offset)
     PyErr_Restore(type, value, traceback);
 }
 
+/* The __reduce__ of a type whose objects cannot be copied or pickled. */
+static PyObject *refuse_pickling(PyObject *self, PyObject *unused)
+{
+    PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(self), "__name__");
+    (void)unused;
+    if (name)
+        PyErr_Format(PyExc_TypeError, "cannot pickle '%S' object", name);
+    Py_XDECREF(name);
+    return NULL;
+}
+
 #endif

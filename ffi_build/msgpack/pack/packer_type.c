@@ -301,6 +301,7 @@ static PyMethodDef packer_methods[] = {
     {"bytes", packer_bytes, METH_NOARGS, "bytes($self)\n--\n\nReturn a copy of the buffer."},
     {"getbuffer", packer_getbuffer, METH_NOARGS,
      "getbuffer($self)\n--\n\nReturn a read-only memoryview of the buffer; while it lives the Packer cannot pack."},
+    {"__reduce__", refuse_pickling, METH_NOARGS, "__reduce__($self)\n--\n\nRaise TypeError."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -31,23 +31,24 @@ static unsigned char *encode_float32(Encoder *c, unsigned char *p, double value)
 
 static unsigned char *encode_ext_type(Encoder *c, unsigned char *p, PyObject *o)
 {
-    long code = -129;
-    PyObject *data = NULL;
-    if (PyTuple_GET_SIZE(o) == 2) {
-        data = PyTuple_GET_ITEM(o, 1);
-        code = PyLong_AsLong(PyTuple_GET_ITEM(o, 0));
-        if (code == -1 && PyErr_Occurred())
-            return NULL;
-    }
-    if (code < -128 || code > 127) {
-        PyErr_SetString(PyExc_ValueError, "code must be 0~127");
-        return NULL;
-    }
-    if (!PyBytes_Check(data)) {
-        PyErr_SetString(PyExc_TypeError, "data must be bytes");
-        return NULL;
-    }
-    return encode_ext(c, p, (int)code, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data));
+    const bool plain = Py_TYPE(o) == (PyTypeObject *)S.ExtType && PyTuple_GET_SIZE(o) == 2;
+    /* what a subclass overrides counts */
+    PyObject *code = plain ? new_ref(PyTuple_GET_ITEM(o, 0)) : PyObject_GetAttrString(o, "code");
+    PyObject *number = code ? PyNumber_Index(code) : NULL;
+    PyObject *data = !number ? NULL : plain ? new_ref(PyTuple_GET_ITEM(o, 1)) : PyObject_GetAttrString(o, "data");
+    int overflow = 0;
+    long value = data ? PyLong_AsLongAndOverflow(number, &overflow) : 0;
+    unsigned char *result = NULL;
+    if (data && !PyBytes_Check(data))
+        PyErr_Format(PyExc_TypeError, "ExtType data must be bytes, not %.100s", Py_TYPE(data)->tp_name);
+    else if (data && (overflow || value < -128 || value > 127))
+        PyErr_SetString(PyExc_OverflowError, "ext type code must be in -128..127");
+    else if (data)
+        result = encode_ext(c, p, (int)value, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data));
+    Py_XDECREF(code);
+    Py_XDECREF(number);
+    Py_XDECREF(data);
+    return result;
 }
 
 static unsigned char *encode_timestamp_object(Encoder *c, unsigned char *p, PyObject *o)

@@ -139,8 +139,7 @@ static int writer_check_limit(const Writer *w, size_t size)
 {
     if (size <= w->limit)
         return 0;
-    PyErr_Format(S.LimitError, "%llu exceeds max_total_bytes(%llu)", (unsigned long long)size,
-                 (unsigned long long)w->limit);
+    PyErr_Format(S.LimitError, "the packed object exceeds max_total_bytes(%llu)", (unsigned long long)w->limit);
     return -1;
 }
 

@@ -353,6 +353,7 @@ static PyMethodDef unpacker_methods[] = {
     {"read_bytes", unpacker_read_bytes, METH_O,
      "read_bytes($self, nbytes, /)\n--\n\nReturn up to `nbytes` raw bytes of the input."},
     {"tell", unpacker_tell, METH_NOARGS, "tell($self)\n--\n\nReturn how many bytes of the input were consumed."},
+    {"__reduce__", refuse_pickling, METH_NOARGS, "__reduce__($self)\n--\n\nRaise TypeError."},
     {NULL, NULL, 0, NULL},
 };
 
