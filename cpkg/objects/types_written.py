@@ -14,7 +14,7 @@ import sys
 
 from purepy._lazy import imported
 from purepy.errors import FormatError
-from purepy.msgpack.ext import ExtType, Timestamp
+from purepy.msgpack.ext import ExtType, readable_timestamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _convert_time(module: Any, obj: Any) -> Any:
 
 def _convert_datetime(obj: datetime.datetime) -> Any:
     if obj.tzinfo is not None and obj.utcoffset() is not None:
-        return Timestamp.from_datetime(obj)
+        return readable_timestamp(obj)
     text = obj.replace(tzinfo=None).isoformat()
     if not _matches("LOCAL_DATETIME_TEXT", text):
         raise TypeError(f"cannot pack {obj!r}: it is a datetime without a date and time")  # pandas.NaT is one

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import index
 from typing import Any, Union
 
 from purepy._buffers import view_of
@@ -47,6 +48,9 @@ def rename(exc: ZstdError, what: str) -> ZstdError:
 
 def threads_wanted(threads: int) -> int:
     """Return a number of threads; below 0 stands for as many as this process may use processors."""
+    threads = index(threads)
+    if not -(2**31) <= threads < 2**31:
+        raise OverflowError("signed integer is greater than maximum")
     return usable_cores() if threads < 0 else threads
 
 
@@ -62,5 +66,13 @@ def check_copy(ifh: Any, ofh: Any, read_size: int, write_size: int) -> None:
 
 def require_positive(value: int, name: str) -> None:
     """Raise ValueError for a size of a buffer or chunk that is not positive."""
-    if value < 1:
+    if as_size(value) < 1:
         raise ValueError(f"{name} must be positive")
+
+
+def as_size(value: int) -> int:
+    """Return an int of at most 64 bits; TypeError and OverflowError for others."""
+    value = index(value)
+    if not -(2**63) <= value < 2**63:
+        raise OverflowError("cannot fit 'int' into an index-sized integer")
+    return value

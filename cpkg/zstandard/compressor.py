@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cpkg.zstandard.common import CONTINUE, FLUSH_FRAME, check_copy, read_chunk, require_positive, threads_wanted
@@ -70,6 +71,7 @@ class ZstdCompressor:
     ) -> None:
         if level > MAX_COMPRESSION_LEVEL:
             raise ValueError(LEVEL_TOO_HIGH)
+        threads = threads_wanted(threads)
         if compression_params is None:
             pairs = level_pairs(level, write_checksum, write_content_size, write_dict_id, threads)
         else:
@@ -197,6 +199,7 @@ class ZstdCompressor:
         """
         require_positive(read_size, "read_size")
         require_positive(write_size, "write_size")
+        size = index(size)
         try:
             size = size_of(reader, size)
         except TypeError as exc:

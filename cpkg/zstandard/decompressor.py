@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from cpkg.zstandard.common import check_copy, read_chunk, rename, require_positive, threads_wanted
+from cpkg.zstandard.common import as_size, check_copy, read_chunk, rename, require_positive, threads_wanted
 from cpkg.zstandard.constants import (
     DECOMPRESSION_RECOMMENDED_INPUT_SIZE,
     DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE,
@@ -60,7 +61,8 @@ class ZstdDecompressor:
     def __init__(
         self, dict_data: ZstdCompressionDict | None = None, max_window_size: int = 0, format: int = FORMAT_ZSTD1
     ) -> None:
-        if format not in (FORMAT_ZSTD1, FORMAT_ZSTD1_MAGICLESS):
+        max_window_size = as_size(max_window_size)
+        if index(format) not in (FORMAT_ZSTD1, FORMAT_ZSTD1_MAGICLESS):
             raise _out_of_bound("unable to set decoding format")
         if max_window_size and not 1 << WINDOWLOG_MIN <= max_window_size <= 1 << WINDOWLOG_MAX:
             raise _out_of_bound("unable to set max window size")
@@ -85,14 +87,19 @@ class ZstdDecompressor:
 
         `max_output_size` is the most that the content may be, in bytes: ZstdLimitError if it is more. 0 stands for no
         limit, which only a frame may have whose header tells the content's size. What follows the frame is not looked
-        at, unless `allow_extra_data` is false: then it is a ZstdError. `read_across_frames` is not implemented, as it
+        at, unless `allow_extra_data` is false: then it is a ZstdError; skippable frames in front of it are passed over.
+        `read_across_frames` is not implemented, as it
         is not in python-zstandard: ZstdError. Raises ZstdError for data that is truncated or corrupted.
         """
         if read_across_frames:
             raise ZstdError("ZstdDecompressor.read_across_frames=True is not yet implemented")
+        max_output_size = as_size(max_output_size)
         view = view_of(data)
         try:
             header = header_of(view, self._is_magicless)
+            while not isinstance(header, int) and header.is_skippable:  # pzstd puts one in front of each frame
+                view = memoryview(view)[8 + header.skipped_size :]
+                header = header_of(view, self._is_magicless)
         except ZstdError as exc:
             raise rename(exc, "error determining content size from frame header") from exc
         if isinstance(header, int):
@@ -205,7 +212,8 @@ class ZstdDecompressor:
         file nor a buffer, ZstdError for data that is truncated, corrupted or no frame.
         """
         require_positive(write_size, "write_size")
-        if skip_bytes >= read_size:
+        skip_bytes = index(skip_bytes)
+        if not 0 <= skip_bytes < as_size(read_size):
             raise ValueError("skip_bytes must be smaller than read_size")
         try:
             size = size_of(reader, skip_bytes)

@@ -30,14 +30,14 @@ class Feed:
     A frame being compressed, or several, one after the other, of a ZstdCompressor.
 
     After an error the frame has lost data: whatever is asked for then fails with the same text. `size` is the size
-    of the first frame's content in bytes, below 0 if it is not known. The compressor holds the `progress` alone, since
+    of the first frame's content in bytes, -1 if it is not known. The compressor holds the `progress` alone, since
     the stream holds the compressor.
     """
 
     __slots__ = ("_failure", "_stream", "progress")
 
     def __init__(self, stream: Any, size: int) -> None:
-        if size >= 0:
+        if size != -1:
             stream.set_pledged_input_size(size)
         self._stream = stream
         self._failure: str | None = None

@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 from _thread import RLock
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from cpkg.zstandard.common import PIECE_SIZE
 from purepy.errors import ZstdError
@@ -83,9 +83,10 @@ class Reader(StreamFile):
         self._entered = True
         return self
 
-    def __exit__(self, exc_type: object, exc_value: object, exc_tb: object) -> None:
+    def __exit__(self, exc_type: object, exc_value: object, exc_tb: object) -> Literal[False]:
         self._entered = False
         self.close()
+        return False
 
     def readable(self) -> bool:
         """Return True."""
@@ -185,8 +186,8 @@ class Reader(StreamFile):
 
     def _read_into(self, buffer: Any, read: Any) -> int:
         with memoryview(buffer) as view:
-            if view.readonly:
-                raise TypeError(f"a writable bytes-like object is required, not {type(buffer).__name__!r}")
+            if view.readonly or not view.c_contiguous:
+                raise TypeError(f"a writable, contiguous bytes-like object is required, not {type(buffer).__name__!r}")
             if not view.nbytes:
                 return 0
             with view.cast("B") as target:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from operator import index
 from typing import Any
 
 from cpkg.zstandard.common import CONTINUE, FLUSH_FRAME, PIECE_SIZE, Bytes, pieces_of, read_chunk
@@ -20,6 +21,7 @@ NO_SOURCE = "must pass an object with a read() method or that conforms to the bu
 
 def size_of(source: Any, size: int) -> int:
     """Return the size of a buffer in bytes, or that given for a file; raises TypeError for what is neither."""
+    size = index(size)
     if hasattr(source, "read"):
         return size
     try:

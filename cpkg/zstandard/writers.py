@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from cpkg.zstandard.common import CONTINUE, pieces_of
 from cpkg.zstandard.common import FLUSH_BLOCK as END_BLOCK
@@ -43,9 +43,10 @@ class ZstdCompressionWriter(Writer):
         self._written = 0
         self._is_closing = False
 
-    def __exit__(self, exc_type: object, exc_value: object, exc_tb: object) -> None:
+    def __exit__(self, exc_type: object, exc_value: object, exc_tb: object) -> Literal[False]:
         self._entered = False
         self.close()
+        return False
 
     def memory_size(self) -> int | None:
         """Return the size in bytes of the context that compresses."""
@@ -131,11 +132,12 @@ class ZstdDecompressionWriter(Writer):
         self._taken = 0
         self._failure: str | None = None
 
-    def __exit__(self, exc_type: object, exc_value: object, exc_tb: object) -> None:
+    def __exit__(self, exc_type: object, exc_value: object, exc_tb: object) -> Literal[False]:
         self._entered = False
         if exc_type is not None and self._failure is None:
             self._failure = f"given up because of {exc_value!r}"
         self.close()
+        return False
 
     def memory_size(self) -> int | None:
         """Return the size in bytes of the context that decompresses."""

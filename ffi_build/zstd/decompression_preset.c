@@ -140,8 +140,8 @@ static PyObject *preset_decompress(PyObject *self, PyObject *const *args, Py_ssi
     PyObject *values[4];
     size_t limit = 0;
     Input in;
-    if (take_ordinary(names, 4, 4, args, nargs, kwnames, values) < 0 || take_size_or_none(values[1], &limit) < 0 ||
-        (values[2] != NULL && values[2] != Py_False) ||
+    if (take_ordinary(names, 4, 4, args, nargs, kwnames, values) < 0 || values[1] == Py_None ||
+        take_size_or_none(values[1], &limit) < 0 || (values[2] != NULL && values[2] != Py_False) ||
         (values[3] != NULL && values[3] != Py_False && values[3] != Py_True)) {
         goto slow;
     }

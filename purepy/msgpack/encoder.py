@@ -16,7 +16,7 @@ from _thread import allocate_lock, get_ident
 from purepy._jit import finish, new_builder, utf8, write_f32, write_f64, write_u16, write_u32
 from purepy.msgpack.builders import Metered, Sorted, unmetered
 from purepy.msgpack.conversions import NOT_CONVERTED, conversion_flags, convert
-from purepy.msgpack.ext import ExtType, Raw, Timestamp
+from purepy.msgpack.ext import ExtType, Raw, Timestamp, readable_timestamp
 from purepy.msgpack.formats import MAX_LENGTH, TIMESTAMP_CODE
 from purepy.msgpack.options import PACKING, as_depth, as_error_handler, as_size
 from purepy.msgpack.plain_writer import (
@@ -320,7 +320,7 @@ class Encoder:
             out.append(self.bin_header(obj.nbytes))
             out.append(obj.tobytes())
         elif self.datetime and _is_datetime(kind) and obj.tzinfo is not None:
-            self.write_timestamp(out, Timestamp.from_datetime(obj))
+            self.write_timestamp(out, readable_timestamp(obj))
         else:
             return False
         return True

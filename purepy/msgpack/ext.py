@@ -16,6 +16,9 @@ _TIMESTAMP32 = struct.Struct(">I")
 _TIMESTAMP64 = struct.Struct(">Q")
 _TIMESTAMP96 = struct.Struct(">Iq")
 _NANOSECONDS = 10**9
+_FIRST_SECOND = -62_135_596_800
+_LAST_SECOND = 253_402_300_799
+"""Of the times that datetime has."""
 
 _epoch: datetime.datetime
 _datetime: Any = None
@@ -172,6 +175,14 @@ class Timestamp:
             _load_datetime()
         delta = dt - _epoch
         return Timestamp(delta.days * 86400 + delta.seconds, delta.microseconds * 1000)
+
+
+def readable_timestamp(value: datetime.datetime) -> Timestamp:
+    """Return the Timestamp of an aware datetime; OverflowError for one that has no datetime in UTC."""
+    timestamp = Timestamp.from_datetime(value)
+    if not _FIRST_SECOND <= timestamp.seconds <= _LAST_SECOND:
+        raise OverflowError(f"cannot pack {value!r}: in UTC it is not within the years 1 to 9999")
+    return timestamp
 
 
 class Raw:

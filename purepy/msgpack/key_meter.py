@@ -11,13 +11,13 @@ does the same.
 
 from __future__ import annotations
 
-from purepy._jit import JIT
+from purepy._jit import JIT, zeros
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
 
-_KEY_PROBES: Final = 40
+_KEY_PROBES: Final = 20
 _KEYS_PROBE: Final = 1 << 12
 _MORE_PROBES_MAX: Final = 256
 _SPARE_PROBES: Final = 1 << 14
@@ -28,6 +28,10 @@ _EQUAL_PROBES: Final = 8
 
 _SHIFT: Final = 5
 _SHIFTED: Final = 2**59 - 1
+_UNSIGNED: Final = 2**64 - 1
+
+_TAGS: Final = 251
+"""Hashes are told apart by as many tags."""
 
 
 class KeyMeters:
@@ -52,12 +56,12 @@ class KeyMeters:
 class _KeyMeter:
     """The keys of one map that are neither str nor bytes. Those only make the dict's table larger."""
 
-    __slots__ = ("bare", "full", "hashes", "mask", "node", "probes", "slots")
+    __slots__ = ("bare", "full", "hashes", "mask", "node", "probes", "tags")
 
     def __init__(self, node: dict[Any, Any]) -> None:
         self.node = node
         self.hashes: list[int] = []  # in the order of the keys
-        self.slots: list[int] = []  # numbers of keys, from 1 on; 0 is free
+        self.tags = bytearray()  # of the keys in the table's slots; 0 is free
         self.mask = self.full = 0
         self.probes = 0  # since the table has its size
         self.bare = JIT  # whether PyPy stores the keys as bare ints, which are their own hashes
@@ -71,13 +75,14 @@ class _KeyMeter:
             self.full = 0
         if used >= self.full or len(hashes) >= self.full:
             self.grow(meters, max(used, len(hashes)))
-        hashes.append(key if self.bare else hash(key))
+        value = key if self.bare else hash(key)
+        hashes.append(value)
         more = len(hashes) // _KEYS_PROBE
         meters.allowed += _KEY_PROBES + (more if more < _MORE_PROBES_MAX else _MORE_PROBES_MAX)
-        slot = self.put(meters, len(hashes))
+        slot = self.put(meters, value)
         if slot >= 0 and key in self.node:  # it has no place of its own
             hashes.pop()
-            self.slots[slot] = 0
+            self.tags[slot] = 0
 
     def grow(self, meters: KeyMeters, used: int) -> None:
         """Give the table the size that the dict has when it has one more key than `used`."""
@@ -93,35 +98,43 @@ class _KeyMeter:
                 size *= 2
             self.full = 2 * size // 3
         self.mask = size - 1
-        self.slots = [0] * size
+        self.tags = zeros(size)
         meters.probes -= self.probes  # those of the smaller table were fewer than these will be
         self.probes = 0
-        for number in range(1, len(self.hashes) + 1):
-            self.put(meters, number)
+        for value in self.hashes:
+            self.put(meters, value)
 
-    def put(self, meters: KeyMeters, number: int) -> int:
-        """Put a key into the table; return its slot if others have its hash, else -1."""
-        slots, hashes, mask = self.slots, self.hashes, self.mask
-        perturb = value = hashes[number - 1]
+    def put(self, meters: KeyMeters, value: int) -> int:
+        """Put a key of this hash into the table; return its slot if others may have that hash, else -1."""
+        tags, mask = self.tags, self.mask
+        tag = value % _TAGS + 1
         i = value & mask
-        other = slots[i]
-        equal = False
-        probes = 0
-        while other:
-            if hashes[other - 1] == value:
-                equal = True
-                probes += _EQUAL_PROBES
-            else:
+        other = tags[i]
+        if not other:
+            tags[i] = tag
+            return -1
+        probes = same = 0
+        if JIT:  # PyPy takes the next slot before it shifts
+            perturb = value
+            while other:
                 probes += 1
-            if JIT:  # PyPy takes the next slot before it shifts
+                if other == tag:
+                    same += 1
                 i = (i * 5 + (perturb & mask) + 1) & mask
                 perturb = perturb >> _SHIFT & _SHIFTED
-            else:
-                perturb = perturb >> _SHIFT & _SHIFTED
-                i = (i * 5 + (perturb & mask) + 1) & mask
-            other = slots[i]
-        slots[i] = number
-        if probes:
-            self.probes += probes
-            meters.probes += probes
-        return i if equal else -1
+                other = tags[i]
+        else:
+            perturb = value & _UNSIGNED
+            while other:
+                probes += 1
+                if other == tag:
+                    same += 1
+                perturb >>= _SHIFT
+                i = (i * 5 + perturb + 1) & mask
+                other = tags[i]
+        tags[i] = tag
+        # around a table that is small the way comes by a key more than once
+        probes = min(probes + (_EQUAL_PROBES - 1) * same, _EQUAL_PROBES * len(self.hashes))
+        self.probes += probes
+        meters.probes += probes
+        return i if same else -1

@@ -628,3 +628,26 @@ def test_options_with_files_are_those_with_bytes(function: Any, of_bytes: Any) -
         return [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
 
     assert options(function) == options(of_bytes)
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        dt.datetime(1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=1))),
+        dt.datetime(9999, 12, 31, 23, 59, 59, tzinfo=dt.timezone(-dt.timedelta(hours=1))),
+    ],
+    ids=str,
+)
+def test_a_datetime_that_could_not_come_back_is_refused(moment: dt.datetime) -> None:
+    """It comes back in UTC, where it is in no year that datetime has. Its neighbours within a year do."""
+
+    class Own(dt.datetime):
+        pass
+
+    own = Own.fromisoformat(moment.isoformat())
+    for obj in (moment, [moment], own, {"a": own}):
+        with pytest.raises(OverflowError, match="not within the years 1 to 9999"):
+            cpkg.dumps(obj)
+    assert cpkg.loads(cpkg.dumps(own, default=str)) == str(own)
+    within = moment.replace(tzinfo=dt.timezone.utc)
+    assert cpkg.loads(cpkg.dumps(within)) == within

@@ -223,6 +223,10 @@ def test_datetime(msgpack: ModuleType) -> None:
     assert msgpack.packb(early, datetime=True) == msgpack.packb(Timestamp.from_datetime(early))
     with pytest.raises(TypeError, match=r"can not serialize 'datetime\.datetime' object|can not serialize 'datetime'"):
         msgpack.packb(moment)
+    for extreme, hours in ((datetime.datetime.min, 1), (datetime.datetime.max, -1)):
+        beyond = extreme.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=hours)))
+        with pytest.raises(OverflowError, match="not within the years 1 to 9999"):
+            msgpack.packb([beyond], datetime=True)
     naive = moment.replace(tzinfo=None)
     with pytest.raises(ValueError, match="where tzinfo=None"):
         msgpack.packb(naive, datetime=True)

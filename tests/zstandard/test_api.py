@@ -198,3 +198,46 @@ def test_estimates(zstandard: SimpleNamespace) -> None:
     assert parameters.from_level(5, window_log=14).estimated_compression_context_size() > 3_000_000
     assert parameters(enable_ldm=1).estimated_compression_context_size() > 2**23
     assert zstandard.estimate_decompression_context_size() > 90000
+
+
+@pytest.mark.parametrize("value", [None, [], "x", 1.5])
+def test_numbers_are_asked_for_as_the_original_does(zstandard: SimpleNamespace, value: Any) -> None:
+    frame = zstandard.compress(b"abc" * 100)
+    compressor, decompressor = zstandard.ZstdCompressor(), zstandard.ZstdDecompressor()
+    for call in (
+        lambda: zstandard.ZstdDecompressor(max_window_size=value),
+        lambda: zstandard.ZstdDecompressor(format=value),
+        lambda: zstandard.ZstdCompressor(threads=value),
+        lambda: compressor.multi_compress_to_buffer([b"a"], threads=value),
+        lambda: compressor.stream_reader(b"abc", size=value),
+        lambda: compressor.read_to_iter(b"abc", size=value),
+        lambda: decompressor.decompress(frame, max_output_size=value),
+        lambda: decompressor.decompressobj(write_size=value),
+        lambda: decompressor.read_to_iter(frame, skip_bytes=value),
+    ):
+        with pytest.raises(TypeError):
+            call()
+
+
+def test_leaving_a_block_returns_false(zstandard: SimpleNamespace) -> None:
+    compressor, decompressor = zstandard.ZstdCompressor(), zstandard.ZstdDecompressor()
+    for file in (
+        compressor.stream_reader(b"abc"),
+        compressor.stream_writer(io.BytesIO()),
+        decompressor.stream_reader(zstandard.compress(b"abc")),
+        decompressor.stream_writer(io.BytesIO()),
+    ):
+        assert file.__enter__() is file
+        assert file.__exit__(ValueError, ValueError("x"), None) is False
+
+
+def test_readinto_takes_contiguous_buffers(zstandard: SimpleNamespace) -> None:
+    apart = memoryview(bytearray(20))[::2]
+    for reader in (
+        zstandard.ZstdDecompressor().stream_reader(zstandard.compress(b"abc")),
+        zstandard.ZstdCompressor().stream_reader(b"abc"),
+    ):
+        for method in (reader.readinto, reader.readinto1):
+            for buffer in (apart, b"abc", "abc"):
+                with pytest.raises(TypeError):
+                    method(buffer)

@@ -217,3 +217,75 @@ def test_estimates_never_crash(zstandard: SimpleNamespace) -> None:
     parameters = zstandard.ZstdCompressionParameters
     assert parameters(enable_ldm=1).estimated_compression_context_size() < 2**40
     assert parameters(threads=2).estimated_compression_context_size() < 2**40
+
+
+@pytest.mark.parametrize("size", [-2, -(2**63), -(2**70), 2**64 - 2, 2**64 - 1, 2**64, 2**70])
+def test_a_size_that_no_content_has(zstandard: SimpleNamespace, size: int) -> None:
+    """Is an error at once, in place of one at the end; -1 stands for none."""
+    compressor = zstandard.ZstdCompressor()
+    for call in (
+        lambda: compressor.compressobj(size=size),
+        lambda: compressor.chunker(size=size),
+        lambda: compressor.stream_writer(io.BytesIO(), size=size),
+        lambda: compressor.stream_reader(io.BytesIO(), size=size),
+        lambda: compressor.copy_stream(io.BytesIO(), io.BytesIO(), size=size),
+        lambda: list(compressor.read_to_iter(io.BytesIO(b"a"), size=size)),
+    ):
+        with pytest.raises(ValueError, match="size argument should be"):
+            call()
+    assert compressor.copy_stream(io.BytesIO(CONTENT), io.BytesIO(), size=-1)[0] == len(CONTENT)
+
+
+@pytest.mark.parametrize(("size", "error"), [(0, ValueError), (-1, ValueError), (2**64, OverflowError)])
+def test_a_size_of_pieces_that_cannot_be(
+    zstandard: SimpleNamespace, frame: bytes, size: int, error: type[Exception]
+) -> None:
+    compressor, decompressor = zstandard.ZstdCompressor(), zstandard.ZstdDecompressor()
+    for call in (
+        lambda: compressor.copy_stream(io.BytesIO(), io.BytesIO(), read_size=size),
+        lambda: compressor.copy_stream(io.BytesIO(), io.BytesIO(), write_size=size),
+        lambda: compressor.stream_reader(io.BytesIO(), read_size=size),
+        lambda: compressor.stream_writer(io.BytesIO(), write_size=size),
+        lambda: compressor.read_to_iter(b"", read_size=size),
+        lambda: compressor.chunker(chunk_size=size),
+        lambda: decompressor.copy_stream(io.BytesIO(), io.BytesIO(), write_size=size),
+        lambda: decompressor.stream_reader(io.BytesIO(), read_size=size),
+        lambda: decompressor.stream_writer(io.BytesIO(), write_size=size),
+        lambda: decompressor.read_to_iter(frame, read_size=size),
+        lambda: decompressor.decompressobj(write_size=size),
+    ):
+        with pytest.raises(error):
+            call()
+
+
+def test_other_odd_arguments_of_streams(zstandard: SimpleNamespace, frame: bytes) -> None:
+    """`whence`, `skip_bytes`, an empty buffer, and writing to what reads."""
+    decompressor = zstandard.ZstdDecompressor()
+    for skip in (-1, 2**64):
+        with pytest.raises(ValueError, match="skip_bytes must be smaller than read_size"):
+            decompressor.read_to_iter(frame, skip_bytes=skip)
+    for reader in (decompressor.stream_reader(frame), zstandard.ZstdCompressor().stream_reader(b"abc")):
+        assert reader.readinto(bytearray()) == 0
+        for method, value in (("write", b"a"), ("writelines", [b"a"])):
+            with pytest.raises(OSError):
+                getattr(reader, method)(value)
+    with pytest.raises(ValueError, match="whence"):
+        decompressor.stream_reader(frame).seek(0, 3)
+
+
+@pytest.mark.parametrize("content_size", [True, False])
+def test_skippable_frames_in_front_are_passed_over(zstandard: SimpleNamespace, content_size: bool) -> None:
+    """As pzstd writes them."""
+    compressor = zstandard.ZstdCompressor(write_content_size=content_size)
+    frame = compressor.compress(CONTENT)
+    skippable = b"\x50\x2a\x4d\x18\x04\0\0\0" + len(frame).to_bytes(4, "little")
+    decompressor = zstandard.ZstdDecompressor()
+    for count in (1, 3):
+        data = skippable * count + frame
+        assert decompressor.decompress(data, max_output_size=len(CONTENT)) == CONTENT
+        assert decompressor.decompress(memoryview(data), len(CONTENT), allow_extra_data=False) == CONTENT
+    if content_size:
+        assert zstandard.decompress(skippable + frame) == CONTENT
+    for rest in (b"", frame[:3], skippable[:7]):
+        with pytest.raises(zstandard.ZstdError):
+            decompressor.decompress(skippable + rest, max_output_size=len(CONTENT))

@@ -9,6 +9,7 @@ and compressor hand the blocks to it.
 
 from __future__ import annotations
 
+import sys
 from _thread import RLock
 from operator import index
 
@@ -263,7 +264,7 @@ class ZstdDecompressor(DecompressorBase):
             return self._pending[self._at :] if self._eof and not self._multi_frame else b""
 
     def decompress(self, data: Any, max_length: int = -1) -> bytes:
-        max_length = index(max_length)
+        max_length = min(index(max_length), sys.maxsize)
         piece = as_bytes(data)
         with self._turn():
             if self._eof and not self._multi_frame:

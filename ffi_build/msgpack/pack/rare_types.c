@@ -84,6 +84,10 @@ static unsigned char *encode_raw_object(Encoder *c, unsigned char *p, PyObject *
     return encode_payload(c, p, PyBytes_AS_STRING(data), (size_t)PyBytes_GET_SIZE(data));
 }
 
+/* Of the times that datetime has. They come back in UTC. */
+#define FIRST_SECOND (-62135596800LL)
+#define LAST_SECOND 253402300799LL
+
 static unsigned char *encode_datetime(Encoder *c, unsigned char *p, PyObject *o)
 {
     PyObject *delta = PyNumber_Subtract(o, S.epoch);
@@ -97,6 +101,10 @@ static unsigned char *encode_datetime(Encoder *c, unsigned char *p, PyObject *o)
     int64_t seconds = (int64_t)PyDateTime_DELTA_GET_DAYS(delta) * 86400 + PyDateTime_DELTA_GET_SECONDS(delta);
     uint32_t nanoseconds = (uint32_t)PyDateTime_DELTA_GET_MICROSECONDS(delta) * 1000;
     Py_DECREF(delta);
+    if (seconds < FIRST_SECOND || seconds > LAST_SECOND) {
+        PyErr_Format(PyExc_OverflowError, "cannot pack %R: in UTC it is not within the years 1 to 9999", o);
+        return NULL;
+    }
     return encode_timestamp(c, p, seconds, nanoseconds);
 }
 

@@ -21,11 +21,12 @@
 
 enum {
     METERED_PAIRS = 8,      /* maps of fewer pairs are not worth it */
-    KEY_PROBES = 40,        /* allowed for each key of a message, on an average, and one more ... */
+    KEY_PROBES = 20,        /* allowed for each key of a message, on an average, and one more ... */
     KEYS_PROBE = 1 << 12,   /* ... for so many keys of its map, ... */
     MORE_PROBES_MAX = 256,  /* ... up to so many, ... */
     SPARE_PROBES = 1 << 14, /* ... and beyond that */
     EQUAL_PROBES = 8,       /* what a key of the same hash counts, whose comparison may be Python code */
+    TAGS = 251,
 };
 
 /* The keys of one open map that are neither str nor bytes. Those only make the dict's table larger. */
@@ -33,7 +34,7 @@ typedef struct KeyMeter {
     struct KeyMeter *outer; /* of a map around this one */
     Py_ssize_t level;       /* of the map's frame */
     Py_hash_t *hashes;      /* in the order of the keys */
-    uint32_t *slots;        /* numbers of keys, from 1 on; 0 is free */
+    uint8_t *tags;          /* of the keys in the table's slots; 0 is free */
     size_t mask, count;
     uint64_t probes; /* since the table has its size */
 } KeyMeter;
@@ -49,7 +50,7 @@ static void key_meter_drop(KeyMeters *all)
     KeyMeter *meter = all->innermost;
     all->innermost = meter->outer;
     PyMem_Free(meter->hashes);
-    PyMem_Free(meter->slots);
+    PyMem_Free(meter->tags);
     PyMem_Free(meter);
 }
 
@@ -61,21 +62,25 @@ static void key_meters_clear(KeyMeters *all)
     all->allowed = SPARE_PROBES;
 }
 
-/* Put a key into the table and count the probes, which are the dict's. Returns its slot, and whether others have its hash. */
-static size_t key_meter_put(KeyMeters *all, KeyMeter *meter, uint32_t number, bool *equal)
+/* Put a key into the table and count the probes, which are the dict's. Returns its slot, and whether others may have its
+   hash: those that have its tag, one of 251 others by chance. A byte per slot is little beside what the dict reads. */
+static size_t key_meter_put(KeyMeters *all, KeyMeter *meter, Py_hash_t hash, bool *equal)
 {
-    Py_hash_t hash = meter->hashes[number - 1];
-    size_t perturb = (size_t)hash, i = perturb & meter->mask;
-    uint32_t other;
-    uint64_t probes = 0;
-    while ((other = meter->slots[i])) {
-        bool same = meter->hashes[other - 1] == hash;
-        *equal |= same;
-        probes += same ? EQUAL_PROBES : 1;
+    const uint8_t *tags = meter->tags;
+    const size_t mask = meter->mask;
+    const uint8_t tag = (uint8_t)((hash % TAGS + TAGS) % TAGS + 1);
+    size_t perturb = (size_t)hash, i = perturb & mask;
+    uint64_t probes = 0, same = 0;
+    for (uint8_t other; (other = tags[i]); probes++) {
+        same += other == tag;
         perturb >>= 5;
-        i = (i * 5 + perturb + 1) & meter->mask;
+        i = (i * 5 + perturb + 1) & mask;
     }
-    meter->slots[i] = number;
+    *equal = same > 0;
+    probes += (EQUAL_PROBES - 1) * same;
+    if (probes > EQUAL_PROBES * meter->count) /* around a table that is small the way comes by a key more than once */
+        probes = EQUAL_PROBES * meter->count;
+    meter->tags[i] = tag;
     meter->probes += probes;
     all->probes += probes;
     return i;
@@ -87,13 +92,13 @@ static bool key_meter_grow(KeyMeters *all, KeyMeter *meter, size_t pairs)
     size_t size = 8;
     while (size * 2 / 3 < pairs)
         size *= 2;
-    uint32_t *slots = PyMem_Calloc(size, sizeof *slots);
+    uint8_t *tags = PyMem_Calloc(size, sizeof *tags);
     Py_hash_t *hashes = PyMem_Realloc(meter->hashes, size * 2 / 3 * sizeof *hashes);
-    PyMem_Free(meter->slots);
-    meter->slots = slots;
+    PyMem_Free(meter->tags);
+    meter->tags = tags;
     if (hashes)
         meter->hashes = hashes;
-    if (!slots || !hashes) {
+    if (!tags || !hashes) {
         PyErr_NoMemory();
         return false;
     }
@@ -101,8 +106,8 @@ static bool key_meter_grow(KeyMeters *all, KeyMeter *meter, size_t pairs)
     all->probes -= meter->probes; /* those of the smaller table were fewer than these will be */
     meter->probes = 0;
     bool equal;
-    for (size_t number = 1; number <= meter->count; number++)
-        key_meter_put(all, meter, (uint32_t)number, &equal);
+    for (size_t number = 0; number < meter->count; number++)
+        key_meter_put(all, meter, hashes[number], &equal);
     return true;
 }
 
@@ -133,7 +138,7 @@ static int key_meter_add(KeyMeters *all, Py_ssize_t level, Py_ssize_t pairs, PyO
     size_t more = meter->count / KEYS_PROBE;
     all->allowed += KEY_PROBES + (more < MORE_PROBES_MAX ? more : MORE_PROBES_MAX);
     bool equal = false;
-    size_t slot = key_meter_put(all, meter, (uint32_t)meter->count, &equal);
+    size_t slot = key_meter_put(all, meter, hash, &equal);
     if (equal) {
         /* a key that is there already has no place of its own */
         int known = PyDict_Contains(dict, key);
@@ -141,7 +146,7 @@ static int key_meter_add(KeyMeters *all, Py_ssize_t level, Py_ssize_t pairs, PyO
             return -1;
         if (known) {
             meter->count--;
-            meter->slots[slot] = 0;
+            meter->tags[slot] = 0;
         }
     }
     if (all->probes <= all->allowed)

@@ -132,7 +132,11 @@ static PyObject *file_exit(PyObject *self, PyObject *args)
 {
     (void)args;
     ((FileObject *)self)->is_entered = 0;
-    return PyObject_CallMethodNoArgs(self, name_close);
+    PyObject *closed = PyObject_CallMethodNoArgs(self, name_close);
+    if (closed == NULL)
+        return NULL;
+    Py_DECREF(closed);
+    Py_RETURN_FALSE;
 }
 
 static PyGetSetDef file_getset[] = {

@@ -54,11 +54,12 @@ static PyObject *reader_readall(PyObject *self, PyObject *unused)
 static PyObject *reader_fill(PyObject *self, PyObject *target, int is_once)
 {
     Py_buffer view;
-    if (PyObject_GetBuffer(target, &view, PyBUF_SIMPLE) < 0)
+    if (PyObject_GetBuffer(target, &view, PyBUF_FULL_RO) < 0)
         return NULL;
     PyObject *data = NULL;
-    if (view.readonly)
-        PyErr_Format(PyExc_TypeError, "a writable bytes-like object is required, not '%s'", Py_TYPE(target)->tp_name);
+    if (view.readonly || !PyBuffer_IsContiguous(&view, 'C'))
+        PyErr_Format(PyExc_TypeError, "a writable, contiguous bytes-like object is required, not '%s'",
+                     Py_TYPE(target)->tp_name);
     else
         data = reader_read_size((Reader *)self, view.len, is_once);
     Py_ssize_t size = 0;

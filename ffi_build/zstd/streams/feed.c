@@ -40,18 +40,18 @@ static PyObject *raise_pledge_range(void)
                         ZSTD_CONTENTSIZE_ERROR);
 }
 
-/* Read the size that is promised, below 0 if none is; return 0, or -1 with an exception set. */
+/* Read the size that is promised, -1 if none is; return 0, or -1 with an exception set. */
 static int feed_take_pledge(Feed *feed, PyObject *size)
 {
     int overflow;
     long long number = PyLong_AsLongLongAndOverflow(size, &overflow);
     if (number == -1 && overflow == 0 && PyErr_Occurred())
         return -1;
-    feed->is_pledged = overflow > 0 || (overflow == 0 && number >= 0);
+    feed->is_pledged = overflow != 0 || number != -1;
     if (!feed->is_pledged)
         return 0;
     feed->left = overflow > 0 ? PyLong_AsUnsignedLongLong(size) : (unsigned long long)number;
-    if (overflow > 0 && (PyErr_Occurred() || feed->left >= ZSTD_CONTENTSIZE_ERROR)) {
+    if (overflow < 0 || number < -1 || PyErr_Occurred() || feed->left >= ZSTD_CONTENTSIZE_ERROR) {
         raise_pledge_range();
         return -1;
     }

@@ -21,6 +21,11 @@ READ_SIZE = 64 << 10
 _SKIP_SIZE = 128 << 10
 
 
+def end_of_file_error(given: int = 0) -> EOFError:
+    """Make the error of a file that ends inside a frame, or before one."""
+    return EOFError("Compressed file ended before the end-of-stream marker was reached")
+
+
 class ContentReader(io.RawIOBase):
     """
     The content of a file as a raw stream; `close_fp` says whether closing this closes the file.
@@ -186,7 +191,7 @@ class DecompressReader(StreamReader):
 
     def _at_end(self) -> None:
         if not self._decompressor.eof:
-            raise EOFError("Compressed file ended before the end-of-stream marker was reached")
+            raise end_of_file_error()
         self._eof = True
         self._size = self._pos
 

@@ -8,16 +8,11 @@ from typing import Any, Callable
 
 from purepy._reading import read_some
 from purepy.errors import ZstdError
-from purepy.zstd.files.readers import StreamReader
+from purepy.zstd.files.readers import StreamReader, end_of_file_error
 from purepy.zstd.threads.arguments import DecompressionPlan, plan_decompression
 from purepy.zstd.threads.decompress import ParallelDecompressor
 
 _READ_SIZE = 1 << 20
-
-
-def end_of_file_error(given: int) -> EOFError:
-    """Make the error of a file that ends inside a frame, or before one."""
-    return EOFError("Compressed file ended before the end-of-stream marker was reached")
 
 
 class ParallelReader(StreamReader):

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any, Callable
 
 from purepy._reading import read_some
 from purepy.errors import SeekableFormatError, ZstdError
-from purepy.zstd.files.readers import READ_SIZE, ContentReader
+from purepy.zstd.files.readers import READ_SIZE, ContentReader, end_of_file_error
 from purepy.zstd.format.error_codes import moved
 from purepy.zstd.format.rules import CHECKSUM_FLAG, CHECKSUM_SIZE, MAGIC
 from purepy.zstd.format.stream_modes import release
@@ -46,7 +47,11 @@ class TableReader(ContentReader):
             with self._lock, memoryview(buffer) as view, view.cast("B") as target:
                 if self.closed:
                     raise ValueError("I/O operation on closed file")
-                if not len(target) or self._pos >= self._table.decompressed_size:
+                if not len(target):
+                    return 0
+                if self._pos >= self._table.decompressed_size:
+                    if not len(self._table) and not self._fp.seek(0, io.SEEK_END):
+                        raise end_of_file_error()  # of no bytes, as any other without a frame
                     return 0
                 content = self._content(len(target))
                 target[: len(content)] = content
@@ -151,7 +156,7 @@ class _FrameReader:
         self._fp.seek(self._offset)  # others may use the file, too
         data = read_some(self._fp, wanted)
         if not data:
-            raise EOFError("Compressed file ended before the end-of-stream marker was reached")
+            raise end_of_file_error()
         if self._offset == self._start and self._checksum is not None and not _has_checksum(data):
             self._hasher = self._make_hasher()
         self._offset += len(data)

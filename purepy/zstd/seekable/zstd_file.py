@@ -168,6 +168,10 @@ class SeekableZstdFile(ZstdFile):
             write_index(self._index, table)
         return table
 
+    def write(self, data: Any) -> int:
+        """Write a buffer's bytes and return how many they are."""
+        return super().write(data)
+
     def close(self) -> None:
         """
         Write what was held back, end the frame, write the table and close the file, if it was opened by name.
