@@ -79,7 +79,10 @@ static int write_part(const Job *job)
     LargeFile *large = job->large;
     int error = atomic_load(&large->error) ? 0 : write_all_at(large->fd, job->data, job->size, job->offset);
     if (error && atomic_exchange(&large->error, error))
-        error = 0; /* it has been reported */
+        error = 0;                  /* it has been reported */
+    if (atomic_load(&large->error)) /* its room is for others */
+        while (ftruncate(large->fd, 0) != 0 && errno == EINTR)
+            continue;
     if (atomic_fetch_sub(&large->missing, job->size) == job->size && !atomic_load(&large->error)) {
         int fd = large->fd;
         large->fd = -1;

@@ -128,8 +128,9 @@ def _encode_ordinary(entry: Entry) -> bytes:
     header = b"%s%06o\0 %s" % (begin, (adler32(begin) & 0xFFFF) - 1 + rest, behind)
     if not nanoseconds:
         return header
-    body = pax_record(b"mtime", b"%d.%s" % (seconds, (b"%09d" % nanoseconds).rstrip(b"0")))
-    return b"%s%s%s" % (_pax_block(len(body)), body.ljust(BLOCK, b"\0"), header)
+    time = (b"%d.%09d" % (seconds, nanoseconds)).rstrip(b"0")
+    length = len(time) + len("00 mtime=\n")  # of any time here two digits
+    return b"%s%d mtime=%s\n%s%s" % (_pax_block(length), length, time, bytes(BLOCK - length), header)
 
 
 def _share(entry: Entry, key: tuple[str, int, int, int, str, str]) -> tuple[bytes, bytes, int]:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Random archives as other programs write them, extracted by both engines and by GNU tar; and tables that lie.
+Random archives as other programs write them, extracted by both engines and GNU tar; random trees; and tables that lie.
 
 The rules: C, Python and GNU tar extract the same files, and C and Python report the same entries, problems and errors,
-whatever is odd, left out or in the way at any entry, and wherever frames end. And whatever the seek table says, what is
-listed is what is extracted, and what a reader without the table finds, or there is an error.
+whatever is odd, left out or in the way at any entry, and wherever frames end. Both make the same archive of a tree, of
+which all extract that tree. And whatever the seek table and the list of members say, what is listed is what is
+extracted, and files are what a reader without them finds, or there is an error.
 `python tests/fuzz/fuzz_archive_model.py --rounds 100000` runs it as long as one likes. A failing archive is kept, and
 named with the seed that leads to it.
 """
@@ -22,9 +23,12 @@ import sys
 import tarfile
 import tempfile
 import time
+from array import array
+from bisect import bisect_right
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 if __name__ == "__main__":
     root = Path(__file__).resolve().parents[2]
@@ -53,13 +57,24 @@ class Model:
         self.content += bytes(choose.choice((1024, 1024, 10_240)))
         self.excluded = choose.sample(self.names, choose.choice((0, 0, 1, min(2, len(self.names)))))
         self.in_the_way = choose.sample(self.names, choose.choice((0, 0, 0, 1)))
+        self.largest_file = choose.choice((None,) * 7 + (600, 5000))
+        """What the system lets us write into one file."""
+        self.options = {
+            "filter": "fully_trusted",
+            "exclude": [glob_of(name) for name in self.excluded],
+            "threads": choose.choice((1, 2)),
+        }
+        if choose.random() < 0.1:
+            self.options.update(filter=choose.choice(("data", "tar")), strip_components=choose.choice((0, 1)))
+            self.is_plain = False
+        self.is_plain = self.is_plain and self.largest_file is None
         if self.in_the_way or self.excluded:
             self.is_plain = self.is_plain and not any(
                 name.startswith(other + "/") for name in self.names for other in (*self.in_the_way, *self.excluded)
             )
 
     def _add(self, number: int, files: list[str]) -> None:
-        from archives import member
+        from archives import header_of, member
 
         choose = self.choose
         name = choose.choice(FOLDERS) + f"n{number}"
@@ -72,7 +87,10 @@ class Model:
             "mode": choose.choice((0o644, 0o755, 0o600)),
         }
         if kind == "0":
-            data = bytes([65 + number]) * choose.choice(SIZES)
+            size = choose.choice(SIZES)
+            letter = bytes([65 + number])
+            data = (letter * 512 if choose.random() < 0.5 else header_of(member("inside"))) * (size // 512 + 1)
+            data = data[:size]
             files.append(name)
         elif kind == "5":
             values["mode"] = 0o755
@@ -141,8 +159,8 @@ class Model:
             os.makedirs(out / name / "in the way", exist_ok=True)
 
 
-def with_table(pieces: list[bytes], change: Any = None) -> bytes:
-    """Return pieces of content as frames with a seek table, whose entries `change` may change."""
+def with_table(pieces: list[bytes], change: Any = None, listed: bytes = b"") -> bytes:
+    """Return pieces of content as frames with a list of members and a seek table, whose entries `change` may change."""
     from purepy.zstd.seekable.table import SeekTable
 
     frames = [raw_frame(piece) for piece in pieces]
@@ -150,7 +168,9 @@ def with_table(pieces: list[bytes], change: Any = None) -> bytes:
     table = SeekTable(checksums=False)
     for size, content in change(entries) if change else entries:
         table.append(size, content)
-    return b"".join(frames) + table.to_bytes()
+    if listed:
+        table.append(len(listed), 0)
+    return b"".join(frames) + listed + table.to_bytes()
 
 
 def by_gnu_tar(model: Model, out: Path) -> dict[str, Any]:
@@ -182,14 +202,14 @@ def without_times(model: Model, tree: dict[str, Any]) -> dict[str, Any]:
 
 def compare(model: Model, folder: Path) -> str:
     """Extract a model's archive by all and compare; return how it ended."""
-    from archives import ENGINES
+    from archives import ENGINES, files_up_to
 
     data = model.frames()
     path = folder / "model.tar.zst"
     path.write_bytes(data)
-    options = {"filter": "fully_trusted", "exclude": [glob_of(name) for name in model.excluded]}
-    is_path = model.choose.random() < 0.5
-    ends = [extracted(engine, path if is_path else data, folder / "out", options, model.prepare) for engine in ENGINES]
+    source = path if model.choose.random() < 0.5 else data
+    with files_up_to(model.largest_file):
+        ends = [extracted(engine, source, folder / "out", model.options, model.prepare) for engine in ENGINES]
     for part, first, last in zip(("error", "entries", "problems", "tree"), ends[0], ends[-1]):
         if first != last:
             raise Violation(f"{part} of {ENGINES}:\n{beyond(first, last)}\n{beyond(last, first)}")
@@ -202,6 +222,84 @@ def compare(model: Model, folder: Path) -> str:
             raise Violation(f"the tree:\n{beyond(ours, theirs)}\nand GNU tar's:\n{beyond(theirs, ours)}")
         return "as GNU tar"
     return "with problems" if problems else "well"
+
+
+def make_random_tree(choose: random.Random, root: Path) -> None:
+    """Make a tree of some files, directories and links."""
+    folders, files = [root], []
+    root.mkdir()
+    for number in range(choose.randrange(1, 12)):
+        path = choose.choice(folders) / choose.choice((f"n{number}", f"{number}\udcff\n", f"long{number}" * 30))
+        kind = choose.choice("ffffdlh")
+        if kind == "d":
+            path.mkdir(choose.choice((0o755, 0o700)))
+            folders.append(path)
+        elif kind == "l":
+            path.symlink_to(choose.choice(("n0", "nowhere", "to far away" * 12)))
+        elif kind == "h" and files:
+            os.link(choose.choice(files), path)
+        else:
+            path.write_bytes(
+                choose.randbytes(min(size := choose.choice((*SIZES, 200_000)), 600)) + bytes(max(size - 600, 0))
+            )
+            path.chmod(choose.choice((0o644, 0o600, 0o4755)))
+            files.append(path)
+        if choose.random() < 0.5:
+            when = choose.choice((0, 5, 10**18, 10**18 + 7, -1, 1 << 62))
+            os.utime(path, ns=(0, when), follow_symlinks=False)
+
+
+def list_of_members(data: bytes) -> bytes:
+    """Return the frame of an archive that has the list of its members."""
+    at = data.rindex(b"cpkg.tar") - 8
+    return data[at : at + 8 + int.from_bytes(data[at + 4 : at + 8], "little")]
+
+
+def compare_created(choose: random.Random, folder: Path) -> str:
+    """Archive a random tree by both engines; compare what they write, and what we and GNU tar extract of it."""
+    from archives import ENGINES, contents, uncompressed
+
+    from cpkg import archive
+
+    tree = folder / "tree"
+    shutil.rmtree(tree, ignore_errors=True)
+    make_random_tree(choose, tree)
+    options = {"frame_size": choose.choice((65_536, 65_536, 1 << 20)), "threads": choose.choice((1, 2))}
+    what = choose.randrange(6)
+    if what == 0:
+        names = sorted(contents(tree))
+        options["exclude"] = [glob_of(choose.choice(names))] if names else "*"
+    elif what == 1:
+        options["reproducible"] = True
+    made = {}
+    for engine in ENGINES:
+        os.environ["CPKG_ARCHIVE_BACKEND"] = engine
+        target = io.BytesIO()
+        archive.create(target, base=tree, **options)
+        made[engine] = target.getvalue()
+    if len({(uncompressed(data), list_of_members(data)) for data in made.values()}) > 1:
+        for engine, data in made.items():
+            (folder / f"{engine}.tar.zst").write_bytes(data)
+        raise Violation("the engines make different archives")
+    ends = [extracted(engine, made[engine], folder / "out", {"filter": "fully_trusted"}) for engine in ENGINES]
+    if ends[0] != ends[-1] or ends[0][0] or ends[0][2]:
+        raise Violation(f"the engines extract something else: {[end[:3] for end in ends]}")
+    if what > 1:
+        wanted = {
+            name: (kind, mode, None if stat.S_ISDIR(kind) else time, value)
+            for name, (kind, mode, time, value) in contents(tree).items()
+        }
+        if ends[0][3] != wanted:
+            raise Violation(f"not what was archived:\n{beyond(ends[0][3], wanted)}\n{beyond(wanted, ends[0][3])}")
+        if shutil.which("tar"):
+            out = folder / "theirs"
+            shutil.rmtree(out, ignore_errors=True)
+            out.mkdir()
+            data = uncompressed(made[ENGINES[0]])
+            subprocess.run(["tar", "-xpf", "-", "-C", out], input=data, capture_output=True, check=True)
+            if contents(out) != contents(tree):
+                raise Violation("GNU tar extracts something else")
+    return "created"
 
 
 def glob_of(name: str) -> str:
@@ -231,39 +329,100 @@ def lie(choose: random.Random, entries: list[tuple[int, int]]) -> list[tuple[int
             entries[index] = size, 0
         else:
             step = choose.choice((1, 9, size))
+            step = min(step, size)
             entries[index] = size - step, content
             entries[other] = entries[other][0] + step, entries[other][1]
     return entries
 
 
-def compare_listing(choose: random.Random, folder: Path) -> str:
-    """List and extract an archive whose seek table lies, and compare with what is there without it."""
-    from archives import ENGINES, header_of, member
+def lie_about_members(choose: random.Random, frames: list[tuple[list[int], bool]]) -> bytes:
+    """Return a list of members with a few changes, or none."""
+    from purepy.tar.members import Members
 
+    for _ in range(choose.choice((0, 1, 1, 3))):
+        index, other = choose.randrange(len(frames)), choose.randrange(len(frames))
+        numbers, is_continued = frames[index]
+        what = choose.randrange(5)
+        if what == 0:
+            frames[index] = numbers, not is_continued
+        elif what == 1:
+            frames[index] = [], is_continued
+        elif what == 2:
+            frames[index] = sorted({*numbers, *frames[other][0]}), is_continued
+        elif what == 3:
+            frames[index], frames[other] = frames[other], frames[index]
+        else:
+            frames.insert(index, frames.pop(other))
+    listed = Members()
+    for numbers, is_continued in frames:
+        listed.append(array("H", numbers), is_continued)
+    data = bytearray(listed.to_bytes())
+    if choose.random() < 0.1:  # what no list can be, with the right checksum
+        data[choose.randrange(16, len(data) - 4)] ^= 1 << choose.randrange(8)
+        data[-4:] = crc32(data[8:-4]).to_bytes(4, "little")
+    return bytes(data)
+
+
+def listed_by(source: Any, options: dict[str, Any]) -> list[str] | None:
+    """Return the names that an archive's listing has, None if it is refused."""
     from cpkg import archive
     from purepy.errors import CodecError
 
-    files = [(f"f{number}", choose.choice((100, 30_000, 200_000))) for number in range(4)]
-    content = b"".join(header_of(member(name), name[1:].encode() * size) for name, size in files) + bytes(1024)
-    step = choose.choice((16_384, 65_536, 50_000))
-    pieces = [content[at : at + step] for at in range(0, len(content), step)]
+    try:
+        return [entry.name for entry in archive.entries(source, **options)]
+    except CodecError:
+        return None
+
+
+def compare_listing(choose: random.Random, folder: Path) -> str:
+    """List and extract an archive whose seek table or list of members lies, and compare with what is there without."""
+    from archives import ENGINES, header_of, member
+
+    from purepy.tar.members import Collector
+
+    files = [(f"{choose.choice(('', 'd/', 'e/'))}f{number}", choose.choice((100, 9000, 40_000))) for number in range(4)]
+    entries = [header_of(member(name), name[-1:].encode() * size) for name, size in files]
+    content = b"".join(entries) + bytes(1024)
+    begins = [sum(map(len, entries[:index])) for index in range(len(entries))]
+    borders = set(range(0, len(content), choose.choice((4096, 16_384, 10_000))))
+    starts = sorted(borders | {*begins, len(content) - 1024} if choose.random() < 0.5 else borders)
+    pieces = [content[start:stop] for start, stop in zip(starts, [*starts[1:], len(content)])]
+    members = [Collector() for _ in pieces]
+    for begin, (name, _) in zip(begins, files):
+        members[bisect_right(starts, begin) - 1].add(name)
+    frames = [
+        (list(found.numbers()), start < len(content) - 1024 and start not in begins)
+        for start, found in zip(starts, members)
+    ]
+    kind = choose.randrange(3)
+    is_by_name = kind > 0 and choose.random() < 0.7
+    listed = lie_about_members(choose, frames) if kind else b""
     path = folder / "table.tar.zst"
-    path.write_bytes(with_table(pieces, lambda entries: lie(choose, entries)))
+    path.write_bytes(with_table(pieces, (lambda entries: lie(choose, entries)) if kind < 2 else None, listed))
+    wanted = dict(files)
+    options = {
+        "include" if is_by_name else "exclude": choose.choice([*wanted, "d", "e/*"] if is_by_name else [*wanted])
+    }
     stream = b"".join(map(raw_frame, pieces))
-    wanted = [entry.name for entry in archive.entries(io.BytesIO(stream))]
-    excluded = choose.choice(wanted)
+    honest = listed_by(io.BytesIO(stream), options)
     ends = set()
     for engine in ENGINES:
         os.environ["CPKG_ARCHIVE_BACKEND"] = engine
-        try:
-            if [entry.name for entry in archive.entries(path)] != wanted:
-                raise Violation(f"the listing is not that of the content, which is {wanted}")
-            ends.add("listed")
-        except CodecError:
-            ends.add("listing refused")
-        error, _, problems, tree = extracted(engine, path, folder / "out", {"exclude": excluded})
-        if error is None and (problems or sorted(tree) != [name for name in wanted if name != excluded]):
-            raise Violation(f"the extraction is not that of the content: {sorted(tree)}, {problems}")
+        shown = listed_by(path, options)
+        everything = listed_by(path, {})
+        if everything is not None and everything != list(wanted):
+            raise Violation(f"the listing is not that of the content, which is {list(wanted)}: {everything}")
+        error, _, problems, tree = extracted(engine, path, folder / "out", {"threads": 1, **options})
+        names = sorted(name for name, value in tree.items() if value[3] is not None)
+        if any(tree[name][3][0] != name[-1:].encode() * wanted[name] for name in names):
+            raise Violation("a file is not as it is stored")
+        if error is None and (names != sorted(honest or ()) or problems) and not is_by_name:
+            raise Violation(f"the extraction is not that of the content: {names}, {problems}")
+        if is_by_name and (shown is None) != (error is not None):
+            raise Violation(f"listed {shown}, extracted {names} with {error}")
+        if shown is not None and error is None and (sorted(shown) != names or not set(names) <= set(honest or ())):
+            raise Violation(f"listed {shown}, extracted {names}")
+        ends.add("listing refused" if shown is None else "listed" if shown == honest else "listed less")
         ends.add("extraction refused" if error else "extracted")
     return ", ".join(sorted(ends))
 
@@ -276,7 +435,10 @@ def run(seed: int, folder: Path, *, rounds: int) -> Counter[str]:
         for number in range(rounds):
             choose = random.Random(f"{seed} {number}")
             try:
-                ended = compare_listing(choose, folder) if number % 4 == 3 else compare(Model(choose), folder)
+                if number % 4 == 3:
+                    ended = compare_listing(choose, folder)
+                else:
+                    ended = compare_created(choose, folder) if number % 8 == 5 else compare(Model(choose), folder)
             except BaseException:
                 print(f"round {number} with seed {seed}: {folder}", file=sys.stderr)
                 raise
@@ -295,7 +457,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="cpkg-fuzz-model-"))
+    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    folder = Path(tempfile.mkdtemp(prefix="cpkg-fuzz-model-", dir=memory))
     print(f"seed {options.seed}: {dict(run(options.seed, folder, rounds=options.rounds))}")
     shutil.rmtree(folder)
 

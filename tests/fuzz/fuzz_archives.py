@@ -126,11 +126,9 @@ def extracted(
         archive.extract(
             io.BytesIO(source) if isinstance(source, bytes) else source,
             out,
-            max_size=MAX_SIZE,
-            threads=2,
             on_entry=entries.append,
             on_problem=lambda problem: problems.append(problem.name),
-            **options,
+            **{"max_size": MAX_SIZE, "threads": 2, **options},
         )
     except CodecError as exc:
         error = type(exc)

@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import resource
+import signal
 import stat
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -112,3 +116,19 @@ def archive_file(data: bytes) -> io.BytesIO:
 def uncompressed(data: bytes) -> bytes:
     """Return the tar archive in a compressed one."""
     return zstd.decompress(data)
+
+
+@contextlib.contextmanager
+def files_up_to(size: int | None) -> Iterator[None]:
+    """Limit the size of files that this process writes, if there is one."""
+    if size is None:
+        yield
+        return
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)

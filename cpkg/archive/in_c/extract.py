@@ -171,7 +171,9 @@ class NativeExtract(Extract):
                 if result == _AGAIN:
                     length = ffi.new("size_t *")
                     path = lib.cpkg_tree_path(self._c_tree, length)
-                    self._come_again(tuple(map(text, ffi.buffer(path, length[0])[:].split(b"\0")[:-1])))
+                    parts = tuple(map(text, ffi.buffer(path, length[0])[:].split(b"\0")[:-1]))
+                    self._come_again(parts)
+                    self._lost.discard(parts)  # it is again if C cannot extract it now
                     lib.cpkg_tree_go_on(self._c_tree)
                 elif result == _ODD:
                     chunk, memory, size = self._odd(chunk, memory, size)
@@ -326,14 +328,13 @@ class NativeExtract(Extract):
         self._drain()
         self._make_ready()
         self._links.pop(path, None)
-        self._lost.discard(path)
 
     def _make_ready(self) -> None:
-        """Make the hard links whose files are written by now."""
+        """Make the hard links whose files are written by now; those of what failed, or waits itself, wait."""
         links, self._ready = self._ready, []
         for stored, entry in links:
-            target = names.link_target(entry, self._settings.strip)
-            if tuple(target) in self._lost:
+            target = tuple(names.link_target(entry, self._settings.strip))
+            if target in self._lost or target in self._links:
                 self._links[tuple(names.target_path(entry, self._settings.strip) or ())] = stored, entry
             else:
                 self._make_link(stored, entry)
@@ -343,8 +344,10 @@ class NativeExtract(Extract):
         super()._make_links()
 
     def _lose(self, parts: list[str]) -> None:
+        if self._noted(parts):  # links to what had the path before get that
+            self._drain()
+            self._make_ready()
         super()._lose(parts)
-        self._noted(parts)
 
     def _extracted(self, entry: Entry, parts: list[str]) -> None:
         if entry.type == DIRECTORY:

@@ -25,7 +25,7 @@ class FramesInPython:
     def plans(self, base: str, paths: list[str], own: list[tuple[int, int]]) -> Generator[Plan, None, None]:
         """Yield the plans of all frames, whose content was read."""
         with closing(Walker(self._settings, own)) as walker:
-            yield from Planner(self._settings.frame_size, walker).plans(walker.walk(base, paths))
+            yield from Planner(self._settings.frame_size, walker, self._has_entries).plans(walker.walk(base, paths))
 
     def make(self, plan: Plan) -> CompressedFrame:
         """Make the frame of a plan; called in threads."""
@@ -34,11 +34,11 @@ class FramesInPython:
         return CompressedFrame(
             self._codec.deflate(content) if content else b"",
             len(content),
-            len(plan.entries),
+            plan.entry_count,
             plan.problems,
             plan.members.numbers(),
             plan.members.is_continued,
-            plan.entries if self._has_entries else [],
+            plan.entries,
         )
 
     def give_back(self, frame: CompressedFrame) -> None:

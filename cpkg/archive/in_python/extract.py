@@ -148,13 +148,14 @@ class Extract:
 
     def _make_link(self, stored: Entry, entry: Entry) -> None:
         """Make a hard link that has waited."""
+        parts = names.target_path(entry, self._settings.strip) or []
         try:
-            parts = names.target_path(entry, self._settings.strip) or []
             target = tuple(names.link_target(entry, self._settings.strip))
             if target in self._lost:
                 raise FileNotFoundError(errno.ENOENT, "its file could not be extracted")
             self._tree.make(entry, parts, ())
         except (OSError, UnsafeEntryError, ValueError) as exc:
+            self._lose(parts)
             self._report(stored.name, exc)
         else:
             self._extracted(entry, parts)

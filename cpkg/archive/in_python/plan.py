@@ -22,14 +22,19 @@ STAT_FAILED, IS_SOCKET, UNKNOWN_TYPE, DIRECTORY_FAILED = range(7, 11)
 
 
 class Plan:
-    """The content of one frame, the entries that begin in it, and what went wrong; `size` is what was to be in it."""
+    """
+    The content of one frame, how many entries begin in it, and what went wrong; `size` is what was to be in it.
 
-    __slots__ = ("entries", "members", "pieces", "problems", "size")
+    `entries` are those, if they are asked for.
+    """
+
+    __slots__ = ("entries", "entry_count", "members", "pieces", "problems", "size")
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
         self.size = 0
         self.problems: list[Problem] = []
+        self.entry_count = 0
         self.entries: list[Entry] = []
         self.members = Collector()
 
@@ -37,8 +42,9 @@ class Plan:
 class Planner:
     """Yields the plans of an archive's frames, in order; reads the files of members as they come."""
 
-    def __init__(self, frame_size: int, walker: Walker) -> None:
+    def __init__(self, frame_size: int, walker: Walker, has_entries: bool) -> None:
         self._frame_size = frame_size
+        self._has_entries = has_entries
         self._walker = walker
         self._plan = Plan()
 
@@ -48,7 +54,7 @@ class Planner:
             if isinstance(item, Problem):
                 self._plan.problems.append(item)
                 continue
-            member = self._walker.linked(item)
+            member = item if item.status.st_nlink == 1 else self._walker.linked(item)
             entry = member.entry
             header = self._header(entry)
             if not header:
@@ -76,8 +82,11 @@ class Planner:
         plan.pieces.append(header)
         plan.size += len(header)
         plan.members.add(member.entry.name)
-        plan.entries.append(member.entry)
-        self._walker.stored(member)
+        plan.entry_count += 1
+        if self._has_entries:
+            plan.entries.append(member.entry)
+        if member.status.st_nlink > 1:
+            self._walker.stored(member)
 
     def _header(self, entry: Entry) -> bytes:
         """Return what is in front of an entry's data; b"" and a problem if no header can hold it."""

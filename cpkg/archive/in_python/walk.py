@@ -128,10 +128,11 @@ class Walker:
     def directory(self) -> int:
         """Return the open directory of the member that came last; raises OSError if it is not there any more."""
         depth = len(self._way)
-        while len(self._open) > 1 and self._open[-1][1] > depth <= self._open[-2][1]:
-            self._open.pop()[0].close()
         if self._open[-1][1] != depth:
-            self._go_back(depth)
+            while len(self._open) > 1 and self._open[-1][1] > depth <= self._open[-2][1]:
+                self._open.pop()[0].close()
+            if self._open[-1][1] != depth:
+                self._go_back(depth)
         return self._open[-1][0].number
 
     def open_file(self, base: str) -> int:
@@ -211,7 +212,10 @@ class Walker:
         except OSError as exc:
             return iter([failed(name, CANNOT_READ, exc)])
         if self._settings.sort:
-            names.sort(key=os.fsencode)
+            try:
+                names.sort(key=str.encode)
+            except UnicodeEncodeError:
+                names.sort(key=os.fsencode)
         return self._members(names)
 
     def _members(self, names: list[str]) -> Iterator[Member | Problem]:
@@ -265,17 +269,17 @@ class Walker:
         return Member(entry, base, status)
 
     def linked(self, member: Member) -> Member:
-        """Return a member, as a hard link if its file is in the archive under another name already."""
+        """Return a member of several names, as a hard link if its file is in the archive under another one already."""
         entry, status = member.entry, member.status
-        first = self._links.get(_identity(status)) if status.st_nlink > 1 and entry.type != DIRECTORY else None
+        first = self._links.get(_identity(status)) if entry.type != DIRECTORY else None
         if first is None or first == entry.name:
             return member
         link = entry.replace(type=HARDLINK, linkname=first, size=0, sparse=None, xattrs=None, device=(0, 0))
         return member._replace(entry=link)
 
     def stored(self, member: Member) -> None:
-        """Note that a member is in the archive: other names of its file become links to it."""
-        if member.status.st_nlink > 1 and member.entry.type != DIRECTORY:
+        """Note that a member of several names is in the archive: the other ones become links to it."""
+        if member.entry.type != DIRECTORY:
             self._links.setdefault(_identity(member.status), member.entry.name)
 
 
