@@ -4,7 +4,8 @@ Make files, directories and links below one directory, without ever following a 
 
 Everything is done relative to descriptors of directories, so that links which are swapped in meanwhile change nothing,
 and with names as bytes, as which the archive has them (of a str PyPy makes them in microseconds). Owner and mode are
-set by the descriptor of what was made, never by its name, behind which something else may lie by then.
+set by the descriptor of what was made, never by its name, behind which something else may lie by then; without /proc,
+by its name in a directory into which nobody else can put anything.
 A file is written under a temporary name and renamed when it is whole. Modes and times of directories are set at the
 end, from the innermost outwards.
 """
@@ -17,6 +18,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from cpkg.archive._settings import ExtractSettings
@@ -29,6 +31,7 @@ from purepy.tar.owners import owner_number
 from purepy.zstd.threads.positions import Descriptor, write_next
 
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _system.O_NOFOLLOW | _system.OPEN_FLAGS
+_REPLACED = "something else has taken the place of what was made"
 _PATH_FLAGS = _system.O_NOFOLLOW | getattr(os, "O_PATH", 0o10000000) | _system.OPEN_FLAGS  # PyPy has no O_PATH
 
 
@@ -87,6 +90,7 @@ class Tree:
         self._fds: list[Descriptor] = []  # of the same, the root first; some may be closed for want of room
         self._held: list[Descriptor] = []  # open for one entry
         self._with_list: dict[int, bool] = {}  # by descriptor, whether new files get an access control list
+        self._has_proc = os.path.exists("/proc/self/fd")
         self.umask = _umask()
         self.finished: list[tuple[list[str], Entry]] = []
         """Directories, and the entries whose attributes they get in the end."""
@@ -229,16 +233,17 @@ class Tree:
                 _system.unlink(temporary, dir_fd=parent)
             raise
 
-    def _replace(self, parent: int, name: bytes) -> None:
+    def _replace(self, parent: int, name: bytes, source: int | None = None) -> None:
         """Give the temporary file its name, in place of what has it: also of a directory with nothing in it."""
+        source = parent if source is None else source
         try:
-            _system.rename(self._temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+            _system.rename(self._temporary, name, src_dir_fd=source, dst_dir_fd=parent)
         except IsADirectoryError:
             try:
                 _system.rmdir(name, dir_fd=parent)
             except OSError:
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)) from None
-            _system.rename(self._temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+            _system.rename(self._temporary, name, src_dir_fd=source, dst_dir_fd=parent)
 
     def _has_list(self, parent: int) -> bool:
         found = self._with_list.get(parent)
@@ -305,18 +310,22 @@ class Tree:
         parent = self.directory(parts[:-1])
         mode = names.target_mode(entry.mode, entry.type, settings.filter)
         base = encoded(parts[-1])
+        make: Callable[..., None]
         if entry.type == SYMLINK:
             kind = stat.S_IFLNK
-            text = encoded(names.symlink_text(entry, parts, settings.filter))
-            self._place(lambda name: _system.symlink(text, name, dir_fd=parent), parent, base)
+            make = partial(_system.symlink, encoded(names.symlink_text(entry, parts, settings.filter)))
         elif entry.type == FIFO:
             kind = stat.S_IFIFO
-            self._place(lambda name: _system.mkfifo(name, mode, dir_fd=parent), parent, base)
+            make = partial(_system.mkfifo, mode=mode)
         else:
             kind = stat.S_IFCHR if entry.type == CHARACTER else stat.S_IFBLK
-            number = os.makedev(*entry.device)
-            self._place(lambda name: _system.mknod(name, mode | kind, number, dir_fd=parent), parent, base)
-        if settings.owns or entry.type != SYMLINK:
+            make = partial(_system.mknod, mode=mode | kind, device=os.makedev(*entry.device))
+        is_owned = settings.owns or entry.type != SYMLINK
+        if is_owned and not self._has_proc and not _system.IS_BY_PATH:
+            self._make_privately(make, entry, mode, parent, base)
+        else:
+            self._place(partial(make, dir_fd=parent), parent, base)
+        if is_owned and self._has_proc:
             fd = self._opened(base, parent, kind)
             if settings.owns:
                 os.chown(_path(fd), *self._owner(entry))
@@ -324,13 +333,37 @@ class Tree:
                 os.chmod(_path(fd), mode)
         _system.utime(base, ns=(entry.mtime_ns, entry.mtime_ns), dir_fd=parent, follow_symlinks=False)
 
+    def _make_privately(self, make: Callable[..., None], entry: Entry, mode: int, parent: int, name: bytes) -> None:
+        """Make something in a directory of ours alone, where names lead to what was made, and move it to its place."""
+        temporary = self._temporary
+        try:
+            _system.mkdir(temporary, 0o700, dir_fd=parent)
+            self._held.append(opened(temporary, DIRECTORY_FLAGS, parent))
+            private = self._held[-1].number
+            status = os.fstat(private)
+            if status.st_uid != os.geteuid() or status.st_mode & 0o077:
+                raise OSError(errno.ESTALE, _REPLACED)
+            try:
+                make(temporary, dir_fd=private)
+                if self._settings.owns:
+                    os.chown(temporary, *self._owner(entry), dir_fd=private, follow_symlinks=False)
+                if entry.type != SYMLINK:
+                    os.chmod(temporary, mode, dir_fd=private)
+                self._replace(parent, name, private)
+            finally:
+                with contextlib.suppress(OSError):
+                    _system.unlink(temporary, dir_fd=private)
+        finally:
+            with contextlib.suppress(OSError):
+                _system.rmdir(temporary, dir_fd=parent)
+
     def _opened(self, name: bytes, parent: int, kind: int) -> int:
         """Return a descriptor of what was just made, by which its owner and mode are set; OSError if it is gone."""
         self._held.append(opened(name, _PATH_FLAGS, parent))
         fd = self._held[-1].number
         status = os.fstat(fd)
         if stat.S_IFMT(status.st_mode) != kind or status.st_uid != os.geteuid() or status.st_nlink != 1:
-            raise OSError(errno.ESTALE, "something else has taken the place of what was made")
+            raise OSError(errno.ESTALE, _REPLACED)
         return fd
 
     def _place(self, make: Any, parent: int, name: bytes) -> None:
