@@ -6,8 +6,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import resource
-import signal
 import stat
 import tarfile
 from collections.abc import Iterator
@@ -124,6 +122,9 @@ def files_up_to(size: int | None) -> Iterator[None]:
     if size is None:
         yield
         return
+    import resource
+    import signal
+
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
