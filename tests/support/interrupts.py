@@ -184,9 +184,11 @@ class _Trace:
 
 
 def _in_finalizer(frame: FrameType | None) -> bool:
-    """Say whether a frame is called by a finalizer, or by importlib's for its locks: no exception comes out of them."""
+    """Say whether a frame is called by a finalizer, importlib's for its locks, or pytest for what one has raised."""
     return any(
-        code.co_name == "__del__" or (code.co_name == "cb" and "importlib" in code.co_filename)
+        code.co_name == "__del__"
+        or (code.co_name == "cb" and "importlib" in code.co_filename)
+        or "unraisable" in code.co_filename
         for code in (caller.f_code for caller in _callers(frame))
     )
 
