@@ -84,7 +84,7 @@ def read_records(urls: Urls, *, partition_size: int = PARTITION_SIZE, **options:
     Args:
         urls: a path, URL of fsspec, pattern (`*`) or folder, or several; workers have to reach them, too.
         partition_size: how many bytes of a file make a partition.
-        **options: `errors` and the options of unpacking, as for `records.open`.
+        **options: `errors`, `type` and the options of unpacking, as for `records.open`.
 
     Reads the files' indexes now, the records when the bag is computed: one by one where what follows takes them so
     (`map`, `filter`, `sum`, `take`, ...), so that memory stays small. Raises FileNotFoundError if there are none,
@@ -244,6 +244,7 @@ def _finish(written: list[int], folder: _Folder, overwrite: bool) -> list[str]:
 def to_dataframe(
     urls: Urls,
     *,
+    type: Any = None,
     meta: Any = None,
     columns: list[str] | None = None,
     partition_size: int = PARTITION_SIZE,
@@ -254,19 +255,27 @@ def to_dataframe(
 
     Args:
         urls, partition_size, **options: as for `read_records`.
+        type: a dataclass, or another type with fields, that each record is decoded to by `cpkg.typed`; its fields are
+            the columns.
         meta: an empty pandas.DataFrame (or dict of names and dtypes) that says the columns and their types; taken
-            from the first 1000 records if it is None.
+            from the fields of `type`, or from the first 1000 records, if it is None.
         columns: the columns to keep; the others are dropped while each frame is read.
 
-    Types from the records are int64, float64, bool, what pandas makes of texts and times, and Int64 and boolean where
-    values are missing or None; missing floats are NaN. No value is changed to fit: ValueError, when it is computed,
-    names the first record whose value does not, and a `meta` that has another type for it helps.
+    Types from the fields or the records are int64, float64, bool, what pandas makes of texts and times, and Int64 and
+    boolean where values are missing or None; missing floats are NaN. No value is changed to fit: ValueError, when it
+    is computed, names the first record whose value does not, and a `meta` that has another type for it helps. Of the
+    fields' types, timedelta is timedelta64, and what is none of these is object. A record that is not of `type`
+    raises `typed.ValidationError`, whose path begins with its number.
     """
     import dask.dataframe
     import pandas
 
     splits = partitions(urls, partition_size)
-    if meta is None:
+    if type is not None:
+        options["type"] = type
+    if meta is None and type is not None:
+        meta = _columns.of_type(type)
+    elif meta is None:
         sample: list[Any] = []
         for batch in splits[0].batches(**options) if splits else ():
             sample += batch
@@ -277,9 +286,11 @@ def to_dataframe(
         meta = pandas.DataFrame({name: pandas.Series(dtype=kind) for name, kind in meta.items()})
     if columns is not None:
         meta = meta[columns]
-    if not splits:
-        return dask.dataframe.from_pandas(meta, npartitions=1)
-    return dask.dataframe.from_map(_frame, splits, meta=meta, types=meta.dtypes.to_dict(), options=options)
+    # or Dask makes texts of all objects, lists and numbers among them
+    with dask.config.set({"dataframe.convert-string": False}):
+        if not splits:
+            return dask.dataframe.from_pandas(meta, npartitions=1)
+        return dask.dataframe.from_map(_frame, splits, meta=meta, types=meta.dtypes.to_dict(), options=options)
 
 
 def _frame(split: records.Split, types: dict[str, Any], options: dict[str, Any]) -> Any:
@@ -287,13 +298,15 @@ def _frame(split: records.Split, types: dict[str, Any], options: dict[str, Any])
     import pandas
 
     columns: dict[str, list[Any]] = {name: [] for name in types}
+    getters = _columns.getters(options["type"], columns) if "type" in options else None
     # records that are passed over have numbers, too, which nobody knows here
     first = split.first if options.get("errors") != "skip" else None
     try:
         for batch in split.batches(**options):
-            _columns.check_maps(batch, len(next(iter(columns.values()), ())), first)
+            if getters is None:
+                _columns.check_maps(batch, len(next(iter(columns.values()), ())), first)
             for name, values in columns.items():
-                values += [row.get(name) for row in batch]
+                values += map(getters[name], batch) if getters is not None else [row.get(name) for row in batch]
         made = {name: _columns.column(name, values, types[name], first) for name, values in columns.items()}
     except _columns.MisfitError as exc:
         raise ValueError(f"{split.place}: {exc}") from exc

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 _INT64_MAX = 2**63 - 1
@@ -50,9 +52,67 @@ def _guess(values: list[Any]) -> Any:
     (kind,) = kinds
     if kind is int and max(present) > _INT64_MAX:
         return "object" if min(present) < 0 else "UInt64" if has_gaps else "uint64"
+    return _dtype_of(kind, has_gaps) if kind in _PLAIN else pandas.Series(present).dtype
+
+
+_OF_KINDS = {"int": int, "float": float, "bool": bool, "str": str}
+
+
+def of_type(kind: Any) -> Any:
+    """Return an empty DataFrame with the fields of a type; TypeError if it has none."""
+    import pandas
+
+    return pandas.DataFrame({name: pandas.Series(dtype=_dtype(field)) for name, field in _fields(kind)[1].items()})
+
+
+def _fields(kind: Any) -> tuple[bool, dict[str, tuple[dict[str, Any], bool]]]:
+    """Return whether objects of a type are dicts, and of each field its type and whether it may be missing."""
+    from cpkg import typed
+
+    found = typed.inspect(kind)
+    if "fields" not in found:
+        raise TypeError(f"type: expected a dataclass or another class with fields, found {found['name']}")
+    is_dict = issubclass(found["type"], dict)
+    fields = found["fields"]
+    return is_dict, {field["name"]: (field["type"], is_dict and not field["required"]) for field in fields}
+
+
+def _dtype(field: tuple[dict[str, Any], bool]) -> Any:
+    kind, has_gaps = field
+    parts = kind.get("parts", [kind]) if kind["kind"] == "union" else [kind]
+    present = [part for part in parts if part["kind"] != "none"]
+    has_gaps = has_gaps or len(present) < len(parts)
+    if len(present) != 1:
+        return "object"
+    (kind,) = present
+    if kind["kind"] == "timedelta":
+        return "timedelta64[us]"
+    kinds = {_OF_KINDS.get(kind["kind"])} if kind["kind"] != "literal" else {type(value) for value in kind["values"]}
+    has_gaps = has_gaps or type(None) in kinds
+    kinds.discard(type(None))
+    return _dtype_of(kinds.pop(), has_gaps) if len(kinds) == 1 else "object"
+
+
+def _dtype_of(kind: Any, has_gaps: bool) -> Any:
+    import pandas
+
     if kind in _PLAIN:
         return _NULLABLE.get(kind, _PLAIN[kind]) if has_gaps else _PLAIN[kind]
-    return pandas.Series(present).dtype
+    return pandas.Series([""]).dtype if kind is str else "object"
+
+
+def getters(kind: Any, names: Iterable[str]) -> dict[str, Callable[[Any], Any]]:
+    """Return for columns the functions that take their values from an object of a type."""
+    is_dict, fields = _fields(kind)
+    get: Any = operator.attrgetter
+    return {
+        name: operator.methodcaller("get", name) if is_dict else get(name) if name in fields else _nothing
+        for name in names
+    }
+
+
+def _nothing(row: Any) -> None:
+    return None
 
 
 def column(name: Any, values: list[Any], dtype: Any, first: int | None) -> Any:

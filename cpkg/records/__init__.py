@@ -97,6 +97,8 @@ def open(place: Any, mode: str = "rb", *, threads: int | None = None, **argument
         max_memory: how many bytes the objects of a frame may take at once, or of a record where they come one by one,
             in place of 64 MiB or 100 times the frame's compressed size, whichever is larger; -1 for any (reading).
             Beyond it LimitError is raised.
+        type: a dataclass, or another type of `cpkg.typed`, that each record is decoded to (reading); `options` are
+            those of `cpkg.typed.Decoder` then. The path of a ValidationError begins with the record's number.
         **options: of `cpkg.msgpack.unpackb` (reading) and `Packer` (writing). Map keys of every type are allowed.
 
     Raises OSError as the builtin `open` does, RecordsError if it is no record file, LockedError (another writer has

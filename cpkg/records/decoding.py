@@ -12,6 +12,7 @@ from cpkg._places import Source
 from cpkg.records import format as fmt
 from cpkg.records.errors import DamagedError, RecordsError, numbers
 from cpkg.records.layout import Frame, Gap
+from cpkg.records.typed_records import TypedRecords
 from purepy.errors import CodecError, ExtraData, LimitError, StackError, UnpackException, ZstdError
 from purepy.msgpack.interface import HEAVIEST
 
@@ -75,13 +76,15 @@ class Decoder:
         options = dict(options)
         self._max_memory: int | None = options.pop("max_memory", None)
         self._is_limited = any(name.startswith("max_") and name != "max_depth" for name in options)
-        try:
-            msgpack.unpackb(b"\xc0", **options)  # an option that does not exist is found here, not in the first frame
-        except TypeError as exc:
-            raise TypeError(str(exc).replace("unpackb()", "records.open()")) from None
+        self._typed = TypedRecords(options) if "type" in options else None
+        if self._typed is None:
+            try:
+                msgpack.unpackb(b"\xc0", **options)  # an option that does not exist is found here, not in a frame
+            except TypeError as exc:
+                raise TypeError(str(exc).replace("unpackb()", "records.open()")) from None
         self.dictionary = dictionary
         # all that a writer takes comes back, keys of every type among it
-        self._options = {"strict_map_key": False, **options}
+        self._options = {"strict_map_key": False, **({} if self._typed is not None else options)}
         self._tuple_keys = not {"strict_map_key", "tuple_keys"}.intersection(options)
         self._whole = not _PER_RECORD_UNPACKING.intersection(options)
         # where the JIT of PyPy makes many alike records by columns
@@ -159,6 +162,8 @@ class Decoder:
         prefix = _ARRAY32 + frame.records.to_bytes(4, "big")
         if self._is_heavy(frame, content.data if isinstance(content, LaidOut) else content, prefix):
             raise self._too_large(frame, "objects of too much memory")
+        if self._typed is not None:
+            return list(self._typed_records(frame, content, 0))
         if not self._whole or self._read_rows is not None or isinstance(content, LaidOut):
             return list(self.each(frame, content))
         whole = b"".join((prefix, content))
@@ -180,8 +185,12 @@ class Decoder:
     def stretches(self, frame: Frame, content: bytes | LaidOut, skip: int = 0) -> Iterator[Iterator[Any]]:
         """Yield iterators that together are what `each` returns; each is to be exhausted before the next one."""
         plain = content.data if isinstance(content, LaidOut) else content
-        if self._is_heavy(frame, plain, _ARRAY32 + frame.records.to_bytes(4, "big")):
-            yield self._weighed(frame, plain[:], skip)
+        is_heavy = self._is_heavy(frame, plain, _ARRAY32 + frame.records.to_bytes(4, "big"))
+        if is_heavy or self._typed is not None:
+            if self._typed is None:
+                yield self._weighed(frame, plain[:], skip)
+            else:
+                yield iter((self._typed_one_by_one if is_heavy else self._typed_records)(frame, plain[:], skip))
             return
         done = end = 0
         for rows, count, end in self._rows(frame, content):  # noqa: B007
@@ -202,7 +211,32 @@ class Decoder:
             except LimitError:  # this one has many items: it is weighed itself
                 ((start, end),) = self.pick(frame, content, [skip])
                 skip += 1
-                yield self.record(frame, content, start, end)
+                yield self.record(frame, skip - 1, content[start:end])
+
+    def _typed_records(self, frame: Frame, content: Any, skip: int) -> Iterable[Any]:
+        """Return the records as objects of the caller's type: all at one go if they are whole and nothing is wrong."""
+        found = None
+        if self._typed is not None and not skip and not self._is_limited:
+            found = self._typed.decode_all(_ARRAY32 + frame.records.to_bytes(4, "big"), content)
+        return self._typed_one_by_one(frame, content, skip) if found is None else found
+
+    def _typed_one_by_one(self, frame: Frame, content: bytes, skip: int) -> Iterator[Any]:
+        unpacker = self._unpacker(content, {**_ANY_DEPTH, "raw_depth": 0})
+        done = 0
+        while done < frame.records:
+            try:
+                if done < skip:
+                    unpacker.skip()
+                    data = None
+                else:
+                    data = unpacker.unpack().data
+            except UnpackException as exc:
+                raise self._wrong(frame, exc) from exc
+            if data is not None:
+                yield self.record(frame, done, data)
+            done += 1
+        if unpacker.tell() != len(content):
+            raise damaged(frame, f"it holds more than {frame.records} records")
 
     def _one_by_one(self, frame: Frame, content: bytes, skip: int, items: int = 0) -> Iterator[Any]:
         """Unpack records one by one; LimitError for one of more than so many `items`, if nothing else limits them."""
@@ -293,18 +327,25 @@ class Decoder:
         content: Any,
         spans: Iterable[tuple[int, int, int]],
         found: list[Any],
-        frame_at: Callable[[int], Frame],
+        frame_at: Callable[[int], tuple[Frame, int]],
     ) -> None:
-        """Unpack records of several frames: of each span, which is a place in `found`, a start and an end."""
+        """
+        Unpack records of several frames: of each span, which is a place in `found`, a start and an end.
+
+        `frame_at` returns of a place in `found` the frame and the record's number in it.
+        """
         unpackb, options = msgpack.unpackb, self._options
+        if self._typed is not None:
+            unpackb, options = self._typed.decode, {}
         for place, start, end in spans:
+            data = content[start:end]
             if end - start <= _LIGHT:
                 try:
-                    found[place] = unpackb(content[start:end], **options)
+                    found[place] = unpackb(data, **options)
                     continue
                 except (TypeError, CodecError):
-                    pass  # the error has the frame's number, or it is none
-            found[place] = self.record(frame_at(end), content, start, end)
+                    pass  # the error has a number, or it is none
+            found[place] = self.record(*frame_at(place), data)
 
     def pick(self, frame: Frame, content: Any, places: Sequence[int]) -> Iterator[tuple[int, int]]:
         """
@@ -345,13 +386,12 @@ class Decoder:
         if end != len(content):
             raise damaged(frame, f"it holds more than {frame.records} records")
 
-    def record(self, frame: Frame, content: Any, start: int, end: int) -> Any:
-        """Unpack one record of a frame."""
-        data = content[start:end]
+    def record(self, frame: Frame, number: int, data: bytes) -> Any:
+        """Unpack one record of a frame, of which it is number `number`."""
         if len(data) > _LIGHT and self._is_heavy(frame, data):
             raise self._too_large(frame, "a record of too much memory")
         try:
-            return self._plain(data)
+            return self._plain(data) if self._typed is None else self._typed.record(frame.first + number, data)
         except (UnpackException, ExtraData, LimitError) as exc:
             raise self._wrong(frame, exc) from exc
 

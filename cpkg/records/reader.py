@@ -7,8 +7,7 @@ import contextlib
 import operator
 import os
 import threading
-from bisect import bisect_left
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, Final, overload
 
@@ -218,7 +217,7 @@ class Reader:
         frame, starts = last.frame, last.starts
         if frame is not None and starts is not None and last.first <= index < last.stop:  # as `_record` does it
             at = index - last.first
-            found = self._decoder.record(frame, last.content, starts[at], starts[at + 1])
+            found = self._decoder.record(frame, at, last.content[starts[at] : starts[at + 1]])
         else:
             found = self._record(index, last)
         self._give_back(last)
@@ -260,7 +259,7 @@ class Reader:
                 if where is None:
                     self._take_by_frame(bunch, found)
                 else:
-                    self._decoder.put_records(content, where, found, self._frame_at(bunch))
+                    self._decoder.put_records(content, where, found, lambda place: self._found_at(wanted[place]))
         return found
 
     __getitems__ = take  # as PyTorch's DataLoader and Grain ask for batches
@@ -277,21 +276,20 @@ class Reader:
             yield bunch, one.contents(bunch) if one is not None else None
         self._give_back(last)
 
-    def _frame_at(self, bunch: Bunch) -> Callable[[int], Frame]:
-        """Return a function from a record's end in the content of a bunch to its frame."""
-        ends = [content for _, content in bunch.before]
-        return lambda end: self._layout.frame(bunch.frames[bisect_left(ends, end) - 1])
+    def _found_at(self, number: int) -> tuple[Frame, int]:
+        frame = self._frame_of(number)
+        return frame, number - frame.first
 
     def _take_by_frame(self, bunch: Bunch, found: list[Any]) -> None:
         last = self._idle.pop() if self._idle else _Last()
-        for number, places, inside in bunch.by_frame():
-            frame = self._layout.frame(number)
+        for at, places, inside in bunch.by_frame():
+            frame = self._layout.frame(at)
             self._load(frame, last)
             picked = (
                 self._decoder.pick(frame, last.content, inside) if last.starts is None else _spans(last.starts, inside)
             )
-            for place, (start, end) in zip(places, picked):
-                found[place] = self._decoder.record(frame, last.content, start, end)
+            for place, number, (start, end) in zip(places, inside, picked):
+                found[place] = self._decoder.record(frame, number, last.content[start:end])
         self._give_back(last)
 
     def _frame_of(self, index: int) -> Frame:
@@ -327,7 +325,8 @@ class Reader:
             last.starts = [start for start, _ in spans] + [spans[-1][1]]
         at = [index - frame.first]
         spans_ = self._decoder.pick(frame, last.content, at) if last.starts is None else _spans(last.starts, at)
-        return self._decoder.record(frame, last.content, *next(iter(spans_)))
+        start, end = next(iter(spans_))
+        return self._decoder.record(frame, at[0], last.content[start:end])
 
     def _lost(self, index: int) -> DamagedError:
         for gap in self._layout.gaps:

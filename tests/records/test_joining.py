@@ -101,3 +101,30 @@ def test_damaged_files_are_not_joined(two: tuple[Path, Path], path: Path) -> Non
     with pytest.raises(records.DamagedError):
         records.join(two, path)
     assert not path.exists()
+
+
+@pytest.mark.parametrize("way", ["join", "cat and join", "cat and repair"])
+def test_a_torn_file_in_front_of_another_one(two: tuple[Path, Path], path: Path, way: str) -> None:
+    """Wherever its writer was killed, its whole frames and all of the other file are kept, and nothing else."""
+    first, second = two
+    data, frames = first.read_bytes(), spans(first)
+    with records.open(first) as reader:
+        rows = list(reader)
+        counts = [0, *(frame.first + frame.records for frame in (reader.layout.frame(n) for n in range(len(frames))))]
+    with records.open(second) as reader:
+        behind = list(reader)
+    for cut in {28, len(data), *(frame.end + more for frame in frames for more in (-30, -1, 0, 1, 40, 70))}:
+        whole = sum(frame.end <= cut for frame in frames)
+        first.write_bytes(data[:cut] if way == "join" else data[:cut] + second.read_bytes())
+        if way == "join":
+            records.join([first, second], path, overwrite=True)
+        else:
+            with pytest.raises(records.RecordsError, match="joined files"):
+                records.open(first)
+            if way == "cat and join":
+                records.join([first], path, overwrite=True)
+            else:
+                assert records.repair(first).lost == 0
+        with records.open(first if way == "cat and repair" else path) as reader:
+            assert list(reader) == rows[: counts[whole]] + behind
+            assert len(reader) == counts[whole] + len(behind)

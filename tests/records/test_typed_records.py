@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records as objects of a type: by every way to read them, with the record's number in errors."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+import pytest
+from record_files import forget_index, spans
+
+from cpkg import records, typed
+from purepy.errors import LimitError, StackError
+
+
+@dataclass
+class Place:
+    lat: float
+    lon: float
+
+
+@dataclass
+class Event:
+    id: int
+    name: str
+    home: Optional[Place] = None
+    tags: List[str] = field(default_factory=list)
+
+
+COUNT = 250
+EVENTS = [
+    Event(n, f"name {n}", Place(n / 4, -n) if n % 3 else None, ["tag", "täg"][: n % 3] * (n % 7)) for n in range(COUNT)
+]
+
+
+@pytest.fixture(params=[300, 4000, 1 << 18])
+def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    path = tmp_path / "events.rec"
+    with records.open(path, "wb", frame_size=request.param, dataclass=True) as writer:
+        writer.extend(EVENTS)
+    return path
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_every_way_to_read(file: Path, threads: int) -> None:
+    with records.open(file, type=Event, threads=threads) as opened, pickle.loads(pickle.dumps(opened)) as copy:
+        for reader in (opened, copy):
+            assert list(reader) == EVENTS
+            assert list(reader.iter(7, 201)) == reader[7:201] == EVENTS[7:201]
+            assert [event for batch in reader.batches() for event in batch] == EVENTS
+            assert [reader[number] for number in (0, 1, -1, 77, 78)] == [EVENTS[n] for n in (0, 1, -1, 77, 78)]
+            assert reader.take(range(COUNT - 1, -1, -7)) == EVENTS[::-7]
+            assert type(reader[0].home or Place(0, 0)) is Place
+    for split in records.splits(file, 3):
+        assert list(split.read(type=Event)) == EVENTS[split.first : split.stop]
+    forget_index(file)
+    with records.open([file, file], type=Event, threads=threads) as shards:
+        assert list(shards) == EVENTS * 2
+        assert shards.take([COUNT, 0]) == [EVENTS[0]] * 2
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("frame_size", [100, 1 << 18])
+def test_the_number_of_a_record_that_is_wrong(tmp_path: Path, frame_size: int, threads: int) -> None:
+    """The records before it are given, and it is not passed over with what is damaged."""
+    path = tmp_path / "wrong.rec"
+    rows: list[Any] = [{"id": n, "name": "x", "home": {"lat": 1.5, "lon": 2}} for n in range(60)]
+    rows[41] = {"id": 41, "name": 7, "home": {"lat": 1, "lon": "east"}}
+    with records.open(path, "wb", frame_size=frame_size) as writer:
+        writer.extend(rows)
+    for errors in ("raise", "skip"):
+        with records.open(path, type=Event, threads=threads, errors=errors, all_errors=True) as reader:
+            events = iter(reader)
+            assert [next(events).id for _ in range(41)] == list(range(41))
+            with pytest.raises(typed.ValidationError) as caught:
+                next(events)
+            assert str(caught.value).split("\n") == [
+                "$[41].name: expected str, found int (at byte 10)",
+                "$[41].home.lon: expected float, found str (at byte 26)",
+            ]
+            assert caught.value.path == (41, "name")
+            for use in (
+                lambda: reader[41],
+                lambda: reader[40:50],
+                lambda: reader.take([0, 41]),
+                lambda: reader.take([41]),
+            ):
+                with pytest.raises(typed.ValidationError) as caught:
+                    use()
+                assert [error.path[0] for error in caught.value.errors] == [41, 41]
+            assert reader.take([40, 42]) == [Event(n, "x", Place(1.5, 2)) for n in (40, 42)]
+            assert not reader.damage
+    for split in records.splits(path, 4):
+        if split.first is not None and split.stop is not None and split.first <= 41 < split.stop:
+            with pytest.raises(typed.ValidationError, match=r"\$\[41\]"):
+                list(split.read(type=Event))
+
+
+def test_damage_and_types(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    place = spans(file)[0]
+    data[place.end - 9] ^= 1
+    file.write_bytes(data)
+    with records.open(file, type=Event, errors="skip") as reader:
+        found = list(reader)
+        assert found == EVENTS[COUNT - len(found) :]
+        assert len(reader.damage) == 1
+        assert reader.damage[0].count == COUNT - len(found)
+
+
+def test_options_and_limits(tmp_path: Path) -> None:
+    path = tmp_path / "other.rec"
+    deep: Any = 1
+    for _ in range(50):
+        deep = [deep]
+    with records.open(path, "wb") as writer:
+        writer.extend([{"x": "5"}, {"x": [1] * 1000}, {"x": deep}, {"x": "y" * 100_000}])
+    with records.open(path, type=Dict[str, int], strict=False) as reader:
+        assert reader[0] == {"x": 5}
+    cases: Any = (
+        ({"max_array_len": 999}, 1, LimitError),
+        ({"max_total_items": 999}, 1, LimitError),
+        ({"max_depth": 40}, 2, StackError),
+        ({"max_memory": 50_000}, 3, LimitError),
+    )
+    for options, number, error in cases:
+        with records.open(path, type=Dict[str, Any], **options) as reader:
+            assert reader[0] == {"x": "5"}
+            for use in (reader.__getitem__, lambda _: list(reader), lambda number: reader.take([0, number])):
+                with pytest.raises(error):
+                    use(number)
+    with records.open(path, type=Dict[str, Any], max_depth=52, max_memory=-1) as reader:
+        assert [row["x"] for row in reader][2] == deep
+    with pytest.raises(TypeError, match=r"records\.open\(\).*use_list"):
+        records.open(path, type=Event, use_list=False)
+    with pytest.raises(TypeError):
+        records.open(path, type=3)
+
+
+def test_more_records_than_the_index_says(tmp_path: Path) -> None:
+    """Damage, by each way, and never less than there is without a word."""
+    path = tmp_path / "count.rec"
+    with records.open(path, "wb") as writer:
+        writer.extend([1, 2, 3])
+    for number in (2, 4):
+        with records.open(path, type=int) as reader:
+            reader.layout._records[0] = number
+            for use in (list, lambda rows: next(rows.batches())):
+                with pytest.raises(records.DamagedError):
+                    use(reader)
