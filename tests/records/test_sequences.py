@@ -142,7 +142,7 @@ def test_taking_with_options(path: Path) -> None:
         writer.extend([1, *large, 2])
     with records.open(path) as reader:
         assert reader.take([4, 3, 2, 1, 0]) == [2, *large[::-1], 1]
-    with records.open(path, max_memory=5000) as reader:
+    with records.open(path, max_memory=30_000) as reader:
         assert reader.take([0, 4]) == [1, 2]
         with pytest.raises(LimitError, match="max_memory"):
             reader.take([0, 2, 4])
