@@ -13,7 +13,11 @@ from purepy._lazy import imported
 
 @dataclass(frozen=True)
 class BackendInfo:
-    """The backend of one codec here, and the reason; `faster` says what would make it faster, or is None."""
+    """The backend of one codec here, and the reason.
+
+    `policy` is what was asked for, `library` the library and its version, None for the pure backend, `interpreter` the
+    interpreter and its version; `faster` says what would make the codec faster, or is None.
+    """
 
     codec: str
     backend: str

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cffi import FFI
 
+from ffi_build.documentation import macros
 from ffi_build.probe import Library
 
 HERE = Path(__file__).resolve().parent
@@ -22,7 +23,7 @@ def make(library: Library, *cdefs: str, flags: Sequence[str] = (), links: bool =
     """
     Return the builder of `cpkg._native._<codec>_ffi`, or of a module of another name with all parts of the codec.
 
-    Its source is module.c in the codec's folder.
+    Its source is module.c in the codec's folder, behind the macros of documentation.py.
 
     `cdefs` are parts that declare what Python calls. The compiler's arguments are those of the codec's library, and
     `flags`; `links` tells whether the module is linked with the library.
@@ -45,7 +46,7 @@ def make(library: Library, *cdefs: str, flags: Sequence[str] = (), links: bool =
         builder.cdef(text_of(codec, cdef))
     builder.set_source(
         name or f"cpkg._native._{codec}_ffi",
-        text_of(codec, "module.c"),
+        macros(codec) + text_of(codec, "module.c"),
         # the builtins use the whole C API, which the limited one (cffi's default) does not have
         define_macros=[
             ("_CFFI_NO_LIMITED_API", None),

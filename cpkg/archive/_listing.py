@@ -27,11 +27,11 @@ def entries(
     window_log_max: int = WINDOW_LOG_MAX,
 ) -> Iterator[Entry]:
     """
-    Yield the entries of an archive, in order.
+    Yield the entries of the archive `source`, in order.
 
-    The arguments are those of `extract`. Frames that lie within the data of one file are not decompressed, and of a
-    path or URL not read, nor are those that hold nothing of `include`. Raises ArchiveError and ZstdError where the
-    archive is damaged or cut, ArchiveLimitError, OSError.
+    `include`, `exclude`, `threads`, `max_size` and `window_log_max` are those of `extract`. Frames that lie within the
+    data of one file are not decompressed, and of a path or URL not read, nor are those that hold nothing of `include`.
+    Raises ArchiveError and ZstdError where the archive is damaged or cut, ArchiveLimitError, OSError.
     """
     is_included = patterns.matcher(member_patterns(include), anchored=True)
     is_excluded = patterns.matcher(pattern_list(exclude), anchored=False)
@@ -57,7 +57,9 @@ def verify(
     progress: Callable[[int, int], object] | None = None,
 ) -> Summary:
     """
-    Decompress all of an archive, check its checksums and headers, and return a Summary.
+    Decompress all of the archive `source`, check its checksums and headers, and return a Summary.
+
+    `threads`, `max_size`, `window_log_max` and `progress` are those of `extract`.
 
     The seek table is not needed and not looked at; `cpkg.zstd.verify` holds the frames of a file against it.
 

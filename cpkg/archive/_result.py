@@ -14,7 +14,7 @@ class ArchiveWarning(UserWarning):
 
 class Problem(NamedTuple):
     """
-    Something that went wrong with one entry; `error` is None where the entry is in the archive, though changed.
+    What went wrong with one entry, in a `message`; `error` is None where the entry is in the archive, though changed.
 
     The name is "" where an archive is damaged before its first entry.
     """
@@ -28,7 +28,9 @@ class Problem(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """Entries, bytes of content (headers included) and compressed bytes that were written or read, and problems."""
+    """
+    What was written or read: `entries`, bytes of content with headers (`size`), `compressed_size`, and `problems`.
+    """
 
     entries: int
     size: int

@@ -32,6 +32,9 @@ def dump(
     """
     Write `obj` to a path, a URL (through fsspec), a binary file or a descriptor, in the form of `dumps`.
 
+    `path_or_file` is where to; `compress`, `level`, `min_size`, `checksum`, `default`, `sort_keys` and `max_depth` are
+    those of `dumps`.
+
     A file named by a path appears whole or not at all: it is written under another name beside it, brought to the
     disk, and renamed. Its permissions are those that `open` would give; one that is replaced keeps its mode, and its
     owner, group and extended attributes as far as this process may set them, but other hard links to it keep the old
@@ -69,7 +72,10 @@ def load(
     type: Any = None,
 ) -> Any:
     """
-    Read one object to the end of a path, a URL, a binary file object or a descriptor; takes the arguments of `loads`.
+    Read the one object that a path, a URL, a binary file object or a descriptor holds to its end.
+
+    `path_or_file` is where from; `max_output_size`, `max_memory`, `max_total_items`, `max_depth`, `ext_hook`,
+    `object_hook`, `use_list`, `strict_map_key`, `timestamp` and `type` are those of `loads`.
 
     Raises OSError if the file cannot be read, BlockingIOError if it has no data now, ImportError for a URL without
     fsspec, TypeError for a file opened for text, and what `loads` raises.

@@ -29,7 +29,7 @@ class Damage(NamedTuple):
     """
     Something that is not as it was written: `records` records from number `first` on, at `offset`.
 
-    `lost` is whether they cannot be read; where the index makes up for a header, they can.
+    `reason` says what was found, `lost` whether they cannot be read; where the index makes up for a header, they can.
     """
 
     offset: int
@@ -46,12 +46,12 @@ class Damage(NamedTuple):
 @dataclass
 class Report:
     """
-    The state of a record file.
+    The state of the record file `name`.
 
     `records` can be read, of `total` numbers; `marked` of these were lost before an earlier repair. `frames` of
     `compressed` bytes hold `decompressed` bytes of MessagePack, in a file of `size` bytes. `indexed` is whether it has
-    its index, `torn` how many bytes at its end are of a frame that was never finished, `damage` what is wrong with
-    frames and `problems` what is wrong with header, dictionary and index.
+    its index, `has_dictionary` its dictionary, `torn` how many bytes at its end are of a frame that was never finished,
+    `damage` what is wrong with frames and `problems` what is wrong with header, dictionary and index.
     """
 
     name: str
@@ -88,10 +88,11 @@ class _Checked(NamedTuple):
 
 def verify(place: Place, *, threads: int | None = None, progress: Progress | None = None) -> Report:
     """
-    Read a whole record file and report what is not as it was written.
+    Read the whole record file at `place` and report what is not as it was written.
 
-    Compares headers, index and frames with each other, decompresses each frame, compares checksums and counts
-    records. Raises RecordsError if it is no record file, OSError if it cannot be read.
+    Compares headers, index and frames with each other, decompresses each frame in `threads` (as `records.open`),
+    compares checksums and counts records. `progress(done, size)` is called with bytes of the file. Raises RecordsError
+    if it is no record file, OSError if it cannot be read.
     """
     source = open_source(place)
     try:
@@ -101,7 +102,7 @@ def verify(place: Place, *, threads: int | None = None, progress: Progress | Non
 
 
 def inspect(place: Place) -> Report:
-    """Report what the index of a file tells, or else its headers; no frame is decompressed."""
+    """Report what the index of the file at `place` says, or else its headers; no frame is decompressed."""
     source = open_source(place)
     try:
         layout = load(source)
@@ -173,7 +174,9 @@ def _check(source: Source, layout: Layout, threads: int | None, progress: Progre
 
 def repair(path: str | os.PathLike[str], *, threads: int | None = None, progress: Progress | None = None) -> Report:
     """
-    Make a record file whole again; return what was wrong with it, which is what `verify` reports.
+    Make the record file at `path` whole again; return what was wrong with it, which is what `verify` reports.
+
+    `threads` and `progress` are those of `verify`.
 
     Cuts a torn tail off and writes the index, in place. If more is wrong, the frames that are sound go to a new file
     that takes the old one's place when it is complete: nothing is compressed again, records keep their numbers, and
@@ -228,7 +231,7 @@ def join(
 
     Frames are copied as they are; those of a file with another dictionary than the first one that has any are
     compressed again. Each of `places` may itself be of files that were joined by other means (`cat`). The new file
-    appears whole or not at all, so that it may be one of the old ones.
+    appears whole or not at all, so that it may be one of the old ones. `progress` is that of `verify`.
 
     Raises FileExistsError if `path` exists and `overwrite` is false, DamagedError where a file is damaged: repair it
     first; RecordsError for what is no record file, OSError if a file cannot be read or written.

@@ -102,7 +102,7 @@ class Reader:
             self._note(exc)
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Any]]:
-        """Iterate over the same records in lists, one for each frame."""
+        """Iterate over the records from number `start` to `stop` (None: the end) in lists, one for each frame."""
         start, stop, _ = slice(start, stop).indices(len(self))
         return self._batches(start, stop)
 

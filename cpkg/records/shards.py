@@ -86,7 +86,7 @@ class Shards:
             yield from reader.iter(first, last)
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Any]]:
-        """Iterate over the same records in lists, one for each frame."""
+        """Iterate over the records from number `start` to `stop` (None: the end) in lists, one for each frame."""
         for reader, first, last in self._parts(start, stop):
             yield from reader.batches(first, last)
 

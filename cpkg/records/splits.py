@@ -38,7 +38,7 @@ class Split:
 
     def read(self, *, errors: str = "raise", **options: Any) -> Iterator[Any]:
         """
-        Iterate over the records of the split; the arguments are those of `records.open`.
+        Iterate over the records of the split; `errors` and `options` are those of `records.open`.
 
         Reads the bytes of the split in large pieces, and no others but the rest of a frame at its end and the
         dictionary. Raises DamagedError as a Reader does.
@@ -46,7 +46,7 @@ class Split:
         return self._read(errors, options, whole=False)
 
     def batches(self, *, errors: str = "raise", **options: Any) -> Iterator[list[Any]]:
-        """Iterate over the records in lists, one for each frame."""
+        """Iterate over the records in lists, one for each frame; `errors` and `options` are those of `records.open`."""
         return self._read(errors, options, whole=True)
 
     def _read(self, errors: str, options: dict[str, Any], *, whole: bool) -> Iterator[Any]:

@@ -68,7 +68,7 @@ class Name:
 
 class Pattern:
     """
-    A regular expression that text must hold: `Annotated[str, Pattern("^[a-z]+$")]`.
+    A regular expression, `pattern`, that text must hold: `Annotated[str, Pattern("^[a-z]+$")]`.
 
     It is searched for, as in JSON Schema: anchor it to match the whole text. A compiled expression serves as well.
     """

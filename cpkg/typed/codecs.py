@@ -216,7 +216,7 @@ class Decoder:
         return value
 
     def convert(self, obj: Any, *, from_attributes: bool = False) -> Any:
-        """Return what `cpkg.typed.convert` does, of this type."""
+        """Return an object of this type made of `obj`; `from_attributes` is that of `cpkg.typed.convert`."""
         source = Objects()
         walker = Walker(
             source,
@@ -325,7 +325,7 @@ def decode_message(message: Any, tp: Any, max_depth: int, max_total_items: int |
 
 def convert(obj: Any, type: Any, *, from_attributes: bool = False, **options: Any) -> Any:
     """
-    Return a type's object made of dicts, lists, numbers, text and the like.
+    Return a type's object made of `obj`: dicts, lists, numbers, text and the like.
 
     Instances that are of a type already are taken as they are. Text also serves for times, UUIDs, Decimals (as
     `to_builtins` writes them) and, in base64, for bytes. With `from_attributes` any object's attributes serve as
@@ -387,7 +387,7 @@ class Encoder:
 
     def encode(self, obj: Any) -> bytes:
         """
-        Return an object as MessagePack: as `cpkg.dumps` packs it, in the form that `options` gave its classes.
+        Return `obj` as MessagePack: as `cpkg.dumps` packs it, in the form that `options` gave its classes.
 
         Raises TypeError for an object that cannot be packed, OverflowError for an integer beyond 64 bits and
         ValueError for one too deep or too large.
@@ -400,9 +400,9 @@ _encoder: Encoder | None = None
 
 def encode(obj: Any, *, enc_hook: Callable[[Any], Any] | None = None, max_depth: int = MAX_DEPTH) -> bytes:
     """
-    Return an object as MessagePack.
+    Return `obj` as MessagePack.
 
-    The arguments are those of `Encoder`, and it raises what `Encoder.encode` raises.
+    `enc_hook` and `max_depth` are those of `Encoder`, and it raises what `Encoder.encode` raises.
     """
     global _encoder
     if enc_hook is not None or max_depth != MAX_DEPTH:

@@ -53,7 +53,7 @@ class Unpacker:
         return cls
 
     def feed(self, data: Any) -> None:
-        """Add bytes to the stream; BufferFull if more than `max_buffer_size` would wait."""
+        """Add the bytes of `data` to the stream; BufferFull if more than `max_buffer_size` would wait."""
         self._stream.feed(data)
 
     def __iter__(self) -> Unpacker:
@@ -80,8 +80,8 @@ def unpack_async(reader: Any, *, type: Any, **options: Any) -> AsyncIterator[Any
     """
     Iterate over the messages of an asynchronous stream, each an object of a type.
 
-    `reader` has an asynchronous `read(size)`, as `asyncio.StreamReader`. Options and errors are those of `Unpacker`; a
-    stream that ends within a message raises TruncatedError.
+    `reader` has an asynchronous `read(size)`, as `asyncio.StreamReader`. `options` and errors are those of `Unpacker`;
+    a stream that ends within a message raises TruncatedError.
     """
     parts = _parts(options)
     return _AsyncObjects(msgpack_module().unpack_async(reader, **parts), Decoder(type, **options))

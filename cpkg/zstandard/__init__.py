@@ -8,8 +8,6 @@ Zstandard with the interface of python-zstandard 0.25 (`import zstandard`), on C
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from cpkg import _backend
 from cpkg.zstandard.assemble import names_over
 from cpkg.zstandard.buffers import BufferSegment, BufferSegments, BufferWithSegments, BufferWithSegmentsCollection
@@ -80,42 +78,7 @@ backend_features = {"buffer_types", "multi_compress_to_buffer", "multi_decompres
 
 CompressionParameters = ZstdCompressionParameters
 
-if TYPE_CHECKING:
-    from cpkg.zstandard.compressor import ZstdCompressor
-    from cpkg.zstandard.decompressor import ZstdDecompressor
-
-    ZSTD_VERSION: tuple[int, int, int]
-
-    def compress(data: Any, level: int = 3) -> bytes: ...
-    def decompress(data: Any, max_output_size: int = 0) -> bytes: ...
-    def estimate_decompression_context_size() -> int: ...
-    def open(
-        filename: Any,
-        mode: str = "rb",
-        cctx: ZstdCompressor | None = None,
-        dctx: ZstdDecompressor | None = None,
-        encoding: str | None = None,
-        errors: str | None = None,
-        newline: str | None = None,
-        closefd: bool | None = None,
-    ) -> Any: ...
-    def train_dictionary(
-        dict_size: int,
-        samples: list[bytes],
-        k: int = 0,
-        d: int = 0,
-        f: int = 0,
-        split_point: float = 0.0,
-        accel: int = 0,
-        notifications: int = 0,
-        dict_id: int = 0,
-        level: int = 0,
-        steps: int = 0,
-        threads: int = 0,
-    ) -> ZstdCompressionDict: ...
-
-else:
-    globals().update(names_over(_backend.zstd()))
+globals().update(names_over(_backend.zstd()))
 
 __all__ = [
     "BLOCKSIZELOG_MAX",

@@ -58,14 +58,17 @@ def names_over(codec: Any, module: str = "cpkg.zstandard") -> dict[str, Any]:
     compress_at, default = codec.compress, decompressor_type()
 
     def compress(data: Any, level: int = 3) -> bytes:
-        """Compress a buffer into one frame and return it as bytes; `level` is that of a ZstdCompressor."""
+        """Compress `data`, a buffer, into one frame and return it as bytes; `level` is that of a ZstdCompressor."""
         if level > MAX_COMPRESSION_LEVEL:
             raise ValueError(LEVEL_TOO_HIGH)
         frame: bytes = compress_at(data, level if level > LEVEL_MIN else LEVEL_MIN)
         return frame
 
     def decompress(data: Any, max_output_size: int = 0) -> bytes:
-        """Decompress the frame at the start of a buffer; `max_output_size` is that of `ZstdDecompressor.decompress`."""
+        """
+        Decompress the frame at the start of `data`, a buffer; `max_output_size` is that of
+        `ZstdDecompressor.decompress`.
+        """
         content: bytes = default.decompress(data, max_output_size)
         return content
 
@@ -80,7 +83,7 @@ def names_over(codec: Any, module: str = "cpkg.zstandard") -> dict[str, Any]:
         closefd: bool | None = None,
     ) -> Any:
         """
-        Open a file of compressed data, given by a path or as a file object.
+        Open a file of compressed data; `filename` is a path or a file object.
 
         `mode` is that of the builtin: "r", "w", "a" or "x" for text, with "b" for bytes, which gives a
         ZstdDecompressionReader or a ZstdCompressionWriter. `cctx` and `dctx` take the place of a ZstdCompressor and

@@ -150,7 +150,7 @@ class BufferWithSegments(Exporter):
 
 class BufferWithSegmentsCollection:
     """
-    The segments of one or several BufferWithSegments, one after the other, as one sequence.
+    The segments of `buffers`, BufferWithSegments, one after the other, as one sequence.
 
     Raises ValueError if there are none, or one is empty, TypeError for anything else. Replaces
     `zstandard.BufferWithSegmentsCollection`.

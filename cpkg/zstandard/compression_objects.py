@@ -27,14 +27,14 @@ class ZstdCompressionObj:
         self._finished = False
 
     def compress(self, data: Any) -> bytes:
-        """Take the bytes of a buffer and return what output there is, perhaps b""; ZstdError after the end."""
+        """Take the bytes of `data`, a buffer, and return what output there is, perhaps b""; ZstdError after the end."""
         if self._finished:
             raise ZstdError("cannot call compress() after compressor finished")
         return self._feed.push(view_of(data))
 
     def flush(self, flush_mode: int = COMPRESSOBJ_FLUSH_FINISH) -> bytes:
         """
-        Return the output that was held back, and end the frame with COMPRESSOBJ_FLUSH_FINISH.
+        Return the output that was held back; end the frame if `flush_mode` is COMPRESSOBJ_FLUSH_FINISH.
 
         After COMPRESSOBJ_FLUSH_BLOCK a reader can have all data given so far. Raises ValueError for another mode,
         ZstdError after the end of the frame.
@@ -70,7 +70,7 @@ class ZstdCompressionChunker:
         self._is_busy = False
 
     def compress(self, data: Any) -> Iterator[bytes]:
-        """Take the bytes of a buffer; return an iterator of the chunks that became full."""
+        """Take the bytes of `data`, a buffer; return an iterator of the chunks that became full."""
         view = view_of(data)
         self._begin("cannot call compress() after compression finished", "cannot perform operation")
         return self._run(view, CONTINUE)

@@ -192,7 +192,7 @@ class ZstdCompressor:
         write_size: int = COMPRESSION_RECOMMENDED_OUTPUT_SIZE,
     ) -> Iterator[bytes]:
         """
-        Yield the compressed content of a file or buffer in pieces of at most `write_size` bytes.
+        Yield the compressed content of `reader`, a file or buffer, in pieces of at most `write_size` bytes.
 
         `size` is the content's in bytes, if it is known; `read_size` is how much is read at a time. Nothing is read
         before the first piece is asked for. Raises ValueError for what is neither a file nor a buffer.
@@ -228,8 +228,8 @@ class ZstdCompressor:
         """
         Compress what is left of the file `ifh` into the file `ofh`; return how many bytes were read and written.
 
-        `size` is the content's in bytes, if it is known. Neither file is closed. If it fails, what was written has no
-        end, so that a reader finds out.
+        `size` is the content's in bytes, if it is known; `read_size` and `write_size` are how much is read and written
+        at a time. Neither file is closed. If it fails, what was written has no end, so that a reader finds out.
         """
         check_copy(ifh, ofh, read_size, write_size)
         return self._copy_stream(ifh, ofh, size, read_size, write_size)

@@ -53,7 +53,7 @@ class ZstdDecompressionObj:
         return output
 
     def flush(self, length: int = 0) -> bytes:
-        """Return b"": nothing is held back."""
+        """Return b"", whatever `length` is: nothing is held back."""
         return b""
 
     @property

@@ -205,7 +205,7 @@ class ZstdDecompressor:
         skip_bytes: int = 0,
     ) -> Iterator[bytes]:
         """
-        Yield the content of the frame that a file or buffer has, in pieces of at most `write_size` bytes.
+        Yield the content of the frame that `reader`, a file or buffer, has, in pieces of at most `write_size` bytes.
 
         `read_size` is how much is read at a time; `skip_bytes` are left out at the start. Nothing is read before the
         first piece is asked for, and nothing is looked at behind the frame. Raises ValueError for what is neither a
@@ -255,8 +255,9 @@ class ZstdDecompressor:
         """
         Decompress all frames of the file `ifh` into the file `ofh`; return how many bytes were read and written.
 
-        Neither file is closed. Raises ZstdError for data that is truncated, corrupted or no frame; what was written
-        before is not to be taken for the whole.
+        `read_size` and `write_size` are how much is read and written at a time. Neither file is closed. Raises
+        ZstdError for data that is truncated, corrupted or no frame; what was written before is not to be taken for the
+        whole.
         """
         check_copy(ifh, ofh, read_size, write_size)
         return self._copy_stream(ifh, ofh, read_size, write_size)

@@ -57,7 +57,7 @@ class ZstdCompressionDict:
 
     def precompute_compress(self, level: int = 0, compression_params: ZstdCompressionParameters | None = None) -> None:
         """
-        Have compressors that are made from here on use tables made once, for a level or for parameters.
+        Have compressors that are made from here on use tables made once, for `level` or for `compression_params`.
 
         They take precedence over the compressor's own. Raises ValueError unless one of the two is given, ZstdError if
         this is no dictionary though DICT_TYPE_FULLDICT says so.

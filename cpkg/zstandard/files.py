@@ -177,11 +177,11 @@ class Reader(StreamFile):
             return self._given([self._more(PIECE_SIZE if size == -1 else size)] if size else [])
 
     def readinto(self, b: Any) -> int:
-        """Fill a writable buffer as far as there is output; return how many bytes it holds then."""
+        """Fill `b`, a writable buffer, as far as there is output; return how many bytes it holds then."""
         return self._read_into(b, self.read)
 
     def readinto1(self, b: Any) -> int:
-        """Do for a writable buffer what `read1` does."""
+        """Do for `b`, a writable buffer, what `read1` does."""
         return self._read_into(b, self.read1)
 
     def _read_into(self, buffer: Any, read: Any) -> int:

@@ -49,7 +49,7 @@ def header_of(data: Any, magicless: bool = False) -> Header | int:
 
 def get_frame_parameters(data: Any, format: int = FORMAT_ZSTD1) -> FrameParameters:
     """
-    Return what the header at the start of a buffer says; `format` is FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS.
+    Return what the header at the start of `data`, a buffer, says; `format` is FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS.
 
     18 bytes are enough for every header. Raises ZstdError for fewer than the header takes, and for what begins no
     frame. Replaces `zstandard.get_frame_parameters`.
@@ -69,7 +69,7 @@ def get_frame_parameters(data: Any, format: int = FORMAT_ZSTD1) -> FrameParamete
 
 def frame_content_size(data: Any) -> int:
     """
-    Return the size of the content that a frame's header declares, in bytes, or -1 if it does not.
+    Return the size of the content that the header at the start of `data` declares, in bytes, or -1 if it does not.
 
     Raises ZstdError for what begins no frame, and for a header that is cut. Replaces `zstandard.frame_content_size`.
     """
@@ -84,7 +84,7 @@ def frame_content_size(data: Any) -> int:
 
 def frame_header_size(data: Any) -> int:
     """
-    Return the size of a frame's header in bytes, as its fifth byte tells; the magic number is not looked at.
+    Return the size in bytes of the header at the start of `data`, as its fifth byte says, whatever the first four are.
 
     Raises ZstdError for fewer than 5 bytes. Replaces `zstandard.frame_header_size`.
     """

@@ -62,11 +62,21 @@ class _Field:
 
 class ZstdCompressionParameters:
     """
-    Parameters of libzstd for a ZstdCompressor (replaces `zstandard.ZstdCompressionParameters`).
+    Parameters of libzstd for a ZstdCompressor (replaces `zstandard.ZstdCompressionParameters`). Immutable.
 
-    0 leaves a parameter to the level, and so does -1 for `strategy`, `overlap_log` and `ldm_hash_rate_log`. A level,
-    a number of threads, a job size or an overlap out of its bounds is taken for the nearest bound; ZstdError for
-    any other value out of bounds. `threads` below 0 stands for as many as there are processors. Immutable.
+    Args:
+        format: FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS.
+        compression_level: the level; one out of its bounds is taken for the nearest, as for `threads`, `job_size` and
+            `overlap_log`.
+        window_log, hash_log, chain_log, search_log, min_match, target_length, strategy: how matches are searched for,
+            0 (-1 for `strategy`) as the level has it.
+        write_content_size, write_checksum, write_dict_id: 1 for what the frame holds of these, 0 for what not.
+        threads: how many libzstd compresses with; below 0 as many as there are processors.
+        job_size, overlap_log: bytes of a thread's part, and its overlap with the one before; 0 and -1 for libzstd's.
+        force_max_window: 1 to keep references within the window.
+        enable_ldm, ldm_hash_log, ldm_min_match, ldm_bucket_size_log, ldm_hash_rate_log: matches that lie far apart.
+
+    ZstdError for any other value out of bounds.
     """
 
     __slots__ = ("_values",)
@@ -132,7 +142,7 @@ class ZstdCompressionParameters:
         Return the parameters that stand behind a level, as libzstd 1.5 has them.
 
         `source_size` and `dict_size` are sizes in bytes, 0 if not known, that window and tables are fitted to.
-        Other arguments are those of the type, and take precedence.
+        Other arguments (`kwargs`) are those of the type, and take precedence.
         """
         found = match_parameters(index(level), index(source_size), index(dict_size))
         return ZstdCompressionParameters(**{**dict(zip(MATCH_FIELDS, found)), **kwargs})

@@ -130,7 +130,7 @@ class ZstdDecompressionReader(Reader):
 
     def seek(self, pos: int, whence: int = os.SEEK_SET) -> int:
         """
-        Go on to a position by reading up to it, and return the position, which is less if there is not so much.
+        Go on to the position `pos` by reading up to it, and return the position, which is less if there is not so much.
 
         `whence` is os.SEEK_SET or os.SEEK_CUR. Raises OSError for a position that lies behind, and for os.SEEK_END.
         """

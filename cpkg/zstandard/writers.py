@@ -54,7 +54,7 @@ class ZstdCompressionWriter(Writer):
 
     def write(self, data: Any) -> int:
         """
-        Take the bytes of a buffer; return how many, or, with `write_return_read=False`, how many were written.
+        Take the bytes of `data`, a buffer; return how many, or, with `write_return_read=False`, how many were written.
 
         Raises ZstdError if compressing fails, and what the other file's write() raises.
         """
@@ -73,6 +73,8 @@ class ZstdCompressionWriter(Writer):
     def flush(self, flush_mode: int = FLUSH_BLOCK) -> int:
         """
         Write the output that was held back, flush the other file, and return how many bytes were written.
+
+        `flush_mode` is FLUSH_BLOCK (0) or FLUSH_FRAME (1).
 
         With FLUSH_BLOCK a reader can have all data given so far; FLUSH_FRAME ends the frame, and what is written next
         begins another. Raises ValueError for another mode.
@@ -146,7 +148,7 @@ class ZstdDecompressionWriter(Writer):
 
     def write(self, data: Any) -> int:
         """
-        Take the bytes of a buffer; return how many, or, with `write_return_read=False`, how many were written.
+        Take the bytes of `data`, a buffer; return how many, or, with `write_return_read=False`, how many were written.
 
         Raises ZstdError for data that is no frame, from then on, and what the other file's write() raises.
         """

@@ -15,7 +15,7 @@ from tarfile import RECORDSIZE
 from tarfile import ReadError as ReadError
 from tarfile import StreamError as StreamError
 from tarfile import TarError as TarError
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cpkg.zstd import ZstdError, ZstdFile
 from purepy._lazy import names_behind
@@ -23,13 +23,18 @@ from purepy._reading import read_full
 from purepy.zstd.format.rules import is_frame
 
 __all__ = list(_standard.__all__)
-_TarFile: Any = _standard.TarFile
+if TYPE_CHECKING:
+    from tarfile import TarFile as _TarFile
+
+    from typing_extensions import Self
+else:
+    _TarFile = _standard.TarFile
 
 _SKIP_SIZE = 1 << 17
 _MAGIC_SIZE = 4
 
 
-class TarFile(_TarFile):  # type: ignore[misc]
+class TarFile(_TarFile):
     """A tar archive; see `tarfile.TarFile`, and `open` for the modes with Zstandard."""
 
     OPEN_METH: ClassVar[dict[str, str]] = {**_TarFile.OPEN_METH, "zst": "zstopen"}
@@ -37,19 +42,21 @@ class TarFile(_TarFile):  # type: ignore[misc]
     @classmethod
     def open(
         cls, name: Any = None, mode: str = "r", fileobj: Any = None, bufsize: int = RECORDSIZE, **kwargs: Any
-    ) -> Any:
+    ) -> Self:
         """
-        Open a tar archive; takes the modes of `tarfile.open` and "r:zst", "w:zst", "x:zst", "r|zst", "w|zst".
+        Open a tar archive; `mode` is one of `tarfile.open` or "r:zst", "w:zst", "x:zst", "r|zst", "w|zst".
 
-        With these, the keywords `level` (writing), `options`, `zstd_dict` and `threads` are those of `cpkg.zstd.open`.
-        "r", "r:*" and "r|*" find out that an archive is compressed with Zstandard. "r|..." reads any object with
-        read(), and forward only; `bufsize` does not concern Zstandard.
+        `name`, `fileobj` and other keywords (`kwargs`) are those of `tarfile.open`. With these modes, `level`
+        (writing), `options`, `zstd_dict` and `threads` are those of `cpkg.zstd.open`. "r", "r:*" and "r|*" find out
+        that an archive is compressed with Zstandard. "r|..." reads any object with read(), and forward only; `bufsize`
+        does not concern Zstandard.
 
         Raises ReadError for what is no such archive, what `tarfile.open` raises, and what `cpkg.zstd.open` does.
         """
         filemode, bar, comptype = mode.partition("|")
         if not bar or comptype not in ("zst", "*") or not (name or fileobj):
-            return super().open(name, mode, fileobj, bufsize, **kwargs)
+            opened: Self = super().open(name, mode, fileobj, bufsize, **kwargs)  # type: ignore[call-overload]
+            return opened
         if comptype == "*":
             return cls._open_any_stream(name, mode, fileobj, bufsize, **kwargs)
         if filemode == "w":
@@ -69,22 +76,27 @@ class TarFile(_TarFile):  # type: ignore[misc]
         zstd_dict: Any = None,
         threads: int | None = None,
         **kwargs: Any,
-    ) -> Any:
-        """Open a compressed archive with mode "r", "w" or "x" (replaces `TarFile.zstopen` of Python 3.14)."""
+    ) -> Self:
+        """
+        Open a compressed archive with `mode` "r", "w" or "x" (replaces `TarFile.zstopen` of Python 3.14).
+
+        `name`, `fileobj`, `level`, `options`, `zstd_dict`, `threads` and `kwargs` are those of `open`.
+        """
         if mode not in ("r", "w", "x"):
             raise ValueError("mode must be 'r', 'w' or 'x'")
         file: Any = ZstdFile(  # type: ignore[call-overload]
             fileobj or name, mode, level=level, options=options, zstd_dict=zstd_dict, threads=threads
         )
         try:
-            archive = cls.taropen(name, mode, file, **kwargs)
+            archive: Any = cls.taropen(name, mode, file, **kwargs)  # type: ignore[arg-type]
         except BaseException as exc:
             file.close()
             if mode == "r" and isinstance(exc, (ZstdError, EOFError)):
                 raise ReadError(f"not a zstd file: {exc}") from exc
             raise
         archive._extfileobj = False
-        return archive
+        opened: Self = archive
+        return opened
 
     @classmethod
     def _open_stream(
@@ -97,20 +109,20 @@ class TarFile(_TarFile):  # type: ignore[misc]
         zstd_dict: Any = None,
         threads: int | None = None,
         **kwargs: Any,
-    ) -> Any:
+    ) -> Self:
         # which refuses a level
         file = ZstdFile(source, "r", level=level, options=options, zstd_dict=zstd_dict, threads=threads)
-        stream = _Stream(file, owned)
+        stream: Any = _Stream(file, owned)
         try:
             archive = cls(name, "r", stream, **kwargs)
         except BaseException:
             stream.close()
             raise
-        archive._extfileobj = False
+        vars(archive)["_extfileobj"] = False
         return archive
 
     @classmethod
-    def _open_any_stream(cls, name: Any, mode: str, fileobj: Any, bufsize: int, **kwargs: Any) -> Any:
+    def _open_any_stream(cls, name: Any, mode: str, fileobj: Any, bufsize: int, **kwargs: Any) -> Self:
         """Look at a stream's first bytes, and open it as what they tell."""
         if mode not in ("r|*", "|*"):
             raise ValueError("mode must be 'r' or 'w'")
@@ -120,9 +132,10 @@ class TarFile(_TarFile):  # type: ignore[misc]
             whole = _Repeated(first, source)
             if is_frame(first):
                 return cls._open_stream(name, whole, () if fileobj else (source,), **kwargs)
-            archive = super().open(name, mode, whole, bufsize, **kwargs)
-            archive.fileobj._extfileobj = fileobj is not None  # or the stream closes it with itself
-            return archive
+            opened: Self = super().open(name, mode, whole, bufsize, **kwargs)  # type: ignore[call-overload]
+            stream: Any = opened.fileobj
+            stream._extfileobj = fileobj is not None  # or the stream closes it with itself
+            return opened
         except BaseException:
             if fileobj is None:
                 source.close()
@@ -180,7 +193,7 @@ open = TarFile.open
 
 
 def is_tarfile(name: Any) -> bool:
-    """Tell whether a path or file object is a tar archive that `open` can read."""
+    """Return whether `name`, a path or file object, is a tar archive that `open` can read."""
     try:
         if hasattr(name, "read"):
             position = name.tell()

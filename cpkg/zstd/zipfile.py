@@ -37,7 +37,10 @@ if getattr(_standard, "zstd", _standard) is None:
 
 class ZipFile(_ZipFile):  # type: ignore[misc]
     """
-    A ZIP archive; takes the arguments of `zipfile.ZipFile`, for which `compression` may be ZIP_ZSTANDARD.
+    A ZIP archive.
+
+    `file`, `mode`, `allowZip64` and `kwargs` are those of `zipfile.ZipFile`, and `compression`, which may be
+    ZIP_ZSTANDARD.
 
     `compresslevel` is then a level of Zstandard, and `options` are those of `cpkg.zstd.compress` besides. With
     `max_output_size`, opening (reading, extracting, testing) a member that declares more bytes is a LimitError; it
@@ -81,7 +84,9 @@ class ZipFile(_ZipFile):  # type: ignore[misc]
         return zstd.ZstdCompressor(options={**self._options, zstd.CompressionParameter.compression_level: level})
 
     def open(self, name: Any, mode: str = "r", pwd: Any = None, **kwargs: Any) -> Any:
-        """Open a member for reading or writing, as `zipfile.ZipFile.open`; one of method 93 is an io.BufferedReader."""
+        """Open a member for reading or writing; `name`, `mode`, `pwd` and `kwargs` are those of `zipfile.ZipFile.open`.
+
+        A member of method 93 is an io.BufferedReader."""
         if mode != "r":
             return super().open(name, mode, pwd, **kwargs)
         member = name if isinstance(name, ZipInfo) else self.getinfo(name)
@@ -236,7 +241,7 @@ class _FastLookup(_path.FastLookup, _CompleteDirs):  # type: ignore[misc]
 
 
 class Path(_standard.Path):
-    """A path inside of an archive; see `zipfile.Path`."""
+    """A path `at` inside of an archive, `root` (a ZipFile or its name); see `zipfile.Path`."""
 
     def __init__(self, root: Any, at: str = "") -> None:
         if not isinstance(root, _standard.ZipFile):

@@ -24,14 +24,10 @@ static const char *cpkg_msgpack_error(void)
 }
 
 static PyMethodDef functions[] = {
-    {"packb", AS_METHOD(packb), FASTCALL,
-     "packb(o, *" PACK_SIGNATURE ")\n--\n\nPack an object; return its bytes (replaces `msgpack.packb`).\n\n"
-     "The options are described with `cpkg.msgpack.packb`."},
-    {"pack", AS_METHOD(pack), FASTCALL,
-     "pack(o, stream, *" PACK_SIGNATURE ")\n--\n\nPack an object and write it to `stream`."},
+    {"packb", AS_METHOD(packb), FASTCALL, "packb(o, *" PACK_SIGNATURE ")\n--\n\n" DOCUMENTED_packb},
+    {"pack", AS_METHOD(pack), FASTCALL, "pack(o, stream, *" PACK_SIGNATURE ")\n--\n\n" DOCUMENTED_pack},
     {"pack_into", AS_METHOD(pack_into), FASTCALL,
-     "pack_into(o, buffer, offset=0, *" PACK_SIGNATURE ")\n--\n\n"
-     "Pack an object into a writable buffer at `offset`; return the end of what was written, whole or not at all."},
+     "pack_into(o, buffer, offset=0, *" PACK_SIGNATURE ")\n--\n\n" DOCUMENTED_pack_into},
     {"typed_packb", AS_METHOD(typed_packb), METH_FASTCALL, NULL},
     {"job_functions", job_functions, METH_O, NULL},
     {NULL, NULL, 0, NULL},

@@ -97,7 +97,7 @@ static void compression_preset_dealloc(PyObject *self)
 
 PyDoc_STRVAR(preset_compress_doc,
              "compress($self, /, data)\n--\n\n"
-             "Compress a buffer into one frame and return it as bytes.\n\n"
+             "Compress `data`, a buffer, into one frame and return it as bytes.\n\n"
              "The header has the content's size, unless the parameters say otherwise. Raises ZstdError if\n"
              "libzstd fails.");
 

@@ -16,15 +16,9 @@
 #include "format.c"
 #include "short_calls.c"
 
-PyDoc_STRVAR(builtin_compress_doc,
-             "compress(data, level=None, options=None, zstd_dict=None, *, threads=None, frame_size=None)\n--\n\n"
-             "Compress a buffer into one frame and return it as bytes.\n\n"
-             "level is an int from -131072 to 22, None and 0 standing for 3; options a dict of\n"
-             "CompressionParameter, which excludes level; zstd_dict a ZstdDict or one of its as_* pairs.\n"
-             "The frame has the content's size. With threads (0: one per core) or frame_size (bytes of\n"
-             "content, 16 to 64 MiB by default) it makes frames of that size, several at a time. Raises\n"
-             "TypeError and ValueError for wrong arguments, ZstdError if libzstd fails. Replaces\n"
-             "compression.zstd.compress.");
+PyDoc_STRVAR(
+    builtin_compress_doc,
+    "compress(data, level=None, options=None, zstd_dict=None, *, threads=None, frame_size=None)\n--\n\n" DOCUMENTED_compress);
 
 /* Up to this bound a result is written to the scratch buffer and copied into bytes of its size; a longer one would take
    longer to copy, if it is as long as its bound, than bytes of that size to make and to shorten. */
@@ -109,14 +103,7 @@ slow:
 
 PyDoc_STRVAR(builtin_decompress_doc,
              "decompress(data, zstd_dict=None, options=None, *, max_output_size=None, size_hint=None, "
-             "threads=None)\n--\n\n"
-             "Decompress all frames of a buffer and return their content as bytes.\n\n"
-             "zstd_dict is a ZstdDict or one of its as_* pairs, options a dict of DecompressionParameter.\n"
-             "max_output_size (bytes) holds whatever the frames declare: ZstdLimitError if there would be\n"
-             "more. size_hint (bytes) is how much to expect where the frames do not say. threads (0: one\n"
-             "per core) is how many frames to decompress at a time. Raises ZstdError for data that is\n"
-             "truncated, corrupted or followed by anything but a frame. Replaces\n"
-             "compression.zstd.decompress.");
+             "threads=None)\n--\n\n" DOCUMENTED_decompress);
 
 /* Decompress all frames into new bytes; NULL without an exception takes the slow path, which says what is wrong, and where. */
 static PyObject *decompress_at_once(const char *start, size_t size, uint64_t window_max, size_t limit)

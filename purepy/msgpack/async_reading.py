@@ -30,7 +30,7 @@ def make_unpack_async(unpacker: type[Any]) -> Callable[..., AsyncIterator[Any]]:
         Iterate over the objects of an asynchronous stream.
 
         `reader` has an asynchronous `read(size)` (or `aread`), say an `asyncio.StreamReader`; `read_size` bytes are
-        asked for at once, 64 KiB by default. Options and errors are those of Unpacker; a stream that ends within an
+        asked for at once, 64 KiB by default. `options` and errors are those of Unpacker; a stream that ends within an
         object raises TruncatedError. After an exception of `reader` or a cancelled wait the iteration goes on where it
         was, after one of a hook as that of an Unpacker does. RuntimeError for two calls at once.
         """

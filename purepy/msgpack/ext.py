@@ -143,7 +143,7 @@ class Timestamp:
 
     @staticmethod
     def from_unix(unix_sec: float) -> Timestamp:
-        """Make a Timestamp from seconds since the epoch, an int or a float (rounded down to nanoseconds)."""
+        """Make a Timestamp of `unix_sec` seconds since the epoch, an int or a float (rounded down to nanoseconds)."""
         return Timestamp(int(unix_sec // 1), int((unix_sec % 1) * 10**9))
 
     def to_unix(self) -> float:
@@ -152,7 +152,7 @@ class Timestamp:
 
     @staticmethod
     def from_unix_nano(unix_ns: int) -> Timestamp:
-        """Make a Timestamp from nanoseconds since the epoch."""
+        """Make a Timestamp of `unix_ns` nanoseconds since the epoch."""
         return Timestamp(*divmod(unix_ns, _NANOSECONDS))
 
     def to_unix_nano(self) -> int:
@@ -167,7 +167,7 @@ class Timestamp:
 
     @staticmethod
     def from_datetime(dt: datetime.datetime) -> Timestamp:
-        """Make a Timestamp from a datetime; one without a time zone is taken as local time."""
+        """Make a Timestamp of the datetime `dt`; one without a time zone is taken as local time."""
         if dt.tzinfo is None:
             dt = dt.astimezone()
         # integer arithmetic: the float of dt.timestamp() loses microseconds far from the epoch

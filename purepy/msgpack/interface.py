@@ -36,21 +36,5 @@ FUNCTIONS: Final = [
 ]
 """The names of what differs from backend to backend."""
 
-DOCUMENTATION: Final = {
-    "unpackb": """
-    Unpack the one object that `packed`, a buffer of one-byte items, holds (replaces `msgpack.unpackb`).
-
-    Options and errors are those of Unpacker, except that the limits of -1 come from the size of the input, and that
-    input that ends within the object raises TruncatedError, further bytes ExtraData (with the object in `unpacked`).
-    """,
-    "unpackb_from": """
-    Unpack the object that starts `offset` bytes into a buffer; return it and the offset of its end.
-
-    Bytes behind it are ignored. Options and errors are those of `unpackb`; offsets count from the buffer's start.
-    """,
-    "unpack": """Unpack the one object that the rest of a stream holds (replaces `msgpack.unpack`). As `unpackb`.""",
-}
-"""Of functions that more than one backend makes of others, without loading one of them for it."""
-
 __all__ = ["ExtType", "Raw", "Timestamp", "__version__", "version"]
 __all__ += exceptions.__all__

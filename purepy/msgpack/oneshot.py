@@ -13,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Protocol
 
+    from typing_extensions import Buffer
+
     class Readable(Protocol):
         """A stream that `Unpacker` and `unpack` read from."""
 
@@ -75,12 +77,12 @@ def _whole(obj: Any, position: int, data: bytes) -> Any:
 
 
 @UNPACKING.taken_by(plain=unpackb_plain)
-def unpackb(packed: Any, *, options: Any) -> Any:
+def unpackb(packed: Buffer, *, options: Any) -> Any:
     return unpackb_with(packed, options)
 
 
 @UNPACKING.taken_by()
-def unpackb_from(buffer: Any, offset: int = 0, *, options: Any) -> tuple[Any, int]:
+def unpackb_from(buffer: Buffer, offset: int = 0, *, options: Any) -> tuple[Any, int]:
     return unpackb_from_with(buffer, offset, options)
 
 

@@ -5,8 +5,9 @@ take them.
 
 PyPy's JIT does not look through `**options` (0.50 us a call against 0.13), so each function has to name its keywords.
 They are generated from the declarations below, together with the test of whether a call has the defaults alone. Name,
-type, default and order of an option stand here, in the stub for type checkers (`__init__.pyi`) and, for CPython's C, in
-`ffi_build/msgpack/common/options.c`.
+type, default and order of an option stand here, in the stub for type checkers (`__init__.pyi`), which
+tests/support/stubs.py writes, and, for CPython's C, in `ffi_build/msgpack/common/options.c`. What `help()` and editors
+show on every backend is DOCUMENTATION.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from _operator import index  # without the rest of operator, which takes PyPy ha
 
 from purepy._fields import Fields, field
 from purepy.msgpack.ext import ExtType
-from purepy.msgpack.interface import DOCUMENTATION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def declare_packing(
     decimal: bool = False,
     numpy: bool = False,
 ) -> None:
-    """Declare the options of packing; `Packer` documents them."""
+    """Declare the options of packing."""
 
 
 def declare_unpacking(
@@ -70,7 +70,165 @@ def declare_unpacking(
     bin_view: bool = False,
     raw_depth: int = -1,
 ) -> None:
-    """Declare the options of unpacking; `Unpacker` documents them."""
+    """Declare the options of unpacking."""
+
+
+_PACKING_OPTIONS: Final = """\
+    default (Callable[[Any], Any] | None): called once with each object that no type and option here covers; returns
+        what to pack instead.
+    use_single_float (bool): pack floats in 4 bytes; OverflowError for those that do not fit.
+    autoreset (bool): return the bytes of each call. If false, a Packer gathers them (see `Packer.bytes`) until
+        `Packer.reset`, and functions return None.
+    use_bin_type (bool): if false, pack bytes as str and never use str 8, for readers of the format's first version.
+    strict_types (bool): pack exact types alone; subclasses and tuples go to `default`.
+    datetime (bool): pack aware datetimes as timestamps; naive ones go to `default`, else ValueError.
+    unicode_errors (str | None): error handler for text that is not valid Unicode; None for "strict".
+    buf_size (int): a first guess at the size of messages in bytes, for `msgpack`'s sake: it changes nothing.
+    max_depth (int): how deep arrays and maps may be nested; deeper is ValueError. Unpacking has the same default.
+    max_total_bytes (int): the largest packed message, in bytes; LimitError. -1 for no limit.
+    max_total_items (int): the most values in a message, each key, value and container counting 1; LimitError.
+    sort_keys (bool): order the pairs of each map by the packed bytes of their keys: equal objects give equal bytes.
+    dataclass (bool): pack instances of dataclasses as maps from field names to values.
+    date (bool): pack `datetime.date` as its ISO format.
+    uuid (bool): pack `uuid.UUID` as its text.
+    enum (bool): pack members of an Enum as their values.
+    decimal (bool): pack `decimal.Decimal` as its text.
+    numpy (bool): pack numpy's bool, int and float scalars as such, and its arrays as nested arrays."""
+
+_PACKING_ERRORS: Final = """\
+Raises TypeError for an object of another type, OverflowError for an int outside of -2**63 .. 2**64-1,
+ValueError for a length of 2**32 and more, RuntimeError for a container that changes size while it is packed."""
+
+_UNPACKING_OPTIONS: Final = """\
+    object_hook (Callable[[dict[Any, Any]], Any] | None): called with each dict; what it returns takes the
+        dict's place.
+    list_hook (Callable[[list[Any]], Any] | None): called with each list (tuple); likewise.
+    use_list (bool): give arrays as lists; if false, as tuples.
+    raw (bool): give str as bytes.
+    timestamp (int): give timestamps as 0 `Timestamp`, 1 float of seconds, 2 int of nanoseconds, 3 aware UTC
+        datetime.
+    strict_map_key (bool): refuse keys of other types than str and bytes (ValueError).
+    unicode_errors (str | None): error handler for str that is not UTF-8; None for "strict".
+    object_pairs_hook (Callable[[list[tuple[Any, Any]]], Any] | None): as `object_hook`, called with a list of
+        pairs; TypeError for both.
+    ext_hook (Callable[[int, bytes], Any]): called with type code and data of each extension value but timestamps.
+    max_str_len (int): the longest str, in bytes; LimitError, as for the next four. -1 for the size of the input
+        (Unpacker: for `max_buffer_size`).
+    max_bin_len (int): the longest bin, in bytes.
+    max_array_len (int): the longest array, in items.
+    max_map_len (int): the longest map, in pairs; -1 for half of what it is for the others.
+    max_ext_len (int): the longest data of an extension value, in bytes.
+    max_depth (int): how deep arrays and maps may be nested; deeper is StackError.
+    max_total_items (int): the most values in an object, each key, value and container counting 1; LimitError.
+        -1 for no limit.
+    max_total_bytes (int): the most bytes in the str, bin and ext of an object together; LimitError. -1 for no
+        limit.
+    tuple_keys (bool): give arrays that are map keys as tuples (with strict_map_key=False).
+    bin_view (bool): give bin as read-only memoryviews, without a copy, except in map keys.
+    raw_depth (int): give the values that lie below this many containers undecoded, as `Raw`; -1 for none."""
+
+_UNPACKING_ERRORS: Final = """\
+Raises FormatError for bytes that are no MessagePack, StackError, LimitError, UnicodeDecodeError, and ValueError for
+keys and timestamps; each has the `offset` of the byte that it is about. What hooks raise passes as it is."""
+
+_WHOLE_ERRORS: Final = f"""\
+{_UNPACKING_ERRORS}
+TruncatedError for input that ends within the object, ExtraData for further bytes (the object is its `unpacked`)."""
+
+DOCUMENTATION: Final = {
+    "packb": f"""\
+Return the packed form of an object (replaces `msgpack.packb`).
+
+Args:
+    o (Any): what to pack.
+{_PACKING_OPTIONS}
+
+{_PACKING_ERRORS}""",
+    "pack": f"""\
+Pack an object and write it to a stream (replaces `msgpack.pack`).
+
+Nothing is written if packing fails. A raw file that takes a part of the bytes is given the rest again; one that
+would block is a BlockingIOError.
+
+Args:
+    o (Any): what to pack.
+    stream (Writable): has `write(bytes)`.
+{_PACKING_OPTIONS}
+
+{_PACKING_ERRORS}""",
+    "pack_into": f"""\
+Pack an object into a writable buffer and return the offset of its end; write all of it or nothing.
+
+`autoreset` changes nothing here.
+
+Args:
+    o (Any): what to pack.
+    buffer (Buffer): where to; TypeError for a read-only one; ValueError for a short one, which says how many
+        bytes the object needs.
+    offset (int): how far from the start of the buffer, in bytes.
+{_PACKING_OPTIONS}
+
+{_PACKING_ERRORS}""",
+    "Packer": f"""\
+Pack objects, one after the other, under one set of options (replaces `msgpack.Packer`).
+
+Args:
+{_PACKING_OPTIONS}
+    buffer (bytearray | None): where to append what is packed; the methods then return None. A call that fails
+        leaves it as it was.
+
+{_PACKING_ERRORS}
+RuntimeError, too, for a call from within `default`. A `pack()` that fails drops what was gathered.
+
+A Packer may be shared by threads.""",
+    "unpackb": f"""\
+Return the one object that a buffer holds (replaces `msgpack.unpackb`).
+
+Args:
+    packed (Buffer): the message, of one-byte items.
+{_UNPACKING_OPTIONS}
+
+{_WHOLE_ERRORS}""",
+    "unpackb_from": f"""\
+Unpack the object that begins somewhere in a buffer; return it and the offset of its end. Ignore what follows.
+
+Args:
+    buffer (Buffer): what the object stands in, of one-byte items.
+    offset (int): where it begins, in bytes; those of errors and of the end count from the start of the buffer, too.
+{_UNPACKING_OPTIONS}
+
+{_UNPACKING_ERRORS}
+TruncatedError for a buffer that ends within the object.""",
+    "unpack": f"""\
+Return the one object that the rest of a stream holds (replaces `msgpack.unpack`).
+
+Args:
+    stream (Readable): has `read() -> bytes`.
+{_UNPACKING_OPTIONS}
+
+{_WHOLE_ERRORS}""",
+    "Unpacker": f"""\
+Unpack objects from a stream of bytes: fed with `feed()`, or read from a file (replaces `msgpack.Unpacker`).
+
+Iterate over it, or call `unpack()`, for the objects. Where the stream ends within an object, iteration stops and
+`unpack()` raises OutOfData; both go on when more bytes are there, with the same method. Each byte is read once.
+
+Args:
+    file_like (Readable | None): has `read(size) -> bytes`; None for bytes that come with `feed()`.
+{_UNPACKING_OPTIONS}
+    read_size (int): what to ask of `file_like` at once, in bytes; 0 for 1 MiB (or `max_buffer_size`, if that is
+        less).
+    max_buffer_size (int): how many bytes may wait to be unpacked; BufferFull. 0 for 2**31-1.
+
+{_UNPACKING_ERRORS}
+Offsets count from the start of the stream. After an error of the input the Unpacker stands at the value that is
+wrong, within an object. RuntimeError if called from within a hook, or by two threads at once.
+
+After an exception of a hook, or any other that is not the input's (KeyboardInterrupt, MemoryError), either the
+stream goes on exactly where it was, or every further call but `tell()` is a RuntimeError that names the byte
+where the object begins that was not completed. Those of the file's `read()` change nothing.""",
+}
+"""What each function and type that takes options shows, on every backend."""
 
 
 class Options:
@@ -103,7 +261,7 @@ class Options:
 
         The result has the options as keywords in the place of `options`, and calls the function with their values.
         Where all of them have their defaults, it calls `plain` instead, if there is one, without options.
-        It is documented as the function, or as DOCUMENTATION has it, where it says nothing.
+        It is documented as DOCUMENTATION has it, or else as the function is.
         """
 
         def make(general: Any) -> Any:
@@ -139,7 +297,7 @@ class Options:
             )
             exec("\n".join(lines), namespace)
             made = namespace[general.__name__]
-            made.__doc__ = general.__doc__ or DOCUMENTATION.get(general.__name__)
+            made.__doc__ = DOCUMENTATION.get(general.__name__, general.__doc__)
             made.__qualname__ = general.__qualname__
             made.__annotations__ = {**general.__annotations__, **self.types}
             made.__annotations__.pop("options", None)

@@ -9,13 +9,15 @@ from purepy._jit import JIT
 from purepy.msgpack.builders import too_long
 from purepy.msgpack.encoder import Encoder, ext_header
 from purepy.msgpack.formats import MAX_LENGTH
-from purepy.msgpack.options import PACKING
+from purepy.msgpack.options import DOCUMENTATION, PACKING
 from purepy.msgpack.packing import check_buf_size, pack_into_with, pack_with, packb_with
 from purepy.msgpack.plain_writer import array_header, map_header
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Final, Protocol
+
+    from typing_extensions import Buffer
 
     class Writable(Protocol):
         """A stream that `pack` writes to."""
@@ -32,36 +34,7 @@ PLAIN_ENCODER: Final = Encoder(PACKING.defaults)
 
 
 class Packer:
-    """
-    Pack objects, one after the other, under one set of options (replaces `msgpack.Packer`).
-
-    Args:
-        default: called once with each object that no type and option here covers; returns what to pack instead.
-        use_single_float: pack floats in 4 bytes; OverflowError for those that do not fit.
-        autoreset: return the bytes of each call. If false, gather them (see `bytes()`) until `reset()`.
-        use_bin_type: if false, pack bytes as str and never use str 8, for readers of the format's first version.
-        strict_types: pack exact types alone; subclasses and tuples go to `default`.
-        datetime: pack aware datetimes as timestamps; naive ones go to `default`, else ValueError.
-        unicode_errors: error handler for text that is not valid Unicode (default "strict").
-        buf_size: a first guess at the size of messages in bytes, of which the pure backend has no need.
-        max_depth: how deep arrays and maps may be nested; deeper is ValueError. Unpacking has the same default, 1024.
-        max_total_bytes: the largest packed message, in bytes; LimitError. -1 for no limit.
-        max_total_items: the most values in a message, each key, value and container counting 1; LimitError.
-        sort_keys: order the pairs of each map by the packed bytes of their keys: equal objects give equal bytes.
-        dataclass: pack instances of dataclasses as maps from field names to values.
-        date: pack `datetime.date` as its ISO format.
-        uuid: pack `uuid.UUID` as its text.
-        enum: pack members of an Enum as their values.
-        decimal: pack `decimal.Decimal` as its text.
-        numpy: pack numpy's bool, int and float scalars as such, and its arrays as nested arrays.
-        buffer: a bytearray to append to; the methods then return None. A call that fails leaves it as it was.
-
-    Raises TypeError for an object of another type, OverflowError for an int outside of -2**63 .. 2**64-1,
-    ValueError for a length of 2**32 and more, RuntimeError for a container that changes size while it is packed and
-    for a call from within `default`. A `pack()` that fails drops what was gathered.
-
-    A Packer may be shared by threads.
-    """
+    __doc__ = DOCUMENTATION["Packer"]
 
     # a subclass whose __init__ does not call this one's has the default options
     _encoder = PLAIN_ENCODER
@@ -104,7 +77,7 @@ class Packer:
             self._buffer = bytearray()  # views of the old one may be alive
 
     def pack(self, obj: Any, /) -> _Bytes:
-        """Pack one object and return its bytes, or None where they are gathered (`autoreset=False`, `buffer`)."""
+        """Pack `obj` and return its bytes, or None where they are gathered (`autoreset=False`, `buffer`)."""
         encoder = self._encoder
         if encoder.hooked:
             self._check("pack")
@@ -116,7 +89,7 @@ class Packer:
         return packed if self._autoreset else self._emit(packed)
 
     def pack_map_pairs(self, pairs: Any, /) -> _Bytes:
-        """Pack a sequence of (key, value) pairs, which has a length, as a map."""
+        """Pack `pairs`, a sequence of (key, value) with a length, as a map."""
         if self._encoder.hooked:
             self._check("pack_map_pairs")
         try:
@@ -139,7 +112,7 @@ class Packer:
         return self._emit(self._limited(map_header(_length(size, "map"))))
 
     def pack_ext_type(self, typecode: int, data: _Bytes | bytearray) -> _Bytes:
-        """Pack an extension value of a type code in -128..127; OverflowError for another."""
+        """Pack `data` (bytes) as an extension value; OverflowError for a `typecode` outside of -128..127."""
         if self._encoder.hooked:
             self._check("pack_ext_type")
         if not isinstance(data, (bytes, bytearray)):
@@ -194,8 +167,8 @@ def _length(size: int, kind: str) -> int:
 
 # making a Packer or an Encoder costs more than packing a short message
 @PACKING.taken_by(plain=PLAIN_ENCODER.encode)
-def packb(o: Any, *, options: Any) -> _Bytes:
-    packed: _Bytes = packb_with(o, options, Encoder)
+def packb(o: Any, *, options: Any) -> bytes:
+    packed: bytes = packb_with(o, options, Encoder)
     return packed
 
 
@@ -205,11 +178,8 @@ def pack(o: Any, stream: Writable, *, options: Any) -> None:
 
 
 @PACKING.taken_by()
-def pack_into(o: Any, buffer: Any, offset: int = 0, *, options: Any) -> int:
+def pack_into(o: Any, buffer: Buffer, offset: int = 0, *, options: Any) -> int:
     return pack_into_with(o, buffer, offset, options, Encoder)
-
-
-packb.__doc__, pack.__doc__, pack_into.__doc__ = packb_with.__doc__, pack_with.__doc__, pack_into_with.__doc__
 
 
 def prepare_packb(**options: Any) -> Callable[[Any], _Bytes]:

@@ -24,29 +24,19 @@ def check_buf_size(size: int) -> None:
 
 
 def packb_with(o: Any, options: Any, encoder_type: type[Encoder]) -> Any:
-    """Return the packed form of an object (replaces `msgpack.packb`). Options and errors are those of Packer."""
+    """Do what `packb` does."""
     check_buf_size(options.buf_size)
     packed = encoder_type(options).encode(o)
     return packed if options.autoreset else None
 
 
 def pack_with(o: Any, stream: Any, options: Any, encoder_type: type[Encoder]) -> None:
-    """
-    Pack an object and write it to a stream (replaces `msgpack.pack`).
-
-    Options and errors are those of Packer; nothing is written if packing fails. A raw file that takes a part of the
-    bytes is given the rest again; one that would block is a BlockingIOError.
-    """
+    """Do what `pack` does."""
     imported("purepy._writing").write_all(stream, packb_with(o, options, encoder_type))
 
 
 def pack_into_with(o: Any, buffer: Any, offset: int, options: Any, encoder_type: type[Encoder]) -> int:
-    """
-    Pack an object into a writable buffer, `offset` bytes from its start, and return the offset of its end.
-
-    Writes all of it or nothing: ValueError tells how many bytes it needs if it does not fit. Options and errors are
-    those of Packer (`autoreset` and `buf_size` mean nothing here).
-    """
+    """Do what `pack_into` does."""
     check_buf_size(options.buf_size)
     # Views are released at once: on PyPy 8 the buffer could not be resized before the collector had come by.
     with memoryview(buffer) as view:

@@ -12,7 +12,7 @@ from purepy.msgpack.decoder_base import at
 from purepy.msgpack.ext import Raw
 from purepy.msgpack.formats import ARRAY, FAMILY, LENGTH_BYTES, LENGTHS, MAP
 from purepy.msgpack.oneshot import contiguous
-from purepy.msgpack.options import UNPACKING, as_size
+from purepy.msgpack.options import DOCUMENTATION, UNPACKING, as_size
 from purepy.msgpack.plain_reader import LENGTH_READERS
 from purepy.msgpack.skimmer import Skimmer
 
@@ -33,43 +33,7 @@ _MORE: Final = object()
 
 
 class Unpacker:
-    """
-    Unpack objects from a stream of bytes: fed with `feed()`, or read from a file (replaces `msgpack.Unpacker`).
-
-    Iterate over it, or call `unpack()`, for the objects. Where the stream ends within an object, iteration stops and
-    `unpack()` raises OutOfData; both go on when more bytes are there, with the same method. Each byte is read once.
-
-    Args:
-        file_like: has `read(size) -> bytes`; None for bytes that come with `feed()`.
-        read_size: what to ask of `file_like` at once, in bytes; 0 for 1 MiB (or `max_buffer_size` if that is less).
-        use_list: give arrays as lists; if false, as tuples.
-        raw: give str as bytes.
-        timestamp: give timestamps as 0 `Timestamp`, 1 float of seconds, 2 int of nanoseconds, 3 aware UTC datetime.
-        strict_map_key: refuse keys of other types than str and bytes (ValueError).
-        object_hook: called with each dict; what it returns takes the dict's place.
-        object_pairs_hook: the same, called with a list of pairs; not together with object_hook.
-        list_hook: called with each list (tuple).
-        unicode_errors: error handler for str that is not UTF-8 (default "strict").
-        max_buffer_size: how many bytes may wait to be unpacked; BufferFull. 0 for 2**31-1.
-        ext_hook: called with type code and data of each extension value but timestamps (default `ExtType`).
-        max_str_len, max_bin_len, max_array_len, max_map_len, max_ext_len: the longest str, bin and ext in bytes,
-            array in items, map in pairs; LimitError. -1 for `max_buffer_size` (maps: half of it).
-        max_depth: how deep arrays and maps may be nested; deeper is StackError.
-        max_total_items: the most values in an object, each key, value and container counting 1; LimitError.
-        max_total_bytes: the most bytes in the str, bin and ext of an object together; LimitError.
-        tuple_keys: give arrays that are map keys as tuples (with strict_map_key=False).
-        bin_view: give bin as read-only memoryviews, without a copy, except in map keys.
-        raw_depth: give the values that lie below this many containers undecoded, as `Raw`; -1 for none.
-
-    Errors of the input have an `offset`, in bytes from the start of the stream: FormatError, StackError, LimitError,
-    UnicodeDecodeError, and ValueError for keys and timestamps. After one, the Unpacker stands at the value that is
-    wrong, within an object. RuntimeError if called from within a hook, or by two threads at once.
-
-    Exceptions of hooks pass as they are. After one, or after any other that is not the input's (KeyboardInterrupt,
-    MemoryError), either the stream goes on exactly where it was, or every further call but `tell()` is a RuntimeError
-    that names the byte where the object begins that was not completed. Those of the file's `read()` change nothing.
-    """
-
+    __doc__ = DOCUMENTATION["Unpacker"]
     _decoder_type: ClassVar[type[Decoder]] = Decoder
     _started = 0
     """Where in the stream the object begins that is being read or was last."""
@@ -147,7 +111,10 @@ class Unpacker:
     # --- input ----------------------------------------------------------------------------------------------------
 
     def feed(self, next_bytes: Any, /) -> None:
-        """Append a buffer to the stream; BufferFull if too much waits, AssertionError if a file is read."""
+        """
+        Append the bytes of `next_bytes`, a buffer, to the stream; BufferFull if too much waits, AssertionError if a
+        file is read.
+        """
         with self._enter("feed"):
             self._check_whole()
             if self._file is not None:
@@ -341,7 +308,7 @@ class Unpacker:
         return length
 
     def read_bytes(self, nbytes: int, /) -> bytes:
-        """Return the next bytes of the stream as they are, fewer where it ends."""
+        """Return the next `nbytes` bytes of the stream as they are, fewer where it ends."""
         nbytes = as_size(nbytes)
         if nbytes < 0:
             raise ValueError("the number of bytes to read must be 0 or more")

@@ -33,7 +33,8 @@ class Entry:
     One entry: a file, directory, link, device or fifo, with what the archive says of it.
 
     `name` and `linkname` are as stored, without the slash at a directory's end; bytes that are no UTF-8 are surrogates
-    (os.fsdecode). `type` is "file", "directory", "symlink", "hardlink", "fifo", "character" or "block". `size` is in
+    (os.fsdecode). `type` is "file", "directory", "symlink", "hardlink", "fifo", "character" or "block". `mode` has the
+    permissions, `uid` and `gid` are the numbers of owner and group, `uname` and `gname` their names. `size` is in
     bytes of content (of a sparse file with its holes), `mtime_ns` in nanoseconds since 1970. `xattrs` maps names to
     bytes. `sparse` is None or the (offset, size) pairs of a sparse file that hold data. `position` is where the entry
     starts in the uncompressed archive, None for one that was not read. `unreadable` is None, or maps attributes and
@@ -94,7 +95,7 @@ class Entry:
         self.unreadable = unreadable
 
     def replace(self, **changes: Any) -> Entry:
-        """Return a copy with some attributes changed; raises TypeError for one that an entry does not have."""
+        """Return a copy with other attributes, as `changes` has them; TypeError for one that an entry does not have."""
         values = {name: getattr(self, name) for name in self.__slots__}
         unknown = changes.keys() - values.keys()
         if unknown:

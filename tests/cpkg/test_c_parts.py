@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from ffi_build import documentation
+
 SOURCES = Path(__file__).resolve().parents[2] / "ffi_build"
 # the folders whose parts are held to it
 FOLDERS = ["common", "msgpack", "zstd", "archive"]
@@ -43,7 +47,11 @@ def test_each_part_compiles_alone(tmp_path: Path) -> None:
         units.append(tmp_path / f"{number}.c")
         # its guard makes the second one empty
         units[-1].write_text(f'#include "{SOURCES / part}"\n' * 2, encoding="utf-8")
+    # what the builder puts in front of each module
+    macros = tmp_path / "documentation.h"
+    macros.write_text("".join(map(documentation.macros, documentation.TWINS)), encoding="utf-8")
     strict = ["-std=c11", "-D_GNU_SOURCE", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]
-    result = subprocess.run(["gcc", *strict, *flags(), *units], capture_output=True, text=True, check=False)
+    command = ["gcc", *strict, "-include", macros, *flags(), *units]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert len(units) > 50
     assert result.returncode == 0, result.stderr

@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from ffi_build.documentation import macros
+
 SOURCES = Path(__file__).resolve().parents[2] / "ffi_build"
 
 pytestmark = [
@@ -26,7 +30,7 @@ pytestmark = [
 @pytest.mark.parametrize(("codec", "library"), [("msgpack", "msgpack"), ("zstd", "libzstd")])
 def test_compiles_without_the_gil(codec: str, library: str, tmp_path: Path) -> None:
     unit = tmp_path / "unit.c"
-    unit.write_text('#include <Python.h>\n#include "module.c"\n', encoding="utf-8")
+    unit.write_text(f'#include <Python.h>\n{macros(codec)}#include "module.c"\n', encoding="utf-8")
     flags = []
     for name in (library, f"{library}-c"):
         found = subprocess.run(["pkg-config", "--cflags", name], capture_output=True, text=True, check=False)

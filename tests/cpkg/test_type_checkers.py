@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +32,26 @@ b: str = typed.Decoder(list[User]).decode(b"")[0].id
 c: User = typed.convert({}, User)
 d: int = next(typed.Unpacker(type=User))
 """
+RESULTS = """
+import io
+from cpkg import zstandard, zstd
+from cpkg.zstd import tarfile
+async def read() -> None:
+    async with zstd.aopen("x") as file:
+        a: bytes = await file.read()
+        b: str = await file.read()
+    c: str = await (await zstd.aopen("x", "rt")).readline()
+    d: bytes = await (await zstd.aopen("x", "rt")).readline()
+e: zstandard.ZstdDecompressionReader = zstandard.open("x")
+f: zstandard.ZstdCompressionWriter = zstandard.open("x", "wb")
+g: io.TextIOWrapper = zstandard.open("x", "rt")
+h: io.TextIOWrapper = zstandard.open("x")
+i: list[str] = tarfile.open("x", "r:zst").getnames()
+j: list[bytes] = tarfile.open("x", "r:zst").getnames()
+k: zstd.ZstdFile = zstd.open("x")
+l: io.TextIOWrapper = zstd.open("x", "rt")
+m: io.TextIOWrapper = zstd.open("x")
+"""
 WRONG = """
 import cpkg
 from cpkg import archive, msgpack, zstd
@@ -38,7 +59,26 @@ cpkg.loads("text")
 msgpack.unpackb(b"", object_hook=3)
 zstd.open("x", mode="banana")
 archive.extract("x", "y", filter="nonsense")
+msgpack.packb(1, no_such_option=True)
+msgpack.Packer(max_depth="deep")
+zstd.aopen("x", "banana")
 """
+
+HOVERS = {
+    "cpkg.dumps": ("min_size: int", "messages of less than `min_size` bytes are not tried"),
+    "cpkg.msgpack.packb": ("max_depth: int = 1024", "max_depth (int): how deep"),
+    "cpkg.msgpack.loads": ("raw: bool = False", "raw (bool): give str as bytes"),
+    "cpkg.msgpack.Packer": ("buffer: bytearray | None = None", "buffer (bytearray | None): where to append"),
+    "cpkg.msgpack.Unpacker": ("max_buffer_size: int = 104857600", "max_buffer_size (int): how many bytes may wait"),
+    "cpkg.zstd.compress": ("threads: int | None = None", "threads (int | None): how many threads"),
+    "cpkg.zstd.open": ("encoding: str | None = None", "encoding (str | None): of text"),
+    "cpkg.zstd.ZstdFile": ("mode: _ReadMode", 'mode (str): "r", "w", "x" or "a"'),
+    "cpkg.zstandard.compress": ("level: int = 3", "`level` is that of a ZstdCompressor"),
+    "cpkg.zstandard.open": ("closefd: bool | None = None", "A file object is closed"),
+    "cpkg.archive.create": ("exclude: Patterns", "exclude"),
+    "cpkg.records.open": ("frame_size: int", "frame_size: how many bytes of records make a frame"),
+    "cpkg.typed.decode": ("data: Any", "Return the object that a MessagePack message holds"),
+}
 
 
 def mypy(program: Path) -> list[int]:
@@ -91,4 +131,83 @@ def test_what_is_decoded_has_its_type(check: Callable[[Path], list[int]], tmp_pa
 def test_wrong_arguments_are_refused(check: Callable[[Path], list[int]], tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(WRONG)
-    assert check(program) == [4, 5, 6, 7]
+    assert check(program) == [4, 5, 6, 7, 8, 9, 10]
+
+
+@CHECKERS
+def test_results_have_their_types(check: Callable[[Path], list[int]], tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(RESULTS)
+    assert check(program) == [8, 10, 14, 16, 19]
+
+
+class Editor:
+    """An editor with one program open in it."""
+
+    def __init__(self, program: Path) -> None:
+        pytest.importorskip("basedpyright", reason="in the row `types`")
+        (program.parent / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(ROOT)]}))
+        self._server = subprocess.Popen(
+            [sys.executable, "-c", "from basedpyright.langserver import main; main()", "--stdio"],
+            cwd=program.parent,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self._document = {"uri": program.as_uri()}
+        hover = {"contentFormat": ["plaintext"]}
+        folders = [{"uri": program.parent.as_uri(), "name": "program"}]
+        self._asked = 0
+        self.ask("initialize", capabilities={"textDocument": {"hover": hover}}, workspaceFolders=folders)
+        self._send(method="initialized", params={})
+        opened = {**self._document, "languageId": "python", "version": 1, "text": program.read_text()}
+        self._send(method="textDocument/didOpen", params={"textDocument": opened})
+
+    def close(self) -> None:
+        self._server.kill()
+        self._server.communicate()
+
+    def _send(self, **message: Any) -> None:
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        assert self._server.stdin is not None
+        self._server.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        self._server.stdin.flush()
+
+    def _receive(self) -> Any:
+        assert self._server.stdout is not None
+        size = 0
+        while line := self._server.stdout.readline().strip():
+            name, _, value = line.partition(b":")
+            if name.lower() == b"content-length":
+                size = int(value)
+        return json.loads(self._server.stdout.read(size))
+
+    def ask(self, method: str, **params: Any) -> Any:
+        self._asked += 1
+        self._send(id=self._asked, method=method, params=params)
+        while True:
+            message = self._receive()
+            if "method" not in message and message["id"] == self._asked:
+                return message["result"]
+            if "method" in message and "id" in message:  # what the server asks: no settings, no progress
+                self._send(id=message["id"], result=None)
+
+    def hover(self, line: int, text: str) -> str:
+        """Return what it shows over the end of a line."""
+        place = {"line": line, "character": len(text) - 1}
+        found = self.ask("textDocument/hover", textDocument=self._document, position=place)
+        return str(found["contents"]["value"]) if found else ""
+
+
+def test_an_editor_shows_options_and_documentation(tmp_path: Path) -> None:
+    """Over the name of a function stand its parameters, each with its type, and what they mean."""
+    lines = ["import cpkg.archive, cpkg.records, cpkg.typed, cpkg.zstandard", *HOVERS]
+    program = tmp_path / "program.py"
+    program.write_text("\n".join(lines) + "\n")
+    editor = Editor(program)
+    try:
+        shown = {name: editor.hover(number, name) for number, name in enumerate(HOVERS, 1)}
+    finally:
+        editor.close()
+    for name, (parameter, meaning) in HOVERS.items():
+        assert parameter in shown[name], name
+        assert meaning in shown[name], name

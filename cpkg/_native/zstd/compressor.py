@@ -23,9 +23,17 @@ if TYPE_CHECKING:
 
 class Compressor(ContextStream):
     """
-    Compress in pieces, into any number of frames (replaces `compression.zstd.ZstdCompressor`).
+    Compress data in pieces, into any number of frames (replaces `compression.zstd.ZstdCompressor`).
 
-    Takes the arguments of `compress`. Methods may be called from several threads.
+    Args:
+        level (int | None): -131072 to 22; None and 0 stand for 3.
+        options (Mapping[int, int] | None): values of CompressionParameter, in place of `level`.
+        zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
+
+    Raises TypeError and ValueError for wrong arguments, ZstdError for a dictionary that is corrupted.
+
+    A call that goes against the pledged size changes nothing; any other that fails resets the compressor: `last_mode`
+    is FLUSH_FRAME and the frame begun is lost. Calls from several threads wait for each other.
     """
 
     __slots__ = (
@@ -72,15 +80,15 @@ class Compressor(ContextStream):
 
     @property
     def last_mode(self) -> int:
-        """The mode of the last call that succeeded; FLUSH_FRAME at first."""
+        """The mode of the last call to `compress` or `flush` that succeeded; FLUSH_FRAME at first."""
         return self._last_mode
 
     def compress(self, data: Any, mode: int = CONTINUE) -> bytes:
         """
-        Take the bytes of a buffer and return what output there is, perhaps b"".
+        Compress `data`, a buffer, and return the bytes that are ready, which may be none.
 
-        `mode` is CONTINUE, FLUSH_BLOCK or FLUSH_FRAME; any other is a ValueError. Raises ZstdError if libzstd fails,
-        which ends the frame without its rest, or if the data goes against the pledged size, which changes nothing.
+        `mode` is CONTINUE (0), FLUSH_BLOCK (1) or FLUSH_FRAME (2). Raises ValueError for another mode, ZstdError if the
+        frame's size turns out other than pledged, which changes nothing, or if libzstd fails, which ends the frame.
         """
         mode = operator.index(mode)
         if not CONTINUE <= mode <= FLUSH_FRAME:
@@ -92,9 +100,10 @@ class Compressor(ContextStream):
 
     def flush(self, mode: int = FLUSH_FRAME) -> bytes:
         """
-        End the block or the frame and return the output that was held back.
+        Return what is left of the data given so far.
 
-        `mode` is FLUSH_FRAME or FLUSH_BLOCK; any other is a ValueError. Raises ZstdError as `compress` does.
+        `mode` is FLUSH_FRAME (2), which ends the frame, or FLUSH_BLOCK (1); ValueError for another one. Raises
+        ZstdError as `compress` does.
         """
         mode = operator.index(mode)
         if not FLUSH_BLOCK <= mode <= FLUSH_FRAME:
@@ -105,9 +114,10 @@ class Compressor(ContextStream):
 
     def set_pledged_input_size(self, size: int | None, /) -> None:
         """
-        Promise the size in bytes of the next frame's content, so that its header has it; None takes it back.
+        Promise the `size` of the next frame's content, in bytes, so that its header has it; None takes it back.
 
-        Only between frames, else ValueError; so is a size out of range.
+        It holds for one frame; a frame of another size raises ZstdError. Raises ValueError for a size below 0 or above
+        2**64 - 3, and inside of a frame.
         """
         if size is not None:
             size = operator.index(size)

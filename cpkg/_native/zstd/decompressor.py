@@ -22,12 +22,19 @@ if TYPE_CHECKING:
 
 class Decompressor(DecompressorBase, ContextStream):
     """
-    Decompress one frame in pieces (replaces `compression.zstd.ZstdDecompressor`).
+    Decompress a frame that comes in pieces (replaces `compression.zstd.ZstdDecompressor`).
 
-    `zstd_dict` and `options` are those of `decompress`. With `multi_frame=True` it reads one frame after the other:
-    `eof` is then true whenever the data given so far ends with a frame, and giving more is no error; of an error in a
-    later frame the next call tells, after one that returned what the frames in front of it hold. Methods may be called
-    from several threads.
+    Args:
+        zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
+        options (Mapping[int, int] | None): values of DecompressionParameter.
+        multi_frame (bool): go on from each frame to the next, skippable ones included. `eof` is then True
+            whenever the input so far ends where a frame does, more may follow, and `unused_data` stays
+            empty. A prefix (`ZstdDict.as_prefix`) goes before each frame. An error in a later frame is
+            raised by the next call, after one that returned what the frames in front of it hold.
+
+    Raises TypeError and ValueError for wrong arguments.
+
+    An error resets the object; it can be used for another frame. Calls from several threads wait for each other.
     """
 
     __slots__ = (
@@ -83,7 +90,7 @@ class Decompressor(DecompressorBase, ContextStream):
 
     @property
     def unused_data(self) -> bytes:
-        """The bytes given behind the end of the frame; b"" before that."""
+        """The bytes given behind the end of the frame; b"" before `eof`."""
         if not self._eof:
             return b""
         with self._turn():
@@ -96,11 +103,11 @@ class Decompressor(DecompressorBase, ContextStream):
 
     def decompress(self, data: Any, max_length: int = -1) -> bytes:
         """
-        Take the bytes of a buffer and return what they decompress to, at most `max_length` bytes (-1: no limit).
+        Return the content that `data` and earlier input decode to, `max_length` bytes at most unless it is negative.
 
-        Data that was not used up is kept; call with b"" for more output while `needs_input` is false. Raises
-        EOFError after the end of the frame and ZstdError for data that is no frame; that forgets all data, and the
-        object can be used for another frame.
+        What could not be decoded or returned yet is kept for the next call, which may be given b""; `needs_input` is
+        False if there is more to return. Raises EOFError after the end of the frame and ZstdError for data that is not
+        Zstandard, is corrupted, or needs another dictionary or a larger window than allowed.
         """
         source = buffers.readable(data)
         limit = operator.index(max_length)

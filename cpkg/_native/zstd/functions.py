@@ -74,13 +74,20 @@ class Codec(Training):
         frame_size: Any = None,
     ) -> bytes:
         """
-        Compress a buffer into one frame and return it as bytes.
+        Compress a buffer and return the frame (replaces `compression.zstd.compress`).
 
-        `level` is an int from -131072 to 22, None and 0 standing for 3; `options` a dict of CompressionParameter,
-        which excludes `level`; `zstd_dict` a ZstdDict or one of its `as_*` pairs. The frame has the content's size.
-        With `threads` (0: one per core) or `frame_size` (bytes of content, 16 to 64 MiB by default) it makes frames of
-        that size, several at a time. Raises TypeError and ValueError for wrong arguments, ZstdError if libzstd fails.
-        Replaces `compression.zstd.compress`.
+        The frame's header has the content's size.
+
+        Args:
+            data (Buffer): the content.
+            level (int | None): -131072 to 22; None and 0 stand for 3.
+            options (Mapping[int, int] | None): values of CompressionParameter, in place of `level`.
+            zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
+            threads (int | None): how many threads compress at a time, 0 for one per core; it then makes frames
+                of `frame_size`. None for one frame.
+            frame_size (int | None): bytes of content in each frame; None for 16 to 64 MiB, by the level.
+
+        Raises TypeError and ValueError for wrong arguments, ZstdError for a corrupted dictionary and if libzstd fails.
         """
         if threads is not None or frame_size is not None:
             from purepy.zstd.threads.arguments import plan_compression
@@ -96,10 +103,17 @@ class Codec(Training):
         self, data: Any, buffer: Any, level: Any = None, options: Any = None, zstd_dict: Any = None
     ) -> int:
         """
-        Compress a buffer into one frame at the start of a writable buffer and return the frame's size in bytes.
+        Compress a buffer into one frame at the start of a writable buffer; return the frame's size in bytes.
 
-        Takes the arguments of `compress`. Raises ZstdError if the frame does not fit; the buffer is unchanged then, as
-        it always is behind the frame. len(data) + len(data) // 255 + 64 bytes are always enough from 128 KiB on.
+        Args:
+            data (Buffer): the content.
+            buffer (Buffer): where the frame goes; behind it nothing changes. From 128 KiB of content on,
+                len(data) + len(data) // 255 + 64 bytes are always enough.
+            level (int | None): -131072 to 22; None and 0 stand for 3.
+            options (Mapping[int, int] | None): values of CompressionParameter, in place of `level`.
+            zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
+
+        Raises TypeError and ValueError for wrong arguments, ZstdError, with nothing written, if the frame does not fit.
         """
         library = self.library
         settings = CompressionSettings(library, level, options, zstd_dict)
@@ -120,13 +134,20 @@ class Codec(Training):
         threads: Any = None,
     ) -> bytes:
         """
-        Decompress all frames of a buffer and return their content as bytes.
+        Return the content of all frames of a buffer, one after the other (replaces `compression.zstd.decompress`).
 
-        `zstd_dict` is a ZstdDict or one of its `as_*` pairs, `options` a dict of DecompressionParameter.
-        `max_output_size` (bytes) holds whatever the frames declare: ZstdLimitError if there would be more.
-        `size_hint` (bytes) is how much to expect where the frames do not say. `threads` (0: one per core) is how many
-        frames to decompress at a time. Raises ZstdError for data that is truncated, corrupted or followed by anything
-        but a frame. Replaces `compression.zstd.decompress`.
+        Args:
+            data (Buffer): frames, one after the other; skippable ones give nothing.
+            zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
+            options (Mapping[int, int] | None): values of DecompressionParameter.
+            max_output_size (int | None): the most bytes of content, whatever the frames declare; ZstdLimitError
+                beyond.
+            size_hint (int | None): how many bytes to expect where the frames do not say; it changes the speed
+                alone.
+            threads (int | None): how many frames to decompress at a time, 0 for one per core; None for one.
+
+        Raises TypeError and ValueError for wrong arguments, ZstdError for data that is cut, corrupted, followed by
+        anything but a frame, or needs another dictionary or a larger window than allowed.
         """
         limit = size_argument(max_output_size, "max_output_size")
         hint = size_argument(size_hint, "size_hint") or 0
@@ -161,10 +182,16 @@ class Codec(Training):
 
     def decompress_into(self, data: Any, buffer: Any, zstd_dict: Any = None, options: Any = None) -> int:
         """
-        Decompress all frames of a buffer to the start of a writable buffer and return the content's size in bytes.
+        Decompress all frames of a buffer to the start of a writable buffer; return the content's size in bytes.
 
-        Behind the content the buffer is unchanged. Raises ZstdError as `decompress` does, and ZstdLimitError if the
-        content does not fit; what the buffer holds then is undefined.
+        Args:
+            data (Buffer): frames, one after the other; skippable ones give nothing.
+            buffer (Buffer): where the content goes; behind it nothing changes.
+            zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
+            options (Mapping[int, int] | None): values of DecompressionParameter.
+
+        Raises ZstdError as `decompress` does, and ZstdLimitError if the content does not fit; what the buffer holds
+        then is undefined.
         """
         library = self.library
         settings = DecompressionSettings(library, zstd_dict, options)
@@ -305,10 +332,11 @@ class Codec(Training):
 
     def get_frame_info(self, frame_buffer: Any) -> FrameInfo:
         """
-        Return what the header at the start of a buffer says, as a FrameInfo.
+        Return what the header of the frame at the start of `frame_buffer` says (replaces
+        `compression.zstd.get_frame_info`).
 
-        18 bytes are enough for every header. Raises ZstdError for anything but the start of a frame. Replaces
-        `compression.zstd.get_frame_info`.
+        A skippable frame has a size and a dictionary id of 0. Raises ZstdError for what begins no frame, and for a
+        header that is cut.
         """
         source = buffers.readable(frame_buffer)
         lib, memory = self.library.lib, self.library.ffi.from_buffer(source)
@@ -323,10 +351,10 @@ class Codec(Training):
 
     def get_frame_size(self, frame_buffer: Any) -> int:
         """
-        Return the size in bytes of the frame at the start of a buffer, header and checksum included.
+        Return the size in bytes of the frame at the start of `frame_buffer`, header and checksum included.
 
-        Takes skippable frames too. Raises ZstdError if the buffer has no complete frame there. Replaces
-        `compression.zstd.get_frame_size`.
+        Nothing is decoded; what follows the frame does not matter. Raises ZstdError if the frame is not complete.
+        Replaces `compression.zstd.get_frame_size`.
         """
         source = buffers.readable(frame_buffer)
         size = self.library.lib.ZSTD_findFrameCompressedSize(self.library.ffi.from_buffer(source), len(source))

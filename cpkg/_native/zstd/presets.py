@@ -91,7 +91,7 @@ class CompressionPreset(_Preset):
 
     def _compress(self, data: Any) -> bytes:
         """
-        Compress a buffer into one frame and return it as bytes.
+        Compress `data`, a buffer, into one frame and return it as bytes.
 
         The header has the content's size, unless the parameters say otherwise. Raises ZstdError if libzstd fails.
         """
@@ -173,7 +173,7 @@ class CffiCompressionPreset(CompressionPreset):
 
     def compress(self, data: Any) -> bytes:
         """
-        Compress a buffer into one frame and return it as bytes.
+        Compress `data`, a buffer, into one frame and return it as bytes.
 
         The header has the content's size, unless the parameters say otherwise. Raises ZstdError if libzstd fails.
         """

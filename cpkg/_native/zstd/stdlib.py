@@ -259,7 +259,7 @@ class ZstdDecompressor(DecompressorBase):
 
     @property
     def unused_data(self) -> bytes:
-        """The bytes behind the frame in the data passed; b"" before `eof`."""
+        """The bytes given behind the end of the frame; b"" before `eof`."""
         with self._turn():
             return self._pending[self._at :] if self._eof and not self._multi_frame else b""
 
@@ -509,10 +509,14 @@ decompress_into.__doc__ = pure_decompressor.decompress_into.__doc__
 
 def train_dict(samples: Iterable[Any], dict_size: int) -> ZstdDict:
     """
-    Return a dictionary of at most `dict_size` bytes, trained on an iterable of buffers.
+    Train a dictionary on samples (replaces `compression.zstd.train_dict`).
 
-    Raises what the pure codec raises, which is asked where the library finds nothing. Replaces
-    `compression.zstd.train_dict`.
+    Args:
+        samples (Iterable[Buffer]): what the content will look like, 7 at least.
+        dict_size (int): the most bytes of the dictionary, 256 at least.
+
+    Raises TypeError and ValueError for wrong arguments and samples without data, ZstdError for too little to learn
+    from.
     """
     from purepy.zstd.encoder import training
 
@@ -528,10 +532,15 @@ def train_dict(samples: Iterable[Any], dict_size: int) -> ZstdDict:
 
 def finalize_dict(zstd_dict: ZstdDict, /, samples: Iterable[Any], dict_size: int, level: int) -> ZstdDict:
     """
-    Return a dictionary of at most `dict_size` bytes: the given content, with tables for the samples and `level`.
+    Return a dictionary of the given content, with tables for samples (replaces `compression.zstd.finalize_dict`).
 
-    Raises what the pure codec raises, which is asked where the library fails. Replaces
-    `compression.zstd.finalize_dict`.
+    Args:
+        zstd_dict (ZstdDict): the content, which is cut at its start if it does not fit.
+        samples (Iterable[Buffer]): what the content will look like.
+        dict_size (int): the most bytes of the dictionary, 256 at least.
+        level (int): the level that it is meant for.
+
+    Raises TypeError and ValueError for wrong arguments, ZstdError if no dictionary can be made of them.
     """
     from purepy.zstd.encoder import training
 

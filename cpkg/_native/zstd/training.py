@@ -22,10 +22,14 @@ class Training:
 
     def train_dict(self, samples: Iterable[Any], dict_size: int) -> ZstdDict:
         """
-        Return a dictionary of at most `dict_size` bytes, trained on an iterable of buffers.
+        Train a dictionary on samples (replaces `compression.zstd.train_dict`).
 
-        Raises TypeError and ValueError for wrong arguments or samples without data, ZstdError if libzstd finds too
-        little to learn from. Replaces `compression.zstd.train_dict`.
+        Args:
+            samples (Iterable[Buffer]): what the content will look like, 7 at least.
+            dict_size (int): the most bytes of the dictionary, 256 at least.
+
+        Raises TypeError and ValueError for wrong arguments and samples without data, ZstdError for too little to learn
+        from.
         """
         if not isinstance(dict_size, int):
             raise TypeError(f"dict_size must be an int object, not {type(dict_size).__qualname__!r}.")
@@ -44,10 +48,15 @@ class Training:
 
     def finalize_dict(self, zstd_dict: ZstdDict, /, samples: Iterable[Any], dict_size: int, level: int) -> ZstdDict:
         """
-        Return a dictionary of at most `dict_size` bytes: the given content, with tables for the samples and `level`.
+        Return a dictionary of the given content, with tables for samples (replaces `compression.zstd.finalize_dict`).
 
-        Raises TypeError and ValueError for wrong arguments, ZstdError if libzstd fails. Replaces
-        `compression.zstd.finalize_dict`.
+        Args:
+            zstd_dict (ZstdDict): the content, which is cut at its start if it does not fit.
+            samples (Iterable[Buffer]): what the content will look like.
+            dict_size (int): the most bytes of the dictionary, 256 at least.
+            level (int): the level that it is meant for.
+
+        Raises TypeError and ValueError for wrong arguments, ZstdError if no dictionary can be made of them.
         """
         check_finalize_arguments(zstd_dict, dict_size, level)
         data, sizes = self._joined(samples)

@@ -286,28 +286,24 @@ static const char *cpkg_msgpack_packer_signature(void)
 }
 
 static PyMethodDef packer_methods[] = {
-    {"pack", packer_pack, METH_O,
-     "pack($self, obj, /)\n--\n\nPack one object; return its bytes, or None where they are kept (autoreset=False, "
-     "buffer)."},
+    {"pack", packer_pack, METH_O, "pack($self, obj, /)\n--\n\n" DOCUMENTED_Packer_pack},
     {"pack_map_pairs", packer_pack_map_pairs, METH_O,
-     "pack_map_pairs($self, pairs, /)\n--\n\nPack a sequence of (key, value) pairs as a map."},
+     "pack_map_pairs($self, pairs, /)\n--\n\n" DOCUMENTED_Packer_pack_map_pairs},
     {"pack_array_header", packer_pack_array_header, METH_O,
-     "pack_array_header($self, size, /)\n--\n\nPack the header of an array; its `size` items have to follow."},
+     "pack_array_header($self, size, /)\n--\n\n" DOCUMENTED_Packer_pack_array_header},
     {"pack_map_header", packer_pack_map_header, METH_O,
-     "pack_map_header($self, size, /)\n--\n\nPack the header of a map; its `size` pairs have to follow."},
+     "pack_map_header($self, size, /)\n--\n\n" DOCUMENTED_Packer_pack_map_header},
     {"pack_ext_type", AS_METHOD(packer_pack_ext_type), FASTCALL,
-     "pack_ext_type($self, typecode, data)\n--\n\nPack bytes as an extension of type -128..127."},
-    {"reset", packer_reset, METH_NOARGS, "reset($self)\n--\n\nEmpty the buffer."},
-    {"bytes", packer_bytes, METH_NOARGS, "bytes($self)\n--\n\nReturn a copy of the buffer."},
-    {"getbuffer", packer_getbuffer, METH_NOARGS,
-     "getbuffer($self)\n--\n\nReturn a read-only memoryview of the buffer; while it lives the Packer cannot pack."},
+     "pack_ext_type($self, typecode, data)\n--\n\n" DOCUMENTED_Packer_pack_ext_type},
+    {"reset", packer_reset, METH_NOARGS, "reset($self)\n--\n\n" DOCUMENTED_Packer_reset},
+    {"bytes", packer_bytes, METH_NOARGS, "bytes($self)\n--\n\n" DOCUMENTED_Packer_bytes},
+    {"getbuffer", packer_getbuffer, METH_NOARGS, "getbuffer($self)\n--\n\n" DOCUMENTED_Packer_getbuffer},
     {"__reduce__", refuse_pickling, METH_NOARGS, "__reduce__($self)\n--\n\nRaise TypeError."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot packer_slots[] = {
-    {Py_tp_doc, "Pack objects one after another (replaces `msgpack.Packer`).\n\n"
-                "The options are described with `cpkg.msgpack.Packer`."},
+    {Py_tp_doc, DOCUMENTED_Packer},
     {Py_tp_new, packer_new},
     {Py_tp_init, packer_init},
     {Py_tp_dealloc, packer_dealloc},

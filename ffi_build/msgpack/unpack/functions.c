@@ -166,15 +166,9 @@ static PyObject *unpack(PyObject *callable, PyObject *const *args, size_t n, PyO
 }
 
 static const UnpackFunctionSpec unpack_functions[] = {
-    {unpackb, "unpackb", "(packed, *" UNPACK_SIGNATURE ")",
-     "Unpack the one object that a buffer holds (replaces `msgpack.unpackb`).\n\n"
-     "The options are described with `cpkg.msgpack.unpackb`."},
-    {unpackb_from, "unpackb_from", "(buffer, offset=0, *" UNPACK_SIGNATURE ")",
-     "Unpack the object at an offset of a buffer; return it and where it ends.\n\n"
-     "The options are described with `cpkg.msgpack.unpackb`."},
-    {unpack, "unpack", "(stream, *" UNPACK_SIGNATURE ")",
-     "Unpack the one object that `stream.read()` gives (replaces `msgpack.unpack`).\n\n"
-     "The options are described with `cpkg.msgpack.unpackb`."},
+    {unpackb, "unpackb", "(packed, *" UNPACK_SIGNATURE ")", DOCUMENTED_unpackb},
+    {unpackb_from, "unpackb_from", "(buffer, offset=0, *" UNPACK_SIGNATURE ")", DOCUMENTED_unpackb_from},
+    {unpack, "unpack", "(stream, *" UNPACK_SIGNATURE ")", DOCUMENTED_unpack},
 };
 
 static const UnpackFunctionSpec *unpack_function_of(PyObject *self)

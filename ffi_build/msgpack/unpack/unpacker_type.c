@@ -340,35 +340,26 @@ static const char *cpkg_msgpack_unpacker_signature(void)
 }
 
 static PyMethodDef unpacker_methods[] = {
-    {"feed", unpacker_feed, METH_O, "feed($self, next_bytes, /)\n--\n\nAppend bytes to the input."},
-    {"unpack", unpacker_unpack, METH_NOARGS,
-     "unpack($self)\n--\n\nUnpack one object; OutOfData if the input ends before it does."},
-    {"skip", unpacker_skip, METH_NOARGS, "skip($self)\n--\n\nPass over one object."},
-    {"unpack_raw", unpacker_unpack_raw, METH_NOARGS,
-     "unpack_raw($self)\n--\n\nReturn the next object undecoded, as a Raw."},
+    {"feed", unpacker_feed, METH_O, "feed($self, next_bytes, /)\n--\n\n" DOCUMENTED_Unpacker_feed},
+    {"unpack", unpacker_unpack, METH_NOARGS, "unpack($self)\n--\n\n" DOCUMENTED_Unpacker_unpack},
+    {"skip", unpacker_skip, METH_NOARGS, "skip($self)\n--\n\n" DOCUMENTED_Unpacker_skip},
+    {"unpack_raw", unpacker_unpack_raw, METH_NOARGS, "unpack_raw($self)\n--\n\n" DOCUMENTED_Unpacker_unpack_raw},
     {"read_array_header", unpacker_read_array_header, METH_NOARGS,
-     "read_array_header($self)\n--\n\nReturn the size of the array that comes next; unpack its items one by one."},
+     "read_array_header($self)\n--\n\n" DOCUMENTED_Unpacker_read_array_header},
     {"read_map_header", unpacker_read_map_header, METH_NOARGS,
-     "read_map_header($self)\n--\n\nReturn the size of the map that comes next; unpack its keys and values one by one."},
-    {"read_bytes", unpacker_read_bytes, METH_O,
-     "read_bytes($self, nbytes, /)\n--\n\nReturn up to `nbytes` raw bytes of the input."},
-    {"tell", unpacker_tell, METH_NOARGS, "tell($self)\n--\n\nReturn how many bytes of the input were consumed."},
+     "read_map_header($self)\n--\n\n" DOCUMENTED_Unpacker_read_map_header},
+    {"read_bytes", unpacker_read_bytes, METH_O, "read_bytes($self, nbytes, /)\n--\n\n" DOCUMENTED_Unpacker_read_bytes},
+    {"tell", unpacker_tell, METH_NOARGS, "tell($self)\n--\n\n" DOCUMENTED_Unpacker_tell},
     {"__reduce__", refuse_pickling, METH_NOARGS, "__reduce__($self)\n--\n\nRaise TypeError."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot unpacker_slots[] = {
-    {Py_tp_doc, "Unpack objects from a stream (replaces `msgpack.Unpacker`).\n\n"
-                "The options are described with `cpkg.msgpack.Unpacker`."},
-    {Py_tp_new, unpacker_new},
-    {Py_tp_init, unpacker_init},
-    {Py_tp_dealloc, unpacker_dealloc},
-    {Py_tp_traverse, unpacker_traverse},
-    {Py_tp_clear, unpacker_clear},
-    {Py_tp_methods, unpacker_methods},
-    {Py_tp_iter, PyObject_SelfIter},
-    {Py_tp_iternext, unpacker_iternext},
-    {0, NULL},
+    {Py_tp_doc, DOCUMENTED_Unpacker},    {Py_tp_new, unpacker_new},
+    {Py_tp_init, unpacker_init},         {Py_tp_dealloc, unpacker_dealloc},
+    {Py_tp_traverse, unpacker_traverse}, {Py_tp_clear, unpacker_clear},
+    {Py_tp_methods, unpacker_methods},   {Py_tp_iter, PyObject_SelfIter},
+    {Py_tp_iternext, unpacker_iternext}, {0, NULL},
 };
 
 static PyType_Spec unpacker_spec = TYPE_SPEC("cpkg._native.msgpack.cpython.Unpacker", Unpacker,

@@ -193,8 +193,9 @@ static PyObject *new_chunks(PyObject *self, const char *finished, const char *bu
     return (PyObject *)chunks;
 }
 
-PyDoc_STRVAR(chunker_compress_doc, "compress($self, /, data)\n--\n\n"
-                                   "Take the bytes of a buffer; return an iterator of the chunks that became full.");
+PyDoc_STRVAR(chunker_compress_doc,
+             "compress($self, /, data)\n--\n\n"
+             "Take the bytes of `data`, a buffer; return an iterator of the chunks that became full.");
 
 static PyObject *chunker_compress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {

@@ -34,7 +34,7 @@ static Py_ssize_t writer_push(Writer *writer, const Input *data, int mode)
 PyDoc_STRVAR(
     compression_writer_write_doc,
     "write($self, /, data)\n--\n\n"
-    "Take the bytes of a buffer; return how many, or, with `write_return_read=False`, how many were written.\n\n"
+    "Take the bytes of `data`, a buffer; return how many, or, with `write_return_read=False`, how many were written.\n\n"
     "Raises ZstdError if compressing fails, and what the other file's write() raises.");
 
 static PyObject *compression_writer_write(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -67,7 +67,7 @@ PyDoc_STRVAR(
     compression_writer_flush_doc,
     "flush($self, /, flush_mode=0)\n--\n\n"
     "Write the output that was held back, flush the other file, and return how many bytes were written.\n\n"
-    "With FLUSH_BLOCK a reader can have all data given so far; FLUSH_FRAME ends the frame, and what is written\n"
+    "`flush_mode` is FLUSH_BLOCK (0) or FLUSH_FRAME (1). With FLUSH_BLOCK a reader can have all data given so far; FLUSH_FRAME ends the frame, and what is written\n"
     "next begins another. Raises ValueError for another mode.");
 
 static PyObject *compression_writer_flush(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -149,7 +149,7 @@ static PyMethodDef compression_writer_methods[] = {
     {"close", compression_writer_close, METH_NOARGS, compression_writer_close_doc},
     {"tell", compression_writer_tell, METH_NOARGS, compression_writer_tell_doc},
     {"memory_size", compression_writer_memory_size, METH_NOARGS, MEMORY_SIZE_DOC},
-    {"writelines", compression_writer_writelines, METH_O, NULL},
+    {"writelines", compression_writer_writelines, METH_O, "writelines($self, lines, /)\n--\n\nRaise NotImplementedError, as python-zstandard does."},
     {"__exit__", file_exit, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

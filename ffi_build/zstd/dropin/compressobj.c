@@ -32,9 +32,10 @@ static int compression_obj_clear(PyObject *self)
 
 OBJECT_WITH_TURN(compression_obj, CompressionObj, feed)
 
-PyDoc_STRVAR(compression_obj_compress_doc,
-             "compress($self, /, data)\n--\n\n"
-             "Take the bytes of a buffer and return what output there is, perhaps b\"\"; ZstdError after the end.");
+PyDoc_STRVAR(
+    compression_obj_compress_doc,
+    "compress($self, /, data)\n--\n\n"
+    "Take the bytes of `data`, a buffer, and return what output there is, perhaps b\"\"; ZstdError after the end.");
 
 static PyObject *compression_obj_compress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -54,7 +55,7 @@ static PyObject *compression_obj_compress(PyObject *self, PyObject *const *args,
 
 PyDoc_STRVAR(compression_obj_flush_doc,
              "flush($self, /, flush_mode=0)\n--\n\n"
-             "Return the output that was held back, and end the frame with COMPRESSOBJ_FLUSH_FINISH.\n\n"
+             "Return the output that was held back; end the frame if `flush_mode` is COMPRESSOBJ_FLUSH_FINISH.\n\n"
              "After COMPRESSOBJ_FLUSH_BLOCK a reader can have all data given so far. Raises ValueError for another\n"
              "mode, ZstdError after the end of the frame.");
 

@@ -37,7 +37,7 @@ static Py_ssize_t writer_unpack(Writer *writer, const Input *data)
 PyDoc_STRVAR(
     decompression_writer_write_doc,
     "write($self, /, data)\n--\n\n"
-    "Take the bytes of a buffer; return how many, or, with `write_return_read=False`, how many were written.\n\n"
+    "Take the bytes of `data`, a buffer; return how many, or, with `write_return_read=False`, how many were written.\n\n"
     "Raises ZstdError for data that is no frame, from then on, and what the other file's write() raises.");
 
 static PyObject *decompression_writer_write(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)

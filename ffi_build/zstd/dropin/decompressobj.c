@@ -80,7 +80,7 @@ static PyObject *decompression_obj_run(DecompressionObj *obj, const Input *data)
 
 PyDoc_STRVAR(decompression_obj_decompress_doc,
              "decompress($self, /, data)\n--\n\n"
-             "Take the bytes of a buffer and return what they decompress to, perhaps b\"\".\n\n"
+             "Take the bytes of `data`, a buffer, and return what they decompress to, perhaps b\"\".\n\n"
              "Raises ZstdError after the end of the frame, and for data that is no frame, from then on.");
 
 static PyObject *decompression_obj_decompress(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
@@ -99,7 +99,8 @@ static PyObject *decompression_obj_decompress(PyObject *self, PyObject *const *a
     return content;
 }
 
-PyDoc_STRVAR(decompression_obj_flush_doc, "flush($self, /, length=0)\n--\n\nReturn b\"\": nothing is held back.");
+PyDoc_STRVAR(decompression_obj_flush_doc,
+             "flush($self, /, length=0)\n--\n\nReturn b\"\", whatever `length` is: nothing is held back.");
 
 static PyObject *decompression_obj_flush(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {

@@ -74,14 +74,14 @@ static PyObject *reader_fill(PyObject *self, PyObject *target, int is_once)
 
 PyDoc_STRVAR(reader_readinto_doc,
              "readinto($self, b, /)\n--\n\n"
-             "Fill a writable buffer as far as there is output; return how many bytes it holds then.");
+             "Fill `b`, a writable buffer, as far as there is output; return how many bytes it holds then.");
 
 static PyObject *reader_readinto(PyObject *self, PyObject *target)
 {
     return reader_fill(self, target, 0);
 }
 
-PyDoc_STRVAR(reader_readinto1_doc, "readinto1($self, b, /)\n--\n\nDo for a writable buffer what `read1` does.");
+PyDoc_STRVAR(reader_readinto1_doc, "readinto1($self, b, /)\n--\n\nDo for `b`, a writable buffer, what `read1` does.");
 
 static PyObject *reader_readinto1(PyObject *self, PyObject *target)
 {
@@ -163,7 +163,7 @@ static int reader_distance(const Reader *reader, long long position, long whence
 PyDoc_STRVAR(
     reader_seek_doc,
     "seek($self, /, pos, whence=0)\n--\n\n"
-    "Go on to a position by reading up to it, and return the position, which is less if there is not so much.\n\n"
+    "Go on to the position `pos` by reading up to it, and return the position, which is less if there is not so much.\n\n"
     "`whence` is os.SEEK_SET or os.SEEK_CUR. Raises OSError for a position that lies behind, and for\n"
     "os.SEEK_END.");
 

@@ -133,12 +133,7 @@ static int take_mode(PyObject *argument, int least, int mode, const char *wrong)
     return mode;
 }
 
-PyDoc_STRVAR(compressor_compress_doc,
-             "compress($self, /, data, mode=0)\n--\n\n"
-             "Take the bytes of a buffer and return what output there is, perhaps b\"\".\n\n"
-             "`mode` is CONTINUE, FLUSH_BLOCK or FLUSH_FRAME; any other is a ValueError. Raises ZstdError if\n"
-             "libzstd fails, which ends the frame without its rest, or if the data goes against the pledged\n"
-             "size, which changes nothing.");
+PyDoc_STRVAR(compressor_compress_doc, "compress($self, /, data, mode=0)\n--\n\n" DOCUMENTED_ZstdCompressor_compress);
 
 static PyObject *compressor_compress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -157,11 +152,7 @@ static PyObject *compressor_compress(PyObject *self, PyObject *const *args, Py_s
     return output;
 }
 
-PyDoc_STRVAR(compressor_flush_doc,
-             "flush($self, /, mode=2)\n--\n\n"
-             "End the block or the frame and return the output that was held back.\n\n"
-             "`mode` is FLUSH_FRAME or FLUSH_BLOCK; any other is a ValueError. Raises ZstdError as `compress`\n"
-             "does.");
+PyDoc_STRVAR(compressor_flush_doc, "flush($self, /, mode=2)\n--\n\n" DOCUMENTED_ZstdCompressor_flush);
 
 static PyObject *compressor_flush(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -176,10 +167,7 @@ static PyObject *compressor_flush(PyObject *self, PyObject *const *args, Py_ssiz
 }
 
 PyDoc_STRVAR(compressor_pledge_doc,
-             "set_pledged_input_size($self, size, /)\n--\n\n"
-             "Promise the size in bytes of the next frame's content, so that its header has it; None takes it\n"
-             "back.\n\n"
-             "Only between frames, else ValueError; so is a size out of range.");
+             "set_pledged_input_size($self, size, /)\n--\n\n" DOCUMENTED_ZstdCompressor_set_pledged_input_size);
 
 static PyObject *compressor_pledge(PyObject *self, PyObject *size)
 {
@@ -252,14 +240,12 @@ static PyMethodDef compressor_methods[] = {
 };
 
 static PyGetSetDef compressor_getset[] = {
-    {"last_mode", compressor_last_mode, NULL, "The mode of the last call that succeeded; FLUSH_FRAME at first.", NULL},
+    {"last_mode", compressor_last_mode, NULL, DOCUMENTED_ZstdCompressor_last_mode, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot compressor_slots[] = {
-    {Py_tp_doc, "_Compressor(level=None, options=None, zstd_dict=None)\n--\n\n"
-                "Compress in pieces, into any number of frames (replaces `compression.zstd.ZstdCompressor`).\n\n"
-                "Takes the arguments of `compress`. Methods may be called from several threads."},
+    {Py_tp_doc, "_Compressor(level=None, options=None, zstd_dict=None)\n--\n\n" DOCUMENTED_ZstdCompressor},
     {Py_tp_init, compressor_init},
     {Py_tp_dealloc, compressor_dealloc},
     {Py_tp_traverse, compressor_traverse},

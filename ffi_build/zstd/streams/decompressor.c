@@ -295,12 +295,7 @@ static int decompressor_run(PyObject *self, Work *work, PyObject *data)
 }
 
 PyDoc_STRVAR(decompressor_decompress_doc,
-             "decompress($self, /, data, max_length=-1)\n--\n\n"
-             "Take the bytes of a buffer and return what they decompress to, at most `max_length` bytes (-1: no\n"
-             "limit).\n\n"
-             "Data that was not used up is kept; call with b\"\" for more output while `needs_input` is false.\n"
-             "Raises EOFError after the end of the frame and ZstdError for data that is no frame; that forgets\n"
-             "all data, and the object can be used for another frame.");
+             "decompress($self, /, data, max_length=-1)\n--\n\n" DOCUMENTED_ZstdDecompressor_decompress);
 
 static PyObject *decompressor_decompress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -420,23 +415,16 @@ static PyMethodDef decompressor_methods[] = {
 };
 
 static PyGetSetDef decompressor_getset[] = {
-    {"eof", decompressor_eof, NULL,
-     "Whether the end of the frame was reached, and all of its content returned (see `multi_frame`).", NULL},
-    {"needs_input", decompressor_needs_input, NULL, "Whether decompress() needs more data before it can return more.",
-     NULL},
-    {"unused_data", decompressor_unused, NULL, "The bytes given behind the end of the frame; b\"\" before that.", NULL},
+    {"eof", decompressor_eof, NULL, DOCUMENTED_ZstdDecompressor_eof, NULL},
+    {"needs_input", decompressor_needs_input, NULL, DOCUMENTED_ZstdDecompressor_needs_input, NULL},
+    {"unused_data", decompressor_unused, NULL, DOCUMENTED_ZstdDecompressor_unused_data, NULL},
     {"_at_start", decompressor_at_start, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot decompressor_slots[] = {
     {Py_tp_doc,
-     "_Decompressor(zstd_dict=None, options=None, *, multi_frame=False)\n--\n\n"
-     "Decompress one frame in pieces (replaces `compression.zstd.ZstdDecompressor`).\n\n"
-     "`zstd_dict` and `options` are those of `decompress`. With `multi_frame=True` it reads one frame after the\n"
-     "other: `eof` is then true whenever the data given so far ends with a frame, and giving more is no error; of\n"
-     "an error in a later frame the next call tells, after one that returned what the frames in front of it hold.\n"
-     "Methods may be called from several threads."},
+     "_Decompressor(zstd_dict=None, options=None, *, multi_frame=False)\n--\n\n" DOCUMENTED_ZstdDecompressor},
     {Py_tp_init, decompressor_init},
     {Py_tp_dealloc, decompressor_dealloc},
     {Py_tp_traverse, decompressor_traverse},

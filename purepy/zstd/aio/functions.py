@@ -52,10 +52,11 @@ class AsyncFunctions:
         frame_size: Any = None,
     ) -> bytes:
         """
-        Compress a buffer in a thread and return the frame; arguments and errors are those of `compress`.
+        Compress a buffer in a thread and return the frame.
 
-        The event loop is not held up, and a task that is cancelled ends at once; its thread does within a step of 1
-        MiB. The buffer may not change meanwhile.
+        `data`, `level`, `options`, `zstd_dict`, `threads`, `frame_size` and the errors are those of `compress`. The
+        event loop is not held up, and a task that is cancelled ends at once; its thread does within a step of 1 MiB.
+        The buffer may not change meanwhile.
         """
         module = self._module()
         with memoryview(data) as view:
@@ -80,10 +81,11 @@ class AsyncFunctions:
         threads: Any = None,
     ) -> bytes:
         """
-        Decompress all frames of a buffer in a thread; arguments and errors are those of `decompress`.
+        Decompress all frames of a buffer in a thread and return their content.
 
-        The event loop is not held up, and a task that is cancelled ends at once; its thread does within a step of 1
-        MiB. The buffer may not change meanwhile.
+        `data`, `zstd_dict`, `options`, `max_output_size`, `threads` and the errors are those of `decompress`. The event
+        loop is not held up, and a task that is cancelled ends at once; its thread does within a step of 1 MiB. The
+        buffer may not change meanwhile.
         """
         module = self._module()
         memoryview(data).release()
@@ -104,9 +106,10 @@ class AsyncFunctions:
 
     def aopen(self, file: Any, /, mode: str = "rb", **more: Any) -> Opening:
         """
-        Open a Zstandard file for asyncio: `async with aopen(...) as file`, or `file = await aopen(...)`.
+        Open a Zstandard `file` for asyncio: `async with aopen(...) as file`, or `file = await aopen(...)`.
 
-        Takes the arguments of `open` and gives an AsyncZstdFile.
+        `mode` and `more` are the arguments of `open`. Gives an AsyncZstdFile, whose methods are those of the file,
+        awaited.
         """
         opener = functools.partial(self._module().open, file, mode, **more)
         return Opening(opener, more.get("newline"))

@@ -23,14 +23,17 @@ class ZstdDecompressor(DecompressorBase):
     """
     Decompress a frame that comes in pieces (replaces `compression.zstd.ZstdDecompressor`).
 
-    `zstd_dict` is a ZstdDict or one of its `as_*` pairs, `options` a dict of DecompressionParameter. With
-    `multi_frame=True` the object goes on from each frame to the next, skippable ones included: `eof` is then True
-    whenever the input so far ends where a frame does, more may follow, and `unused_data` stays empty. A prefix
-    (`ZstdDict.as_prefix`) goes before each of them. The next call raises an error in a later frame, after one that
-    returned what the frames in front of it hold.
+    Args:
+        zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
+        options (Mapping[int, int] | None): values of DecompressionParameter.
+        multi_frame (bool): go on from each frame to the next, skippable ones included. `eof` is then True
+            whenever the input so far ends where a frame does, more may follow, and `unused_data` stays
+            empty. A prefix (`ZstdDict.as_prefix`) goes before each frame. An error in a later frame is
+            raised by the next call, after one that returned what the frames in front of it hold.
 
-    An error resets the object; it can be used for another frame. Methods may be called from several threads, one
-    waits for the other.
+    Raises TypeError and ValueError for wrong arguments.
+
+    An error resets the object; it can be used for another frame. Calls from several threads wait for each other.
     """
 
     __slots__ = (
@@ -75,7 +78,7 @@ class ZstdDecompressor(DecompressorBase):
 
     @property
     def unused_data(self) -> bytes:
-        """The bytes behind the frame in the data passed; b"" before `eof`."""
+        """The bytes given behind the end of the frame; b"" before `eof`."""
         with self._turn():
             return self._input.rest() if self._eof and not self._multi_frame else b""
 
@@ -83,9 +86,9 @@ class ZstdDecompressor(DecompressorBase):
         """
         Return the content that `data` and earlier input decode to, `max_length` bytes at most unless it is negative.
 
-        What could not be decoded or returned yet is kept for the next call; `needs_input` is False if the latter.
-        Raises EOFError at the end of the frame and ZstdError for data that is not Zstandard, corrupt, or needs
-        another dictionary or a larger window than allowed.
+        What could not be decoded or returned yet is kept for the next call, which may be given b""; `needs_input` is
+        False if there is more to return. Raises EOFError after the end of the frame and ZstdError for data that is not
+        Zstandard, is corrupted, or needs another dictionary or a larger window than allowed.
         """
         max_length = index(max_length)
         piece = as_bytes(data)
@@ -197,12 +200,20 @@ def decompress(
     threads: int | None = None,
 ) -> bytes:
     """
-    Return the content of all frames in `data`, one after the other (replaces `compression.zstd.decompress`).
+    Return the content of all frames of a buffer, one after the other (replaces `compression.zstd.decompress`).
 
-    Skippable frames give nothing. More than `max_output_size` bytes of content: ZstdLimitError. `size_hint`, the size
-    that the caller expects, is of use to other backends; this one allocates by what it has decoded. So are `threads`,
-    but for where there is no GIL. Raises ZstdError for data that is cut, corrupt or followed by anything that is no
-    frame.
+    Args:
+        data (Buffer): frames, one after the other; skippable ones give nothing.
+        zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
+        options (Mapping[int, int] | None): values of DecompressionParameter.
+        max_output_size (int | None): the most bytes of content, whatever the frames declare; ZstdLimitError
+            beyond.
+        size_hint (int | None): how many bytes to expect where the frames do not say; it changes the speed
+            alone.
+        threads (int | None): how many frames to decompress at a time, 0 for one per core; None for one.
+
+    Raises TypeError and ValueError for wrong arguments, ZstdError for data that is cut, corrupted, followed by anything
+    but a frame, or needs another dictionary or a larger window than allowed.
     """
     size_argument(size_hint, "size_hint")
     return decompress_by(ZstdDecompressor, "purepy.zstd", data, zstd_dict, options, max_output_size, threads)
@@ -229,10 +240,16 @@ def decompress_by(
 
 def decompress_into(data: Any, buffer: Any, zstd_dict: Any = None, options: Any = None) -> int:
     """
-    Decompress all frames in `data` into the writable `buffer`; return the number of bytes written.
+    Decompress all frames of a buffer to the start of a writable buffer; return the content's size in bytes.
 
-    The buffer is written only once everything has been decoded. Raises ZstdError as `decompress` does, and
-    ZstdLimitError if the content does not fit.
+    Args:
+        data (Buffer): frames, one after the other; skippable ones give nothing.
+        buffer (Buffer): where the content goes; behind it nothing changes.
+        zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
+        options (Mapping[int, int] | None): values of DecompressionParameter.
+
+    Raises ZstdError as `decompress` does, and ZstdLimitError if the content does not fit; what the buffer holds then is
+    undefined.
     """
     return fill(buffer, data, Settings(zstd_dict, options))
 

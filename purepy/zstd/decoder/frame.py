@@ -42,8 +42,8 @@ def get_frame_info(frame_buffer: Any) -> FrameInfo:
     Return what the header of the frame at the start of `frame_buffer` says (replaces
     `compression.zstd.get_frame_info`).
 
-    A skippable frame gives a size and a dictionary id of 0. Raises ZstdError for what does not begin a frame, and for
-    a header that is cut.
+    A skippable frame has a size and a dictionary id of 0. Raises ZstdError for what begins no frame, and for a header
+    that is cut.
     """
     data = as_bytes(frame_buffer)
     try:
@@ -61,10 +61,10 @@ def get_frame_info(frame_buffer: Any) -> FrameInfo:
 
 def get_frame_size(frame_buffer: Any) -> int:
     """
-    Return the size in bytes of the frame at the start of `frame_buffer`, header and checksum included (replaces
-    `compression.zstd.get_frame_size`).
+    Return the size in bytes of the frame at the start of `frame_buffer`, header and checksum included.
 
-    Nothing is decoded; what follows the frame does not matter. Raises ZstdError if the frame is not complete.
+    Nothing is decoded; what follows the frame does not matter. Raises ZstdError if the frame is not complete. Replaces
+    `compression.zstd.get_frame_size`.
     """
     data = as_bytes(frame_buffer)
     scanner = FrameScanner(is_strict=False)

@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
 class ZstdCompressor(ExclusiveStream):
     """
-    Compress data incrementally, into any number of frames one after the other.
+    Compress data in pieces, into any number of frames (replaces `compression.zstd.ZstdCompressor`).
 
-    `level` is an int from -131072 to 22 (default 3, as is 0); `options` a dict of CompressionParameter keys, in place
-    of `level`; `zstd_dict` a ZstdDict or one of its `as_*` pairs (undigested by default). Raises TypeError and
-    ValueError for arguments that are of no use, ZstdError for a dictionary that is corrupted. Replaces
-    `compression.zstd.ZstdCompressor`.
+    Args:
+        level (int | None): -131072 to 22; None and 0 stand for 3.
+        options (Mapping[int, int] | None): values of CompressionParameter, in place of `level`.
+        zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
+
+    Raises TypeError and ValueError for wrong arguments, ZstdError for a dictionary that is corrupted.
 
     A call that goes against the pledged size changes nothing; any other that fails resets the compressor: `last_mode`
     is FLUSH_FRAME and the frame begun is lost. Calls from several threads wait for each other.
@@ -82,8 +84,8 @@ class ZstdCompressor(ExclusiveStream):
         """
         Compress `data`, a buffer, and return the bytes that are ready, which may be none.
 
-        `mode` is CONTINUE (default), FLUSH_BLOCK or FLUSH_FRAME. Raises ValueError for another mode, ZstdError if the
-        frame's size turns out other than pledged.
+        `mode` is CONTINUE (0), FLUSH_BLOCK (1) or FLUSH_FRAME (2). Raises ValueError for another mode, ZstdError if the
+        frame's size turns out other than pledged, which changes nothing, or if libzstd fails, which ends the frame.
         """
         mode = index(mode)
         if not self.CONTINUE <= mode <= self.FLUSH_FRAME:
@@ -99,7 +101,8 @@ class ZstdCompressor(ExclusiveStream):
         """
         Return what is left of the data given so far.
 
-        `mode` is FLUSH_FRAME (default), which ends the frame, or FLUSH_BLOCK; ValueError for another one.
+        `mode` is FLUSH_FRAME (2), which ends the frame, or FLUSH_BLOCK (1); ValueError for another one. Raises
+        ZstdError as `compress` does.
         """
         mode = index(mode)
         if not self.FLUSH_BLOCK <= mode <= self.FLUSH_FRAME:
@@ -111,10 +114,10 @@ class ZstdCompressor(ExclusiveStream):
 
     def set_pledged_input_size(self, size: int | None, /) -> None:
         """
-        Set the size of the next frame's content, in bytes, so that its header has it; None means unknown.
+        Promise the `size` of the next frame's content, in bytes, so that its header has it; None takes it back.
 
-        It holds for one frame; a frame of another size raises ZstdError. Raises ValueError for a size below 0 or
-        above 2**64 - 3, and inside of a frame.
+        It holds for one frame; a frame of another size raises ZstdError. Raises ValueError for a size below 0 or above
+        2**64 - 3, and inside of a frame.
         """
         if size is not None:
             size = index(size)
@@ -200,10 +203,20 @@ def compress(
     frame_size: Any = None,
 ) -> bytes:
     """
-    Compress `data`, a buffer, into one frame whose header has its content's size.
+    Compress a buffer and return the frame (replaces `compression.zstd.compress`).
 
-    `level`, `options` and `zstd_dict` are those of ZstdCompressor. With `threads` or `frame_size` (bytes of content, 16
-    to 64 MiB by default) it makes frames of that size, in the calling thread. Replaces `compression.zstd.compress`.
+    The frame's header has the content's size.
+
+    Args:
+        data (Buffer): the content.
+        level (int | None): -131072 to 22; None and 0 stand for 3.
+        options (Mapping[int, int] | None): values of CompressionParameter, in place of `level`.
+        zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
+        threads (int | None): how many threads compress at a time, 0 for one per core; it then makes frames
+            of `frame_size`. None for one frame.
+        frame_size (int | None): bytes of content in each frame; None for 16 to 64 MiB, by the level.
+
+    Raises TypeError and ValueError for wrong arguments, ZstdError for a corrupted dictionary and if libzstd fails.
     """
     return compress_by(ZstdCompressor, "purepy.zstd", data, level, options, zstd_dict, threads, frame_size)
 
@@ -224,9 +237,17 @@ def compress_by(
 
 def compress_into(data: Any, buffer: Any, level: Any = None, options: Any = None, zstd_dict: Any = None) -> int:
     """
-    Compress `data` into `buffer`, a writable buffer, and return the number of bytes written.
+    Compress a buffer into one frame at the start of a writable buffer; return the frame's size in bytes.
 
-    The arguments are those of `compress`. Raises ZstdError, with nothing written, if the frame does not fit.
+    Args:
+        data (Buffer): the content.
+        buffer (Buffer): where the frame goes; behind it nothing changes. From 128 KiB of content on,
+            len(data) + len(data) // 255 + 64 bytes are always enough.
+        level (int | None): -131072 to 22; None and 0 stand for 3.
+        options (Mapping[int, int] | None): values of CompressionParameter, in place of `level`.
+        zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
+
+    Raises TypeError and ValueError for wrong arguments, ZstdError, with nothing written, if the frame does not fit.
     """
     return into(compress, data, buffer, level, options, zstd_dict)
 

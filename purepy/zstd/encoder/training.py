@@ -57,11 +57,14 @@ TABLE_BYTES = 4 << 20
 
 def train_dict(samples: Iterable[Any], dict_size: int) -> ZstdDict:
     """
-    Return a dictionary of at most `dict_size` bytes, trained on an iterable of buffers.
+    Train a dictionary on samples (replaces `compression.zstd.train_dict`).
 
-    Raises ValueError for samples without data and for a size that is not positive, TypeError for a size that is no
-    int, ZstdError for fewer than 7 samples, less than 8 bytes in the first three quarters of them and for a size below
-    256. Replaces `compression.zstd.train_dict`.
+    Args:
+        samples (Iterable[Buffer]): what the content will look like, 7 at least.
+        dict_size (int): the most bytes of the dictionary, 256 at least.
+
+    Raises TypeError and ValueError for wrong arguments and samples without data, ZstdError for too little to learn
+    from.
     """
     if not isinstance(dict_size, int):
         raise TypeError(f"dict_size must be an int object, not {type(dict_size).__qualname__!r}.")
@@ -119,10 +122,15 @@ def _best_content(pieces: list[bytes], dict_size: int, segment_sizes: Sequence[i
 
 def finalize_dict(zstd_dict: ZstdDict, /, samples: Iterable[Any], dict_size: int, level: int) -> ZstdDict:
     """
-    Return a dictionary of at most `dict_size` bytes: the given content, with tables for the samples and `level`.
+    Return a dictionary of the given content, with tables for samples (replaces `compression.zstd.finalize_dict`).
 
-    The content is cut at its start if it does not fit. Raises TypeError and ValueError for wrong arguments,
-    ZstdError for a size below 256. Replaces `compression.zstd.finalize_dict`.
+    Args:
+        zstd_dict (ZstdDict): the content, which is cut at its start if it does not fit.
+        samples (Iterable[Buffer]): what the content will look like.
+        dict_size (int): the most bytes of the dictionary, 256 at least.
+        level (int): the level that it is meant for.
+
+    Raises TypeError and ValueError for wrong arguments, ZstdError if no dictionary can be made of them.
     """
     check_finalize_arguments(zstd_dict, dict_size, level)
     if not -(2**31) <= level < 2**31:

@@ -45,7 +45,7 @@ class Streams:
         frame_size: int | None = None,
     ) -> Iterator[bytes]:
         """
-        Compress an iterable of buffers, or a file object, into one frame; yield its bytes piece by piece.
+        Compress `chunks`, an iterable of buffers or a file object, into one frame; yield its bytes piece by piece.
 
         `level`, `options` and `zstd_dict` are those of `compress`. `size` is the content's size in bytes, if known:
         it is written into the header, and content of another size is a ZstdError. `read_size` is how much is read
@@ -102,7 +102,7 @@ class Streams:
         threads: int | None = None,
     ) -> Iterator[bytes]:
         """
-        Decompress an iterable of buffers, or a file object; yield the content in pieces of at most `write_size`.
+        Decompress `chunks`, an iterable of buffers or a file object, in pieces of at most `write_size` bytes.
 
         Goes over all frames. `zstd_dict` and `options` are those of `decompress`. Raises ZstdLimitError once there is
         more than `max_output_size` bytes, and ZstdError for data that is truncated, corrupted or no frame; pieces
@@ -142,14 +142,14 @@ class Streams:
         """
         Compress or decompress a source into a file object; return the bytes read and the bytes written.
 
-        `source` is a file object or an iterable of buffers, `destination` an object with write(); `mode` is
-        "compress" or "decompress". `level` and `size` are for compressing, `max_output_size` and `write_size` for
-        decompressing, as in `compress_iter` and `decompress_iter`; `threads` for both, `frame_size` for compressing.
-        With several threads a plain file of the io module is read, and written, in larger pieces than `read_size` and
-        `write_size`. `progress(read, written)` is called after each
-        piece; an exception that it raises ends the copy. Neither file is closed. If it fails, what the destination
-        holds is not whole: the frame has no end, so that a reader finds out. Raises BlockingIOError, whose
-        `characters_written` counts the bytes written, if the destination would block, and OSError if it takes none.
+        `source` is a file object or an iterable of buffers, `destination` an object with write(); `mode` is "compress"
+        or "decompress", with the `options` and `zstd_dict` of that. `level` and `size` are for compressing,
+        `max_output_size` and `write_size` for decompressing, as in `compress_iter` and `decompress_iter`; `threads` for
+        both, `frame_size` for compressing. With several threads a plain file of the io module is read, and written, in
+        larger pieces than `read_size` and `write_size`. `progress(read, written)` is called after each piece; an
+        exception that it raises ends the copy. Neither file is closed. If it fails, what the destination holds is not
+        whole: the frame has no end, so that a reader finds out. Raises BlockingIOError, whose `characters_written`
+        counts the bytes written, if the destination would block, and OSError if it takes none.
         """
         copy = _Copy(destination, progress)
         _positive(read_size, "read_size")

@@ -47,16 +47,24 @@ class ZstdFile(io.BufferedIOBase):
     """
     A Zstandard file, open in binary mode for reading or for writing (replaces `compression.zstd.ZstdFile`).
 
-    `file` is a name (str, bytes or a path), which is opened, or an object with read() or write(), which is left open
-    by close(). `mode` is "r", "w", "x" or "a", with or without "b". `level`, `options` and `zstd_dict` are those of
-    `compress` when writing; `options` and `zstd_dict` those of `decompress` when reading. `threads` (0: one per core)
-    is how many frames to work on at a time, `frame_size` the content of each; given either, a file is written in
-    several frames, and flush() ends one. Reading goes over all frames of the file. Small writes are gathered, so data
-    reaches the underlying file with flush() and close(), or
-    when enough has come together.
+    Args:
+        file (str | bytes | PathLike | file object): a name, which is opened, or an object with read() or
+            write(), which close() leaves open.
+        mode (str): "r", "w", "x" or "a", with or without "b".
+        level (int | None): for writing, -131072 to 22; None and 0 stand for 3.
+        options (Mapping[int, int] | None): values of CompressionParameter, in place of `level`; for
+            reading, of DecompressionParameter.
+        zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
+        threads (int | None): how many frames to work on at a time, 0 for one per core. Given this or
+            `frame_size`, a file is written in several frames, and flush() ends one.
+        frame_size (int | None): bytes of content in each frame that is written; None for 16 to 64 MiB, by
+            the level.
 
-    Raises ValueError for a mode that is none of these, TypeError for other wrong arguments; reading raises EOFError
-    for a file that is empty or ends inside a frame and ZstdError for one that is no Zstandard file.
+    Raises ValueError for another mode, TypeError for other wrong arguments; reading raises EOFError for a file that is
+    empty or ends inside a frame and ZstdError for one that is no Zstandard file.
+
+    Reading goes over all frames of the file. Small writes are gathered, so data reaches the underlying file with
+    flush() and close(), or when enough has come together.
     """
 
     # As a slot `closed` costs no Python call: io.TextIOWrapper looks at it for each line and each write.
@@ -239,7 +247,9 @@ class ZstdFile(io.BufferedIOBase):
     # writing
 
     def write(self, data: Any, /) -> int:
-        """Write a buffer's bytes and return how many they are; see the class for when they reach the file."""
+        """
+        Write the bytes of `data`, a buffer, and return how many they are; the class says when they get there.
+        """
         if self._mode != WRITE:
             self._check_not_closed()
             raise io.UnsupportedOperation("File not open for writing")
@@ -326,7 +336,7 @@ class ZstdFile(io.BufferedIOBase):
         return line
 
     def peek(self, size: int = 0, /) -> bytes:
-        """Return some of the bytes ahead, at least one unless at the end, without moving on."""
+        """Return some of the bytes ahead, at least one unless at the end, without moving on; `size` changes nothing."""
         self._check_can_read()
         content: bytes = self._buffer.peek(size)
         return content
@@ -349,7 +359,7 @@ class ZstdFile(io.BufferedIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         """
-        Move to a position in the content and return it; only while reading.
+        Move by `offset` from `whence` (as for any file) in the content and return the position; only while reading.
 
         Backwards, or from the end, it decompresses from the start of the file.
         """
@@ -382,7 +392,7 @@ class ZstdFile(io.BufferedIOBase):
 
     @property
     def mode(self) -> str:
-        """ "wb" for a file open for writing, else "rb"."""
+        """What the file is open for: "wb" or "rb"."""
         return "wb" if self._mode == WRITE else "rb"
 
     def seekable(self) -> bool:

@@ -28,7 +28,7 @@ class CompressionPreset:
 
     def compress(self, data: Any) -> bytes:
         """
-        Compress a buffer into one frame and return it as bytes.
+        Compress `data`, a buffer, into one frame and return it as bytes.
 
         The header has the content's size, unless the parameters say otherwise.
         """

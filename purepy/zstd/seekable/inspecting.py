@@ -71,11 +71,11 @@ class Extras:
 
     def index_frames(self, source: Any, zstd_dict: Any = None, options: Any = None) -> SeekTable:
         """
-        Return the table of the frames of bytes or of a file, as a zstd_file file has it at its end, without checksums.
+        Return the table of the frames of bytes or of a file, as a seekable file has it at its end, without checksums.
 
-        `source` is that of `iter_frames`; only frames that do not declare their size are decompressed. `to_bytes()` of
-        the result makes a zstd_file file of the frames in front of it. Raises ZstdError for what is not whole frames,
-        SeekableFormatError for a frame of 4 GiB or more.
+        `source` is that of `iter_frames`; only frames that do not declare their size are decompressed, with `zstd_dict`
+        and `options` as `decompress` takes them. `to_bytes()` of the result makes a seekable file of the frames in
+        front of it. Raises ZstdError for what is not whole frames, SeekableFormatError for a frame of 4 GiB or more.
         """
         with _opened(source) as file:
             return index_frames(self._module, file, zstd_dict, options)
@@ -92,10 +92,10 @@ class Extras:
         """
         Decompress bytes or a file without keeping anything, and return what was in it.
 
-        `source` is that of `iter_frames`; the other arguments are those of `decompress_iter`. A file that ends with a
-        seek table is read by it, in the calling thread: its sizes and checksums have to be those of the frames. Raises
-        what decompressing would, ZstdError for data that is not whole frames and SeekableFormatError for a table that
-        does not fit.
+        `source` is that of `iter_frames`; `zstd_dict`, `options`, `threads` and `max_output_size` are those of
+        `decompress_iter`. A file that ends with a seek table is read by it, in the calling thread: its sizes and
+        checksums have to be those of the frames. Raises what decompressing would, ZstdError for data that is not whole
+        frames and SeekableFormatError for a table that does not fit.
         """
         with _opened(source) as file:
             frames = skippable = checksums = 0

@@ -36,8 +36,9 @@ class SeekableZstdFile(ZstdFile):
 
     `filename` is a name (str, bytes or a path) or a binary file object; to read, one that can seek; to append ("a"), a
     name. `level_or_option` is a level or a dict of CompressionParameter when writing, a dict of DecompressionParameter
-    when reading. A frame ends when its content has `max_frame_content_size` bytes, and by flush(FLUSH_FRAME): any
-    position is reached by decompressing one frame from its beginning. `read_size` and `write_size` have no effect.
+    when reading, `zstd_dict` what ZstdFile takes. A frame ends when its content has `max_frame_content_size` bytes, and
+    by flush(FLUSH_FRAME): any position is reached by decompressing one frame from its beginning. `read_size` and
+    `write_size` have no effect.
 
     Beyond pyzstd: the table has checksums, unless `checksums` is false; reading, frames are held to them and to their
     sizes. With `scan=True` a file whose table is missing or damaged, or any file of frames, is gone over for its
@@ -199,7 +200,7 @@ class SeekableZstdFile(ZstdFile):
     @staticmethod
     def is_seekable_format_file(filename: Any) -> bool:
         """
-        Return whether a file, by its name or as a file object, ends with a table that fits it, or has 0 bytes.
+        Return whether a file ends with a table that fits it, or has 0 bytes; `filename` is its name or a file object.
 
         A file object stays where it was. Raises TypeError for what is neither.
         """

@@ -49,9 +49,6 @@ def pack_into(o: Any, buffer: Any, offset: int = 0, *, options: Any) -> int:
     return pack_into_with(o, buffer, offset, options, pypy_encoder.Encoder)
 
 
-packb.__doc__, pack.__doc__, pack_into.__doc__ = packb_with.__doc__, pack_with.__doc__, pack_into_with.__doc__
-
-
 def prepare_packb(**options: Any) -> Callable[[Any], bytes]:
     """Return `packb` with options that are taken once, of those that change nothing for the types of MessagePack."""
     values = PACKING.defaults._replace(**options)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+import io
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, Literal, Protocol, overload
+
+from typing_extensions import Buffer, TypeAlias
+
+from cpkg.zstandard.buffers import BufferSegment as BufferSegment
+from cpkg.zstandard.buffers import BufferSegments as BufferSegments
+from cpkg.zstandard.buffers import BufferWithSegments as BufferWithSegments
+from cpkg.zstandard.buffers import BufferWithSegmentsCollection as BufferWithSegmentsCollection
+from cpkg.zstandard.compression_objects import ZstdCompressionChunker as ZstdCompressionChunker
+from cpkg.zstandard.compression_objects import ZstdCompressionObj as ZstdCompressionObj
+from cpkg.zstandard.compressor import ZstdCompressor as ZstdCompressor
+from cpkg.zstandard.constants import *  # noqa: F403
+from cpkg.zstandard.decompression_objects import ZstdDecompressionObj as ZstdDecompressionObj
+from cpkg.zstandard.decompressor import ZstdDecompressor as ZstdDecompressor
+from cpkg.zstandard.dictionary import ZstdCompressionDict as ZstdCompressionDict
+from cpkg.zstandard.frames import FrameParameters as FrameParameters
+from cpkg.zstandard.frames import frame_content_size as frame_content_size
+from cpkg.zstandard.frames import frame_header_size as frame_header_size
+from cpkg.zstandard.frames import get_frame_parameters as get_frame_parameters
+from cpkg.zstandard.parameters import ZstdCompressionParameters as ZstdCompressionParameters
+from cpkg.zstandard.readers import ZstdCompressionReader as ZstdCompressionReader
+from cpkg.zstandard.readers import ZstdDecompressionReader as ZstdDecompressionReader
+from cpkg.zstandard.writers import ZstdCompressionWriter as ZstdCompressionWriter
+from cpkg.zstandard.writers import ZstdDecompressionWriter as ZstdDecompressionWriter
+from purepy.errors import ZstdError as ZstdError
+
+__version__: str
+backend: str
+backend_features: set[str]
+CompressionParameters = ZstdCompressionParameters
+ZSTD_VERSION: tuple[int, int, int]
+
+class _Reader(Protocol):
+    def read(self, n: int, /) -> Any: ...
+
+class _Writer(Protocol):
+    def write(self, data: bytes, /) -> Any: ...
+
+_File: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes] | _Reader | _Writer
+
+def compress(data: Buffer, level: int = 3) -> bytes:
+    """Compress `data`, a buffer, into one frame and return it as bytes; `level` is that of a ZstdCompressor."""
+
+def decompress(data: Buffer, max_output_size: int = 0) -> bytes:
+    """
+    Decompress the frame at the start of `data`, a buffer; `max_output_size` is that of
+    `ZstdDecompressor.decompress`.
+    """
+
+def estimate_decompression_context_size() -> int:
+    """Return about how many bytes of memory a ZstdDecompressor takes, besides the window."""
+
+@overload
+def open(
+    filename: _File,
+    mode: Literal["rb"] = "rb",
+    cctx: ZstdCompressor | None = None,
+    dctx: ZstdDecompressor | None = None,
+    encoding: str | None = None,
+    errors: str | None = None,
+    newline: str | None = None,
+    closefd: bool | None = None,
+) -> ZstdDecompressionReader:
+    """
+    Open a file of compressed data; `filename` is a path or a file object.
+
+    `mode` is that of the builtin: "r", "w", "a" or "x" for text, with "b" for bytes, which gives a
+    ZstdDecompressionReader or a ZstdCompressionWriter. `cctx` and `dctx` take the place of a ZstdCompressor and
+    ZstdDecompressor with their defaults; `encoding`, `errors` and `newline` are those of io.TextIOWrapper.
+    A file object is closed with the result only if `closefd` is true.
+    """
+
+@overload
+def open(
+    filename: _File,
+    mode: Literal["wb", "ab", "xb"],
+    cctx: ZstdCompressor | None = None,
+    dctx: ZstdDecompressor | None = None,
+    encoding: str | None = None,
+    errors: str | None = None,
+    newline: str | None = None,
+    closefd: bool | None = None,
+) -> ZstdCompressionWriter: ...
+@overload
+def open(
+    filename: _File,
+    mode: Literal["r", "w", "a", "x", "rt", "wt", "at", "xt"],
+    cctx: ZstdCompressor | None = None,
+    dctx: ZstdDecompressor | None = None,
+    encoding: str | None = None,
+    errors: str | None = None,
+    newline: str | None = None,
+    closefd: bool | None = None,
+) -> io.TextIOWrapper: ...
+def train_dictionary(
+    dict_size: int,
+    samples: Sequence[bytes],
+    k: int = 0,
+    d: int = 0,
+    f: int = 0,
+    split_point: float = 0.0,
+    accel: int = 0,
+    notifications: int = 0,
+    dict_id: int = 0,
+    level: int = 0,
+    steps: int = 0,
+    threads: int = 0,
+) -> ZstdCompressionDict:
+    """
+    Return a dictionary of at most `dict_size` bytes, trained on a list of bytes.
+
+    `k` (length of a segment) and `d` (6 or 8, of a group of bytes) are looked for unless given, in `steps` tries;
+    `f` is the logarithm of the size of the table of frequencies, `split_point` the part of the samples to learn
+    from (the rest is for trying out), `accel` 1 to 10 trades quality for speed, `dict_id` is the dictionary's
+    number (0: derived from its content), `level` what it is meant for, `threads` how many threads look,
+    `notifications` how much libzstd tells on standard error. Raises TypeError and ValueError for wrong arguments,
+    ZstdError if there is too little to learn from.
+    """

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `help()` shows of every public name, on every backend: what it is for, and each of its parameters."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+import stubs
+
+import cpkg
+from purepy.msgpack.options import PACKING, UNPACKING
+
+MODULES = (
+    *("cpkg", "cpkg.archive", "cpkg.errors", "cpkg.msgpack", "cpkg.msgpack.exceptions", "cpkg.msgpack.ext"),
+    *("cpkg.records", "cpkg.typed", "cpkg.zstandard", "cpkg.zstd", "cpkg.zstd.tarfile", "cpkg.zstd.zipfile"),
+)
+MSGPACK = ("Packer", "Unpacker", "pack", "pack_into", "packb", "unpack", "unpack_async", "unpackb", "unpackb_from")
+ZSTD = (
+    *("SeekableZstdFile", "ZstdCompressor", "ZstdDecompressor", "ZstdDict", "ZstdFile", "acompress", "adecompress"),
+    *("aopen", "compress", "compress_into", "compress_iter", "copy_stream", "decompress", "decompress_into"),
+    *("decompress_iter", "finalize_dict", "get_frame_info", "get_frame_size", "index_frames", "iter_frames", "open"),
+    *("train_dict", "verify"),
+)
+# what the settings of the drop-in hand to the library, under names without an underscore
+INTERNAL = {"applied", "apply", "apply_again", "give", "give_after_frame", "take"}
+# made by functions, never by the caller
+MADE_ELSEWHERE = re.compile(r"Made by `")
+REFUSED = re.compile(r"Raise (io\.UnsupportedOperation|NotImplementedError)")
+
+
+def is_ours(value: Any) -> bool:
+    return (getattr(value, "__module__", None) or "").partition(".")[0] in ("cpkg", "purepy")
+
+
+def members(kind: type) -> Iterator[tuple[str, Any]]:
+    """Yield the public methods and properties of a type that are not the standard library's."""
+    for name in dir(kind):
+        owner = next((base for base in kind.__mro__ if name in vars(base)), None)
+        if name.startswith("_") or name in INTERNAL or owner is None or not is_ours(owner):
+            continue
+        value = inspect.getattr_static(kind, name)
+        if isinstance(value, property) or inspect.isgetsetdescriptor(value) or callable(getattr(kind, name)):
+            yield name, getattr(kind, name)
+
+
+def has_own_constructor(kind: type) -> bool:
+    owner = next(base for base in kind.__mro__ if "__init__" in vars(base) or "__new__" in vars(base))
+    return is_ours(owner) and not issubclass(kind, (enum.Enum, BaseException))
+
+
+def faults(where: str, value: Any) -> Iterator[str]:
+    """Yield what the documentation of a value lacks."""
+    text = inspect.getdoc(value)
+    if not text:
+        yield f"{where}: nothing"
+    elif "described with" in text:
+        yield f"{where}: sends its reader elsewhere"
+    elif isinstance(value, type):
+        if has_own_constructor(value) and not MADE_ELSEWHERE.search(text):
+            yield from unnamed(where, value, text)
+        for name, member in members(value):
+            yield from faults(f"{where}.{name}", member)
+    elif callable(value) and not REFUSED.match(text):
+        yield from unnamed(where, value, text)
+
+
+def unnamed(where: str, value: Any, text: str) -> Iterator[str]:
+    try:
+        names = [name for name in inspect.signature(value).parameters if name != "self"]
+    except (TypeError, ValueError):  # objects of C that only functions make
+        names = []
+    missing = [name for name in names if not re.search(rf"\b{name}\b", text)]
+    if missing:
+        yield f"{where}: no word on {', '.join(missing)}"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_name(name: str) -> None:
+    module = importlib.import_module(name)
+    assert inspect.getdoc(module)
+    documented = [key for key in module.__all__ if callable(getattr(module, key))]
+    assert documented or name.endswith(("errors", "exceptions"))
+    found = [fault for key in documented for fault in faults(f"{name}.{key}", getattr(module, key))]
+    assert found == []
+
+
+def test_every_name_of_msgpack(msgpack: ModuleType) -> None:
+    assert [fault for name in MSGPACK for fault in faults(name, getattr(msgpack, name))] == []
+
+
+def test_every_name_of_zstd(zstd: ModuleType) -> None:
+    assert [fault for name in ZSTD for fault in faults(name, getattr(zstd, name))] == []
+
+
+def words(value: Any) -> list[str]:
+    """Return the words of its documentation: where lines end depends on how far they are indented."""
+    return (inspect.getdoc(value) or "").split()
+
+
+def same(module: ModuleType, names: tuple[str, ...], other: ModuleType) -> None:
+    for name in names:
+        ours, theirs = getattr(module, name), getattr(other, name)
+        assert words(ours) == words(theirs), name
+        if isinstance(ours, type):
+            for key, member in members(ours):
+                assert words(member) == words(getattr(theirs, key)), (name, key)
+
+
+def test_backends_of_msgpack_have_one_text(msgpack: ModuleType) -> None:
+    same(msgpack, MSGPACK, importlib.import_module("purepy.msgpack"))
+
+
+def test_backends_of_zstd_have_one_text(zstd: ModuleType) -> None:
+    same(zstd, ZSTD, importlib.import_module("purepy.zstd"))
+
+
+@pytest.mark.parametrize(("name", "options"), [("packb", PACKING), ("unpackb", UNPACKING)])
+def test_options_have_their_declared_types(msgpack: ModuleType, name: str, options: Any) -> None:
+    text = inspect.getdoc(getattr(msgpack, name)) or ""
+    described = dict(re.findall(r"^    (\w+) \((.*?)\): ", text, re.MULTILINE))
+    assert {option: described[option] for option in options.types} == options.types
+
+
+def test_a_builtin_shows_its_defaults() -> None:
+    """`help()` prints the signature, whatever language the function is of."""
+    signature = str(inspect.signature(cpkg.msgpack.packb))
+    assert "max_depth" in signature
+    assert "1024" in signature
+
+
+@pytest.mark.parametrize("folder", stubs.SOURCES)
+def test_stubs_are_those_of_the_functions(folder: str) -> None:
+    """If not: `python tests/support/stubs.py`, then `ruff format`."""
+    written = (stubs.ROOT / folder / "__init__.pyi").read_text(encoding="utf-8")
+    assert ast.dump(ast.parse(written)) == ast.dump(ast.parse(stubs.stub(folder)))

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Write the stubs that type checkers and editors read: signatures and documentation are those of the functions.
+
+`python tests/support/stubs.py`, then `ruff format`, writes them anew; tests/cpkg/test_documentation.py compares. The
+stub of MessagePack is written whole, since its functions are made from the declarations in purepy/msgpack/options.py;
+those of the others, whose types say more than the functions do, get their documentation.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = {
+    "purepy/msgpack": "purepy.msgpack",
+    "cpkg/typed": "cpkg.typed",
+    "cpkg/zstandard": "cpkg.zstandard",
+    "cpkg/zstd": "purepy.zstd",
+}
+"""The folders of stubs, and the modules that have their names; every backend has the same documentation."""
+ELSEWHERE = {"AsyncZstdFile": "purepy.zstd.aio.file", "register_shutil": "cpkg.zstd._shutil"}
+"""Names that another module has; what it calls AsyncZstdFile is private in the stub."""
+
+MSGPACK = """\
+# SPDX-License-Identifier: Apache-2.0
+# Functions that are made from the declarations in options.py, as type checkers and editors see them. Written by
+# tests/support/stubs.py.
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any, TypedDict
+
+from typing_extensions import Buffer, Unpack
+
+from purepy.msgpack import interface, packer, unpacker
+from purepy.msgpack.async_reading import AsyncReadable
+from purepy.msgpack.interface import *  # noqa: F403
+from purepy.msgpack.oneshot import Readable
+from purepy.msgpack.packer import Writable
+
+class _Unpacking(TypedDict, total=False):
+{fields}
+
+BACKEND: str
+LIBRARY_VERSION: str | None
+
+class Packer(packer.Packer):
+    def __init__({Packer}
+
+class Unpacker(unpacker.Unpacker):
+    def __init__({Unpacker}
+
+def packb({packb}
+def pack({pack}
+def pack_into({pack_into}
+def unpackb({unpackb}
+def unpackb_from({unpackb_from}
+def unpack({unpack}
+def unpack_async(
+    reader: AsyncReadable, *, read_size: int = 0, max_buffer_size: int = ..., **options: Unpack[_Unpacking]
+) -> AsyncIterator[Any]: ...
+
+dump = pack
+dumps = packb
+load = unpack
+loads = unpackb
+
+__all__ = [
+    "Packer",
+    "Unpacker",
+    "dump",
+    "dumps",
+    "load",
+    "loads",
+    "pack",
+    "pack_into",
+    "packb",
+    "unpack",
+    "unpack_async",
+    "unpackb",
+    "unpackb_from",
+]
+__all__ += interface.__all__
+"""
+
+
+def signature(function: Any, indent: str) -> str:
+    """Return what follows the name and the parenthesis of a function in a stub."""
+    found = inspect.signature(function)
+    lines = []
+    for parameter in found.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in lines:
+            lines.append("*")
+        annotation = "" if parameter.name == "self" else f": {parameter.annotation}"
+        default = parameter.default
+        is_simple = default is None or isinstance(default, (bool, int))
+        ending = "" if default is parameter.empty else f" = {default}" if is_simple else " = ..."
+        lines.append(f"{parameter.name}{annotation}{ending}")
+    spelled = "".join(f"{indent}    {line},\n" for line in lines)
+    return f"\n{spelled}{indent}) -> {found.return_annotation}: ..."
+
+
+def msgpack_stub() -> str:
+    module = importlib.import_module("purepy.msgpack")
+    options = importlib.import_module("purepy.msgpack.options")
+    functions = ("packb", "pack", "pack_into", "unpackb", "unpackb_from", "unpack")
+    spelled = {name: signature(getattr(module, name), "") for name in functions}
+    spelled |= {name: signature(getattr(module, name).__init__, "    ") for name in ("Packer", "Unpacker")}
+    fields = "\n".join(f"    {name}: {type_}" for name, type_ in options.UNPACKING.types.items())
+    text = MSGPACK.replace("{fields}", fields)
+    for name, spelling in spelled.items():
+        text = text.replace(f"{{{name}}}", spelling)
+    return text
+
+
+def documentation(value: Any, indent: str) -> list[str]:
+    text = inspect.getdoc(value)
+    if not text:
+        return []
+    text = text.replace("\\", "\\\\")
+    if "\n" not in text:
+        return [f'{indent}"""{text}"""']
+    return [f'{indent}"""', *(f"{indent}{line}" if line else "" for line in text.split("\n")), f'{indent}"""']
+
+
+def is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def without_documentation(text: str) -> str:
+    """Return a stub without what `documented` puts into it."""
+    lines = text.split("\n")
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and is_text(node.body[0]):
+            first = node.body[0]
+            assert first.end_lineno is not None
+            if len(node.body) == 1:
+                lines[first.lineno - 2] += " ..."
+            lines[first.lineno - 1 : first.end_lineno] = []
+            return without_documentation("\n".join(lines))
+    return text
+
+
+def documented(text: str, module: Any) -> str:
+    """Put the documentation of a module's names into its stub."""
+    lines = text.split("\n")
+    changes: list[tuple[Any, list[str]]] = []
+
+    def visit(nodes: list[ast.stmt], owner: Any) -> None:
+        seen = set()
+        for node in nodes:
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or node.name in seen:
+                continue
+            seen.add(node.name)  # of overloads, the first
+            name = node.name if node.name.lstrip("_") not in ELSEWHERE else node.name.lstrip("_")
+            if name.startswith("_"):
+                continue
+            source = importlib.import_module(ELSEWHERE[name]) if name in ELSEWHERE else owner
+            value = inspect.getattr_static(source, name, None) or getattr(source, name)
+            changes.append((node, documentation(value, " " * (node.col_offset + 4))))
+            if isinstance(node, ast.ClassDef):
+                visit(node.body, value)
+
+    visit(ast.parse(text).body, module)
+    for node, new in sorted(changes, key=lambda change: change[0].lineno, reverse=True):
+        if isinstance(node, ast.ClassDef):
+            lines[node.lineno : node.lineno] = new
+        elif new:
+            place = node.body[0].lineno
+            lines[place - 1 : place] = [lines[place - 1][: -len(" ...")], *new]
+    return "\n".join(lines)
+
+
+def stub(folder: str) -> str:
+    """Return what the stub of a folder has to be."""
+    text = (ROOT / folder / "__init__.pyi").read_text(encoding="utf-8")
+    text = msgpack_stub() if folder == "purepy/msgpack" else without_documentation(text)
+    return documented(text, importlib.import_module(SOURCES[folder]))
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    for folder in SOURCES:
+        (ROOT / folder / "__init__.pyi").write_text(stub(folder), encoding="utf-8")
