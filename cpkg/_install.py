@@ -116,6 +116,7 @@ class _Loader:
         names = getattr(target, "__all__", None)
         module.__dict__.update(
             __doc__=target.__doc__,
+            __file__=target.__file__,  # where the code is that serves
             __all__=[name for name in dir(target) if name[0] != "_"] if names is None else list(names),
             __getattr__=fetch,
             __dir__=lambda: sorted({*module.__dict__, *dir(target)}),

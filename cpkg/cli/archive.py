@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from cpkg import archive
+from cpkg.cli.fitting import counted
 from cpkg.cli.inout import shown, size_of
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import Commands, Failure, not_empty, parse_size
@@ -253,7 +254,8 @@ def verify(archive_file: str, quiet: bool, **options: Any) -> None:
     with _bar(archive_file, "verifying", quiet) as (_, progress):
         summary = archive.verify(_source(archive_file), progress=progress, **options)
     click.echo(
-        f"{shown(archive_file)}: {summary.entries:,} entries, {summary.size:,} bytes in "
+        f"{shown(archive_file)}: {summary.entries:,} entr{'y' if summary.entries == 1 else 'ies'}, "
+        f"{counted(summary.size, 'byte')} in "
         f"{summary.compressed_size:,}, no damage"
     )
 

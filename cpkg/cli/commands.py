@@ -18,6 +18,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from cpkg.cli import json_text
+from cpkg.cli.fitting import counted, following
 from cpkg.cli.inout import open_seekable, open_text, read, shown, size_of, summarise, target_for, text_name, write
 from cpkg.cli.json_input import Reader
 from cpkg.cli.json_text import LINES_SUFFIXES, JSONError
@@ -27,7 +28,7 @@ from cpkg.cli.progress import Bar, rounds
 from cpkg.cli.shell import Commands, Failure, not_empty, parse_size
 from cpkg.cli.standard_streams import open_standard_streams
 from cpkg.objects.dumps_loads import LEVEL
-from purepy.errors import CodecError, LimitError, ZstdError
+from purepy.errors import CodecError, ExtraData, LimitError, ZstdError
 from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -208,7 +209,7 @@ def pack(
         packed = packer.compressed({"always": True, "never": False}.get(compress, "auto"), level)
         bar.stage("writing")
         write(target, packed, overwrite=force or output is not None)
-    summarise(f"{name}: {size:,} bytes of JSON packed to {len(packed):,}", target, quiet)
+    summarise(f"{name}: {counted(size, 'byte')} of JSON packed to {len(packed):,}", target, quiet)
 
 
 def _parse(stream: Any, file: str, format_: str, packer: Packer, *, allow_nan: bool, advance: Any = None) -> int:
@@ -277,10 +278,12 @@ def unpack(
             raise Failure(f"{name}: nested too deep for JSON") from None
         bar.stage("writing")
         write(target, text, overwrite=force or output is not None)
-    summarise(f"{name}: {len(data):,} bytes unpacked to {len(text):,} of JSON", target, quiet)
+    summarise(f"{name}: {counted(len(data), 'byte')} unpacked to {len(text):,} of JSON", target, quiet)
 
 
 def _described(name: str, exc: CodecError) -> str:
+    if isinstance(exc, ExtraData):
+        return f"{name}: {following(len(exc.extra))} (at byte {exc.offset})"
     # the advice of a limit is for who writes Python
     text = f"{name}: {exc.args[0] if isinstance(exc, LimitError) else exc}"
     # a detail has its place in the text, and of the output's size none is to blame

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Final
 
 from cpkg import _backend
+from cpkg.cli.fitting import counted, following
 from cpkg.records.format import FILE as RECORD_FILE
 from purepy.errors import CodecError, ZstdError
 from purepy.msgpack.formats import ARRAY, BIN, EXT, IMMEDIATE, INVALID, MAP, NUMBER, STR, value_header
@@ -157,7 +158,7 @@ def _describe(head: bytes, size: int | None, summary: Summary) -> None:
     if size is None:
         return
     if size < least:
-        raise DamagedError(f"truncated: {summary.message} needs at least {least - size:,} bytes more", summary)
+        raise DamagedError(f"truncated: {summary.message} needs at least {counted(least - size, 'byte')} more", summary)
     if size > least and summary.items is None:
         looks = "; it looks like JSON text: see 'cpkg pack'" if head.lstrip()[:1] in (b"{", b"[", b'"') else ""
-        summary.note = f"{size - least:,} bytes follow the object: a stream of several, or not MessagePack{looks}"
+        summary.note = f"{following(size - least)}: a stream of several, or not MessagePack{looks}"

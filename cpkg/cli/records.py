@@ -17,6 +17,7 @@ import click
 from cpkg import records
 from cpkg._places import is_url, writing
 from cpkg.cli import record_formats as formats
+from cpkg.cli.fitting import counted, squeezed
 from cpkg.cli.inout import naming, open_seekable, open_text, shown, size_of, summarise
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import Commands, Failure, not_empty, parse_size
@@ -179,7 +180,7 @@ def repair(file: str, threads: int | None, quiet: bool) -> None:
             raise _named(file, exc) from None
     for line in _fault_lines(report):
         click.echo(line)
-    done = f"{report.records:,} records are there"
+    done = f"{counted(report.records, 'record')} {'is' if report.records == 1 else 'are'} there"
     if report.ok and report.indexed:
         click.echo(f"{file}: nothing to repair: {done}")
     else:
@@ -202,7 +203,7 @@ def join(files: tuple[str, ...], output: str, force: bool) -> None:
         total = records.join(files, output, overwrite=force)
     except records.RecordsError as exc:
         raise Failure(str(exc)) from None
-    click.echo(f"{output}: {total:,} records")
+    click.echo(f"{output}: {counted(total, 'record')}")
 
 
 def _advance(bar: Bar) -> Any:
@@ -215,14 +216,15 @@ def _show(file: str, report: records.Report, as_json: bool) -> None:
         fields["damage"] = [damage._asdict() for damage in report.damage]
         click.echo(json.dumps({**fields, "file": shown(file), "ok": report.ok}))
         return
-    click.echo(f"{shown(file)}: {report.records:,} records in {report.frames:,} frames, {report.size:,} bytes")
+    held = f"{counted(report.records, 'record')} in {counted(report.frames, 'frame')}"
+    click.echo(f"{shown(file)}: {held}, {counted(report.size, 'byte')}")
     if report.compressed:
-        ratio = report.decompressed / report.compressed
-        click.echo(f"  content     {report.decompressed:,} bytes of MessagePack, compressed {ratio:.2f} times")
+        content = f"{counted(report.decompressed, 'byte')} of MessagePack"
+        click.echo(f"  content     {content}, {squeezed(report.decompressed, report.compressed)}")
     click.echo(f"  index       {'yes' if report.indexed else 'none: it was not closed'}")
     click.echo(f"  dictionary  {'yes' if report.has_dictionary else 'none'}")
     if report.marked:
-        click.echo(f"  lost        {report.marked:,} records, before an earlier repair")
+        click.echo(f"  lost        {counted(report.marked, 'record')}, before an earlier repair")
     for line in _fault_lines(report):
         click.echo(line)
 
@@ -231,14 +233,14 @@ def _fault_lines(report: records.Report) -> list[str]:
     lines = [f"  problem     {problem}" for problem in report.problems]
     lines += [f"  damage      {damage}" for damage in report.damage]
     if report.torn:
-        lines.append(f"  torn        the last {report.torn:,} bytes are of a frame that was never finished")
+        lines.append(f"  torn        {counted(report.torn, 'byte')} at the end, of a frame that was never finished")
     return lines
 
 
 def _faults(report: records.Report) -> str:
     parts = []
     if report.lost:
-        parts.append(f"{report.lost:,} records cannot be read")
+        parts.append(f"{counted(report.lost, 'record')} cannot be read")
     elif report.damage:
         parts.append("headers are damaged")
     if report.torn:
@@ -320,7 +322,7 @@ def convert(
             raise Failure(str(exc)) from None
         except ValueError as exc:
             raise Failure(f"{output}: {exc}") from None
-    summarise(f"{job.count:,} records", output, quiet)
+    summarise(counted(job.count, "record"), output, quiet)
 
 
 def _write(output: str, kind: str, job: _Conversion, options: dict[str, Any]) -> None:

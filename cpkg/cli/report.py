@@ -8,23 +8,23 @@ from collections.abc import Iterator
 from cpkg import backend_info
 from cpkg.cli.compare import ROUNDS, Result, Speed
 from cpkg.cli.contents import Summary
+from cpkg.cli.fitting import counted, squeezed
 from cpkg.cli.plain import named
 from purepy.zstd.format.scanner import Frame
 
 
 def info_lines(name: str, summary: Summary) -> Iterator[str]:
-    yield f"{name}: {summary.size:,} bytes"
+    yield f"{name}: {counted(summary.size, 'byte')}"
     if summary.compressed:
         counts = [(summary.frame_count, "frame"), (summary.skippable_count, "skippable frame")]
-        told = ", ".join(f"{count:,} {noun}{'s' * (count != 1)}" for count, noun in counts if count)
-        yield f"  container  Zstandard{', ' if told else ''}{told}"
+        yield f"  container  {', '.join(['Zstandard', *(counted(*count) for count in counts if count[0])])}"
         for frame in summary.frames:
             yield f"  frame      {_frame_line(frame)}"
         left = summary.frame_count + summary.skippable_count - len(summary.frames)
         if left:
             yield f"             and {left:,} more"
         if summary.content:
-            yield f"  content    {summary.content:,} bytes, {summary.content / summary.size:.2f} times the file"
+            yield f"  content    {counted(summary.content, 'byte')}, {squeezed(summary.content, summary.size)}"
         elif summary.content is None:
             yield "  content    of unknown size: not every frame declares it"
     elif summary.size:
@@ -36,20 +36,21 @@ def info_lines(name: str, summary: Summary) -> Iterator[str]:
 
 
 def _frame_line(frame: Frame) -> str:
-    where = f"at byte {frame.offset:,}: {frame.size:,} bytes"
+    where = f"at byte {frame.offset:,}: {counted(frame.size, 'byte')}"
     if frame.is_skippable:
         return f"{where}, skippable"
-    size = "undeclared" if frame.content_size is None else f"{frame.content_size:,} bytes"
-    count, checksum = len(frame.blocks), "no" if frame.checksum is None else "yes"
+    size = "undeclared" if frame.content_size is None else counted(frame.content_size, "byte")
+    checksum = "no" if frame.checksum is None else "yes"
     return (
-        f"{where}, content {size}, window {frame.window_size:,} bytes, checksum {checksum}, "
-        f"dictionary {frame.dictionary_id or 'none'}, {count:,} block{'s' * (count != 1)}"
+        f"{where}, content {size}, window {counted(frame.window_size, 'byte')}, checksum {checksum}, "
+        f"dictionary {frame.dictionary_id or 'none'}, {counted(len(frame.blocks), 'block')}"
     )
 
 
 def demo_lines(name: str, size: int, result: Result) -> Iterator[str]:
     """Yield the lines that `cpkg demo` prints; those of its table have at most 60 columns."""
-    yield f"{name}: {size:,} bytes; as JSON without spaces {result.json_size:,}, as MessagePack {result.message_size:,}"
+    sizes = f"as JSON without spaces {result.json_size:,}, as MessagePack {result.message_size:,}"
+    yield f"{name}: {counted(size, 'byte')}; {sizes}"
     yield ""
     yield f"{'msgpack':7} {'zstd':6} {'pack MB/s':>13} {'unpack MB/s':>13} {'bytes':>11}"
     rows = [("json", "none", result.json_pack, result.json_unpack, result.json_size, "")]

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Final
 
+from cpkg.cli.fitting import fitted
+
 USAGE: Final = """\
 usage: python -m cpkg run [--names NAME,...] [--force] [SCRIPT | -m MODULE | -c CODE | -] [ARGUMENTS...]
 
-Calls cpkg.install() and then runs a Python program as `python` would: a script, directory or zip file, a module, the
-code of -c, or standard input.
+Calls cpkg.install() and runs a program as `python` would: a script, directory, zip file, module, code or stdin.
 
 --names NAME,...  install these alone: backports.zstd, compression.zstd, msgpack, zstandard
 --force           in place of packages of these names that are installed, too
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     if not arguments:
         return _misused("no program")
     if arguments[0] in ("-h", "--help"):
-        print(USAGE, end="")
+        print(fitted(USAGE), end="")
         return 0
     kind, *rest = arguments
     if kind in ("-m", "-c") and not rest:
@@ -70,7 +71,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _misused(message: str) -> int:
-    print(f"cpkg run: {message}\n{USAGE.splitlines()[0]}", file=sys.stderr)
+    usage = fitted(USAGE.splitlines()[0])
+    print(f"cpkg run: {message}\n{usage}", end="", file=sys.stderr)
     return 2
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 
+from cpkg.cli.fitting import fitted
 from cpkg.cli.zstd.console import Console
 
 _SHORT = """\
@@ -73,7 +74,7 @@ ALL = _SHORT + _LONG
 
 def short() -> str:
     """Return the short help."""
-    return _SHORT
+    return fitted(_SHORT)
 
 
 def welcome() -> str:
@@ -97,6 +98,6 @@ def show(kind: str, console: Console) -> int:
         else:
             print(welcome(), end="")
     else:
-        print(ALL if kind == "long" else _SHORT, end="")
+        print(fitted(ALL if kind == "long" else _SHORT), end="")
     sys.stdout.flush()
     return 0
