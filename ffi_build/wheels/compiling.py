@@ -15,7 +15,6 @@ import contextlib
 import io
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -26,13 +25,9 @@ from ffi_build import msgpack_build, zstd_build
 from ffi_build.probe import Library
 from ffi_build.wheels.interpreters import Interpreter
 from ffi_build.wheels.sources import MSGPACK, ZSTD
-from ffi_build.wheels.targets import Target
+from ffi_build.wheels.targets import Target, gcc_for
 
 CODECS = ("msgpack", "zstd")
-
-GCC = "{}-linux-gnu-gcc-12"
-"""The compiler, by architecture, as Debian and Ubuntu name theirs. One version, because its output is in the wheels."""
-GCC_PACKAGES = ("gcc-12", "gcc-12-aarch64-linux-gnu")
 
 _COMMON = (
     *("-O3", "-fPIC", "-fvisibility=hidden", "-fomit-frame-pointer", "-g0", "-DNDEBUG"),
@@ -122,16 +117,6 @@ class Compiler:
         if result.returncode != 0:
             raise SystemExit(f"{' '.join(command)}\n{result.stdout}{result.stderr}")
         return result
-
-
-def gcc_for(target: Target) -> str:
-    """Return the path of gcc for a target; raises SystemExit, with what to install, if it is not here."""
-    name = GCC.format(target.architecture)
-    found = shutil.which(name)
-    if found is None:
-        packages = " ".join(GCC_PACKAGES)
-        raise SystemExit(f"no {name} here, which compiles what goes into wheels: apt-get install {packages}")
-    return found
 
 
 def describe(target: Target) -> str:

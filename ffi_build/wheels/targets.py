@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The systems that wheels are built for: an architecture with a C library, as zig and as pip name them."""
+"""The systems that wheels are built for: an architecture with a C library, as zig and pip name it; its compiler."""
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 
 
@@ -32,3 +33,17 @@ TARGETS = tuple(
     )
     for architecture in ("x86_64", "aarch64")
 )
+
+GCC = "{}-linux-gnu-gcc-12"
+"""The compiler, by architecture, as Debian and Ubuntu name theirs. One version, because its output is in the wheels."""
+GCC_PACKAGES = ("gcc-12", "gcc-12-aarch64-linux-gnu")
+
+
+def gcc_for(target: Target) -> str:
+    """Return the path of gcc for a target; raises SystemExit, with what to install, if it is not here."""
+    name = GCC.format(target.architecture)
+    found = shutil.which(name)
+    if found is None:
+        packages = " ".join(GCC_PACKAGES)
+        raise SystemExit(f"no {name} here, which compiles what goes into wheels: apt-get install {packages}")
+    return found

@@ -21,7 +21,8 @@ def main(arguments: list[str] | None = None) -> int:
     commands.add_parser("install", help="try to install every peer into this environment, keep the errors")
 
     report = commands.add_parser("report", help="write the HTML page and the Markdown report")
-    report.add_argument("results", type=Path, nargs="?", default=RESULTS, help="folder with the JSON files")
+    where = "folder with the JSON files (default: .benchmarks, or what bench-quick wrote below it)"
+    report.add_argument("results", type=Path, nargs="?", help=where)
     report.add_argument("--html", type=Path, default=RESULTS / "report.html")
     report.add_argument("--old", type=Path, help="older results to compare with (default: RESULTS/old if it exists)")
     report.add_argument("--markdown", type=Path, help="folder of the Markdown report")
@@ -54,13 +55,14 @@ def _run(given: argparse.Namespace) -> int:
         for requirement, error in peers.install().items():
             print(f"{requirement}: {error}")
         return 0
-    from bench.results import NotResults
+    from bench.results import NotResults, folder_of_results
 
     try:
         if given.command == "report":
             from bench import report
 
-            for path in report.write(given.results, given.html, given.markdown, given.old):
+            results = given.results or folder_of_results(RESULTS)
+            for path in report.write(results, given.html, given.markdown, given.old):
                 print(path)
             return 0
         if given.command == "compare":

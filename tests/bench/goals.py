@@ -40,6 +40,7 @@ class Goal:
     """One line. find: pairs of figures, the first divided by the second. worst: judge the worst case, not the mean.
 
     least: more is better, as in "times faster"; otherwise `wanted` is the most that the ratio may be.
+    limit: the second figures are a limit, so that a ratio well below 1 says that these are of something else.
     """
 
     label: str
@@ -47,6 +48,7 @@ class Goal:
     find: Find
     least: bool = True
     worst: bool = False
+    limit: bool = False
 
     def measured(self, row: Row, rows: list[Row]) -> Measured:
         """Take the ratios of one row."""
@@ -64,10 +66,12 @@ class Goal:
         assert value is not None
         met = value >= self.wanted if self.least else value <= self.wanted
         near = model.EVEN if abs(value / self.wanted - 1) <= model.LEVEL else model.BAD
+        tone = model.GOOD if met else near
+        text = f"{value:.2f}"
+        if self.limit and value < 1 - model.LEVEL:
+            tone, text = model.EVEN, f"{text}, below the limit"
         note = f"{len(found.ratios)} cases, the worst {worst:.2f}, {found.noisy} noisy"
-        return model.Shown(
-            f"{value:.2f}", model.GOOD if met else near, noisy=2 * found.noisy > len(found.ratios), note=note
-        )
+        return model.Shown(text, tone, noisy=2 * found.noisy > len(found.ratios), note=note)
 
 
 def _cpython(row: Row) -> bool:
@@ -223,10 +227,10 @@ GOALS = [
          _ahead(ZSTD, ("decompress",), CONTEXT_PER_CALL, _every, _small)),
     Goal("Zstandard, 1 KiB against zstd, the worst of both", 1.0,
          _ahead(ZSTD, _ZSTD_BOTH, ("zstd",), _every, _small), worst=True),
-    Goal("Zstandard, compress 1 MiB and up, as a multiple of libzstd's own time, mean", 1.05,
-         _same_row(_limit("compress")), least=False),
-    Goal("Zstandard, decompress 1 MiB and up, as a multiple of libzstd's own time, mean", 1.05,
-         _same_row(_limit("decompress")), least=False),
+    Goal("Zstandard, compress 1 MiB and up, as a multiple of what `zstd -b` takes, mean", 1.05,
+         _same_row(_limit("compress")), least=False, limit=True),
+    Goal("Zstandard, decompress 1 MiB and up, as a multiple of what `zstd -b` takes, mean", 1.05,
+         _same_row(_limit("decompress")), least=False, limit=True),
     Goal("Zstandard on PyPy, against the fastest peer, in the worst case", 1.0,
          _ahead(ZSTD, _ZSTD_BOTH, None, _pypy_c, lambda c: c.ours is not None), worst=True),
     Goal("Files, lines of text against compression.zstd or backports.zstd, mean", 2.0,

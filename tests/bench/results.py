@@ -46,6 +46,10 @@ class Key(NamedTuple):
     library: str
 
 
+OF_ANOTHER_FORMAT = ("json", "orjson")
+"""Shown beside ours, and never taken for what could take its place."""
+
+
 @dataclass
 class Cell:
     """One figure. value: seconds, or bytes where unit says so. noise: how far the second best pass is from the best.
@@ -170,7 +174,9 @@ class Comparison:
     def alternatives(self) -> list[Cell]:
         """The libraries of the same format that could take the place of ours."""
         wanted = self.ours.info.get("format") if self.ours is not None else None
-        return [cell for cell in self._others if wanted is None or cell.info.get("format") == wanted]
+        if wanted is None:  # a group whose figures do not name their formats
+            return [cell for cell in self._others if cell.key.library not in OF_ANOTHER_FORMAT]
+        return [cell for cell in self._others if cell.info.get("format") == wanted]
 
     @property
     def _others(self) -> list[Cell]:
@@ -266,11 +272,17 @@ def _judge_control(row: Row) -> None:
         cell.busy = cell.unit == "seconds" and cell.control.get("loop", 0) > BUSY_LIMIT * row.control["loop"]
 
 
+def folder_of_results(folder: Path) -> Path:
+    """Return the folder, or that of the quick tenth in it, if there is nothing else."""
+    quick = folder / "quick"
+    return quick if not any(folder.glob("*.json")) and any(quick.glob("*.json")) else folder
+
+
 def read_folder(folder: Path) -> list[Row]:
     """Read every JSON file of a folder, in the order of interpreters and backends; raises NotResults if it has none."""
     files = sorted(folder.glob("*.json")) if folder.is_dir() else []
     if not files:
-        raise NotResults(f"{folder}: no results here; the rows of `tox run -m bench` write them")
+        raise NotResults(f"{folder}: no results here; `tox run -e bench-quick` or `tox run -m bench` writes them")
     rows = [read_row(path) for path in files]
     doubled = {row.name for row in rows if [other.name for other in rows].count(row.name) > 1}
     if doubled:

@@ -283,6 +283,38 @@ def test_a_copy_counts_in_no_mean(tmp_path: Path) -> None:
     assert goal_line([row], "MessagePack on CPython, against the fastest")[2].text == "2.00"
 
 
+def test_another_format_is_no_alternative(tmp_path: Path) -> None:
+    """Where figures do not name their formats, JSON is still none that could take MessagePack's place."""
+    entries = [
+        *synthetic.benchmark("Whole process", "MessagePack", "import", "cpkg", [2.0, 2.0]),
+        *synthetic.benchmark("Whole process", "MessagePack", "import", "msgpack", [4.0, 4.0]),
+        *synthetic.benchmark("Whole process", "MessagePack", "import", "json", [1.0, 1.0]),
+    ]
+    row = results.read_row(synthetic.write(tmp_path, "3.11-native", "CPython 3.11.7", entries))
+    (comparison,) = row.comparisons("Whole process")
+    assert comparison.gain == 2.0
+
+
+def test_less_than_a_limit_is_nothing_gained(tmp_path: Path) -> None:
+    """A figure far below what it is held against is of something else: neither good nor bad."""
+    case = ("Zstandard one-shot", "1MiB level 3", "decompress")
+    entries = [
+        *synthetic.benchmark(*case, "cpkg", [0.5, 0.5], size=1 << 20),
+        *synthetic.benchmark(*case, goals.LIMIT, [1.0, 1.0], limit=True),
+    ]
+    row = results.read_row(synthetic.write(tmp_path, "3.11-native", "CPython 3.11.7", entries))
+    shown = goal_line([row], "Zstandard, decompress 1 MiB and up")[2]
+    assert (shown.text, shown.tone) == ("0.50, below the limit", "even")
+
+
+def test_the_report_finds_the_quick_tenth(tmp_path: Path) -> None:
+    (tmp_path / "quick").mkdir()
+    (tmp_path / "quick" / "bench-quick.json").touch()
+    assert results.folder_of_results(tmp_path) == tmp_path / "quick"
+    (tmp_path / "3.11-native-bench.json").touch()
+    assert results.folder_of_results(tmp_path) == tmp_path
+
+
 def test_a_limit_is_a_multiple(rows: list[results.Row]) -> None:
     line = goal_line(rows, "Zstandard, decompress 1 MiB and up")
     assert [(shown.text, shown.tone) for shown in line[1:]] == [
