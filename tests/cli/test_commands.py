@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -23,6 +24,7 @@ import cpkg
 from cpkg import _backend
 from cpkg.cli import contents, json_text
 from cpkg.cli.commands import cli
+from cpkg.cli.fitting import fitted
 from purepy.msgpack.ext import ExtType, Timestamp
 
 MAGIC = b"\x28\xb5\x2f\xfd"
@@ -452,6 +454,39 @@ def test_info_of_something_else() -> None:
     assert "JSON" not in run("info", stdin=b"\xc0\xc0\xc0").stdout
 
 
+def test_what_follows_an_object_is_counted() -> None:
+    assert "1 byte follows the object" in run("info", stdin=b"\xc0\xc0").stdout
+    found = run("unpack", stdin=b"\xc0\xc0\xc0")
+    assert (found.exit_code, found.stderr) == (1, "cpkg: standard input: 2 bytes follow the object (at byte 1)\n")
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_help_texts_fit_the_terminal(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line is longer than the terminal, no text is cut, and all words are there."""
+    from cpkg.cli import run as run_command
+    from cpkg.cli.zstd import help as zstd_help
+
+    monkeypatch.setenv("COLUMNS", str(width))
+    for text in (run_command.USAGE, zstd_help.ALL):
+        shown = fitted(text)
+        assert max(map(len, shown.splitlines())) <= width
+        assert shown.split() == text.split()
+    context = click.Context(cli, info_name="cpkg", terminal_width=width)
+    waiting: list[tuple[click.Command, click.Context]] = [(cli, context)]
+    count = 0
+    while waiting:
+        command, context = waiting.pop()
+        count += 1
+        first, *rest = command.get_help(context).splitlines()
+        assert max(map(len, [first, *rest])) <= width, context.command_path
+        assert not any(line.endswith("...") for line in rest), context.command_path
+        for name in command.list_commands(context) if isinstance(command, click.Group) else ():
+            found = command.get_command(context, name)
+            assert found is not None
+            waiting.append((found, click.Context(found, parent=context, info_name=name, terminal_width=width)))
+    assert count > 18
+
+
 def test_info_does_not_unpack_a_bomb(monkeypatch: pytest.MonkeyPatch) -> None:
     bomb = cpkg.dumps(bytes(30 * 2**20), compress=True, level=1)
     monkeypatch.setattr(cpkg.objects.dumps_loads, "decompress", None)
@@ -570,6 +605,9 @@ def test_info_knows_our_other_files(tmp_path: Path) -> None:
         writer.append(1)
     archive.create(tmp_path / "x.tar.zst", "x", base=tmp_path)
     assert "a record file: see 'cpkg records info'" in run("info", tmp_path / "x.rec").stdout
+    found = run("records", "info", tmp_path / "x.rec").stdout
+    assert ": 1 record in 1 frame, " in found
+    assert "1 byte of MessagePack, not made smaller by compressing" in found
     assert "a tar archive: see 'cpkg archive list'" in run("info", tmp_path / "x.tar.zst").stdout
 
 

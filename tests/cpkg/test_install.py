@@ -55,6 +55,7 @@ from msgpack.ext import Timestamp
 from msgpack import *
 import cpkg.msgpack
 assert msgpack.unpackb(packb([1, Timestamp(1, 2)])) == [1, Timestamp(1, 2)]
+assert msgpack.__file__ == cpkg.msgpack.__file__, "where the code is that serves"
 assert msgpack.version >= (1, 2) and msgpack.__version__ and "packb" in dir(msgpack)
 assert ExtraData is cpkg.msgpack.ExtraData is msgpack.exceptions.ExtraData
 assert msgpack.fallback.Packer is msgpack.Packer is cpkg.msgpack.Packer
