@@ -59,9 +59,9 @@ else:
 
 class BufferSegment(Exporter):
     """
-    Some bytes of a BufferWithSegments, which has made it (replaces `zstandard.BufferSegment`).
+    Some bytes of a BufferWithSegments (replaces `zstandard.BufferSegment`).
 
-    Has the buffer protocol.
+    Made by `BufferWithSegments[number]`. Has the buffer protocol.
     """
 
     _offset = 0
@@ -83,7 +83,7 @@ class BufferSegments(Exporter):
     """
     Offsets and lengths of segments, 64-bit unsigned integers of this machine (replaces `zstandard.BufferSegments`).
 
-    Has the buffer protocol.
+    Made by `BufferWithSegments.segments`. Has the buffer protocol.
     """
 
     def __len__(self) -> int:

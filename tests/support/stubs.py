@@ -162,6 +162,7 @@ def documented(text: str, module: Any) -> str:
                 continue
             source = importlib.import_module(ELSEWHERE[name]) if name in ELSEWHERE else owner
             value = inspect.getattr_static(source, name, None) or getattr(source, name)
+            value = getattr(value, "__func__", value)  # of a static method; Python 3.9 documents staticmethod itself
             changes.append((node, documentation(value, " " * (node.col_offset + 4))))
             if isinstance(node, ast.ClassDef):
                 visit(node.body, value)
