@@ -389,7 +389,7 @@ def iter_frames(source: _Frames) -> Iterator[Frame]:
     Yield the frames of bytes or of a file, with their blocks, without decompressing.
 
     `source` is a bytes-like object, a file's name (str or PathLike) or a binary file that can seek, which is read
-    from its beginning. A frame tells its offset and size, its header's fields (magic number, content size,
+    from its beginning. A frame has its offset and size, its header's fields (magic number, content size,
     window, dictionary id, checksum), the most that its blocks can hold, and its blocks, each with type, offset and
     size. Raises ZstdError for what is no frame, or not a whole one, behind the frames in front of it.
     """
