@@ -7,11 +7,31 @@ from typing import Any, TypedDict
 
 from typing_extensions import Buffer, Unpack
 
-from purepy.msgpack import interface, packer, unpacker
+from purepy.msgpack import packer, unpacker
 from purepy.msgpack.async_reading import AsyncReadable
 from purepy.msgpack.interface import *  # noqa: F403
 from purepy.msgpack.oneshot import Readable
 from purepy.msgpack.packer import Writable
+
+class _Packing(TypedDict, total=False):
+    default: Callable[[Any], Any] | None
+    use_single_float: bool
+    autoreset: bool
+    use_bin_type: bool
+    strict_types: bool
+    datetime: bool
+    unicode_errors: str | None
+    buf_size: int
+    max_depth: int
+    max_total_bytes: int
+    max_total_items: int
+    sort_keys: bool
+    dataclass: bool
+    date: bool
+    uuid: bool
+    enum: bool
+    decimal: bool
+    numpy: bool
 
 class _Unpacking(TypedDict, total=False):
     object_hook: Callable[[dict[Any, Any]], Any] | None
@@ -37,6 +57,13 @@ class _Unpacking(TypedDict, total=False):
 
 BACKEND: str
 LIBRARY_VERSION: str | None
+job_functions: None
+typed_packb: None
+TypedTable: None
+TypedClass: None
+Rows: None
+read_rows: None
+message_starts: None
 
 class Packer(packer.Packer):
     """
@@ -537,24 +564,20 @@ def unpack_async(
     was, after one of a hook as that of an Unpacker does. RuntimeError for two calls at once.
     """
 
+def prepare_packb(**options: Unpack[_Packing]) -> Callable[[Any], bytes]:
+    """Return `packb` with options that are taken once."""
+
+def prepare_unpackb(**options: Unpack[_Unpacking]) -> Callable[[Buffer], Any]:
+    """Return `unpackb` with options that are taken once, of those that `unpackb_plain` may be given."""
+
+def find_excess(data: Any, allowed: int, content_max: int) -> int:
+    """
+    Return the offset of the first value with which the message weighs more than `limit`, or -1 if none does.
+
+    Stops where the data is cut or wrong, or nests deeper than `max_depth`: unpacking stops there, too.
+    """
+
 dump = pack
 dumps = packb
 load = unpack
 loads = unpackb
-
-__all__ = [
-    "Packer",
-    "Unpacker",
-    "dump",
-    "dumps",
-    "load",
-    "loads",
-    "pack",
-    "pack_into",
-    "packb",
-    "unpack",
-    "unpack_async",
-    "unpackb",
-    "unpackb_from",
-]
-__all__ += interface.__all__

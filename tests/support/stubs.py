@@ -37,17 +37,27 @@ from typing import Any, TypedDict
 
 from typing_extensions import Buffer, Unpack
 
-from purepy.msgpack import interface, packer, unpacker
+from purepy.msgpack import packer, unpacker
 from purepy.msgpack.async_reading import AsyncReadable
 from purepy.msgpack.interface import *  # noqa: F403
 from purepy.msgpack.oneshot import Readable
 from purepy.msgpack.packer import Writable
 
+class _Packing(TypedDict, total=False):
+{packing}
+
 class _Unpacking(TypedDict, total=False):
-{fields}
+{unpacking}
 
 BACKEND: str
 LIBRARY_VERSION: str | None
+job_functions: None
+typed_packb: None
+TypedTable: None
+TypedClass: None
+Rows: None
+read_rows: None
+message_starts: None
 
 class Packer(packer.Packer):
     def __init__({Packer}
@@ -64,28 +74,14 @@ def unpack({unpack}
 def unpack_async(
     reader: AsyncReadable, *, read_size: int = 0, max_buffer_size: int = ..., **options: Unpack[_Unpacking]
 ) -> AsyncIterator[Any]: ...
+def prepare_packb(**options: Unpack[_Packing]) -> Callable[[Any], bytes]: ...
+def prepare_unpackb(**options: Unpack[_Unpacking]) -> Callable[[Buffer], Any]: ...
+def find_excess(data: Any, allowed: int, content_max: int) -> int: ...
 
 dump = pack
 dumps = packb
 load = unpack
 loads = unpackb
-
-__all__ = [
-    "Packer",
-    "Unpacker",
-    "dump",
-    "dumps",
-    "load",
-    "loads",
-    "pack",
-    "pack_into",
-    "packb",
-    "unpack",
-    "unpack_async",
-    "unpackb",
-    "unpackb_from",
-]
-__all__ += interface.__all__
 """
 
 
@@ -111,8 +107,9 @@ def msgpack_stub() -> str:
     functions = ("packb", "pack", "pack_into", "unpackb", "unpackb_from", "unpack")
     spelled = {name: signature(getattr(module, name), "") for name in functions}
     spelled |= {name: signature(getattr(module, name).__init__, "    ") for name in ("Packer", "Unpacker")}
-    fields = "\n".join(f"    {name}: {type_}" for name, type_ in options.UNPACKING.types.items())
-    text = MSGPACK.replace("{fields}", fields)
+    for name, declared in (("packing", options.PACKING), ("unpacking", options.UNPACKING)):
+        spelled[name] = "\n".join(f"    {option}: {type_}" for option, type_ in declared.types.items())
+    text = MSGPACK
     for name, spelling in spelled.items():
         text = text.replace(f"{{{name}}}", spelling)
     return text
