@@ -631,7 +631,8 @@ class SeekableZstdFile(ZstdFile):
         scan: bool = False,
         index: bool | str | bytes | PathLike[str] | PathLike[bytes] | None = None,
     ) -> None: ...
-    def write(self, data: Buffer) -> int: ...
+    def write(self, data: Buffer) -> int:
+        """Write a buffer's bytes and return how many they are."""
     @property
     def seek_table_info(self) -> tuple[int, int, int] | None:
         """
