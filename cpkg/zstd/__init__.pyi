@@ -632,7 +632,7 @@ class SeekableZstdFile(ZstdFile):
         index: bool | str | bytes | PathLike[str] | PathLike[bytes] | None = None,
     ) -> None: ...
     def write(self, data: Buffer) -> int:
-        """Write a buffer's bytes and return how many they are."""
+        """Write the bytes of `data`, a buffer, and return how many they are."""
     @property
     def seek_table_info(self) -> tuple[int, int, int] | None:
         """

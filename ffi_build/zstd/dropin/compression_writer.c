@@ -149,7 +149,8 @@ static PyMethodDef compression_writer_methods[] = {
     {"close", compression_writer_close, METH_NOARGS, compression_writer_close_doc},
     {"tell", compression_writer_tell, METH_NOARGS, compression_writer_tell_doc},
     {"memory_size", compression_writer_memory_size, METH_NOARGS, MEMORY_SIZE_DOC},
-    {"writelines", compression_writer_writelines, METH_O, "writelines($self, lines, /)\n--\n\nRaise NotImplementedError, as python-zstandard does."},
+    {"writelines", compression_writer_writelines, METH_O,
+     "writelines($self, lines, /)\n--\n\nRaise NotImplementedError, as python-zstandard does."},
     {"__exit__", file_exit, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

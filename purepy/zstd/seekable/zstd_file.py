@@ -170,7 +170,7 @@ class SeekableZstdFile(ZstdFile):
         return table
 
     def write(self, data: Any) -> int:
-        """Write a buffer's bytes and return how many they are."""
+        """Write the bytes of `data`, a buffer, and return how many they are."""
         return super().write(data)
 
     def close(self) -> None:
