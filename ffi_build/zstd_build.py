@@ -23,12 +23,12 @@ from ffi_build import probe  # noqa: E402
 from ffi_build.builder import make, text_of  # noqa: E402
 
 
-def make_builder(library: probe.Library, implementation: str) -> FFI:
-    """Return the builder of the compiled module for an implementation of Python, "cpython" or "pypy"."""
+def make_builder(library: probe.Library, implementation: str, system: str = sys.platform) -> FFI:
+    """Return the builder of the compiled module for "cpython" or "pypy" on a system, named as `sys.platform` does."""
     cdefs = ["cdef.h", "compiled_cdef.h"]
     if implementation == "cpython":
         cdefs.append("cpython_cdef.h")
-    if sys.platform == "linux":
+    if system == "linux":
         cdefs.append("../archive/cdef.h")
     return make(library, *cdefs)
 

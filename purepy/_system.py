@@ -41,32 +41,38 @@ def is_root() -> bool:
 
 # files at positions
 
-if hasattr(os, "pread"):
-    pread, pwrite = os.pread, os.pwrite
-else:
-    from _thread import allocate_lock
-
-    _turn = allocate_lock()
+if IS_WINDOWS:  # which reads at a position in one call, so that no two threads disturb each other
+    _EOF, _PIECE = 38, 1 << 30
+    # OVERLAPPED is four numbers: two of the system's, the offset, an event
 
     def pread(descriptor: int, size: int, offset: int, /) -> bytes:
-        """Read from a place in a file, whose own position stays, one thread at a time."""
-        with _turn:
-            before = os.lseek(descriptor, 0, os.SEEK_CUR)
-            try:
-                os.lseek(descriptor, offset, os.SEEK_SET)
-                return os.read(descriptor, size)
-            finally:
-                os.lseek(descriptor, before, os.SEEK_SET)
+        """Read from a place in a file, whose own position is lost."""
+        memory = _by_path.of_windows("ctypes").create_string_buffer(min(size, _PIECE))
+        done = _at_place("ReadFile", descriptor, memory, min(size, _PIECE), offset)
+        return bytes(memoryview(memory)[:done])
 
     def pwrite(descriptor: int, data: Any, offset: int, /) -> int:
-        """Write to a place in a file, whose own position stays, one thread at a time."""
-        with _turn:
-            before = os.lseek(descriptor, 0, os.SEEK_CUR)
-            try:
-                os.lseek(descriptor, offset, os.SEEK_SET)
-                return os.write(descriptor, data)
-            finally:
-                os.lseek(descriptor, before, os.SEEK_SET)
+        """Write to a place in a file, whose own position is lost."""
+        with memoryview(data) as view, view[:_PIECE] as piece:
+            memory = _by_path.of_windows("ctypes").create_string_buffer(bytes(piece), len(piece))
+            return _at_place("WriteFile", descriptor, memory, len(piece), offset)
+
+    def _at_place(name: str, descriptor: int, memory: Any, size: int, offset: int) -> int:
+        ctypes, kernel, handle = _kernel(descriptor)
+        done = ctypes.c_uint32(0)
+        where = (ctypes.c_uint64 * 4)(0, 0, offset, 0)
+        is_done = getattr(kernel, name)(handle, memory, size, ctypes.byref(done), ctypes.byref(where))
+        if not is_done and ctypes.get_last_error() != _EOF:
+            raise ctypes.WinError(ctypes.get_last_error())
+        return int(done.value)
+
+    def _kernel(descriptor: int) -> tuple[Any, Any, Any]:
+        """Return ctypes, the system's functions, and what they call an open file."""
+        ctypes = _by_path.of_windows("ctypes")
+        handle = _by_path.of_windows("msvcrt").get_osfhandle(descriptor)
+        return ctypes, ctypes.WinDLL("kernel32", use_last_error=True), ctypes.c_void_p(handle)
+else:
+    pread, pwrite = os.pread, os.pwrite
 
 
 def appends(descriptor: int) -> bool:
@@ -109,13 +115,8 @@ def _taken(name: str) -> BlockingIOError:
 
 def _lock_byte(descriptor: int) -> None:
     """Lock a byte far behind a file's end, which msvcrt.locking does not reach."""
-    from purepy._by_path import of_windows
-
-    ctypes, msvcrt = of_windows("ctypes"), of_windows("msvcrt")
-    kernel = ctypes.WinDLL("kernel32", use_last_error=True)
-    # OVERLAPPED: two fields of the system's, the offset, an event
+    ctypes, kernel, handle = _kernel(descriptor)
     where = (ctypes.c_uint64 * 4)(0, 0, _LAST_BYTE, 0)
-    handle = ctypes.c_void_p(msvcrt.get_osfhandle(descriptor))
     if not kernel.LockFileEx(handle, _EXCLUSIVE_AT_ONCE, 0, 1, 0, ctypes.byref(where)):
         error = ctypes.WinError(ctypes.get_last_error())
         if error.winerror in _IS_LOCKED:

@@ -11,6 +11,7 @@
 
 #include "attributes.h"
 
+#undef FASTCALL /* Windows has one of its own */
 #define FASTCALL (METH_FASTCALL | METH_KEYWORDS)
 #define AS_METHOD(function) ((PyCFunction)(void (*)(void))(function))
 

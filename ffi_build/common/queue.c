@@ -147,16 +147,20 @@ static void *queue_thread(void *argument)
 /* Have as many threads as are wanted, or as there can be; return how many there are. To be called by one thread. */
 static int queue_start(Queue *queue, int wanted)
 {
-    sigset_t all, before;
     if (!queue_is_here(queue) || queue_is_stopping(queue))
         return 0;
+#ifndef _WIN32 /* where signals come to a thread of their own */
+    sigset_t all, before;
     sigfillset(&all);
-    if (queue->count < wanted && pthread_sigmask(SIG_SETMASK, &all, &before) == 0) {
-        while (queue->count < wanted && queue->count < QUEUE_THREADS &&
-               pthread_create(&queue->threads[queue->count], NULL, queue_thread, queue) == 0)
-            queue->count++;
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-    }
+    if (queue->count >= wanted || pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
+        return queue->count;
+#endif
+    while (queue->count < wanted && queue->count < QUEUE_THREADS &&
+           pthread_create(&queue->threads[queue->count], NULL, queue_thread, queue) == 0)
+        queue->count++;
+#ifndef _WIN32
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+#endif
     return queue->count;
 }
 

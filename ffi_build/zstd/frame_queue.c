@@ -13,7 +13,6 @@
 #define CPKG_ZSTD_FRAME_QUEUE
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +23,7 @@
 #include <zstd.h>
 
 #include "../common/queue.c"
+#include "../common/system.h"
 #include "contexts.c"
 
 enum {
@@ -145,7 +145,7 @@ static void job_close_file(cpkg_job *job)
 static bool job_read(const cpkg_job *job, size_t at, size_t size, int64_t offset)
 {
     for (size_t done = 0; done < size;) {
-        ssize_t got = pread(job->descriptor, job->input.data + at + done, size - done, (off_t)(offset + (int64_t)done));
+        ssize_t got = system_read_at(job->descriptor, job->input.data + at + done, size - done, offset + (int64_t)done);
         if (got > 0)
             done += (size_t)got;
         else if (got == 0 || errno != EINTR)
@@ -392,7 +392,7 @@ static int cpkg_job_read(cpkg_job *job, int descriptor, int64_t offset, size_t s
     job->frames_count = 0;
     if (!job_reserve(&job->input, size))
         return 0;
-    job->descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    job->descriptor = system_duplicate(descriptor);
     job->offset = offset;
     return job->descriptor >= 0;
 }

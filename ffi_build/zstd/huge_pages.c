@@ -6,8 +6,10 @@
 #include <Python.h> /* first: it asks for all that the system headers have */
 #include <stddef.h>
 #include <stdint.h>
+#ifndef _WIN32
 #include <sys/mman.h>
 #include <unistd.h>
+#endif
 
 #define HUGE_PAGE ((size_t)2 << 20)
 #define HUGE_PAGES_FROM (2 * HUGE_PAGE)

@@ -11,6 +11,9 @@
 #ifdef __FreeBSD__
 #include <pthread_np.h>
 #endif
+#elif defined(_WIN32)
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
 #endif
 
 #include "../../common/compat.c"
@@ -211,6 +214,10 @@ static uintptr_t stack_floor(void)
         pthread_attr_getstack(&attributes, &address, &size) == 0)
         floor = (uintptr_t)address;
     pthread_attr_destroy(&attributes);
+#elif defined(_WIN32)
+    MEMORY_BASIC_INFORMATION found;
+    if (VirtualQuery(&found, &found, sizeof(found)) != 0)
+        floor = (uintptr_t)found.AllocationBase;
 #endif
     return floor ? floor + STACK_MARGIN : 0;
 }

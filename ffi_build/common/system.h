@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What Windows has under other names than POSIX, as far as the native modules need it. */
+#ifndef CPKG_COMMON_SYSTEM
+#define CPKG_COMMON_SYSTEM
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#ifdef _WIN32
+#define WIN32_LEAN_AND_MEAN
+#include <io.h>
+#include <windows.h>
+
+/* Read from a place in a file, without regard to its position, which then is behind what was read. */
+static ssize_t system_read_at(int descriptor, void *data, size_t size, int64_t offset)
+{
+    OVERLAPPED where = {.Offset = (DWORD)offset, .OffsetHigh = (DWORD)((uint64_t)offset >> 32)};
+    DWORD got = 0, most = size < (1u << 30) ? (DWORD)size : 1u << 30;
+    if (ReadFile((HANDLE)_get_osfhandle(descriptor), data, most, &got, &where))
+        return (ssize_t)got;
+    errno = EIO;
+    return GetLastError() == ERROR_HANDLE_EOF ? 0 : -1;
+}
+
+/* Return a duplicate of a descriptor that no child inherits, or -1. */
+static int system_duplicate(int descriptor)
+{
+    int made = _dup(descriptor);
+    if (made >= 0)
+        SetHandleInformation((HANDLE)_get_osfhandle(made), HANDLE_FLAG_INHERIT, 0);
+    return made;
+}
+#else
+static ssize_t system_read_at(int descriptor, void *data, size_t size, int64_t offset)
+{
+    return pread(descriptor, data, size, (off_t)offset);
+}
+
+static int system_duplicate(int descriptor)
+{
+    return fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+}
+#endif
+
+#endif
