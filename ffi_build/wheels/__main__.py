@@ -4,8 +4,9 @@ Build what a release consists of: `python -m ffi_build.wheels [NAME...]`.
 
 NAMEs choose: interpreters (3.11, 3.14t, pypy3.9), architectures (x86_64, aarch64), C libraries (manylinux, musllinux),
 and `pure` and `sdist` for what is built once. Without any of a kind, all of it is built that can be: an interpreter
-that is not here is left out, and said so; one that is named and missing is an error. `--pristine` leaves libzstd as it
-was released.
+that is not here is left out, and said so; one that is named and missing is an error. `windows` builds the wheels for
+Windows on x86_64 instead, for CPython 3.11 to 3.14 or those of them that are named (needs mvn). `--pristine` leaves
+libzstd as it was released.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ffi_build.wheels import archives, checks, interpreters, release, sources
+from ffi_build.wheels import archives, checks, interpreters, release, sources, windows
 from ffi_build.wheels.targets import TARGETS, Target, gcc_for
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,11 +45,15 @@ class Wanted:
 
 def parse(names: Sequence[str]) -> Wanted:
     """Return what is meant; raises SystemExit for a name that nothing has."""
-    known = {*interpreters.NAMES, *ARCHITECTURES, *LIBCS, "pure", "sdist"}
+    known = {*interpreters.NAMES, *ARCHITECTURES, *LIBCS, "pure", "sdist", "windows"}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise SystemExit(f"unknown: {', '.join(unknown)}; expected any of {', '.join(sorted(known))}")
     chosen = [name for name in names if name in interpreters.NAMES]
+    if "windows" in names:
+        return Wanted(
+            interpreters=chosen, targets=[windows.WINDOWS], extras=[n for n in names if n in ("pure", "sdist")]
+        )
     architectures = [name for name in names if name in ARCHITECTURES] or list(ARCHITECTURES)
     libcs = [LIBCS[name] for name in names if name in LIBCS] or list(LIBCS.values())
     extras = [name for name in names if name in ("pure", "sdist")]
@@ -94,7 +99,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     options = parser.parse_args(arguments)
     wanted = parse(options.names)
-    found, missing = interpreters.find(wanted.interpreters, [root.resolve() for root in options.root])
+    is_windows = wanted.targets == [windows.WINDOWS]
+    roots = [root.resolve() for root in options.root]
+    found, missing = interpreters.find([] if is_windows else wanted.interpreters, roots)
     if wanted.named and missing:
         raise SystemExit("; ".join(missing.values()))
     for name, reason in missing.items():
@@ -125,6 +132,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         results.append(Path(shutil.copy(sdist, output)))
     if "pure" in wanted.extras:
         results.append(archives.write_wheel(output, pure, "py3", "none", ("any",)))
+    if is_windows:
+        ready = windows.interpreters(wanted.interpreters, work / "downloads", work / "sources")
+        pairs = [(one, windows.WINDOWS) for one in ready]
     if pairs:
         say("libzstd and msgpack-c: fetched, and compiled for each target")
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -138,6 +148,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 say(f"{number} of {len(pairs)}: {path.name}")
     say(f"checking {len(results)} files")
     checks.check(results, {one.name: one for one in found.values()})
+    if is_windows:
+        for path, (one, _) in zip(results[-len(pairs) :], pairs):
+            windows.check(path, one)
 
     print(f"{'bytes':>9}  {'SHA-256':16}  file")
     for path in results:

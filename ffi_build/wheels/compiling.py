@@ -34,6 +34,7 @@ _COMMON = (
     # what some distributions have their gcc do by itself
     *("-U_FORTIFY_SOURCE", "-fno-stack-protector", "-fcf-protection=none"),
 )
+_COMMON_WINDOWS = ("-O3", "-fomit-frame-pointer", "-g0", "-DNDEBUG", "-fno-stack-protector")
 _LIBZSTD = (
     *("-ffunction-sections", "-DZSTD_MULTITHREAD=1"),
     # hashing without functions of its own, as in libzstd's single file
@@ -60,14 +61,19 @@ class Compiler:
     def __init__(self, target: Target, folder: Path, root: Path) -> None:
         self.target = target
         self._root = root
+        self._zig = [sys.executable, "-m", "ziglang"]
+        cache = str(folder / "zig-cache")
+        self._environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
+        self._is_windows = target.libc == "windows"
+        if self._is_windows:  # zig compiles, too
+            self._compile = [*self._zig, "cc", "-target", target.zig, *_COMMON_WINDOWS]
+            self._compile += [f"-ffile-prefix-map={path}={name}" for path, name in ((folder, "build"), (root, "."))]
+            return
         gcc = gcc_for(target)
         self._compile = [gcc, *_COMMON, *(() if target.architecture == "x86_64" else ("-mno-outline-atomics",))]
         self._compile += [f"-ffile-prefix-map={path}={name}" for path, name in ((folder, "build"), (root, "."))]
         # not this machine's own C library
         self._compile += ["-nostdinc", f"-isystem{_output(gcc, '-print-file-name=include').strip()}"]
-        self._zig = [sys.executable, "-m", "ziglang"]
-        cache = str(folder / "zig-cache")
-        self._environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
         self._compile += self._headers(folder)
 
     def _headers(self, folder: Path) -> list[str]:
@@ -95,6 +101,9 @@ class Compiler:
 
     def link_module(self, path: Path, exports: Path, *parts: Path) -> None:
         """Link an extension module, whose version script is `exports`, with the C library of the target."""
+        if self._is_windows:
+            self._link("-s", *parts, "-o", path)
+            return
         if self.target.libc == "glibc":
             libraries: tuple[str | Path, ...] = ("-pthread",)
         else:
@@ -122,6 +131,8 @@ class Compiler:
 def describe(target: Target) -> str:
     """Return with what modules are made for a target: compiler, linker and their versions."""
     zig = _output(sys.executable, "-m", "ziglang", "version").strip()
+    if target.libc == "windows":
+        return f"zig {zig} for {target.zig}"
     return f"{_output(gcc_for(target), '--version').splitlines()[0]}, zig {zig} for {target.zig}"
 
 
@@ -161,7 +172,7 @@ def build_libzstd(compiler: Compiler, sources: Path, folder: Path, pool: Executo
 
 def write_module_sources(folder: Path, libraries: dict[str, Path]) -> dict[tuple[str, str], Unit]:
     """
-    Have cffi write the C source of each module for each implementation of Python.
+    Have cffi write the C source of each module for each implementation of Python, and for CPython on Windows.
 
     `libraries` are the folders of headers per codec. cffi's output depends on the declarations alone, not on the
     interpreter that it runs on.
@@ -171,12 +182,16 @@ def write_module_sources(folder: Path, libraries: dict[str, Path]) -> dict[tuple
     units = {}
     for codec in CODECS:
         library = Library(codec, "bundled", True, versions[codec], include_dirs=[str(libraries[codec])])
-        for implementation in ("cpython", "pypy"):
-            place = folder / implementation
+        for kind in ("cpython", "pypy", "windows"):
+            place = folder / kind
             place.mkdir(parents=True, exist_ok=True)
+            if (codec, kind) == ("zstd", "windows"):
+                builder = zstd_build.make_builder(library, "cpython", "win32")
+            else:
+                builder = make[codec](library, "cpython" if kind == "windows" else kind)
             with contextlib.redirect_stdout(io.StringIO()):  # it tells of each file
-                extension = make[codec](library, implementation).distutils_extension(str(place), verbose=False)
-            units[codec, implementation] = Unit(extension)
+                extension = builder.distutils_extension(str(place), verbose=False)
+            units[codec, kind] = Unit(extension)
     return units
 
 
@@ -201,6 +216,7 @@ def build_module(
     exports.write_text(_EXPORTS, encoding="utf-8")
     module = folder / (unit.name.rpartition(".")[2] + interpreter.suffix_for(compiler.target))
     compiled = module.with_suffix(".o")
-    compiler.compile(unit.source, compiled, *_MODULE, f"-isystem{headers}", *unit.arguments)
+    options = _MODULE[:4] if compiler.target.libc == "windows" else _MODULE
+    compiler.compile(unit.source, compiled, *options, f"-isystem{headers}", *unit.arguments)
     compiler.link_module(module, exports, compiled, *archives)
     return module

@@ -14,6 +14,7 @@ from ffi_build.wheels import archives, compiling, sbom
 from ffi_build.wheels.interpreters import Interpreter
 from ffi_build.wheels.sources import MSGPACK, ZSTD, Source, provide
 from ffi_build.wheels.targets import Target
+from ffi_build.wheels.windows import WINDOWS, import_library
 
 
 class Factory:
@@ -46,22 +47,24 @@ class Factory:
             target: compiling.build_libzstd(compiler, zstd, work / "libzstd" / target.zig, pool)
             for target, compiler in self._compilers.items()
         }
-        self._headers: dict[str, Path] = {}
+        self._headers: dict[Interpreter, Path] = {}
         self._lock = threading.Lock()
 
     def make_wheel(self, interpreter: Interpreter, target: Target, output: Path) -> Path:
         """Compile the modules of an interpreter on a target and write the wheel with them into a folder."""
         with self._lock:
-            if interpreter.name not in self._headers:
-                self._headers[interpreter.name] = interpreter.copy_headers(self._work / "headers")
+            if interpreter not in self._headers:
+                folder = self._work / "headers" / interpreter.suffix.strip(".")
+                self._headers[interpreter] = interpreter.copy_headers(folder)
         files = dict(self._pure)
+        libraries = [import_library(interpreter)] if target == WINDOWS else []
         for codec in compiling.CODECS:
             module = compiling.build_module(
                 self._compilers[target],
                 interpreter,
-                self._headers[interpreter.name],
-                self._units[codec, interpreter.implementation],
-                [self._libzstd[target]] if codec == "zstd" else [],
+                self._headers[interpreter],
+                self._units[codec, "windows" if target == WINDOWS else interpreter.implementation],
+                [*([self._libzstd[target]] if codec == "zstd" else []), *libraries],
                 self._work / "modules" / target.zig / interpreter.name,
             )
             files[f"cpkg/_native/{module.name}"] = module.read_bytes()

@@ -3,8 +3,9 @@
 Fetch the libraries that go into wheels: pinned by version and hash, taken from package registries, never committed.
 
 libzstd comes in the sdist of backports.zstd, which carries its sources as they were released; msgpack-c's headers come
-in Debian's package of them. The clients of those registries do the fetching (pip, apt), so that their settings hold
-(mirrors, proxies). A file that has the right hash is taken from the folder of downloads without asking anybody.
+in Debian's package of them, and those of CPython for Windows from Maven Central. The clients of those registries do the
+fetching (pip, apt, mvn), so that their settings hold (mirrors, proxies). A file that has the right hash is taken from
+the folder of downloads without asking anybody.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 
@@ -89,6 +92,8 @@ def provide(source: Source, downloads: Path, folder: Path) -> Path:
         downloads.mkdir(parents=True, exist_ok=True)
         if archive.suffix == ".deb":
             _fetch_from_debian(source, downloads)
+        elif archive.suffix == ".jar":
+            _fetch_from_maven(source, downloads)
         else:
             _fetch_from_pypi(source, downloads)
     found = hashlib.sha256(archive.read_bytes()).hexdigest() if archive.exists() else "nothing"
@@ -98,8 +103,17 @@ def provide(source: Source, downloads: Path, folder: Path) -> Path:
         )
     target = folder / f"{source.name}-{source.version}"
     shutil.rmtree(target, ignore_errors=True)
-    with _open(archive) as opened:
-        _extract(opened, source, target)
+    if archive.suffix == ".jar":
+        with zipfile.ZipFile(archive) as jar:
+            files = [name for name in jar.namelist() if not name.endswith("/")]
+            _write(((name, partial(jar.read, name)) for name in files), source, target)
+    else:
+        with _open(archive) as opened:
+            _write(
+                ((member.name, partial(_content, opened, member)) for member in opened if member.isfile()),
+                source,
+                target,
+            )
     for patch in source.patches:
         # without room for guesses: a patch that does not fit as it is may not be what it says
         run(["patch", "--strip=1", "--fuzz=0", "--silent", "--no-backup-if-mismatch", f"--input={patch}"], target)
@@ -113,6 +127,16 @@ def _fetch_from_pypi(source: Source, downloads: Path) -> None:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:", "--require-hashes"]
     try:
         run([*command, "-r", str(wanted), "-d", str(downloads)], downloads)
+    except SystemExit as error:
+        raise SystemExit(_refusal(source, downloads, str(error))) from None
+
+
+def _fetch_from_maven(source: Source, downloads: Path) -> None:
+    command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={source.package}", f"-DoutputDirectory={downloads}"]
+    try:
+        if shutil.which("mvn") is None:
+            raise SystemExit("there is no mvn here (apt-get install maven)")
+        run(command, downloads)
     except SystemExit as error:
         raise SystemExit(_refusal(source, downloads, str(error))) from None
 
@@ -191,16 +215,20 @@ def _open(archive: Path) -> tarfile.TarFile:
     raise SystemExit(f"{archive} holds no files")
 
 
-def _extract(archive: tarfile.TarFile, source: Source, target: Path) -> None:
-    """Write the wanted parts of an archive: regular files alone."""
-    for member in archive:
-        path = PurePosixPath(re.sub(r"^\./", "", member.name))
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    file = archive.extractfile(member)
+    assert file is not None
+    return file.read()
+
+
+def _write(files: Iterable[tuple[str, Callable[[], bytes]]], source: Source, target: Path) -> None:
+    """Write the wanted parts of an archive, whose regular files come by their names."""
+    for name, content in files:
+        path = PurePosixPath(re.sub(r"^\./", "", name))
         for part, place in source.parts:
-            if member.isfile() and (path == PurePosixPath(part) or PurePosixPath(part) in path.parents):
-                file = archive.extractfile(member)
-                assert file is not None
+            if path == PurePosixPath(part) or PurePosixPath(part) in path.parents:
                 written = target / place / path.relative_to(part)
                 if ".." in written.parts:
-                    raise SystemExit(f"{source.archive}: {member.name} leads out of the archive")
+                    raise SystemExit(f"{source.archive}: {name} leads out of the archive")
                 written.parent.mkdir(parents=True, exist_ok=True)
-                written.write_bytes(file.read())
+                written.write_bytes(content())
