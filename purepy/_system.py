@@ -26,12 +26,26 @@ if IS_BY_PATH:
 
     _calls = _by_path
 stat = _calls.stat_in if IS_BY_PATH else os.stat
+
+
+def _found(name: str) -> Any:
+    """Return a function of `os` or its twin; where the system has neither, one that says so."""
+    found = getattr(_calls, name, None)
+    if found is not None:
+        return found
+
+    def absent(*_arguments: Any, **_options: Any) -> Any:
+        raise OSError(getattr(errno, "ENOTSUP", errno.EINVAL), f"this system has no {name}()")
+
+    return absent
+
+
 O_DIRECTORY: int = _calls.O_DIRECTORY
 O_NOFOLLOW: int = _calls.O_NOFOLLOW
 open: Callable[..., int] = _calls.open
-listdir, mkdir, rmdir, unlink = _calls.listdir, _calls.mkdir, _calls.rmdir, _calls.unlink
-rename, readlink, symlink, link = _calls.rename, _calls.readlink, _calls.symlink, _calls.link
-mkfifo, mknod, utime, fchmod, dup = _calls.mkfifo, _calls.mknod, _calls.utime, _calls.fchmod, _calls.dup
+listdir, mkdir, rmdir, unlink = map(_found, ("listdir", "mkdir", "rmdir", "unlink"))
+rename, readlink, symlink, link = map(_found, ("rename", "readlink", "symlink", "link"))
+mkfifo, mknod, utime, fchmod, dup = map(_found, ("mkfifo", "mknod", "utime", "fchmod", "dup"))
 
 
 def is_root() -> bool:
