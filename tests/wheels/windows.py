@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -68,7 +69,8 @@ def main(kind: str, arguments: list[str]) -> int:
     environment = {
         **os.environ,
         "WINEARCH": "win64",
-        "WINEPREFIX": str(WORK / "prefix"),
+        # not in the tree: its drive Z is a link to /, which a build that looks for packages would follow
+        "WINEPREFIX": str(Path(tempfile.gettempdir()) / "cpkg-wine"),
         "WINEDEBUG": "-all",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": f"Z:{made_site(kind)}".replace("/", "\\"),
