@@ -21,6 +21,8 @@ reports=$work/report # each process writes its own, which pytest would have kept
 for part in cpkg purepy ffi_build tests docs pyproject.toml; do
     cp -R "$here/$part" "$work/"
 done
+# setup.py gives the README, and is not run here
+sed -i 's/^dynamic = .*/dynamic = ["version"]/' "$work/pyproject.toml"
 rm -f "$work"/cpkg/_native/*.so
 cd "$work"
 
