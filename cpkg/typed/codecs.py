@@ -188,7 +188,8 @@ class Decoder:
         try:
             return decode(data, limits.max_depth)
         except _WRONG:
-            return self._walk(data)
+            pass  # the walk is not within the handler: PyPy cannot note what an error came from where the stack ends
+        return self._walk(data)
 
     def _make_decode(self) -> Any:
         """Return a function (data, depth) that raises one of _WRONG for a message that is wrong."""

@@ -121,7 +121,7 @@ def test_a_quota(engine: str, uid: int, frame_size: int, threads: int, tmp_path:
     preloaded = " ".join(filter(None, (os.environ.get("LD_PRELOAD"), f"{library}")))
     environment = {**os.environ, "LD_PRELOAD": preloaded, "LARGEST_FILE": f"{1 << 20}"}
     command = [sys.executable, "-c", WORK, source, tmp_path / "out", tmp_path / "tree", f"{threads}"]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True, cwd=tmp_path)
     *problems, created = [tuple(line.split()) for line in done.stdout.splitlines()]
     check(tmp_path / "out", problems, "EDQUOT")  # type: ignore[arg-type]
     assert created == ("create", "EDQUOT")

@@ -244,7 +244,7 @@ def test_what_is_swapped_in_stays_as_it_is(engine: str, type: bytes, how: str, t
     preloaded = " ".join(filter(None, (os.environ.get("LD_PRELOAD"), f"{library}")))
     environment = {**os.environ, "LD_PRELOAD": preloaded, "VICTIM": f"{victim}", "SWAP": how}
     command = [sys.executable, "-c", SWAP, f"{tmp_path / 'a.tzst'}", f"{tmp_path / 'out'}"]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True, cwd=tmp_path)
     after = os.stat(victim)
     assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, 12, 13)
     assert after.st_mtime_ns == before.st_mtime_ns

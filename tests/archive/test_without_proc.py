@@ -39,7 +39,7 @@ def test_links_and_special_files(engine: str, tmp_path: Path) -> None:
     script = 'mount -t tmpfs none /proc && exec "$@"'
     command = ["unshare", "-m" if os.geteuid() == 0 else "-rm", "sh", "-c", script, "sh", sys.executable, "-c", WORK]
     done = subprocess.run(
-        [*command, tmp_path / "a.tar.zst", tmp_path / "out"], capture_output=True, text=True, check=False
+        [*command, tmp_path / "a.tar.zst", tmp_path / "out"], capture_output=True, text=True, check=False, cwd=tmp_path
     )
     if done.stderr.startswith(("unshare:", "mount:")):
         pytest.skip(f"cannot hide /proc: {done.stderr.strip()}")
