@@ -15,6 +15,7 @@ import pytest
 from processes import run_alone
 
 import cpkg
+from cpkg import _backend
 from cpkg.objects import dumps_loads
 from purepy.errors import LimitError
 from purepy.msgpack.weigher import find_excess
@@ -40,7 +41,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="
 @pytest.fixture
 def codecs(msgpack: ModuleType) -> dumps_loads.Codecs:
     """Every MessagePack backend that loads."""
-    return dumps_loads.Codecs(msgpack, cpkg.zstd)
+    return dumps_loads.Codecs(msgpack, _backend.zstd())
 
 
 def array(item: bytes, count: int) -> bytes:
@@ -93,9 +94,9 @@ def test_memory_is_bounded(msgpack: ModuleType, kind: str, tmp_path: Path) -> No
         (tmp_path / name).write_bytes(cpkg.zstd.compress(message, 1))
     code = f"""
 from pathlib import Path
-from cpkg import zstd
+from cpkg import _backend
 from cpkg.objects import dumps_loads
-codecs = dumps_loads.Codecs(codec, zstd)
+codecs = dumps_loads.Codecs(codec, _backend.zstd())
 def peak():
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-import cpkg
+from cpkg import _backend
 from cpkg.objects import dumps_loads
 from purepy.errors import CodecError, FormatError
 
@@ -28,7 +28,7 @@ class Colour(enum.Enum):
 @pytest.fixture
 def codecs(msgpack: ModuleType) -> dumps_loads.Codecs:
     """Every MessagePack backend that loads."""
-    return dumps_loads.Codecs(msgpack, cpkg.zstd)
+    return dumps_loads.Codecs(msgpack, _backend.zstd())
 
 
 # keys that have no hash

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from processes import run_python
 
-import cpkg
+from cpkg import _backend
 from cpkg.objects import dumps_loads
 
 
@@ -96,7 +96,7 @@ print(cpkg.dumps([pairs, {{(pair, 1) for pair in pairs}}, {{*words, 1, None}}]).
 
 def test_sets_in_sets_very_deep(msgpack: ModuleType) -> None:
     """However deep they are, they pack up to the limit of depth."""
-    codecs = dumps_loads.Codecs(msgpack, cpkg.zstd)
+    codecs = dumps_loads.Codecs(msgpack, _backend.zstd())
     deep: Any = 0
     for level in range(900):
         deep = frozenset({deep, level})
