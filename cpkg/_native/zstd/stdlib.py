@@ -264,7 +264,7 @@ class ZstdDecompressor(DecompressorBase):
             return self._pending[self._at :] if self._eof and not self._multi_frame else b""
 
     def decompress(self, data: Any, max_length: int = -1) -> bytes:
-        max_length = min(index(max_length), sys.maxsize)
+        max_length = max(min(index(max_length), sys.maxsize), -1)
         piece = as_bytes(data)
         with self._turn():
             if self._eof and not self._multi_frame:
