@@ -2,7 +2,7 @@
 """
 Add the native modules that can be built here, and record why the others cannot.
 
-Everything else about the package stands in pyproject.toml. The modules that the build writes, `cpkg/_build_info.py`
+Everything else about the package is in pyproject.toml. The modules that the build writes, `cpkg/_build_info.py`
 and the ABI-mode `cpkg/_native/_zstd_abi.py`, need no compiler and are always there.
 """
 
@@ -36,7 +36,7 @@ for library in FOUND.values():
 
 
 def write_build_info(folder: Path) -> None:
-    """Write the module that tells at run time what was built, and why the rest was not."""
+    """Write the module that says at run time which modules were built, and why others were not."""
     codecs = {
         codec: build_info.record(
             native=library.usable and codec not in FAILED,

@@ -13,6 +13,7 @@ from tox.tox_env.errors import Fail
 
 sys.path.append(str(Path(__file__).parent))
 
+from ffi_build.wheels.maven import SYSTEMS
 from ffi_build.wheels.targets import TARGETS, gcc_for
 
 
@@ -21,7 +22,8 @@ def tox_on_install(tox_env: ToxEnv, arguments: Any, section: str, of_type: str) 
     """Fail where a compiler is missing for what `tox run -e wheels` is to build."""
     del arguments, section, of_type
     names = set(sys.argv[sys.argv.index("--") + 1 :]) if "--" in sys.argv else set()
-    if tox_env.conf.name != "wheels" or (names and names <= {"pure", "sdist"}):
+    is_without = names & set(SYSTEMS) or (names and names <= {"pure", "sdist"})
+    if tox_env.conf.name != "wheels" or is_without:
         return
     architectures = {target.architecture for target in TARGETS}
     try:

@@ -27,7 +27,7 @@ def main() -> int:
 def _main() -> int:
     """Load the command line and run it; without click or rich, what does without them."""
     try:
-        import rich  # noqa: F401 - the commands import it only where they need it, which is too late to tell
+        import rich  # noqa: F401 - the commands import it where they need it, too late for this message
 
         from cpkg.cli.commands import main as run
     except ModuleNotFoundError as exc:

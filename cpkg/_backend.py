@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sys
 
-from purepy._lazy import imported
+from purepy._lazy import Later, imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def load(codec: str, backend: str) -> ModuleType:
         _loaded[codec, backend] = result
     if isinstance(result, ImportError):
         # A fresh exception each time: raising one object again would pile up its traceback.
-        raise ImportError(str(result), name=result.name) from result
+        raise ImportError(str(result), name=result.name) from result.__cause__
     return result
 
 
@@ -85,6 +85,8 @@ def _import(codec: str, backend: str) -> ModuleType | ImportError:
             f"to choose {backend} for the other codec alone, set its own CPKG_*_BACKEND"
         )
     try:
+        if codec == "msgpack":
+            imported("purepy.msgpack.interface").typed = Later("cpkg.typed.streams")
         module: ModuleType = imported(name)
         return module
     except ImportError as exc:

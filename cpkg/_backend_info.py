@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 from dataclasses import dataclass
 
 from cpkg import _backend
@@ -90,7 +91,9 @@ def _faster(choice: Choice, missed: dict[str, str]) -> str | None:
     return _advice(choice.codec)
 
 
-def _advice(codec: str) -> str:
+def _advice(codec: str) -> str | None:
+    if sys.platform == "emscripten":  # no native module exists for it
+        return None
     noted = _backend.record(codec)
     if noted is None:
         return "install the package (pip install .) instead of importing its source tree"
@@ -98,6 +101,8 @@ def _advice(codec: str) -> str:
         if not _is_main_interpreter():
             return "use it in the main interpreter of the process: cffi's modules serve no other"
         return "reinstall, if it does not load in a new process either: the native module was built"
+    if sys.platform == "win32":  # the pure wheel's advice is that of the system where it was built
+        return "install the wheel for Windows, with a CPython that it is made for: pip install cpkg-codecs"
     return str(noted["advice"])
 
 

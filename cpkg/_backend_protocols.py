@@ -9,8 +9,10 @@ reads a truth value; nobody asks for a backend's name, or whether its module has
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Callable, Protocol
+
+Function = Callable[..., Any]
 
 
 class MsgpackBackend(Protocol):
@@ -23,58 +25,58 @@ class MsgpackBackend(Protocol):
     def LIBRARY_VERSION(self) -> str | None: ...
 
     @property
-    def Packer(self) -> Callable[..., Any]: ...
+    def Packer(self) -> Function: ...
 
     @property
-    def Unpacker(self) -> Callable[..., Any]: ...
+    def Unpacker(self) -> Function: ...
 
     @property
-    def pack(self) -> Callable[..., Any]: ...
+    def pack(self) -> Callable[..., None]: ...
 
     @property
-    def pack_into(self) -> Callable[..., Any]: ...
+    def pack_into(self) -> Callable[..., int]: ...
 
     @property
-    def packb(self) -> Callable[..., Any]: ...
+    def packb(self) -> Callable[..., bytes]: ...
 
     @property
-    def unpack(self) -> Callable[..., Any]: ...
+    def unpack(self) -> Function: ...
 
     @property
-    def unpack_async(self) -> Callable[..., Any]: ...
+    def unpack_async(self) -> Function: ...
 
     @property
-    def unpackb(self) -> Callable[..., Any]: ...
+    def unpackb(self) -> Function: ...
 
     @property
-    def unpackb_from(self) -> Callable[..., Any]: ...
+    def unpackb_from(self) -> Function: ...
 
     @property
-    def find_excess(self) -> Callable[..., Any]:
+    def find_excess(self) -> Callable[..., int]:
         """Say by how much a message would weigh more than allowed: `find_excess(data, allowed, content_max)`."""
 
     @property
-    def prepare_packb(self) -> Callable[..., Any] | None:
+    def prepare_packb(self) -> Function | None:
         """Return a `packb` with options taken once; None where `job_functions` serves."""
 
     @property
-    def prepare_unpackb(self) -> Callable[..., Any] | None:
+    def prepare_unpackb(self) -> Function | None:
         """Return an `unpackb` with options taken once; None where `job_functions` serves."""
 
     @property
-    def job_functions(self) -> Callable[..., Any] | None:
+    def job_functions(self) -> Function | None:
         """Make `cpkg.dumps` and `cpkg.loads` in C."""
 
     @property
-    def typed_packb(self) -> Callable[..., Any] | None:
+    def typed_packb(self) -> Function | None:
         """Pack as `cpkg.typed` encodes: `typed_packb(obj, default, max_depth)`."""
 
     @property
-    def TypedTable(self) -> Callable[..., Any] | None:
+    def TypedTable(self) -> Function | None:
         """Decode a type of `cpkg.typed` in C."""
 
     @property
-    def TypedClass(self) -> Callable[..., Any] | None:
+    def TypedClass(self) -> Function | None:
         """Encode the objects of a class of `cpkg.typed` in C."""
 
     @property
@@ -82,11 +84,11 @@ class MsgpackBackend(Protocol):
         """Alike maps by columns, from a job of a queue of frames; None where `read_rows` is None."""
 
     @property
-    def read_rows(self) -> Callable[..., Any] | None:
+    def read_rows(self) -> Function | None:
         """Read alike maps by columns, where the JIT makes many records so."""
 
     @property
-    def message_starts(self) -> Callable[..., Any] | None:
+    def message_starts(self) -> Function | None:
         """Find where messages start that lie one behind the other."""
 
 
@@ -118,80 +120,83 @@ class ZstdBackend(Protocol):
         """Whether archives have a side in C there, on Linux."""
 
     @property
-    def ZstdCompressor(self) -> Callable[..., Any]: ...
+    def ZstdCompressor(self) -> Function: ...
 
     @property
-    def ZstdDecompressor(self) -> Callable[..., Any]: ...
+    def ZstdDecompressor(self) -> Function: ...
 
     @property
-    def ZstdFile(self) -> Callable[..., Any]: ...
+    def ZstdFile(self) -> Function: ...
 
     @property
-    def SeekableZstdFile(self) -> Callable[..., Any]: ...
+    def DecompressionParameter(self) -> type[DecompressionParameter]: ...
 
     @property
-    def acompress(self) -> Callable[..., Any]: ...
+    def SeekableZstdFile(self) -> Function: ...
 
     @property
-    def adecompress(self) -> Callable[..., Any]: ...
+    def acompress(self) -> Callable[..., Awaitable[bytes]]: ...
 
     @property
-    def aopen(self) -> Callable[..., Any]: ...
+    def adecompress(self) -> Callable[..., Awaitable[bytes]]: ...
 
     @property
-    def compress(self) -> Callable[..., Any]: ...
+    def aopen(self) -> Function: ...
 
     @property
-    def compress_into(self) -> Callable[..., Any]: ...
+    def compress(self) -> Callable[..., bytes]: ...
 
     @property
-    def compress_iter(self) -> Callable[..., Any]: ...
+    def compress_into(self) -> Callable[..., int]: ...
 
     @property
-    def copy_stream(self) -> Callable[..., Any]: ...
+    def compress_iter(self) -> Callable[..., Iterator[bytes]]: ...
 
     @property
-    def decompress(self) -> Callable[..., Any]: ...
+    def copy_stream(self) -> Callable[..., tuple[int, int]]: ...
 
     @property
-    def decompress_into(self) -> Callable[..., Any]: ...
+    def decompress(self) -> Callable[..., bytes]: ...
 
     @property
-    def decompress_iter(self) -> Callable[..., Any]: ...
+    def decompress_into(self) -> Callable[..., int]: ...
 
     @property
-    def finalize_dict(self) -> Callable[..., Any]: ...
+    def decompress_iter(self) -> Callable[..., Iterator[bytes]]: ...
 
     @property
-    def get_frame_info(self) -> Callable[..., Any]: ...
+    def finalize_dict(self) -> Callable[..., ZstdDict]: ...
 
     @property
-    def get_frame_size(self) -> Callable[..., Any]: ...
+    def get_frame_info(self) -> Callable[..., FrameInfo]: ...
 
     @property
-    def index_frames(self) -> Callable[..., Any]: ...
+    def get_frame_size(self) -> Callable[..., int]: ...
 
     @property
-    def iter_frames(self) -> Callable[..., Any]: ...
+    def index_frames(self) -> Callable[..., SeekTable]: ...
 
     @property
-    def open(self) -> Callable[..., Any]: ...
+    def iter_frames(self) -> Callable[..., Iterator[Frame]]: ...
 
     @property
-    def parameter_bounds(self) -> Callable[..., Any]: ...
+    def open(self) -> Function: ...
 
     @property
-    def train_dict(self) -> Callable[..., Any]: ...
+    def parameter_bounds(self) -> Callable[..., tuple[int, int]]: ...
 
     @property
-    def verify(self) -> Callable[..., Any]: ...
+    def train_dict(self) -> Callable[..., ZstdDict]: ...
 
     @property
-    def compressing_queue(self) -> Callable[..., Any] | None:
+    def verify(self) -> Function: ...
+
+    @property
+    def compressing_queue(self) -> Function | None:
         """Return a queue of frames that threads of C compress: `compressing_queue(options, zstd_dict, threads)`."""
 
     @property
-    def decompressing_queue(self) -> Callable[..., Any] | None:
+    def decompressing_queue(self) -> Function | None:
         """Return a queue of frames that threads of C decompress: `decompressing_queue(zstd_dict, threads)`."""
 
     @property
@@ -199,7 +204,7 @@ class ZstdBackend(Protocol):
         """What C lends to `dumps` and `loads` of a compiled MessagePack (ffi_build/common/zstd_calls.h), or None."""
 
     @property
-    def _stream_types(self) -> Mapping[str, Any] | None:
+    def _stream_types(self) -> Mapping[str, type] | None:
         """Types of C for what compressors and decompressors of cpkg.zstandard make, by their names."""
 
 
@@ -209,6 +214,10 @@ if TYPE_CHECKING:
     from cpkg._native.zstd import compiled, dlopen, stdlib
     from purepy import msgpack as pure_msgpack
     from purepy import zstd as pure_zstd
+    from purepy.zstd.format.parameters import DecompressionParameter, FrameInfo
+    from purepy.zstd.format.scanner import Frame
+    from purepy.zstd.format.zdict import ZstdDict
+    from purepy.zstd.seekable.table import SeekTable
 
     _msgpack: MsgpackBackend = cpython
     _msgpack = pypy

@@ -3,7 +3,7 @@
 Let other packages' names resolve to ours where those packages are absent.
 
 Libraries look for `msgpack`, `zstandard`, `backports.zstd` or `compression.zstd`. A finder at the end of
-`sys.meta_path` is asked for a name only after every other finder has passed, so that what is installed always wins,
+`sys.meta_path` is asked for a name only after every other finder has passed, so that installed packages always win,
 also if it becomes importable later. It makes modules of those names whose attributes are those of our modules.
 """
 
@@ -40,7 +40,7 @@ def install(*names: str, force: bool = False) -> dict[str, bool]:
     Make names of other packages resolve to cpkg's modules in this process, where those packages are absent.
 
     `names` are some of `backports.zstd`, `compression.zstd`, `msgpack` and `zstandard`; none means all of them.
-    What is installed stays, unless `force` is true: then each later import of these names gives ours. Call it before
+    Installed packages stay, unless `force` is true: then each later import of these names gives ours. Call it before
     the libraries that look for these names are imported: most decide at their own import. It may be called again.
     Interpreters that this process starts do not inherit it.
 
@@ -167,4 +167,4 @@ class _Finder:
 
 _last = _Finder()
 _first = _Finder()
-"""Asked before the others, for what is there but does not work."""
+"""The finder before all others, for packages that are installed but do not work."""

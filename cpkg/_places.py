@@ -21,9 +21,9 @@ import os
 import re
 import stat
 import weakref
-from _thread import allocate_lock
 
 from purepy import _system
+from purepy._locks import Lock
 from purepy._reading import read_full
 from purepy._writing import write_all
 from purepy.zstd.threads.positions import Descriptor, write_at
@@ -92,12 +92,12 @@ def _is_file(place: Any, method: str) -> bool:
 
 def reading(place: Place, *, seeks: bool = False) -> Any:
     """
-    Return a binary file to read from where it stands, as a context manager that closes what was opened here.
+    Return a binary file to read from its position, as a context manager that closes it if it was opened here.
 
     A path and a descriptor give a file without a buffer. An http(s) URL gives one long answer, which cannot seek,
     unless `seeks`: of a server that knows no ranges only the begin can be read then.
 
-    Raises OSError as `open` does, ImportError without fsspec, and TypeError for what is no place.
+    Raises OSError as `open` does, ImportError without fsspec, and TypeError for an object that is not a place.
     """
     if _is_file(place, "read"):
         return contextlib.nullcontext(place)
@@ -213,7 +213,7 @@ class Upload:
 
 
 class _Ended:
-    """A NewFile that has appeared or is discarded: no finalizer runs for it, out of which no interrupt comes."""
+    """A NewFile that has appeared or is discarded: it has no finalizer, whose interrupts would be lost."""
 
     file: Any = None
     _temporary = ""
@@ -246,23 +246,35 @@ class NewFile(_Ended):
             raise OSError(exc.errno, exc.strerror, shown) from None  # the user's name, not the temporary one
 
     def appear(self, *, overwrite: bool = True) -> None:
-        """Close the file and give it its name, in place of an older file unless `overwrite` is false."""
+        """Close the file and give it its name, replacing an older file unless `overwrite` is false."""
         self.file.close()
         if overwrite:
+            os.replace(self._temporary, self._path)
+        elif not hasattr(os, "link"):  # a browser's file systems, which nobody else writes to meanwhile
+            if os.path.lexists(self._path):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self._path)
             os.replace(self._temporary, self._path)
         else:
             os.link(self._temporary, self._path)  # unlike rename, fails if the file has come into being
             os.unlink(self._temporary)
         self.__class__ = _Ended  # type: ignore[assignment]
 
+    def _is_removed(self) -> bool:
+        """Remove the file; return whether that was possible."""
+        with contextlib.suppress(OSError):
+            os.unlink(self._temporary)
+            return True
+        return False
+
     def discard(self) -> bool:
         """Remove the file, and return True."""
-        if self._temporary and self._process == os.getpid():  # a child that was forked meanwhile leaves it alone
-            with contextlib.suppress(OSError):
-                os.unlink(self._temporary)
+        # a child that was forked meanwhile leaves it alone
+        is_left = bool(self._temporary) and self._process == os.getpid() and not self._is_removed()
         with contextlib.suppress(OSError):
             if self.file is not None:
                 self.file.close()
+        if is_left:  # Windows removes no open file
+            self._is_removed()
         self.__class__ = _Ended  # type: ignore[assignment]
         return True
 
@@ -295,8 +307,9 @@ def replacing(path: Path, *, overwrite: bool = True) -> Iterator[BinaryIO]:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), shown)
     found = _resolve(shown)
     if isinstance(found, int) or not _is_replaceable(found, old):
-        # a descriptor of this process as it stands; anything else as open() takes it, or says why it does not
-        with open(os.dup(found) if isinstance(found, int) and old is not None else path, "wb") as direct:
+        # a descriptor of this process at its position; anything else as open() takes it, or raises the reason
+        is_open = isinstance(found, int) and old is not None
+        with Descriptor(found).file("wb", -1) if is_open else open(path, "wb") as direct:
             yield direct
         return
     if old is not None and not os.access(path, os.W_OK):
@@ -407,7 +420,7 @@ class Source:
         return None
 
     def close(self) -> None:
-        """Close what was opened here."""
+        """Close the file if it was opened here."""
 
 
 class PathSource(Source):
@@ -454,14 +467,14 @@ class PathSource(Source):
 
 
 class FileSource(Source):
-    """A binary file object of the caller's, who also closes it."""
+    """A binary file object of the caller, which the caller closes."""
 
     is_local = True
 
     def __init__(self, file: Any) -> None:
         self.name = _name_of(file)
         self._file = file
-        self._lock = allocate_lock()
+        self._lock = Lock()
         # a SpooledTemporaryFile can, and before Python 3.11 does not say so
         if not (file.seekable() if hasattr(file, "seekable") else hasattr(file, "seek")):
             raise _cannot_seek(self.name)
@@ -504,7 +517,7 @@ def open_source(place: Place) -> Source:
     Open a place to read at any position.
 
     Raises OSError as `open` does, io.UnsupportedOperation for what cannot seek, ImportError without fsspec, and
-    TypeError for what is no place.
+    TypeError for an object that is not a place.
     """
     if _is_file(place, "read"):
         return FileSource(place)
@@ -516,22 +529,22 @@ class Target:
 
     name = ""
     write: Callable[[int, bytes], None]
-    """Put all of some bytes at an offset, the end of what was written before."""
+    """Write bytes at an offset, the end of those written before."""
 
     def cut(self, offset: int) -> None:
-        """Drop what is behind `offset`, where that is possible."""
+        """Drop the bytes behind `offset`, where that is possible."""
 
     def flush(self) -> None:
         """Hand on to the system what this process still holds."""
 
     def sync(self) -> None:
-        """Bring what was written to the disk."""
+        """Bring the written bytes to the disk."""
 
     def close(self) -> None:
-        """Complete and close what was opened here, and let others write to it; raises again if that failed before."""
+        """Complete the file, close it if it was opened here, let others write; raises again if that failed before."""
 
     def discard(self) -> None:
-        """Close what was opened here; an upload leaves nothing behind."""
+        """Close the file if it was opened here; an upload leaves nothing behind."""
         self.close()
 
     @property
@@ -608,7 +621,7 @@ if hasattr(os, "register_at_fork"):
 
 class FileTarget(Target):
     """
-    A file object or descriptor of the caller's, who also closes it, or an Upload that this closes.
+    A file object or descriptor of the caller, which the caller closes, or an Upload that this closes.
 
     After an error nobody knows how much it took: it is broken, and `write` raises OSError.
     """
@@ -662,7 +675,7 @@ def open_target(place: Place, mode: str = "wb") -> Target:
     Open a place to write at growing offsets; `mode` is "wb", "xb" or "ab", the last two for paths alone.
 
     Raises what PathTarget does, OSError, ImportError without fsspec, ValueError for a mode that the place does not
-    have, and TypeError for what is no place.
+    have, and TypeError for an object that is not a place.
     """
     if not _is_file(place, "write") and not isinstance(place, int) and not is_url(place):
         return PathTarget(place, mode)

@@ -130,7 +130,7 @@ def readable_signature(
     for number, text in enumerate(texts):
         text = re.sub(r"\b_\w+", lambda match: ALIASES.get(match[0], match[0].lstrip("_")), text)
         text = re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", text)
-        texts[number] = re.sub(r": Any\b(?! \|)", "", text)
+        texts[number] = re.sub(r": (?:Any|object)\b(?! \|)", "", text)
     return texts[0], None if what == "class" else texts[1] or None
 
 

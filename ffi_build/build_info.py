@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the module that tells at run time what was built, and why the rest was not: cpkg/_build_info.py."""
+"""Write cpkg/_build_info.py, which says at run time which modules were built and why others were not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 def record(
     native: bool, reason: str, version: str | None, advice: str, bundled: bool = False, patches: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return what is noted about a codec; `bundled` if its library is inside of the module, `patches` of that."""
+    """Return the record of a codec; `bundled` if its library is inside the module, `patches` of that library."""
     noted = {"native": native, "reason": reason, "library": version, "bundled": bundled, "advice": advice}
     return {**noted, "patches": list(patches)}
 

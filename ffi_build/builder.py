@@ -9,7 +9,7 @@ from pathlib import Path
 from cffi import FFI
 
 from ffi_build.documentation import macros
-from ffi_build.probe import Library
+from ffi_build.probe import FoundLibrary
 
 HERE = Path(__file__).resolve().parent
 
@@ -19,14 +19,14 @@ def text_of(codec: str, part: str) -> str:
     return (HERE / codec / part).read_text(encoding="utf-8")
 
 
-def make(library: Library, *cdefs: str, flags: Sequence[str] = (), links: bool = True, name: str = "") -> FFI:
+def make(library: FoundLibrary, *cdefs: str, flags: Sequence[str] = (), links: bool = True, name: str = "") -> FFI:
     """
     Return the builder of `cpkg._native._<codec>_ffi`, or of a module of another name with all parts of the codec.
 
     Its source is module.c in the codec's folder, behind the macros of documentation.py.
 
     `cdefs` are parts that declare what Python calls. The compiler's arguments are those of the codec's library, and
-    `flags`; `links` tells whether the module is linked with the library.
+    `flags`; `links` says whether the module is linked with the library.
     """
     codec = library.codec
     arguments = library.extension_arguments()

@@ -28,7 +28,7 @@ from ffi_build import probe  # noqa: E402
 from ffi_build.builder import make  # noqa: E402
 
 
-def make_builder(library: probe.Library, implementation: str, name: str = "") -> FFI:
+def make_builder(library: probe.FoundLibrary, implementation: str, name: str = "") -> FFI:
     """
     Return the builder of the module for an implementation of Python, "cpython" or "pypy".
 

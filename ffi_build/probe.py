@@ -6,7 +6,7 @@ A declared extension that then fails to build would still give a platform wheel,
 extension is declared only after its library was compiled against and linked in a trial; everything else ends in a
 pure wheel, and the reason stays with it (`cpkg/_build_info.py`).
 
-Nothing here raises: a setup script that does cannot even tell its package's name.
+Nothing here raises: a setup script that does cannot even give its package's name.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Requirement:
 
 
 @dataclass(frozen=True)
-class Library:
+class FoundLibrary:
     """A library that was found, or the reason why not."""
 
     codec: str
@@ -117,11 +117,11 @@ def mode() -> str:
 
 
 @functools.cache
-def find(codec: str) -> Library:
+def find(codec: str) -> FoundLibrary:
     """Return the library for `codec`, proved by a trial compile and link, or the reason why it cannot be used."""
     requirement = REQUIREMENTS[codec]
     if mode() == "never":
-        return Library(codec, f"not built: {ENVIRONMENT}=never")
+        return FoundLibrary(codec, f"not built: {ENVIRONMENT}=never")
     troubles: dict[str, None] = {}  # an ordered set: the same compiler fails the same way for every candidate
     for name, library in requirement.candidates:
         flags, trouble = _pkg_config(name)
@@ -129,9 +129,9 @@ def find(codec: str) -> Library:
         arguments = _split(["-l" + library] if flags is None else flags)
         version, complaint = _trial(requirement, arguments)
         if version is not None:
-            return Library(codec, f"built against {codec} {version}", True, version, **arguments)
+            return FoundLibrary(codec, f"built against {codec} {version}", True, version, **arguments)
         troubles.update(dict.fromkeys(filter(None, (trouble, complaint))))
-    return Library(codec, f"not built: no usable {requirement.title}: " + "; ".join(troubles))
+    return FoundLibrary(codec, f"not built: no usable {requirement.title}: " + "; ".join(troubles))
 
 
 def advice(codec: str) -> str:

@@ -23,7 +23,7 @@ from ffi_build import probe  # noqa: E402
 from ffi_build.builder import make, text_of  # noqa: E402
 
 
-def make_builder(library: probe.Library, implementation: str, system: str = sys.platform) -> FFI:
+def make_builder(library: probe.FoundLibrary, implementation: str, system: str = sys.platform) -> FFI:
     """Return the builder of the compiled module for "cpython" or "pypy" on a system, named as `sys.platform` does."""
     cdefs = ["cdef.h", "compiled_cdef.h"]
     if implementation == "cpython":

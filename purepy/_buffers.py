@@ -2,17 +2,17 @@
 """
 The bytes of callers' buffers, for everything that reads them; memory for C to work on is cpkg/_native/buffers.py's.
 
-All raise TypeError for what is no buffer and BufferError for one that is not contiguous.
+All raise TypeError for an object that is not a buffer and BufferError for one that is not contiguous.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing_extensions import Buffer
 
 
-def contiguous(data: Any) -> memoryview:
+def contiguous(data: Buffer) -> memoryview:
     """Return a view of a C-contiguous buffer, of items as the buffer has them."""
     view = memoryview(data)
     if not view.c_contiguous:
@@ -20,7 +20,7 @@ def contiguous(data: Any) -> memoryview:
     return view
 
 
-def view_of(data: Any) -> bytes | memoryview:
+def view_of(data: Buffer) -> bytes | memoryview:
     """Return the bytes of a C-contiguous buffer, without a copy: bytes as they are, or a view of unsigned bytes."""
     if type(data) is bytes:
         return data
@@ -30,7 +30,7 @@ def view_of(data: Any) -> bytes | memoryview:
     return view if view.format == "B" and view.ndim == 1 else view.cast("B")
 
 
-def as_bytes(data: Any) -> bytes:
+def as_bytes(data: Buffer) -> bytes:
     """Copy the bytes of a C-contiguous buffer; bytes come back as they are."""
     if type(data) is bytes:
         return data

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Twins of functions of `os` for systems where those take no `dir_fd`: a descriptor of a directory stands for its path.
+Twins of functions of `os` for systems where those take no `dir_fd`: they use the path of a directory's descriptor.
 
 On Windows the directory is open without leave for others to rename or remove it, nor what it lies in, so that the path
 leads to it as long as the descriptor is open. Only `open` makes such descriptors; os.close closes them.
@@ -83,12 +83,12 @@ def dup(directory: int) -> int:
 
 
 def listdir(directory: int) -> list[str]:
-    """List what is in a directory."""
+    """List the entries of a directory."""
     return os.listdir(_paths[directory])
 
 
 def stat_in(name: Name, *, dir_fd: int, follow_symlinks: bool = True) -> os.stat_result:
-    """Return the status of what is in a directory."""
+    """Return the status of an entry of a directory."""
     return os.stat(_at(name, dir_fd), follow_symlinks=follow_symlinks)
 
 
@@ -114,7 +114,7 @@ def unlink(name: Name, *, dir_fd: int) -> None:
 
 
 def rename(name: Name, new_name: Name, *, src_dir_fd: int, dst_dir_fd: int) -> None:
-    """Rename a file in place of another one, read-only or not; IsADirectoryError if that is a directory."""
+    """Rename a file over another one, read-only or not; IsADirectoryError if that is a directory."""
     path, new = _at(name, src_dir_fd), _at(new_name, dst_dir_fd)
     try:
         os.replace(path, new)
@@ -153,7 +153,9 @@ def symlink(text: Name, name: Name, *, dir_fd: int) -> None:
 
 
 def link(name: Name, new_name: Name, *, src_dir_fd: int, dst_dir_fd: int, follow_symlinks: bool = False) -> None:
-    """Make a hard link."""
+    """Make a hard link, where the system has them."""
+    if not hasattr(os, "link"):
+        raise _absent("hard links")
     if IS_WINDOWS:
         os.link(_at(name, src_dir_fd), _at(new_name, dst_dir_fd))
     else:

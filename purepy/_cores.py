@@ -9,7 +9,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    pass
 
 THREADS_MAX = 256
 
@@ -81,7 +81,7 @@ def _rounded_up(*words: str) -> int:
         return 0
 
 
-def checked_threads(threads: Any) -> int:
+def checked_threads(threads: int) -> int:
     """Return the argument `threads` of a function; raises TypeError if it is no integer, ValueError if not 0 to 256."""
     count = operator.index(threads)
     if not 0 <= count <= THREADS_MAX:
@@ -89,8 +89,8 @@ def checked_threads(threads: Any) -> int:
     return count
 
 
-def thread_count(threads: Any) -> int:
-    """Return the argument `threads`, checked, where 0 stands for one per core that this process may use."""
+def thread_count(threads: int) -> int:
+    """Return the argument `threads`, checked, where 0 means one per core that this process may use."""
     return checked_threads(threads) or min(usable_cores(), THREADS_MAX)
 
 

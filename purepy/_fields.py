@@ -36,7 +36,7 @@ class Fields(tuple):  # type: ignore[type-arg]
             raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
         return made
 
-    def _replace(self, /, **changes: Any) -> Any:
+    def _replace(self, /, **changes: object) -> Any:
         made = self._make([changes.pop(name, value) for name, value in zip(self._fields, self)])
         if changes:
             raise TypeError(f"Got unexpected field names: {list(changes)!r}")

@@ -2,7 +2,7 @@
 """
 Everything that is PyPy's alone, and its twin for other interpreters.
 
-A module of the pure codecs never asks which interpreter runs it; it takes what it needs from here. `JIT` says
+A module of the pure codecs never asks which interpreter runs it; it imports the differences from here. `JIT` says
 whether a tracing JIT compiles the loops: a codec that has two forms of a hot loop (plain integers for a JIT,
 few and large library calls for an interpreter that pays for each bytecode) chooses by it.
 """
@@ -201,11 +201,11 @@ if JIT and not TYPE_CHECKING:
         return packed
 else:
 
-    def newlist_hint(size: int) -> list[Any]:
+    def newlist_hint(size: int) -> list[object]:
         """Return an empty list; PyPy makes room for `size` items."""
         return []
 
-    def list_kind(items: list[Any]) -> str:
+    def list_kind(items: list[object]) -> str:
         """Return how the items are stored; PyPy keeps plain ints ("IntegerListStrategy") and floats without objects."""
         return "ObjectListStrategy"
 

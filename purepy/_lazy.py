@@ -34,7 +34,7 @@ def lazy_names(module: str, sources: Mapping[str, str]) -> Callable[[str], Any]:
     return __getattr__
 
 
-def names_behind(module: str, other: Any) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def names_behind(module: str, other: object) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the `__getattr__` and `__dir__` of a module whose further names are all those of another one."""
     namespace = vars(sys.modules[module])
 

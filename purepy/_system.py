@@ -14,9 +14,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
+    from typing_extensions import Buffer
+
 IS_WINDOWS = os.name == "nt"
-IS_BY_PATH = os.open not in os.supports_dir_fd
-"""Whether a directory's descriptor stands for its path (`purepy._by_path`)."""
+IS_BY_PATH = not os.supports_dir_fd >= {os.open, os.symlink}
+"""Whether calls take a directory's descriptor by its path (`purepy._by_path`)."""
 OPEN_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """What every `open` of a file or directory gets."""
 
@@ -34,7 +36,7 @@ def _found(name: str) -> Any:
     if found is not None:
         return found
 
-    def absent(*_arguments: Any, **_options: Any) -> Any:
+    def absent(*_arguments: object, **_options: object) -> Any:
         raise OSError(getattr(errno, "ENOTSUP", errno.EINVAL), f"this system has no {name}()")
 
     return absent
@@ -45,7 +47,8 @@ O_NOFOLLOW: int = _calls.O_NOFOLLOW
 open: Callable[..., int] = _calls.open
 listdir, mkdir, rmdir, unlink = map(_found, ("listdir", "mkdir", "rmdir", "unlink"))
 rename, readlink, symlink, link = map(_found, ("rename", "readlink", "symlink", "link"))
-mkfifo, mknod, utime, fchmod, dup = map(_found, ("mkfifo", "mknod", "utime", "fchmod", "dup"))
+mkfifo, mknod, utime, dup = map(_found, ("mkfifo", "mknod", "utime", "dup"))
+fchmod, fchown = map(_found, ("fchmod", "fchown"))
 
 
 def is_root() -> bool:
@@ -65,7 +68,7 @@ if IS_WINDOWS:  # which reads at a position in one call, so that no two threads 
         done = _at_place("ReadFile", descriptor, memory, min(size, _PIECE), offset)
         return bytes(memoryview(memory)[:done])
 
-    def pwrite(descriptor: int, data: Any, offset: int, /) -> int:
+    def pwrite(descriptor: int, data: Buffer, offset: int, /) -> int:
         """Write to a place in a file, whose own position is lost."""
         with memoryview(data) as view, view[:_PIECE] as piece:
             memory = _by_path.of_windows("ctypes").create_string_buffer(bytes(piece), len(piece))
@@ -81,7 +84,7 @@ if IS_WINDOWS:  # which reads at a position in one call, so that no two threads 
         return int(done.value)
 
     def _kernel(descriptor: int) -> tuple[Any, Any, Any]:
-        """Return ctypes, the system's functions, and what they call an open file."""
+        """Return ctypes, the system's functions, and the handle of an open file."""
         ctypes = _by_path.of_windows("ctypes")
         handle = _by_path.of_windows("msvcrt").get_osfhandle(descriptor)
         return ctypes, ctypes.WinDLL("kernel32", use_last_error=True), ctypes.c_void_p(handle)
@@ -90,7 +93,7 @@ else:
 
 
 def appends(descriptor: int) -> bool:
-    """Say whether all that is written to a descriptor goes to the end of its file, as far as the system tells."""
+    """Return whether each write to a descriptor appends to its file, as far as the system says."""
     try:
         import fcntl
     except ImportError:
@@ -101,7 +104,7 @@ def appends(descriptor: int) -> bool:
 # locks
 
 _LAST_BYTE = (1 << 63) - 2
-"""Windows keeps others from reading what is locked: so it is a byte that no file has."""
+"""Windows keeps others from reading locked bytes: so the lock is on a byte that no file has."""
 _EXCLUSIVE_AT_ONCE = 3
 _IS_LOCKED = (32, 33)
 

@@ -17,8 +17,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from purepy._types import Bytes
 
-def write_some(file: Any, data: Any) -> int:
+
+def write_some(file: Any, data: Bytes) -> int:
     """
     Write `data`, bytes or a view of bytes and not empty, to a file; return how many were taken, at least one.
 
@@ -35,7 +37,7 @@ def write_some(file: Any, data: Any) -> int:
     return taken_by(file, returned, len(data))
 
 
-def taken_by(file: Any, returned: Any, size: int) -> int:
+def taken_by(file: Any, returned: object, size: int) -> int:
     """Return how much of `size` bytes a file's write() took, by what that has returned; raises as `write_some`."""
     if returned is None:
         if isinstance(file, io.RawIOBase):
@@ -48,7 +50,7 @@ def taken_by(file: Any, returned: Any, size: int) -> int:
     return returned
 
 
-def write_all(file: Any, data: Any) -> None:
+def write_all(file: Any, data: Bytes) -> None:
     """
     Write all of `data`, bytes or a view of bytes, to a file.
 
@@ -58,8 +60,8 @@ def write_all(file: Any, data: Any) -> None:
     write_rest(file, data, file.write(data))
 
 
-def write_rest(file: Any, data: Any, returned: Any) -> None:
-    """Do what is left of `write_all` after a first call of write(), which returned `returned`."""
+def write_rest(file: Any, data: Bytes, returned: object) -> None:
+    """Write the rest for `write_all` after a first call of write(), which returned `returned`."""
     size = len(data)
     if not size:
         return

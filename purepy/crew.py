@@ -25,8 +25,11 @@ from _thread import allocate_lock, get_ident, start_new_thread
 from collections import deque
 from weakref import ref
 
+from purepy._locks import Lock
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable
     from typing import Any, Callable
 
 LOOK_AGAIN = 1.0
@@ -65,9 +68,9 @@ class Bell:
 
 class Job:
     """
-    A piece of work on its way through a Crew. Subclasses define `run`, which calls `put` for what it makes.
+    A piece of work on its way through a Crew. Subclasses define `run`, which calls `put` for each result.
 
-    What is made stands in `output` until it is taken. A job whose output has `output_max` bytes waits before it puts
+    Results wait in `output` until they are taken. A job whose output has `output_max` bytes waits before it puts
     more. `failure` is the error that ended it.
     """
 
@@ -113,8 +116,8 @@ class Call(Job):
 
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         super().__init__()
-        self._call: tuple[Callable[..., Any], tuple[Any, ...]] | None = (function, arguments)
-        self._value: Any = None
+        self._call: tuple[Callable[..., object], tuple[object, ...]] | None = (function, arguments)
+        self._value: object = None
 
     def run(self) -> None:
         call, self._call = self._call, None
@@ -122,7 +125,7 @@ class Call(Job):
             self._value = call[0](*call[1])
 
     def result(self) -> Any:
-        """Wait for the call; return what it returned, or raise what it raised."""
+        """Wait for the call; return its result or raise its exception."""
         wait_for(self)
         if self.failure is not None:
             raise self.failure
@@ -135,7 +138,7 @@ class Shared:
     def __init__(self, owner: Crew) -> None:
         self._owner = ref(owner)
         self._is_stopped = False
-        self.lock = allocate_lock()
+        self.lock = Lock()
         self.bell = Bell()
         """Rung for each change that the caller may wait for."""
         self.waiting: deque[Job] = deque()
@@ -151,7 +154,7 @@ class Shared:
 
     @property
     def has_threads(self) -> bool:
-        """Whether jobs run in threads; else who gives a job runs it."""
+        """Whether jobs run in threads; else `submit` runs them."""
         return self.started > 0
 
     def check(self) -> None:
@@ -167,7 +170,7 @@ class Shared:
 
     def main(self) -> None:
         """Run jobs until the crew is stopped; what a thread does."""
-        me, ended = get_ident(), allocate_lock()
+        me, ended = get_ident(), Lock()
         with self.lock:
             if self.is_stopped:
                 return
@@ -224,9 +227,9 @@ def perform(job: Job) -> None:
 
 class Crew:
     """
-    Up to `threads` threads that run jobs, and hand on what they make in the order in which the jobs were given.
+    Up to `threads` threads that run jobs, and pass on the results in the order of the jobs.
 
-    Used by one thread at a time. With 0 threads, and where the system gives no thread, who gives a job runs it.
+    Used by one thread at a time. With 0 threads, and where the system gives no thread, the caller runs its jobs.
     Threads begin when there is work for them; they end with `stop`, or when the Crew is forgotten.
     """
 
@@ -431,3 +434,24 @@ def run_all(threads: int, count: int, work: Callable[[int, Callable[[], None]], 
             raise failure
         finally:
             del failure
+
+
+def mapped(
+    function: Callable[[Any], Any], items: Iterable[Any], threads: int, ahead: int
+) -> Generator[Any, None, None]:
+    """Yield `function(item)` for each item, in order; from 2 `threads` on they are `ahead` of who takes, by so many."""
+    if threads <= 1:
+        yield from map(function, items)
+        return
+    crew = Crew(threads)
+    waiting: deque[Call] = deque()
+    try:
+        for item in items:
+            waiting.append(crew.submit(function, item))
+            del item  # the job's alone
+            if len(waiting) >= ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        crew.stop()

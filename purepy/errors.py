@@ -78,7 +78,10 @@ class ExtraData(CodecError, ValueError):
         self.extra = extra
 
     def __str__(self) -> str:
-        return "unpack(b) received extra data."
+        # the first words are those of `msgpack`
+        place = "" if self.offset is None else f" (at byte {self.offset})"
+        count = len(self.extra)
+        return f"unpack(b) received extra data: {count:,} byte{'s' * (count != 1)} behind the object{place}"
 
 
 class ZstdError(CodecError):

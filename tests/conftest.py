@@ -16,6 +16,7 @@ from pathlib import Path
 
 import hypothesis
 import hypothesis.core
+import interrupts
 import pytest
 from backends import available
 
@@ -24,6 +25,11 @@ from cpkg import _backend
 TESTS = Path(__file__).parent
 MARKERS = {
     **{folder.name: f"tests of the folder {folder.name}" for folder in TESTS.iterdir() if folder.is_dir()},
+    **{
+        f"{backend}_{codec}": f"tests on the backend {backend} of {codec}"
+        for codec, backends in _backend.MODULES.items()
+        for backend in backends
+    },
     "hostile": "inputs and calls that mean harm",
     "property": "random inputs",
     "documents": "the commands and programs of a page",
@@ -66,6 +72,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="how many random calls each test of files against a model makes per backend (default: %(default)s)",
     )
+    parser.addoption(
+        "--interrupts",
+        action="store_true",
+        help="run the tests that interrupt calls alone, and print how often they did",
+    )
 
 
 @pytest.fixture
@@ -77,6 +88,8 @@ def operations(request: pytest.FixtureRequest) -> int:
 def pytest_configure(config: pytest.Config) -> None:
     for name, meaning in MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
+    if config.getoption("--interrupts"):
+        config.pluginmanager.register(interrupts.Table())
     for item in filter(None, config.getoption("--require").split(",")):
         codec, _, backend = item.strip().partition(":")
         try:
@@ -86,8 +99,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with its folder, the subject, and with the attitude in its file's name: `archive`, `hostile`."""
+    """Mark each test with its folder, with the attitude in its file's name, and with its backends."""
     for item in items:
+        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        for codec in parameters.keys() & _backend.MODULES.keys():
+            item.add_marker(f"{parameters[codec].BACKEND}_{codec}")
         for name in (item.path.relative_to(TESTS).parts[0], item.path.stem.rpartition("_")[2]):
             if name in MARKERS:
                 item.add_marker(name)

@@ -18,7 +18,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from typing_extensions import TypeAlias
+    from typing_extensions import Buffer, TypeAlias
+
+    from cpkg._native.cffi_types import CData
 
 Bytes: TypeAlias = "bytes | memoryview"
 
@@ -30,11 +32,11 @@ the buffer would stay locked after the call, until the collector comes by.
 """
 
 
-def readable(data: Any) -> Bytes:
+def readable(data: Buffer) -> Bytes:
     """
     Return the bytes of a C-contiguous buffer, without a copy where that is safe: bytes, or a view of unsigned bytes.
 
-    Raises TypeError for what is no buffer and BufferError for one that is not contiguous.
+    Raises TypeError for an object that is not a buffer and BufferError for one that is not contiguous.
     """
     if type(data) is bytes:
         return data
@@ -45,11 +47,11 @@ def readable(data: Any) -> Bytes:
     return view_of(data) if is_readonly else as_bytes(data)
 
 
-def writable(buffer: Any) -> memoryview:
+def writable(buffer: Buffer) -> memoryview:
     """
     Return a view of unsigned bytes onto a writable C-contiguous buffer.
 
-    Raises TypeError for what is no buffer or read-only and BufferError for one that is not contiguous.
+    Raises TypeError for an object that is not a buffer or is read-only and BufferError for one that is not contiguous.
     """
     view = memoryview(buffer)
     if view.readonly:
@@ -61,9 +63,9 @@ def writable(buffer: Any) -> memoryview:
     return view
 
 
-class Target:
+class OutputBuffer:
     """
-    A writable buffer for one call into C: `with Target(library, view) as target`.
+    A writable buffer for one call into C: `with OutputBuffer(library, view) as target`.
 
     `target.view` is what to write into and `target.address` its memory for C. Where C may not work on the buffer
     itself, that is memory of our own, of which the first `target.written` bytes are copied over if the block ends
@@ -82,11 +84,11 @@ class Target:
             self.view = memoryview(library.ffi.buffer(self._memory, len(view)))
 
     @property
-    def address(self) -> Any:
+    def address(self) -> CData:
         """The memory as cdata, to be held while C writes to it."""
         return self._library.ffi.from_buffer(self.view, require_writable=True)
 
-    def __enter__(self) -> Target:
+    def __enter__(self) -> OutputBuffer:
         return self
 
     def __exit__(self, kind: object, *rest: object) -> None:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 _IS_NEEDED = sys.implementation.name == "cpython"
 
-_pinned: dict[Any, Any] = {}
+_pinned: dict[object, object] = {}
 
 
-def pin(thing: Any) -> Any:
+def pin(thing: object) -> Any:
     """Keep a C object alive until the result is dropped, which its owner holds beside it; None where that is no use."""
     if not _IS_NEEDED:
         return None
@@ -33,8 +33,8 @@ def pin(thing: Any) -> Any:
     return held
 
 
-def pin_for_good(thing: Any) -> None:
-    """Keep an object for as long as the process lives: what is needed to free what is pinned."""
+def pin_for_good(thing: object) -> None:
+    """Keep an object for as long as the process lives: the libraries that free pinned objects."""
     if _IS_NEEDED:
         _pinned[len(_pinned), id(thing)] = thing
 

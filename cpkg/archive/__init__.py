@@ -2,7 +2,7 @@
 """
 Archives: trees of files to .tar.zst and back, in process and on all processors.
 
-Any tar and zstd reads what this writes, and this what they write. docs/archives.md tells more.
+Any tar and zstd can read the archives, and this module reads theirs. See docs/archives.md.
 """
 
 from __future__ import annotations

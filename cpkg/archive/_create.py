@@ -2,7 +2,7 @@
 """
 Make an archive: the calling thread walks and writes, others read files and compress, a frame each.
 
-The content is cut into frames before any file is opened, so that a frame can be made by whichever thread is free. The
+The content is cut into frames before any file is opened, so that any free thread can compress a frame. The
 last bytes of a frame are held back until the next is ready, and the end-of-archive marker comes in a frame of its own:
 an archive that is cut anywhere reads as cut.
 """
@@ -11,19 +11,18 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from typing import Any, Final
 
 from cpkg._places import writing
-from cpkg.archive import _engine
+from cpkg.archive import _c_or_python
 from cpkg.archive._frame import CompressedFrame
 from cpkg.archive._result import Problem, Problems, Summary
 from cpkg.archive._settings import FRAME_SIZE, LEVEL, CreateSettings, Patterns, Select
 from cpkg.archive._threads import frames_ahead, thread_count_within
 from purepy._writing import write_all
-from purepy.crew import Call, Crew
+from purepy.crew import mapped
 from purepy.tar.encode import END
 from purepy.tar.entry import Entry
 from purepy.tar.members import Members
@@ -31,9 +30,9 @@ from purepy.zstd.seekable.table import SeekTable
 
 _HELD_BACK = 4
 _DESCRIPTORS: Final = 8
-"""What is open beside the threads' files: the target, the root, a directory and the list of what is in it."""
+"""Open descriptors beside the threads' files: the target, the root, a directory and the scan of its entries."""
 _DESCRIPTORS_EACH: Final = 4
-"""A directory, the next one, a file, and a large one of which the thread's frame has a piece."""
+"""A directory, the next one, a file, and a large file with a piece in the thread's frame."""
 
 
 def create(
@@ -110,9 +109,9 @@ def create(
     with writing(target) as file:
         output = _Output(file, progress)
         with (
-            closing(_engine.for_create(settings, has_entries=on_entry is not None)) as engine,
+            closing(_c_or_python.for_create(settings, has_entries=on_entry is not None)) as engine,
             closing(engine.plans(root, names, _own_files(file, target))) as plans,
-            closing(_frames(plans, engine.make, workers)) as frames,
+            closing(mapped(engine.make, plans, workers, frames_ahead(workers))) as frames,
         ):
             for frame in frames:
                 for problem in frame.problems:
@@ -129,7 +128,7 @@ def create(
 def _names(
     paths: Iterable[str | os.PathLike[str]], files_from: Iterable[str | os.PathLike[str]] | None, has_base: bool
 ) -> list[str]:
-    """Return what is to be archived."""
+    """Return the paths to archive, as text."""
     names = [os.fsdecode(path) for path in (*paths, *(files_from or ()))]
     if names or files_from is not None:
         return names
@@ -146,28 +145,6 @@ def _own_files(file: Any, target: Any) -> list[tuple[int, int]]:
     with suppress(OSError, TypeError, ValueError):
         found.append(os.stat(target))
     return [(status.st_dev, status.st_ino) for status in found]
-
-
-def _frames(
-    plans: Iterator[Any], make: Callable[[Any], CompressedFrame], workers: int
-) -> Generator[CompressedFrame, None, None]:
-    """Have plans carried out in threads, and yield the frames in order."""
-    crew = Crew(workers if workers > 1 else 0)
-    ahead = frames_ahead(workers) if workers > 1 else 1
-    waiting: deque[Call] = deque()
-    try:
-        while True:
-            while len(waiting) < ahead:
-                plan = next(plans, None)
-                if plan is None:
-                    break
-                waiting.append(crew.submit(make, plan))
-                del plan  # the job's alone
-            if not waiting:
-                return
-            yield waiting.popleft().result()
-    finally:
-        crew.stop()
 
 
 class _Output:

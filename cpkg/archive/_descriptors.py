@@ -26,7 +26,7 @@ class Descriptors(NamedTuple):
 
 
 def divided(batches: int) -> Descriptors:
-    """Divide what is free among the parts of an extraction that would like to have so many batches."""
+    """Divide the free descriptors among the parts of an extraction, each of which wants so many batches."""
     part = max(spare_descriptors() // 8, 2)
     batches_max = min(batches, part)  # each has a file to write, and perhaps one that goes on in the next
     return Descriptors(

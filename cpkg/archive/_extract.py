@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extract an archive: threads decompress frames ahead, the entries are made in order."""
+"""Extract an archive: threads decompress frames ahead, entries are created in order."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 from cpkg._places import is_url, reading
-from cpkg.archive import _engine
+from cpkg.archive import _c_or_python
+from cpkg.archive._indexed_frames import IndexedFrames, indexed_frames
 from cpkg.archive._inflate import Codec, Inflater
 from cpkg.archive._result import Problem, Problems, Summary
 from cpkg.archive._settings import WINDOW_LOG_MAX, ContentLimit, ExtractSettings, Patterns, Select
-from cpkg.archive._stored import StoredFrames, stored_frames
 from cpkg.archive._threads import frames_ahead
 from purepy._cores import thread_count
 from purepy._reading import read_some
@@ -23,6 +23,7 @@ from purepy.errors import ArchiveLimitError
 from purepy.tar.entry import Entry
 from purepy.tar.reader import Content
 from purepy.zstd.format.splitter import FrameSplitter
+from purepy.zstd.threads.positions import Descriptor
 
 
 class Opened:
@@ -33,7 +34,7 @@ class Opened:
     """
 
     def __init__(
-        self, frames: FrameSplitter | StoredFrames, inflater: Inflater, codec: Codec, limit: ContentLimit
+        self, frames: FrameSplitter | IndexedFrames, inflater: Inflater, codec: Codec, limit: ContentLimit
     ) -> None:
         self._frames = frames
         self._inflater = inflater
@@ -77,7 +78,7 @@ class Opened:
         return skipped
 
     def views(self) -> Iterator[Any]:
-        """Yield the bytes of the chunks that follow, each of which may be used until the next one is asked for."""
+        """Yield the bytes of the next chunks; each is valid until the next one is asked for."""
         for chunk in self:
             yield self._codec.view(chunk)
             self._codec.give_back(chunk)
@@ -114,30 +115,27 @@ def opened_archive(
     crew = Crew(threads if threads > 1 else 0)
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(reading(source, seeks=by_table))
-        own = _own(file)
-        frames: FrameSplitter | StoredFrames | None = None
-        if by_table and isinstance(source, (str, bytes, os.PathLike)):
-            frames = stored_frames(own, include or [], is_damaged)
-            if frames is None and is_url(source):
-                file = own = stack.enter_context(reading(source))
-        if frames is None:
-
-            def read(size: int) -> Any:
-                if crew.is_stopped:
-                    raise Stopped
-                return read_some(own, size)
-
-            frames = FrameSplitter(read, window_log_max)
+        own = file
         try:
+            if type(file) is io.FileIO:  # threads may read their own even if the caller closes his
+                own = Descriptor(file.fileno()).file("rb", 0)
+            frames: FrameSplitter | IndexedFrames | None = None
+            if by_table and isinstance(source, (str, bytes, os.PathLike)):
+                frames = indexed_frames(own, include or [], is_damaged)
+                if frames is None and is_url(source):
+                    file = own = stack.enter_context(reading(source))
+            if frames is None:
+
+                def read(size: int) -> Any:
+                    if crew.is_stopped:
+                        raise Stopped
+                    return read_some(own, size)
+
+                frames = FrameSplitter(read, window_log_max)
             yield Opened(frames, Inflater(frames, codec, crew, frames_ahead(threads)), codec, limit), crew
         finally:
             if crew.stop() and own is not file:
                 own.close()
-
-
-def _own(file: Any) -> Any:
-    """Return a file that threads may read even if the caller closes his: of a descriptor a duplicate."""
-    return open(os.dup(file.fileno()), "rb", buffering=0) if type(file) is io.FileIO else file
 
 
 def extract(
@@ -199,7 +197,9 @@ def extract(
     problems = Problems(on_problem)
     check_window(window_log_max)
     workers = thread_count(threads or 0)
-    engine, codec = _engine.for_extract(settings, problems, os.fsdecode(directory), progress, window_log_max, workers)
+    engine, codec = _c_or_python.for_extract(
+        settings, problems, os.fsdecode(directory), progress, window_log_max, workers
+    )
     by_table = recover or bool(settings.include) or not is_url(source)
     opened = opened_archive(
         source,

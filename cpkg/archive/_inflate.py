@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, Final, Protocol
 
-from cpkg.archive._stored import StoredFrame, StoredFrames
+from cpkg.archive._indexed_frames import IndexedFrame, IndexedFrames
 from purepy.crew import Call, Crew
 from purepy.zstd.format.splitter import FrameSplitter, Pieces, WholeFrame
 
@@ -19,7 +19,7 @@ class Codec(Protocol):
     """A codec that decompresses: to chunks, whose bytes `view` gives, and which `give_back` takes in the end."""
 
     def inflate(self, frame: WholeFrame) -> Any: ...
-    def inflate_pieces(self, pieces: Iterator[bytes]) -> Iterator[Any]: ...
+    def inflate_pieces(self, pieces: Iterator[bytes]) -> Iterator[object]: ...
     def view(self, chunk: Any) -> Any: ...
     def give_back(self, chunk: Any) -> None: ...
     def close(self) -> None: ...
@@ -34,21 +34,21 @@ class Inflater:
     the content left out so far, and `is_continued` says whether the last chunk begins within an entry, None if unknown.
     """
 
-    def __init__(self, source: FrameSplitter | StoredFrames, codec: Codec, crew: Crew, ahead: int) -> None:
+    def __init__(self, source: FrameSplitter | IndexedFrames, codec: Codec, crew: Crew, ahead: int) -> None:
         self._source = source
-        self._frames: Iterator[WholeFrame | Pieces | StoredFrame] = iter(source)
+        self._frames: Iterator[WholeFrame | Pieces | IndexedFrame] = iter(source)
         self._codec = codec
         self._crew = crew
         self._ahead = ahead
-        self._queue: deque[tuple[Call, WholeFrame | StoredFrame] | Pieces] = deque()
+        self._queue: deque[tuple[Call, WholeFrame | IndexedFrame] | Pieces] = deque()
         self._passed: list[Call] = []  # that were passed over while a thread was at them
         self._stream: Call | None = None
-        self._chunks: Iterator[Any] = iter(())
+        self._chunks: Iterator[object] = iter(())
         self._error: Exception | None = None
         self.left_out = 0
         self.is_continued: bool | None = None
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         return self
 
     def __next__(self) -> Any:
@@ -79,7 +79,7 @@ class Inflater:
                 return
             self._queue.append(frame if isinstance(frame, Pieces) else self._submit(frame))
 
-    def _next_frame(self) -> WholeFrame | Pieces | StoredFrame | None:
+    def _next_frame(self) -> WholeFrame | Pieces | IndexedFrame | None:
         """Return the next frame, None at the end or while frames before an error are still to be taken."""
         if self._error is None:
             try:
@@ -91,20 +91,20 @@ class Inflater:
             raise error
         return None
 
-    def _submit(self, frame: WholeFrame | StoredFrame) -> tuple[Call, WholeFrame | StoredFrame]:
+    def _submit(self, frame: WholeFrame | IndexedFrame) -> tuple[Call, WholeFrame | IndexedFrame]:
         for call in [call for call in self._passed if call.is_done]:
             self._passed.remove(call)
             if call.failure is None:
                 self._codec.give_back(call.result())
         source = self._source
-        if isinstance(frame, StoredFrame):
-            assert isinstance(source, StoredFrames)
+        if isinstance(frame, IndexedFrame):
+            assert isinstance(source, IndexedFrames)
             return self._crew.submit(source.inflate, frame, source.begin(frame), self._codec.inflate), frame
         # the bytes are the job's alone: they take as much memory as the content
         return self._crew.submit(self._codec.inflate, frame), frame._replace(data=b"")
 
-    def _pass(self, frame: WholeFrame | StoredFrame) -> None:
-        if isinstance(frame, StoredFrame):
+    def _pass(self, frame: WholeFrame | IndexedFrame) -> None:
+        if isinstance(frame, IndexedFrame):
             self.left_out += frame.left_out
             self.is_continued = frame.is_continued
 
@@ -132,12 +132,12 @@ class Inflater:
             self._pass(frame)
             skipped += frame.size or 0
 
-    def _is_within(self, frame: WholeFrame | StoredFrame, size: int) -> bool:
+    def _is_within(self, frame: WholeFrame | IndexedFrame, size: int) -> bool:
         """Say whether all of a frame lies within the next `size` bytes; looks at it, if its size is that of a table."""
         if frame.size is None or frame.size > size:
             return False
-        if isinstance(frame, StoredFrame):
-            assert isinstance(self._source, StoredFrames)
+        if isinstance(frame, IndexedFrame):
+            assert isinstance(self._source, IndexedFrames)
             if frame.left_out:
                 return False
             self._source.check(frame)

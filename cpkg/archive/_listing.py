@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
 
-from cpkg.archive import _engine
+from cpkg.archive import _c_or_python
 from cpkg.archive._extract import check_window, opened_archive
 from cpkg.archive._result import Summary
 from cpkg.archive._settings import WINDOW_LOG_MAX, Patterns, member_patterns, pattern_list
@@ -36,7 +36,7 @@ def entries(
     is_included = patterns.matcher(member_patterns(include), anchored=True)
     is_excluded = patterns.matcher(pattern_list(exclude), anchored=False)
     check_window(window_log_max)
-    codec = _engine.for_reading(window_log_max)
+    codec = _c_or_python.for_reading(window_log_max)
     workers = thread_count(threads or 0)
     wanted = member_patterns(include)
     opened = opened_archive(source, workers, max_size, window_log_max, codec, by_table=True, include=wanted)
@@ -67,7 +67,7 @@ def verify(
     """
     count = 0
     check_window(window_log_max)
-    codec = _engine.for_reading(window_log_max)
+    codec = _c_or_python.for_reading(window_log_max)
     opened = opened_archive(source, thread_count(threads or 0), max_size, window_log_max, codec)
     with closing(codec), opened as (archive, _):
         for _entry in TarReader(archive.content()):

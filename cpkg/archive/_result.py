@@ -11,6 +11,8 @@ from typing import NamedTuple
 class ArchiveWarning(UserWarning):
     """A file changed while it was archived, or was left out."""
 
+    __module__ = "cpkg.archive"  # where callers find it
+
 
 class Problem(NamedTuple):
     """
@@ -40,7 +42,7 @@ class Summary(NamedTuple):
 
 class Problems:
     """
-    Collects problems and tells the caller.
+    Collects problems and reports them to the caller.
 
     With `on_problem` each goes there and the work continues. Without it an error is raised, and anything else is an
     ArchiveWarning.

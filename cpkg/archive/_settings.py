@@ -48,7 +48,7 @@ def member_patterns(given: Patterns) -> list[str]:
 
 def chosen(select: Select, found: list[Entry]) -> Iterator[tuple[int, Entry]]:
     """
-    Yield what `select` returns of some entries, each with the index of the one that it was made of.
+    Yield what `select` returns for some entries, each with the index of its entry.
 
     Which one that is, its identity says, else where it was read, else its name. Raises ValueError for one of none, and
     ValueError or TypeError for a change that cannot be.
@@ -68,7 +68,7 @@ def chosen(select: Select, found: list[Entry]) -> Iterator[tuple[int, Entry]]:
 
 
 def _check_change(entry: Entry, before: Entry) -> None:
-    """Raise ValueError or TypeError for an entry that cannot stand for another one."""
+    """Raise ValueError or TypeError for an entry that cannot replace another one."""
 
     def refuse(name: str, kind: type[Exception] = ValueError) -> None:
         raise kind(f"select cannot make {name} of {before.name!r} {getattr(entry, name)!r}")

@@ -21,7 +21,7 @@ def spare_descriptors() -> int:
 
 def thread_count_within(threads: int | None, besides: int, each: int) -> int:
     """
-    Return the argument `threads`, where None and 0 stand for one per core, as far as there are descriptors.
+    Return the argument `threads`: None and 0 mean one per core, as far as there are descriptors.
 
     Each thread needs `each` of them, and the whole `besides`. Raises ValueError and TypeError.
     """
@@ -30,5 +30,5 @@ def thread_count_within(threads: int | None, besides: int, each: int) -> int:
 
 
 def frames_ahead(threads: int) -> int:
-    """Return how many frames are made or decompressed ahead of their use: one per thread, and one that is ready."""
+    """Return how many frames are compressed or decompressed in advance: one per thread, and one that is ready."""
     return threads + 1 if threads > 1 else 1

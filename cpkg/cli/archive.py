@@ -228,9 +228,9 @@ def list_(
     archive_file: str,
     members: tuple[str, ...],
     exclude: tuple[str, ...],
-    exclude_from: tuple[Any, ...],
+    exclude_from: tuple[object, ...],
     long_format: bool,
-    **options: Any,
+    **options: object,
 ) -> None:
     """List the names in an archive, or those of MEMBERs."""
     patterns = _patterns(exclude, exclude_from)

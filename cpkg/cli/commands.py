@@ -9,7 +9,6 @@ import importlib
 import importlib.resources
 import json
 import re
-import signal
 import sys
 from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeVar
@@ -18,15 +17,15 @@ import click
 from click.shell_completion import CompletionItem
 
 from cpkg.cli import json_text
-from cpkg.cli.fitting import counted, following
+from cpkg.cli.fitting import HEAD, counted, following, other_format
 from cpkg.cli.inout import open_seekable, open_text, read, shown, size_of, summarise, target_for, text_name, write
-from cpkg.cli.json_input import Reader
+from cpkg.cli.json_input import JSONReader
 from cpkg.cli.json_text import LINES_SUFFIXES, JSONError
-from cpkg.cli.packing import KeepingPacker, Packer
+from cpkg.cli.packing import KeepingSink, PackingSink
 from cpkg.cli.plain import backend_lines, version_line
 from cpkg.cli.progress import Bar, rounds
 from cpkg.cli.shell import Commands, Failure, not_empty, parse_size
-from cpkg.cli.standard_streams import open_standard_streams
+from cpkg.cli.standard_streams import open_standard_streams, when_terminated
 from cpkg.objects.dumps_loads import LEVEL
 from purepy.errors import CodecError, ExtraData, LimitError, ZstdError
 from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
@@ -51,9 +50,7 @@ def main() -> int:
     def terminate(number: int, frame: object) -> NoReturn:
         raise SystemExit(128 + number)  # unwinds, so that no temporary file stays behind
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, terminate)
+    when_terminated(terminate)
     open_standard_streams()
     try:
         cli.main(prog_name="cpkg")
@@ -199,7 +196,7 @@ def pack(
     if target == "-" and sys.stdout.isatty():
         raise Failure("packed data is not written to a terminal: name a file with -o")
     name = shown(file)
-    packer = Packer(sort_keys=sort_keys)
+    packer = PackingSink(sort_keys=sort_keys)
     with contextlib.closing(Bar(3, size_of(file), quiet=quiet)) as bar:
         bar.stage("reading, parsing and packing")
         with open_text(file) as stream:
@@ -212,11 +209,11 @@ def pack(
     summarise(f"{name}: {counted(size, 'byte')} of JSON packed to {len(packed):,}", target, quiet)
 
 
-def _parse(stream: Any, file: str, format_: str, packer: Packer, *, allow_nan: bool, advance: Any = None) -> int:
+def _parse(stream: Any, file: str, format_: str, packer: PackingSink, *, allow_nan: bool, advance: Any = None) -> int:
     """Pack the values of a file and return its size in bytes."""
     by_name = True if text_name(file).lower().endswith(LINES_SUFFIXES) else None
     lines = {"json": False, "jsonl": True}.get(format_, by_name)
-    reader = Reader(stream, shown(file), lines=lines, allow_nan=allow_nan, advance=advance)
+    reader = JSONReader(stream, shown(file), lines=lines, allow_nan=allow_nan, advance=advance)
     try:
         reader.run(packer)
     except JSONError as exc:
@@ -271,7 +268,7 @@ def unpack(
         except LimitError as exc:
             raise Failure(f"{_described(name, exc)}; --max-output-size allows more") from None
         except CodecError as exc:
-            raise Failure(_described(name, exc) + _like_json(data[:100])) from None
+            raise Failure(_described(name, exc)) from None
         except (TypeError, ValueError) as exc:
             raise Failure(f"{name}: {exc}") from None
         except RecursionError:
@@ -283,16 +280,14 @@ def unpack(
 
 def _described(name: str, exc: CodecError) -> str:
     if isinstance(exc, ExtraData):
-        return f"{name}: {following(len(exc.extra))} (at byte {exc.offset})"
+        # text and archives begin with a byte that is an integer in MessagePack
+        head = bytes([exc.unpacked]) + exc.extra[:HEAD] if exc.offset == 1 and type(exc.unpacked) is int else b""
+        return f"{name}: {following(len(exc.extra))} (at byte {exc.offset}){other_format(head)}"
     # the advice of a limit is for who writes Python
     text = f"{name}: {exc.args[0] if isinstance(exc, LimitError) else exc}"
     # a detail has its place in the text, and of the output's size none is to blame
     is_complete = isinstance(exc, ZstdError) and (exc.detail is not None or isinstance(exc, LimitError))
     return text if exc.offset is None or is_complete or "at byte" in text else f"{text} (at byte {exc.offset})"
-
-
-def _like_json(data: bytes) -> str:
-    return "; it looks like JSON text: see 'cpkg pack'" if data.lstrip()[:1] in (b"{", b"[", b'"') else ""
 
 
 @cli.command()
@@ -356,7 +351,7 @@ def demo(file: str | None, format_: str, level: int, seconds: float, quiet: bool
     """
     from cpkg.cli import compare, report
 
-    packer = KeepingPacker()
+    packer = KeepingSink()
     if file is None:
         name = "airports.json"
         with (importlib.resources.files("cpkg") / "data" / name).open("rb") as data:

@@ -18,7 +18,7 @@ from cpkg.objects import dumps_loads
 from purepy.errors import CodecError
 
 ROUNDS: Final = 5
-_UNLIMITED: Final[dict[str, Any]] = {"max_output_size": -1}
+_UNLIMITED: Final[dict[str, object]] = {"max_output_size": -1}
 
 
 class Speed(NamedTuple):
@@ -134,7 +134,7 @@ def _compare(
 
 
 def _speeds(
-    calls: list[Callable[[], Any]], size: int, seconds: float, progress: Callable[[str, int, int], None]
+    calls: list[Callable[[], object]], size: int, seconds: float, progress: Callable[[str, int, int], None]
 ) -> list[Speed]:
     """Return the speed of each call, which works on `size` bytes."""
     speeds: list[list[float]] = [[] for _ in calls]
@@ -148,7 +148,7 @@ def _speeds(
     return [Speed(median, (max(found) - min(found)) / 2 / median) for median, found in zip(medians, speeds)]
 
 
-def _best(call: Callable[[], Any], seconds: float) -> float:
+def _best(call: Callable[[], object], seconds: float) -> float:
     """Return the best time of a call in seconds, out of at least one."""
     best = float("inf")
     end = time.perf_counter() + seconds

@@ -2,7 +2,7 @@
 """
 A look into a packed file without unpacking it: frame headers, block headers, and the first bytes of the message.
 
-A frame is walked by the 3-byte headers of its blocks, each of which says where the next one is, so that a file of
+A walk reads the 3-byte headers of a frame's blocks, each of which says where the next one is, so that a file of
 gigabytes costs a seek per 128 KiB and no memory (RFC 8878, section 3.1.1).
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Final
 
 from cpkg import _backend
-from cpkg.cli.fitting import counted, following
+from cpkg.cli.fitting import TAR, counted, following, is_tar, other_format
 from cpkg.records.format import FILE as RECORD_FILE
 from purepy.errors import CodecError, ZstdError
 from purepy.msgpack.formats import ARRAY, BIN, EXT, IMMEDIATE, INVALID, MAP, NUMBER, STR, value_header
@@ -137,8 +137,8 @@ def _describe(head: bytes, size: int | None, summary: Summary) -> None:
         if summary.note is None:
             summary.note = "the first frames hold no bytes"
         return
-    if head[257:262] == b"ustar":
-        summary.note = "a tar archive: see 'cpkg archive list'"
+    if is_tar(head):
+        summary.note = TAR
         return
     byte = head[0]
     family, header, length = value_header(head, 0)
@@ -160,5 +160,4 @@ def _describe(head: bytes, size: int | None, summary: Summary) -> None:
     if size < least:
         raise DamagedError(f"truncated: {summary.message} needs at least {counted(least - size, 'byte')} more", summary)
     if size > least and summary.items is None:
-        looks = "; it looks like JSON text: see 'cpkg pack'" if head.lstrip()[:1] in (b"{", b"[", b'"') else ""
-        summary.note = f"{following(size - least)}: a stream of several, or not MessagePack{looks}"
+        summary.note = f"{following(size - least)}: a stream of several, or not MessagePack{other_format(head)}"

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Help texts at the width of the terminal, and numbers of things."""
+"""Help texts at the width of the terminal, numbers of things, and what a content seems to be."""
 
 from __future__ import annotations
 
 import re
 
 _WIDEST = 100
+HEAD = 262
+"""So many bytes show which format a content has."""
+TAR = "a tar archive: see 'cpkg archive list'"
 
 
 def fitted(text: str, width: int | None = None) -> str:
@@ -19,7 +22,7 @@ def fitted(text: str, width: int | None = None) -> str:
         column = re.match(r" *(\S+( \S+)* {2,})?", line)
         indent = " " * (column.end() if column is not None else 0)
         if len(line) > width > 2 * len(indent):
-            # what stands in front of the last column keeps its spaces
+            # columns in front of the last one keep their spaces
             head, tail = line[: len(indent)], line[len(indent) :]
             wrapped = textwrap.wrap(tail, width - len(indent), break_long_words=False, break_on_hyphens=False)
             lines += [head + wrapped[0], *(indent + more for more in wrapped[1:])]
@@ -41,3 +44,15 @@ def squeezed(content: int, stored: int) -> str:
 def following(size: int) -> str:
     """Say how much there is behind an object that should be the only one."""
     return f"{counted(size, 'byte')} {'follows' if size == 1 else 'follow'} the object"
+
+
+def is_tar(head: bytes) -> bool:
+    """Whether a content begins as a tar archive does."""
+    return head[257:HEAD] == b"ustar"
+
+
+def other_format(head: bytes) -> str:
+    """Say which other format a content that is no MessagePack seems to have, and its command: the end of a message."""
+    if is_tar(head):
+        return f"; {TAR}"
+    return "; it looks like JSON text: see 'cpkg pack'" if head.lstrip()[:1] in (b"{", b"[", b'"') else ""

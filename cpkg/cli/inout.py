@@ -98,7 +98,7 @@ def text_name(name: str) -> str:
 
 
 @contextlib.contextmanager
-def open_text(file: str) -> Iterator[Any]:
+def open_text(file: str) -> Iterator[object]:
     """Open a file of text as `open_input` does, decompressed if its name ends in .zst or .gz."""
     with open_input(file) as stream:
         kind = None if text_name(file) == file else file[-1:].lower()

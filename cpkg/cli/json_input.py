@@ -51,12 +51,12 @@ class Sink(Protocol):
         """Take the only value."""
 
 
-class Reader:
+class JSONReader:
     """
     The values of a binary file, which go to a sink.
 
     `lines` chooses between JSON (False) and JSON Lines (True); None takes JSON, and a stream of values if a second one
-    follows the first on a line below it. `name` stands in front of messages, `advance` is called with the number of
+    follows the first on a line below it. `name` begins each message, `advance` is called with the number of
     bytes read so far.
     """
 
@@ -89,7 +89,7 @@ class Reader:
         self._count = 0  # of those that were handed on
 
     def run(self, sink: Sink) -> None:
-        """Read all; raise JSONError for what is no JSON or does not go into MessagePack."""
+        """Read all; raise JSONError for text that is not JSON or does not fit into MessagePack."""
         self._sink = sink
         self._more(0)
         position = self._skip(0)
@@ -298,13 +298,13 @@ class Reader:
             values, end = self._scan(f"[{self._text[position:comma]}]", 0)
         except (ValueError, StopIteration, RefusedError):
             return position  # one by one, each with its place
-        if not values or end != comma - position + 2:  # nothing stands in front of the comma, or too much
+        if not values or end != comma - position + 2:  # no value in front of the comma, or more than one
             return position
         self._values += values
         return self._skip(comma + 1)
 
     def _stream(self, position: int) -> None:
-        """Hand on the values from a position on, each of which begins on a line below the one before."""
+        """Pass on the values from a position on, each of which begins on a later line than the one before."""
         while position < len(self._text):
             value, _, end = self._value(position)
             self._values.append(value)
@@ -319,7 +319,7 @@ class Reader:
         self._flush(position)
 
     def _read_lines(self, position: int) -> None:
-        """Hand on the values of JSON Lines, each of which has a line for itself."""
+        """Pass on the values of JSON Lines, one per line."""
         while position < len(self._text):
             line_end = self._text.find("\n", position)
             if line_end < 0:
@@ -331,7 +331,7 @@ class Reader:
                 value, end = self._scan(self._text, position)
             except Exception:
                 end = -1
-            # only a line feed ends a line: U+2028 may stand in a string
+            # only a line feed ends a line: a string may contain U+2028
             if not position < end <= line_end or (end < line_end and not self._text[end:line_end].isspace()):
                 self._fail_in_line(position, line_end)
             self._values.append(value)
@@ -342,7 +342,7 @@ class Reader:
 
     def _fail_in_line(self, start: int, end: int) -> NoReturn:
         """Raise the error for a line that is not one value."""
-        line = Reader(
+        line = JSONReader(
             io.BytesIO(self._text[start:end].encode("utf-8", "surrogatepass")), self._name, lines=False, allow_nan=True
         )
         line._scanners = self._scanners

@@ -23,7 +23,7 @@ class DuplicateKeyError(Exception):
 
 
 class RefusedError(Exception):
-    """A constant or number that is not taken, as it stands in the text, and why."""
+    """A refused constant or number, as the text has it, and the reason."""
 
     def __init__(self, token: str, reason: str) -> None:
         super().__init__(token)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-JSON and JSON Lines out, and what is true of their text either way; json_input reads them.
+Write JSON and JSON Lines, and check their text in both directions; json_input reads them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def member(path: str, key: object) -> str:
 
 
 def find_unpackable(text: str, start: int = 0, end: int = sys.maxsize) -> tuple[int, str] | None:
-    """Return where JSON text has an integer or a string that MessagePack cannot hold, and what is wrong with it."""
+    """Find an integer or string in JSON text that MessagePack cannot hold: return its position and the reason."""
     for match in TOKEN.finditer(text, start, end):
         token = match.group()
         if token[0] == '"':
@@ -106,8 +106,8 @@ def describe(value: Any) -> str:
     return {str: "a string", bool: "a boolean", type(None): "null"}.get(type(value), "a single value")
 
 
-def _plain(value: Any) -> Any:
-    """Return what stands in JSON for a value that it has no type for."""
+def _plain(value: Any) -> object:
+    """Return the JSON form of a value that JSON has no type for."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, Timestamp):
@@ -123,8 +123,8 @@ def _plain(value: Any) -> Any:
     raise JSONError(f"a {type(value).__name__} has no form in JSON")
 
 
-def plain_ext(code: int, data: bytes) -> dict[str, Any]:
-    """Return what stands in JSON for an extension value."""
+def plain_ext(code: int, data: bytes) -> dict[str, object]:
+    """Return the JSON form of an extension value."""
     return {"ext": code, "data": base64.b64encode(data).decode("ascii")}
 
 
@@ -138,7 +138,7 @@ def _rfc3339(stamp: Timestamp) -> str:
     return f"{text}{fraction}Z" if "T" in text else f"{text}{fraction}"
 
 
-def _with_str_keys(value: Any, path: str, allow_nan: bool) -> Any:
+def _with_str_keys(value: Any, path: str, allow_nan: bool) -> object:
     """Return a copy of a value that JSON can hold, naming the path of what it cannot."""
     if isinstance(value, dict):
         copy: dict[str, Any] = {}
@@ -159,12 +159,12 @@ def _with_str_keys(value: Any, path: str, allow_nan: bool) -> Any:
     return _plain(value)
 
 
-def _key(key: Any, path: str, allow_nan: bool) -> str:
+def _key(key: object, path: str, allow_nan: bool) -> str:
     plain = _with_str_keys(_listed(key), f"a key of the map at {path}", allow_nan)
     return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
 
 
-def _listed(value: Any) -> Any:
+def _listed(value: Any) -> object:
     if isinstance(value, tuple) and not isinstance(value, ExtType):
         return [_listed(item) for item in value]
     return value

@@ -13,12 +13,12 @@ from purepy.msgpack.plain_writer import array_header
 _LONGEST_HEADER: Final = 5
 
 
-class Packer:
-    """A sink for the values of a `json_input.Reader`, which become the message that `cpkg.dumps` makes of them."""
+class PackingSink:
+    """A sink for the values of a `json_input.JSONReader`, which become the message that `cpkg.dumps` makes of them."""
 
     def __init__(self, *, sort_keys: bool = False) -> None:
         self._packb = _backend.msgpack().packb
-        self._options: dict[str, Any] = {"sort_keys": sort_keys, "max_depth": dumps_loads.MAX_DEPTH}
+        self._options: dict[str, object] = {"sort_keys": sort_keys, "max_depth": dumps_loads.MAX_DEPTH}
         self._body = bytearray(_LONGEST_HEADER)  # with room for the header of the array, whose count comes last
         self._count = 0
         self._is_deepest = False
@@ -63,8 +63,8 @@ class Packer:
         return dumps_loads.finish(_backend.zstd(), message, compress=compress, level=level)
 
 
-class KeepingPacker(Packer):
-    """A Packer that keeps the value, too."""
+class KeepingSink(PackingSink):
+    """A PackingSink that keeps the value, too."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -25,7 +25,7 @@ def _is_visible(quiet: bool) -> bool:
 
 @contextlib.contextmanager
 def rounds(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """Give a function that shows what is done next, its number and how many there are."""
+    """Yield a function that shows the next step, its number and how many there are."""
     if not _is_visible(quiet):
         yield lambda name, number, count: None
         return

@@ -17,7 +17,7 @@ from typing import IO, Any, BinaryIO, Callable, Final
 from cpkg import msgpack, zstd
 from cpkg.cli import json_text
 from cpkg.cli.inout import text_name
-from cpkg.cli.json_input import Reader
+from cpkg.cli.json_input import JSONReader
 from cpkg.cli.json_text import JSONError
 from cpkg.cli.shell import Failure
 from purepy._writing import write_all
@@ -92,17 +92,17 @@ class _Values:
         self._take([value])
 
 
-def read_json(stream: BinaryIO, name: str, take: Take, advance: Callable[[int], Any]) -> None:
+def read_json(stream: BinaryIO, name: str, take: Take, advance: Callable[[int], object]) -> None:
     """Read JSON Lines, a stream of values, or one array, whose items are the records."""
     lines = True if name.lower().endswith(json_text.LINES_SUFFIXES) else None
     try:
-        Reader(stream, name, lines=lines, allow_nan=False, advance=advance).run(_Values(take))
+        JSONReader(stream, name, lines=lines, allow_nan=False, advance=advance).run(_Values(take))
     except JSONError as exc:
         raise Failure(str(exc)) from None
 
 
 def read_csv(stream: BinaryIO, name: str, *, numbers: bool) -> Iterator[list[Any]]:
-    """Read lines under a line of column names; with `numbers`, what is written as a JSON number becomes one."""
+    """Read lines under a line of column names; with `numbers`, a field that is a JSON number becomes a number."""
     text = io.TextIOWrapper(stream, "utf-8-sig", newline="")
     try:
         rows = csv.reader(text, strict=True)
@@ -130,7 +130,7 @@ def read_csv(stream: BinaryIO, name: str, *, numbers: bool) -> Iterator[list[Any
         text.detach()
 
 
-def _number(field: str) -> Any:
+def _number(field: str) -> object:
     if not _NUMBER.fullmatch(field):
         return field
     value = json.loads(field)
@@ -139,7 +139,7 @@ def _number(field: str) -> Any:
     return value if -(2**63) <= value < 2**64 else field
 
 
-def read_msgpack(stream: BinaryIO, name: str, **options: Any) -> Iterator[list[Any]]:
+def read_msgpack(stream: BinaryIO, name: str, **options: Any) -> Iterator[list[object]]:
     """Read a stream of MessagePack objects, compressed with Zstandard or not."""
     file: Any = io.BufferedReader(stream, _CHUNK) if isinstance(stream, io.RawIOBase) else stream
     head = file.peek(4)[:4] if hasattr(file, "peek") else b""
@@ -159,7 +159,7 @@ def read_msgpack(stream: BinaryIO, name: str, **options: Any) -> Iterator[list[A
         raise Failure(f"{name}: the file ends within an object (at byte {unpacker.tell()})") from None
 
 
-def read_parquet(stream: BinaryIO, name: str) -> Iterator[list[Any]]:
+def read_parquet(stream: BinaryIO, name: str) -> Iterator[list[object]]:
     """Read the rows of a Parquet file."""
     parquet = _pyarrow(name)
     for batch in parquet.ParquetFile(stream).iter_batches(_BATCH):
@@ -177,7 +177,7 @@ def _pyarrow(name: str) -> Any:
 def write_json(out: IO[bytes], *, allow_nan: bool = False) -> Take:
     """Return what writes a line of JSON per record."""
 
-    def take(batch: list[Any]) -> None:
+    def take(batch: list[object]) -> None:
         try:
             write_all(out, json_text.lines(batch, allow_nan=allow_nan))
         except (TypeError, ValueError, RecursionError) as exc:
@@ -188,7 +188,7 @@ def write_json(out: IO[bytes], *, allow_nan: bool = False) -> Take:
 
 @contextlib.contextmanager
 def write_csv(out: IO[bytes], columns: list[str]) -> Iterator[Take]:
-    """Write a line per record under a line of column names; what is no text or number becomes JSON, None nothing."""
+    """Write a line per record under a line of column names; None becomes nothing, a list or map JSON."""
     text = io.TextIOWrapper(out, "utf-8", newline="", write_through=True)
     try:
         writer = csv.writer(text)
@@ -199,7 +199,7 @@ def write_csv(out: IO[bytes], columns: list[str]) -> Iterator[Take]:
         text.detach()
 
 
-def _field(value: Any) -> Any:
+def _field(value: Any) -> object:
     if value is None or isinstance(value, (str, float)) or type(value) is int:
         return value
     return json_text.lines([value], allow_nan=True).decode().rstrip("\n").strip('"')
@@ -212,7 +212,7 @@ class Columns:
         self._names: dict[str, None] = {}
         self._count = 0
 
-    def take(self, batch: list[Any]) -> None:
+    def take(self, batch: list[object]) -> None:
         """Look at some records; Failure for one that is no map with text as keys."""
         for record in batch:
             if not isinstance(record, dict) or not all(isinstance(key, str) for key in record):
@@ -230,7 +230,7 @@ def write_msgpack(out: IO[bytes]) -> Take:
     """Return what writes a stream of MessagePack objects."""
     packer = msgpack.Packer(autoreset=False)
 
-    def take(batch: list[Any]) -> None:
+    def take(batch: list[object]) -> None:
         for record in batch:
             packer.pack(record)
         write_all(out, packer.bytes())
@@ -247,7 +247,7 @@ def write_parquet(out: IO[bytes], name: str) -> Iterator[Take]:
 
     writer: Any = None
 
-    def take(batch: list[Any]) -> None:
+    def take(batch: list[object]) -> None:
         nonlocal writer
         try:
             table = pyarrow.Table.from_pylist(batch, schema=writer.schema if writer is not None else None)

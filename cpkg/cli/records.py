@@ -26,10 +26,12 @@ from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
 _STDOUT: Final = "standard output"
 
 _file = click.argument("file", metavar="FILE", callback=not_empty)
-_skip = click.option("--skip-damage", is_flag=True, help="Pass over records that cannot be read, and tell which.")
+_skip = click.option("--skip-damage", is_flag=True, help="Pass over records that cannot be read, and name them.")
 _quiet = click.option("-q", "--quiet", is_flag=True, help="No progress bar and no summary.")
 _threads = click.option(
-    "--threads", type=click.IntRange(0, 256), help="So many; 0 is one per core.  [default: as many as help]"
+    "--threads",
+    type=click.IntRange(0, 256),
+    help="Number of threads; 0: one per core.  [default: as many as are of use]",
 )
 
 
@@ -63,7 +65,7 @@ def _named(file: str, exc: records.RecordsError) -> Failure:
     return Failure(text if file in text else f"{shown(file)}: {text}")
 
 
-def _print(batches: Iterable[list[Any]]) -> None:
+def _print(batches: Iterable[list[object]]) -> None:
     take = formats.write_json(sys.stdout.buffer, allow_nan=True)
     for batch in batches:
         with naming(_STDOUT):
@@ -88,7 +90,7 @@ def cat(file: str, start: int, stop: int | None, skip_damage: bool) -> None:
 
 @group.command()
 @_file
-@click.option("-n", "--number", type=click.IntRange(0), default=10, show_default=True, help="So many.")
+@click.option("-n", "--number", type=click.IntRange(0), default=10, show_default=True, help="Number of records.")
 def head(file: str, number: int) -> None:
     """Print the first records as JSON Lines."""
     try:
@@ -120,7 +122,7 @@ def count(file: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info(file: str, as_json: bool) -> None:
     """
-    Tell what is in a record file, without decompressing it.
+    Show what is in a record file, without decompressing it.
 
     Exit status 1 if frames are missing or a header is damaged; `verify` looks into the frames, too.
     """
@@ -130,7 +132,7 @@ def info(file: str, as_json: bool) -> None:
         raise _named(file, exc) from None
     _show(file, report, as_json)
     if report.damage:
-        raise Failure(f"{shown(file)}: damaged; `cpkg records verify` tells more")
+        raise Failure(f"{shown(file)}: damaged; see 'cpkg records verify'")
 
 
 @group.command()
@@ -140,7 +142,7 @@ def info(file: str, as_json: bool) -> None:
 @_quiet
 def verify(file: str, as_json: bool, threads: int | None, quiet: bool) -> None:
     """
-    Read a whole record file and tell what is not as it was written.
+    Read a whole record file and show what is not as it was written.
 
     Exit status 1 if anything is.
     """
@@ -157,6 +159,8 @@ def verify(file: str, as_json: bool, threads: int | None, quiet: bool) -> None:
     _show(file, report, as_json)
     if not report.ok:
         raise Failure(f"{shown(file)}: {_faults(report)}")
+    if not as_json:
+        click.echo("  damage      none")
 
 
 @group.command()
@@ -165,7 +169,7 @@ def verify(file: str, as_json: bool, threads: int | None, quiet: bool) -> None:
 @_quiet
 def repair(file: str, threads: int | None, quiet: bool) -> None:
     """
-    Make a record file whole again, and tell what was lost.
+    Make a record file whole again, and show what was lost.
 
     Cuts off a frame that was never finished and writes the index. Damaged frames are dropped: the file is then
     written anew, and takes its old place when it is complete.
@@ -390,7 +394,7 @@ class _Conversion:
         self._bar.stage(stage)
         self._before = self.count = 0
 
-        def counted(batch: list[Any]) -> None:
+        def counted(batch: list[object]) -> None:
             with naming(self._target):
                 take(batch)
             self.count += len(batch)

@@ -77,7 +77,7 @@ def _misused(message: str) -> int:
 
 
 def _set_path(first: str | None) -> None:
-    """Give the program the first entry of `sys.path` that it would have, in place of that of this command."""
+    """Set the first entry of `sys.path` to what the program would have without this command."""
     if not (getattr(sys.flags, "safe_path", False) or sys.flags.isolated):
         sys.path[:1] = [] if first is None else [first]
 

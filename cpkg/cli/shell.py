@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import click
 
-from cpkg.cli.standard_streams import discard
+from cpkg.cli.standard_streams import SIGPIPE, discard
 from purepy.errors import CodecError
 
 _POWERS: Final = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
@@ -60,7 +60,7 @@ class Commands(click.Group):
         *,
         standalone_mode: bool = True,
         **rest: Any,
-    ) -> Any:
+    ) -> object:
         if not standalone_mode:
             return super().main(args, prog_name, standalone_mode=False, **rest)
         sys.exit(self._run(args, prog_name, **rest))
@@ -124,7 +124,7 @@ def complain(message: str, status: int) -> int:
 def close_stdout() -> int:
     """Leave quietly when the reader of standard output has gone, as a program that SIGPIPE ends does."""
     discard(sys.stdout)
-    return 128 + signal.SIGPIPE
+    return 128 + SIGPIPE
 
 
 def not_empty(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:

@@ -6,12 +6,13 @@ Record files on Dask: read by splits into bags and data frames, written one file
     bag = cpkg.dask.read_records("s3://bucket/events/*.rec")
     cpkg.dask.write_records(bag.filter(lambda record: record["status"] >= 500), "s3://bucket/errors")
 
-Dask schedules; what stands here are functions of one partition each, which it may call again when a worker dies.
+Dask schedules; the functions here take one partition each, which it may call again when a worker dies.
 docs/records.md shows more.
 """
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import re
@@ -27,6 +28,7 @@ from cpkg.dask import columns as _columns
 try:
     import dask
     import dask.bag
+    import fsspec
 except ImportError as exc:
     raise ImportError(f"{exc}; cpkg.dask needs Dask (pip install 'dask[distributed]')", name=exc.name) from None
 
@@ -44,7 +46,7 @@ def find(urls: Urls) -> list[str]:
     """
     Return the record files that paths, URLs, patterns (`*`) and folders name, those of each in the order of names.
 
-    A folder stands for its files that end in .rec. Raises FileNotFoundError for what names none.
+    A folder means its files that end in .rec. Raises FileNotFoundError for what names none.
     """
     found = []
     for url in [urls] if isinstance(urls, (str, os.PathLike)) else urls:
@@ -77,7 +79,7 @@ def partitions(urls: Urls, partition_size: int = PARTITION_SIZE) -> list[records
     return [split for url in find(urls) for split in records.splits(url, size=partition_size)]
 
 
-def read_records(urls: Urls, *, partition_size: int = PARTITION_SIZE, **options: Any) -> Any:
+def read_records(urls: Urls, *, partition_size: int = PARTITION_SIZE, **options: object) -> Any:
     """
     Return a dask.bag of the records of files, in order, with one partition per split.
 
@@ -97,12 +99,12 @@ def read_records(urls: Urls, *, partition_size: int = PARTITION_SIZE, **options:
     return dask.bag.from_sequence(splits, npartitions=len(splits)).map(_read, options).flatten()
 
 
-def _read(split: records.Split, options: dict[str, Any]) -> Iterator[Any]:
+def _read(split: records.Split, options: dict[str, Any]) -> Iterator[object]:
     return split.read(**options)
 
 
 def write_records(
-    bag: Any, url: str | os.PathLike[str], *, overwrite: bool = False, compute: bool = True, **options: Any
+    bag: Any, url: str | os.PathLike[str], *, overwrite: bool = False, compute: bool = True, **options: object
 ) -> Any:
     """
     Write each partition of a dask.bag to a file of its own, `part-00000.rec` and so on, in the folder `url`.
@@ -113,52 +115,97 @@ def write_records(
 
     Args:
         bag: a dask.bag of anything that MessagePack holds.
-        url: a folder, or URL of one; made if it does not exist. All workers have to write to the same place.
+        url: a folder, or URL of one; made if it does not exist. This process and all workers have to reach it.
         overwrite: replace the parts that exist, and remove those beyond the last one. Other files stay.
         compute: write now and return the files' names; if false, return a Delayed that does.
         **options: `level`, `frame_size`, `dictionary` and the options of packing, as for `records.open`.
 
-    Raises FileExistsError if the folder has parts and `overwrite` is false, when they are to appear.
+    A write that fails, or is interrupted, removes its own folder and nothing else; one that has begun to name the
+    files goes on to the last of them. A Delayed that fails leaves that folder, and goes on in it when it is computed
+    again.
+
+    Raises FileExistsError if the folder has parts and `overwrite` is false: before anything is computed, and again
+    when the files are to get their names.
     """
-    folder = _Folder(os.fspath(url).rstrip("/"), os.urandom(8).hex())
-    if not overwrite and compute:
-        folder.refuse_parts()
-    write = dask.delayed(_write)
-    written = [write(part, folder, number, options) for number, part in enumerate(bag.to_delayed())]
-    done = dask.delayed(_finish)(written, folder, overwrite)
-    return done.compute() if compute else done
+    folder = _Folder(os.fspath(url).rstrip("/"), overwrite)
+    parts = bag.to_delayed()
+    try:
+        begun = folder.begin() if compute else dask.delayed(_Folder.begin)(folder)
+        write = dask.delayed(_Folder.write)
+        written = [write(begun, number, part, options) for number, part in enumerate(parts)]
+        done = dask.delayed(_Folder.finish)(begun, len(parts), written)
+        return done.compute() if compute else done
+    except BaseException as exc:
+        names = folder.settle(len(parts))
+        if names and isinstance(exc, Exception):
+            return names
+        raise
 
 
 class _Folder:
-    """The folder that one write puts its parts into; pickles."""
+    """
+    The folder that one write puts its parts into; pickles.
 
-    def __init__(self, url: str, run: str) -> None:
+    In it is `.writing-...`, the write's own folder, with two marks beside the parts. While `begun` is there, parts are
+    wanted; `named` says that all are complete and get their names. Whoever gives up takes `begun` away and then looks
+    for `named`, whoever names the parts does so the other way around, and a worker that comes late finds no `begun`
+    and removes what it has written. So the parts get all of their names or none, and nothing is left over.
+    """
+
+    def __init__(self, url: str, overwrite: bool) -> None:
         self.url = url
-        self._run = run
+        self._overwrite = overwrite
+        self._run = os.urandom(8).hex()
+        self._is_new = False
 
-    def begin(self, number: int) -> str:
-        """Return where a part is written, perhaps by another worker at the same time."""
-        fs, path = self._place()
-        fs.makedirs(self._own(path), exist_ok=True)
-        return f"{self._own(path)}/{_part(number)}"
-
-    def _place(self) -> tuple[Any, str]:
-        """Return the file system of the folder, and its path there."""
+    def _place(self) -> tuple[Any, str, str]:
+        """Return the file system of the folder, its path there, and that of the write's own folder."""
         if is_url(self.url):
-            return filesystem(self.url)
-        return _Local(), self.url
+            fs, path = filesystem(self.url)
+        else:
+            fs, path = fsspec.filesystem("file"), os.path.abspath(self.url)
+        fs.invalidate_cache()  # of what other processes have changed
+        return fs, path, f"{path}/.writing-{self._run}"
 
-    def _own(self, path: str) -> str:
-        return f"{path}/.writing-{self._run}"
+    def begin(self) -> _Folder:
+        """Make the write's own folder. Raises FileExistsError if there are parts that it may not replace."""
+        fs, path, own = self._place()
+        self._refuse_parts(fs, path, own)
+        self._is_new = not fs.isdir(path)
+        fs.makedirs(own, exist_ok=True)
+        fs.touch(f"{own}/begun")
+        return self
 
-    def write(self, number: int, rows: list[Any], options: dict[str, Any]) -> None:
+    def _refuse_parts(self, fs: Any, path: str, own: str) -> None:
+        if not self._overwrite and not fs.exists(f"{own}/named") and self._parts(fs, path):
+            raise FileExistsError(f"{self.url}: has record files; give another folder, or overwrite=True")
+
+    @staticmethod
+    def _parts(fs: Any, path: str) -> list[str]:
+        """Return the names of the parts that are in the folder, whoever wrote them."""
+        if not fs.isdir(path):
+            return []
+        names = (name.rstrip("/").rpartition("/")[2] for name in fs.ls(path, detail=False))
+        return [name for name in names if _PART.fullmatch(name)]
+
+    def write(self, number: int, part: Iterable[Any], options: dict[str, Any]) -> None:
         """Write a part, which appears whole or not at all."""
-        fs, _ = self._place()
-        name = self.begin(number)
-        if isinstance(fs, _Local):
-            with replacing(name) as file, records.open(file, "wb", **options) as writer:
-                writer.extend(rows)
-            return
+        rows = list(part)
+        fs, _, own = self._place()
+        name = f"{own}/{_part(number)}"
+        if fs.exists(f"{own}/begun"):
+            if is_url(self.url):
+                self._upload(fs, name, rows, options)
+            else:
+                with replacing(name) as file, records.open(file, "wb", **options) as writer:
+                    writer.extend(rows)
+            if fs.exists(f"{own}/begun"):
+                return
+        self._remove()
+        raise RuntimeError(f"{self.url}: part {number} comes too late, this write has failed or is complete")
+
+    @staticmethod
+    def _upload(fs: Any, name: str, rows: list[object], options: dict[str, Any]) -> None:
         with tempfile.TemporaryFile() as spool:
             with records.open(spool, "wb", **options) as writer:
                 writer.extend(rows)
@@ -166,79 +213,68 @@ class _Folder:
             temporary = f"{name}.{os.urandom(6).hex()}.tmp"
             with fs.open(temporary, "wb") as file:
                 shutil.copyfileobj(spool, file, 1 << 20)
-            fs.mv(temporary, name)
+            _move(fs, temporary, name)
 
-    def parts(self) -> list[str]:
-        """Return the names of the parts that are in the folder, whoever wrote them."""
-        fs, path = self._place()
-        if not fs.isdir(path):
-            return []
-        if hasattr(fs, "invalidate_cache"):
-            fs.invalidate_cache()
-        names = (name.rstrip("/").rpartition("/")[2] for name in fs.ls(path, detail=False))
-        return sorted(name for name in names if _PART.fullmatch(name))
+    def finish(self, count: int, written: Iterable[None] = ()) -> list[str]:
+        """
+        Give the parts their names; `written` is there to be waited for.
 
-    def refuse_parts(self) -> None:
-        """Raise FileExistsError if there are parts."""
-        if self.parts():
-            raise FileExistsError(f"{self.url}: has record files; give another folder, or overwrite=True")
-
-    def finish(self, count: int, *, overwrite: bool) -> list[str]:
-        """Give the parts their names. May be done again where it was interrupted: what has its name keeps it."""
-        fs, path = self._place()
-        own = self._own(path)
-        if fs.isdir(own):
-            begun = f"{own}/begun"
-            if not overwrite and not fs.exists(begun):
-                try:
-                    self.refuse_parts()
-                except FileExistsError:
-                    fs.rm(own, recursive=True)
-                    raise
-            fs.touch(begun)
-            for number in range(count):
-                if fs.exists(f"{own}/{_part(number)}"):
-                    fs.mv(f"{own}/{_part(number)}", f"{path}/{_part(number)}")
-            for name in self.parts():
-                if int(name[len("part-") : -len(_SUFFIX)]) >= count:
-                    fs.rm_file(f"{path}/{name}")
-            fs.rm(own, recursive=True)
+        May be done again where it was interrupted, and by two at once: what has its name keeps it.
+        """
+        fs, path, own = self._place()
+        if fs.exists(f"{own}/begun"):
+            try:
+                self._refuse_parts(fs, path, own)
+            except FileExistsError:
+                self.settle(count)
+                raise
+            fs.touch(f"{own}/named")
+            if fs.exists(f"{own}/begun"):
+                for number in range(count):
+                    with contextlib.suppress(FileNotFoundError):
+                        _move(fs, f"{own}/{_part(number)}", f"{path}/{_part(number)}")
+                for name in self._parts(fs, path):
+                    if int(name[len("part-") : -len(_SUFFIX)]) >= count:
+                        with contextlib.suppress(FileNotFoundError):
+                            fs.rm_file(f"{path}/{name}")
+            self._remove()
         return [f"{self.url}/{_part(number)}" for number in range(count)]
 
+    def settle(self, count: int) -> list[str]:
+        """Name the parts, and return their names, if that has begun; else remove what this write has made."""
+        fs, _, own = self._place()
+        if fs.exists(f"{own}/named"):
+            return self.finish(count)
+        with contextlib.suppress(OSError):  # the error that led here is what the caller has to see
+            fs.rm_file(f"{own}/begun")
+        if not fs.exists(f"{own}/named"):
+            self._remove()
+        return []
 
-class _Local:
-    """What a _Folder needs of fsspec's file systems, of the system's own files."""
+    def _remove(self) -> None:
+        """Remove the write's own folder, and the one around it if that is new and empty. No name is a pattern here."""
+        fs, path, own = self._place()
+        with contextlib.suppress(OSError):
+            for name in sorted(fs.find(own), key=lambda name: not name.endswith("/begun")):
+                with contextlib.suppress(FileNotFoundError):
+                    fs.rm_file(name)
+            # fails where there are no folders, or where one more part comes, whose writer does this again
+            fs.rmdir(own)
+            if self._is_new and "/" in path.strip("/"):  # what has no folder around it is a bucket
+                fs.rmdir(path)
 
-    exists = staticmethod(os.path.exists)
-    isdir = staticmethod(os.path.isdir)
-    mv = staticmethod(os.replace)
-    rm_file = staticmethod(os.unlink)
 
-    def makedirs(self, path: str, exist_ok: bool) -> None:
-        os.makedirs(path, exist_ok=exist_ok)
-
-    def ls(self, path: str, detail: bool) -> list[str]:
-        return os.listdir(path)
-
-    def touch(self, path: str) -> None:
-        with open(path, "wb"):
-            pass
-
-    def rm(self, path: str, recursive: bool) -> None:
-        shutil.rmtree(path)
+def _move(fs: Any, old: str, new: str) -> None:
+    """Give a file another name in one step, or by a copy: the `mv` that copies takes names for patterns."""
+    if type(fs).mv is fsspec.AbstractFileSystem.mv:
+        fs.cp_file(old, new)
+        fs.rm_file(old)
+    else:
+        fs.mv(old, new)
 
 
 def _part(number: int) -> str:
     return f"part-{number:05d}{_SUFFIX}"
-
-
-def _write(part: Iterable[Any], folder: _Folder, number: int, options: dict[str, Any]) -> int:
-    folder.write(number, list(part), options)
-    return number
-
-
-def _finish(written: list[int], folder: _Folder, overwrite: bool) -> list[str]:
-    return folder.finish(len(written), overwrite=overwrite)
 
 
 def to_dataframe(
@@ -293,11 +329,11 @@ def to_dataframe(
         return dask.dataframe.from_map(_frame, splits, meta=meta, types=meta.dtypes.to_dict(), options=options)
 
 
-def _frame(split: records.Split, types: dict[str, Any], options: dict[str, Any]) -> Any:
+def _frame(split: records.Split, types: dict[str, Any], options: dict[str, Any]) -> object:
     """Read a split into a pandas.DataFrame, a frame of the file at a time."""
     import pandas
 
-    columns: dict[str, list[Any]] = {name: [] for name in types}
+    columns: dict[str, list[object]] = {name: [] for name in types}
     getters = _columns.getters(options["type"], columns) if "type" in options else None
     # records that are passed over have numbers, too, which nobody knows here
     first = split.first if options.get("errors") != "skip" else None

@@ -38,7 +38,7 @@ def guessed(rows: list[Any], first: int) -> Any:
     return pandas.DataFrame({name: pandas.Series(dtype=_guess([row.get(name) for row in rows])) for name in names})
 
 
-def _guess(values: list[Any]) -> Any:
+def _guess(values: list[Any]) -> object:
     import pandas
 
     kinds = set(map(type, values))
@@ -65,7 +65,7 @@ def of_type(kind: Any) -> Any:
     return pandas.DataFrame({name: pandas.Series(dtype=_dtype(field)) for name, field in _fields(kind)[1].items()})
 
 
-def _fields(kind: Any) -> tuple[bool, dict[str, tuple[dict[str, Any], bool]]]:
+def _fields(kind: Any) -> tuple[bool, dict[str, tuple[dict[str, object], bool]]]:
     """Return whether objects of a type are dicts, and of each field its type and whether it may be missing."""
     from cpkg import typed
 
@@ -77,7 +77,7 @@ def _fields(kind: Any) -> tuple[bool, dict[str, tuple[dict[str, Any], bool]]]:
     return is_dict, {field["name"]: (field["type"], is_dict and not field["required"]) for field in fields}
 
 
-def _dtype(field: tuple[dict[str, Any], bool]) -> Any:
+def _dtype(field: tuple[dict[str, Any], bool]) -> object:
     kind, has_gaps = field
     parts = kind.get("parts", [kind]) if kind["kind"] == "union" else [kind]
     present = [part for part in parts if part["kind"] != "none"]
@@ -93,7 +93,7 @@ def _dtype(field: tuple[dict[str, Any], bool]) -> Any:
     return _dtype_of(kinds.pop(), has_gaps) if len(kinds) == 1 else "object"
 
 
-def _dtype_of(kind: Any, has_gaps: bool) -> Any:
+def _dtype_of(kind: Any, has_gaps: bool) -> object:
     import pandas
 
     if kind in _PLAIN:
@@ -117,7 +117,7 @@ def _nothing(row: Any) -> None:
 
 def column(name: Any, values: list[Any], dtype: Any, first: int | None) -> Any:
     """
-    Return values as a pandas.Series of a type; None stands for one that is missing.
+    Return values as a pandas.Series of a type; None is a missing value.
 
     Raises MisfitError, with the number of the record (`first` is that of the first value), for a value that the type
     cannot hold as it is.
@@ -140,20 +140,20 @@ def column(name: Any, values: list[Any], dtype: Any, first: int | None) -> Any:
     return series
 
 
-def _misfit(name: Any, place: int, value: Any, dtype: Any, first: int | None) -> MisfitError:
+def _misfit(name: Any, place: int, value: Any, dtype: object, first: int | None) -> MisfitError:
     shown = repr(value)
     shown = shown if len(shown) <= 80 else shown[:77] + "..."
     return MisfitError(f"{_named(place, first)}: {name!r} is {shown}, and the values do not fit {dtype}")
 
 
-def _is_exact(kinds: set[type], dtype: Any) -> bool:
+def _is_exact(kinds: set[type], dtype: object) -> bool:
     """Return whether pandas takes values of these types into that one as they are, or raises."""
     if str(dtype) == "float64":
         return kinds <= {float, type(None)}
     return str(dtype) in ("int64", "Int64") and kinds <= ({int} if str(dtype) == "int64" else {int, type(None)})
 
 
-def _is_held(value: Any, dtype: Any) -> bool:
+def _is_held(value: Any, dtype: object) -> bool:
     import pandas
 
     try:
@@ -163,7 +163,7 @@ def _is_held(value: Any, dtype: Any) -> bool:
     return _is_same(value, series[0], series.dtype)
 
 
-def _is_same(value: Any, held: Any, dtype: Any) -> bool:
+def _is_same(value: Any, held: Any, dtype: object) -> bool:
     """Return whether what a series holds is the value that was given."""
     import pandas
 

@@ -27,7 +27,7 @@ HIGHEST_LEVEL: Final = 19
 MINIMUM_SIZE: Final = 500
 MAX_REQUEST_SIZE: Final = 16 * 1024 * 1024
 
-# what is compressed already, or is read event by event
+# content that is compressed already, or is read event by event
 _NOT_WORTH = ("audio/", "font/woff", "image/", "text/event-stream", "video/")
 _NOT_WORTH_APPLICATIONS = ("7z-compressed", "bzip2", "gzip", "x-xz", "zip", "zstd")
 
@@ -112,7 +112,7 @@ def decompress_body(body: bytes, max_size: int) -> bytes:
 
 
 class BodyCompressor:
-    """Compress a response that is made in pieces, each of which can be read when it is sent."""
+    """Compress a response in pieces; the receiver can read each as soon as it is sent."""
 
     def __init__(self, level: int) -> None:
         self._compressor = zstd.ZstdCompressor(level)

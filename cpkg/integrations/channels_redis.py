@@ -28,11 +28,11 @@ __all__ = ["MsgpackSerializer", "register"]
 class MsgpackSerializer(BaseMessageSerializer):
     """Serialize with `cpkg.dumps`, not compressed; a message that is compressed, by another producer, is read, too."""
 
-    def as_bytes(self, message: Any, *args: Any, **kwargs: Any) -> bytes:
+    def as_bytes(self, message: object, *args: object, **kwargs: object) -> bytes:
         """Pack a message; TypeError for an object that cannot be packed."""
         return cpkg.dumps(message, compress=False)
 
-    def from_bytes(self, message: bytes, *args: Any, **kwargs: Any) -> Any:
+    def from_bytes(self, message: bytes, *args: object, **kwargs: object) -> Any:
         """Unpack a message. Raises CodecError for one that is damaged or exceeds a limit of `cpkg.loads`."""
         return cpkg.loads(message)
 

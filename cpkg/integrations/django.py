@@ -39,7 +39,7 @@ class MsgpackResponse(HttpResponse):
         super().__init__(content=_messages.pack(data), **options)
 
 
-def read_msgpack(request: Any, **options: Any) -> Any:
+def read_msgpack(request: Any, **options: object) -> Any:
     """
     Return the object in a request's body; `options` are those of `cpkg.loads`.
 
@@ -128,7 +128,7 @@ class ZstdMiddleware(MiddlewareMixin):
         return response
 
 
-async def _later(compressor: coding.BodyCompressor, pieces: Any) -> Any:
+async def _later(compressor: coding.BodyCompressor, pieces: Any) -> object:
     """Yield the compressed forms of pieces that come from an asynchronous iterator."""
     async for piece in pieces:
         out = compressor.compress(bytes(piece))

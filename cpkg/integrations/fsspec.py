@@ -94,7 +94,7 @@ class ZstdFileSystem(AbstractArchiveFileSystem):
         self.fo = fo
         self._fetched, self._path = fsspec.core.url_to_fs(fo, protocol=target_protocol, **(target_options or {}))
         self.name = self._path.rstrip("/").rsplit("/", 1)[-1].removesuffix(".zst")
-        self.dir_cache: dict[str, Any] | None = None
+        self.dir_cache: dict[str, object] | None = None
 
     def _get_dirs(self) -> None:
         if self.dir_cache is None:

@@ -27,7 +27,7 @@ def _pack(obj: Any) -> bytes:
     return cpkg.dumps(obj, compress=False)
 
 
-def _unpack(data: Any) -> Any:
+def _unpack(data: Any) -> object:
     return cpkg.loads(data)
 
 

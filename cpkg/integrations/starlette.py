@@ -38,7 +38,7 @@ class MsgpackResponse(Response):
         return _messages.pack(content)
 
 
-async def read_msgpack(request: Request, *, max_size: int = MAX_REQUEST_SIZE, **options: Any) -> Any:
+async def read_msgpack(request: Request, *, max_size: int = MAX_REQUEST_SIZE, **options: object) -> Any:
     """
     Return the object in a request's body; `options` are those of `cpkg.loads`.
 

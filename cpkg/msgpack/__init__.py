@@ -4,7 +4,7 @@ MessagePack: a drop-in for the `msgpack` package (1.2.4), on the fastest backend
 
 `import cpkg.msgpack as msgpack` serves code written for `msgpack`: every name, argument, default, exception and alias
 of it is here, and behaves as its C extension does. What differs, each with its reason, and every option with
-examples, is in docs/msgpack.md. `cpkg.backend_info()` tells which backend was chosen and why; the backends give the
+examples, is in docs/msgpack.md. `cpkg.backend_info()` says which backend was chosen and why; the backends give the
 same bytes, objects and errors.
 
 Packing: `packb` (`dumps`), `pack` (`dump`) to a stream, `pack_into` a buffer, `Packer` for many messages.

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer, TypeAlias
 
+    from cpkg._backend_protocols import Function, MsgpackBackend, ZstdBackend
+
 Compress: TypeAlias = "bool | Literal['auto']"
+Bytes: TypeAlias = "bytes | memoryview"
 
 MAX_DEPTH: Final = 1024
 MIN_SIZE: Final = 128
@@ -46,8 +49,8 @@ EXPANSION: Final = 100
 DEFAULT_WINDOW: Final = 2**27
 """Frames with a larger window are refused, unless more output is expected."""
 
-# Left alone, a limit of length would be what the whole message could hold, and a message that is cut would be told to
-# exceed it. No header can declare more than this.
+# By default a length may be as large as the whole message, so the error of a message that is cut would say that it
+# exceeds the limit. No header can declare more than this.
 _ANY_LENGTH: Final = 2**32 - 1
 
 
@@ -60,17 +63,19 @@ class Codecs:
 
     __slots__ = ("_msgpack", "_zstd", "dumps", "loads", "packb", "plain_packb", "plain_unpackb", "unpackb")
 
-    def __init__(self, msgpack: Any, zstd: Any = None) -> None:
+    def __init__(self, msgpack: MsgpackBackend, zstd: ZstdBackend | None = None) -> None:
         self.packb = msgpack.packb
         self.unpackb = msgpack.unpackb
         self._msgpack = msgpack
         self._zstd = zstd
-        self.dumps: Any = dumps
-        self.loads: Any = loads
+        self.dumps: Function = dumps
+        self.loads: Function = loads
         if msgpack.job_functions is not None:
             self.dumps, self.loads = _compiled_functions(msgpack)
             return
         # with the options of a call without arguments, which are so many that taking them is half of a short message
+        assert msgpack.prepare_packb is not None
+        assert msgpack.prepare_unpackb is not None
         self.plain_packb = msgpack.prepare_packb(
             default=types_written.pack_default,
             datetime=True,
@@ -98,12 +103,12 @@ class Codecs:
             _compiled_functions(self._msgpack)
 
     @property
-    def find_excess(self) -> Any:
+    def find_excess(self) -> Function:
         """The function that weighs a message, which few need."""
         return self._msgpack.find_excess
 
     @property
-    def zstd(self) -> Any:
+    def zstd(self) -> ZstdBackend:
         """The Zstandard module; the chosen one is loaded when a message is first worth compressing."""
         if self._zstd is None:
             self._zstd = _backend.zstd()
@@ -113,9 +118,9 @@ class Codecs:
 _chosen: Codecs | None = None
 
 
-def _compiled_functions(msgpack: Any) -> tuple[Any, Any]:
-    """Have the compiled module make its `dumps` and `loads`, which leave to those here what is not ordinary."""
-    functions: tuple[Any, Any] = msgpack.job_functions(
+def _compiled_functions(msgpack: Any) -> tuple[Function, Function]:
+    """Create the compiled module's `dumps` and `loads`, which leave rare cases to those here."""
+    functions: tuple[Function, Function] = msgpack.job_functions(
         {
             "dumps": dumps,
             "loads": loads,
@@ -145,12 +150,12 @@ def _documented(function: Any, first: str) -> str:
     return f"{function.__name__}({first}, *, {options})\n--\n\n{function.__doc__}"
 
 
-def _find_zstd() -> Any:
+def _find_zstd() -> object:
     """Return what the compiled Zstandard module lends to `dumps` and `loads`; None if another one was chosen."""
     return chosen_codecs().zstd._job_calls
 
 
-def _finish_chosen(message: Any, compress: Compress, level: int, checksum: bool) -> Any:
+def _finish_chosen(message: bytes, compress: Compress, level: int, checksum: bool) -> bytes:
     return finish(chosen_codecs().zstd, message, compress=compress, level=level, checksum=checksum)
 
 
@@ -162,7 +167,7 @@ def chosen_codecs() -> Codecs:
     return _chosen
 
 
-def encode(codecs: Codecs, obj: Any, **options: Any) -> bytes:
+def encode(codecs: Codecs, obj: Any, **options: object) -> bytes:
     """Do what `dumps` does, with the given codecs; not while another thread packs or unpacks."""
     packed: bytes = _call_with(codecs, codecs.dumps, obj, options)
     return packed
@@ -173,7 +178,7 @@ def decode(codecs: Codecs, data: Any, **options: Any) -> Any:
     return _call_with(codecs, codecs.loads, data, options)
 
 
-def _call_with(codecs: Codecs, function: Callable[..., Any], value: Any, options: dict[str, Any]) -> Any:
+def _call_with(codecs: Codecs, function: Callable[..., Any], value: Any, options: dict[str, object]) -> Any:
     """Call a function with these codecs in the place of those that are chosen."""
     global _chosen
     before, _chosen = _chosen, codecs
@@ -192,7 +197,7 @@ def dumps(
     level: int = LEVEL,
     min_size: int = MIN_SIZE,
     checksum: bool = True,
-    default: Callable[[Any], Any] | None = None,
+    default: Callable[[Any], object] | None = None,
     sort_keys: bool = False,
     max_depth: int = MAX_DEPTH,
 ) -> bytes:
@@ -233,11 +238,10 @@ def dumps(
         )
     if not compress or (compress == "auto" and len(message) < min_size):
         return message
-    packed: bytes = finish(codecs.zstd, message, compress=compress, level=level, checksum=checksum)
-    return packed
+    return finish(codecs.zstd, message, compress=compress, level=level, checksum=checksum)
 
 
-def finish(zstd: Any, message: Any, *, compress: Compress, level: int, checksum: bool = True) -> Any:
+def finish(zstd: ZstdBackend, message: bytes, *, compress: Compress, level: int, checksum: bool = True) -> bytes:
     """Return a message compressed, or with "auto" itself if that is no smaller."""
     if checksum:
         frame = zstd.compress(message, options={_LEVEL_KEY: level, _CHECKSUM_KEY: 1})
@@ -246,7 +250,7 @@ def finish(zstd: Any, message: Any, *, compress: Compress, level: int, checksum:
     return frame if compress is True or len(frame) < len(message) else message
 
 
-def _check_level(level: Any) -> None:
+def _check_level(level: int) -> None:
     import operator  # which takes longer to import than a short message to pack
 
     if not LEVEL_MIN <= operator.index(level) <= LEVEL_MAX:
@@ -260,8 +264,8 @@ def loads(
     max_memory: int | None = None,
     max_total_items: int | None = None,
     max_depth: int = MAX_DEPTH,
-    ext_hook: Callable[[int, bytes], Any] | None = None,
-    object_hook: Callable[[dict[Any, Any]], Any] | None = None,
+    ext_hook: Callable[[int, bytes], object] | None = None,
+    object_hook: Callable[[dict[Any, Any]], object] | None = None,
     use_list: bool = True,
     strict_map_key: bool = False,
     timestamp: int = TIMESTAMP,
@@ -331,7 +335,7 @@ def loads(
     except types_written.ExtensionError as exc:
         exc.offset = imported("cpkg.objects.types_read").find_bad_extension(
             message
-        )  # the hook that raised it was not told
+        )  # the hook that raised it does not know the offset
         raise
     except CodecError:
         raise
@@ -368,7 +372,7 @@ def check_memory(codecs: Codecs, message: Any, max_memory: int, max_depth: int) 
         raise error
 
 
-def decompress(codecs: Codecs, data: Any, max_output_size: int | None) -> Any:
+def decompress(codecs: Codecs, data: Buffer, max_output_size: int | None) -> Bytes:
     """Return the message in `data`, as bytes or a view of them."""
     if type(data) is not bytes:
         data = _as_bytes(data)
@@ -399,7 +403,7 @@ def decompress(codecs: Codecs, data: Any, max_output_size: int | None) -> Any:
     return data
 
 
-def _as_bytes(data: Any) -> Any:
+def _as_bytes(data: Buffer) -> Bytes:
     """Return a bytes-like object as one whose items are bytes, without a copy where possible."""
     if isinstance(data, str):
         raise TypeError("loads takes a bytes-like object, not str")

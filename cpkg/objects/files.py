@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 def dump(
     obj: Any,
-    path_or_file: Any,
+    path_or_file: object,
     *,
     compress: Compress = "auto",
     level: int = LEVEL,
     min_size: int = MIN_SIZE,
     checksum: bool = True,
-    default: Callable[[Any], Any] | None = None,
+    default: Callable[[Any], object] | None = None,
     sort_keys: bool = False,
     max_depth: int = MAX_DEPTH,
 ) -> None:
@@ -58,14 +58,14 @@ def dump(
 
 
 def load(
-    path_or_file: Any,
+    path_or_file: object,
     *,
     max_output_size: int | None = None,
     max_memory: int | None = None,
     max_total_items: int | None = None,
     max_depth: int = MAX_DEPTH,
-    ext_hook: Callable[[int, bytes], Any] | None = None,
-    object_hook: Callable[[dict[Any, Any]], Any] | None = None,
+    ext_hook: Callable[[int, bytes], object] | None = None,
+    object_hook: Callable[[dict[Any, Any]], object] | None = None,
     use_list: bool = True,
     strict_map_key: bool = False,
     timestamp: int = TIMESTAMP,

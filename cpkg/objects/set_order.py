@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
 _PARTLY_ORDERED: Final = (frozenset, float, tuple)
-"""Types some of whose objects compare without an error and without an order: sorting would keep what order they had."""
+"""Types whose objects may compare without an error and without an order: sorting would keep the order of the set."""
 
 
-def in_order(members: Collection[Any]) -> list[Any]:
+def in_order(members: Collection[object]) -> list[Any]:
     """Return the members of a set: sorted if they have an order, else by their types and texts."""
     try:
         if not any(issubclass(kind, _PARTLY_ORDERED) for kind in set(map(type, members))) or all(
@@ -31,7 +31,7 @@ def in_order(members: Collection[Any]) -> list[Any]:
         return list(members)
 
 
-def _has_order(member: Any) -> bool:
+def _has_order(member: object) -> bool:
     """Whether an object is before or behind each other one that compares with it at all."""
     if not isinstance(member, _PARTLY_ORDERED):
         return True
@@ -40,7 +40,7 @@ def _has_order(member: Any) -> bool:
     return isinstance(member, tuple) and all(map(_has_order, member))
 
 
-def _key(member: Any) -> Any:
+def _key(member: object) -> Any:
     """Return what to sort by the members that have no order of their own; equal for equal members of one type."""
     if isinstance(member, frozenset):
         return 1, sorted(map(_key, member))

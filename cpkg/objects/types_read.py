@@ -54,7 +54,7 @@ def find_bad_extension(message: bytes) -> int | None:
     while position < min(len(message), _SEARCHED):
         family, end, length = value_header(message, position)
         if family in (ARRAY, MAP):
-            length = 0  # what is in a container follows at once, value after value
+            length = 0  # the values of a container follow at once
         elif family == EXT:
             code = int.from_bytes(message[end : end + 1], "big", signed=True)
             end += 1
@@ -74,20 +74,20 @@ def _text(data: bytes, pattern: re.Pattern[str], code: int, what: str) -> str:
     return text
 
 
-def _read_date(data: bytes) -> Any:
+def _read_date(data: bytes) -> object:
     return _checked(datetime.date.fromisoformat, _text(data, DATE_TEXT, DATE, "date"), "date")
 
 
-def _read_time(data: bytes) -> Any:
+def _read_time(data: bytes) -> object:
     return _checked(datetime.time.fromisoformat, _text(data, TIME_TEXT, TIME, "time"), "time")
 
 
-def _read_local_datetime(data: bytes) -> Any:
+def _read_local_datetime(data: bytes) -> object:
     text = _text(data, LOCAL_DATETIME_TEXT, LOCAL_DATETIME, "datetime")
     return _checked(datetime.datetime.fromisoformat, text, "datetime")
 
 
-def _read_duration(data: bytes) -> Any:
+def _read_duration(data: bytes) -> object:
     if len(data) != DURATION_FIELDS.size:
         raise ExtensionError(
             f"extension type {DURATION} (timedelta): expected {DURATION_FIELDS.size} bytes, found {len(data)}"
@@ -96,11 +96,11 @@ def _read_duration(data: bytes) -> Any:
     return _checked(lambda _: datetime.timedelta(days, seconds, microseconds), data, "timedelta")
 
 
-_exact: Callable[[Any], Any] | None = None
+_exact: Callable[[object], object] | None = None
 """Decimal, once one is met: the module takes as long to import as all of this package."""
 
 
-def _read_decimal(data: bytes) -> Any:
+def _read_decimal(data: bytes) -> object:
     global _exact
     if _exact is None:
         import decimal
@@ -127,7 +127,7 @@ def _decimal_parts(text: str) -> tuple[int, tuple[int, ...], int | str]:
     return sign, tuple([byte - 0x30 for byte in digits.encode()]), exponent
 
 
-def _read_uuid(data: bytes) -> Any:
+def _read_uuid(data: bytes) -> object:
     import uuid
 
     if len(data) != 16:
@@ -135,7 +135,7 @@ def _read_uuid(data: bytes) -> Any:
     return uuid.UUID(bytes=data)
 
 
-def _checked(make: Callable[[Any], Any], value: Any, what: str) -> Any:
+def _checked(make: Callable[[Any], Any], value: Any, what: str) -> object:
     """Call `make`, turning what it thinks of a bad value into an ExtensionError."""
     try:
         return make(value)
@@ -143,7 +143,7 @@ def _checked(make: Callable[[Any], Any], value: Any, what: str) -> Any:
         raise ExtensionError(f"{value!r} is not a {what}: {str(exc) or type(exc).__name__}") from exc
 
 
-READERS: Final[dict[int, Callable[[bytes], Any]]] = {
+READERS: Final[dict[int, Callable[[bytes], object]]] = {
     DATE: _read_date,
     LOCAL_DATETIME: _read_local_datetime,
     DECIMAL: _read_decimal,

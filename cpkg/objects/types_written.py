@@ -34,7 +34,7 @@ MAX_DECIMAL_LENGTH: Final = 4096
 
 DURATION_FIELDS = struct.Struct(">iii")  # days, seconds, microseconds, normalised as timedelta does
 
-_values: Any = None
+_values: object = None
 """The module cpkg.objects.types_read, once it is needed: what it imports takes longer than a first call."""
 
 _readers: dict[int, Callable[[bytes], Any]] = {}
@@ -46,7 +46,7 @@ class ExtensionError(FormatError):
 
 
 def pack_default(obj: Any) -> Any:
-    """Return what stands for `obj` in a message; raise TypeError if nothing does. For a packer's `default`."""
+    """Return the ExtType or plain value that packs `obj`, else raise TypeError. For a packer's `default`."""
     replacement = _convert(obj)
     if replacement is None:
         raise TypeError(
@@ -56,7 +56,7 @@ def pack_default(obj: Any) -> Any:
     return replacement
 
 
-def with_default(default: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def with_default(default: Callable[[Any], object]) -> Callable[[Any], Any]:
     """Return a packer's `default` that asks the caller's `default` for the objects this module does not know."""
 
     def pack_with_default(obj: Any) -> Any:
@@ -67,15 +67,15 @@ def with_default(default: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if replacement is not None:
             return replacement
         replacement = default(obj)
-        # a packer asks once for each object: it would refuse a set or a date in place of one
+        # a packer asks once per object: it would refuse a set or a date that replaces one
         converted = _convert(replacement)
         return replacement if converted is None else converted
 
     return pack_with_default
 
 
-def _convert(obj: Any) -> Any:
-    """Return what stands for `obj`, or None."""
+def _convert(obj: Any) -> object:
+    """Return the ExtType or plain value that packs `obj`, or None."""
     # An object cannot be of a module's type while the module is not imported, which spares importing it here.
     modules = sys.modules
     if "datetime" in modules:
@@ -100,8 +100,8 @@ def _convert(obj: Any) -> Any:
     return None
 
 
-def _convert_time(module: Any, obj: Any) -> Any:
-    """Return what stands for an object of a type of the module datetime, or None."""
+def _convert_time(module: Any, obj: Any) -> object:
+    """Return the ExtType or plain value that packs an object of the module datetime, or None."""
     if isinstance(obj, module.datetime):
         return _convert_datetime(obj)
     if isinstance(obj, module.date):
@@ -113,7 +113,7 @@ def _convert_time(module: Any, obj: Any) -> Any:
     return None
 
 
-def _convert_datetime(obj: datetime.datetime) -> Any:
+def _convert_datetime(obj: datetime.datetime) -> object:
     if obj.tzinfo is not None and obj.utcoffset() is not None:
         return readable_timestamp(obj)
     text = obj.replace(tzinfo=None).isoformat()
@@ -133,13 +133,13 @@ def _load_values() -> Any:
     return _values
 
 
-def _load_readers() -> dict[int, Callable[[bytes], Any]]:
+def _load_readers() -> dict[int, Callable[[bytes], object]]:
     _readers.update(_load_values().READERS)
     return _readers
 
 
 def unpack_ext(code: int, data: bytes) -> Any:
-    """Return the object that an extension value stands for; one of an unknown code stays an ExtType."""
+    """Return the object of an extension value; one with an unknown code stays an ExtType."""
     reader = (_readers or _load_readers()).get(code)
     if reader is not None:
         return reader(bytes(data))
@@ -152,7 +152,7 @@ def unpack_ext(code: int, data: bytes) -> Any:
 unpack_ext.makes_no_cycles = True  # type: ignore[attr-defined]
 
 
-def with_ext_hook(ext_hook: Callable[[int, bytes], Any]) -> Callable[[int, bytes], Any]:
+def with_ext_hook(ext_hook: Callable[[int, bytes], object]) -> Callable[[int, bytes], Any]:
     """Return an ext hook that hands the codes that are not this module's to the caller's `ext_hook`."""
 
     def unpack_with_hook(code: int, data: bytes) -> Any:

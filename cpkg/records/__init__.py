@@ -55,7 +55,7 @@ def open(
     *,
     threads: int | None = None,
     errors: Literal["raise", "skip"] = "raise",
-    **options: Any,
+    **options: object,
 ) -> Reader: ...
 @overload
 def open(
@@ -64,7 +64,7 @@ def open(
     *,
     threads: int | None = None,
     errors: Literal["raise", "skip"] = "raise",
-    **options: Any,
+    **options: object,
 ) -> Shards: ...
 @overload
 def open(
@@ -76,7 +76,7 @@ def open(
     frame_size: int = FRAME_SIZE,
     fsync: Literal["never", "close", "flush"] = "never",
     dictionary: ZstdDict | int | None = None,
-    **options: Any,
+    **options: object,
 ) -> Writer: ...
 def open(place: Any, mode: str = "rb", *, threads: int | None = None, **arguments: Any) -> Any:
     """

@@ -14,11 +14,13 @@ from cpkg.records.decoding import Decoder, lost, read_dictionary
 from cpkg.records.errors import DamagedError, RecordsError, numbers
 from cpkg.records.layout import MARKED, Frame, Gap, Layout, new_token
 from cpkg.records.loading import load, parts
-from cpkg.records.packing import LEVEL, Encoder
+from cpkg.records.packing import LEVEL, FrameCompressor
 from cpkg.records.sources import open_source, open_target
-from cpkg.records.threads import mapped, thread_count
+from cpkg.records.threads import AHEAD, thread_count
+from cpkg.records.walk import Walk
+from purepy.crew import mapped
 
-_ANY: Final[dict[str, Any]] = {"max_memory": -1}
+_ANY: Final[dict[str, object]] = {"max_memory": -1}
 """Frames of any size are checked and copied: nothing becomes an object."""
 
 Progress = Callable[[int, int], Any]
@@ -83,7 +85,8 @@ class _Checked(NamedTuple):
     report: Report
     layout: Layout
     bad: set[int]
-    has_moved: bool
+    is_misled: bool
+    """Whether a header says something else than the index, or than its own place."""
 
 
 def verify(place: Place, *, threads: int | None = None, progress: Progress | None = None) -> Report:
@@ -139,7 +142,7 @@ def _check(source: Source, layout: Layout, threads: int | None, progress: Progre
         report.problems.append(str(exc))
         return _Checked(report, layout, set(), False)
     bad = set()
-    has_moved = False
+    is_misled = False
 
     def examined(number: int) -> tuple[int, Frame, fmt.DataHeader | None, DamagedError | None]:
         frame = layout.frame(number)
@@ -152,24 +155,37 @@ def _check(source: Source, layout: Layout, threads: int | None, progress: Progre
             error = exc
         return number, frame, fmt.parse_data_header(data, layout.token), error
 
-    calls = ((number,) for number in range(len(layout)))
-    for number, frame, header, error in mapped(examined, calls, thread_count(threads)):
+    count = thread_count(threads)
+    for number, frame, header, error in mapped(examined, range(len(layout)), count, AHEAD * count):
         if error is not None:
             bad.add(number)
             report.damage.append(Damage(frame.offset, frame.first, frame.records, error.reason, True))
         elif header != layout.header(frame):
-            has_moved = True
+            is_misled = True
             if layout.indexed:
                 reason = "its header is damaged; the index says the same"
             else:
-                reason = "its header tells another place or number: bytes were lost or came in between in front of it"
+                reason = "its header has another position or number: bytes in front of it were lost or added"
             report.damage.append(Damage(frame.offset, frame.first, frame.records, reason, False))
         if progress is not None:
             progress(frame.offset + frame.compressed, report.size)
-    report.damage += [Damage(g.start, g.first, g.records, g.reason, True) for g in layout.gaps if not g.known]
+    for gap in layout.gaps:
+        if not gap.known:
+            report.damage.append(Damage(gap.start, gap.first, gap.records, gap.reason, True))
+        elif not _is_marked(source, layout, gap):
+            is_misled = True
+            what = f"the header that marks {numbers(gap.first, gap.records)} as lost"
+            report.problems.append(f"{what} is damaged (behind byte {gap.start}); the index says the same")
     report.damage.sort()
     report.records -= sum(layout.frame(number).records for number in bad)
-    return _Checked(report, layout, bad, has_moved)
+    return _Checked(report, layout, bad, is_misled)
+
+
+def _is_marked(source: Source, layout: Layout, gap: Gap) -> bool:
+    """Return whether all records that the index has in a gap are declared lost by headers."""
+    walk = Walk(source, gap.start, gap.end, gap.first, layout.token)
+    found = [piece for piece in walk if isinstance(piece, Gap)]
+    return all(piece.known for piece in found) and sum(piece.records for piece in found) == gap.records
 
 
 def repair(path: str | os.PathLike[str], *, threads: int | None = None, progress: Progress | None = None) -> Report:
@@ -195,11 +211,11 @@ def repair(path: str | os.PathLike[str], *, threads: int | None = None, progress
             report = _together([found.report for _, found in checked], source)
             if has_dictionary_damage(report):
                 raise RecordsError(report.problems[-1])
-            _, layout, bad, has_moved = checked[0][1]
+            _, layout, bad, is_misled = checked[0][1]
             if (
                 len(checked) > 1
                 or bad
-                or has_moved
+                or is_misled
                 or any(not gap.known for gap in layout.gaps)
                 or not _is_begun(source)
             ):
@@ -293,7 +309,7 @@ def _is_begun(source: Source) -> bool:
 
 
 class _Copy:
-    """A new record file made of the frames of others, which have one behind the other in it."""
+    """A new record file of the frames of other files, in their order."""
 
     def __init__(self, file: BinaryIO, found: list[tuple[Source, Layout]]) -> None:
         self._file = file
@@ -302,7 +318,7 @@ class _Copy:
         layout.go_on(fmt.FILE_HEADER_SIZE, 0)
         dictionaries = (read_dictionary(source, old.dictionary_at) for source, old in found)
         self._dictionary = next((dictionary for dictionary in dictionaries if dictionary is not None), None)
-        self._encoder = Encoder(LEVEL, self._dictionary)
+        self._encoder = FrameCompressor(LEVEL, self._dictionary)
         if self._dictionary is not None:
             data = fmt.dictionary_frame(self._dictionary.dict_content)
             layout.dictionary = (layout.end, len(data))

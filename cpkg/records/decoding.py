@@ -77,7 +77,7 @@ class Decoder:
         self._max_memory: int | None = options.pop("max_memory", None)
         self._is_limited = any(name.startswith("max_") and name != "max_depth" for name in options)
         self._typed = TypedRecords(options) if "type" in options else None
-        if self._typed is None:
+        if options and self._typed is None:
             try:
                 msgpack.unpackb(b"\xc0", **options)  # an option that does not exist is found here, not in a frame
             except TypeError as exc:
@@ -86,13 +86,15 @@ class Decoder:
         # all that a writer takes comes back, keys of every type among it
         self._options = {"strict_map_key": False, **({} if self._typed is not None else options)}
         self._tuple_keys = not {"strict_map_key", "tuple_keys"}.intersection(options)
+        limits = self._typed.limits if self._typed is not None else None
+        self._max_depth: int = self._options.get("max_depth", _DEPTH) if limits is None else limits.max_depth
         self._whole = not _PER_RECORD_UNPACKING.intersection(options)
         # where the JIT of PyPy makes many alike records by columns
         self._read_rows = None if options else _backend.msgpack().read_rows
         self._frames_without_rows = 0
         self._starts_by_c = _backend.msgpack().message_starts
 
-    def rows_of(self, job: Any, frame: Frame) -> Any:
+    def rows_of(self, job: object, frame: Frame) -> Any:
         """Have a thread of C lay out the rows of a frame's content, where records are read by columns; else None."""
         return _backend.msgpack().Rows.of_job(job, frame.records, _ROWS) if self.reads_rows else None
 
@@ -143,13 +145,17 @@ class Decoder:
         allowed = f"max_memory={self._allowed(frame)}"
         return LimitError(f"{which}: a frame of {frame.compressed} bytes has {what}, beyond {allowed}; raise that")
 
-    def _is_heavy(self, frame: Frame, content: Any, prefix: bytes = b"") -> bool:
-        """Return whether the objects in a content take more memory than they may, all of them at once."""
+    def _is_heavy(self, frame: Frame, content: Any, prefix: bytes = b"", max_depth: int = fmt.CONTENT_MAX) -> bool:
+        """
+        Return whether the objects in a content take more memory than they may, all of them at once.
+
+        What comes behind one that is nested deeper than `max_depth` does not count: unpacking ends there.
+        """
         allowed = self._allowed(frame)
         if allowed < 0 or len(content) * HEAVIEST <= allowed:
             return False
         data = content[:] if prefix == b"" else b"".join((prefix, content[:]))
-        excess: int = _backend.msgpack().find_excess(data, allowed, fmt.CONTENT_MAX)
+        excess: int = _backend.msgpack().find_excess(data, allowed, max_depth)
         return excess >= 0
 
     def records(self, frame: Frame, content: bytes | LaidOut) -> list[Any]:
@@ -160,7 +166,8 @@ class Decoder:
         passes as it is.
         """
         prefix = _ARRAY32 + frame.records.to_bytes(4, "big")
-        if self._is_heavy(frame, content.data if isinstance(content, LaidOut) else content, prefix):
+        data = content.data if isinstance(content, LaidOut) else content
+        if self._is_heavy(frame, data, prefix, self._max_depth + 1):
             raise self._too_large(frame, "objects of too much memory")
         if self._typed is not None:
             return list(self._typed_records(frame, content, 0))
@@ -169,6 +176,8 @@ class Decoder:
         whole = b"".join((prefix, content))
         try:
             found = self._plain(whole, max_depth=_DEPTH + 1)
+        except StackError:
+            return list(self._one_by_one(frame, content, 0))  # the error says how deep a record may be
         except (UnpackException, ExtraData, LimitError) as exc:
             raise self._wrong(frame, exc) from exc
         return found if type(found) is list else list(found)
@@ -200,8 +209,8 @@ class Decoder:
         if done < frame.records or end < len(content):
             yield self._one_by_one(frame, content.data[:] if isinstance(content, LaidOut) else content, max(skip, done))
 
-    def _weighed(self, frame: Frame, content: bytes, skip: int) -> Iterator[Any]:
-        """Unpack records one by one, of which each may take as much memory as all of them usually do."""
+    def _weighed(self, frame: Frame, content: bytes, skip: int) -> Iterator[object]:
+        """Unpack records one by one; each may take as much memory as otherwise all of them together."""
         while skip < frame.records:
             try:
                 for record in self._one_by_one(frame, content, skip, self._allowed(frame) // _ITEM):
@@ -209,18 +218,18 @@ class Decoder:
                     yield record
                 return
             except LimitError:  # this one has many items: it is weighed itself
-                ((start, end),) = self.pick(frame, content, [skip])
+                ((start, end),) = self.pick(frame, content, [skip], count=False)
                 skip += 1
                 yield self.record(frame, skip - 1, content[start:end])
 
-    def _typed_records(self, frame: Frame, content: Any, skip: int) -> Iterable[Any]:
+    def _typed_records(self, frame: Frame, content: Any, skip: int) -> Iterable[object]:
         """Return the records as objects of the caller's type: all at one go if they are whole and nothing is wrong."""
         found = None
         if self._typed is not None and not skip and not self._is_limited:
             found = self._typed.decode_all(_ARRAY32 + frame.records.to_bytes(4, "big"), content)
         return self._typed_one_by_one(frame, content, skip) if found is None else found
 
-    def _typed_one_by_one(self, frame: Frame, content: bytes, skip: int) -> Iterator[Any]:
+    def _typed_one_by_one(self, frame: Frame, content: bytes, skip: int) -> Iterator[object]:
         unpacker = self._unpacker(content, {**_ANY_DEPTH, "raw_depth": 0})
         done = 0
         while done < frame.records:
@@ -235,32 +244,32 @@ class Decoder:
             if data is not None:
                 yield self.record(frame, done, data)
             done += 1
-        if unpacker.tell() != len(content):
-            raise damaged(frame, f"it holds more than {frame.records} records")
+        _check_end(frame, unpacker.tell(), content)
 
-    def _one_by_one(self, frame: Frame, content: bytes, skip: int, items: int = 0) -> Iterator[Any]:
+    def _one_by_one(self, frame: Frame, content: bytes, skip: int, items: int = 0) -> Iterator[object]:
         """Unpack records one by one; LimitError for one of more than so many `items`, if nothing else limits them."""
         options = self._options if not items or self._is_limited else {**self._options, "max_total_items": items}
         unpacker = self._unpacker(content, options)
-        done = 0
+        done, end = skip, frame.records + 1
         try:
-            for _ in range(skip):
+            for _ in range(done):
                 unpacker.skip()
             try:
-                for done, record in enumerate(unpacker, 1):  # noqa: B007
+                for done, record in zip(range(done + 1, end), unpacker):  # noqa: B007, B020
                     yield record
             except TypeError:
                 if not self._tuple_keys:
                     raise
                 unpacker = self._unpacker(content, {**options, "tuple_keys": True})
-                for _ in range(skip + done):
+                for _ in range(done):
                     unpacker.skip()
-                for done, record in enumerate(unpacker, done + 1):  # noqa: B007, B020
+                for done, record in zip(range(done + 1, end), unpacker):  # noqa: B007, B020
                     yield record
         except (UnpackException, LimitError) as exc:
             raise (self._wrong(frame, exc) if not items else exc) from exc
-        if skip + done != frame.records or unpacker.tell() != len(content):
-            raise damaged(frame, f"it holds {skip + done} records instead of {frame.records}")
+        if done < frame.records:
+            raise damaged(frame, f"it holds {done} records instead of {frame.records}")
+        _check_end(frame, unpacker.tell(), content)
 
     def _wrong(self, frame: Frame, exc: Exception) -> Exception:
         """Return what to raise for an error of unpacking: DamagedError, or itself for a limit of the caller's."""
@@ -268,7 +277,7 @@ class Decoder:
             return exc
         return damaged(frame, f"its MessagePack is wrong: {exc}")
 
-    def _rows(self, frame: Frame, content: bytes | LaidOut) -> Iterator[tuple[Iterator[Any], int, int]]:
+    def _rows(self, frame: Frame, content: bytes | LaidOut) -> Iterator[tuple[Iterator[object], int, int]]:
         """Yield the records that a frame begins with, their numbers and ends, as long as many have the same keys."""
         done = end = 0
         if isinstance(content, LaidOut):
@@ -347,13 +356,14 @@ class Decoder:
                     pass  # the error has a number, or it is none
             found[place] = self.record(*frame_at(place), data)
 
-    def pick(self, frame: Frame, content: Any, places: Sequence[int]) -> Iterator[tuple[int, int]]:
+    def pick(self, frame: Frame, content: Any, places: Sequence[int], *, count: bool = True) -> list[tuple[int, int]]:
         """
-        Yield where records of a frame begin and end in its content.
+        Return where records of a frame begin and end in its content.
 
         `places` are their numbers, counted from the frame's first one, in rising order. Raises DamagedError if the
-        content is not as many objects.
+        content is wrong as far as it is read, or with `count` if it is not as many objects as it should be.
         """
+        spans = []
         start = end = 0
         done = places[0]
         try:
@@ -365,12 +375,17 @@ class Decoder:
                     start = unpacker.tell() - _ARRAY_HEADER
                     unpacker.skip()
                     end, done = unpacker.tell() - _ARRAY_HEADER, place + 1
-                yield start, end
+                spans.append((start, end))
+            if count:
+                end += self._skipper(memoryview(content)[end:], frame.records - done).tell() - _ARRAY_HEADER
         except CodecError as exc:
             raise damaged(frame, f"its MessagePack is wrong: {exc}") from exc
+        if count:
+            _check_end(frame, end, content)
+        return spans
 
     def _skipper(self, content: Any, count: int) -> msgpack.Unpacker:
-        """Return an Unpacker that stands behind the first `count` objects of a content, if it has as many."""
+        """Return an Unpacker positioned behind the first `count` objects of a content, if it has as many."""
         unpacker = msgpack.Unpacker(**_ANY_DEPTH, max_buffer_size=0)
         unpacker.feed(_ARRAY32 + count.to_bytes(4, "big"))  # as one array: skipping them is one call
         unpacker.feed(content)
@@ -383,17 +398,22 @@ class Decoder:
             end = self._skipper(content, frame.records).tell() - _ARRAY_HEADER
         except CodecError as exc:
             raise damaged(frame, f"its MessagePack is wrong: {exc}") from exc
-        if end != len(content):
-            raise damaged(frame, f"it holds more than {frame.records} records")
+        _check_end(frame, end, content)
 
     def record(self, frame: Frame, number: int, data: bytes) -> Any:
         """Unpack one record of a frame, of which it is number `number`."""
-        if len(data) > _LIGHT and self._is_heavy(frame, data):
+        if len(data) > _LIGHT and self._is_heavy(frame, data, b"", self._max_depth):
             raise self._too_large(frame, "a record of too much memory")
         try:
             return self._plain(data) if self._typed is None else self._typed.record(frame.first + number, data)
         except (UnpackException, ExtraData, LimitError) as exc:
             raise self._wrong(frame, exc) from exc
+
+
+def _check_end(frame: Frame, end: int, content: Any) -> None:
+    """Raise DamagedError if a frame's content goes on where its last record ends."""
+    if end != len(content):
+        raise damaged(frame, f"it holds more than {frame.records} records")
 
 
 def lost(gap: Gap) -> DamagedError:

@@ -45,3 +45,8 @@ def numbers(first: int | None, count: int | None) -> str:
     if count == 0:
         return f"no records before record {first}"
     return f"record {first}" if count == 1 else f"records {first} to {first + count - 1}"
+
+
+for _found in list(globals().values()):
+    if isinstance(_found, type) and issubclass(_found, RecordsError):
+        _found.__module__ = "cpkg.records"  # as in purepy.errors

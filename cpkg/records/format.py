@@ -4,7 +4,7 @@ The frames of a record file that are not Zstandard's own: docs/records_format.md
 
 All of them are skippable frames (RFC 8878, section 3.1.2), so that a Zstandard decoder passes over them. Each begins
 with a prefix: the magic number, the size of what follows, four letters that say which kind it is, and a CRC-32 of
-these letters and of what stands behind the CRC. Numbers are little-endian.
+these letters and of the bytes behind the CRC. Numbers are little-endian.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 SKIPPABLE_MAGIC: Final = 0x184D2A5D
-VERSION: Final = 2
+FORMAT_VERSION: Final = 2
 TOKEN_SIZE: Final = 8
 NO_TOKEN: Final = b""
 """The token of a file of version 1, which has none."""
@@ -53,7 +53,7 @@ EMPTY_CHECKSUM: Final = 0x51D8E999
 
 class DataHeader(NamedTuple):
     """
-    What stands in front of a frame of records: which records they are and where.
+    The header in front of a frame of records: their numbers and the position.
 
     `offset` is its own position in the file, `compressed` the size of the Zstandard frame that follows at once,
     `decompressed` that of its content, and `checksum` the low 32 bits of the content's XXH64, as at the end of the
@@ -150,7 +150,7 @@ def _is_sound(kind: bytes, crc: int, body: bytes) -> bool:
 
 def parse_data_header(data: bytes, token: bytes | None, at: int = 0) -> DataHeader | None:
     """
-    Return the sound header at data[at:], in front of records or of what is lost, or None.
+    Return the valid header at data[at:], of records or of a loss, or None.
 
     `token` is that of the file, whose headers alone count; None takes those of any file.
     """
@@ -187,7 +187,7 @@ def parse_file_header(data: bytes, at: int = 0) -> tuple[int, bytes] | None:
 
 
 def is_begun_file_header(data: bytes) -> bool:
-    """Return whether a file is as short as one whose writer was killed before it had written the header."""
+    """Return whether a file is so short that its writer was killed before the header was written."""
     for size in FILE_HEADER_SIZES:
         head = PREFIX.pack(SKIPPABLE_MAGIC, size - _SIZE_FIELDS_END, FILE, 0)[:-4]
         if len(data) < size and data[: len(head)] == head[: len(data)]:

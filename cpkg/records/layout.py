@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The frames of a record file, and the index that tells them."""
+"""The frames of a record file, and the index that lists them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Layout:
         self.gaps: list[Gap] = []
         self._place = (0, 0, 0)  # the end and the total that were set, behind so many frames
         self.torn = 0
-        """How many bytes of a frame that was never finished stand behind the last one."""
+        """The number of bytes of an unfinished frame behind the last one."""
         self.dictionary: tuple[int, int] | None = None
         """Offset and size of the dictionary's frame."""
         self.indexed = False
@@ -173,7 +173,7 @@ class Layout:
         return sum(self._decompressed)
 
     def pieces(self, start: int = 0) -> Iterator[Frame | Gap]:
-        """Yield frames from number `start` on, and between them what is damaged or lost, as the file has them."""
+        """Yield frames from number `start` on, with damage and losses between them, in the file's order."""
         gaps = iter(self.gaps)
         gap = next(gaps, None)
         begin = self.offsets[start] if start < len(self) else self.end

@@ -18,7 +18,7 @@ from cpkg.records import format as fmt
 from cpkg.records.errors import RecordsError
 from cpkg.records.layout import MARKED, Frame, Gap, Layout
 from cpkg.records.sources import Stretch, Tail
-from cpkg.records.walk import Walk
+from cpkg.records.walk import Joint, Walk
 from purepy.errors import SeekableFormatError
 from purepy.zstd.seekable.table import SeekTable, read_seek_table
 
@@ -48,27 +48,58 @@ def load_index(source: Source) -> tuple[Layout | None, bytes | None]:
     return found.layout, token
 
 
-def _refuse_joined(source: Source, at: int | None) -> None:
+def _refuse_joined(source: Source, at: Joint | None) -> None:
     if at is not None:
         raise joined(source.name, at)
 
 
-def joined(name: str, at: int) -> RecordsError:
-    """Return the error about files that were joined."""
-    todo = "run `cpkg records join` or `cpkg records repair` first"
-    return RecordsError(f"{name}: these are joined files, another one begins at byte {at}: {todo}")
+def joined(name: str, at: Joint) -> RecordsError:
+    """Return the error about files that were joined, or may have been."""
+    if at.doubt is None:
+        todo = "run `cpkg records join` or `cpkg records repair` first"
+        return RecordsError(f"{name}: these are joined files, another one begins at byte {at.offset}: {todo}")
+    return RecordsError(
+        f"{name}: these may be joined files: the header of one is at byte {at.offset}, in or behind a damaged frame "
+        f"that begins at byte {at.doubt}. If it is part of a record, cut the file where that frame begins; if another "
+        "file was appended there, move that into a file of its own"
+    )
 
 
 def parts(source: Source) -> list[tuple[Source, Layout]]:
-    """Return the record files that were joined to make up a file, in order, each with its layout; or the file alone."""
+    """
+    Return the record files that were joined to make up a file, in order, each with its layout; or the file alone.
+
+    Raises RecordsError where what looks like another file may be part of a record.
+    """
     found = _found(source)
     if found.joined is None:
         return [(source, found.layout)]
-    size = source.size()
-    if found.layout.indexed:  # of the last one alone
-        first = parts(Stretch(source, 0, found.joined))
-        return [*first, (Stretch(source, found.joined, size), found.layout)]
-    return [(Stretch(source, 0, found.joined), found.layout), *parts(Stretch(source, found.joined, size))]
+    parts: list[tuple[Source, Layout]] = []
+    start, size = 0, source.size()
+    rest: Source = source
+    while found.joined is not None:
+        joint = found.joined if not found.layout.indexed else _first_joint(rest, found.joined.offset)
+        front = Stretch(source, start, start + joint.offset)
+        first = _found(front)
+        if first.joined is not None:
+            joint = Joint(joint.offset, first.joined.offset)  # one in a frame that the other file cuts short
+        if joint.doubt is not None:
+            raise joined(source.name, Joint(start + joint.offset, start + joint.doubt))
+        parts.append((front, first.layout))
+        start += joint.offset
+        rest = Stretch(source, start, size)
+        found = _found(rest)
+    return [*parts, (rest, found.layout)]
+
+
+def _first_joint(source: Source, last: int) -> Joint:
+    """Return where the second one of joined files begins; the index of the last one says that that begins at `last`."""
+    token, _ = _check_head(source, source.read_at(0, fmt.FILE_HEADER_SIZE))
+    joint = extend(Layout(token or fmt.NO_TOKEN), source, token)
+    if joint is not None:
+        return joint
+    layout = _found(Stretch(source, 0, last)).layout  # the header of the last one is damaged, or in a torn frame
+    return Joint(last, None if layout.indexed or layout.end == last else layout.end)
 
 
 class _Found(NamedTuple):
@@ -76,11 +107,11 @@ class _Found(NamedTuple):
     The layout of a file, or of one of several that were joined.
 
     `joined` is where another file begins: the last one, to which the `layout` belongs if it has an index, or the second
-    one behind that of the layout. `problem` says what is wrong with the index, "" if nothing is.
+    one behind that of the layout. `problem` is the fault of the index, "" if there is none.
     """
 
     layout: Layout
-    joined: int | None = None
+    joined: Joint | None = None
     problem: str = ""
 
 
@@ -90,7 +121,7 @@ def _found(source: Source) -> _Found:
         size = source.size()
         found = _by_index(source, token) or _by_headers(source, token)
         # a writer that is at work changes the index between two reads of it: that is no damage
-        if not found.problem or source.size() == size:
+        if not (found.problem or found.joined) or source.size() == size:
             break
     layout = found.layout
     if problems and not len(layout) and not layout.gaps:
@@ -121,21 +152,21 @@ def _by_index(source: Source, token: bytes | None) -> _Found | None:
     if begin:
         last = Stretch(source, begin, source.size())
         head = fmt.parse_file_header(last.read_at(0, fmt.FILE_HEADER_SIZE))
-        layout = from_index(last, head[1])[0] if head is not None else None
-        if layout is not None:
-            return _Found(layout, begin)
+        layout = from_index(last, head[1] if head is not None else None)[0]
+        # a damaged header leaves the token to tell another file from one that bytes came into
+        if layout is not None and (head is not None or token not in (None, layout.token)):
+            return _Found(layout, Joint(begin))
     return None
 
 
 def _before_table(source: Source) -> int:
-    """Return how many bytes stand in front of those that the seek table at the end of a file counts; 0 if unknown."""
+    """Return how many bytes a file has before the first that its seek table counts; 0 if unknown."""
     tail = Tail(source)
     try:
         read_seek_table(tail)
     except SeekableFormatError as exc:
         if exc.has_table and exc.offset:
-            tail.seek(exc.offset)
-            entries = array("I", tail.read()[_TABLE_HEAD:-_TABLE_FOOT])
+            entries = array("I", tail.read_from(exc.offset)[_TABLE_HEAD:-_TABLE_FOOT])
             if sys.byteorder == "big":
                 entries.byteswap()
             return max(exc.offset - sum(entries[0::_TABLE_COLUMNS]), 0)
@@ -143,21 +174,21 @@ def _before_table(source: Source) -> int:
 
 
 def _check_head(source: Source, head: bytes) -> tuple[bytes | None, list[str]]:
-    """Return the token of a file, None if its header is damaged, and what is wrong with that."""
+    """Return the token of a file, None if its header is damaged, and the faults of the header."""
     found = fmt.parse_file_header(head)
     if found is None:
         if fmt.is_begun_file_header(head):
-            return None, []  # its writer was killed before it had written more
+            return None, []  # its writer was killed before it wrote more
         return None, ["its header is damaged" if head[8:12] == fmt.FILE else "it does not begin with the header of one"]
     version, token = found
-    if version > fmt.VERSION:
-        raise RecordsError(f"{source.name}: version {version} of the format; this package reads {fmt.VERSION}")
+    if version > fmt.FORMAT_VERSION:
+        raise RecordsError(f"{source.name}: version {version} of the format; this package reads {fmt.FORMAT_VERSION}")
     return token, []
 
 
 def from_index(source: Source, token: bytes | None) -> tuple[Layout | None, str]:
     """
-    Return the layout that the index of a file gives, or None and what is wrong with the index ("" if there is none).
+    Return the layout from a file's index, or None and the fault of the index ("" if there is no index).
 
     `token` is the file's, None if it is not known.
     """
@@ -169,8 +200,7 @@ def from_index(source: Source, token: bytes | None) -> tuple[Layout | None, str]
     if not len(table):
         return None, "the seek table is empty"
     offset, size, _, content, _ = table.frame(len(table) - 1)
-    tail.seek(offset)
-    data = tail.read(tail.seek(0, 2) - tail.seek(offset))
+    data = tail.read_from(offset)
     index = fmt.parse_index_frame(data[:size])
     if index is None or content:
         return None, "the index in front of the seek table is damaged"
@@ -203,7 +233,7 @@ def _from_table(table: SeekTable, index: fmt.Index, end: int) -> tuple[Layout | 
             layout.gaps.append(Gap(covered, offset - layout.header_size, first, lost, MARKED, known=True))
             first += lost
         layout.add(Frame(offset, compressed, decompressed, records, first, checksum or 0))
-        covered, first = layout.end, layout.total
+        covered, first = offset + compressed, first + records
     if used != len(entries):
         return None, "the index has more frames than the seek table"
     if index.total > first:
@@ -220,9 +250,9 @@ def _from_table(table: SeekTable, index: fmt.Index, end: int) -> tuple[Layout | 
     return layout, ""
 
 
-def extend(layout: Layout, source: Source, token: bytes | None) -> int | None:
+def extend(layout: Layout, source: Source, token: bytes | None) -> Joint | None:
     """
-    Add what stands behind `layout.end`: the frames that were written since the layout was made.
+    Add the frames behind `layout.end`, which were written after the layout was read.
 
     `token` is the file's, None if it is not known. Returns where the header of another file follows, if one does.
     """
@@ -230,6 +260,9 @@ def extend(layout: Layout, source: Source, token: bytes | None) -> int | None:
     before = b""
     for piece in walk:
         if isinstance(piece, Frame):
+            begin = piece.offset - layout.header_size
+            if layout.dictionary is None and 0 < walk.dictionary < begin:
+                layout.dictionary = (walk.dictionary, begin - walk.dictionary)  # damaged, or the walk had met it
             layout.add(piece)
             layout.has_table = False
         elif isinstance(piece, Gap):
@@ -245,4 +278,9 @@ def extend(layout: Layout, source: Source, token: bytes | None) -> int | None:
                 layout.go_on(offset + length, layout.total)
     layout.token = walk.token or fmt.NO_TOKEN
     layout.torn = walk.torn
+    if walk.inner is not None:
+        layout.problems.append(
+            f"the header of a record file is at byte {walk.inner}, in the frame that was never finished: part of a "
+            "record, or another file that was appended"
+        )
     return walk.joined

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opening record files: what is there already, and where it is read from or written to."""
+"""Open record files: the source or target, and the frames that are there already."""
 
 from __future__ import annotations
 
@@ -26,19 +26,24 @@ def open_reader(place: Any, *, threads: int | None, errors: str, options: dict[s
     """Open a record file, several of them, or those of a folder for reading: `records.open` with "rb"."""
     if isinstance(place, (list, tuple)):
         return Shards(place, threads=threads, errors=errors, options=options)
-    if isinstance(place, (str, bytes, os.PathLike)) and os.path.isdir(place):
-        name = os.fsdecode(place)
-        found = sorted(entry for entry in os.listdir(name) if entry.endswith(SUFFIX))
-        if not found:
-            raise FileNotFoundError(errno.ENOENT, f"no record files (*{SUFFIX}) in the folder", name)
-        places = [os.path.join(name, entry) for entry in found]
-        return Shards(places, threads=threads, errors=errors, options=options)
-    source = open_source(place)
+    try:
+        source = open_source(place)
+    except OSError:
+        if not isinstance(place, (str, bytes, os.PathLike)) or not os.path.isdir(place):
+            raise
+        return Shards(_files_in(os.fsdecode(place)), threads=threads, errors=errors, options=options)
     try:
         return Reader(source, threads=threads, errors=errors, options=options)
     except BaseException:
         source.close()
         raise
+
+
+def _files_in(folder: str) -> list[str]:
+    found = sorted(entry for entry in os.listdir(folder) if entry.endswith(SUFFIX))
+    if not found:
+        raise FileNotFoundError(errno.ENOENT, f"no record files (*{SUFFIX}) in the folder", folder)
+    return [os.path.join(folder, entry) for entry in found]
 
 
 def open_writer(place: Any, mode: str, settings: WriterSettings) -> Writer:
@@ -54,7 +59,7 @@ def open_writer(place: Any, mode: str, settings: WriterSettings) -> Writer:
 
 
 def _open_target(place: Any, mode: str) -> tuple[Target, Layout, zstd.ZstdDict | None]:
-    """Return where to write, what is there already, and its dictionary."""
+    """Return the target, the layout of the frames in it, and their dictionary."""
     target = open_target(place, mode)
     if mode != "ab":
         return target, Layout(new_token()), None

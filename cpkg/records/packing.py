@@ -41,7 +41,7 @@ class BatchPacker:
         # kept, because to take options takes PyPy as long as to pack some records
         self._pack = msgpack.Packer(**{**options, "max_depth": options.get("max_depth", _DEPTH) + 1}).pack
 
-    def pack(self, records: Sequence[Any]) -> tuple[bytes, int]:
+    def pack(self, records: Sequence[object]) -> tuple[bytes, int]:
         """Return bytes, and from where on they are the records, one behind the other."""
         packed = self._pack(records if type(records) is list else list(records))
         first = packed[0]
@@ -56,7 +56,7 @@ class Encoded(NamedTuple):
     data: bytes
 
 
-class Encoder:
+class FrameCompressor:
     """Compresses the records of a frame; used by several threads at once."""
 
     def __init__(self, level: int, dictionary: zstd.ZstdDict | None) -> None:
@@ -78,5 +78,5 @@ class Encoder:
         return zstd.compress(content, options=self._options, zstd_dict=self.dictionary)
 
     def encoded(self, content: Any, records: int) -> Encoded:
-        """Do the same, with what is to be known of the frame."""
+        """Return the same frame with its numbers of records and bytes."""
         return Encoded(records, len(content), self.encode(content))

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import operator
 import os
-import threading
 from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, Final, overload
@@ -19,8 +18,10 @@ from cpkg.records.loading import extend, joined, load
 from cpkg.records.reading_ahead import Decoding, OneFrame
 from cpkg.records.sources import WINDOW, Window, open_source
 from cpkg.records.taking import Bunch, bunches, spans
-from cpkg.records.threads import has_threads_of_c, mapped, thread_count
+from cpkg.records.threads import AHEAD, has_threads_of_c, thread_count
 from purepy._cores import python_runs_in_parallel
+from purepy._locks import Lock
+from purepy.crew import Crew, mapped
 
 _ERRORS: Final = ("raise", "skip")
 _MOST_BESIDE: Final = 2
@@ -54,10 +55,12 @@ class Reader:
             self._threads = thread_count(threads, alone=not python_runs_in_parallel())
         self._source = source
         self._skip = errors == "skip"
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._layout = load(source)
         self._decoder.dictionary = read_dictionary(source, self._layout.dictionary_at)
         self._idle: list[_Last] = []  # taken by `pop` while one is used: no lock, and none to stay taken
+        self._counted: set[int] = set()
+        """The offsets of frames whose records were counted in Python, and are as many as they should be."""
         self._closed = False
         self.damage: list[DamagedError] = []
         """The damage that `errors="skip"` has passed over so far."""
@@ -78,7 +81,7 @@ class Reader:
         start, stop, _ = slice(start, stop).indices(len(self))
         return chain.from_iterable(self._streams(start, stop))
 
-    def _streams(self, start: int, stop: int) -> Iterator[Iterable[Any]]:
+    def _streams(self, start: int, stop: int) -> Iterator[Iterable[object]]:
         """Yield iterables that together give the records."""
         with contextlib.closing(self._ready(start, stop)) as frames:
             for piece, result in frames:
@@ -94,7 +97,7 @@ class Reader:
                 else:
                     yield result[max(start - piece.first, 0) : stop - piece.first]
 
-    def _each(self, frame: Frame, content: bytes, skip: int) -> Iterator[Any]:
+    def _each(self, frame: Frame, content: bytes, skip: int) -> Iterator[object]:
         """Unpack a frame's records up to its damage, and note or raise that."""
         try:
             yield from self._decoder.each(frame, content, skip)
@@ -106,7 +109,7 @@ class Reader:
         start, stop, _ = slice(start, stop).indices(len(self))
         return self._batches(start, stop)
 
-    def _batches(self, start: int, stop: int) -> Generator[list[Any], None, None]:
+    def _batches(self, start: int, stop: int) -> Generator[list[object], None, None]:
         with contextlib.closing(self._ready(start, stop)) as frames:
             for piece, result in frames:
                 try:
@@ -144,7 +147,7 @@ class Reader:
     def _by_python(self, pieces: Iterator[Any], source: Source, threads: int) -> Generator[tuple[Any, Any], None, None]:
         # a window is read from front to back, and not by several threads
         calls = ((piece, source if source.is_local else _read(source, piece)) for piece in pieces)
-        return mapped(self._prepared, calls, threads)
+        return mapped(self._prepared, calls, threads, AHEAD * threads)
 
     def _in_advance(self, pieces: Iterator[Any], source: Source) -> Generator[tuple[Any, Any], None, None]:
         with contextlib.closing(Decoding(self._decoder, source, self._threads - 1)) as frames:
@@ -176,15 +179,16 @@ class Reader:
                 continue
             yield piece
 
-    def _prepared(self, piece: Any, found: Source | bytes) -> tuple[Any, Any]:
+    def _prepared(self, call: tuple[Any, Source | bytes]) -> tuple[Any, Any]:
         """Do what a thread can do in advance for one frame; errors wait for their turn."""
+        piece, found = call
         if isinstance(piece, Gap):
             return piece, lost(piece)
         try:
             data = found if isinstance(found, bytes) else _read(found, piece)
             content = self._decoder.content(piece, data)
             if python_runs_in_parallel():
-                # the caller unpacks what is damaged once more, and gives what is sound of it
+                # the caller unpacks a damaged frame once more, and returns its sound records
                 with contextlib.suppress(DamagedError):
                     return piece, self._decoder.records(piece, content)
             return piece, content
@@ -238,7 +242,7 @@ class Reader:
 
     def take(self, numbers: Iterable[int]) -> list[Any]:
         """
-        Return the records of these numbers, in the order of the numbers, of which any may be there several times.
+        Return the records with these numbers, in the order of the numbers, which may repeat.
 
         Reads and decompresses each frame once, whatever the order, some of them in advance. Raises what
         `reader[number]` does.
@@ -264,7 +268,7 @@ class Reader:
 
     __getitems__ = take  # as PyTorch's DataLoader and Grain ask for batches
 
-    def _contents(self, work: list[Bunch]) -> Generator[tuple[Bunch, Any], None, None]:
+    def _contents(self, work: list[Bunch]) -> Generator[tuple[Bunch, object], None, None]:
         """Yield the contents of bunches; None for what C is not to do, or has failed at."""
         if self._ahead_by_c and self._threads > 1 and len(work) > _WORTH_THREADS:
             yield from self._in_advance(iter(work), self._source)
@@ -285,9 +289,7 @@ class Reader:
         for at, places, inside in bunch.by_frame():
             frame = self._layout.frame(at)
             self._load(frame, last)
-            picked = (
-                self._decoder.pick(frame, last.content, inside) if last.starts is None else _spans(last.starts, inside)
-            )
+            picked = self._pick(frame, last, inside)
             for place, number, (start, end) in zip(places, inside, picked):
                 found[place] = self._decoder.record(frame, number, last.content[start:end])
         self._give_back(last)
@@ -311,9 +313,18 @@ class Reader:
         content = one.content(frame) if one is not None else None
         if content is None:  # or it says why
             content = self._decoder.content(frame, _read(self._source, frame))
+        starts = self._decoder.starts(frame, content)
         last.content = content
         last.frame, last.first, last.stop = frame, frame.first, frame.first + frame.records
-        last.starts = self._decoder.starts(frame, content)
+        last.starts = starts
+
+    def _pick(self, frame: Frame, last: _Last, places: Sequence[int]) -> Iterable[tuple[int, int]]:
+        """Return where records of the frame in `last` begin and end. Raises DamagedError if it has another number."""
+        if last.starts is not None:
+            return _spans(last.starts, places)
+        spans = self._decoder.pick(frame, last.content, places, count=frame.offset not in self._counted)
+        self._counted.add(frame.offset)
+        return spans
 
     def _record(self, index: int, last: _Last) -> Any:
         frame = last.frame
@@ -321,12 +332,11 @@ class Reader:
             frame = self._frame_of(index)
             self._load(frame, last)
         elif last.starts is None and frame.records <= _KNOWN_MAX:  # its neighbours are likely to be wanted, too
-            spans = list(self._decoder.pick(frame, last.content, range(frame.records)))
+            spans = self._decoder.pick(frame, last.content, range(frame.records))
             last.starts = [start for start, _ in spans] + [spans[-1][1]]
-        at = [index - frame.first]
-        spans_ = self._decoder.pick(frame, last.content, at) if last.starts is None else _spans(last.starts, at)
-        start, end = next(iter(spans_))
-        return self._decoder.record(frame, at[0], last.content[start:end])
+        place = index - frame.first
+        ((start, end),) = self._pick(frame, last, [place])
+        return self._decoder.record(frame, place, last.content[start:end])
 
     def _lost(self, index: int) -> DamagedError:
         for gap in self._layout.gaps:
@@ -339,24 +349,21 @@ class Reader:
     async def __aiter__(self) -> AsyncIterator[Any]:
         """Iterate over all records without keeping the event loop waiting for the file."""
         import asyncio
-        from concurrent.futures import ThreadPoolExecutor
+
+        from purepy.zstd.aio.work import Work
 
         batches = self._batches(0, len(self))
         end: list[Any] = []
         # a thread of its own, so that a reader that is given up midway can be closed behind its last call
-        thread = ThreadPoolExecutor(1, "cpkg-records")
+        thread = Crew(1)
         try:
-            coming = thread.submit(next, batches, end)
-            while True:
-                records = await asyncio.wrap_future(coming)
-                if records is end:
-                    return
-                coming = thread.submit(next, batches, end)
+            coming = Work(next, batches, end).start(thread)
+            while (records := await asyncio.shield(coming)) is not end:
+                coming = Work(next, batches, end).start(thread)
                 for record in records:
                     yield record
         finally:
-            thread.submit(batches.close)
-            thread.shutdown(wait=False)
+            Work(batches.close, done=lambda _: thread.stop()).start(thread)
 
     # --- the file -------------------------------------------------------------------------------------------------
 
@@ -412,7 +419,7 @@ class Reader:
         self.close()
 
 
-def _reopened(place: str, threads: int | None, errors: str, options: dict[str, Any]) -> Reader:
+def _reopened(place: str, threads: int | None, errors: str, options: dict[str, object]) -> Reader:
     return Reader(open_source(place), threads=threads, errors=errors, options=options)
 
 

@@ -43,7 +43,7 @@ class OneFrame:
         return self._frames.do(self._job, size)
 
     def contents(self, bunch: Bunch) -> Any:
-        """Do what `content` does for several frames, whose contents stand one behind the other."""
+        """Do what `content` does for several frames; their contents follow each other."""
         return self._frames.do(self._job, 0) if _fill_with(self._job, bunch, self._source) else None
 
     def close(self) -> None:
@@ -91,7 +91,7 @@ class Decoding:
         self._ahead.submit(job, 0)
         self._queue.append((bunch, job))
 
-    def _submitted(self, piece: Frame) -> Any:
+    def _submitted(self, piece: Frame) -> object:
         """Have a frame decompressed; return the job, or its bytes if the threads are not to do it."""
         if not _is_served(piece) or not self._ahead.begin():
             return self._read(piece)

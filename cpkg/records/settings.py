@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from cpkg import zstd
 from cpkg.records import format as fmt
-from cpkg.records.packing import FRAME_SIZE, LEVEL, Encoder, check_packing
+from cpkg.records.packing import FRAME_SIZE, LEVEL, FrameCompressor, check_packing
 from cpkg.records.threads import thread_count
 
 _FSYNC: Final = ("never", "close", "flush")
@@ -57,7 +57,7 @@ class WriterSettings:
             self.dictionary = dictionary
         elif dictionary is not None:
             raise TypeError(f"dictionary must be a ZstdDict, an int or None, not {type(dictionary).__name__}")
-        Encoder(level, self.dictionary).encode(b"")  # a level that does not exist is found here
+        FrameCompressor(level, self.dictionary).encode(b"")  # a level that does not exist is found here
 
     def take_dictionary(self, found: zstd.ZstdDict, name: str) -> None:
         """Use the dictionary that the file `name` has; ValueError if another one was given."""

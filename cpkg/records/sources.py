@@ -15,7 +15,7 @@ _TAIL_SIZE: Final = 1 << 16
 
 
 WINDOW: Final = 4 << 20
-"""Read at once from what is read from front to back, in bytes."""
+"""How many bytes to read at once from a source that is read from front to back."""
 
 
 def open_source(place: Any) -> Source:
@@ -82,8 +82,8 @@ class Stretch(Source):
         return self._source.read_at(self._start + offset, max(min(size, self._size - offset), 0))
 
 
-class Tail(io.RawIOBase):
-    """A source as a file that can seek, whose end is read at once: what `read_seek_table` wants."""
+class Tail:
+    """A source with a place to read at, whose end is read at once: what `read_seek_table` wants of a file."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -92,21 +92,20 @@ class Tail(io.RawIOBase):
         self._tail = source.read_at(self._start, self._size - self._start)
         self._at = 0
 
-    def seekable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return True
-
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = offset if whence == io.SEEK_SET else self._size + offset
         return self._at
 
-    def read(self, size: int = -1) -> bytes:
-        end = self._size if size < 0 else min(self._at + size, self._size)
+    def read(self, size: int) -> bytes:
+        end = min(self._at + size, self._size)
         data = b""
         if self._at < self._start:
             data = self._source.read_at(self._at, min(end, self._start) - self._at)
         data += self._tail[max(self._at + len(data) - self._start, 0) : max(end - self._start, 0)]
         self._at += len(data)
         return data
+
+    def read_from(self, offset: int) -> bytes:
+        """Return what is from an offset on."""
+        self._at = offset
+        return self.read(self._size - offset)

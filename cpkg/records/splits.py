@@ -45,11 +45,11 @@ class Split:
         """
         return self._read(errors, options, whole=False)
 
-    def batches(self, *, errors: str = "raise", **options: Any) -> Iterator[list[Any]]:
+    def batches(self, *, errors: str = "raise", **options: object) -> Iterator[list[Any]]:
         """Iterate over the records in lists, one for each frame; `errors` and `options` are those of `records.open`."""
         return self._read(errors, options, whole=True)
 
-    def _read(self, errors: str, options: dict[str, Any], *, whole: bool) -> Iterator[Any]:
+    def _read(self, errors: str, options: dict[str, object], *, whole: bool) -> Iterator[Any]:
         check_errors(errors)
         decoder = Decoder(options)
         source = open_source(self.place)
@@ -73,7 +73,7 @@ class Split:
             source.close()
 
     def _pieces(self, source: Source) -> Iterator[tuple[Frame | Gap, int]]:
-        """Yield what is in the stretch, frames and damage, and where the dictionary is by then."""
+        """Yield the frames and damage of the stretch, each with the position of the dictionary then in force."""
         if self.layout is not None:
             for piece in self.layout.pieces():
                 if isinstance(piece, Frame) or not piece.known:
@@ -99,7 +99,7 @@ def splits(place: Place, count: int | None = None, *, size: int | None = None) -
     if (count is None) == (size is None):
         raise TypeError("give either count or size")
     if (count or size or 0) < 1:
-        raise ValueError(f"count and size must be 1 or more, not {count or size}")
+        raise ValueError(f"count and size must be 1 or more, not {size if count is None else count}")
     source = open_source(place)
     try:
         if count is None:

@@ -17,7 +17,7 @@ _RECORDS: Final = 1 << 14
 
 class Bunch:
     """
-    Frames of a file that one call of C reads and decompresses, one behind the other, and what is wanted of them.
+    Consecutive frames of a file that one call of C reads and decompresses, and the records wanted of them.
 
     `frames` are their numbers in the layout, `numbers` three for each: offset, size and size of the content. `before`
     says how many records and bytes of content there are before each of them, and before the end. `places` are those in

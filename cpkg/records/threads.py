@@ -1,22 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many threads work on record files, and calls that they do ahead."""
+"""How many threads work on record files, and how far ahead."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Generator, Iterable
-from typing import Any, Callable, Final, TypeVar
+from typing import Final
 
 from cpkg import _backend
 from purepy import _cores
 from purepy._cores import usable_cores
-from purepy.crew import Call, Crew
-
-T = TypeVar("T")
 
 _MOST: Final = 4
 """More threads than this find no work by default: packing and unpacking take turns."""
-_AHEAD: Final = 2
+AHEAD: Final = 2
 """So many results wait for each thread, so that memory stays bounded."""
 
 
@@ -37,22 +32,3 @@ def thread_count(threads: int | None, *, alone: bool = False, most: int = _MOST)
     if alone or not _backend.zstd().RELEASES_GIL:
         return 1
     return min(usable_cores(), most)
-
-
-def mapped(function: Callable[..., T], calls: Iterable[tuple[Any, ...]], threads: int) -> Generator[T, None, None]:
-    """Yield `function(*arguments)` for each of `calls`, in order, some of them made in advance by threads."""
-    if threads <= 1:
-        for arguments in calls:
-            yield function(*arguments)
-        return
-    crew = Crew(threads)
-    ahead: deque[Call] = deque()
-    try:
-        for arguments in calls:
-            if len(ahead) >= _AHEAD * threads:
-                yield ahead.popleft().result()
-            ahead.append(crew.submit(function, *arguments))
-        while ahead:
-            yield ahead.popleft().result()
-    finally:
-        crew.stop()

@@ -22,6 +22,7 @@ class TypedRecords:
         except TypeError as exc:
             raise TypeError(re.sub(r"\S*__init__\(\)", "records.open()", str(exc))) from None
         self.decode = self._decoder.decode
+        self.limits = self._decoder.limits
         kind: Any = options["type"]
         options["type"] = list[kind]
         self._all = codecs.Decoder(**{**options, "max_depth": self._decoder.limits.max_depth + 1})

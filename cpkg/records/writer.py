@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -14,9 +13,10 @@ from cpkg import msgpack, zstd
 from cpkg._places import Target
 from cpkg.records import format as fmt
 from cpkg.records.layout import Frame, Layout
-from cpkg.records.packing import BatchPacker, Encoder, batches
+from cpkg.records.packing import BatchPacker, FrameCompressor, batches
 from cpkg.records.settings import WriterSettings
 from cpkg.records.writing_ahead import encoding
+from purepy._locks import RLock
 from purepy.errors import LimitError, ZstdError
 
 _SAMPLES_PER_BYTE: Final = 100
@@ -53,8 +53,8 @@ class Writer:
         self._layout = layout
         self._frame_size = self._limit = settings.frame_size
         self._fsync = settings.fsync
-        self._lock = threading.RLock()
-        encoder = Encoder(settings.level, settings.dictionary)
+        self._lock = RLock()
+        encoder = FrameCompressor(settings.level, settings.dictionary)
         self._frames = encoding(encoder, settings.threads, settings.frame_size)
         self._mean = _MEAN_SIZE  # of a record in the last frame
         self._ends: list[int] | None = None  # where each record ends, while there is a dictionary to train
@@ -64,7 +64,7 @@ class Writer:
             self._ends = []
             self._limit = max(self._frame_size, _SAMPLES_PER_BYTE * self._dictionary_size)
         # How many frames have ended, and the frame at hand: how many records it has, and how many bytes of them are in
-        # `_frames` and in the buffer. What is there beyond that is of a call that has not returned: one assignment
+        # `_frames` and in the buffer. Anything beyond that belongs to a call that has not returned: one assignment
         # takes a record, or ends a frame.
         self._whole = len(layout), 0, 0, 0
         self._has_rest = layout.indexed or bool(layout.torn)  # bytes behind the last frame: an index, or torn ones
@@ -104,7 +104,7 @@ class Writer:
                 self._ends.append(end)
             self._whole = ended, count + 1, added, end
 
-    def extend(self, records: Iterable[Any], *, batch: int = 1) -> None:
+    def extend(self, records: Iterable[object], *, batch: int = 1) -> None:
         """
         Add many records.
 
@@ -128,7 +128,7 @@ class Writer:
         else:
             iterator = iter(records)
             while True:
-                taken: list[Any] = []
+                taken: list[object] = []
                 try:
                     taken.extend(islice(iterator, min(batch, self._batch_size())))
                 finally:
@@ -143,7 +143,7 @@ class Writer:
             mean = (added + size) // count if count else self._mean
             return max(min(self._frame_size // 4 // max(mean, 1), _BATCH_MAX), 1)
 
-    def _extend_batch(self, records: Sequence[Any]) -> None:
+    def _extend_batch(self, records: Sequence[object]) -> None:
         if len(records) > 1 and self._batch is not None and self._ends is None:
             try:
                 packed, start = self._batch.pack(records)
@@ -240,7 +240,7 @@ class Writer:
             self._write_first()
 
     def _put(self, data: bytes) -> None:
-        """Write behind the last frame, in the place of what is there; done again if the caller was interrupted."""
+        """Write behind the last frame, over any older bytes; an interrupted caller may repeat it."""
         if self._has_rest:
             self._target.cut(self._layout.end)
         self._has_rest = True
@@ -267,7 +267,7 @@ class Writer:
         if layout.dictionary is not None:
             if self._frames.encoder.dictionary is None:
                 self._frames.close()  # all of its frames are written
-                self._frames.encoder = Encoder(self._frames.encoder.level, self._dictionary)
+                self._frames.encoder = FrameCompressor(self._frames.encoder.level, self._dictionary)
             self._limit = self._frame_size
         frames = []
         start = count = 0
@@ -309,7 +309,7 @@ class Writer:
 
     def close(self) -> None:
         """
-        Write what is left and the index, and let others write.
+        Write the last frame and the index, and let others write.
 
         If it raises, the file stays open and nothing is lost: it can be called again. A file to which nothing was
         added stays as it is.
@@ -375,7 +375,7 @@ _writers: weakref.WeakSet[Writer] = weakref.WeakSet()
 def _forget_in_child() -> None:
     """Have the writers of a process be nobody's in its forked child: its records and its lock are the parent's."""
     for writer in list(_writers):
-        writer._lock = threading.RLock()
+        writer._lock = RLock()
         writer._is_forked = writer._closed = True
 
 

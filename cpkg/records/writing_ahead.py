@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any, Final
 
-from cpkg.records.packing import Encoded, Encoder
+from cpkg.records.packing import Encoded, FrameCompressor
 from cpkg.records.threads import has_threads_of_c
 from purepy.crew import Crew
 
@@ -45,12 +45,12 @@ class Encoding:
     `ended`: a call that a signal interrupts has taken place when these counts say so, and can be repeated if not.
     """
 
-    def __init__(self, encoder: Encoder, threads: int, most: int) -> None:
+    def __init__(self, encoder: FrameCompressor, threads: int, most: int) -> None:
         self.encoder = encoder
         self._threads = threads
         self._most = most
         self._queue: deque[_Frame] = deque()
-        self._at_hand: tuple[int, Any] = (-1, None)  # the number of the frame at hand, and its content
+        self._at_hand: tuple[int, object] = (-1, None)  # the number of the frame at hand, and its content
 
     def __len__(self) -> int:
         """Return the number of frames for `first`."""
@@ -82,7 +82,7 @@ class Encoding:
         self._queue.append(_Frame(number, self._content(number), size, records))
 
     def end_with(self, number: int, frames: Iterable[tuple[bytes, int]]) -> None:
-        """Have frames from `number` on, each of so many records, in place of the one at hand."""
+        """Replace the current frame by frames from `number` on, each of so many records."""
         for place, (content, records) in enumerate(frames, number):
             frame = _Frame(place, self._new_content(), len(content), records)
             self._put(frame.content, 0, content, 0)
@@ -144,7 +144,7 @@ class Encoding:
 class EncodingByPython(Encoding):
     """The one of any backend. A content is a list of pieces, and where each begins."""
 
-    def __init__(self, encoder: Encoder, threads: int, frame_size: int) -> None:
+    def __init__(self, encoder: FrameCompressor, threads: int, frame_size: int) -> None:
         helpers = threads if threads > 1 else 0
         super().__init__(encoder, helpers, max(helpers * max(_GROUPS * _GROUP_SIZE // frame_size, 2), 1))
         self._crew: Crew | None = None
@@ -192,7 +192,7 @@ class EncodingByPython(Encoding):
 class EncodingByC(Encoding):
     """The one of the compiled libzstd. A content is a job, in whose memory it lies; the caller works, too."""
 
-    def __init__(self, encoder: Encoder, threads: int, frame_size: int) -> None:
+    def __init__(self, encoder: FrameCompressor, threads: int, frame_size: int) -> None:
         fewest, most = _FRAMES_WAITING
         helpers = threads - 1
         super().__init__(encoder, helpers, helpers * min(max(_WAITING // frame_size, fewest), most))
@@ -234,7 +234,7 @@ class EncodingByC(Encoding):
             self._ahead = None
 
 
-def encoding(encoder: Encoder, threads: int, frame_size: int) -> Encoding:
+def encoding(encoder: FrameCompressor, threads: int, frame_size: int) -> Encoding:
     """Return what compresses the frames of a writer."""
     if threads > 1 and has_threads_of_c():
         return EncodingByC(encoder, threads, frame_size)

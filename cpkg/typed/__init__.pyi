@@ -140,7 +140,7 @@ class Unpacker(Generic[_T]):
     those of `cpkg.msgpack.Unpacker`: OutOfData where there is no whole message, FormatError for one that is damaged.
     """
     @overload
-    def __init__(self, file_like: Any = None, *, type: type[_T], **options: Any) -> None: ...
+    def __init__(self, file_like: Any = None, *, type: type[_T] | Decoder[_T], **options: Any) -> None: ...
     @overload
     def __init__(self: Unpacker[Any], file_like: Any = None, *, type: Any, **options: Any) -> None: ...
     def feed(self, data: Any) -> None:
@@ -155,7 +155,7 @@ class Unpacker(Generic[_T]):
     def __next__(self) -> _T: ...
 
 @overload
-def unpack_async(reader: Any, *, type: type[_T], **options: Any) -> AsyncIterator[_T]:
+def unpack_async(reader: Any, *, type: type[_T] | Decoder[_T], **options: Any) -> AsyncIterator[_T]:
     """
     Iterate over the messages of an asynchronous stream, each an object of a type.
 

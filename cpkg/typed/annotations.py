@@ -2,7 +2,7 @@
 """
 Annotations to nodes: reads a type as it is written in Python and refuses with TypeError what has no one meaning.
 
-What `typing` has differs between Python 3.9 and 3.15 and typing_extensions: things are told apart by what they have
+`typing` differs between Python 3.9 and 3.15 and typing_extensions: forms of types are recognized by their attributes
 (`__supertype__`, `__value__`), or looked up by name in whichever of the two modules are there.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Final
 
-_SIMPLE: Final[dict[Any, str]] = {
+_SIMPLE: Final[dict[object, str]] = {
     None: "none",
     type(None): "none",
     typing.Any: "any",
@@ -51,7 +51,7 @@ _SIMPLE: Final[dict[Any, str]] = {
     Timestamp: "timestamp",
 }
 _ABC: Final = collections.abc
-_ARRAYS: Final[dict[Any, Any]] = {
+_ARRAYS: Final[dict[object, object]] = {
     list: list,
     _ABC.Sequence: list,
     _ABC.MutableSequence: list,
@@ -63,7 +63,7 @@ _ARRAYS: Final[dict[Any, Any]] = {
     frozenset: frozenset,
     collections.deque: collections.deque,
 }
-_DICTS: Final[dict[Any, Any]] = {
+_DICTS: Final[dict[object, object]] = {
     dict: dict,
     _ABC.Mapping: dict,
     _ABC.MutableMapping: dict,
@@ -74,7 +74,7 @@ _SCALARS: Final = set(_SIMPLE.values())
 _ZEROS: Final = {"int": int, "float": float, "str": str, "bool": bool, "bytes": bytes}
 
 
-def _special(name: str) -> tuple[Any, ...]:
+def _special(name: str) -> tuple[object, ...]:
     """Return what has this name in typing and, if that is loaded, in typing_extensions."""
     modules = [typing, sys.modules.get("typing_extensions"), sys.modules.get("_typeshed")]
     return tuple([getattr(module, name) for module in modules if hasattr(module, name)])
@@ -91,7 +91,7 @@ class Model:
         """
         self._hooked = hooked
         self._typed = typed
-        self._known: dict[Any, Node] = {}
+        self._known: dict[object, Node] = {}
         self._later: list[Callable[[], None]] = []
 
     def read(self, tp: Any) -> Node:
@@ -142,7 +142,7 @@ class Model:
             return self._node(default, env)
         return self._node(typing.Any if tp.__bound__ is None else tp.__bound__, env)
 
-    def _alias(self, tp: Any, alias: Any, args: tuple[Any, ...], env: dict[Any, Any]) -> Node:
+    def _alias(self, tp: object, alias: Any, args: tuple[object, ...], env: dict[object, object]) -> Node:
         key = (tp, _resolved(env, args))
         if key not in self._known:
             node = self._known[key] = Node("", alias.__name__)
@@ -166,7 +166,7 @@ class Model:
         copy()
         self._later.append(copy)
 
-    def _annotated(self, tp: Any, metadata: tuple[Any, ...], env: dict[Any, Any]) -> Node:
+    def _annotated(self, tp: object, metadata: tuple[object, ...], env: dict[object, object]) -> Node:
         node = self._node(tp, env)
         checks = Checks()
         constrained = False
@@ -186,9 +186,9 @@ class Model:
 
     # --- classes --------------------------------------------------------------------------------------------------
 
-    def _class(self, cls: Any, args: tuple[Any, ...], env: dict[Any, Any]) -> Node:
-        if any(cls in _special(name) for name in ("List", "Dict", "Set", "FrozenSet", "Tuple", "Sequence", "Mapping")):
-            cls = typing.get_origin(cls)  # without parameters, on 3.9
+    def _class(self, cls: Any, args: tuple[object, ...], env: dict[object, object]) -> Node:
+        if not isinstance(cls, type):
+            cls = typing.get_origin(cls) or cls  # `List` without parameters, on 3.9
         if cls is tuple:
             return self._tuple(args, env)
         if cls in _ARRAYS:
@@ -232,7 +232,7 @@ class Model:
         self._fill(node, args, env, read, settings.get("rename"))
         return node
 
-    def _fill(self, node: Node, args: Any, env: dict[Any, Any], read: Any, rename: Any) -> None:
+    def _fill(self, node: Node, args: Any, env: dict[object, object], read: Any, rename: Any) -> None:
         """Read the fields of an object."""
         cls = node.cls
         hints = _hints(cls) if self._typed else {}
@@ -256,14 +256,14 @@ class Model:
 
     # --- containers and unions ------------------------------------------------------------------------------------
 
-    def _array(self, cls: Any, item: Any, env: dict[Any, Any]) -> Node:
+    def _array(self, cls: Any, item: Any, env: dict[object, object]) -> Node:
         node = Node("array", cls.__name__, cls)
         node.item = self._node(item, env)
         if cls in (set, frozenset):
             self._later.append(lambda: _refuse_unhashable(node.item, cls.__name__))
         return node
 
-    def _tuple(self, args: tuple[Any, ...], env: dict[Any, Any]) -> Node:
+    def _tuple(self, args: tuple[object, ...], env: dict[object, object]) -> Node:
         if not args and env.get("no parameters") is None:
             args = (typing.Any, ...)
         if len(args) == 2 and args[1] is ...:
@@ -272,7 +272,7 @@ class Model:
         node.parts = tuple([self._node(arg, env) for arg in args if arg != ()])
         return node
 
-    def _dict(self, cls: Any, args: tuple[Any, ...], env: dict[Any, Any]) -> Node:
+    def _dict(self, cls: Any, args: tuple[object, ...], env: dict[object, object]) -> Node:
         node = Node("dict", "dict", _DICTS[cls])
         node.key = self._node(args[0], env)
         node.item = self._node(args[1], env)
@@ -282,7 +282,7 @@ class Model:
             node.cls = lambda pairs: collections.defaultdict(factory, pairs)
         return node
 
-    def _union(self, args: tuple[Any, ...], env: dict[Any, Any]) -> Node:
+    def _union(self, args: tuple[object, ...], env: dict[object, object]) -> Node:
         parts: list[Node] = []
         for arg in args:
             node = self._node(arg, env)
@@ -331,7 +331,7 @@ class Model:
 
 
 def _ambiguous(union: Node, one: Node, two: Node) -> TypeError:
-    return TypeError(f"{union.name} is ambiguous: a message does not tell {one.name} from {two.name}")
+    return TypeError(f"{union.name} is ambiguous: a message does not distinguish {one.name} from {two.name}")
 
 
 def _tell_apart(union: Node) -> None:
@@ -375,7 +375,7 @@ def _refuse_unhashable(node: Node, where: str) -> None:
             raise TypeError(f"{part.name} cannot be in a {where}: it has no hash")
 
 
-def _table(kind: str, name: str, pairs: list[tuple[Any, Any]]) -> Node:
+def _table(kind: str, name: str, pairs: list[tuple[object, object]]) -> Node:
     """Return the node of a type that has a few values."""
     node = Node(kind, name)
     node.table = {(type(value), value): result for value, result in pairs}
@@ -384,14 +384,14 @@ def _table(kind: str, name: str, pairs: list[tuple[Any, Any]]) -> Node:
     return node
 
 
-def _literal(args: tuple[Any, ...], name: str) -> Node:
+def _literal(args: tuple[object, ...], name: str) -> Node:
     for value in args:
         if not isinstance(value, (int, str, bytes, enum.Enum, type(None))):
             raise TypeError(f"{name}: {value!r} cannot be in a Literal")
     return _table("literal", name, [(arg.value if isinstance(arg, enum.Enum) else arg, arg) for arg in args])
 
 
-def _resolved(env: dict[Any, Any], args: tuple[Any, ...]) -> Any:
+def _resolved(env: dict[Any, Any], args: tuple[object, ...]) -> object:
     """Return a key for type arguments: what their variables stand for belongs to it."""
     if not any(isinstance(arg, typing.TypeVar) or getattr(arg, "__parameters__", ()) for arg in args):
         return args
@@ -407,7 +407,7 @@ _CHECKS: Final = {
 }  # fmt: skip
 
 
-def _flat(metadata: tuple[Any, ...]) -> Iterator[Any]:
+def _flat(metadata: tuple[Any, ...]) -> Iterator[object]:
     """Unpack groups of constraints, as `annotated_types.Interval`."""
     for item in metadata:
         if getattr(item, "__is_annotated_types_grouped_metadata__", False):
@@ -480,9 +480,9 @@ def _hints(cls: Any) -> dict[str, Any]:
         raise TypeError(f"{cls.__qualname__}: {exc}; types in annotations must be names of its module") from exc
 
 
-def _scopes(cls: Any, args: tuple[Any, ...], env: dict[Any, Any]) -> dict[Any, dict[Any, Any]]:
+def _scopes(cls: Any, args: tuple[object, ...], env: dict[object, object]) -> dict[object, dict[object, object]]:
     """Return what type variables stand for, for each class whose annotations the object has."""
-    scopes: dict[Any, dict[Any, Any]] = {cls: {}}
+    scopes: dict[object, dict[object, object]] = {cls: {}}
     parameters = getattr(cls, "__parameters__", ())
     if args:
         scopes[cls] = {name: (value, env) for name, value in zip(parameters, args)}
@@ -498,7 +498,7 @@ def _scopes(cls: Any, args: tuple[Any, ...], env: dict[Any, Any]) -> dict[Any, d
     return scopes
 
 
-def _dataclass_fields(cls: Any, node: Node) -> Iterator[tuple[Field, Any]]:
+def _dataclass_fields(cls: Any, node: Node) -> Iterator[tuple[Field, object]]:
     for field in cls.__dataclass_fields__.values():
         kind = field._field_type.name
         if kind == "_FIELD_CLASSVAR" or not field.init:
@@ -510,7 +510,7 @@ def _dataclass_fields(cls: Any, node: Node) -> Iterator[tuple[Field, Any]]:
         yield made, field.type if kind == "_FIELD_INITVAR" and not isinstance(field.type, str) else None
 
 
-def _attrs_fields(cls: Any, node: Node) -> Iterator[tuple[Field, Any]]:
+def _attrs_fields(cls: Any, node: Node) -> Iterator[tuple[Field, object]]:
     attrs: Any = sys.modules["attr"]
     for field in cls.__attrs_attrs__:
         if field.init:
@@ -526,13 +526,13 @@ def _attrs_fields(cls: Any, node: Node) -> Iterator[tuple[Field, Any]]:
             yield made, None
 
 
-def _namedtuple_fields(cls: Any, node: Node) -> Iterator[tuple[Field, Any]]:
+def _namedtuple_fields(cls: Any, node: Node) -> Iterator[tuple[Field, object]]:
     for name in cls._fields:
         default = cls._field_defaults.get(name, MISSING)
         yield Field(name, "", node, default is MISSING, default, None), None
 
 
-def _typeddict_fields(cls: Any, node: Node) -> Iterator[tuple[Field, Any]]:
+def _typeddict_fields(cls: Any, node: Node) -> Iterator[tuple[Field, object]]:
     optional = _not_required(cls)
     for name in _hints(cls):
         yield Field(name, "", node, name not in optional, MISSING, None), None

@@ -17,6 +17,7 @@ from purepy._lazy import imported
 from purepy.errors import ExtraData, LimitError
 from purepy.msgpack.formats import ARRAY, BIN, EXT, MAP, STR, value_header
 from purepy.msgpack.interface import HEAVIEST
+from purepy.msgpack.options import as_depth, as_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,12 +32,16 @@ _WRONG: Final = (Mismatch, ValueError, TypeError, IndexError, KeyError, struct.e
 """What decoding raises for a message that is wrong, or that a constructor or check refuses; the walker finds out."""
 
 
+WALKED: Final = 16
+"""So many bytes of messages, for each type within a type, are left to the walker before functions are compiled."""
+
+
 def msgpack_module() -> MsgpackBackend:
     """Return the backend that packs and unpacks what has no type."""
     return _backend.msgpack()
 
 
-def _untyped(data: bytes, position: int, depth: int) -> tuple[Any, int]:
+def _untyped(data: bytes, position: int, depth: int) -> tuple[object, int]:
     """Return the value at a position, as `cpkg.loads` does, and where it ends."""
     found: tuple[Any, int] = msgpack_module().unpackb_from(
         data,
@@ -63,10 +68,10 @@ class Limits:
     def __init__(
         self, max_depth: int, max_memory: int | None, totals: tuple[int, int], lengths: dict[int, int]
     ) -> None:
-        self.max_depth = max_depth
+        self.max_depth = as_depth(max_depth)
         self.max_memory = max_memory
-        self.max_total_items, self.max_total_bytes = totals
-        self.lengths = lengths
+        self.max_total_items, self.max_total_bytes = map(as_size, totals)
+        self.lengths = {family: as_size(length) for family, length in lengths.items()}
         self.any_length = totals == (-1, -1) and all(length == -1 for length in lengths.values())
 
     def check(self, data: bytes) -> None:
@@ -130,7 +135,9 @@ class Decoder:
     Raises TypeError for a type that cannot be decoded or is ambiguous.
     """
 
-    __slots__ = ("__weakref__", "_decode", "_functions", "all_errors", "dec_hook", "limits", "node", "strict", "type")
+    __slots__ = (
+        "__weakref__", "_decode", "_functions", "_walks", "all_errors", "dec_hook", "limits", "node", "strict", "type",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -164,6 +171,7 @@ class Decoder:
         )
         self._functions = Functions(_untyped, dec_hook)
         self._decode: Any = None
+        self._walks: int | None = None  # how many bytes of messages the walker may still have
 
     def __class_getitem__(cls, item: Any) -> Any:
         """Return the class: `Decoder[User]` is for type checkers."""
@@ -184,18 +192,31 @@ class Decoder:
             return self._walk(data)
         decode = self._decode
         if decode is None:
-            decode = self._decode = self._make_decode()
+            decode = self._make_decode(len(data))
+            if decode is None:
+                return self._walk(data)
         try:
             return decode(data, limits.max_depth)
         except _WRONG:
             pass  # the walk is not within the handler: PyPy cannot note what an error came from where the stack ends
         return self._walk(data)
 
-    def _make_decode(self) -> Any:
-        """Return a function (data, depth) that raises one of _WRONG for a message that is wrong."""
+    def _make_decode(self, size: int) -> Any:
+        """
+        Return a function (data, depth) that raises one of _WRONG for a message that is wrong, and keep it.
+
+        None as long as messages, the next one of `size` bytes, have not taken the walker about as long as compiling
+        would.
+        """
         table = msgpack_module().TypedTable
         if table is not None:
-            return imported("cpkg.typed.native").make_table(table, self.node, self._functions).decode
+            self._decode = imported("cpkg.typed.native").make_table(table, self.node, self._functions).decode
+            return self._decode
+        if self._walks is None:
+            self._walks = WALKED * len(self.node.walk())
+        self._walks -= size
+        if self._walks >= 0:
+            return None
         root = self._functions.root(self.node)
 
         def decode(data: bytes, depth: int) -> Any:
@@ -204,9 +225,10 @@ class Decoder:
                 raise Mismatch
             return value
 
+        self._decode = decode
         return decode
 
-    def _walk(self, data: bytes) -> Any:
+    def _walk(self, data: bytes) -> object:
         message = Message(data)
         walker = self._functions.walker(message, strict=self.strict, collect=self.all_errors)
         value = walker.make(self.node, 0, self.limits.max_depth)
@@ -238,12 +260,12 @@ class _Cache:
     def __init__(self, cls: type) -> None:
         self.cls = cls
         self.node: Node | None = None
-        self.function: Any = None  # of Encoding
-        self.decoders: dict[Any, Decoder] = {}
+        self.function: object = None  # of Encoding
+        self.decoders: dict[object, Decoder] = {}
 
 
 _CACHE: Final = "__typed_cache__"
-_decoders: dict[Any, Decoder] = {}
+_decoders: dict[object, Decoder] = {}
 """Decoders of types without a class of somebody's."""
 
 
@@ -278,7 +300,7 @@ def _class_cache(cls: Any) -> _Cache | None:
     return cache
 
 
-def _anchor(tp: Any) -> Any:
+def _anchor(tp: object) -> object:
     """Return the first class in a type that is not builtin: a decoder of the type lives as long as it."""
     args = getattr(tp, "__args__", None)
     if isinstance(args, tuple):
@@ -289,19 +311,20 @@ def _anchor(tp: Any) -> Any:
     return tp if isinstance(tp, type) and tp.__module__ not in ("builtins", "typing", "collections.abc") else None
 
 
-def decoder_for(tp: Any) -> Decoder:
-    """Return a decoder of a type with the default options, which is kept for the next call."""
+def decoder_for(tp: object, **limits: Any) -> Decoder:
+    """Return a decoder of a type with the default options but for these, which is kept for the next call."""
     anchor = _anchor(tp)
     cache = None if anchor is None else _cache_of(anchor)
     kept = _decoders if cache is None else cache.decoders
+    key = (tp, *sorted(limits.items())) if limits else tp
     try:
-        decoder = kept.get(tp)
+        decoder = kept.get(key)
     except TypeError:  # with something in it that has no hash
-        return Decoder(tp)
+        return Decoder(tp, **limits)
     if decoder is None:
         if len(kept) >= 100:
             kept.clear()
-        decoder = kept[tp] = Decoder(tp)
+        decoder = kept[key] = Decoder(tp, **limits)
     return decoder
 
 
@@ -316,12 +339,12 @@ def decode(data: Any, type: Any = object, **options: Any) -> Any:
     return decoder.decode(data)
 
 
-def decode_message(message: Any, tp: Any, max_depth: int, max_total_items: int | None) -> Any:
+def decode_message(message: object, tp: object, max_depth: int, max_total_items: int | None) -> Any:
     """Do what `cpkg.loads` does with a type; the memory of the message has been checked."""
     if max_depth == MAX_DEPTH and max_total_items is None:
         return decoder_for(tp).decode(message)
     total = -1 if max_total_items is None else max_total_items
-    return Decoder(tp, max_depth=max_depth, max_total_items=total, max_memory=-1).decode(message)
+    return decoder_for(tp, max_depth=max_depth, max_total_items=total, max_memory=-1).decode(message)
 
 
 def convert(obj: Any, type: Any, *, from_attributes: bool = False, **options: Any) -> Any:
@@ -336,7 +359,9 @@ def convert(obj: Any, type: Any, *, from_attributes: bool = False, **options: An
     return decoder.convert(obj, from_attributes=from_attributes)
 
 
-def to_builtins(obj: Any, *, builtin_types: Iterable[type] = (), enc_hook: Callable[[Any], Any] | None = None) -> Any:
+def to_builtins(
+    obj: Any, *, builtin_types: Iterable[type] = (), enc_hook: Callable[[Any], object] | None = None
+) -> Any:
     """
     Return an object as dicts, lists, text, numbers, bools and None, for JSON and its like.
 
@@ -378,7 +403,7 @@ class Encoder:
         module = msgpack_module()
         pack = module.typed_packb
         if pack is not None:
-            self._encode: Callable[[Any, int], bytes] = lambda obj, depth: pack(obj, default, depth)
+            self._encode: Callable[[object, int], bytes] = lambda obj, depth: pack(obj, default, depth)
         else:
             self._encode = Encoding(_class_cache, self._pack).encode
 
@@ -399,7 +424,7 @@ class Encoder:
 _encoder: Encoder | None = None
 
 
-def encode(obj: Any, *, enc_hook: Callable[[Any], Any] | None = None, max_depth: int = MAX_DEPTH) -> bytes:
+def encode(obj: Any, *, enc_hook: Callable[[Any], object] | None = None, max_depth: int = MAX_DEPTH) -> bytes:
     """
     Return `obj` as MessagePack.
 

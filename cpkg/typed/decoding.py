@@ -14,6 +14,8 @@ import keyword
 import linecache
 import struct
 import sys
+from array import array
+from contextlib import nullcontext
 from itertools import count
 
 from cpkg.typed.annotations import unique_keys
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Final
 
-    from cpkg.typed.nodes import Checks, Node
+    from cpkg.typed.nodes import Node
 
 PADDING: Final = b"\xc1" * 24
 """What stands behind a message: no value begins with this byte, and the longest guess of a key stays within."""
@@ -154,6 +156,36 @@ def skip(d: bytes, p: int) -> int:
     return p
 
 
+def read_run(d: bytes, p: int, count: int, formats: str) -> tuple[list[Any] | None, int]:
+    """
+    Return as many numbers that are all of one format, and where they end; None if they are not.
+
+    `formats` has the type codes of the arrays that serve.
+    """
+    first = d[p]
+    if first < 0x80 and "B" in formats:
+        found = d[p : p + count]  # where PADDING is reached, it is no ASCII
+        return (list(found), p + count) if found.isascii() else (None, p)
+    code = "dBHIQbhiq"[first - 0xCB] if 0xCB <= first <= 0xD3 else " "
+    if code not in formats:
+        return None, p
+    numbers = array(code)
+    size = numbers.itemsize + 1
+    end = p + count * size
+    if end > len(d) or d[p:end:size] != d[p : p + 1] * count:
+        return None, p
+    content = bytearray(d[p:end])
+    del content[::size]
+    numbers.frombytes(content)
+    if sys.byteorder == "little":
+        numbers.byteswap()
+    return numbers.tolist(), end
+
+
+_RUNS: Final[dict[str, str]] = {} if JIT else {"int": "BHIQbhiq", "float": "d"}
+"""What `read_run` reads at once, by the kind of item; a JIT's loops need no help."""
+_SHORTEST_RUN: Final = 4
+
 _HELPERS: Final = {
     "MISSING": MISSING,
     "Mismatch": Mismatch,
@@ -164,6 +196,7 @@ _HELPERS: Final = {
     "read_float": read_float,
     "read_int": read_int,
     "read_map": read_map,
+    "read_run": read_run,
     "read_str": read_str,
     "skip": skip,
     "unpack_from": struct.unpack_from,
@@ -190,13 +223,19 @@ class Functions:
         self.namespace: dict[str, Any] = {"__name__": __name__, **_HELPERS}
         self._names: dict[tuple[str, int], str] = {}
         self._numbers = count()  # threads that need a name at once get different ones
-        self._kept: list[Any] = []  # what the names are for, whose ids must stay theirs
+        self._kept: list[object] = []  # what the names are for, whose ids must stay theirs
+        self.loops: set[int] = set()  # ids of types that have functions of their own: no type holds itself without one
 
     def root(self, node: Node) -> Any:
         """Return the function (data, depth) that decodes a type; data is padded."""
+        self.loops = node.loops()
         source = _Source(self)
         name = f"decode_{_identifier(node.name)}"
-        self._write_root(source, node, name)
+        source.line(f"def {name}(d, depth):")
+        with source:
+            source.line("p = 0")
+            source.value(node, "value", 0, own=True)
+            source.line("return value, p")
         return source.compile(name, self.namespace)
 
     # --- names ----------------------------------------------------------------------------------------------------
@@ -208,7 +247,7 @@ class Functions:
             name = f"{prefix}_{_identifier(node.name)}_{next(self._numbers)}"
             self._kept.append(node)
 
-            def compile_first(*args: Any) -> Any:
+            def compile_first(*args: object) -> object:
                 if self.namespace[name] is compile_first:  # another thread may have been here
                     source = _Source(self)
                     write(source, node, name)
@@ -231,23 +270,13 @@ class Functions:
 
     # --- functions ------------------------------------------------------------------------------------------------
 
-    def _write_root(self, source: _Source, node: Node, name: str) -> None:
-        source.line(f"def {name}(d, depth):")
-        with source:
-            source.line("p = 0")
-            source.value(node, "value", 0)
-            source.line("return value, p")
+    def value_function(self, node: Node) -> str:
+        return self._lazy("value", node, "decode", self._write_array if node.array_like else self._write_value)
 
-    def object_function(self, node: Node) -> str:
-        if node.array_like:
-            return self._lazy("object", node, "decode", self._write_array)
-        return self._lazy("object", node, "decode", self._write_object)
-
-    def _write_object(self, source: _Source, node: Node, name: str) -> None:
-        """Write the function that reads the fields in their order."""
+    def _write_value(self, source: _Source, node: Node, name: str) -> None:
         source.line(f"def {name}(d, p, depth):")
         with source:
-            source.object_in_order(node, "value", 0)
+            source.value(node, "value", 0, own=True)
             source.line("return value, p")
 
     def rest_function(self, node: Node) -> str:
@@ -306,6 +335,7 @@ class Functions:
                 source.line("    p = skip(d, p)")
             self._write_defaults(source, node, least)
             source.build(node, "value", "f")
+            source.checks(node, "value")
             source.line("return value, p")
 
     def _write_defaults(self, source: _Source, node: Node, begin: int = 0) -> None:
@@ -401,7 +431,7 @@ class _Source:
     def line(self, text: str) -> None:
         self.lines.append("    " * self.indent + text)
 
-    def compile(self, name: str, namespace: dict[str, Any]) -> Any:
+    def compile(self, name: str, namespace: dict[str, object]) -> object:
         text = "\n".join(self.lines) + "\n"
         file = f"<cpkg.typed {name}>"
         exec(compile(text, file, "exec", dont_inherit=True), namespace)
@@ -424,7 +454,7 @@ class _Source:
             )
         return test
 
-    def object_in_order(self, node: Node, to: str, level: int) -> None:
+    def _object(self, node: Node, to: str, level: int) -> None:
         """Write what reads an object whose keys come in the order of its fields, and hands on where they do not."""
         fields = node.fields
         rest = self.functions.rest_function(node)
@@ -435,24 +465,47 @@ class _Source:
             self.line("n, p = read_map(d, p)")
             self.line(f"{to}, p = {rest}(d, p, {depth}, n)")
             return
-        header = bytes((0x80 | len(fields),)) if len(fields) < 16 else b"\xde" + len(fields).to_bytes(2, "big")
         self.objects += 1
         mine = f"x{self.objects}_"
         self.line("while True:  # once")
         with self:
             for index, field in enumerate(fields):
-                key = packed_key(field.key) if index else header + packed_key(field.key)
+                key = packed_key(field.key) if index else _header(node) + packed_key(field.key)
                 got = "".join([f", {mine}{before}" for before in range(index)])
-                self.line(f"if {self.differs(key)}:")
-                with self:
-                    if not index:
-                        self.line("n, p = read_map(d, p)")
-                    self.line(f"{to}, p = {rest}(d, p, {depth}, {len(fields) - index if index else 'n'}{got})")
-                    self.line("break")
-                self.line(f"p += {len(key)}")
-                self.value(field.node, f"{mine}{index}", level + 1)
+                value = f"{mine}{index}"
+                begin, read, otherwise = self._expected(field.node, key, value, level + 1)
+                if begin:
+                    self.line(f"if {self.differs(key + begin)}:")
+                with self if begin else nullcontext():
+                    self.line(f"if {self.differs(key)}:")
+                    with self:
+                        if not index:
+                            self.line("n, p = read_map(d, p)")
+                        self.line(f"{to}, p = {rest}(d, p, {depth}, {len(fields) - index if index else 'n'}{got})")
+                        self.line("break")
+                    self.line(f"p += {len(key)}")
+                    if begin:
+                        self.line(otherwise)
+                    else:
+                        self.value(field.node, value, level + 1)
+                if begin:
+                    self.line("else:")
+                    self.line(f"    p += {len(key + begin)}")
+                    for line in read:
+                        self.line(f"    {line}")
+                    self.checks(field.node, value)
             self.build(node, to, mine)
             self.line("break")
+
+    def _expected(self, node: Node, key: bytes, to: str, level: int) -> tuple[bytes, list[str], str]:
+        """Return how the value behind a key begins as a rule, or nothing; what reads the rest; what reads another."""
+        if node.kind == "float" and not (_WORDS and len(key) > 15):
+            return b"\xcb", [f"{to} = read_f64(d, p)[0]", "p += 8"], f"{to}, p = read_float(d, p)"
+        texts = packed_texts(node) if len(node.table) == 1 and node.checks is None else {}
+        for only, value in texts.items():
+            read = f"{to} = {self.functions.constant('only', value)}"
+            return only, [read], f"{to}, p = {self.functions.walk(node)}(d, p, depth - {level})"
+        return b"", [], ""
 
     def build(self, node: Node, to: str, fields: str) -> None:
         """Write what makes an object of its fields, which are in variables."""
@@ -480,18 +533,27 @@ class _Source:
             pairs = "".join([f"({field.parameter!r}, {value}), " for field, value in given])
             self.line(f"{to} = {cls}(**{{name: item for name, item in ({pairs}) if item is not MISSING}})")
 
-    def value(self, node: Node, to: str, level: int) -> None:
-        """Write what reads a value into a variable, `level` containers below the function's own depth."""
-        kind = node.kind
-        write = getattr(self, "_" + kind, None)
+    def value(self, node: Node, to: str, level: int, *, own: bool = False) -> None:
+        """
+        Write what reads a value into a variable, `level` containers below the function's own depth.
+
+        With `own` the function is that of the type.
+        """
+        write = getattr(self, "_" + node.kind, None)
+        many = node.kind == "object" and (self.objects >= _INLINED or level >= _NESTED)
         if write is None:
             self.line(f"{to}, p = {self.functions.walk(node)}(d, p, depth - {level})")
-            return  # the walker has checked
-        write(node, to, level)
-        if node.checks is not None:
-            self._checks(node.checks, to)
+        elif node.array_like or (not own and (many or id(node) in self.functions.loops)):
+            self.line(f"{to}, p = {self.functions.value_function(node)}(d, p, depth - {level})")
+        else:
+            write(node, to, level)
+            self.checks(node, to)
 
-    def _checks(self, checks: Checks, value: str) -> None:
+    def checks(self, node: Node, value: str) -> None:
+        """Write the constraints of a type."""
+        checks = node.checks
+        if checks is None:
+            return
         names = ("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<=")
         tests = [
             f"not {value} {sign} {self.functions.constant('bound', getattr(checks, name))}"
@@ -571,20 +633,19 @@ class _Source:
         if node.cls is not bytes:
             self.line(f"{to} = {node.cls.__name__}({to})")
 
-    def _object(self, node: Node, to: str, level: int) -> None:
-        if self.objects < _INLINED and level < _NESTED and not node.array_like and not node.recursive:
-            self.object_in_order(node, to, level)
-            return
-        self.line(f"{to}, p = {self.functions.object_function(node)}(d, p, depth - {level})")
-
     def _array(self, node: Node, to: str, level: int) -> None:
         self._header(level, "array", 0x90)
         items = to if node.cls is list else f"items{level}"
-        self.line(f"{items} = []")
-        self.line(f"for _ in range(n{level}):")
-        with self:
-            self.value(node.item, f"v{level}", level + 1)
-            self.line(f"{items}.append(v{level})")
+        run = _RUNS.get(node.item.kind) if node.item.checks is None else None
+        if run:
+            self.line(f"{items}, p = read_run(d, p, n{level}, {run!r}) if n{level} >= {_SHORTEST_RUN} else (None, p)")
+            self.line(f"if {items} is None:")
+        with self if run else nullcontext():
+            self.line(f"{items} = []")
+            self.line(f"for _ in range(n{level}):")
+            with self:
+                self.value(node.item, f"v{level}", level + 1)
+                self.line(f"{items}.append(v{level})")
         if node.cls is not list:
             self.line(f"{to} = {self.functions.constant('made', node.cls)}({items})")
 
@@ -622,16 +683,20 @@ class _Source:
         self._literal(node, to, level)
 
     def _literal(self, node: Node, to: str, level: int) -> None:
-        """Write a look into a table where all values are text; the walker has the others."""
-        if node.families != (STR,) or node.checks is not None:
-            self.line(f"{to}, p = {self.functions.walk(node)}(d, p, depth - {level})")
+        """Write a look into a table of values that are text; the walker has the others."""
+        walk = self.functions.walk(node)
+        texts = packed_texts(node)
+        if node.checks is not None or not texts:
+            self.line(f"{to}, p = {walk}(d, p, depth - {level})")
             return
-        table = self.functions.constant("values", node.table)
-        self.line("start = p")
-        self.line("b, p = read_str(d, p)")
-        self.line(f"{to} = {table}.get((str, b), MISSING)")
+        long = max(map(len, texts)) > 32
+        end = "p + (d[p] & 31) + 1"  # of a short text; anything else is not in the table
+        self.line(f"b = d[p:{f'{end} if d[p] < 0xC0 else p + d[p + 1] + 2' if long else end}]")
+        self.line(f"{to} = {self.functions.constant('values', texts)}.get(b, MISSING)")
         self.line(f"if {to} is MISSING:")
-        self.line(f"    {to}, p = {self.functions.walk(node)}(d, start, depth - {level})")
+        self.line(f"    {to}, p = {walk}(d, p, depth - {level})")
+        self.line("else:")
+        self.line("    p += len(b)")
 
     def _union(self, node: Node, to: str, level: int) -> None:
         parts = [part for part in node.parts if part.kind != "none"]
@@ -644,7 +709,7 @@ class _Source:
             with self:
                 self.value(parts[0], to, level)
             return
-        if any(part.kind in (*TEXT_KINDS, "timestamp", "ext", "custom") for part in parts):
+        if any(part.kind in (*TEXT_KINDS, "ext", "custom") for part in parts):
             self.line(f"{to}, p = {self.functions.walk(node)}(d, p, depth - {level})")
             return
         self.line("b = d[p]")
@@ -668,7 +733,7 @@ class _Source:
         if node.objects:
             self.line(f"{test} {_TESTS[MAP]}:")
             with self:
-                self.line(f"b = {self.functions.chooser(node)}(d, p)")
+                self._choose(node, list(enumerate(node.objects)))
                 test = "if"
                 for index, part in enumerate(node.objects):
                     self.line(f"{test} b == {index}:")
@@ -678,10 +743,50 @@ class _Source:
         self.line("else:")
         self.line("    raise Mismatch")
 
+    def _choose(self, node: Node, parts: list[tuple[int, Node]]) -> None:
+        """Write what finds out which object of a union a map is: by how it begins, where the tag comes first."""
+        opening = _opening(parts[0][1], node.tag[0]) if parts and node.tag and len(node.objects) <= _NESTED else b""
+        if not opening:
+            self.line(f"b = {self.functions.chooser(node)}(d, p)")
+            return
+        self.line(f"if {self.differs(opening)}:")
+        with self:
+            self._choose(node, parts[1:])
+        self.line("else:")
+        self.line(f"    b = {parts[0][0]}")
+
 
 def packed_key(key: str) -> bytes:
     packed = utf8(key)
     return str_header(len(packed)) + packed
+
+
+def packed_texts(node: Node) -> dict[bytes, Any]:
+    """Return the values of an enum or literal that are text of at most 255 bytes, by what they are packed as."""
+    packed = {}
+    for (of, value), result in node.table.items():
+        if of is str:
+            try:
+                key = packed_key(value)
+            except UnicodeEncodeError:  # no message has it
+                continue
+            if len(key) < 258:
+                packed[key] = result
+    return packed
+
+
+def _header(node: Node) -> bytes:
+    """Return what the map of an object with all its fields begins with."""
+    count = len(node.fields)
+    return bytes((0x80 | count,)) if count < 16 else b"\xde" + count.to_bytes(2, "big")
+
+
+def _opening(node: Node, key: str) -> bytes:
+    """Return what an object begins with whose first field has this key and one value; nothing if it is another one."""
+    first = node.fields[0]
+    texts = list(packed_texts(first.node))
+    usual = first.key == key and len(first.node.table) == len(texts) == 1 and len(node.fields) <= _MANY
+    return _header(node) + packed_key(key) + texts[0] if usual else b""
 
 
 def _identifier(name: str) -> str:

@@ -8,7 +8,7 @@ What a value is decides how it is packed, not its annotation: all other values g
 from __future__ import annotations
 
 from cpkg.typed.decoding import Functions, _identifier, _Source, packed_key
-from cpkg.typed.nodes import MISSING
+from cpkg.typed.nodes import MISSING, STR
 from cpkg.typed.walker import is_default
 from purepy._jit import finish, new_builder, utf8, write_f64
 from purepy.msgpack.plain_writer import (
@@ -176,10 +176,11 @@ class _EncodingSource(_Source):
         """Write what appends a value after its key, if it is what its annotation says."""
         test = "if"
         for part in node.parts if node.kind == "union" else (node,):
-            writer = getattr(self, "_put_" + part.kind, None)
+            kind = "str" if part.kind == "literal" and part.families == (STR,) else part.kind
+            writer = getattr(self, "_put_" + kind, None)
             if writer is None or (part.kind == "array" and part.cls is not list) or level > 2:
                 continue
-            self.line(f"{test} {_TYPE_TESTS[part.kind].format(value)}:")
+            self.line(f"{test} {_TYPE_TESTS[kind].format(value)}:")
             with self:
                 writer(part, value, key, level)
             test = "elif"

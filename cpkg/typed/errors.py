@@ -20,6 +20,8 @@ class ValidationError(CodecError, ValueError):
     were asked for, and otherwise itself alone.
     """
 
+    __module__ = "cpkg.typed"  # where callers find it: what a traceback shows can be imported
+
     def __init__(self, expected: str, found: str, path: tuple[Any, ...] = (), offset: int | None = None) -> None:
         super().__init__(expected, found, path, offset)
         self.expected = expected
@@ -36,7 +38,7 @@ class ValidationError(CodecError, ValueError):
         return f"{path_text(self.path)}: expected {self.expected}, found {self.found}{where}"
 
 
-def path_text(path: tuple[Any, ...]) -> str:
+def path_text(path: tuple[object, ...]) -> str:
     """Return a path as text: `$` for the message, `.name` for a name, `[3]` for an index or any other key."""
     return "$" + "".join(
         [f".{part}" if isinstance(part, str) and part.isidentifier() else f"[{part!r}]" for part in path]

@@ -57,11 +57,11 @@ class _Describer:
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
         self._numbers: dict[int, int] = {}
-        self._todo: list[tuple[Node, bool, dict[str, Any]]] = []
+        self._todo: list[tuple[Node, bool, dict[str, object]]] = []
         self._kept: list[Node] = []
 
-    def describe_all(self, node: Node) -> list[dict[str, Any]]:
-        specs: list[dict[str, Any]] = []
+    def describe_all(self, node: Node) -> list[dict[str, object]]:
+        specs: list[dict[str, object]] = []
         self._specs = specs
         self._number(node)
         while self._todo:
@@ -83,7 +83,7 @@ class _Describer:
             self._todo.append((others[0] if optional else node, optional, self._specs[number]))
         return number
 
-    def _describe(self, node: Node, spec: dict[str, Any]) -> None:
+    def _describe(self, node: Node, spec: dict[str, object]) -> None:
         kind = node.kind
         slow = self._functions.namespace[self._functions.walk(node)]
         spec["slow"] = slow
@@ -102,12 +102,12 @@ class _Describer:
             else:
                 _describe_checks(node.checks, node, spec)
 
-    def _bytes(self, node: Node, spec: dict[str, Any]) -> None:
+    def _bytes(self, node: Node, spec: dict[str, object]) -> None:
         spec["kind"] = KINDS.index("bytes")
         if node.cls is not bytes:
             spec["made"] = node.cls
 
-    def _array(self, node: Node, spec: dict[str, Any]) -> None:
+    def _array(self, node: Node, spec: dict[str, object]) -> None:
         name = node.cls.__name__
         spec.update(kind=KINDS.index(name if name in KINDS else "list"), item=self._number(node.item))
         if name not in KINDS:
@@ -115,17 +115,17 @@ class _Describer:
         if node.item.kind not in _SCALARS:
             spec["runs_python"] = True
 
-    def _tuple(self, node: Node, spec: dict[str, Any]) -> None:
+    def _tuple(self, node: Node, spec: dict[str, object]) -> None:
         spec.update(kind=KINDS.index("fixed tuple"), parts=[self._number(part) for part in node.parts])
 
-    def _dict(self, node: Node, spec: dict[str, Any]) -> None:
+    def _dict(self, node: Node, spec: dict[str, object]) -> None:
         spec.update(kind=KINDS.index("dict"), key=self._number(node.key), item=self._number(node.item))
         if node.cls is not dict:
             spec["made"] = node.cls
         if node.key.kind not in _SCALARS:
             spec["runs_python"] = True
 
-    def _enum(self, node: Node, spec: dict[str, Any]) -> None:
+    def _enum(self, node: Node, spec: dict[str, object]) -> None:
         if all(family in (STR, INT) for family in node.families):
             spec["kind"] = KINDS.index("choice")
             for name, kind in (("by_str", str), ("by_int", int)):
@@ -163,7 +163,7 @@ class _Describer:
                     value: parts.index(part) for (of, value), part in node.tag[1].items() if of is str
                 }
 
-    def _object(self, node: Node, spec: dict[str, Any]) -> None:
+    def _object(self, node: Node, spec: dict[str, object]) -> None:
         spec.update(
             kind=KINDS.index("row" if node.array_like else "object"),
             cls=node.cls,
@@ -183,14 +183,14 @@ class _Describer:
         else:
             spec.update(build=_KEYWORD, keywords=tuple([sys.intern(field.parameter) for field in node.fields]))
 
-    def _field(self, field: Field, node: Node) -> dict[str, Any]:
+    def _field(self, field: Field, node: Node) -> dict[str, object]:
         spec = {**_describe_field(field), "node": self._number(field.node)}
         if node.build == "set":
             spec["slot"] = getattr(node.cls, field.name, None)
         return spec
 
 
-def _describe_field(field: Field) -> dict[str, Any]:
+def _describe_field(field: Field) -> dict[str, object]:
     spec: dict[str, Any] = {
         "name": sys.intern(str(field.name)),
         "packed": packed_key(field.key),
@@ -206,7 +206,7 @@ def _describe_field(field: Field) -> dict[str, Any]:
     return spec
 
 
-def _describe_checks(checks: Checks, node: Node, spec: dict[str, Any]) -> None:
+def _describe_checks(checks: Checks, node: Node, spec: dict[str, object]) -> None:
     """Describe constraints; those that C does not know are one function that asks for all of them."""
     spec["checked"] = True
     left = checks.multiple_of is not None or checks.tz is not MISSING or bool(checks.predicates)

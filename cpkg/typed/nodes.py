@@ -43,7 +43,7 @@ FAMILIES_OF: Final[dict[str, tuple[Any, ...]]] = {
 }
 """What a value of each kind of node is written as."""
 
-TEXT_KINDS: Final = ("datetime", "date", "time", "timedelta", "uuid", "decimal")
+TEXT_KINDS: Final = ("datetime", "date", "time", "timedelta", "uuid", "decimal", "timestamp")
 """Kinds whose values may also come as text (ISO 8601 and the like), unless a union has str."""
 
 
@@ -53,15 +53,15 @@ class Checks:
     __slots__ = ("ge", "gt", "le", "lt", "max_len", "min_len", "multiple_of", "pattern", "predicates", "tz")
 
     def __init__(self) -> None:
-        self.gt: Any = None
-        self.ge: Any = None
-        self.lt: Any = None
-        self.le: Any = None
-        self.multiple_of: Any = None
+        self.gt: object = None
+        self.ge: object = None
+        self.lt: object = None
+        self.le: object = None
+        self.multiple_of: object = None
         self.min_len: int | None = None
         self.max_len: int | None = None
         self.pattern: Any = None  # a compiled one, searched for as JSON Schema does
-        self.tz: Any = MISSING  # True: aware; None: naive
+        self.tz: object = MISSING  # True: aware; None: naive
         self.predicates: tuple[Callable[[Any], Any], ...] = ()
 
     def problem(self, value: Any) -> str | None:
@@ -171,23 +171,35 @@ class Node:
     def __repr__(self) -> str:
         return f"<type {self.name}>"
 
-    @property
-    def recursive(self) -> bool:
-        """Whether values of the type can hold values of the same type."""
-        below: dict[int, Node] = {}
-        for child in [self.key, self.item, *self.parts, *[field.node for field in self.fields]]:
-            if child is not None and id(child) not in below:
-                below = child.walk(below)
-        return id(self) in below
+    def below(self) -> list[Node]:
+        """Return the types of what a value holds directly."""
+        found = [self.key, self.item, *self.parts, *[field.node for field in self.fields]]
+        return [node for node in found if node is not None]
 
-    def walk(self, seen: dict[int, Node] | None = None) -> dict[int, Node]:
+    def walk(self) -> dict[int, Node]:
         """Return this node and all below it, by their ids, in the order in which they are met."""
-        seen = {} if seen is None else seen
+        seen = {}
         todo = [self]
         while todo:
             node = todo.pop()
             if id(node) not in seen:
                 seen[id(node)] = node
-                below = [node.key, node.item, *node.parts, *[field.node for field in node.fields]]
-                todo.extend(child for child in reversed(below) if child is not None)
+                todo.extend(reversed(node.below()))
         return seen
+
+    def loops(self) -> set[int]:
+        """Return ids of nodes among this one and all below it, of which each circle of types has at least one."""
+        found = set()
+        seen: dict[int, bool] = {}  # whether the walk is below the node
+        todo = [(self, True)]
+        while todo:
+            node, enters = todo.pop()
+            if not enters:
+                seen[id(node)] = False
+            elif id(node) not in seen:
+                seen[id(node)] = True
+                todo.append((node, False))
+                todo.extend((child, True) for child in node.below())
+            elif seen[id(node)]:
+                found.add(id(node))
+        return found

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from cpkg.typed.nodes import Checks, Field, Node
 
-_PLAIN: Final[dict[str, dict[str, Any]]] = {
+_PLAIN: Final[dict[str, dict[str, object]]] = {
     "any": {},
     "raw": {},
     "custom": {},
@@ -55,11 +55,11 @@ class _Maker:
     """Makes the parts of a schema; those of classes once each."""
 
     def __init__(self) -> None:
-        self.definitions: dict[str, Any] = {}
+        self.definitions: dict[str, object] = {}
         self._names: dict[int, str] = {}
         self._open: set[int] = set()
 
-    def describe(self, node: Node) -> dict[str, Any]:
+    def describe(self, node: Node) -> dict[str, object]:
         shared = node.kind in ("object", "enum") or (id(node) in self._open)
         if not shared:
             self._open.add(id(node))
@@ -87,11 +87,11 @@ class _Maker:
             self._names[id(node)] = name
         return self._names[id(node)]
 
-    def _reference(self, node: Node) -> dict[str, Any]:
+    def _reference(self, node: Node) -> dict[str, object]:
         name = self._names[id(node)].replace("~", "~0").replace("/", "~1")
         return {"$ref": f"#/$defs/{name}"}
 
-    def _made(self, node: Node) -> dict[str, Any]:
+    def _made(self, node: Node) -> dict[str, object]:
         kind = node.kind
         if kind in _PLAIN:
             return dict(_PLAIN[kind])
@@ -115,9 +115,10 @@ class _Maker:
             return {"anyOf": [self.describe(part) for part in node.parts]}
         return self._object(node)
 
-    def _object(self, node: Node) -> dict[str, Any]:
+    def _object(self, node: Node) -> dict[str, object]:
         made: dict[str, Any] = {"title": node.name}
-        doc = node.cls.__dict__.get("__doc__")
+        # its own alone, read through the class: on 3.15 a dataclass keeps what makes the text there
+        doc = node.cls.__doc__ if "__doc__" in vars(node.cls) else None
         if doc and not doc.startswith((f"{node.cls.__name__}(", "Alias for")):
             made["description"] = _inspect.cleandoc(doc)
         properties = {field.key: self._field(field) for field in node.fields}
@@ -134,7 +135,7 @@ class _Maker:
             made["additionalProperties"] = False
         return made
 
-    def _field(self, field: Field) -> dict[str, Any]:
+    def _field(self, field: Field) -> dict[str, object]:
         made = self.describe(field.node)
         if field.default is not MISSING:
             try:
@@ -144,7 +145,7 @@ class _Maker:
         return made
 
 
-def _constraints(checks: Checks, node: Node) -> dict[str, Any]:
+def _constraints(checks: Checks, node: Node) -> dict[str, object]:
     sizes = {"str": "Length", "bytes": "Length", "dict": "Properties"}
     size = sizes.get(node.kind, "Items")
     found = {

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of messages of one type, over the Unpacker of the backend, which finds where messages end."""
+"""What serves `type=` in the functions of `cpkg.msgpack`; streams of messages with the options of a Decoder."""
 
 from __future__ import annotations
 
-from cpkg.typed.codecs import Decoder, msgpack_module
+from cpkg.typed.codecs import Decoder, decoder_for, msgpack_module
 from purepy.errors import CodecError
+from purepy.msgpack.options import UNPACKING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from typing import Any
 
     from purepy.msgpack.ext import Raw
@@ -16,13 +17,22 @@ if TYPE_CHECKING:
 _OF_STREAMS = ("read_size", "max_buffer_size")
 
 
-def _parts(options: dict[str, Any]) -> dict[str, Any]:
-    """Take what concerns the stream, and not its messages, out of the options, and return it."""
-    return {"raw_depth": 0, **{name: options.pop(name) for name in _OF_STREAMS if name in options}}
+def _decoder(type: Any, options: dict[str, object]) -> Decoder:
+    """Return the decoder for what a function of `cpkg.msgpack` was called with."""
+    defaults = UNPACKING.defaults._asdict()
+    given = {name: value for name, value in options.items() if value != defaults.get(name, value)}
+    others = given.keys() - (Decoder.__init__.__kwdefaults__ or {}).keys()
+    if others:
+        raise TypeError(f"with type= only limits can be given, not {', '.join(sorted(others))}")
+    if not isinstance(type, Decoder):
+        return decoder_for(type, **given)
+    if given:
+        raise TypeError(f"a Decoder has limits of its own: {', '.join(sorted(given))} cannot be given with it")
+    return type
 
 
-def _decoded(decoder: Decoder, raw: Raw, end: int) -> Any:
-    """Return the object of a message that ends at a place of the stream; offsets in errors count from its start."""
+def _decoded(decoder: Decoder, raw: Raw, end: int) -> object:
+    """Return the object of a message that ends at a place of the input; offsets in errors count from its start."""
     try:
         return decoder.decode(raw.data)
     except CodecError as exc:
@@ -30,6 +40,35 @@ def _decoded(decoder: Decoder, raw: Raw, end: int) -> Any:
             if error.offset is not None:
                 error.offset += end - len(raw.data)
         raise
+
+
+def unpackb(packed: Any, *, type: Any, **options: object) -> Any:
+    """Do what `cpkg.msgpack.unpackb` does with a type."""
+    return _decoder(type, options).decode(packed)
+
+
+def unpack(stream: Any, *, type: Any, **options: Any) -> Any:
+    """Do what `cpkg.msgpack.unpack` does with a type."""
+    return _decoder(type, options).decode(stream.read())
+
+
+def unpackb_from(buffer: Any, offset: int = 0, *, type: Any, **options: object) -> tuple[Any, int]:
+    """Do what `cpkg.msgpack.unpackb_from` does with a type."""
+    decoder = _decoder(type, options)
+    raw, end = msgpack_module().unpackb_from(buffer, offset, raw_depth=0)
+    return _decoded(decoder, raw, end), end
+
+
+def reader(*, type: Any, **options: object) -> Callable[[Raw, int], Any]:
+    """Return what makes an Unpacker's objects of a type, from their messages and the offsets where these end."""
+    decoder = _decoder(type, options)
+    return lambda raw, end: _decoded(decoder, raw, end)
+
+
+def _parts(type: Any, options: dict[str, Any]) -> dict[str, object]:
+    """Return the options of a stream; what concerns its messages is in a Decoder, in the place of the type."""
+    parts = {name: options.pop(name) for name in _OF_STREAMS if name in options}
+    return {"type": type if isinstance(type, Decoder) and not options else Decoder(type, **options), **parts}
 
 
 class Unpacker:
@@ -42,11 +81,10 @@ class Unpacker:
     those of `cpkg.msgpack.Unpacker`: OutOfData where there is no whole message, FormatError for one that is damaged.
     """
 
-    __slots__ = ("_decoder", "_stream")
+    __slots__ = ("_stream",)
 
     def __init__(self, file_like: Any = None, *, type: Any, **options: Any) -> None:
-        self._stream = msgpack_module().Unpacker(file_like, **_parts(options))
-        self._decoder = Decoder(type, **options)
+        self._stream = msgpack_module().Unpacker(file_like, **_parts(type, options))
 
     def __class_getitem__(cls, item: Any) -> Any:
         """Return the class: `Unpacker[User]` is for type checkers."""
@@ -60,11 +98,11 @@ class Unpacker:
         return self
 
     def __next__(self) -> Any:
-        return _decoded(self._decoder, next(self._stream), self._stream.tell())
+        return next(self._stream)
 
     def unpack(self) -> Any:
         """Return the next message's object; OutOfData if it is not there yet."""
-        return _decoded(self._decoder, self._stream.unpack(), self._stream.tell())
+        return self._stream.unpack()
 
     def skip(self) -> None:
         """Pass over the next message."""
@@ -76,31 +114,12 @@ class Unpacker:
         return position
 
 
-def unpack_async(reader: Any, *, type: Any, **options: Any) -> AsyncIterator[Any]:
+def unpack_async(reader: object, *, type: Any, **options: object) -> AsyncIterator[Any]:
     """
     Iterate over the messages of an asynchronous stream, each an object of a type.
 
     `reader` has an asynchronous `read(size)`, as `asyncio.StreamReader`. `options` and errors are those of `Unpacker`;
     a stream that ends within a message raises TruncatedError.
     """
-    parts = _parts(options)
-    return _AsyncObjects(msgpack_module().unpack_async(reader, **parts), Decoder(type, **options))
-
-
-class _AsyncObjects:
-    """What `unpack_async` returns."""
-
-    __slots__ = ("_decoder", "_end", "_raws")
-
-    def __init__(self, raws: AsyncIterator[Raw], decoder: Decoder) -> None:
-        self._raws = raws
-        self._decoder = decoder
-        self._end = 0
-
-    def __aiter__(self) -> _AsyncObjects:
-        return self
-
-    async def __anext__(self) -> Any:
-        raw = await self._raws.__anext__()
-        self._end += len(raw.data)
-        return _decoded(self._decoder, raw, self._end)
+    found: AsyncIterator[Any] = msgpack_module().unpack_async(reader, **_parts(type, options))
+    return found

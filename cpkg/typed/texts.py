@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
 _MOMENT = re.compile(
-    r"(\d{4}-\d\d-\d\d)[T ](([01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,6}))?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?",
+    r"(\d{4}-\d\d-\d\d)[T ](([01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,9}))?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?",
     re.ASCII,
 )
+_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_SECOND: Final = datetime.timedelta(seconds=1)
 _DURATION = re.compile(
     r"([+-]?)P(?:(\d{1,9})D)?(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,12})(?:\.(\d{1,6}))?S)?)?", re.ASCII
 )
@@ -40,8 +42,18 @@ def _moment(text: str) -> datetime.datetime:
     if match is None:
         raise ValueError(text)
     day, clock, _, fraction, offset = match.groups()
+    if fraction and len(fraction) > 6:
+        raise ValueError(text)
     whole = f"{day}T{clock}.{(fraction or '').ljust(6, '0')}{'+00:00' if offset == 'Z' else offset or ''}"
     return datetime.datetime.fromisoformat(whole)
+
+
+def _timestamp(text: str) -> Timestamp:
+    match = _MOMENT.fullmatch(text)
+    if match is None or match[5] is None:
+        raise ValueError(text)
+    seconds = (_moment(f"{match[1]}T{match[2]}{match[5]}") - _EPOCH) // _SECOND
+    return Timestamp(seconds, int((match[4] or "").ljust(9, "0")))
 
 
 def _date(text: str) -> datetime.date:
@@ -80,13 +92,14 @@ def _uuid(text: str) -> UUID:
     return UUID(text)
 
 
-FROM_TEXT: Final[dict[str, Callable[[str], Any]]] = {
+FROM_TEXT: Final[dict[str, Callable[[str], object]]] = {
     "datetime": _moment,
     "date": _date,
     "time": _time,
     "timedelta": _duration,
     "decimal": _decimal,
     "uuid": _uuid,
+    "timestamp": _timestamp,
 }
 """What makes a value of each kind from text; ValueError, OverflowError or ArithmeticError if it is none."""
 
@@ -102,6 +115,9 @@ def to_text(value: Any) -> str | None:
     if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
         text = value.isoformat()
         return text[:-6] + "Z" if text.endswith("+00:00") else text
+    if isinstance(value, Timestamp):
+        fraction = f".{value.nanoseconds:09}".rstrip("0") if value.nanoseconds else ""
+        return f"{(_EPOCH + value.seconds * _SECOND).isoformat()[:-6]}{fraction}Z"
     if isinstance(value, datetime.timedelta):
         return _duration_text(value)
     if isinstance(value, (UUID, Decimal)):

@@ -8,7 +8,6 @@ what was expected and what was found, or all that is wrong. It also is what `con
 
 from __future__ import annotations
 
-import struct
 import sys
 
 from cpkg.typed.annotations import unique_keys
@@ -18,6 +17,7 @@ from cpkg.typed.texts import FROM_TEXT, from_ext
 from purepy.errors import CodecError, FormatError, StackError, TruncatedError
 from purepy.msgpack import formats
 from purepy.msgpack.ext import ExtType, Raw
+from purepy.msgpack.plain_reader import NUMBERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from cpkg.typed.nodes import Node
 
 _FAMILIES: Final = {formats.STR: STR, formats.BIN: BIN, formats.ARRAY: ARRAY, formats.MAP: MAP}
-_NUMBERS: Final = {
-    0xCA: ">f", 0xCB: ">d", 0xCC: ">B", 0xCD: ">H", 0xCE: ">I", 0xCF: ">Q", 0xD0: ">b", 0xD1: ">h", 0xD2: ">i",
-    0xD3: ">q",
-}  # fmt: skip
 _BAD: Final = (ValueError, TypeError, OverflowError, ArithmeticError)
 """What a constructor or a hook may raise for a value that it refuses."""
 
@@ -58,8 +54,8 @@ class Message:
             value = formats.IMMEDIATES[byte]
             return NIL if value is None else BOOL if value is True or value is False else INT, value
         if family == formats.NUMBER:
-            value = struct.unpack(_NUMBERS[byte], self._bytes(at, formats.LENGTHS[byte]))[0]
-            return FLOAT if byte <= 0xCB else INT, value
+            reader, size = NUMBERS[byte - 0xCA]
+            return FLOAT if byte <= 0xCB else INT, reader(self._bytes(at, size), 0)[0]
         length = formats.LENGTHS[byte]
         if formats.LENGTH_BYTES[byte]:
             length = int.from_bytes(self._bytes(at, formats.LENGTH_BYTES[byte]), "big")
@@ -96,18 +92,17 @@ class Message:
                 left += value if family == ARRAY else 2 * value
 
     def keys(self, at: int) -> dict[Any, int]:
-        """Return where the values of a map begin, by their keys of scalar types; the map is read again after that."""
+        """Return where the values of a map begin, by their keys that are text; the map is read again after that."""
         _, length = self.look(at)
         inside = self.end
         found = {}
         for _ in range(length):
-            family, key = self.look(self.end)
-            if family in (ARRAY, MAP):
-                for _ in range(key if family == ARRAY else 2 * key):
-                    self.skip(self.end)
-                key = None
-            if isinstance(key, str):
+            begin = self.end
+            family, key = self.look(begin)
+            if family == STR:
                 found[key] = self.end
+            else:
+                self.skip(begin)
             self.skip(self.end)
         self.end = inside
         return found
@@ -209,10 +204,10 @@ class Walker:
             raise first
         return value
 
-    def fail(self, expected: str, found: str, path: tuple[Any, ...], at: Any) -> ValidationError:
+    def fail(self, expected: str, found: str, path: tuple[object, ...], at: Any) -> ValidationError:
         return ValidationError(expected, found, path, at if self.source.has_offsets else None)
 
-    def below(self, node: Node, at: Any, path: tuple[Any, ...], depth: int) -> Any:
+    def below(self, node: Node, at: Any, path: tuple[object, ...], depth: int) -> Any:
         """Return a value inside of a container; MISSING if it is wrong and errors are collected."""
         if self.errors is None:
             return self.walk(node, at, path, depth)
@@ -223,7 +218,7 @@ class Walker:
             self.source.skip(at)
             return MISSING
 
-    def walk(self, node: Node, at: Any, path: tuple[Any, ...], depth: int) -> Any:
+    def walk(self, node: Node, at: Any, path: tuple[object, ...], depth: int) -> Any:
         family, value = self.source.look(at)
         if node.kind == "union":
             chosen = self._alternative(node, family, value, at, path)
@@ -241,7 +236,7 @@ class Walker:
                 )
         return result
 
-    def _value(self, node: Node, family: str, value: Any, at: Any, path: tuple[Any, ...], depth: int) -> Any:
+    def _value(self, node: Node, family: str, value: Any, at: Any, path: tuple[object, ...], depth: int) -> Any:
         kind = node.kind
         if kind == "any":
             return self.untyped(at, depth)
@@ -275,10 +270,8 @@ class Walker:
             return self._hooked(node, self.untyped(at, depth), path, at)
         if family == EXT:
             return self._extension(node, value, path, at)
-        if not self.source.has_offsets and kind in (*TEXT_KINDS, "timestamp"):
-            same = {"timedelta": "timedelta", "uuid": "UUID", "timestamp": "Timestamp", "decimal": "Decimal"}
-            if type(value).__name__ == same.get(kind, kind) and isinstance(value, node.cls):
-                return value
+        if not self.source.has_offsets and type(value) is node.cls and kind in TEXT_KINDS:
+            return value
         if family == STR and kind in FROM_TEXT:
             try:
                 return FROM_TEXT[kind](value)
@@ -297,7 +290,7 @@ class Walker:
                 return result
         raise self.fail(node.name, _found(family, value), path, at)
 
-    def _alternative(self, node: Node, family: str, value: Any, at: Any, path: tuple[Any, ...]) -> Node:
+    def _alternative(self, node: Node, family: str, value: Any, at: Any, path: tuple[object, ...]) -> Node:
         """Return the part of a union that a value is for."""
         by_family = node.by_family
         chosen = by_family.get(family)
@@ -321,7 +314,7 @@ class Walker:
             return self._object_of(node, at, path)
         return chosen
 
-    def _object_of(self, node: Node, at: Any, path: tuple[Any, ...]) -> Node:
+    def _object_of(self, node: Node, at: Any, path: tuple[object, ...]) -> Node:
         """Return the object of a union that a map is for."""
         keys = self.source.keys(at)
         if node.tag is None:
@@ -338,7 +331,7 @@ class Walker:
             expected = " or ".join([repr(tag) for _, tag in values])
             raise self.fail(expected, _found(family, value), (*path, key), keys[key]) from None
 
-    def _one_of(self, node: Node, family: str, value: Any, at: Any, path: tuple[Any, ...]) -> Any:
+    def _one_of(self, node: Node, family: str, value: Any, at: Any, path: tuple[object, ...]) -> Any:
         if family not in (ARRAY, MAP, EXT):
             if not self.source.has_offsets and node.kind == "enum" and isinstance(at, node.cls):
                 return at
@@ -357,7 +350,7 @@ class Walker:
         expected = " or ".join([repr(key[1]) for key in list(node.table)[:20]]) or node.name
         raise self.fail(expected, _shown(value) if family in node.families else _found(family, value), path, at)
 
-    def _extension(self, node: Node, value: Any, path: tuple[Any, ...], at: Any) -> Any:
+    def _extension(self, node: Node, value: Any, path: tuple[object, ...], at: Any) -> Any:
         code, data = value
         if node.kind == "ext":
             if code < 0:
@@ -370,7 +363,7 @@ class Walker:
         except _BAD as exc:
             raise self.fail(node.name, f"ext {code} that is none ({exc})", path, at) from exc
 
-    def _hooked(self, node: Node, value: Any, path: tuple[Any, ...], at: Any) -> Any:
+    def _hooked(self, node: Node, value: Any, path: tuple[object, ...], at: Any) -> Any:
         if self.hook is None:
             raise self.fail(node.name, type(value).__name__, path, at)
         try:
@@ -390,7 +383,7 @@ class Walker:
             raise _located(StackError("nested deeper than max_depth"), at if self.source.has_offsets else 0)
         return depth - 1
 
-    def _items(self, node: Node, length: int, at: Any, path: tuple[Any, ...], depth: int) -> Any:
+    def _items(self, node: Node, length: int, at: Any, path: tuple[object, ...], depth: int) -> Any:
         depth = self._deeper(depth, at)
         if node.kind == "tuple" and length != len(node.parts):
             raise self.fail(f"array of length {len(node.parts)}", f"array of length {length}", path, at)
@@ -405,7 +398,7 @@ class Walker:
                 items[index] = self._hashable(item, (*path, index), at)
         return items if node.cls is list else node.cls(items)
 
-    def _hashable(self, value: Any, path: tuple[Any, ...], at: Any) -> Any:
+    def _hashable(self, value: Any, path: tuple[object, ...], at: Any) -> Any:
         """Return a value for a set or as a key: arrays without a type become tuples, as `loads` gives them for keys."""
         try:
             hash(value)
@@ -417,7 +410,7 @@ class Walker:
                 raise self.fail("a value that can be hashed", str(exc), path, at) from None
         return value
 
-    def _pairs(self, node: Node, length: int, at: Any, path: tuple[Any, ...], depth: int) -> Any:
+    def _pairs(self, node: Node, length: int, at: Any, path: tuple[object, ...], depth: int) -> Any:
         depth = self._deeper(depth, at)
         result: dict[Any, Any] = {}
         children = self.source.children(at, MAP, length)
@@ -428,7 +421,7 @@ class Walker:
             result[key] = self.below(node.item, next(children), (*path, shown), depth)
         return result if node.cls is dict else node.cls(result)
 
-    def _object(self, node: Node, family: str, length: int, at: Any, path: tuple[Any, ...], depth: int) -> Any:
+    def _object(self, node: Node, family: str, length: int, at: Any, path: tuple[object, ...], depth: int) -> Any:
         source = self.source
         values: dict[str, Any] = {}
         if not source.has_offsets and node.style in ("dataclass", "attrs") and isinstance(at, node.cls):
@@ -501,7 +494,7 @@ def build(node: Node, values: dict[str, Any]) -> Any:
     return made
 
 
-def _takes(read: Callable[[str], Any], text: str) -> bool:
+def _takes(read: Callable[[str], object], text: str) -> bool:
     try:
         read(text)
     except _BAD:
@@ -550,7 +543,7 @@ def _shown(value: Any) -> str:
 
 
 def to_builtins(
-    obj: Any, keep: tuple[type, ...], hook: Callable[[Any], Any] | None, as_objects: Callable[[Any], Any]
+    obj: Any, keep: tuple[type, ...], hook: Callable[[Any], object] | None, as_objects: Callable[[Any], Any]
 ) -> Any:
     """Return an object as dicts, lists, str, bool and None; `as_objects` gives a class's node or None."""
     from cpkg.typed.texts import to_text
@@ -590,7 +583,7 @@ def to_builtins(
     return turn(obj, 1024)
 
 
-def _key(value: Any) -> Any:
+def _key(value: Any) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -117,6 +117,6 @@ def train_dictionary(
     `f` is the logarithm of the size of the table of frequencies, `split_point` the part of the samples to learn
     from (the rest is for trying out), `accel` 1 to 10 trades quality for speed, `dict_id` is the dictionary's
     number (0: derived from its content), `level` what it is meant for, `threads` how many threads look,
-    `notifications` how much libzstd tells on standard error. Raises TypeError and ValueError for wrong arguments,
+    `notifications` how much libzstd writes to standard error. Raises TypeError and ValueError for wrong arguments,
     ZstdError if there is too little to learn from.
     """

@@ -5,19 +5,22 @@ from __future__ import annotations
 
 from itertools import accumulate
 from struct import Struct
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
+from cpkg.zstandard.arguments import Bytes, rename
 from cpkg.zstandard.buffers import SEGMENT, BufferWithSegments, BufferWithSegmentsCollection
-from cpkg.zstandard.common import Bytes, rename
 from cpkg.zstandard.frames import frame_content_size
 from purepy._buffers import view_of
 from purepy.crew import run_all
 from purepy.errors import ZstdError
 
+if TYPE_CHECKING:
+    pass
+
 _SIZE = Struct("=Q")
 
 
-def compress_all(compressor: Any, data: Any, threads: int) -> BufferWithSegmentsCollection:
+def compress_all(compressor: Any, data: object, threads: int) -> BufferWithSegmentsCollection:
     """Do what `ZstdCompressor.multi_compress_to_buffer` is documented to do, in so many threads."""
     items = data if type(data) is list else _compression_items(data)
     done = compressor._compress_many(items, threads)
@@ -35,7 +38,7 @@ def compress_all(compressor: Any, data: Any, threads: int) -> BufferWithSegments
     return _run(compress, items, threads)
 
 
-def decompress_all(decompressor: Any, frames: Any, sizes: Any, threads: int) -> BufferWithSegmentsCollection:
+def decompress_all(decompressor: Any, frames: object, sizes: Any, threads: int) -> BufferWithSegmentsCollection:
     """Do what `ZstdDecompressor.multi_decompress_to_buffer` is documented to do, in so many threads."""
     given = None if sizes is None else view_of(sizes)
     items = frames if type(frames) is list else _decompression_items(frames)
@@ -74,7 +77,7 @@ def _collected(shares: list[tuple[bytes, bytes]]) -> BufferWithSegmentsCollectio
     return BufferWithSegmentsCollection._of([BufferWithSegments._over(*share) for share in shares])
 
 
-def _compression_items(data: Any) -> list[Bytes]:
+def _compression_items(data: object) -> list[Bytes]:
     items = _items(data, "argument must be list of BufferWithSegments")
     if not any(map(len, items)):
         raise ValueError("source elements are empty")

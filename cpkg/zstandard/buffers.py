@@ -21,19 +21,21 @@ SEGMENT = Struct("=QQ")
 """Offset and length of a segment, in bytes."""
 
 if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
     class Exporter:
-        """Base of what has the buffer protocol; the memory it gives cannot be written to."""
+        """Base of types with the buffer protocol; their memory is read-only."""
 
         def __new__(cls, view: memoryview) -> Exporter: ...
         @property
         def _memory(self) -> memoryview: ...
         def __len__(self) -> int: ...
+        def __buffer__(self, flags: int, /) -> memoryview: ...
 
 elif sys.implementation.name == "cpython" and sys.version_info < (3, 12):
 
     class Exporter(bytes):
-        """Base of what has the buffer protocol; the memory it gives cannot be written to."""
+        """Base of types with the buffer protocol; their memory is read-only."""
 
         @property
         def _memory(self):
@@ -46,7 +48,7 @@ else:
         _base = object
 
     class Exporter(_base):
-        """Base of what has the buffer protocol; the memory it gives cannot be written to."""
+        """Base of types with the buffer protocol; their memory is read-only."""
 
         def __new__(cls, view):
             exporter = super().__new__(cls)
@@ -101,7 +103,7 @@ class BufferWithSegments(Exporter):
 
     _segments: bytes
 
-    def __new__(cls, data: Any, segments: Any) -> BufferWithSegments:
+    def __new__(cls, data: Buffer, segments: Any) -> BufferWithSegments:
         view, table = memoryview(view_of(data)), bytes(view_of(segments))
         if len(table) % SEGMENT.size:
             raise ValueError(f"segments array size is not a multiple of {SEGMENT.size}")
@@ -111,7 +113,7 @@ class BufferWithSegments(Exporter):
         return cls._over(view, table)
 
     @classmethod
-    def _over(cls, data: Any, table: bytes) -> BufferWithSegments:
+    def _over(cls, data: Buffer, table: bytes) -> BufferWithSegments:
         """Return one of segments that are known to lie inside of the data."""
         made = super().__new__(cls, memoryview(data))
         assert isinstance(made, BufferWithSegments)

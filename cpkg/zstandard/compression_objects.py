@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
-from cpkg.zstandard.common import CONTINUE, FLUSH_BLOCK, FLUSH_FRAME, Bytes, pieces_of
+from cpkg.zstandard.arguments import Bytes, pieces_of
 from cpkg.zstandard.constants import COMPRESSOBJ_FLUSH_BLOCK, COMPRESSOBJ_FLUSH_FINISH
 from cpkg.zstandard.feeding import Feed
 from purepy._buffers import view_of
 from purepy.errors import ZstdError
+from purepy.zstd.format.rules import CONTINUE, FLUSH_BLOCK, FLUSH_FRAME
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 class ZstdCompressionObj:
@@ -26,7 +30,7 @@ class ZstdCompressionObj:
         self._feed = feed
         self._finished = False
 
-    def compress(self, data: Any) -> bytes:
+    def compress(self, data: Buffer) -> bytes:
         """Take the bytes of `data`, a buffer, and return what output there is, perhaps b""; ZstdError after the end."""
         if self._finished:
             raise ZstdError("cannot call compress() after compressor finished")
@@ -69,7 +73,7 @@ class ZstdCompressionChunker:
         self._finished = False
         self._is_busy = False
 
-    def compress(self, data: Any) -> Iterator[bytes]:
+    def compress(self, data: Buffer) -> Iterator[bytes]:
         """Take the bytes of `data`, a buffer; return an iterator of the chunks that became full."""
         view = view_of(data)
         self._begin("cannot call compress() after compression finished", "cannot perform operation")
@@ -104,7 +108,7 @@ class ZstdCompressionChunker:
         self._is_busy = False
 
     def _chunks(self, output: bytes, is_end: bool = False) -> Iterator[bytes]:
-        """Yield full chunks of what was held and the output, and keep the rest, or yield it too."""
+        """Yield full chunks of the held bytes and the output, and keep the rest, or yield it too."""
         self._held.append(output)
         self._size += len(output)
         if self._size >= self._chunk_size:

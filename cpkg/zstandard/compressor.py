@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from cpkg.zstandard.common import CONTINUE, FLUSH_FRAME, check_copy, read_chunk, require_positive, threads_wanted
+from cpkg.zstandard.arguments import check_copy, read_chunk, require_positive, threads_wanted
 from cpkg.zstandard.compression_objects import ZstdCompressionChunker, ZstdCompressionObj
 from cpkg.zstandard.constants import (
     COMPRESSION_RECOMMENDED_INPUT_SIZE,
@@ -21,9 +21,13 @@ from cpkg.zstandard.readers import ZstdCompressionReader, size_of, source_chunks
 from cpkg.zstandard.writers import ZstdCompressionWriter, write_pieces
 from purepy.errors import ZstdError
 from purepy.zstd.format.parameters import CompressionParameter
+from purepy.zstd.format.rules import CONTINUE, FLUSH_FRAME
 
 if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
     from cpkg.zstandard.buffers import BufferWithSegmentsCollection
+    from purepy._types import Readable, Writable
 
 LEVEL_TOO_HIGH = f"level must be less than {MAX_COMPRESSION_LEVEL + 1}"
 
@@ -48,15 +52,15 @@ class ZstdCompressor:
 
     if TYPE_CHECKING:
 
-        def compress(self, data: Any) -> bytes:
+        def compress(self, data: Buffer) -> bytes:
             """
-            Compress a buffer into one frame and return it as bytes.
+            Compress `data`, a buffer, into one frame and return it as bytes.
 
             The header has the content's size, unless the parameters say otherwise. Raises ZstdError if that fails.
             """
 
         def _configure(self, pairs: list[tuple[int, int]], zstd_dict: Any, how: int) -> None: ...
-        def _new_stream(self) -> Any: ...
+        def _new_stream(self) -> object: ...
         def _memory_size(self) -> int: ...
 
     def __init__(
@@ -114,7 +118,7 @@ class ZstdCompressor:
 
         `compress` is no stream: it does not count.
         """
-        return self._progress.told()
+        return self._progress.counts()
 
     def _new_feed(self, size: int) -> Feed:
         feed = Feed(self._new_stream(), size)
@@ -161,7 +165,7 @@ class ZstdCompressor:
 
     def stream_writer(
         self,
-        writer: Any,
+        writer: object,
         size: int = -1,
         write_size: int = COMPRESSION_RECOMMENDED_OUTPUT_SIZE,
         write_return_read: bool = True,
@@ -180,7 +184,7 @@ class ZstdCompressor:
         return self._stream_writer(writer, size, write_size, write_return_read, closefd)
 
     def _stream_writer(
-        self, writer: Any, size: int, write_size: int, write_return_read: bool, closefd: bool
+        self, writer: Writable, size: int, write_size: int, write_return_read: bool, closefd: bool
     ) -> ZstdCompressionWriter:
         return ZstdCompressionWriter(self._new_feed(size), writer, write_size, write_return_read, closefd)
 
@@ -195,7 +199,7 @@ class ZstdCompressor:
         Yield the compressed content of `reader`, a file or buffer, in pieces of at most `write_size` bytes.
 
         `size` is the content's in bytes, if it is known; `read_size` is how much is read at a time. Nothing is read
-        before the first piece is asked for. Raises ValueError for what is neither a file nor a buffer.
+        before the first piece is asked for. Raises ValueError for an object that is neither a file nor a buffer.
         """
         require_positive(read_size, "read_size")
         require_positive(write_size, "write_size")
@@ -234,7 +238,7 @@ class ZstdCompressor:
         check_copy(ifh, ofh, read_size, write_size)
         return self._copy_stream(ifh, ofh, size, read_size, write_size)
 
-    def _copy_stream(self, ifh: Any, ofh: Any, size: int, read_size: int, write_size: int) -> tuple[int, int]:
+    def _copy_stream(self, ifh: Readable, ofh: Writable, size: int, read_size: int, write_size: int) -> tuple[int, int]:
         feed = self._new_feed(size)
         written = 0
         try:
@@ -248,10 +252,10 @@ class ZstdCompressor:
         finally:
             feed.release()
 
-    def _compress_many(self, data: Any, threads: int) -> Any:
+    def _compress_many(self, data: Buffer, threads: int) -> object:
         """Do it in C, which a preset may; None where that is left to Python."""
 
-    def multi_compress_to_buffer(self, data: Any, threads: int = 0) -> BufferWithSegmentsCollection:
+    def multi_compress_to_buffer(self, data: Buffer, threads: int = 0) -> BufferWithSegmentsCollection:
         """
         Compress many buffers into a frame each, in several threads; return a BufferWithSegmentsCollection of them.
 

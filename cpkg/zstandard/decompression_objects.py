@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from purepy._buffers import view_of
 from purepy.errors import ZstdError
-from purepy.zstd.format.stream_modes import release
+from purepy.zstd.format.locks import release
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 class ZstdDecompressionObj:
@@ -18,15 +21,15 @@ class ZstdDecompressionObj:
     stays false then, and `unused_data` empty. Methods may be called from several threads.
     """
 
-    __slots__ = ("_across", "_failure", "_stream", "_unused")
+    __slots__ = ("_failure", "_read_across_frames", "_stream", "_unused")
 
-    def __init__(self, stream: Any, across: bool) -> None:
+    def __init__(self, stream: Any, read_across_frames: bool) -> None:
         self._stream = stream
-        self._across = across
+        self._read_across_frames = read_across_frames
         self._unused: bytes | None = None
         self._failure: str | None = None
 
-    def decompress(self, data: Any) -> bytes:
+    def decompress(self, data: Buffer) -> bytes:
         """
         Take the bytes of a buffer and return what they decompress to, perhaps b"".
 
@@ -42,12 +45,12 @@ class ZstdDecompressionObj:
         stream = self._stream
         try:
             output: bytes = stream.decompress(view)
-            while self._across and not stream.needs_input:  # an error in a later frame
+            while self._read_across_frames and not stream.needs_input:  # an error in a later frame
                 output += stream.decompress(b"")
         except ZstdError as exc:
             self._failure = str(exc)
             raise
-        if not self._across and stream.eof:
+        if not self._read_across_frames and stream.eof:
             self._unused = stream.unused_data
             release(stream)
         return output

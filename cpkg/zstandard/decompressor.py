@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from cpkg.zstandard.common import as_size, check_copy, read_chunk, rename, require_positive, threads_wanted
+from cpkg.zstandard.arguments import as_size, check_copy, read_chunk, rename, require_positive, threads_wanted
 from cpkg.zstandard.constants import (
     DECOMPRESSION_RECOMMENDED_INPUT_SIZE,
     DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE,
@@ -27,14 +27,16 @@ from purepy.zstd.format.error_codes import (
     NAMES,
     PARAMETER_OUT_OF_BOUND,
     coded_error,
+    located,
     output_limit_error,
     truncated_error,
 )
 from purepy.zstd.format.header import Header
-from purepy.zstd.format.stream_modes import release
+from purepy.zstd.format.locks import release
 
 if TYPE_CHECKING:
     from cpkg.zstandard.buffers import BufferWithSegmentsCollection
+    from purepy._types import Buffer, Bytes, Readable, Writable
 
 _NOT_WHOLE = "did not decompress full frame"
 
@@ -77,7 +79,7 @@ class ZstdDecompressor:
 
     def decompress(
         self,
-        data: Any,
+        data: Buffer,
         max_output_size: int = 0,
         read_across_frames: bool = False,
         allow_extra_data: bool = True,
@@ -86,10 +88,10 @@ class ZstdDecompressor:
         Decompress the frame at the start of a buffer and return its content as bytes.
 
         `max_output_size` is the most that the content may be, in bytes: ZstdLimitError if it is more. 0 stands for no
-        limit, which only a frame may have whose header tells the content's size. What follows the frame is not looked
-        at, unless `allow_extra_data` is false: then it is a ZstdError; skippable frames in front of it are passed over.
-        `read_across_frames` is not implemented, as it
-        is not in python-zstandard: ZstdError. Raises ZstdError for data that is truncated or corrupted.
+        limit, which only a frame may have whose header has the content's size. Skippable frames in front of the frame
+        are passed over; what follows it is not looked at, unless `allow_extra_data` is false: then it is a ZstdError.
+        `read_across_frames` is not implemented, as it is not in python-zstandard: ZstdError. Raises ZstdError for data
+        that is truncated or corrupted.
         """
         if read_across_frames:
             raise ZstdError("ZstdDecompressor.read_across_frames=True is not yet implemented")
@@ -103,9 +105,9 @@ class ZstdDecompressor:
         except ZstdError as exc:
             raise rename(exc, "error determining content size from frame header") from exc
         if isinstance(header, int):
-            raise _at_start("error determining content size from frame header: the header is cut")
+            raise located(ZstdError("error determining content size from frame header: the header is cut"), 0)
         if header.content_size is None and max_output_size <= 0:
-            raise _at_start("could not determine content size in frame header")
+            raise located(ZstdError("could not determine content size in frame header"), 0)
         stream = self._new_stream()
         try:
             content = self._whole(stream, view, max_output_size, header)
@@ -118,10 +120,10 @@ class ZstdDecompressor:
             raise ZstdError(f"compressed input contains {extra} bytes of unused data, which is disallowed")
         return content
 
-    # where C has `decompress`, it hands on what is not ordinary
+    # where C has `decompress`, it passes rare cases on
     _decompress = decompress
 
-    def _whole(self, stream: Any, data: Any, limit: int, header: Header) -> bytes:
+    def _whole(self, stream: Any, data: Bytes, limit: int, header: Header) -> bytes:
         if limit <= 0:
             content: bytes = stream.decompress(data)
         else:
@@ -148,7 +150,7 @@ class ZstdDecompressor:
             require_positive(write_size, "write_size")
         return self._decompressobj(read_across_frames)
 
-    def _decompressobj(self, read_across_frames: Any) -> ZstdDecompressionObj:
+    def _decompressobj(self, read_across_frames: object) -> ZstdDecompressionObj:
         return ZstdDecompressionObj(self._new_stream(bool(read_across_frames)), bool(read_across_frames))
 
     def stream_reader(
@@ -176,7 +178,7 @@ class ZstdDecompressor:
 
     def stream_writer(
         self,
-        writer: Any,
+        writer: object,
         write_size: int = DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE,
         write_return_read: bool = True,
         closefd: bool = True,
@@ -193,7 +195,7 @@ class ZstdDecompressor:
         return self._stream_writer(writer, write_size, write_return_read, closefd)
 
     def _stream_writer(
-        self, writer: Any, write_size: int, write_return_read: bool, closefd: bool
+        self, writer: Writable, write_size: int, write_return_read: bool, closefd: bool
     ) -> ZstdDecompressionWriter:
         return ZstdDecompressionWriter(self._new_stream(True), writer, write_size, write_return_read, closefd)
 
@@ -208,8 +210,8 @@ class ZstdDecompressor:
         Yield the content of the frame that `reader`, a file or buffer, has, in pieces of at most `write_size` bytes.
 
         `read_size` is how much is read at a time; `skip_bytes` are left out at the start. Nothing is read before the
-        first piece is asked for, and nothing is looked at behind the frame. Raises ValueError for what is neither a
-        file nor a buffer, ZstdError for data that is truncated, corrupted or no frame.
+        first piece is asked for, and nothing is looked at behind the frame. Raises ValueError for an object that is
+        neither a file nor a buffer, ZstdError for data that is truncated, corrupted or no frame.
         """
         require_positive(write_size, "write_size")
         skip_bytes = index(skip_bytes)
@@ -262,7 +264,7 @@ class ZstdDecompressor:
         check_copy(ifh, ofh, read_size, write_size)
         return self._copy_stream(ifh, ofh, read_size, write_size)
 
-    def _copy_stream(self, ifh: Any, ofh: Any, read_size: int, write_size: int) -> tuple[int, int]:
+    def _copy_stream(self, ifh: Readable, ofh: Writable, read_size: int, write_size: int) -> tuple[int, int]:
         stream = self._new_stream(True)
         taken = written = 0
         try:
@@ -284,8 +286,8 @@ class ZstdDecompressor:
         """
         Return the content of the last frame of a list, of which each has the content before it for its dictionary.
 
-        Every frame has to have its content's size. Raises TypeError for what is no list, ValueError for an empty one
-        and for items that are no such frames, ZstdError for those that do not decompress.
+        Every frame has to have its content's size. Raises TypeError for an object that is not a list, ValueError for
+        an empty list and for items that are no such frames, ZstdError for those that do not decompress.
         """
         if not isinstance(frames, list):
             raise TypeError("argument must be a list")
@@ -317,19 +319,19 @@ class ZstdDecompressor:
             raise rename(truncated_error(len(frame)), f"chunk {number} {_NOT_WHOLE}")
         return content
 
-    def _decompress_many(self, frames: Any, sizes: Any, threads: int) -> Any:
+    def _decompress_many(self, frames: object, sizes: Any, threads: int) -> object:
         """Do it in C, which a preset may; None where that is left to Python."""
 
     def multi_decompress_to_buffer(
-        self, frames: Any, decompressed_sizes: Any = None, threads: int = 0
+        self, frames: object, decompressed_sizes: object = None, threads: int = 0
     ) -> BufferWithSegmentsCollection:
         """
         Decompress many frames in several threads; return a BufferWithSegmentsCollection of their contents.
 
         `frames` is a list of buffers, a BufferWithSegments or a BufferWithSegmentsCollection; `decompressed_sizes` a
-        buffer of 64-bit unsigned integers, the contents' sizes in bytes, for frames that do not tell; `threads` is the
-        number of threads, below 0 for as many as there are processors. Raises TypeError and ValueError for wrong
-        arguments, ZstdError, which names the item, for one that does not decompress.
+        buffer of 64-bit unsigned integers, the contents' sizes in bytes, for frames that do not declare theirs;
+        `threads` is the number of threads, below 0 for as many as there are processors. Raises TypeError and ValueError
+        for wrong arguments, ZstdError, which names the item, for one that does not decompress.
         """
         from cpkg.zstandard.batches import decompress_all
 
@@ -342,9 +344,3 @@ _PREFIX_MIN = 8
 
 def _out_of_bound(what: str) -> ZstdError:
     return coded_error(PARAMETER_OUT_OF_BOUND, f"{what}: {NAMES[PARAMETER_OUT_OF_BOUND]}")
-
-
-def _at_start(text: str) -> ZstdError:
-    error = ZstdError(text)
-    error.offset = 0
-    return error

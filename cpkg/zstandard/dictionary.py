@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ZstdCompressionDict: a dictionary with how it is to be read, and what was prepared of it."""
+"""ZstdCompressionDict: a dictionary with the way to read it, and its prepared forms."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cpkg.zstandard.constants import DICT_TYPE_AUTO, DICT_TYPE_FULLDICT, DICT_TYPE_RAWCONTENT
 from cpkg.zstandard.levels import MATCH_FIELDS
@@ -13,6 +13,9 @@ from purepy.zstd.format.error_codes import DICTIONARY_WRONG, NAMES, coded_error
 from purepy.zstd.format.parameters import CompressionParameter
 from purepy.zstd.format.rules import DICTIONARY_MAGIC
 from purepy.zstd.format.zdict import DIGESTED, PREFIX, UNDIGESTED, ZstdDict
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 _SIZE_MIN = 8
 """libzstd takes no notice of shorter dictionaries."""
@@ -33,7 +36,7 @@ class ZstdCompressionDict:
     k: int
     d: int
 
-    def __init__(self, data: Any, dict_type: int = DICT_TYPE_AUTO, k: int = 0, d: int = 0) -> None:
+    def __init__(self, data: Buffer, dict_type: int = DICT_TYPE_AUTO, k: int = 0, d: int = 0) -> None:
         if dict_type not in (DICT_TYPE_AUTO, DICT_TYPE_RAWCONTENT, DICT_TYPE_FULLDICT):
             raise ValueError(f"invalid dictionary load mode: {dict_type}; must use DICT_TYPE_* constants")
         self._data = bytes(view_of(data))
@@ -102,8 +105,8 @@ class ZstdCompressionDict:
         return ZstdCompressionDict, (self._data, self._type, self.k, self.d)
 
 
-def dictionary_argument(dict_data: Any) -> ZstdCompressionDict | None:
-    """Return an argument `dict_data`; raises TypeError for what is no dictionary."""
+def dictionary_argument(dict_data: object) -> ZstdCompressionDict | None:
+    """Return an argument `dict_data`; raises TypeError for an object that is not a dictionary."""
     if dict_data is not None and not isinstance(dict_data, ZstdCompressionDict):
         raise TypeError("dict_data must be zstd.ZstdCompressionDict")
     return dict_data

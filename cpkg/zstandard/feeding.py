@@ -5,21 +5,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from cpkg.zstandard.common import CONTINUE, Bytes
+from cpkg.zstandard.arguments import Bytes
 from cpkg.zstandard.constants import BLOCKSIZE_MAX
 from purepy.errors import ZstdError
-from purepy.zstd.format.stream_modes import release
+from purepy.zstd.format.locks import release
+from purepy.zstd.format.rules import CONTINUE
 
 
 class Progress:
-    """How many bytes the frames of a Feed have taken, had compressed when they were last flushed, and given."""
+    """How many bytes the frames of a Feed have consumed, consumed up to the last flush, and produced."""
 
     __slots__ = ("flushed", "ingested", "produced")
 
     def __init__(self) -> None:
         self.ingested = self.flushed = self.produced = 0
 
-    def told(self) -> tuple[int, int, int]:
+    def counts(self) -> tuple[int, int, int]:
         """Return how many bytes were taken, how many of them compressed, and how many came of it."""
         waiting = (self.ingested - self.flushed) % BLOCKSIZE_MAX
         return self.ingested, self.ingested - waiting, self.produced

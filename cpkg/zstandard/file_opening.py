@@ -29,12 +29,12 @@ def open_file(
     is_path = isinstance(filename, (str, bytes, os.PathLike))
     if not is_path and not hasattr(filename, "read") and not hasattr(filename, "write"):
         raise TypeError("filename must be a str, bytes, file or PathLike object")
-    # what is wrong is found before a file is made or cut
+    # wrong arguments raise before a file is created or truncated
     make_stream = decompressor().stream_reader if reads else compressor().stream_writer
     is_text = "b" not in plain
     if is_text:
         check_text_arguments(encoding, errors, newline)
-    file: Any = filename
+    file: object = filename
     if is_path:
         file = builtins.open(filename, plain + "b" if is_text else plain)  # noqa: SIM115
     stream = make_stream(file, closefd=is_path or bool(closefd))

@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 import io
-from _thread import RLock
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from cpkg.zstandard.common import PIECE_SIZE
+from cpkg.zstandard.arguments import PIECE_SIZE
+from purepy._locks import RLock
 from purepy.errors import ZstdError
 from purepy.zstd.format.locks import Exclusive
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Buffer, Self
 
 
 class StreamFile(Exclusive):
@@ -68,7 +68,7 @@ class StreamFile(Exclusive):
                 close()
 
 
-class Reader(StreamFile):
+class StreamReader(StreamFile):
     """Base of the readers."""
 
     _position = 0
@@ -96,11 +96,11 @@ class Reader(StreamFile):
         """Return False."""
         return False
 
-    def write(self, data: Any) -> NoReturn:
+    def write(self, data: Buffer) -> NoReturn:
         """Raise io.UnsupportedOperation."""
         raise io.UnsupportedOperation("stream is not writable")
 
-    def writelines(self, lines: Iterable[Any]) -> NoReturn:
+    def writelines(self, lines: Iterable[object]) -> NoReturn:
         """Raise io.UnsupportedOperation."""
         raise io.UnsupportedOperation("stream is not writable")
 
@@ -128,7 +128,7 @@ class Reader(StreamFile):
         return True
 
     def _more(self, limit: int) -> bytes:
-        """Do `_next`, and what it raised once from then on."""
+        """Call `_next`; after an error raise that error again."""
         if self._failure is not None:
             raise self._failure.with_traceback(None)
         try:
@@ -176,15 +176,15 @@ class Reader(StreamFile):
             self._check_size(size)
             return self._given([self._more(PIECE_SIZE if size == -1 else size)] if size else [])
 
-    def readinto(self, b: Any) -> int:
+    def readinto(self, b: Buffer) -> int:
         """Fill `b`, a writable buffer, as far as there is output; return how many bytes it holds then."""
         return self._read_into(b, self.read)
 
-    def readinto1(self, b: Any) -> int:
+    def readinto1(self, b: Buffer) -> int:
         """Do for `b`, a writable buffer, what `read1` does."""
         return self._read_into(b, self.read1)
 
-    def _read_into(self, buffer: Any, read: Any) -> int:
+    def _read_into(self, buffer: Buffer, read: Any) -> int:
         with memoryview(buffer) as view:
             if view.readonly or not view.c_contiguous:
                 raise TypeError(f"a writable, contiguous bytes-like object is required, not {type(buffer).__name__!r}")
@@ -266,6 +266,6 @@ class Writer(StreamFile):
         """Raise io.UnsupportedOperation."""
         raise io.UnsupportedOperation
 
-    def readinto(self, b: Any) -> NoReturn:
+    def readinto(self, b: Buffer) -> NoReturn:
         """Raise io.UnsupportedOperation."""
         raise io.UnsupportedOperation

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from cpkg.zstandard.common import rename
+from cpkg.zstandard.arguments import rename
 from cpkg.zstandard.constants import CONTENTSIZE_UNKNOWN, FORMAT_ZSTD1, FORMAT_ZSTD1_MAGICLESS
 from purepy._buffers import view_of
 from purepy.errors import ZstdError
-from purepy.zstd.format.error_codes import NAMES, SRC_SIZE_WRONG, coded_error
+from purepy.zstd.format.error_codes import NAMES, SRC_SIZE_WRONG, coded_error, located
 from purepy.zstd.format.header import Header, read_header
 from purepy.zstd.format.rules import HEADER_SIZE_MAX, MAGIC, header_size
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 class FrameParameters:
@@ -41,13 +44,13 @@ class FrameParameters:
         return f"FrameParameters({fields})"
 
 
-def header_of(data: Any, magicless: bool = False) -> Header | int:
+def header_of(data: Buffer, magicless: bool = False) -> Header | int:
     """Return the header at the start of a buffer, or how many bytes it takes at least; ZstdError for no frame."""
     head = bytes(view_of(data)[:HEADER_SIZE_MAX])
     return read_header(head, 0, len(head), 0, magicless)
 
 
-def get_frame_parameters(data: Any, format: int = FORMAT_ZSTD1) -> FrameParameters:
+def get_frame_parameters(data: Buffer, format: int = FORMAT_ZSTD1) -> FrameParameters:
     """
     Return what the header at the start of `data`, a buffer, says; `format` is FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS.
 
@@ -61,13 +64,11 @@ def get_frame_parameters(data: Any, format: int = FORMAT_ZSTD1) -> FrameParamete
     except ZstdError as exc:
         raise rename(exc, "cannot get frame parameters") from exc
     if isinstance(header, int):
-        error = ZstdError(f"not enough data for frame parameters; need {header} bytes")
-        error.offset = 0
-        raise error
+        raise located(ZstdError(f"not enough data for frame parameters; need {header} bytes"), 0)
     return FrameParameters(header)
 
 
-def frame_content_size(data: Any) -> int:
+def frame_content_size(data: Buffer) -> int:
     """
     Return the size of the content that the header at the start of `data` declares, in bytes, or -1 if it does not.
 
@@ -82,7 +83,7 @@ def frame_content_size(data: Any) -> int:
     return -1 if header.content_size is None else header.content_size
 
 
-def frame_header_size(data: Any) -> int:
+def frame_header_size(data: Buffer) -> int:
     """
     Return the size in bytes of the header at the start of `data`, as its fifth byte says, whatever the first four are.
 

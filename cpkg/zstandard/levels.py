@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The parameters that stand behind a level in libzstd 1.5.7, and how it fits them to the sizes of input and dictionary.
+The parameters of a level in libzstd 1.5.7, and how it fits them to the sizes of input and dictionary.
 
-They are told here (`ZstdCompressionParameters.from_level`), not compressed with: a level goes to the backend as it is,
-and the pure encoder has levels of its own. Rows are window_log, chain_log, hash_log, search_log, min_match,
+They are for `ZstdCompressionParameters.from_level`, and nothing compresses with them: a level goes to the backend as it
+is, and the pure encoder has levels of its own. Rows are window_log, chain_log, hash_log, search_log, min_match,
 target_length and strategy of ZSTD_defaultCParameters in clevels.h.
 """
 

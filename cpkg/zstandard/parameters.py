@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ZstdCompressionParameters: the parameters of libzstd as one object, and those that stand behind a level."""
+"""ZstdCompressionParameters: the parameters of libzstd as one object, and those of a level."""
 
 from __future__ import annotations
 
 from operator import index
 from typing import Any
 
-from cpkg.zstandard.common import threads_wanted
+from cpkg.zstandard.arguments import threads_wanted
 from cpkg.zstandard.levels import MATCH_FIELDS, match_parameters
 from purepy.zstd.format.error_codes import NAMES, PARAMETER_OUT_OF_BOUND, coded_error
 from purepy.zstd.format.parameters import COMPRESSION_BOUNDS, COMPRESSION_FORMAT, CompressionParameter
@@ -56,7 +56,7 @@ class _Field:
         value: Any = self if instance is None else instance._values[self._name]
         return value  # type: ignore[no-any-return]
 
-    def __set__(self, instance: Any, value: int) -> None:
+    def __set__(self, instance: object, value: int) -> None:
         raise AttributeError(f"can't set attribute {self._name!r}")
 
 
@@ -139,7 +139,7 @@ class ZstdCompressionParameters:
     @staticmethod
     def from_level(level: int, source_size: int = 0, dict_size: int = 0, **kwargs: Any) -> ZstdCompressionParameters:
         """
-        Return the parameters that stand behind a level, as libzstd 1.5 has them.
+        Return the parameters of a level, as libzstd 1.5 has them.
 
         `source_size` and `dict_size` are sizes in bytes, 0 if not known, that window and tables are fitted to.
         Other arguments (`kwargs`) are those of the type, and take precedence.
@@ -193,7 +193,7 @@ def _checked(name: str, value: int) -> int:
 
 
 def level_pairs(
-    level: int, write_checksum: Any, write_content_size: Any, write_dict_id: Any, threads: int
+    level: int, write_checksum: object, write_content_size: object, write_dict_id: object, threads: int
 ) -> list[tuple[int, int]]:
     """Return keys and values for the plain arguments of a ZstdCompressor."""
     pairs = []

@@ -8,19 +8,20 @@ from collections.abc import Iterator
 from operator import index
 from typing import Any
 
-from cpkg.zstandard.common import CONTINUE, FLUSH_FRAME, PIECE_SIZE, Bytes, pieces_of, read_chunk
+from cpkg.zstandard.arguments import PIECE_SIZE, Bytes, pieces_of, read_chunk
 from cpkg.zstandard.constants import DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE
 from cpkg.zstandard.feeding import Feed
-from cpkg.zstandard.files import Reader
+from cpkg.zstandard.files import StreamReader
 from purepy._buffers import view_of
 from purepy.zstd.format.error_codes import truncated_error
-from purepy.zstd.format.stream_modes import release
+from purepy.zstd.format.locks import release
+from purepy.zstd.format.rules import CONTINUE, FLUSH_FRAME
 
 NO_SOURCE = "must pass an object with a read() method or that conforms to the buffer protocol"
 
 
 def size_of(source: Any, size: int) -> int:
-    """Return the size of a buffer in bytes, or that given for a file; raises TypeError for what is neither."""
+    """Return the size of a buffer in bytes, or that given for a file; TypeError for an object that is neither."""
     size = index(size)
     if hasattr(source, "read"):
         return size
@@ -34,7 +35,7 @@ def source_chunks(source: Any, read_size: int, skip: int = 0) -> Iterator[Bytes]
     """
     Yield what a file gives in chunks of `read_size` bytes, or what a buffer has; `skip` are left out at the start.
 
-    Raises TypeError at once for what is neither.
+    Raises TypeError at once for an object that is neither.
     """
     if not hasattr(source, "read"):
         try:
@@ -55,7 +56,7 @@ def _file_chunks(source: Any, read_size: int, skip: int) -> Iterator[Bytes]:
         yield chunk
 
 
-class ZstdCompressionReader(Reader):
+class ZstdCompressionReader(StreamReader):
     """
     A file whose content is a source, compressed (replaces `zstandard.ZstdCompressionReader`).
 
@@ -89,7 +90,7 @@ class ZstdCompressionReader(Reader):
         self._held = memoryview(b"")
 
 
-class ZstdDecompressionReader(Reader):
+class ZstdDecompressionReader(StreamReader):
     """
     A file whose content is what a source decompresses to (replaces `zstandard.ZstdDecompressionReader`).
 
@@ -100,7 +101,7 @@ class ZstdDecompressionReader(Reader):
     def __init__(self, stream: Any, source: Any, read_size: int, read_across_frames: bool, closefd: bool) -> None:
         super().__init__(source, closefd)
         self._stream = stream
-        self._across = bool(read_across_frames)
+        self._read_across_frames = bool(read_across_frames)
         self._chunks = source_chunks(source, read_size)
         self._taken = 0
         self._finished = False
@@ -123,7 +124,7 @@ class ZstdDecompressionReader(Reader):
         return b""
 
     def _goes_on(self) -> bool:
-        return self._across or not self._stream._at_start
+        return self._read_across_frames or not self._stream._at_start
 
     def _drop(self) -> None:
         release(self._stream)

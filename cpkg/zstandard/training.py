@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cpkg.zstandard.common import rename, threads_wanted
+from cpkg.zstandard.arguments import rename, threads_wanted
 from cpkg.zstandard.constants import DICT_TYPE_FULLDICT
 from cpkg.zstandard.dictionary import ZstdCompressionDict
 from purepy.errors import ZstdError
@@ -35,7 +35,7 @@ def make_train_dictionary(codec: Any) -> Any:
         `f` is the logarithm of the size of the table of frequencies, `split_point` the part of the samples to learn
         from (the rest is for trying out), `accel` 1 to 10 trades quality for speed, `dict_id` is the dictionary's
         number (0: derived from its content), `level` what it is meant for, `threads` how many threads look,
-        `notifications` how much libzstd tells on standard error. Raises TypeError and ValueError for wrong arguments,
+        `notifications` how much libzstd writes to standard error. Raises TypeError and ValueError for wrong arguments,
         ZstdError if there is too little to learn from.
         """
         if not isinstance(samples, list):

@@ -5,19 +5,22 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from cpkg.zstandard.common import CONTINUE, pieces_of
-from cpkg.zstandard.common import FLUSH_BLOCK as END_BLOCK
-from cpkg.zstandard.common import FLUSH_FRAME as END_FRAME
+from cpkg.zstandard.arguments import pieces_of
 from cpkg.zstandard.constants import FLUSH_BLOCK, FLUSH_FRAME
 from cpkg.zstandard.feeding import Feed
 from cpkg.zstandard.files import Writer
 from purepy._buffers import view_of
 from purepy._writing import write_all
 from purepy.errors import ZstdError
+from purepy.zstd.format import rules
 from purepy.zstd.format.error_codes import truncated_error
-from purepy.zstd.format.stream_modes import release
+from purepy.zstd.format.locks import release
+from purepy.zstd.format.rules import CONTINUE
+
+if TYPE_CHECKING:
+    from purepy._types import Buffer, Bytes
 
 
 def write_pieces(file: Any, data: bytes, write_size: int) -> int:
@@ -52,7 +55,7 @@ class ZstdCompressionWriter(Writer):
         """Return the size in bytes of the context that compresses."""
         return self._feed.memory_size()
 
-    def write(self, data: Any) -> int:
+    def write(self, data: Buffer) -> int:
         """
         Take the bytes of `data`, a buffer; return how many, or, with `write_return_read=False`, how many were written.
 
@@ -66,7 +69,7 @@ class ZstdCompressionWriter(Writer):
                 written += self._push(piece, CONTINUE)
             return len(view) if self._returns_read else written
 
-    def writelines(self, lines: Iterable[Any]) -> NoReturn:
+    def writelines(self, lines: Iterable[object]) -> NoReturn:
         """Raise NotImplementedError, as python-zstandard does."""
         raise NotImplementedError("writelines() is not yet implemented")
 
@@ -74,10 +77,8 @@ class ZstdCompressionWriter(Writer):
         """
         Write the output that was held back, flush the other file, and return how many bytes were written.
 
-        `flush_mode` is FLUSH_BLOCK (0) or FLUSH_FRAME (1).
-
-        With FLUSH_BLOCK a reader can have all data given so far; FLUSH_FRAME ends the frame, and what is written next
-        begins another. Raises ValueError for another mode.
+        `flush_mode` is FLUSH_BLOCK (0), after which a reader can have all data given so far, or FLUSH_FRAME (1), which
+        ends the frame: what is written next begins another. Raises ValueError for another mode.
         """
         with self._turn():
             return self._flush(flush_mode)
@@ -86,7 +87,7 @@ class ZstdCompressionWriter(Writer):
         if flush_mode not in (FLUSH_BLOCK, FLUSH_FRAME):
             raise ValueError(f"unknown flush_mode: {flush_mode!r}")
         self._check_open()
-        written = self._push(b"", END_BLOCK if flush_mode == FLUSH_BLOCK else END_FRAME)
+        written = self._push(b"", rules.FLUSH_BLOCK if flush_mode == FLUSH_BLOCK else rules.FLUSH_FRAME)
         if not self._is_closing:
             self._flush_file()
         return written
@@ -109,7 +110,7 @@ class ZstdCompressionWriter(Writer):
         """Return how many bytes were written to the other file."""
         return self._written
 
-    def _push(self, data: Any, mode: int) -> int:
+    def _push(self, data: Bytes, mode: int) -> int:
         output = self._feed.push(data, mode)
         try:
             written = write_pieces(self._file, output, self._write_size)
@@ -146,7 +147,7 @@ class ZstdDecompressionWriter(Writer):
         size: int | None = self._stream._memory_size()
         return size
 
-    def write(self, data: Any) -> int:
+    def write(self, data: Buffer) -> int:
         """
         Take the bytes of `data`, a buffer; return how many, or, with `write_return_read=False`, how many were written.
 
@@ -172,7 +173,7 @@ class ZstdDecompressionWriter(Writer):
                 raise
             return len(view) if self._returns_read else written
 
-    def writelines(self, lines: Iterable[Any]) -> NoReturn:
+    def writelines(self, lines: Iterable[object]) -> NoReturn:
         """Raise io.UnsupportedOperation."""
         raise io.UnsupportedOperation
 

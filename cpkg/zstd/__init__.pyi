@@ -645,7 +645,7 @@ class SeekableZstdFile(ZstdFile):
         """
         Return whether a file ends with a table that fits it, or has 0 bytes; `filename` is its name or a file object.
 
-        A file object stays where it was. Raises TypeError for what is neither.
+        A file object stays where it was. Raises TypeError for an object that is neither.
         """
 
 @overload

@@ -8,10 +8,13 @@ import os
 import shutil
 import tarfile as standard_tarfile
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cpkg._places import replacing
 from cpkg.zstd import tarfile, zipfile
+
+if TYPE_CHECKING:
+    from purepy._types import Parameters
 
 _TAR = "zstdtar"
 _TAR_DESCRIPTION = "zstd'ed tar-file"
@@ -22,7 +25,7 @@ def register_shutil(
     tar: bool = True,
     zip: bool = True,
     level: int | None = None,
-    options: Any = None,
+    options: Parameters = None,
     threads: int | None = None,
 ) -> None:
     """
@@ -55,14 +58,14 @@ def _make_tarball(
     base_dir: str,
     *,
     level: int | None,
-    options: Any,
+    options: Parameters,
     threads: int | None,
     root_dir: Any = None,
     dry_run: bool = False,
     owner: str | None = None,
     group: str | None = None,
     logger: Any = None,
-    **ignored: Any,
+    **ignored: object,
 ) -> str:
     """Write base_name.tar.zst, as shutil.make_archive calls it (replaces `shutil._make_tarball`)."""
     name = os.fspath(base_name) + ".tar.zst"
@@ -113,7 +116,7 @@ def _number_of(name: str, module: str, function: str, kind: str) -> int | None:
         return None
 
 
-def _unpack_tarball(threads: int | None, filename: Any, extract_dir: Any, **filter: Any) -> None:
+def _unpack_tarball(threads: int | None, filename: object, extract_dir: Any, **filter: Any) -> None:
     """Extract a tar archive, with `filter` where Python has filters (replaces `shutil._unpack_tarfile`)."""
     try:
         archive = tarfile.open(filename, "r:zst", threads=threads)
@@ -123,7 +126,7 @@ def _unpack_tarball(threads: int | None, filename: Any, extract_dir: Any, **filt
         archive.extractall(extract_dir, **filter)
 
 
-def _unpack_zip(filename: Any, extract_dir: Any) -> None:
+def _unpack_zip(filename: Any, extract_dir: object) -> None:
     """Extract a ZIP archive (replaces `shutil._unpack_zipfile`)."""
     if not zipfile.is_zipfile(filename):
         raise shutil.ReadError(f"{filename} is not a zip file")

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from tarfile import TarFile as _TarFile
 
     from typing_extensions import Self
+
+    from purepy._types import DictArgument, Parameters
 else:
     _TarFile = _standard.TarFile
 
@@ -72,8 +74,8 @@ class TarFile(_TarFile):
         mode: str = "r",
         fileobj: Any = None,
         level: int | None = None,
-        options: Any = None,
-        zstd_dict: Any = None,
+        options: Parameters = None,
+        zstd_dict: DictArgument = None,
         threads: int | None = None,
         **kwargs: Any,
     ) -> Self:
@@ -103,15 +105,15 @@ class TarFile(_TarFile):
         cls,
         name: Any,
         source: Any,
-        owned: tuple[Any, ...],
+        owned: tuple[object, ...],
         level: Any = None,
-        options: Any = None,
-        zstd_dict: Any = None,
+        options: Parameters = None,
+        zstd_dict: DictArgument = None,
         threads: int | None = None,
         **kwargs: Any,
     ) -> Self:
         # which refuses a level
-        file = ZstdFile(source, "r", level=level, options=options, zstd_dict=zstd_dict, threads=threads)
+        file: Any = ZstdFile(source, "r", level=level, options=options, zstd_dict=zstd_dict, threads=threads)
         stream: Any = _Stream(file, owned)
         try:
             archive = cls(name, "r", stream, **kwargs)
@@ -123,7 +125,7 @@ class TarFile(_TarFile):
 
     @classmethod
     def _open_any_stream(cls, name: Any, mode: str, fileobj: Any, bufsize: int, **kwargs: Any) -> Self:
-        """Look at a stream's first bytes, and open it as what they tell."""
+        """Open a stream by the format that its first bytes show."""
         if mode not in ("r|*", "|*"):
             raise ValueError("mode must be 'r' or 'w'")
         source = fileobj or builtins.open(name, "rb")  # noqa: SIM115
@@ -143,7 +145,7 @@ class TarFile(_TarFile):
 
 
 class _Repeated:
-    """A file of which some bytes were read, and are read once more."""
+    """A file that gives its first bytes, which were read before, once more."""
 
     def __init__(self, first: bytes, file: Any) -> None:
         self._first = first

@@ -12,7 +12,7 @@ import copy
 import errno
 import io
 import zipfile as _standard
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 from zipfile import ZIP_STORED as ZIP_STORED
 from zipfile import BadZipFile as BadZipFile
 from zipfile import ZipInfo as ZipInfo
@@ -21,6 +21,9 @@ from zlib import crc32
 from cpkg import zstd
 from purepy._lazy import names_behind
 from purepy.errors import LimitError
+
+if TYPE_CHECKING:
+    from purepy._types import Buffer, Parameters
 
 ZIP_ZSTANDARD = 93
 ZSTANDARD_VERSION = 63
@@ -55,7 +58,7 @@ class ZipFile(_ZipFile):  # type: ignore[misc]
         allowZip64: bool = True,  # noqa: N803
         compresslevel: int | None = None,
         *,
-        options: Any = None,
+        options: Parameters = None,
         max_output_size: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -71,19 +74,19 @@ class ZipFile(_ZipFile):  # type: ignore[misc]
     def _RealGetContents(self) -> None:  # noqa: N802
         try:
             super()._RealGetContents()
-        except (ValueError, OSError) as exc:  # older Pythons look for a directory in front of the file's begin
+        except (ValueError, OverflowError, OSError) as exc:  # older Pythons seek in front of the file's begin
             if isinstance(exc, OSError) and exc.errno != errno.EINVAL:
                 raise
             raise BadZipFile("Bad offset for central directory") from exc
 
-    def _make_compressor(self, level: int | None) -> Any:
+    def _make_compressor(self, level: int | None) -> object:
         if not self._options:
             return zstd.ZstdCompressor(level)
         if level is None:
             return zstd.ZstdCompressor(options=self._options)
         return zstd.ZstdCompressor(options={**self._options, zstd.CompressionParameter.compression_level: level})
 
-    def open(self, name: Any, mode: str = "r", pwd: Any = None, **kwargs: Any) -> Any:
+    def open(self, name: Any, mode: str = "r", pwd: object = None, **kwargs: object) -> Any:
         """Open a member for reading or writing; `name`, `mode`, `pwd` and `kwargs` are those of `zipfile.ZipFile.open`.
 
         A member of method 93 is an io.BufferedReader."""
@@ -95,14 +98,14 @@ class ZipFile(_ZipFile):  # type: ignore[misc]
                 f"the member {member.filename!r} has {member.file_size} bytes, "
                 f"more than max_output_size={self._max_output_size}"
             )
+        if not 0 <= member.header_offset <= self.start_dir:  # how a seek there fails depends on the file and system
+            raise BadZipFile(f"File {member.filename!r} begins outside of the archive, at {member.header_offset}")
         if member.compress_type != ZIP_ZSTANDARD:
             return super().open(name, mode, pwd, **kwargs)
         return io.BufferedReader(_Member(member, lambda: self._open_compressed(member, pwd)), _READ_SIZE)
 
-    def _open_compressed(self, member: ZipInfo, pwd: Any) -> Any:
-        """Open what is stored of a member, decrypted."""
-        if member.header_offset < 0:
-            raise BadZipFile(f"File {member.filename!r} begins {-member.header_offset} bytes before the archive")
+    def _open_compressed(self, member: ZipInfo, pwd: object) -> object:
+        """Open the stored bytes of a member, decrypted."""
         stored = copy.copy(member)
         stored.compress_type = ZIP_STORED
         stored.file_size = member.compress_size
@@ -120,7 +123,7 @@ class ZipFile(_ZipFile):  # type: ignore[misc]
         finally:
             zinfo.compress_type = ZIP_ZSTANDARD
 
-    def _open_to_write(self, zinfo: ZipInfo, force_zip64: bool = False) -> Any:
+    def _open_to_write(self, zinfo: ZipInfo, force_zip64: bool = False) -> object:
         if zinfo.compress_type != ZIP_ZSTANDARD:
             return super()._open_to_write(zinfo, force_zip64)
         compressor = self._make_compressor(zinfo._compresslevel)  # type: ignore[attr-defined]
@@ -157,7 +160,7 @@ class _Member(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: Buffer) -> int:
         with memoryview(buffer) as view, view.cast("B") as room:
             data = self._next(room.nbytes)
             room[: len(data)] = data

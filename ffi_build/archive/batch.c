@@ -73,7 +73,7 @@ static int write_whole(cpkg_batch *batch, const Job *job)
     return file_finish(batch->naming, fd, job->dir, temporary, batch->texts.data + job->name_at, &job->attributes);
 }
 
-/* Write a piece of a large file; whoever writes the last one finishes it. */
+/* Write a piece of a large file; the thread that writes the last one finishes the file. */
 static int write_part(const Job *job)
 {
     LargeFile *large = job->large;
@@ -87,7 +87,7 @@ static int write_part(const Job *job)
         int fd = large->fd;
         large->fd = -1;
         error = file_finish(large->naming, fd, large->dir, large->temporary, large->name, &large->attributes);
-        atomic_store(&large->error, error); /* for the batch that tells of the file, which may be another one */
+        atomic_store(&large->error, error); /* for the batch that reports the file, which may be another one */
     }
     return error;
 }

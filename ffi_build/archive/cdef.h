@@ -4,7 +4,7 @@
  * NUL. Every call may take long and needs no Python.
  */
 
-/* An entry as it is reported to Python; behind it stand its name, its link's text, and the names of its owner. */
+/* An entry as it is reported to Python; behind it follow its name, its link's text, and the names of its owner. */
 typedef struct {
     uint32_t record_size, job; /* with the texts; which file of a batch it is, from 1 on, 0 for none */
     int64_t position, uid, gid, size, seconds;
@@ -49,11 +49,11 @@ size_t cpkg_maker_deflate(cpkg_maker *maker, void *out, size_t capacity, const v
 size_t cpkg_plan_make(cpkg_plan *plan, cpkg_maker *maker, void *out, size_t capacity);
 int64_t cpkg_plan_size(const cpkg_plan *plan);
 int64_t cpkg_plan_entries(const cpkg_plan *plan);
-/* The numbers of its names, once it was made, and whether it begins within an entry. */
+/* The numbers of its names, after it was compressed, and whether it begins within an entry. */
 const uint16_t *cpkg_plan_members(const cpkg_plan *plan, size_t *count, int *is_continued);
 size_t cpkg_plan_problem_count(const cpkg_plan *plan);
 const char *cpkg_plan_problem(const cpkg_plan *plan, size_t index, int *what, int64_t *amount, int *error);
-/* The records of its entries, if they are asked for, once it was made. */
+/* The records of its entries, if they are asked for, after it was compressed. */
 const char *cpkg_plan_records(const cpkg_plan *plan, size_t *size);
 void cpkg_plan_free(cpkg_plan *plan);
 
@@ -95,7 +95,7 @@ int cpkg_tree_has(const cpkg_tree *tree, const char *path, size_t size);
 /* Have Python set a directory's attributes in its turn, under a number from 1 on; false for want of memory. */
 int cpkg_tree_finish_later(cpkg_tree *tree, const char *path, size_t size, size_t number);
 /*
- * Give directories their attributes, what is deep inside first, as the last entry of each says. 0: all have them; 1: to
+ * Give directories their attributes, the deepest first, as the last entry of each says. 0: all have them; 1: to
  * be called again; 2: those of `path` could not be set; 3: Python has to set those of `number`.
  */
 int cpkg_tree_finish(cpkg_tree *tree, const char **path, int *error, size_t *number);

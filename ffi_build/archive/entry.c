@@ -26,7 +26,7 @@ static int tree_make_directory(cpkg_tree *tree, size_t count, const Attributes *
     return finish_later(tree, tree->path.data, tree->path.size, attributes, 0) ? TREE_MORE : TREE_NO_MEMORY;
 }
 
-/* Set the owner of a link that was just made, by its descriptor: something else may have its name; false for an error. */
+/* Set the owner of a new link by its descriptor: its name may be another file's; false for an error. */
 static int link_own(int parent, const char *name, const Attributes *attributes)
 {
     struct stat status;
@@ -67,7 +67,7 @@ static int batch_path(const cpkg_tree *tree, cpkg_batch *batch, Text name, size_
     return bytes_add(&batch->texts, name.data, name.size) && bytes_add(&batch->texts, "", 1);
 }
 
-/* Report an entry that is made, or in the batch; of a large file with its last piece. False for want of memory. */
+/* Report an entry that is extracted or in the batch; a large file with its last piece. False for want of memory. */
 static int tree_report(cpkg_tree *tree, const Parsed *parsed, cpkg_batch *batch)
 {
     int is_file = parsed->type == '0';
@@ -185,7 +185,7 @@ static int is_wanted(const cpkg_tree *tree, Text name, Bytes *scratch)
            !patterns_match(&tree->excluded, scratch->data, 0);
 }
 
-/* Make an entry whose data begins with the `size` bytes at `data`, of which all that belong to it are taken. */
+/* Extract an entry whose data begins with the `size` bytes at `data`; take all that belong to it. */
 static int tree_entry(cpkg_tree *tree, const Parsed *parsed, const char *data, size_t size, cpkg_batch *batch)
 {
     Attributes attributes = {.mtime = parsed->mtime};

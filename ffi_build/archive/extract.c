@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Extract: read the headers of an archive's content in order, and make what they tell of. */
+/* Extract: read the headers of an archive's content in order, and make what they describe. */
 #ifndef CPKG_ARCHIVE_EXTRACT
 #define CPKG_ARCHIVE_EXTRACT
 
@@ -24,7 +24,7 @@ const char *cpkg_tree_path(const cpkg_tree *tree, size_t *size)
     return tree->path.data;
 }
 
-/* Let the path that came again be made, now that all files before it are written. */
+/* Extract the path that came again, now that all files before it are written. */
 void cpkg_tree_go_on(cpkg_tree *tree)
 {
     tree->may_come_again = 1;
@@ -89,7 +89,7 @@ int cpkg_tree_parse(cpkg_tree *tree, const char *chunk, size_t size, int64_t beg
         size_t carried = tree->carry.size;
         const char *group = carried ? tree->carry.data : chunk + at;
         int state = parse_group(group, carried ? carried : size - at, tree->options.with_attributes, &parsed);
-        if (state == PARSE_MORE) { /* what is cut by the end of a chunk is put together in `carry` */
+        if (state == PARSE_MORE) { /* `carry` joins what the end of a chunk cuts */
             size_t missing = carried ? parsed.meta_size - carried : size - at;
             size_t here = missing < size - at ? missing : size - at;
             if (!here)

@@ -25,7 +25,7 @@ typedef struct {
 
 enum { TEMPORARY_SIZE = 96 };
 
-/* Say whether a nameless file of this directory gets its mode when it is opened: nobody can see it before it is whole. */
+/* Say whether a nameless file of this directory gets its mode when it is opened: nobody sees it before it is whole. */
 static int gets_mode(const Naming *naming, const Dir *dir, const Attributes *attributes)
 {
     return !dir->has_default_list && !attributes->has_owner && !(attributes->mode & (naming->umask | ~0777u));
@@ -76,7 +76,7 @@ static int link_nameless(int fd, int dir, const char *name)
     return linkat(AT_FDCWD, path, dir, name, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
 }
 
-/* Give a file that is whole its attributes and its name, in place of what has it; close it. 0 or errno. */
+/* Give a complete file its attributes and its name, replacing any other file; close it. 0 or errno. */
 static int file_finish(Naming *naming, int fd, const Dir *parent, char *temporary, const char *name,
                        const Attributes *attributes)
 {

@@ -76,7 +76,7 @@ static void cursor_close(Cursor *cursor)
     opened_close(&cursor->above);
 }
 
-/* Take over an open directory in place of the one that is in use. */
+/* Replace the current directory by another open one. */
 static void cursor_put(Cursor *cursor, Folder *folder, int fd)
 {
     folder_retain(folder);

@@ -30,8 +30,8 @@ struct cpkg_walk_s {
     FirstNames first_names;
     Owner users[OWNERS], groups[OWNERS];
     cpkg_plan *plan; /* the one that is being filled */
-    /* a file of which only a part is planned */
-    Source *source;
+    /* a file with only a part in plans so far */
+    SharedFile *source;
     uint64_t rest_offset, rest_size;
     struct stat rest_status;
     Bytes rest_name;
@@ -94,7 +94,7 @@ static int plan_rest(cpkg_walk *walk)
         }
     }
     if (!walk->rest_size) {
-        source_release(walk->source);
+        shared_file_release(walk->source);
         walk->source = NULL;
     }
     return WALK_PLAN_FULL;
@@ -197,7 +197,7 @@ static int keep_source(cpkg_walk *walk, int fd, const struct stat *status)
     return bytes_add(&walk->rest_name, walk->path.data, strlen(walk->path.data) + 1);
 }
 
-/* Add what is read of a file at once: its data, behind its header. FILE_LOST if it cannot be read; 0. */
+/* Read a small file at once and add its data behind its header. FILE_LOST if it cannot be read; 0. */
 static int read_now(cpkg_walk *walk, Item *item, int fd)
 {
     Bytes *bytes = &walk->plan->bytes;

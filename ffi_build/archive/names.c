@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Under which name and with which mode an entry is extracted, and which links are safe: as purepy/tar/names.py has it. */
+/* The name and mode that an entry is extracted with, and which links are safe: as purepy/tar/names.py has it. */
 #ifndef CPKG_ARCHIVE_NAMES
 #define CPKG_ARCHIVE_NAMES
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Users and groups: names of numbers, and numbers of names; what was looked up is kept. */
+/* Users and groups: names of numbers, and numbers of names; results are kept. */
 #ifndef CPKG_ARCHIVE_OWNERS
 #define CPKG_ARCHIVE_OWNERS
 

@@ -2,7 +2,7 @@
 /*
  * Read the headers of ordinary entries: files, directories and symbolic links in ustar, pax and GNU headers.
  *
- * What is not ordinary, and what is wrong, is left to purepy/tar/reader.py, so that each rule and each error has one
+ * Rare and wrong entries are left to purepy/tar/reader.py, so that each rule and each error has one
  * place; nothing here may accept what is refused there.
  */
 #ifndef CPKG_ARCHIVE_PARSE
@@ -206,7 +206,7 @@ static int parse_entry(const char *block, const Override *over, Parsed *parsed)
     return 1;
 }
 
-/* Read an entry from its first block on: PARSE_DONE, PARSE_MORE with what is needed in `meta_size`, or PARSE_ODD. */
+/* Read an entry from its first block on: PARSE_DONE, PARSE_MORE with the size that it needs in `meta_size`, or PARSE_ODD. */
 static int parse_group(const char *data, size_t size, int with_attributes, Parsed *parsed)
 {
     Override over = {0};

@@ -3,7 +3,7 @@
 #ifndef CPKG_ARCHIVE_READ
 #define CPKG_ARCHIVE_READ
 
-#include "plan.c"
+#include "frame_plan.c"
 
 enum { FILE_LOST = -1, FILE_NO_MEMORY = -2 };
 
@@ -23,7 +23,7 @@ static int open_seen(cpkg_plan *plan, size_t name_at, int dir, const char *base,
     return plan_trouble(plan, name_at, what, 0, error) ? FILE_LOST : FILE_NO_MEMORY;
 }
 
-/* Read a piece of a file to the end of some content, which has room for it, and fill up with zeros what is missing. */
+/* Append a piece of a file to a content with room for it; zeros replace missing bytes. */
 static int read_piece(cpkg_plan *plan, const Item *item, int fd, Bytes *content)
 {
     char *target = content->data + content->size;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which paths an archive had so far, in components each ended by NUL. */
+/* The paths of an archive so far, in components each ended by NUL. */
 #ifndef CPKG_ARCHIVE_SEEN
 #define CPKG_ARCHIVE_SEEN
 

@@ -38,7 +38,7 @@ struct cpkg_tree_s {
     LargeFile *large;
     Bytes large_path, large_record;
     int64_t entry_at;               /* of the entry at hand in the content */
-    uint64_t left, offset, skipped; /* of the large file; of what is passed over */
+    uint64_t left, offset, skipped; /* of the large file; bytes to pass over */
     uint64_t entries;
     int is_finishing;
     Named user, group;
@@ -74,7 +74,7 @@ static int finish_later(cpkg_tree *tree, const char *path, size_t size, const At
     return 1;
 }
 
-/* Open the directory of the path at hand, of which `count` components count, and make it if asked to. NULL: odd. */
+/* Open the directory of the first `count` components of the current path; create it if asked to. NULL: odd. */
 static Dir *tree_directory(cpkg_tree *tree, size_t count, int is_made)
 {
     const char *part = tree->path.data;

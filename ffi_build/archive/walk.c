@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walk over trees, relative to handles of directories, and plan the frames of what is found.
+ * Walk over trees, relative to handles of directories, and plan the frames of the entries.
  *
- * What cpkg/archive/in_python/walk.py and cpkg/archive/in_python/plan.py do without a `select`, attributes and sparse maps; the same
- * order, the same frames.
+ * What cpkg/archive/in_python/walk.py and cpkg/archive/in_python/frame_plan.py do without a `select`, attributes and sparse
+ * maps; the same order, the same frames.
  */
 #ifndef CPKG_ARCHIVE_WALK
 #define CPKG_ARCHIVE_WALK
@@ -139,7 +139,7 @@ void cpkg_walk_free(cpkg_walk *walk)
     while (walk->level_count)
         level_free(&walk->levels[--walk->level_count]);
     if (walk->source != NULL)
-        source_release(walk->source);
+        shared_file_release(walk->source);
     cursor_close(&walk->cursor);
     folder_release(walk->root);
     Bytes *bytes[] = {&walk->given, &walk->path, &walk->target, &walk->pax, &walk->rest_name};

@@ -12,7 +12,15 @@
 
 #include "compat.c"
 
-enum option_kind { OPTION_BOOL, OPTION_SIZE, OPTION_DEPTH, OPTION_CALLABLE, OPTION_STR, OPTION_BYTEARRAY };
+enum option_kind {
+    OPTION_BOOL,
+    OPTION_SIZE,
+    OPTION_DEPTH,
+    OPTION_CALLABLE,
+    OPTION_STR,
+    OPTION_BYTEARRAY,
+    OPTION_OBJECT
+};
 
 typedef struct {
     const char *name;
@@ -67,6 +75,10 @@ static int option_set(const Option *opt, void *options, PyObject *value)
         *(Py_ssize_t *)field = size;
         return 0;
     }
+    case OPTION_OBJECT:
+        if (value == Py_None)
+            value = NULL;
+        break;
     case OPTION_CALLABLE:
         if (value == Py_None)
             value = NULL;

@@ -204,8 +204,8 @@ static bool queue_take_back(Queue *queue, Task *task)
 }
 
 /*
- * Wait until a task is done, TURN_MS about; return its stage. The caller does what waits for a thread meanwhile: no core
- * is idle, and none has two threads.
+ * Wait until a task is done, TURN_MS about; return its stage. The caller does what waits for a thread meanwhile: no
+ * core is idle, and none has two threads.
  */
 static TaskStage queue_wait(Queue *queue, const Task *task)
 {
@@ -243,7 +243,7 @@ static void queue_close(Queue *queue)
         pthread_join(queue->threads[i], NULL);
 }
 
-/* Free what queue_make() has made, after queue_close(). */
+/* Free a queue of queue_make() after queue_close(). */
 static void queue_unmake(Queue *queue)
 {
     pthread_cond_destroy(&queue->is_done);

@@ -13,7 +13,7 @@
 #include <io.h>
 #include <windows.h>
 
-/* Read from a place in a file, without regard to its position, which then is behind what was read. */
+/* Read at a place in a file, wherever its position is; then the position is behind the bytes read. */
 static ssize_t system_read_at(int descriptor, void *data, size_t size, int64_t offset)
 {
     OVERLAPPED where = {.Offset = (DWORD)offset, .OffsetHigh = (DWORD)((uint64_t)offset >> 32)};

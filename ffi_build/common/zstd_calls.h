@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the compiled Zstandard module lends to the MessagePack one, in a capsule: a frame for `dumps`, content for `loads`. */
+/* The capsule that the Zstandard module lends to the MessagePack one: a frame for `dumps`, content for `loads`. */
 #ifndef CPKG_COMMON_ZSTD_CALLS
 #define CPKG_COMMON_ZSTD_CALLS
 
@@ -9,7 +9,7 @@
 
 #define ZSTD_CALLS_NAME "cpkg._native.zstd.compiled._job_calls"
 
-/* Both return new bytes, or NULL with an exception. NULL without one leaves the call to Python, which says what is wrong. */
+/* Return new bytes, or NULL with an exception, or without one for a call that is left to Python. */
 typedef struct {
     /* A frame; None if it would not be smaller than `smaller_than`. */
     PyObject *(*compress)(const char *data, size_t size, int level, bool checksum, size_t smaller_than);

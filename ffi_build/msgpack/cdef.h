@@ -16,5 +16,5 @@ const char *cpkg_msgpack_unpacker_signature(void);
 /* Both: where the objects of a message begin to take more memory than `limit` (unpack/weigh.c). */
 int64_t cpkg_weigh(const char *data, size_t size, int64_t limit, int64_t max_depth);
 
-/* Both: where messages begin that stand one behind the other (unpack/starts.c). */
+/* Both: find where consecutive messages begin (unpack/starts.c). */
 int64_t cpkg_message_starts(const char *data, size_t size, int64_t *starts, int64_t count);

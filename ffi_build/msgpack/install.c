@@ -126,7 +126,7 @@ static int setup_shared(PyObject *ns)
 }
 
 /* The state is the process's. Another interpreter in it has types of its own by the same names (so has a second import of
-   everything), which must not get the first one's objects. The types tell; the interpreter cannot be asked which it is,
+   everything), which must not get the first one's objects. The types differ; the interpreter cannot be asked which it is,
    since cffi has let go of its thread state. */
 static int check_shared(PyObject *ns)
 {

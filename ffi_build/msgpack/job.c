@@ -3,7 +3,7 @@
  * `dumps` and `loads` of cpkg: the ordinary calls, with no Python code between a caller and the codecs.
  *
  * Whatever is out of the ordinary (hooks, other arguments, buffers, every error of the input) goes to the Python
- * functions of cpkg/objects/dumps_loads.py as it came: they define what is done, and raise each error.
+ * functions of cpkg/objects/dumps_loads.py as it came: they define the behaviour, and raise each error.
  */
 #ifndef CPKG_MSGPACK_JOB
 #define CPKG_MSGPACK_JOB
@@ -131,7 +131,7 @@ static bool job_is_heavy(const char *message, Py_ssize_t size, Py_ssize_t data_s
     return memory >= 0 && size > memory / job.heaviest && cpkg_weigh(message, (size_t)size, memory, max_depth) != -1;
 }
 
-/* The content of frames, or the message itself; NULL without an exception for what is not ordinary. */
+/* The content of frames, or the message itself; NULL without an exception for rare cases. */
 static PyObject *job_message(PyObject *data, const JobLimits *limits)
 {
     const unsigned char *start = (const unsigned char *)PyBytes_AS_STRING(data);
@@ -160,7 +160,7 @@ static PyObject *job_unpack(const UnpackOptions *options, PyObject *data, const 
     return o;
 }
 
-/* Errors of the input are raised by Python, which tells more of them. */
+/* Python raises the errors of the input, with more details. */
 static bool job_may_retry(void)
 {
     if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_TypeError) &&

@@ -4,9 +4,9 @@ Build what a release consists of: `python -m ffi_build.wheels [NAME...]`.
 
 NAMEs choose: interpreters (3.11, 3.14t, pypy3.9), architectures (x86_64, aarch64), C libraries (manylinux, musllinux),
 and `pure` and `sdist` for what is built once. Without any of a kind, all of it is built that can be: an interpreter
-that is not here is left out, and said so; one that is named and missing is an error. `windows` builds the wheels for
-Windows on x86_64 instead, for CPython 3.11 to 3.14 or those of them that are named (needs mvn). `--pristine` leaves
-libzstd as it was released.
+that is not here is left out, and said so; one that is named and missing is an error. `windows` and
+`macos` build the wheels for those instead, for each CPython that Maven has or those that are named (needs mvn).
+`--pristine` leaves libzstd as it was released.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ffi_build.wheels import archives, checks, interpreters, release, sources, windows
+from ffi_build.wheels import archives, checks, interpreters, macos, maven, release, sources, windows
 from ffi_build.wheels.targets import TARGETS, Target, gcc_for
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,22 +41,23 @@ class Wanted:
     extras: list[str] = field(default_factory=list)
     named: bool = False
     """Whether interpreters were named, which makes a missing one an error."""
+    system: str = ""
+    """Windows or macOS, whose interpreters come from Maven; empty for Linux."""
 
 
 def parse(names: Sequence[str]) -> Wanted:
-    """Return what is meant; raises SystemExit for a name that nothing has."""
-    known = {*interpreters.NAMES, *ARCHITECTURES, *LIBCS, "pure", "sdist", "windows"}
+    """Return what to build for these names; raise SystemExit for an unknown name."""
+    known = {*interpreters.NAMES, *ARCHITECTURES, *LIBCS, "pure", "sdist", *maven.SYSTEMS}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise SystemExit(f"unknown: {', '.join(unknown)}; expected any of {', '.join(sorted(known))}")
     chosen = [name for name in names if name in interpreters.NAMES]
-    if "windows" in names:
-        return Wanted(
-            interpreters=chosen, targets=[windows.WINDOWS], extras=[n for n in names if n in ("pure", "sdist")]
-        )
+    extras = [name for name in names if name in ("pure", "sdist")]
+    system = next((name for name in names if name in maven.SYSTEMS), "")
+    if system:
+        return Wanted(interpreters=chosen, extras=extras, system=system)
     architectures = [name for name in names if name in ARCHITECTURES] or list(ARCHITECTURES)
     libcs = [LIBCS[name] for name in names if name in LIBCS] or list(LIBCS.values())
-    extras = [name for name in names if name in ("pure", "sdist")]
     others = len(extras) < len(names)
     return Wanted(
         interpreters=chosen or (list(interpreters.NAMES) if others or not names else []),
@@ -99,9 +100,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     options = parser.parse_args(arguments)
     wanted = parse(options.names)
-    is_windows = wanted.targets == [windows.WINDOWS]
     roots = [root.resolve() for root in options.root]
-    found, missing = interpreters.find([] if is_windows else wanted.interpreters, roots)
+    found, missing = interpreters.find([] if wanted.system else wanted.interpreters, roots)
     if wanted.named and missing:
         raise SystemExit("; ".join(missing.values()))
     for name, reason in missing.items():
@@ -109,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     pairs = [(one, target) for one in found.values() for target in wanted.targets if one.serves(target)]
     for target in {target for _, target in pairs}:
-        gcc_for(target)  # what is missing is said before anything is built
+        gcc_for(target)  # raises for a missing compiler before anything is built
     began = time.perf_counter()
 
     def say(what: str) -> None:
@@ -132,9 +132,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         results.append(Path(shutil.copy(sdist, output)))
     if "pure" in wanted.extras:
         results.append(archives.write_wheel(output, pure, "py3", "none", ("any",)))
-    if is_windows:
-        ready = windows.interpreters(wanted.interpreters, work / "downloads", work / "sources")
-        pairs = [(one, windows.WINDOWS) for one in ready]
+    if wanted.system:
+        pairs = maven.interpreters(wanted.system, wanted.interpreters, work / "downloads", work / "sources")
     if pairs:
         say("libzstd and msgpack-c: fetched, and compiled for each target")
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -148,9 +147,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 say(f"{number} of {len(pairs)}: {path.name}")
     say(f"checking {len(results)} files")
     checks.check(results, {one.name: one for one in found.values()})
-    if is_windows:
-        for path, (one, _) in zip(results[-len(pairs) :], pairs):
+    for path, (one, target) in zip(results[-len(pairs) :], pairs):
+        if wanted.system == "windows":
             windows.check(path, one)
+        elif wanted.system == "macos":
+            macos.check(path, one, target)
 
     print(f"{'bytes':>9}  {'SHA-256':16}  file")
     for path in results:

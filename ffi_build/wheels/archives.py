@@ -47,7 +47,7 @@ def write_wheel(folder: Path, files: Mapping[str, bytes], python: str, abi: str,
     path = folder / f"{info.removesuffix('.dist-info')}-{python}-{abi}-{'.'.join(sorted(platforms))}.whl"
     folder.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        # as wheels should be: what installers read first stands last
+        # as wheels should be: installers read the last entries first
         for name in sorted(content, key=lambda name: (name.startswith(info), name)):
             entry = zipfile.ZipInfo(name, time.gmtime(EPOCH)[:6])
             entry.compress_type = zipfile.ZIP_DEFLATED
@@ -61,7 +61,7 @@ def _digest(data: bytes) -> str:
 
 
 def add_licences(files: dict[str, bytes], expression: str, texts: Mapping[str, str]) -> None:
-    """Add licences to a wheel, by file name, and to its metadata what they are together."""
+    """Add licences to a wheel, by file name, and their expression to its metadata."""
     info = info_folder(files)
     metadata = files[f"{info}/METADATA"].decode()
     head, blank, description = metadata.partition("\n\n")

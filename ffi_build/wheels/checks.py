@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Check what was built: by what others check wheels with, and by what only we can know of ours.
+Check wheels: with common tools, and by rules of this package.
 
 Ours is what abi3audit does for one stable ABI, for each interpreter: the functions of Python that a module calls are
 looked up among those that this interpreter exports. Besides, a module shows nothing but the function that the

@@ -22,7 +22,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 from ffi_build import msgpack_build, zstd_build
-from ffi_build.probe import Library
+from ffi_build.probe import FoundLibrary
 from ffi_build.wheels.interpreters import Interpreter
 from ffi_build.wheels.sources import MSGPACK, ZSTD
 from ffi_build.wheels.targets import Target, gcc_for
@@ -34,7 +34,7 @@ _COMMON = (
     # what some distributions have their gcc do by itself
     *("-U_FORTIFY_SOURCE", "-fno-stack-protector", "-fcf-protection=none"),
 )
-_COMMON_WINDOWS = ("-O3", "-fomit-frame-pointer", "-g0", "-DNDEBUG", "-fno-stack-protector")
+_COMMON_ZIG = ("-O3", "-fomit-frame-pointer", "-g0", "-DNDEBUG", "-fno-stack-protector")
 _LIBZSTD = (
     *("-ffunction-sections", "-DZSTD_MULTITHREAD=1"),
     # hashing without functions of its own, as in libzstd's single file
@@ -64,9 +64,10 @@ class Compiler:
         self._zig = [sys.executable, "-m", "ziglang"]
         cache = str(folder / "zig-cache")
         self._environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
-        self._is_windows = target.libc == "windows"
-        if self._is_windows:  # zig compiles, too
-            self._compile = [*self._zig, "cc", "-target", target.zig, *_COMMON_WINDOWS]
+        if not target.is_linux:  # zig compiles, too
+            # a DLL shows nothing unless it is asked to
+            hidden = () if target.libc == "windows" else ("-fvisibility=hidden",)
+            self._compile = [*self._zig, "cc", "-target", target.zig, *_COMMON_ZIG, *hidden]
             self._compile += [f"-ffile-prefix-map={path}={name}" for path, name in ((folder, "build"), (root, "."))]
             return
         gcc = gcc_for(target)
@@ -101,8 +102,10 @@ class Compiler:
 
     def link_module(self, path: Path, exports: Path, *parts: Path) -> None:
         """Link an extension module, whose version script is `exports`, with the C library of the target."""
-        if self._is_windows:
-            self._link("-s", *parts, "-o", path)
+        if not self.target.is_linux:
+            # on macOS the interpreter's functions are looked up when the module is loaded, wherever they are
+            own = ("-Wl,-undefined,dynamic_lookup", f"-Wl,-install_name,{path.name}")
+            self._link("-s", *(own if self.target.libc == "macos" else ()), *parts, "-o", path)
             return
         if self.target.libc == "glibc":
             libraries: tuple[str | Path, ...] = ("-pthread",)
@@ -131,7 +134,7 @@ class Compiler:
 def describe(target: Target) -> str:
     """Return with what modules are made for a target: compiler, linker and their versions."""
     zig = _output(sys.executable, "-m", "ziglang", "version").strip()
-    if target.libc == "windows":
+    if not target.is_linux:
         return f"zig {zig} for {target.zig}"
     return f"{_output(gcc_for(target), '--version').splitlines()[0]}, zig {zig} for {target.zig}"
 
@@ -172,7 +175,7 @@ def build_libzstd(compiler: Compiler, sources: Path, folder: Path, pool: Executo
 
 def write_module_sources(folder: Path, libraries: dict[str, Path]) -> dict[tuple[str, str], Unit]:
     """
-    Have cffi write the C source of each module for each implementation of Python, and for CPython on Windows.
+    Have cffi write the C source of each module for each implementation of Python, and for CPython on no Linux.
 
     `libraries` are the folders of headers per codec. cffi's output depends on the declarations alone, not on the
     interpreter that it runs on.
@@ -181,15 +184,15 @@ def write_module_sources(folder: Path, libraries: dict[str, Path]) -> dict[tuple
     make = {"msgpack": msgpack_build.make_builder, "zstd": zstd_build.make_builder}
     units = {}
     for codec in CODECS:
-        library = Library(codec, "bundled", True, versions[codec], include_dirs=[str(libraries[codec])])
-        for kind in ("cpython", "pypy", "windows"):
+        library = FoundLibrary(codec, "bundled", True, versions[codec], include_dirs=[str(libraries[codec])])
+        for kind in ("cpython", "pypy", "elsewhere"):
             place = folder / kind
             place.mkdir(parents=True, exist_ok=True)
-            if (codec, kind) == ("zstd", "windows"):
-                builder = zstd_build.make_builder(library, "cpython", "win32")
+            if (codec, kind) == ("zstd", "elsewhere"):
+                builder = zstd_build.make_builder(library, "cpython", kind)
             else:
-                builder = make[codec](library, "cpython" if kind == "windows" else kind)
-            with contextlib.redirect_stdout(io.StringIO()):  # it tells of each file
+                builder = make[codec](library, "cpython" if kind == "elsewhere" else kind)
+            with contextlib.redirect_stdout(io.StringIO()):  # it prints each file
                 extension = builder.distutils_extension(str(place), verbose=False)
             units[codec, kind] = Unit(extension)
     return units
@@ -216,7 +219,7 @@ def build_module(
     exports.write_text(_EXPORTS, encoding="utf-8")
     module = folder / (unit.name.rpartition(".")[2] + interpreter.suffix_for(compiler.target))
     compiled = module.with_suffix(".o")
-    options = _MODULE[:4] if compiler.target.libc == "windows" else _MODULE
+    options = _MODULE if compiler.target.is_linux else _MODULE[:4]
     compiler.compile(unit.source, compiled, *options, f"-isystem{headers}", *unit.arguments)
     compiler.link_module(module, exports, compiled, *archives)
     return module

@@ -91,7 +91,7 @@ class Interpreter:
 
 def find(names: list[str], roots: Sequence[Path] = ()) -> tuple[dict[str, Interpreter], dict[str, str]]:
     """
-    Return the interpreters by name, and for each name that is not to be had the reason.
+    Return the interpreters by name, and the reason for each name that is not available.
 
     `roots` are folders with other systems, whose interpreters serve where this machine has none.
     """
@@ -128,7 +128,7 @@ def _candidates(name: str, roots: Sequence[Path]) -> Iterator[tuple[Path, Path]]
     for program in programs:
         for folder in os.environ.get("PATH", "").split(os.pathsep):
             path = Path(folder, program)
-            # a shim of pyenv's stands for whatever is configured
+            # a shim of pyenv runs whichever version is configured
             if path.is_file() and "shims" not in path.parts:
                 yield SYSTEM, path
     versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv", "versions")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the wheels with native modules: the libraries, the modules, and what a wheel tells of them."""
+"""Make the wheels with native modules: the libraries, the modules, and the metadata about them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 from ffi_build import build_info, probe
-from ffi_build.wheels import archives, compiling, sbom
+from ffi_build.wheels import archives, compiling, maven, sbom
 from ffi_build.wheels.interpreters import Interpreter
 from ffi_build.wheels.sources import MSGPACK, ZSTD, Source, provide
 from ffi_build.wheels.targets import Target
-from ffi_build.wheels.windows import WINDOWS, import_library
 
 
 class Factory:
@@ -57,13 +56,13 @@ class Factory:
                 folder = self._work / "headers" / interpreter.suffix.strip(".")
                 self._headers[interpreter] = interpreter.copy_headers(folder)
         files = dict(self._pure)
-        libraries = [import_library(interpreter)] if target == WINDOWS else []
+        libraries = maven.import_libraries(interpreter, target)
         for codec in compiling.CODECS:
             module = compiling.build_module(
                 self._compilers[target],
                 interpreter,
                 self._headers[interpreter],
-                self._units[codec, "windows" if target == WINDOWS else interpreter.implementation],
+                self._units[codec, interpreter.implementation if target.is_linux else "elsewhere"],
                 [*([self._libzstd[target]] if codec == "zstd" else []), *libraries],
                 self._work / "modules" / target.zig / interpreter.name,
             )

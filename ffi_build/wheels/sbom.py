@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tell what is inside of a wheel in the form that scanners read: CycloneDX, in the place that PEP 770 gives it."""
+"""Describe a wheel's contents for scanners: CycloneDX, in the place that PEP 770 gives it."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def provide(source: Source, downloads: Path, folder: Path) -> Path:
     """
     Return a folder with a library's files, in `folder`; fetch the archive into `downloads` if it is not there.
 
-    Raises SystemExit, with what to do, if the archive cannot be had or has another hash.
+    Raises SystemExit, with what to do, if the archive is not available or has another hash.
     """
     archive = downloads / source.archive
     if not archive.exists():
@@ -156,7 +156,7 @@ def apt_for(folder: Path, kind: str, suite: str = DEBIAN_SUITE) -> Iterator[list
     Give apt-get's command with lists of its own, below a folder that is removed after use.
 
     They are those of a release of Debian, from the mirror that this machine uses for its own; `kind` is deb or deb-src.
-    Raises SystemExit with the reason if that cannot be had.
+    Raises SystemExit with the reason if that is not available.
     """
     if shutil.which("apt-get") is None:
         raise SystemExit("there is no apt-get here")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Target:
-    """A system: `libc` is glibc or musl."""
+    """A system: `libc` is glibc or musl, and windows or macos where zig compiles, too."""
 
     libc: str
     architecture: str
@@ -17,6 +17,11 @@ class Target:
     """The target as `zig cc -target` takes it; the oldest glibc that the wheel runs on is part of it."""
     platforms: tuple[str, ...]
     """Platform tags of the wheel, the first of which auditwheel has to confirm."""
+
+    @property
+    def is_linux(self) -> bool:
+        """Whether gcc compiles for it, and archives in C are part of the module."""
+        return self.libc in ("glibc", "musl")
 
     @property
     def triplet(self) -> str:

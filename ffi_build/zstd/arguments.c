@@ -18,8 +18,8 @@
 enum { ARGUMENTS_FIT = -1, TOO_MANY_ARGUMENTS = -2 };
 
 /*
- * Sort positional and keyword arguments into `values`, borrowed, NULL where there is none. Return ARGUMENTS_FIT, or with
- * no error set TOO_MANY_ARGUMENTS or the number of the keyword that does not fit.
+ * Sort positional and keyword arguments into `values`, borrowed, NULL where there is none. Return ARGUMENTS_FIT, or
+ * with no error set TOO_MANY_ARGUMENTS or the number of the keyword that does not fit.
  */
 static ALWAYS_INLINE Py_ssize_t sort_arguments(const char *const *names, Py_ssize_t names_count,
                                                Py_ssize_t positional_max, PyObject *const *args, Py_ssize_t nargs,

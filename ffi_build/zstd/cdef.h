@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is used of libzstd: stable symbols of 1.4.8 and newer only, but for the last function. ABI mode reads the same text and cannot ask a
- * compiler, so constants have their values here and enum arguments are ints. API mode checks all of it.
+ * The symbols used of libzstd: stable ones of 1.4.8 and newer only, except the last function. ABI mode reads the same
+ * text and cannot ask a compiler, so constants have their values here and enum arguments are ints. API mode checks all
+ * of it.
  */
 
 typedef struct ZSTD_CCtx_s ZSTD_CCtx;

@@ -16,7 +16,7 @@
 #include "presets.c"
 #include "short_calls.c"
 
-/* How many bytes the frames of a stream have taken, had compressed when they were last flushed, and given. */
+/* How many bytes the frames of a stream have consumed, consumed up to the last flush, and produced. */
 typedef struct {
     uint64_t ingested;
     uint64_t flushed;
@@ -30,7 +30,7 @@ typedef struct {
     int is_plain; /* neither a dictionary nor threads: contexts are made here, and shared with other calls */
     int count;
     Parameter parameters[PARAMETERS_MAX];
-    uint64_t streams; /* how many were made of it (dropin/feed.c) */
+    uint64_t streams; /* how many there were (streams/feed.c) */
     Progress latest;  /* of the last one */
 } CompressionPreset;
 
@@ -56,7 +56,7 @@ static ZSTD_CCtx *preset_take_cctx(CompressionPreset *preset, Kept *kept)
     return cctx;
 }
 
-/* Keep a context that is between frames, and of which no call has failed. */
+/* Keep a context between frames, if none of its calls has failed. */
 static void preset_give_cctx(CompressionPreset *preset, ZSTD_CCtx *cctx)
 {
     settle_cctx(&preset->context, preset->is_plain, cctx);
@@ -94,12 +94,6 @@ static void compression_preset_dealloc(PyObject *self)
     type->tp_free(self);
     Py_DECREF(type);
 }
-
-PyDoc_STRVAR(preset_compress_doc,
-             "compress($self, /, data)\n--\n\n"
-             "Compress `data`, a buffer, into one frame and return it as bytes.\n\n"
-             "The header has the content's size, unless the parameters say otherwise. Raises ZstdError if\n"
-             "libzstd fails.");
 
 static PyObject *preset_compress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -144,9 +138,8 @@ done:
 }
 
 /* Return a context's address, for Python code that gives it back or frees it. */
-static PyObject *compression_take(PyObject *self, PyObject *unused)
+static PyObject *compression_take(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     Kept *kept = kept_here();
     if (kept == NULL)
         return PyErr_NoMemory();
@@ -168,7 +161,8 @@ static PyObject *compression_give(PyObject *self, PyObject *address)
 }
 
 static PyMethodDef compression_preset_methods[] = {
-    {"compress", AS_METHOD(preset_compress), FASTCALL, preset_compress_doc},
+    {"compress", AS_METHOD(preset_compress), FASTCALL,
+     "compress($self, /, data)\n--\n\n" DROPIN_ZstdCompressor_compress},
     {"_set_up", compression_set_up, METH_VARARGS, NULL},
     {"_take", compression_take, METH_NOARGS, NULL},
     {"_give", compression_give, METH_O, NULL},

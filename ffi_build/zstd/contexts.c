@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one pool of libzstd's contexts in C: the places where contexts wait for their next call. Nothing here is Python's.
+ * The one pool of libzstd's contexts in C: the places where contexts wait for their next call. Nothing here is
+ * Python's.
  *
- * Making a context costs several times what compressing a short message does. A place holds one context, and three kinds
- * of owners have places: a thread (with a scratch buffer), a preset, and a queue of frames (one for each of its threads).
- * The rules, which hold for all of them:
+ * Making a context costs several times what compressing a short message does. A place holds one context, and three
+ * kinds of owners have places: a thread (with a scratch buffer), a preset, and a queue of frames (one for each of its
+ * threads). The rules, which hold for all of them:
  * - Re-entrance: a context is out of its place while it is in use. A finalizer or a signal handler that runs meanwhile
  *   on the same thread finds the place empty, and works with a new one.
- * - Threads: place_take() and place_put() exchange a context in one step, with or without the GIL. A thread's own places
- *   need no such step: nobody else reaches them.
+ * - Threads: place_take() and place_put() exchange a context in one step, with or without the GIL. A thread's own
+ *   places need no such step: nobody else reaches them.
  * - Errors: a context whose call failed is freed. libzstd's reset does not reach all that an error may leave.
- * - Parameters: in the place of a preset or a queue they stay as their owner has set them. Before a thread's context serves
- *   another call, what parameters it has are reset, and it never has a dictionary: that is a pointer into memory
+ * - Parameters: in the place of a preset or a queue they stay as their owner has set them. Before a thread's context
+ *   serves another call, what parameters it has are reset, and it never has a dictionary: that is a pointer into memory
  *   which may be gone.
  * - Size: a thread keeps none that has grown large.
  * - Forks: a context with worker threads is never in a place, because freeing it in a child would wait for threads that
@@ -135,7 +136,8 @@ static void give_scratch(Kept *kept, char *scratch)
 /*
  * Define for one direction:
  *
- * give_cctx(), give_dctx(): keep a thread's context, or free it; `result` is libzstd's of the call that it was taken for.
+ * give_cctx(), give_dctx(): keep a thread's context, or free it; `result` is libzstd's of the call that it was taken
+ * for.
  *
  * settle_cctx(), settle_dctx(): keep a context whose calls all succeeded: in a place, unless that is NULL or not empty;
  * else, if it is plain (no dictionary, no threads), in this thread's; else free it.

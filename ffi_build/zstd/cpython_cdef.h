@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What zstd/module.c adds to libzstd on CPython, for API mode only. */
 
-/* Put the builtins into a module, given by its address; return 0, or -1, of which the other tells the reason. */
+/* Put the builtins into a module, given by its address; return 0, or -1: cpkg_builtins_error() says why. */
 int cpkg_add_builtins(void *module);
 const char *cpkg_builtins_error(void);
 

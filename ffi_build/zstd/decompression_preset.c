@@ -16,7 +16,6 @@
 #include "format.c"
 #include "presets.c"
 #include "short_calls.c"
-#include "streams/chunks.c"
 
 typedef struct {
     PyObject_HEAD
@@ -97,8 +96,8 @@ static ALWAYS_INLINE int preset_measure(const DecompressionPreset *preset, const
 }
 
 /*
- * Decompress a frame that was measured, whose content is `capacity` bytes at most; return the content as bytes, or NULL,
- * without an exception for what takes the slow path.
+ * Decompress a frame that was measured, whose content is `capacity` bytes at most; return the content as bytes, or
+ * NULL, without an exception for what takes the slow path.
  */
 static ALWAYS_INLINE PyObject *preset_unpack(DecompressionPreset *preset, const char *src, const Frame *frame,
                                              size_t capacity)
@@ -123,15 +122,6 @@ static ALWAYS_INLINE PyObject *preset_unpack(DecompressionPreset *preset, const 
     out.buffer.pos = written;
     return output_finish(&out);
 }
-
-PyDoc_STRVAR(preset_decompress_doc,
-             "decompress($self, /, data, max_output_size=0, read_across_frames=False, allow_extra_data=True)\n--\n\n"
-             "Decompress the frame at the start of a buffer and return its content as bytes.\n\n"
-             "max_output_size is the most that the content may be, in bytes: ZstdLimitError if it is more.\n"
-             "0 stands for no limit, which only a frame may have whose header tells the content's size. What\n"
-             "follows the frame is not looked at, unless allow_extra_data is false: then it is a ZstdError.\n"
-             "read_across_frames is not implemented, as it is not in python-zstandard: ZstdError. Raises\n"
-             "ZstdError for data that is truncated or corrupted.");
 
 static PyObject *preset_decompress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -177,9 +167,8 @@ static PyObject *whole_frame(DecompressionPreset *preset, const char *data, size
     return preset_unpack(preset, data, frame, (size_t)frame->content);
 }
 
-static PyObject *decompression_take(PyObject *self, PyObject *unused)
+static PyObject *decompression_take(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     void *dctx = place_take(&((DecompressionPreset *)self)->context);
     return dctx == NULL ? new_ref(Py_None) : PyLong_FromVoidPtr(dctx);
 }
@@ -197,7 +186,8 @@ static PyObject *decompression_give(PyObject *self, PyObject *address)
 }
 
 static PyMethodDef decompression_preset_methods[] = {
-    {"decompress", AS_METHOD(preset_decompress), FASTCALL, preset_decompress_doc},
+    {"decompress", AS_METHOD(preset_decompress), FASTCALL,
+     "decompress($self, /, data, max_output_size=0, read_across_frames=False, allow_extra_data=True)\n--\n\n" DROPIN_ZstdDecompressor_decompress},
     {"_set_up", decompression_set_up, METH_VARARGS, NULL},
     {"_take", decompression_take, METH_NOARGS, NULL},
     {"_give", decompression_give, METH_O, NULL},

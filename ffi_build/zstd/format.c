@@ -15,7 +15,7 @@ enum { BLOCK_MAX = 128 << 10 };
 #define SKIPPABLE_MAGIC_MASK 0xFFFFFFF0u
 
 #define WINDOW_LOG_MAX_DEFAULT 27
-/* The window that ZSTD_decompressStream() accepts unless told otherwise. */
+/* The window that ZSTD_decompressStream() accepts by default. */
 #define WINDOW_SIZE_MAX_DEFAULT (((uint64_t)1 << WINDOW_LOG_MAX_DEFAULT) + 1)
 /* The sizes that are allocated at once whatever the input's size is. */
 #define DECLARED_SIZE_TRUST ((uint64_t)1 << 30)
@@ -75,7 +75,7 @@ static ALWAYS_INLINE int read_header(const unsigned char *src, const unsigned ch
     return 0;
 }
 
-/* A frame as its header and the headers of its blocks tell it. */
+/* A frame, as its header and the headers of its blocks describe it. */
 typedef struct {
     size_t size;      /* in the input, checksum included */
     uint64_t content; /* declared, or, if it is not, the most that the blocks can make */
@@ -149,7 +149,7 @@ static int measure_frame(const unsigned char *src, const unsigned char *end, uin
     return measure_frame_for(src, end, window_max, 0, frame);
 }
 
-/* Say whether to allocate for the content at once: what is declared, or bound to be close, is; the rest grows. */
+/* Return whether to allocate a declared size, or a bound, at once: if it is small, or the input large enough for it. */
 static int is_trusted(uint64_t content, int is_declared, size_t input)
 {
     return is_declared ? content <= DECLARED_SIZE_TRUST || content / 64 <= input

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A queue of frames: threads that know nothing of Python compress frames, or decompress them, while Python goes on. A
- * thread of Python's whose frame is done waits for the interpreter's lock, which whoever packs or unpacks meanwhile gives
- * up every 5 ms.
+ * thread of Python's whose frame is done waits for the interpreter's lock, which whoever packs or unpacks meanwhile
+ * gives up every 5 ms.
  *
- * A job is one frame, or several to decompress at one go. It owns its memory, a duplicate of the descriptor that it reads from, and what is made of its content;
- * it lives as long as the queue. Python gives it the input, submits it, waits for it and lets it go. Each of these calls
- * may be repeated, or never be followed by the next one: a job knows whether a thread works on it, and refuses what would
- * disturb that. What fails here is left to Python, which does the frame once more and says what is wrong.
+ * A job is one frame, or several to decompress at one go. It owns its memory, a duplicate of the descriptor that it
+ * reads from, and the objects from its content; it lives as long as the queue. Python gives it the input, submits it,
+ * waits for it and lets it go. Each of these calls may be repeated, or never be followed by the next one: a job knows
+ * whether a thread works on it, and refuses what would disturb that. What fails here is left to Python, which does the
+ * frame once more and says what is wrong.
  */
 #ifndef CPKG_ZSTD_FRAME_QUEUE
 #define CPKG_ZSTD_FRAME_QUEUE
@@ -37,7 +38,7 @@ typedef struct {
     size_t room;
 } JobMemory;
 
-/* One of several frames of a job: where it is in the file, and in the input, and how many bytes it and its content have. */
+/* One of several frames of a job: its places in the file and in the input, its size and that of its content. */
 typedef struct {
     int64_t offset;
     size_t at, size, content;
@@ -122,7 +123,7 @@ static void frames_give_context(cpkg_frames *frames, void *context, bool is_soun
     frames_free_context(frames, context);
 }
 
-/* Make memory for `size` bytes, one at least; what was in it is lost. */
+/* Allocate memory for `size` bytes, one at least; its old content is lost. */
 static bool job_reserve(JobMemory *memory, size_t size)
 {
     size += size == 0;
@@ -186,7 +187,7 @@ static size_t frame_compress(cpkg_job *job, void *context)
     return job->size;
 }
 
-/* Decompress a job, and make of the content what is to be made of it; return libzstd's result. */
+/* Decompress a job, and call its `then` with the content; return libzstd's result. */
 static size_t frame_decompress(cpkg_job *job, void *context)
 {
     const FramePlace one = {job->offset, 0, job->input_size, job->size}, *places = &one;
@@ -353,7 +354,7 @@ static const char *cpkg_job_input(const cpkg_job *job)
 }
 
 /*
- * Put data[start..start + size) behind the first `at` bytes of the input of an idle job, over what may stand there;
+ * Put data[start..start + size) behind the first `at` bytes of the input of an idle job, over older bytes;
  * return 1, 0 if there is no memory, or -1 if the job is not idle.
  */
 static int cpkg_job_put(cpkg_job *job, size_t at, const char *data, size_t start, size_t size)
@@ -381,8 +382,8 @@ static int cpkg_job_put(cpkg_job *job, size_t at, const char *data, size_t start
 }
 
 /*
- * Have an idle job read its input, of so many bytes, from a duplicate of a descriptor; return 1, 0 if there is no memory or
- * no descriptor left, or -1 if the job is not idle.
+ * Have an idle job read its input, of so many bytes, from a duplicate of a descriptor; return 1, 0 if there is no
+ * memory or no descriptor left, or -1 if the job is not idle.
  */
 static int cpkg_job_read(cpkg_job *job, int descriptor, int64_t offset, size_t size)
 {
@@ -409,7 +410,8 @@ static int cpkg_job_expect(cpkg_job *job, size_t size)
 
 /*
  * Have an idle job read `count` frames, which stand in the order of the file, and decompress them one behind the other;
- * `numbers` are three for each: its offset in the file, its size and that of its content. Return what cpkg_job_read() does.
+ * `numbers` are three for each: its offset in the file, its size and that of its content. Return what cpkg_job_read()
+ * does.
  */
 static int cpkg_job_read_frames(cpkg_job *job, int descriptor, const int64_t *numbers, size_t count)
 {
@@ -440,8 +442,8 @@ static int cpkg_job_read_frames(cpkg_job *job, int descriptor, const int64_t *nu
 }
 
 /*
- * Have `then` called with the content of an idle job's frame, with `count` and with what `new_made` returns. The job owns
- * that and frees it by `free_made`. Returns it, or NULL if there is none.
+ * Have `then` called with the content of an idle job's frame, with `count` and with what `new_made` returns. The job
+ * owns that and frees it by `free_made`. Returns it, or NULL if there is none.
  */
 static void *cpkg_job_make(cpkg_job *job, void *(*new_made)(void), void (*free_made)(void *),
                            void (*then)(void *, const char *, size_t, int64_t), int64_t count)

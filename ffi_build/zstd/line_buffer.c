@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A LineBuffer: decompressed bytes, which lines are made of (lines.c), or which Python takes as they are. */
+/* A LineBuffer: decompressed bytes, which lines.c divides into lines, or which Python takes as they are. */
 #ifndef CPKG_ZSTD_LINE_BUFFER
 #define CPKG_ZSTD_LINE_BUFFER
 
@@ -27,7 +27,9 @@ typedef struct {
     char has_lines;   /* whether lines that end with "\n" were given */
     char has_pairs;   /* whether lines that end with "\r\n" were */
     char is_iterating; /* whether the last of them were given by next() */
-    /* Ends of lines that were found together, in a stretch of the memory that is plain: ASCII without carriage returns. */
+    /*
+     * Ends of lines that were found together, in a stretch of the memory that is plain: ASCII without carriage returns.
+     */
     Py_ssize_t stretch;  /* where it begins */
     Py_ssize_t indexed;  /* where the line begins whose end is the next of them; none but there makes use of them */
     Py_ssize_t searched; /* nothing in front of this place is looked through again */
@@ -43,9 +45,8 @@ static void line_buffer_forget(LineBuffer *buffer)
 }
 
 /* LineBuffer(memory): take the bytearray that is decompressed into. */
-static int line_buffer_init(PyObject *self, PyObject *args, PyObject *kwargs)
+static int line_buffer_init(PyObject *self, PyObject *args, PyObject *Py_UNUSED(kwargs))
 {
-    (void)kwargs;
     return take_memory(&((LineBuffer *)self)->memory, args, "O!:LineBuffer");
 }
 
@@ -80,16 +81,11 @@ static Py_ssize_t line_buffer_limit(LineBuffer *buffer, PyObject *number)
     return limit < 0 ? 0 : limit < held ? limit : held;
 }
 
-PyDoc_STRVAR(line_buffer_take_doc, "_take(size, /)\n--\n\nReturn up to that many of the bytes held, and move on.");
-
 static PyObject *line_buffer_take(PyObject *self, PyObject *number)
 {
     Py_ssize_t size = line_buffer_limit((LineBuffer *)self, number);
     return size < 0 ? NULL : line_buffer_give((LineBuffer *)self, size);
 }
-
-PyDoc_STRVAR(line_buffer_take_line_doc,
-             "_take_line(size, /)\n--\n\nDo the same as far as the end of the line, if that is among them.");
 
 static PyObject *line_buffer_take_line(PyObject *self, PyObject *number)
 {
@@ -103,24 +99,17 @@ static PyObject *line_buffer_take_line(PyObject *self, PyObject *number)
     return size < 0 ? NULL : line_buffer_give(buffer, size);
 }
 
-PyDoc_STRVAR(line_buffer_look_doc, "_look()\n--\n\nReturn the bytes held.");
-
-static PyObject *line_buffer_look(PyObject *self, PyObject *unused)
+static PyObject *line_buffer_look(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     LineBuffer *buffer = (LineBuffer *)self;
     Py_ssize_t held = buffer->end - buffer->position;
-    (void)unused;
     return PyBytes_FromStringAndSize(held > 0 ? (const char *)buffer->memory.buf + buffer->position : NULL, held);
 }
 
-PyDoc_STRVAR(line_buffer_make_room_doc,
-             "_make_room()\n--\n\nMove the bytes held to the memory's start and return how many they are.");
-
-static PyObject *line_buffer_make_room(PyObject *self, PyObject *unused)
+static PyObject *line_buffer_make_room(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     LineBuffer *buffer = (LineBuffer *)self;
     Py_ssize_t held = buffer->end - buffer->position;
-    (void)unused;
     if (buffer->position > 0) {
         memmove(buffer->memory.buf, (const char *)buffer->memory.buf + buffer->position, (size_t)held);
         buffer->position = 0;
@@ -129,8 +118,6 @@ static PyObject *line_buffer_make_room(PyObject *self, PyObject *unused)
     }
     return PyLong_FromSsize_t(held);
 }
-
-PyDoc_STRVAR(line_buffer_add_doc, "_add(size, /)\n--\n\nHold that many more, which lie behind the others.");
 
 static PyObject *line_buffer_add(PyObject *self, PyObject *number)
 {
@@ -146,9 +133,6 @@ static PyObject *line_buffer_add(PyObject *self, PyObject *number)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(line_buffer_move_doc,
-             "_move(distance, /)\n--\n\nMove to other bytes in the memory, and return whether they lie there.");
-
 static PyObject *line_buffer_move(PyObject *self, PyObject *number)
 {
     LineBuffer *buffer = (LineBuffer *)self;
@@ -161,18 +145,13 @@ static PyObject *line_buffer_move(PyObject *self, PyObject *number)
     return PyBool_FromLong(is_there);
 }
 
-PyDoc_STRVAR(line_buffer_drop_doc, "_drop()\n--\n\nHold nothing.");
-
-static PyObject *line_buffer_drop(PyObject *self, PyObject *unused)
+static PyObject *line_buffer_drop(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     LineBuffer *buffer = (LineBuffer *)self;
-    (void)unused;
     buffer->position = buffer->end = 0;
     line_buffer_forget(buffer);
     Py_RETURN_NONE;
 }
-
-PyDoc_STRVAR(line_buffer_release_doc, "_release()\n--\n\nHold nothing, and let go of the memory.");
 
 static PyObject *line_buffer_release(PyObject *self, PyObject *unused)
 {
@@ -184,14 +163,17 @@ static PyObject *line_buffer_release(PyObject *self, PyObject *unused)
 }
 
 static PyMethodDef line_buffer_methods[] = {
-    {"_take", line_buffer_take, METH_O, line_buffer_take_doc},
-    {"_take_line", line_buffer_take_line, METH_O, line_buffer_take_line_doc},
-    {"_look", line_buffer_look, METH_NOARGS, line_buffer_look_doc},
-    {"_make_room", line_buffer_make_room, METH_NOARGS, line_buffer_make_room_doc},
-    {"_add", line_buffer_add, METH_O, line_buffer_add_doc},
-    {"_move", line_buffer_move, METH_O, line_buffer_move_doc},
-    {"_drop", line_buffer_drop, METH_NOARGS, line_buffer_drop_doc},
-    {"_release", line_buffer_release, METH_NOARGS, line_buffer_release_doc},
+    {"_take", line_buffer_take, METH_O, "_take(size, /)\n--\n\nReturn up to that many of the bytes held, and move on."},
+    {"_take_line", line_buffer_take_line, METH_O,
+     "_take_line(size, /)\n--\n\nDo the same as far as the end of the line, if that is among them."},
+    {"_look", line_buffer_look, METH_NOARGS, "_look()\n--\n\nReturn the bytes held."},
+    {"_make_room", line_buffer_make_room, METH_NOARGS,
+     "_make_room()\n--\n\nMove the bytes held to the memory's start and return how many they are."},
+    {"_add", line_buffer_add, METH_O, "_add(size, /)\n--\n\nHold that many more, which lie behind the others."},
+    {"_move", line_buffer_move, METH_O,
+     "_move(distance, /)\n--\n\nMove to other bytes in the memory, and return whether they lie there."},
+    {"_drop", line_buffer_drop, METH_NOARGS, "_drop()\n--\n\nHold nothing."},
+    {"_release", line_buffer_release, METH_NOARGS, "_release()\n--\n\nHold nothing, and let go of the memory."},
     {NULL, NULL, 0, NULL},
 };
 

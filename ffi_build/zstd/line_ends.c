@@ -46,7 +46,7 @@ static inline uint64_t line_signs(Line64 x)
 }
 #endif
 
-/* Find a line's end (NULL: there is none) and tell what is in front of it, or in all. */
+/* Find a line's end (NULL: there is none) and describe the bytes in front of it, or all. */
 static inline const char *line_end(const char *start, const char *end, int *what)
 {
 #ifdef HAVE_LINE_SIMD

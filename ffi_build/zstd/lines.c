@@ -62,7 +62,7 @@ static inline void line_copy(char *to, const char *from, Py_ssize_t size)
     memcpy(to, from, (size_t)size);
 }
 
-/* Make the str of a line of `size` bytes, of which "\r\n" is the end if it has a pair that becomes one. */
+/* Return the str of a line of `size` bytes, which ends with "\r\n" if it has a pair that becomes one "\n". */
 static PyObject *line_made(LineBuffer *buffer, const char *start, Py_ssize_t size, int is_ascii, int is_pair)
 {
     if (!is_ascii)
@@ -92,7 +92,7 @@ static void line_buffer_search(LineBuffer *buffer)
     for (Py_ssize_t i = 0; i < size; i += 64) {
         Line64 text = line_load(start + i);
         uint64_t found = line_signs(line_equal(text, newline));
-        /* a carriage return, and the sign of what is not ASCII */
+        /* a carriage return, and the high bit of non-ASCII bytes */
         Line64 odd = line_or(text, line_equal(text, returned));
         other = _mm_or_si128(other, _mm_or_si128(_mm_or_si128(odd.a, odd.b), _mm_or_si128(odd.c, odd.d)));
         to = line_note_ends(to, found, (size_t)i);
@@ -141,7 +141,7 @@ static PyObject *line_buffer_next(LineBuffer *buffer, int *is_end)
         const char *newline = line_end(start, end, &what);
         int is_pair = (what & LINE_HAS_RETURN) != 0 && buffer->has_returns;
         if (is_pair) {
-            /* at the very end of what is there it may be the first half of a pair */
+            /* at the very end of the buffer it may be the first half of a pair */
             const char *last = (newline != NULL ? newline : end) - 1;
             if (memchr(start, '\r', (size_t)(end - start)) != last)
                 return NULL;
@@ -212,9 +212,6 @@ static PyObject *text_next(PyObject *self)
     return line;
 }
 
-PyDoc_STRVAR(text_readline_doc, "readline(size=-1, /)\n--\n\n"
-                                "Read one line, at most `size` characters of it; an empty string at the end.");
-
 static PyObject *text_readline(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     if (nargs == 0) {
@@ -237,11 +234,10 @@ static PyObject *text_readline(PyObject *self, PyObject *const *args, Py_ssize_t
  * io.TextIOWrapper looks this up in each call, if it finds itself subclassed: one more look-up than without, which its
  * own would pass on to the file.
  */
-static PyObject *text_closed(PyObject *self, void *unused)
+static PyObject *text_closed(PyObject *self, void *Py_UNUSED(unused))
 {
     LineBuffer *lines = text_lines(self);
     int is_open = lines != NULL && lines->memory.len > 0;
-    (void)unused;
     Py_XDECREF(lines);
     if (is_open)
         Py_RETURN_FALSE;
@@ -254,7 +250,8 @@ static PyGetSetDef text_getset[] = {
 };
 
 static PyMethodDef text_methods[] = {
-    {"readline", AS_METHOD(text_readline), METH_FASTCALL, text_readline_doc},
+    {"readline", AS_METHOD(text_readline), METH_FASTCALL,
+     "readline(size=-1, /)\n--\n\nRead one line, at most `size` characters of it; an empty string at the end."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -271,11 +268,10 @@ static PyType_Slot text_slots[] = {
  *
  * Python makes and frees the slot: a type in C cannot know at compile time where io.TextIOWrapper's structure ends.
  */
-static PyObject *make_text_reader(PyObject *module, PyObject *args)
+static PyObject *make_text_reader(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyTypeObject *text_class;
     PyTypeObject *buffer_class;
-    (void)module;
     if (!PyArg_ParseTuple(args, "O!O!:make_text_reader", &PyType_Type, &text_class, &PyType_Type, &buffer_class))
         return NULL;
     PyType_Spec spec = {

@@ -16,10 +16,6 @@
 #include "format.c"
 #include "short_calls.c"
 
-PyDoc_STRVAR(
-    builtin_compress_doc,
-    "compress(data, level=None, options=None, zstd_dict=None, *, threads=None, frame_size=None)\n--\n\n" DOCUMENTED_compress);
-
 /* Up to this bound a result is written to the scratch buffer and copied into bytes of its size; a longer one would take
    longer to copy, if it is as long as its bound, than bytes of that size to make and to shorten. */
 enum { COPIED_MAX = 32 << 10 };
@@ -101,11 +97,7 @@ slow:
     return call_slow(module, "_slow_compress", args, nargs, kwnames);
 }
 
-PyDoc_STRVAR(builtin_decompress_doc,
-             "decompress(data, zstd_dict=None, options=None, *, max_output_size=None, size_hint=None, "
-             "threads=None)\n--\n\n" DOCUMENTED_decompress);
-
-/* Decompress all frames into new bytes; NULL without an exception takes the slow path, which says what is wrong, and where. */
+/* Decompress all frames into new bytes; NULL without an exception takes the slow path, which raises the error. */
 static PyObject *decompress_at_once(const char *start, size_t size, uint64_t window_max, size_t limit)
 {
     uint64_t total;
@@ -142,7 +134,7 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
     static const char *const names[] = {"data", "zstd_dict", "options", "max_output_size", "size_hint"};
     PyObject *values[5];
     size_t limit = PY_SSIZE_T_MAX;
-    size_t hint = 0; /* the frames' headers tell more, where this function can go by them */
+    size_t hint = 0; /* not needed where this function can go by the frames' headers */
     Parameter parameters[PARAMETERS_MAX];
     uint64_t window_max = WINDOW_SIZE_MAX_DEFAULT;
     if (take_ordinary(names, 5, 3, args, nargs, kwnames, values) < 0 || is_given(values[1]) ||

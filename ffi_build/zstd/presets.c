@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Presets: settings for any number of frames, and a place for a context that has them (contexts.c). The Python half is in
- * cpkg/_native/zstd/presets.py, whose classes derive from these types: it sets them up, makes contexts with
+ * Presets: settings for any number of frames, and a place for a context that has them (contexts.c). The Python half is
+ * in cpkg/_native/zstd/presets.py, whose classes derive from these types: it sets them up, makes contexts with
  * dictionaries or worker threads, and gets every call that is out of the ordinary, as it came.
  */
 #ifndef CPKG_ZSTD_PRESETS

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that keep the GIL: what takes about a microsecond, of which giving it away and taking it back would be a tenth to
- * a quarter. (hashlib, too, keeps it for small data.)
+ * Calls that keep the GIL: what takes about a microsecond, of which giving it away and taking it back would be a tenth
+ * to a quarter. (hashlib, too, keeps it for small data.)
  */
 #ifndef CPKG_ZSTD_SHORT_CALLS
 #define CPKG_ZSTD_SHORT_CALLS

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * WriteBuffer: the write() that stands between a line and the compressor; put into the module by install.c.
+ * WriteBuffer: the write() between a line and the compressor; put into the module by install.c.
  *
  * Lines are far shorter than what compressing them in one call is worth, so they are gathered. An io.BufferedWriter
  * does that too, but takes a lock and parses arguments for each of them, which costs more than copying a line. Here
@@ -26,10 +26,9 @@ typedef struct {
 } WriteBuffer;
 
 /* WriteBuffer(memory): take the bytearray that the data is gathered in. */
-static int write_buffer_init(PyObject *self, PyObject *args, PyObject *kwargs)
+static int write_buffer_init(PyObject *self, PyObject *args, PyObject *Py_UNUSED(kwargs))
 {
     WriteBuffer *buffer = (WriteBuffer *)self;
-    (void)kwargs;
     if (take_memory(&buffer->memory, args, "O!:WriteBuffer") < 0)
         return -1;
     buffer->is_taking = 1;
@@ -44,13 +43,11 @@ static void write_buffer_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-PyDoc_STRVAR(write_buffer_write_doc, "write(data, /)\n--\n\nTake the bytes of a buffer and return how many they are.");
-
 static PyObject *write_buffer_write(PyObject *self, PyObject *data)
 {
     WriteBuffer *buffer = (WriteBuffer *)self;
     Input in;
-    /* an exporter written in Python may come back to this object, so what is free is looked at after that */
+    /* an exporter written in Python may call this object, so the free space is read after that */
     if (input_open(&in, data) < 0)
         return NULL;
     int is_taken = 0;
@@ -67,22 +64,16 @@ static PyObject *write_buffer_write(PyObject *self, PyObject *data)
     return is_taken ? PyLong_FromSize_t(in.size) : PyObject_CallMethod(self, "_write_through", "(O)", data);
 }
 
-PyDoc_STRVAR(write_buffer_hold_doc, "_hold()\n--\n\nLet write() take nothing from here on, and return the size held.");
-
-static PyObject *write_buffer_hold(PyObject *self, PyObject *unused)
+static PyObject *write_buffer_hold(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     WriteBuffer *buffer = (WriteBuffer *)self;
     Py_ssize_t held;
-    (void)unused;
     WITH_LOCKED(self)
     buffer->is_taking = 0;
     held = buffer->held;
     END_LOCKED()
     return PyLong_FromSsize_t(held);
 }
-
-PyDoc_STRVAR(write_buffer_resume_doc,
-             "_resume(held, /)\n--\n\nLet write() go on behind that many bytes of the memory.");
 
 static PyObject *write_buffer_resume(PyObject *self, PyObject *number)
 {
@@ -102,9 +93,12 @@ static PyObject *write_buffer_resume(PyObject *self, PyObject *number)
 }
 
 static PyMethodDef write_buffer_methods[] = {
-    {"write", write_buffer_write, METH_O, write_buffer_write_doc},
-    {"_hold", write_buffer_hold, METH_NOARGS, write_buffer_hold_doc},
-    {"_resume", write_buffer_resume, METH_O, write_buffer_resume_doc},
+    {"write", write_buffer_write, METH_O,
+     "write(data, /)\n--\n\nTake the bytes of a buffer and return how many they are."},
+    {"_hold", write_buffer_hold, METH_NOARGS,
+     "_hold()\n--\n\nLet write() take nothing from here on, and return the size held."},
+    {"_resume", write_buffer_resume, METH_O,
+     "_resume(held, /)\n--\n\nLet write() go on behind that many bytes of the memory."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -3,15 +3,23 @@
 # tests/support/stubs.py.
 
 from collections.abc import AsyncIterator, Callable
-from typing import Any, TypedDict
+from typing import Any, Generic, Protocol, TypedDict, overload
 
-from typing_extensions import Buffer, Unpack
+from typing_extensions import Buffer, TypeVar, Unpack
 
 from purepy.msgpack import packer, unpacker
 from purepy.msgpack.async_reading import AsyncReadable
 from purepy.msgpack.interface import *  # noqa: F403
 from purepy.msgpack.oneshot import Readable
 from purepy.msgpack.packer import Writable
+
+_T = TypeVar("_T", default=Any)
+_T_co = TypeVar("_T_co", covariant=True)
+
+# what `cpkg.typed.Decoder` is: purepy may not name it
+class _Decoder(Protocol[_T_co]):
+    def decode(self, data: Any) -> _T_co: ...
+    def convert(self, obj: Any, *, from_attributes: bool = False) -> _T_co: ...
 
 class _Packing(TypedDict, total=False):
     default: Callable[[Any], Any] | None
@@ -54,6 +62,21 @@ class _Unpacking(TypedDict, total=False):
     tuple_keys: bool
     bin_view: bool
     raw_depth: int
+    type: None
+
+class _Limits(TypedDict, total=False):
+    max_str_len: int
+    max_bin_len: int
+    max_array_len: int
+    max_map_len: int
+    max_ext_len: int
+    max_depth: int
+    max_total_items: int
+    max_total_bytes: int
+
+class _StreamLimits(_Limits, total=False):
+    read_size: int
+    max_buffer_size: int
 
 BACKEND: str
 LIBRARY_VERSION: str | None
@@ -123,7 +146,7 @@ class Packer(packer.Packer):
         buffer: bytearray | None = None,
     ) -> None: ...
 
-class Unpacker(unpacker.Unpacker):
+class Unpacker(unpacker.Unpacker, Generic[_T]):
     """
     Unpack objects from a stream of bytes: fed with `feed()`, or read from a file (replaces `msgpack.Unpacker`).
 
@@ -158,6 +181,8 @@ class Unpacker(unpacker.Unpacker):
         tuple_keys (bool): give arrays that are map keys as tuples (with strict_map_key=False).
         bin_view (bool): give bin as read-only memoryviews, without a copy, except in map keys.
         raw_depth (int): give the values that lie below this many containers undecoded, as `Raw`; -1 for none.
+        type (Any): the type that the object has to be of, say a dataclass, or a `cpkg.typed.Decoder`; a value that is
+            not of it is a `cpkg.typed.ValidationError`. Of the other options only limits go with it (TypeError).
         read_size (int): what to ask of `file_like` at once, in bytes; 0 for 1 MiB (or `max_buffer_size`, if that is
             less).
         max_buffer_size (int): how many bytes may wait to be unpacked; BufferFull. 0 for 2**31-1.
@@ -171,6 +196,7 @@ class Unpacker(unpacker.Unpacker):
     stream goes on exactly where it was, or every further call but `tell()` is a RuntimeError that names the byte
     where the object begins that was not completed. Those of the file's `read()` change nothing.
     """
+    @overload
     def __init__(
         self,
         file_like: Readable | None = None,
@@ -195,9 +221,23 @@ class Unpacker(unpacker.Unpacker):
         tuple_keys: bool = False,
         bin_view: bool = False,
         raw_depth: int = -1,
+        type: None = None,
         read_size: int = 0,
         max_buffer_size: int = 104857600,
     ) -> None: ...
+    @overload
+    def __init__(
+        self, file_like: Readable | None = None, *, type: type[_T] | _Decoder[_T], **limits: Unpack[_StreamLimits]
+    ) -> None: ...
+    # a union or an alias is no type[_T]
+    @overload
+    def __init__(
+        self: Unpacker[Any], file_like: Readable | None = None, *, type: Any, **limits: Unpack[_StreamLimits]
+    ) -> None: ...
+    def unpack(self) -> _T:
+        """Return the next object; OutOfData if it is not complete yet."""
+    def __iter__(self) -> Unpacker[_T]: ...
+    def __next__(self) -> _T: ...
 
 def packb(
     o: Any,
@@ -367,6 +407,7 @@ def pack_into(
     ValueError for a length of 2**32 and more, RuntimeError for a container that changes size while it is packed.
     """
 
+@overload
 def unpackb(
     packed: Buffer,
     *,
@@ -390,6 +431,7 @@ def unpackb(
     tuple_keys: bool = False,
     bin_view: bool = False,
     raw_depth: int = -1,
+    type: None = None,
 ) -> Any:
     """
     Return the one object that a buffer holds (replaces `msgpack.unpackb`).
@@ -422,12 +464,19 @@ def unpackb(
         tuple_keys (bool): give arrays that are map keys as tuples (with strict_map_key=False).
         bin_view (bool): give bin as read-only memoryviews, without a copy, except in map keys.
         raw_depth (int): give the values that lie below this many containers undecoded, as `Raw`; -1 for none.
+        type (Any): the type that the object has to be of, say a dataclass, or a `cpkg.typed.Decoder`; a value that is
+            not of it is a `cpkg.typed.ValidationError`. Of the other options only limits go with it (TypeError).
 
     Raises FormatError for bytes that are no MessagePack, StackError, LimitError, UnicodeDecodeError, and ValueError for
     keys and timestamps; each has the `offset` of the byte that it is about. What hooks raise passes as it is.
     TruncatedError for input that ends within the object, ExtraData for further bytes (the object is its `unpacked`).
     """
 
+@overload
+def unpackb(packed: Buffer, *, type: type[_T] | _Decoder[_T], **limits: Unpack[_Limits]) -> _T: ...
+@overload
+def unpackb(packed: Buffer, *, type: Any, **limits: Unpack[_Limits]) -> Any: ...
+@overload
 def unpackb_from(
     buffer: Buffer,
     offset: int = 0,
@@ -452,6 +501,7 @@ def unpackb_from(
     tuple_keys: bool = False,
     bin_view: bool = False,
     raw_depth: int = -1,
+    type: None = None,
 ) -> tuple[Any, int]:
     """
     Unpack the object that begins somewhere in a buffer; return it and the offset of its end. Ignore what follows.
@@ -485,12 +535,21 @@ def unpackb_from(
         tuple_keys (bool): give arrays that are map keys as tuples (with strict_map_key=False).
         bin_view (bool): give bin as read-only memoryviews, without a copy, except in map keys.
         raw_depth (int): give the values that lie below this many containers undecoded, as `Raw`; -1 for none.
+        type (Any): the type that the object has to be of, say a dataclass, or a `cpkg.typed.Decoder`; a value that is
+            not of it is a `cpkg.typed.ValidationError`. Of the other options only limits go with it (TypeError).
 
     Raises FormatError for bytes that are no MessagePack, StackError, LimitError, UnicodeDecodeError, and ValueError for
     keys and timestamps; each has the `offset` of the byte that it is about. What hooks raise passes as it is.
     TruncatedError for a buffer that ends within the object.
     """
 
+@overload
+def unpackb_from(
+    buffer: Buffer, offset: int = 0, *, type: type[_T] | _Decoder[_T], **limits: Unpack[_Limits]
+) -> tuple[_T, int]: ...
+@overload
+def unpackb_from(buffer: Buffer, offset: int = 0, *, type: Any, **limits: Unpack[_Limits]) -> tuple[Any, int]: ...
+@overload
 def unpack(
     stream: Readable,
     *,
@@ -514,6 +573,7 @@ def unpack(
     tuple_keys: bool = False,
     bin_view: bool = False,
     raw_depth: int = -1,
+    type: None = None,
 ) -> Any:
     """
     Return the one object that the rest of a stream holds (replaces `msgpack.unpack`).
@@ -546,12 +606,19 @@ def unpack(
         tuple_keys (bool): give arrays that are map keys as tuples (with strict_map_key=False).
         bin_view (bool): give bin as read-only memoryviews, without a copy, except in map keys.
         raw_depth (int): give the values that lie below this many containers undecoded, as `Raw`; -1 for none.
+        type (Any): the type that the object has to be of, say a dataclass, or a `cpkg.typed.Decoder`; a value that is
+            not of it is a `cpkg.typed.ValidationError`. Of the other options only limits go with it (TypeError).
 
     Raises FormatError for bytes that are no MessagePack, StackError, LimitError, UnicodeDecodeError, and ValueError for
     keys and timestamps; each has the `offset` of the byte that it is about. What hooks raise passes as it is.
     TruncatedError for input that ends within the object, ExtraData for further bytes (the object is its `unpacked`).
     """
 
+@overload
+def unpack(stream: Readable, *, type: type[_T] | _Decoder[_T], **limits: Unpack[_Limits]) -> _T: ...
+@overload
+def unpack(stream: Readable, *, type: Any, **limits: Unpack[_Limits]) -> Any: ...
+@overload
 def unpack_async(
     reader: AsyncReadable, *, read_size: int = 0, max_buffer_size: int = ..., **options: Unpack[_Unpacking]
 ) -> AsyncIterator[Any]:
@@ -564,6 +631,12 @@ def unpack_async(
     was, after one of a hook as that of an Unpacker does. RuntimeError for two calls at once.
     """
 
+@overload
+def unpack_async(
+    reader: AsyncReadable, *, type: type[_T] | _Decoder[_T], **limits: Unpack[_StreamLimits]
+) -> AsyncIterator[_T]: ...
+@overload
+def unpack_async(reader: AsyncReadable, *, type: Any, **limits: Unpack[_StreamLimits]) -> AsyncIterator[Any]: ...
 def prepare_packb(**options: Unpack[_Packing]) -> Callable[[Any], bytes]:
     """Return `packb` with options that are taken once."""
 

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from _thread import allocate_lock
-
+from purepy._locks import Lock
 from purepy.errors import OutOfData, TruncatedError
 
 TYPE_CHECKING = False
@@ -51,7 +50,7 @@ class AsyncObjects:
         self._size = size
         self._is_open = True
         self._unsettled = False  # True from a read to the end of its feed
-        self._lock = allocate_lock()
+        self._lock = Lock()
 
     def __aiter__(self) -> AsyncObjects:
         return self

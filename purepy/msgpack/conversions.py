@@ -14,6 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
 
+    from purepy._types import OptionValues
+
 DATACLASS: Final = 1
 DATE: Final = 2
 UUID: Final = 4
@@ -29,7 +31,7 @@ NOT_CONVERTED: Final = object()
 _NUMPY_KINDS: Final = "biufUSO"
 
 
-def conversion_flags(options: Any) -> int:
+def conversion_flags(options: OptionValues) -> int:
     """Gather the options of a packer into the bits that `convert` takes; 0 if nothing is to be converted."""
     return (
         (DATACLASS if options.dataclass else 0)
@@ -41,7 +43,7 @@ def conversion_flags(options: Any) -> int:
     )
 
 
-def convert(flags: int, obj: Any) -> Any:
+def convert(flags: int, obj: Any) -> object:
     """
     Return what to pack in the place of `obj`, or NOT_CONVERTED.
 
@@ -55,7 +57,7 @@ def convert(flags: int, obj: Any) -> Any:
     return replacement if deeper is NOT_CONVERTED else deeper
 
 
-def _convert_once(flags: int, obj: Any) -> Any:
+def _convert_once(flags: int, obj: Any) -> object:
     # An object cannot be of a module's type while that module is not imported, which spares importing it here.
     modules = sys.modules
     if flags & ENUM and "enum" in modules and isinstance(obj, modules["enum"].Enum):
@@ -76,7 +78,7 @@ def _convert_once(flags: int, obj: Any) -> Any:
     return NOT_CONVERTED
 
 
-def _convert_numpy(numpy: Any, obj: Any) -> Any:
+def _convert_numpy(numpy: Any, obj: Any) -> object:
     if isinstance(obj, numpy.ndarray):
         return obj.tolist() if obj.dtype.kind in _NUMPY_KINDS else NOT_CONVERTED
     if isinstance(obj, numpy.bool_):

@@ -188,7 +188,7 @@ class Decoder(DecoderBase):
             raise self.fail(exc, start)  # noqa: B904 - the same exception
 
     def extension(self, code: int, payload: bytes, start: int, end: int) -> Any:
-        """Return what an extension stands for."""
+        """Return the object of an extension value."""
         if code == TIMESTAMP_CODE:
             try:
                 value = Timestamp.from_bytes(payload)

@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Final
 
+    from purepy._types import OptionValues
     from purepy.msgpack.key_meter import KeyMeters
 
 KEY_DEPTH: Final = 32
@@ -33,7 +34,7 @@ UNLIMITED: Final = 2**63 - 1
 _HASHABLE: Final = (int, float, bool, type(None))
 """Types of keys, beside str and bytes, whose hash never fails."""
 
-_CONVERT_TIMESTAMP: Final[tuple[Callable[[Timestamp], Any] | None, ...]] = (
+_CONVERT_TIMESTAMP: Final[tuple[Callable[[Timestamp], object] | None, ...]] = (
     None,
     Timestamp.to_unix,
     Timestamp.to_unix_nano,
@@ -47,7 +48,7 @@ def at(exc: BaseException, offset: int) -> BaseException:
     return exc
 
 
-def _callable(name: str, hook: Any) -> Any:
+def _callable(name: str, hook: object) -> Any:
     if hook is not None and not callable(hook):
         raise TypeError(f"{name} must be a callable.")
     return hook
@@ -99,7 +100,7 @@ class DecoderBase:
         "use_list",
     )
 
-    def __init__(self, options: Any, longest: int, most: int) -> None:
+    def __init__(self, options: OptionValues, longest: int, most: int) -> None:
         """
         Take the values of UNPACKING.
 
@@ -252,7 +253,7 @@ class DecoderBase:
                 return
             value, start = self.close()
 
-    def check_key(self, key: Any, start: int) -> None:
+    def check_key(self, key: object, start: int) -> None:
         """Raise the error of a key that the options or Python do not allow."""
         kind = type(key)
         if kind is str or kind is bytes:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import sys
 from _operator import index
-from _thread import allocate_lock, get_ident
+from _thread import get_ident
 
 from purepy._jit import finish, new_builder, utf8, write_f32, write_f64, write_u16, write_u32
+from purepy._locks import Lock
 from purepy.msgpack.builders import Metered, Sorted, unmetered
 from purepy.msgpack.conversions import NOT_CONVERTED, conversion_flags, convert
 from purepy.msgpack.ext import ExtType, Raw, Timestamp, readable_timestamp
@@ -34,6 +35,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Final
 
+    from purepy._types import OptionValues
+
 if sys.version_info >= (3, 15):
     from builtins import frozendict
 
@@ -47,7 +50,7 @@ _END: Final = object()
 
 _HEAP_TYPE: Final = 1 << 9
 _IMMUTABLE_TYPE: Final = 1 << 8
-"""Flags of types: made while the program runs (in Python, or by newer C modules); not to be changed from Python."""
+"""Flags of types: heap type (created at run time, in Python or by newer C modules); immutable from Python."""
 
 # The next thing that an open container writes.
 _ITEM: Final = 0
@@ -61,8 +64,8 @@ def content(buffer: bytes | bytearray) -> bytes:
         return view.tobytes()
 
 
-def sequence(obj: Any, kind: type) -> tuple[int, Any]:
-    """Return the length and the items of an object whose type is made from list or tuple, as its iterator has them."""
+def sequence(obj: Any, kind: type) -> tuple[int, object]:
+    """Return the length and the items of an object of a subclass of list or tuple, as its iterator yields them."""
     base: Any = list if issubclass(kind, list) else tuple
     if kind.__iter__ is base.__iter__:  # type: ignore[attr-defined]
         return base.__len__(obj), base.__iter__(obj)
@@ -100,7 +103,7 @@ def _single(value: float) -> bytes:
 
 
 def _type_name(kind: type) -> str:
-    """Return a type's name as msgpack and C have it: with its module in front if it is not a class made in Python."""
+    """Return a type's name as msgpack and C have it: with its module in front unless it is a class of Python."""
     module = kind.__module__
     made_in_python = kind.__flags__ & _HEAP_TYPE and not kind.__flags__ & _IMMUTABLE_TYPE
     # PyPy has these two modules in Python
@@ -137,7 +140,7 @@ class Encoder:
         "write_float",
     )
 
-    def __init__(self, options: Any) -> None:
+    def __init__(self, options: OptionValues) -> None:
         """Take the values of PACKING."""
         if options.default is not None and not callable(options.default):
             raise TypeError("default must be a callable.")
@@ -169,7 +172,7 @@ class Encoder:
             self.write(self._metered(out), obj, 0)
         return self._finish(out)
 
-    def encode_pairs(self, pairs: Any) -> bytes:
+    def encode_pairs(self, pairs: object) -> bytes:
         """Return the packed form of a map, given as a sequence of pairs."""
         out = new_builder(self.size_hint)
         self.write(self._metered(out), pairs, 0, pairs=True)
@@ -331,7 +334,7 @@ class Encoder:
         out.append(ext_header(TIMESTAMP_CODE, len(packed)))
         out.append(packed)
 
-    def replace(self, obj: Any, kind: type, asked: bool, converted: bool) -> tuple[Any, bool, bool]:
+    def replace(self, obj: Any, kind: type, asked: bool, converted: bool) -> tuple[object, bool, bool]:
         """
         Return what to pack in the place of an object that is none of the types above.
 
@@ -352,12 +355,12 @@ class Encoder:
         """Return what `default` gives for an object."""
         return self.hook(self.default, obj)
 
-    def hook(self, function: Callable[..., Any], *args: Any) -> Any:
+    def hook(self, function: Callable[..., Any], *args: object) -> Any:
         """Call code that is not ours, having noted that this thread is within a hook."""
         thread = get_ident()
         lock = self.hooked.get(thread)
         if lock is None or lock.locked():
-            self.hooked[thread] = lock = allocate_lock()
+            self.hooked[thread] = lock = Lock()
         with lock:
             return function(*args)
 

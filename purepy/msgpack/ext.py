@@ -44,7 +44,7 @@ else:
     class _ExtFields(Fields):
         __slots__ = ()
         _fields = __match_args__ = ("code", "data")
-        _field_defaults: ClassVar[dict[str, Any]] = {}
+        _field_defaults: ClassVar[dict[str, object]] = {}
         code = field(0, "Alias for field number 0")
         data = field(1, "Alias for field number 1")
 

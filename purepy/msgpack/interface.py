@@ -9,7 +9,7 @@ from purepy.msgpack.ext import ExtType, Raw, Timestamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
+    from typing import Any, Final
 
 version = (1, 2, 4)
 """The release of msgpack that this replaces."""
@@ -18,6 +18,17 @@ __version__ = "1.2.4"
 
 HEAVIEST: Final = 96
 """No message that unpacks weighs more than this per byte (see `weigher`): `81 c0 81 c0 ...`, maps of one pair."""
+
+typed: object = None
+"""What has the functions that serve `type=`; `cpkg` sets it."""
+
+
+def typed_functions() -> Any:
+    """Return what serves `type=`; TypeError where there is no `cpkg`."""
+    if typed is None:
+        raise TypeError("type= is for cpkg.msgpack: purepy alone has no typed messages")
+    return typed
+
 
 FUNCTIONS: Final = [
     "Packer",

@@ -28,7 +28,7 @@ class KeyTable:
     """
     Hold up to SIZE keys, each as (its packed bytes, how many, the str), in `slots`.
 
-    `following[i]` is the slot of the key that last came after that of slot `i`. Slot 0 stands before the first
+    `following[i]` is the slot of the key that last followed the one of slot `i`. Slot 0 comes before the first
     key of a message; it holds the empty key, since a guess may end there too. Threads may share a table: what a slot
     holds is only ever replaced as a whole, and what is found there is used only if its bytes match. Two threads may
     take the same slot for their keys; one of these is not found then, and is added once more.

@@ -6,6 +6,7 @@ from __future__ import annotations
 from purepy.errors import ExtraData, TruncatedError
 from purepy.msgpack.decoder import Decoder
 from purepy.msgpack.decoder_base import UNLIMITED, at
+from purepy.msgpack.interface import typed_functions
 from purepy.msgpack.options import UNPACKING, as_size
 from purepy.msgpack.plain_reader import ITEM, Frame, read_plain
 
@@ -13,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Protocol
 
-    from typing_extensions import Buffer
+    from purepy._types import Buffer, OptionValues
 
     class Readable(Protocol):
         """A stream that `Unpacker` and `unpack` read from."""
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
             """Return up to `size` bytes, or b"" at the end."""
 
 
-def contiguous(buffer: Any, viewed: bool = False) -> tuple[bytes, memoryview | None]:
+def contiguous(buffer: Buffer, viewed: bool = False) -> tuple[bytes, memoryview | None]:
     """
     Return the bytes of a buffer of one-byte items and, if asked for, a read-only view of it (of them if it has gaps).
 
@@ -39,11 +40,13 @@ def contiguous(buffer: Any, viewed: bool = False) -> tuple[bytes, memoryview | N
     return data, memoryview(buffer).cast("B").toreadonly() if whole else memoryview(data)
 
 
-def _bytes_of(packed: Any, viewed: bool = False) -> tuple[bytes, memoryview | None]:
+def _bytes_of(packed: Buffer, viewed: bool = False) -> tuple[bytes, memoryview | None]:
     return (packed, None) if type(packed) is bytes else contiguous(packed, viewed)
 
 
-def unpackb_plain(packed: Any, options: Any = UNPACKING.defaults, decoder_type: type[Decoder] = Decoder) -> Any:
+def unpackb_plain(
+    packed: Buffer, options: OptionValues = UNPACKING.defaults, decoder_type: type[Decoder] = Decoder
+) -> Any:
     """
     Do what `unpackb` does: without a Decoder, unless something is unusual.
 
@@ -63,13 +66,15 @@ def unpackb_plain(packed: Any, options: Any = UNPACKING.defaults, decoder_type: 
     return _whole(*_decode_one(decoder, data, None), data)
 
 
-def unpackb_with(packed: Any, options: Any, decoder_type: type[Decoder] = Decoder) -> Any:
+def unpackb_with(packed: Buffer, options: OptionValues, decoder_type: type[Decoder] = Decoder) -> Any:
     """Do what `unpackb` does, with the values of its options."""
+    if options.type is not None:
+        return typed_functions().unpackb(packed, **options._asdict())
     data, view = _bytes_of(packed, options.bin_view)
     return _whole(*_decode_one(decoder_type(options, UNLIMITED, len(data)), data, view), data)
 
 
-def _whole(obj: Any, position: int, data: bytes) -> Any:
+def _whole(obj: Any, position: int, data: bytes) -> object:
     """Return the object that ends at `position`, if the data ends there, too."""
     if position < len(data):
         raise at(ExtraData(obj, data[position:]), position)
@@ -77,17 +82,22 @@ def _whole(obj: Any, position: int, data: bytes) -> Any:
 
 
 @UNPACKING.taken_by(plain=unpackb_plain)
-def unpackb(packed: Buffer, *, options: Any) -> Any:
+def unpackb(packed: Buffer, *, options: OptionValues) -> Any:
     return unpackb_with(packed, options)
 
 
 @UNPACKING.taken_by()
-def unpackb_from(buffer: Buffer, offset: int = 0, *, options: Any) -> tuple[Any, int]:
+def unpackb_from(buffer: Buffer, offset: int = 0, *, options: OptionValues) -> tuple[Any, int]:
     return unpackb_from_with(buffer, offset, options)
 
 
-def unpackb_from_with(buffer: Any, offset: int, options: Any, decoder_type: type[Decoder] = Decoder) -> tuple[Any, int]:
+def unpackb_from_with(
+    buffer: Buffer, offset: int, options: OptionValues, decoder_type: type[Decoder] = Decoder
+) -> tuple[Any, int]:
     """Do what `unpackb_from` does, with the values of its options."""
+    if options.type is not None:
+        found: tuple[Any, int] = typed_functions().unpackb_from(buffer, offset, **options._asdict())
+        return found
     data, view = _bytes_of(buffer, options.bin_view)
     offset = as_size(offset)
     if not 0 <= offset <= len(data):
@@ -97,7 +107,7 @@ def unpackb_from_with(buffer: Any, offset: int, options: Any, decoder_type: type
     return _decode_one(decoder, data, view)
 
 
-def _decode_one(decoder: Decoder, data: bytes, view: memoryview | None) -> tuple[Any, int]:
+def _decode_one(decoder: Decoder, data: bytes, view: memoryview | None) -> tuple[object, int]:
     """Return the object at the decoder's position and where it ends."""
     if view is None and decoder.bin_view:
         view = memoryview(data)
@@ -107,11 +117,11 @@ def _decode_one(decoder: Decoder, data: bytes, view: memoryview | None) -> tuple
 
 
 @UNPACKING.taken_by(plain=lambda stream: unpackb_plain(stream.read()))
-def unpack(stream: Readable, *, options: Any) -> Any:
+def unpack(stream: Readable, *, options: OptionValues) -> Any:
     return unpackb_with(stream.read(), options)
 
 
-def prepare_unpackb(**options: Any) -> Callable[[Any], Any]:
+def prepare_unpackb(**options: object) -> Callable[[Any], Any]:
     """Return `unpackb` with options that are taken once, of those that `unpackb_plain` may be given."""
     values = UNPACKING.defaults._replace(**options)
     return lambda packed: unpackb_plain(packed, values)

@@ -5,7 +5,7 @@ take them.
 
 PyPy's JIT does not look through `**options` (0.50 us a call against 0.13), so each function has to name its keywords.
 They are generated from the declarations below, together with the test of whether a call has the defaults alone. Name,
-type, default and order of an option stand here, in the stub for type checkers (`__init__.pyi`), which
+type, default and order of an option are declared here, in the stub for type checkers (`__init__.pyi`), which
 tests/support/stubs.py writes, and, for CPython's C, in `ffi_build/msgpack/common/options.c`. What `help()` and editors
 show on every backend is DOCUMENTATION.
 """
@@ -21,6 +21,8 @@ from purepy.msgpack.ext import ExtType
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Final
+
+    from purepy._types import OptionValues
 
 
 def declare_packing(
@@ -69,6 +71,7 @@ def declare_unpacking(
     tuple_keys: bool = False,
     bin_view: bool = False,
     raw_depth: int = -1,
+    type: Any = None,
 ) -> None:
     """Declare the options of unpacking."""
 
@@ -125,7 +128,9 @@ _UNPACKING_OPTIONS: Final = """\
         limit.
     tuple_keys (bool): give arrays that are map keys as tuples (with strict_map_key=False).
     bin_view (bool): give bin as read-only memoryviews, without a copy, except in map keys.
-    raw_depth (int): give the values that lie below this many containers undecoded, as `Raw`; -1 for none."""
+    raw_depth (int): give the values that lie below this many containers undecoded, as `Raw`; -1 for none.
+    type (Any): the type that the object has to be of, say a dataclass, or a `cpkg.typed.Decoder`; a value that is
+        not of it is a `cpkg.typed.ValidationError`. Of the other options only limits go with it (TypeError)."""
 
 _UNPACKING_ERRORS: Final = """\
 Raises FormatError for bytes that are no MessagePack, StackError, LimitError, UnicodeDecodeError, and ValueError for
@@ -244,11 +249,13 @@ class Options:
         declared: dict[str, Any] = declaration.__kwdefaults__
         self.types = {key: value for key, value in declaration.__annotations__.items() if key in declared}
         getters = {option: field(place, f"The option {option!r}.") for place, option in enumerate(declared)}
-        self.Values: Any = type(name, (Fields,), {"__slots__": (), "_fields": tuple(declared), **getters})
-        self.defaults: Any = self.Values(declared.values())
+        self.Values: type[OptionValues] = type(
+            name, (Fields,), {"__slots__": (), "_fields": tuple(declared), **getters}
+        )
+        self.defaults: OptionValues = self.Values(declared.values())
         self._fixed = [place for place, option in enumerate(declared) if option not in kept.split()]
 
-    def are_plain(self, values: Any) -> bool:
+    def are_plain(self, values: OptionValues) -> bool:
         """Return whether the fast loops may be used with these values."""
         for place in self._fixed:  # noqa: SIM110 - what PyPy calls first is interpreted
             if values[place] is not self.defaults[place]:
@@ -306,11 +313,11 @@ class Options:
         return make
 
     def _have_defaults(self) -> str:
-        """Spell the test: equality for integers, identity for what there is one object of."""
+        """Spell the test: identity, or an int that is equal, which a float is not."""
         tests = []
         for name, value in self.defaults._asdict().items():
             if type(value) is int:
-                tests.append(f"{name} == {value}")
+                tests.append(f"({name} is _default_{name} or {name} == {value} and type({name}) is int)")
             else:
                 tests.append(f"{name} is {value if value in (None, True, False) else f'_default_{name}'}")
         return " and ".join(tests)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
+    from purepy._types import OptionValues
+
     class Writable(Protocol):
         """A stream that `pack` writes to."""
 
@@ -42,7 +44,7 @@ class Packer:
     _buffer = bytearray()
 
     @PACKING.taken_by()
-    def __init__(self, *, options: Any, buffer: bytearray | None = None) -> None:
+    def __init__(self, *, options: OptionValues, buffer: bytearray | None = None) -> None:
         check_buf_size(options.buf_size)
         if buffer is not None and type(buffer) is not bytearray:
             raise TypeError(f"buffer must be a bytearray or None, not {type(buffer).__name__}")
@@ -88,7 +90,7 @@ class Packer:
             raise
         return packed if self._autoreset else self._emit(packed)
 
-    def pack_map_pairs(self, pairs: Any, /) -> _Bytes:
+    def pack_map_pairs(self, pairs: object, /) -> _Bytes:
         """Pack `pairs`, a sequence of (key, value) with a length, as a map."""
         if self._encoder.hooked:
             self._check("pack_map_pairs")
@@ -167,22 +169,22 @@ def _length(size: int, kind: str) -> int:
 
 # making a Packer or an Encoder costs more than packing a short message
 @PACKING.taken_by(plain=PLAIN_ENCODER.encode)
-def packb(o: Any, *, options: Any) -> bytes:
+def packb(o: Any, *, options: OptionValues) -> bytes:
     packed: bytes = packb_with(o, options, Encoder)
     return packed
 
 
 @PACKING.taken_by()
-def pack(o: Any, stream: Writable, *, options: Any) -> None:
+def pack(o: Any, stream: Writable, *, options: OptionValues) -> None:
     pack_with(o, stream, options, Encoder)
 
 
 @PACKING.taken_by()
-def pack_into(o: Any, buffer: Buffer, offset: int = 0, *, options: Any) -> int:
+def pack_into(o: Any, buffer: Buffer, offset: int = 0, *, options: OptionValues) -> int:
     return pack_into_with(o, buffer, offset, options, Encoder)
 
 
-def prepare_packb(**options: Any) -> Callable[[Any], _Bytes]:
+def prepare_packb(**options: object) -> Callable[[Any], _Bytes]:
     """Return `packb` with options that are taken once."""
     return Encoder(PACKING.defaults._replace(**options)).encode
 

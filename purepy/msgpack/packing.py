@@ -2,7 +2,7 @@
 """
 What `packb`, `pack` and `pack_into` do, given the values of their options: for every backend that packs by an Encoder.
 
-The functions that users call are made of these, and have their documentation.
+The functions that users call are created from these, with their documentation.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from purepy._types import Buffer, OptionValues
     from purepy.msgpack.encoder import Encoder
 
 
@@ -23,22 +24,22 @@ def check_buf_size(size: int) -> None:
         raise OverflowError("can't convert negative value to size_t")
 
 
-def packb_with(o: Any, options: Any, encoder_type: type[Encoder]) -> Any:
+def packb_with(o: Any, options: OptionValues, encoder_type: type[Encoder]) -> Any:
     """Do what `packb` does."""
     check_buf_size(options.buf_size)
     packed = encoder_type(options).encode(o)
     return packed if options.autoreset else None
 
 
-def pack_with(o: Any, stream: Any, options: Any, encoder_type: type[Encoder]) -> None:
+def pack_with(o: Any, stream: Any, options: OptionValues, encoder_type: type[Encoder]) -> None:
     """Do what `pack` does."""
     imported("purepy._writing").write_all(stream, packb_with(o, options, encoder_type))
 
 
-def pack_into_with(o: Any, buffer: Any, offset: int, options: Any, encoder_type: type[Encoder]) -> int:
+def pack_into_with(o: Any, buffer: Buffer, offset: int, options: OptionValues, encoder_type: type[Encoder]) -> int:
     """Do what `pack_into` does."""
     check_buf_size(options.buf_size)
-    # Views are released at once: on PyPy 8 the buffer could not be resized before the collector had come by.
+    # Views are released at once: on PyPy 8 the buffer could not be resized before the next collection.
     with memoryview(buffer) as view:
         if view.readonly:
             raise TypeError("pack_into needs a writable buffer")

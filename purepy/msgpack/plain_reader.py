@@ -45,7 +45,7 @@ ReadRun: TypeAlias = "Callable[[bytes, int, list[Any], int], tuple[int, int]]"
 """What decodes the numbers that an array begins with: `read_run`, or another that does the same."""
 
 PREALLOCATE: Final = 1000
-"""A list is made for so many items at most before they are read: a declared count is not believed."""
+"""A list is created with room for so many items at most: a declared count is not believed."""
 
 RUN: Final = 16
 """Arrays of fewer items are not worth a loop of their own."""
@@ -68,7 +68,7 @@ LENGTH_READERS: Final[tuple[Reader, ...]] = (read_u8, read_u8, read_u16, read_u3
 """Readers of a length field, by its size in bytes (never 0 or 3)."""
 
 
-def read_run(data: bytes, pos: int, node: list[Any], left: int) -> tuple[int, int]:
+def read_run(data: bytes, pos: int, node: list[object], left: int) -> tuple[int, int]:
     """
     Decode the items of an array as long as they are of one kind; return the position and how many are left.
 
@@ -116,7 +116,7 @@ def read_plain(
     read_run: ReadRun,
 ) -> tuple[int, int, Any, int]:
     """
-    Decode as far as plain values go; return the position reached, what is read next, the container and what is left.
+    Decode plain values; return the position reached, what comes next there, the container and how many items it lacks.
 
     Stops at the end of the message (then `left` is 0 and the stack empty), or in front of the item or pair that
     holds anything that is not plain: an extension, a key that is not a str, a value that is cut, wrong or beyond a
@@ -132,7 +132,7 @@ def read_plain(
     last = 0
     start = pos
     key: Any = ""
-    packed: Any
+    packed: object
     reader: Any
     try:
         while True:

@@ -124,7 +124,7 @@ def changed(kind: str) -> RuntimeError:
     return RuntimeError(f"{kind} changed size during packing")
 
 
-def write_run(out: Builder, items: Iterator[Any], kind: type) -> Iterator[Any]:
+def write_run(out: Builder, items: Iterator[object], kind: type) -> Iterator[object]:
     """
     Append the leading items of a list as long as they are of one kind, its first item's; return the others.
 
@@ -151,7 +151,7 @@ def write_run(out: Builder, items: Iterator[Any], kind: type) -> Iterator[Any]:
     return items
 
 
-def _write_long(out: Builder, items: Any, length: int) -> Iterator[Any]:
+def _write_long(out: Builder, items: Any, length: int) -> Iterator[object]:
     """Append the leading items of a list of `length` items as `write_run` does; return the others."""
     kind = type(next(iter(items), None))
     if kind is not float and kind is not int and kind is not str:
@@ -195,7 +195,7 @@ def write_plain(
     node: Any = (obj,)
     items: Any = iter(node)
     kind: Any
-    packed: Any
+    packed: object
     length = 1
     in_map = False
     while True:

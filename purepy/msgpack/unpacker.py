@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from _thread import allocate_lock
-
+from purepy._locks import Lock
 from purepy.errors import BufferFull, OutOfData
 from purepy.msgpack.async_reading import make_unpack_async
 from purepy.msgpack.decoder import Decoder
 from purepy.msgpack.decoder_base import at
 from purepy.msgpack.ext import Raw
 from purepy.msgpack.formats import ARRAY, FAMILY, LENGTH_BYTES, LENGTHS, MAP
+from purepy.msgpack.interface import typed_functions
 from purepy.msgpack.oneshot import contiguous
 from purepy.msgpack.options import DOCUMENTATION, UNPACKING, as_size
 from purepy.msgpack.plain_reader import LENGTH_READERS
@@ -20,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, ClassVar, Final
 
+    from purepy._types import OptionValues
     from purepy.msgpack.oneshot import Readable
 
 _READ_SIZE: Final = 1024 * 1024
@@ -29,7 +30,7 @@ _SHORT: Final = 256
 _INT_MAX: Final = 2**31 - 1
 
 _MORE: Final = object()
-"""Returned in place of an object that is not complete yet."""
+"""Returned while an object is not complete yet."""
 
 
 class Unpacker:
@@ -39,8 +40,10 @@ class Unpacker:
     """Where in the stream the object begins that is being read or was last."""
     _at = 0
     """What `tell()` returns from within a call: how much was read when the decoder or the file took over."""
+    _typed: Callable[[Raw, int], object] | None = None
+    """Makes the object of a type from its message and the offset where that ends."""
     _unsettled = False
-    """True while a method changes what stands here. A method that finds it so knows that one was cut short."""
+    """True while a method changes the state. A method that finds it true knows that an earlier one was interrupted."""
 
     @UNPACKING.taken_by()
     def __init__(
@@ -49,9 +52,9 @@ class Unpacker:
         *,
         read_size: int = 0,
         max_buffer_size: int = 100 * 1024 * 1024,
-        options: Any,
+        options: OptionValues,
     ) -> None:
-        lock = self.__dict__.get("_lock") or allocate_lock()
+        lock = self.__dict__.get("_lock") or Lock()
         if lock.locked():
             raise _busy("__init__")
         if file_like is not None and not callable(file_like.read):
@@ -63,8 +66,13 @@ class Unpacker:
         max_buffer_size = max_buffer_size or _INT_MAX
         if read_size > max_buffer_size:
             raise ValueError("read_size should be less or equal to max_buffer_size")
+        typed = None
+        if options.type is not None:
+            typed = typed_functions().reader(**options._asdict())
+            options = options._replace(raw_depth=0)
         decoder = self._decoder_type(options, max_buffer_size, max_buffer_size)
         self._unsettled = True
+        self._typed = typed
         self._decoder = decoder
         self._file = file_like
         self._read_size = read_size or min(max_buffer_size, _READ_SIZE)
@@ -85,6 +93,8 @@ class Unpacker:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         Unpacker.__init__(self)
         return getattr(self, name)
+
+    __class_getitem__: ClassVar[object] = classmethod(type(list[int]))  # what `types` calls GenericAlias
 
     def __reduce__(self) -> Any:
         raise TypeError(f"cannot pickle {type(self).__name__!r} object")
@@ -144,7 +154,7 @@ class Unpacker:
             self._data = self._data + data if rest else data
 
     def _join(self) -> None:
-        """Make what is unread one piece."""
+        """Join the unread bytes."""
         self._trim()
         self._data = b"".join((self._data, self._pending))
         self._pending = bytearray()
@@ -188,7 +198,7 @@ class Unpacker:
 
     # --- output ---------------------------------------------------------------------------------------------------
 
-    def _run(self, method: str, step: Callable[[], bool]) -> Any:
+    def _run(self, method: str, step: Callable[[], bool]) -> object:
         """Call `step` until its object is complete, reading from the file in between; return it, or _MORE."""
         with self._enter(method):  # and no `try` in it, whose first line is not within the block on CPython 3.11
             self._check_whole()
@@ -196,7 +206,7 @@ class Unpacker:
                 raise ValueError("Cannot switch unpacking methods while an object is incomplete")
             return self._advance(method, step)
 
-    def _advance(self, method: str, step: Callable[[], bool]) -> Any:
+    def _advance(self, method: str, step: Callable[[], bool]) -> object:
         decoder = self._decoder
         while True:
             self._unsettled = True
@@ -212,7 +222,7 @@ class Unpacker:
                 try:
                     complete = step()
                 except BaseException as exc:
-                    # behind a hook's own error the stream goes on where it stands, as in what this replaces
+                    # behind a hook's own error the stream continues at its position, as in msgpack
                     if exc is decoder.error or (isinstance(exc, Exception) and not isinstance(exc, MemoryError)):
                         self._drop()
                         self._unsettled = False
@@ -239,7 +249,11 @@ class Unpacker:
 
     def _step_unpack(self) -> bool:
         decoder = self._decoder
-        return decoder.run(self._data, memoryview(self._data) if decoder.bin_view else None)
+        complete = decoder.run(self._data, memoryview(self._data) if decoder.bin_view else None)
+        if complete and self._typed is not None:
+            self._at = self._position()
+            decoder.result = self._typed(decoder.result, self._at)
+        return complete
 
     def _step_skim(self) -> bool:
         decoder = self._decoder

@@ -232,7 +232,7 @@ def parse_pax(data: bytes) -> tuple[dict[str, bytes], list[tuple[int, int]]]:
     """
     Return the records of a pax header, and the pieces of a sparse map of GNU tar's format 0.0 or 0.1 among them.
 
-    An empty value stands for "as if it were not there". Raises ArchiveError.
+    An empty value means that there is no such record. Raises ArchiveError.
     """
     records: dict[str, bytes] = {}
     pieces: list[int] = []

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 from zlib import adler32
 
 BLOCK: Final = 512
@@ -94,7 +94,7 @@ class Entry:
         self.position = position
         self.unreadable = unreadable
 
-    def replace(self, **changes: Any) -> Entry:
+    def replace(self, **changes: object) -> Entry:
         """Return a copy with other attributes, as `changes` has them; TypeError for one that an entry does not have."""
         values = {name: getattr(self, name) for name in self.__slots__}
         unknown = changes.keys() - values.keys()

@@ -2,7 +2,7 @@
 """
 The list of members of an archive: which frame may hold an entry of a name, so that one is found without reading all.
 
-It stands in a skippable frame between the frames of content and the seek table, and tells of each frame of content in
+It is a skippable frame between the frames of content and the seek table, and says of each frame of content in
 turn whether it begins within an entry, and a number of 16 bits for each name in it and for each directory that leads to
 one. Two names may share a number: then a frame is read in vain. All integers are little-endian.
 
@@ -115,7 +115,7 @@ class Members:
 
 
 def _number_of(pattern: str) -> int | None:
-    """Return the number that stands for all names that a pattern matches; None if there is none."""
+    """Return the number for all names that a pattern matches; None if there is none."""
     plain = next((at for at, letter in enumerate(pattern) if letter in _WILD), None)
     if plain is not None:
         pattern = pattern[: max(pattern.rfind("/", 0, plain), 0)]

@@ -3,7 +3,7 @@
 Decide under which name, with which attributes and whether at all an entry is extracted.
 
 The filters are those of tarfile (PEP 706) with these rules: a name with `..` in it is refused; a link's text is
-normalized, so that `..` stands only in front, and may not lead out of the directory from where the link lies. Whoever
+normalized, so that `..` comes only in front, and may not lead out of the directory from where the link lies. Whoever
 extracts does not follow links on the way to an entry, so that this holds whatever links there are.
 """
 
@@ -58,7 +58,7 @@ def target_path(entry: Entry, strip: int = 0) -> list[str] | None:
 
 
 def link_target(entry: Entry, strip: int = 0) -> list[str]:
-    """Return the components of the file that a hard link is made to; raises UnsafeEntryError if it is outside."""
+    """Return the path components of a hard link's file; raise UnsafeEntryError if it is outside."""
     parts = [part for part in entry.linkname.split("/") if part]
     target = [part for part in parts[strip:] if part != "."]
     if ".." in parts or not target:

@@ -2,7 +2,7 @@
 """
 Read the headers of ordinary entries in one step: what most archives are full of, without what others may need.
 
-Ordinary is a file or directory whose name and numbers stand in a header of ustar or GNU tar, with at most its time in a
+Ordinary is a file or directory with its name and numbers in a header of ustar or GNU tar, and at most its time in a
 pax header. What this leaves, right or wrong, is for purepy/tar/reader.py.
 """
 

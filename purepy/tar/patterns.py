@@ -32,7 +32,7 @@ _CLASSES: Final = {
 
 
 def _bracket(pattern: str, start: int) -> tuple[str, int]:
-    """Return a set as a regular expression and where it ends; at an unclosed one the bracket stands for itself."""
+    """Return a set as a regular expression and where it ends; an unclosed bracket matches itself."""
     at = start + 1
     inverted = pattern[at : at + 1] in ("!", "^")
     at += inverted
@@ -66,7 +66,7 @@ def _literal(pattern: str, at: int) -> tuple[str, int]:
 
 
 def _segments(pattern: str) -> list[str]:
-    """Return regular expressions for what is between the stars of a pattern, each for as many bytes as it has parts."""
+    """Split a pattern at its stars; return each part as a regular expression that matches a fixed number of bytes."""
     parts = [""]
     at = 0
     while at < len(pattern):
@@ -90,7 +90,7 @@ def _starred(number: int, first: str, *others: str, begin: str) -> str:
     """
     Return a regular expression for the `number`-th pattern, which has stars.
 
-    What is between two stars is looked for once, as early as it can be, since nothing behind it can gain by a later
+    The text between two stars is searched for once, at its first position, since nothing behind it can gain by a later
     place: so matching takes time in proportion to the name's length. Such a search is a lookahead, into which nothing
     goes back, and a reference to what it has found.
     """

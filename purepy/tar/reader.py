@@ -40,7 +40,7 @@ class Content:
     """
     The uncompressed bytes of an archive, taken from chunks; `position` says how many were taken or skipped.
 
-    `skip` is asked to pass over bytes before the next chunk is made: it is given a number of bytes and returns how
+    `skip` may pass over bytes before the next chunk is decompressed: it takes a number of bytes and returns how
     many of them it skipped. `position_behind` is where the chunk that came last ends, if some may be left out.
     """
 
@@ -54,7 +54,7 @@ class Content:
         self._chunks = iter(chunks)
         self._skip = skip
         self._position_behind = position_behind
-        self._chunk: Any = b""  # or another buffer whose slices are bytes, which are made faster than those of views
+        self._chunk: Any = b""  # or another buffer whose slices are bytes, which is faster than slices of views
         self._at = self._end = 0
         self._start = position  # of the chunk
 
@@ -148,7 +148,7 @@ class Content:
                 raise self.cut()
 
     def rest(self) -> memoryview:
-        """Return what is at hand of the content and was not taken."""
+        """Return the unread bytes of the current chunk."""
         return memoryview(self._chunk)[self._at :]
 
     def cut(self) -> ArchiveError:
@@ -169,7 +169,7 @@ class TarReader:
     """
     An iterator over the entries of an archive; `is_begun` says that `content` begins behind the first of them.
 
-    After each entry its data can be taken by `data()`, in pieces; what is not taken is skipped. `batch` returns several
+    After each entry `data()` yields its data in pieces; unread data is skipped. `batch` returns several
     entries with their data. The iterator ends at the end-of-archive marker and raises ArchiveError where the archive
     ends without one, or is none.
     """
@@ -207,7 +207,7 @@ class TarReader:
         """
         Return some entries that follow, with their data in pieces; none at the end.
 
-        The data of the last one may have to be taken before the next call, by which what is left is skipped.
+        The data of the last one has to be read before the next call, which skips the rest of it.
         """
         found: list[tuple[Entry, Iterable[bytes | memoryview]]] = []
         self.finish()
@@ -310,9 +310,9 @@ class TarReader:
         self._size = self._padding = 0
 
     def data(self) -> Iterator[memoryview]:
-        """Return the data of the entry that came last, in pieces; of a sparse file what is stored of it."""
+        """Yield the data of the last entry in pieces; of a sparse file, the stored parts."""
         for piece in self.content.pieces(self._size):
-            self._size -= len(piece)  # before it is used: what is left is skipped, whatever happens to the piece
+            self._size -= len(piece)  # before it is used: the rest is skipped, whatever happens to the piece
             yield piece
         if self._size:
             raise self.content.cut()

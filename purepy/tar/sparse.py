@@ -97,7 +97,7 @@ def _fields(block: bytes, start: int, count: int) -> list[tuple[int, int]]:
 
 
 def _read_pax(pax: dict[str, bytes], pieces: list[tuple[int, int]], entry: Entry, read: Callable[[int], bytes]) -> None:
-    """Read the map that pax records announce; of format 1.0 it stands in front of the data."""
+    """Read the map that pax records announce; in format 1.0 it precedes the data."""
     stored = entry.size
     real = _decimal(pax.get("GNU.sparse.realsize") or pax.get("GNU.sparse.size") or b"")
     if pax.get("GNU.sparse.major") == b"1":
@@ -152,6 +152,6 @@ def _apply(entry: Entry, pieces: list[tuple[int, int]], size: int, stored: int) 
         end = offset + length
         total += length
     if total != stored:
-        raise ArchiveError(f"a sparse file's map tells of {total} bytes, its header of {stored}")
+        raise ArchiveError(f"a sparse file's map has {total} bytes, its header {stored}")
     entry.size = size
     entry.sparse = [(offset, length) for offset, length in pieces if length]

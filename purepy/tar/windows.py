@@ -20,7 +20,7 @@ _DEVICES: Final = re.compile(r"(?i)(con|prn|aux|nul|conin\$|conout\$|clock\$|(co
 
 
 def fault(part: str) -> str | None:
-    """Return what is wrong with a component of a name, None if Windows gives a file just that name."""
+    """Return the fault of a component of a name, None if Windows gives a file exactly that name."""
     found = _NOT_IN_NAMES.search(part)
     if found is not None:
         return f"has {found.group()!r} in its name, which is no file's on Windows"

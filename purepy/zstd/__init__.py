@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from purepy.zstd.pure.aio import acompress as acompress
     from purepy.zstd.pure.aio import adecompress as adecompress
     from purepy.zstd.pure.aio import aopen as aopen
-    from purepy.zstd.pure.extras import SeekableZstdFile as SeekableZstdFile
-    from purepy.zstd.pure.extras import index_frames as index_frames
-    from purepy.zstd.pure.extras import iter_frames as iter_frames
-    from purepy.zstd.pure.extras import verify as verify
     from purepy.zstd.pure.files import ZstdFile as ZstdFile
     from purepy.zstd.pure.files import compress_iter as compress_iter
     from purepy.zstd.pure.files import copy_stream as copy_stream
     from purepy.zstd.pure.files import decompress_iter as decompress_iter
     from purepy.zstd.pure.files import open as open
+    from purepy.zstd.pure.seekable import SeekableZstdFile as SeekableZstdFile
+    from purepy.zstd.pure.seekable import index_frames as index_frames
+    from purepy.zstd.pure.seekable import iter_frames as iter_frames
+    from purepy.zstd.pure.seekable import verify as verify
 
 BACKEND = "pure"
 IS_WRAPPED = False
@@ -68,7 +68,7 @@ _SOURCES = {
     **dict.fromkeys(("finalize_dict", "train_dict"), f"{_ENCODER}.training"),
     **dict.fromkeys(("ZstdFile", "compress_iter", "copy_stream", "decompress_iter", "open"), "purepy.zstd.pure.files"),
     **dict.fromkeys(("acompress", "adecompress", "aopen"), "purepy.zstd.pure.aio"),
-    **dict.fromkeys(("SeekableZstdFile", "index_frames", "iter_frames", "verify"), "purepy.zstd.pure.extras"),
+    **dict.fromkeys(("SeekableZstdFile", "index_frames", "iter_frames", "verify"), "purepy.zstd.pure.seekable"),
 }
 """The modules of the public names that are made at their first use."""
 

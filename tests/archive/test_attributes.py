@@ -15,6 +15,7 @@ import pytest
 from archives import header_of, member
 
 from cpkg import archive, zstd
+from purepy._system import is_root
 from purepy.tar.acl import to_binary, to_text
 from purepy.tar.encode import pax_record
 
@@ -158,7 +159,7 @@ def test_names_of_attributes_as_gnu_tar_writes_them() -> None:
     assert next(archive.entries(source)).xattrs == {"user.a=b%3D": b"v"}
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to set capabilities")
+@pytest.mark.skipif(not is_root(), reason="needs root to set capabilities")
 @pytest.mark.parametrize("filter", ["data", "tar", "fully_trusted"])
 def test_capabilities_are_set_if_all_is_trusted(engine: str, filter: str, tmp_path: Path) -> None:
     value = b"\x01\0\0\x02" + (1 << 21).to_bytes(4, "little") + bytes(12)

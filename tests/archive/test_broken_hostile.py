@@ -303,12 +303,12 @@ def test_files_that_change(
     from cpkg.archive import _create
     from cpkg.archive.in_python import walk as _walk
 
-    frames, walk = _create._frames, _walk.Walker.walk
+    frames, walk = _create.mapped, _walk.Walker.walk
 
-    def changed(plans: Any, *arguments: Any) -> Any:
+    def changed(make: Any, plans: Any, *arguments: Any) -> Any:
         found = list(plans)
         change(tree / "file")
-        return frames(iter(found), *arguments)
+        return frames(make, iter(found), *arguments)
 
     def walked(self: Any, *arguments: Any) -> Any:
         for found in walk(self, *arguments):
@@ -317,7 +317,7 @@ def test_files_that_change(
             yield found
 
     if engine == "native":
-        monkeypatch.setattr(_create, "_frames", changed)
+        monkeypatch.setattr(_create, "mapped", changed)
     else:  # it reads a file when it has seen it
         monkeypatch.setattr(_walk.Walker, "walk", walked)
     problems: list[archive.Problem] = []

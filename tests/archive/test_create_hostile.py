@@ -6,7 +6,6 @@ from __future__ import annotations
 import io
 import os
 import platform
-import resource
 import shutil
 import subprocess
 import sys
@@ -35,12 +34,12 @@ def listed(data: bytes) -> dict[str, tarfile.TarInfo]:
 
 def changed_after_the_walk(engine: str, monkeypatch: pytest.MonkeyPatch, name: str, change: Callable[[], Any]) -> None:
     """Have `change` called when the file of that name has been seen, and is read next."""
-    frames, walk = _create._frames, _walk.Walker.walk
+    frames, walk = _create.mapped, _walk.Walker.walk
 
-    def changed(plans: Any, *arguments: Any) -> Any:
+    def changed(make: Any, plans: Any, *arguments: Any) -> Any:
         found = list(plans)
         change()
-        return frames(iter(found), *arguments)
+        return frames(make, iter(found), *arguments)
 
     def walked(self: Any, *arguments: Any) -> Iterator[Any]:
         for found in walk(self, *arguments):
@@ -49,7 +48,7 @@ def changed_after_the_walk(engine: str, monkeypatch: pytest.MonkeyPatch, name: s
             yield found
 
     if engine == "native":
-        monkeypatch.setattr(_create, "_frames", changed)
+        monkeypatch.setattr(_create, "mapped", changed)
     else:  # it reads a file when it has seen it
         monkeypatch.setattr(_walk.Walker, "walk", walked)
 
@@ -88,14 +87,14 @@ def test_a_file_that_shrinks_is_one_problem(engine: str, tmp_path: Path, monkeyp
     """However many frames it fills."""
     (tmp_path / "large").write_bytes(bytes(300_000))
     change = lambda: os.truncate(tmp_path / "large", 10_000)  # noqa: E731
-    frames = _create._frames
+    frames = _create.mapped
 
-    def first_plan(plans: Any, *arguments: Any) -> Any:
+    def first_plan(make: Any, plans: Any, *arguments: Any) -> Any:
         begun = [next(plans)]
         change()
-        return frames((plan for part in (begun, plans) for plan in part), *arguments)
+        return frames(make, (plan for part in (begun, plans) for plan in part), *arguments)
 
-    monkeypatch.setattr(_create, "_frames", first_plan)
+    monkeypatch.setattr(_create, "mapped", first_plan)
     problems: list[archive.Problem] = []
     target = io.BytesIO()
     archive.create(target, "large", base=tmp_path, on_problem=problems.append, frame_size=64 << 10)
@@ -340,6 +339,8 @@ def test_a_path_is_written_whole_or_not_at_all(engine: str, tree: Path, tmp_path
 
 def test_small_limits_of_descriptors(tree: Path) -> None:
     """Threads are as many as there are descriptors for, and at least the caller's."""
+    import resource
+
     from cpkg.archive._threads import thread_count_within
 
     kept = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -14,7 +14,7 @@ import pytest
 from archives import contents, make_tree, member, packed
 
 from cpkg import archive, zstd
-from cpkg.archive import _stored
+from cpkg.archive import _indexed_frames
 from purepy.errors import ArchiveError
 from purepy.tar import members
 from purepy.zstd.seekable.table import SeekTable, read_seek_table
@@ -39,13 +39,13 @@ def made(tmp_path: Path) -> Path:
 def loaded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Give a list that gets the position of each frame that is read."""
     found: list[int] = []
-    inflate = _stored.StoredFrames.inflate
+    inflate = _indexed_frames.IndexedFrames.inflate
 
     def noted(self: Any, stored: Any, *rest: Any) -> Any:
         found.append(stored.offset)
         return inflate(self, stored, *rest)
 
-    monkeypatch.setattr(_stored.StoredFrames, "inflate", noted)
+    monkeypatch.setattr(_indexed_frames.IndexedFrames, "inflate", noted)
     return found
 
 

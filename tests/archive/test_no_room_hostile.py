@@ -110,7 +110,12 @@ def test_a_limit_on_the_size_of_files(engine: str, uid: int, frame_size: int, th
 @pytest.mark.skipif(sys.platform != "linux" or not shutil.which("cc"), reason="compiles what stands for a quota")
 @every
 def test_a_quota(engine: str, uid: int, frame_size: int, threads: int, tmp_path: Path) -> None:
-    """The system's answer where a quota is used up: less is written than was to be, then nothing."""
+    """
+    The system's answer where a quota is used up: less is written than was to be, then nothing.
+
+    It does not come from a quota of a file system, for which few kernels that run tests are built, but from a library
+    that is loaded in front of the C library. A full disk is a real one: the small tmpfs above.
+    """
     source = made(tmp_path / "a.tzst", uid, frame_size)
     library = tmp_path / "quota.so"
     subprocess.run(

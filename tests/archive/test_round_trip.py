@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import shutil
@@ -15,9 +16,9 @@ import pytest
 from archives import ENGINES, contents, header_of, make_tree, member, packed
 
 from cpkg import _backend, archive, zstd
+from purepy._system import is_root
 
 TAR = shutil.which("tar")
-is_root = os.geteuid() == 0
 
 
 @pytest.fixture
@@ -148,7 +149,7 @@ def test_over_what_is_there(engine: str, tree: Path, tmp_path: Path) -> None:
     assert not [name for name in os.listdir(out) if name.startswith(".cpkg")]
 
 
-@pytest.mark.skipif(not is_root, reason="needs root for devices and owners")
+@pytest.mark.skipif(not is_root(), reason="needs root for devices and owners")
 def test_devices_owners_and_special_modes(engine: str, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
@@ -177,6 +178,26 @@ def test_devices_owners_and_special_modes(engine: str, tmp_path: Path) -> None:
     modes = {name: value[1] for name, value in contents(tmp_path / "tar").items()}
     assert modes["closed"] == 0o555
     assert modes["setuid"] == 0o755
+
+
+def test_a_system_that_tells_of_no_holes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where holes cannot be asked for, a file that has some is archived whole."""
+    tree, lseek = tmp_path / "tree", os.lseek
+    tree.mkdir()
+    with (tree / "sparse").open("wb") as file:
+        file.write(b"begin")
+        file.truncate(1 << 20)
+
+    def refuse(number: int, offset: int, how: int) -> int:
+        if how > os.SEEK_END:
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        return lseek(number, offset, how)
+
+    monkeypatch.setenv("CPKG_ARCHIVE_BACKEND", "pure")
+    monkeypatch.setattr(os, "lseek", refuse)
+    archive.create(tmp_path / "a.tar.zst", base=tree, sparse=True)
+    archive.extract(tmp_path / "a.tar.zst", tmp_path / "out")
+    assert (tmp_path / "out" / "sparse").read_bytes() == b"begin".ljust(1 << 20, b"\0")
 
 
 def test_sparse_files_both_ways(engine: str, tmp_path: Path) -> None:
@@ -248,7 +269,7 @@ def test_both_engines_make_the_same_bytes(tree: Path, monkeypatch: pytest.Monkey
         path = path / f"deeper {number}"
     path.mkdir(parents=True)
     (path / "bottom").write_text("bottom")
-    if is_root:
+    if is_root():
         os.mknod(tree / "null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
         os.chown(tree / "text", 3_000_000, 12345)
     os.mkfifo(tree / "fifo")

@@ -40,6 +40,15 @@ def main(arguments: list[str] | None = None) -> int:
     verdicts.add_argument("--results", type=Path, default=RESULTS)
     verdicts.add_argument("--group", default="File input and output")
 
+    publish = commands.add_parser(
+        "publish", help="measure all rows of interpreters, then write docs/benchmarks and README"
+    )
+    publish.add_argument("interpreters", nargs="+", metavar="INTERPRETER", help="3.11, pypy3.9, ...")
+    publish.add_argument("--wheels", action="store_true", help="measure the wheels in dist/, not a local build")
+    publish.add_argument("--minutes", type=float, help="end each row after so many minutes; a second call goes on")
+    publish.add_argument("-k", dest="only", metavar="NAME", help="only some figures: nothing is written to docs")
+    publish.add_argument("--results", type=Path, default=RESULTS)
+
     readme = commands.add_parser("readme", help="write the README's performance table from the results")
     readme.add_argument("results", type=Path, nargs="?", default=RESULTS)
     readme.add_argument("--readme", type=Path, default=Path("README.md"))
@@ -69,6 +78,8 @@ def _run(given: argparse.Namespace) -> int:
             from bench.compare import compare
 
             return compare(given.old, given.new, given.limit, given.everybody, given.allow_missing)
+        if given.command == "publish":
+            return _publish(given)
         if given.command == "readme":
             from bench import readme_table
 
@@ -79,6 +90,20 @@ def _run(given: argparse.Namespace) -> int:
     except (NotResults, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
+
+
+def _publish(given: argparse.Namespace) -> int:
+    from bench.publish import publish
+
+    code = publish(given.interpreters, given.results, given.wheels, given.minutes, given.only)
+    if code or given.only is not None:
+        return code
+    from bench import readme_table, report
+
+    report.write(given.results, RESULTS / "report.html", Path("docs/benchmarks"))
+    readme_table.update(given.results, Path("README.md"))
+    print("docs/benchmarks and README.md are written")
+    return 0
 
 
 def _verdicts(given: argparse.Namespace) -> int:

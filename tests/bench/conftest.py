@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+import functools
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bench import control, harness, machine, peers
+from bench.kept import Kept, OtherRun
 
 # test id -> why it has no figure; written into the JSON beside the figures
 _not_run: list[dict[str, Any]] = []
+_STARTED = time.monotonic()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -20,6 +25,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--bench-seconds", type=float, default=0.2, help="seconds per cell and pass (default 0.2)")
     group.addoption("--bench-quick", action="store_true", help="a representative tenth of the cells")
     group.addoption("--bench-slow", action="store_true", help="also the cells that take minutes or gigabytes")
+    group.addoption(
+        "--bench-keep", type=Path, help="write each figure to this file at once; what it has is not repeated"
+    )
+    group.addoption("--bench-noisy", action="store_true", help="only what is noisy in the file of --bench-keep")
+    group.addoption("--bench-minutes", type=float, help="end after so many minutes; --bench-keep goes on there")
 
 
 def _settings(config: pytest.Config) -> harness.Settings:
@@ -34,6 +44,19 @@ def _settings(config: pytest.Config) -> harness.Settings:
         quick=quick,
         slow=config.getoption("--bench-slow", default=False),
     )
+
+
+@functools.lru_cache(maxsize=1)
+def _kept(config: pytest.Config) -> Kept | None:
+    path = config.getoption("--bench-keep", default=None)
+    if path is None:
+        return None
+    settings = _settings(config)
+    described = {**machine.describe(), "row": machine.row_name(), "seconds": settings.seconds, "quick": settings.quick}
+    try:
+        return Kept(path, {name: described[name] for name in ("row", "interpreter", "revision", "seconds", "quick")})
+    except OtherRun as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 @pytest.fixture(scope="session")
@@ -82,20 +105,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (kept if keep else dropped).append(item)
     # pass by pass: the measurements of one cell lie apart, those of the libraries alternate
     kept.sort(key=_pass)
+    record = _kept(config)
+    if record is not None:
+        wanted = record.left([item.nodeid for item in kept])
+        if config.getoption("--bench-noisy"):
+            wanted &= record.noisy([*wanted])
+        dropped += [item for item in kept if item.nodeid not in wanted]
+        kept = [item for item in kept if item.nodeid in wanted]
+        minutes = len(kept) * record.seconds_each(settings.seconds * 2) / 60
+        print(f"\n{len(kept)} figures to measure, about {minutes:.0f} minutes")
     items[:] = kept
     if dropped:
         config.hook.pytest_deselected(items=dropped)
 
 
 def _senseless(item: pytest.Item) -> bool:
-    """Drop pairs of a case and a library that has no part in it, and further passes of what repeats by itself."""
+    """Drop pairs of a case and a library that has no part in it."""
     callspec = getattr(item, "callspec", None)
     params = callspec.params if callspec is not None else {}
-    if _pass(item) and getattr(getattr(item, "function", None), "first_pass_only", False):
-        return True
     if "opener" in params:
         return params["opener"] not in params["case"].openers
-    return "way" in params and params["way"] not in params["case"].ways
+    return {"case", "way"} <= params.keys() and params["way"] not in params["case"].ways
 
 
 def _pass(item: pytest.Item) -> int:
@@ -106,6 +136,25 @@ def _pass(item: pytest.Item) -> int:
 def _case(item: pytest.Item) -> Any:
     callspec = getattr(item, "callspec", None)
     return callspec.params.get("case") if callspec is not None and "bench_pass" in callspec.params else None
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """End the run when its time is over."""
+    minutes = item.config.getoption("--bench-minutes", default=None)
+    if minutes is not None and time.monotonic() > _STARTED + 60 * minutes:
+        item.session.shouldstop = "the time of --bench-minutes is over"
+
+
+@pytest.fixture(autouse=True)
+def _keep_figure(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Write what was measured to the file of --bench-keep."""
+    start = time.monotonic()
+    yield
+    record = _kept(request.config)
+    benchmark = request.node.funcargs.get("benchmark")
+    if record is not None and benchmark is not None and "inner" in benchmark.extra_info:
+        took, stats = time.monotonic() - start, benchmark.stats.as_dict(include_data=False)["stats"]
+        record.add({"id": request.node.nodeid, "took": took, "extra_info": benchmark.extra_info, "stats": stats})
 
 
 @pytest.fixture(autouse=True)
@@ -121,6 +170,9 @@ def _quiet_peers() -> Iterator[None]:
 def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_json: dict[str, Any]) -> None:
     """Add what a reader must know beside the figures: the row, the machine, every peer, every cell without figure."""
     settings = _settings(config)
+    record = _kept(config)
+    if record is not None:
+        output_json["benchmarks"] = record.entries
     output_json["matrix"] = {
         "row": machine.row_name(),
         "machine": machine.describe(),

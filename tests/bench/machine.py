@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import subprocess
 import sys
 import time
@@ -27,20 +26,6 @@ def row_name() -> str:
     prefix = "pypy" if sys.implementation.name == "pypy" else ""
     policy = os.environ.get("CPKG_BACKEND") or os.environ.get("CPKG_ZSTD_BACKEND") or "auto"
     return f"{prefix}{sys.version_info[0]}.{sys.version_info[1]}-{policy}"
-
-
-def zstd_tool() -> str | None:
-    """Give the path of the zstd command line tool, or None."""
-    return shutil.which("zstd")
-
-
-def zstd_tool_version() -> str | None:
-    """Give the version line of the zstd tool, or None."""
-    tool = zstd_tool()
-    if tool is None:
-        return None
-    done = subprocess.run([tool, "--version"], capture_output=True, text=True, check=True)
-    return done.stdout.strip().strip("* ") or None
 
 
 def _cpu() -> str:
@@ -85,7 +70,6 @@ def describe() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.release()}",
         "architecture": platform.machine(),
         "libc": " ".join(platform.libc_ver()),
-        "zstd_tool": zstd_tool_version(),
         "revision": _revision(),
         "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
     }

@@ -276,7 +276,7 @@ PEERS = [
 ]
 
 # The modules that the other groups need beside the peers: measured there through their own tables.
-EXTRAS = ["blake2signer", "lz4", "botocore"]
+EXTRAS = ["blake2signer", "lz4", "botocore", "cattrs", "mashumaro", "pydantic", "apischema"]
 # Wanted for the data in it; the pandas that it asks for is not needed to read that, and takes an hour to build on PyPy.
 DATA_ONLY = ["vega_datasets"]
 

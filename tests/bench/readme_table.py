@@ -61,14 +61,15 @@ def leads(rows: list[Row]) -> dict[str, dict[str, Lead]]:
     found: dict[str, dict[str, Lead]] = {}
     for label, group, operation, cases in LINES:
         for row in kept:
-            lead = _lead(row, model.Work(group, operation), cases)
+            ours = lead(row, model.Work(group, operation), cases)
             line = found.setdefault(label, {})
-            if lead is not None and (row.interpreter not in line or lead.gain > line[row.interpreter].gain):
-                line[row.interpreter] = lead
+            if ours is not None and (row.interpreter not in line or ours.gain > line[row.interpreter].gain):
+                line[row.interpreter] = ours
     return {label: line for label, line in found.items() if line}
 
 
-def _lead(row: Row, work: model.Work, cases: tuple[str, ...] | None) -> Lead | None:
+def lead(row: Row, work: model.Work, cases: tuple[str, ...] | None) -> Lead | None:
+    """Return our lead on one row in some cases of a work, or all; None where nothing can be held against ours."""
     compared = [c for c in model.gains(row, work) if cases is None or c.case in cases]
     mean = geometric_mean(c.gain for c in compared if c.gain is not None)
     if mean is None:

@@ -4,12 +4,13 @@ Records by random numbers, and whole scans, beside ArrayRecord 0.8: `python test
 
 200,000 records of 200 bytes, level 3. Both sides return objects. Each file is read in a process of its own, files in
 turn; of a figure the first one in its process and the least one are printed, by the clock and in processor time.
-`array_record` is left out where it is not installed.
+`array_record` is left out where it is not installed. `--bound`: what a scan that gives objects cannot do without.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -17,12 +18,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from array import array
+from collections import deque
 from pathlib import Path
 from typing import Any, Callable
 
-from cpkg import msgpack, records
+from cpkg import msgpack, records, zstd
 
 COUNT, BATCH, RUNS = 200_000, 3000, 7
+NUMBERS = {"d": ("t", "ms"), "q": ("status", "bytes")}
 FILES: dict[str, Any] = {
     "ArrayRecord, group_size:1": "group_size:1,zstd:3",
     "ArrayRecord, group_size:100": "group_size:100,zstd:3",
@@ -100,15 +104,57 @@ def child(name: str, path: str) -> None:
     print(json.dumps(found))
 
 
+def bound(rows: list[dict[str, Any]]) -> None:
+    """Print the least processor time a record of each thing that a scan does, one alone, in loops of C."""
+    messages = [msgpack.packb(row) for row in rows]
+    frames = [zstd.compress(b"".join(messages[at : at + 1000]), 3) for at in range(0, COUNT, 1000)]
+    texts = [value.encode() for row in rows for value in row.values() if isinstance(value, str)]
+    numbers = [array(kind, [row[name] for row in rows for name in names]) for kind, names in NUMBERS.items()]
+    parts: dict[str, Callable[[], Any]] = {
+        "frames of 1,000 records decompressed": lambda: deque(map(zstd.decompress, frames), 0),
+        "messages unpacked": lambda: deque(map(msgpack.unpackb, messages), 0),
+        "dicts of keys and values that are there": lambda: deque(map(dict.copy, rows), 0),
+        "texts made of bytes": lambda: deque(map(bytes.decode, texts), 0),
+        "numbers made of machine words": lambda: [deque(column, 0) for column in numbers],
+    }
+    with contextlib.suppress(ImportError):
+        import msgspec
+
+        parts["messages unpacked by msgspec"] = lambda: deque(map(msgspec.msgpack.Decoder().decode, messages), 0)
+    with contextlib.suppress(ImportError):
+        import ormsgpack
+
+        parts["messages unpacked by ormsgpack"] = lambda: deque(map(ormsgpack.unpackb, messages), 0)
+    least: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        with contextlib.suppress(ImportError):
+            from array_record.python import array_record_module
+
+            write("ArrayRecord, group_size:100", f"{folder}/file", rows)
+            make, how = array_record_module.ArrayRecordReader, "readahead_buffer_size:16777216"
+            parts["ArrayRecord's read_all, not unpacked"] = lambda: make(f"{folder}/file", how).read_all()
+        for _ in range(RUNS):
+            for name, part in parts.items():
+                begin = time.process_time()
+                part()
+                least[name] = min(least.get(name, float("inf")), time.process_time() - begin)
+    for name, seconds in least.items():
+        print(f"{name:44}{1e6 * seconds / COUNT:6.2f} us a record")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--bound", action="store_true")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
         child(*arguments.child)
         return
     rows = made()
+    if arguments.bound:
+        bound(rows)
+        return
     print(f"{len(msgpack.packb(rows)) / COUNT:.0f} bytes each; us a record of a batch, thousands a second of a scan")
     print(f"{'':40}{'MB':>6}   batch: first; least, processor      scan: first; least, processor")
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
-from bench import compare, goals, model, picture, plots
+from bench import compare, first_screen, goals, model, picture, plots, verdicts
 from bench.markdown import markdown_table, wrapped
 from bench.results import BUSY_LIMIT, NOISE_LIMIT, Row, read_folder
 
@@ -21,6 +23,9 @@ INTRO = (
     "process; each result is checked. Interpreters are compared on one machine, libraries within one run."
 )
 NOTHING_OLDER = "There were no older results of these rows to compare with."
+NOWHERE = "Nowhere in these results."
+FASTER = "Where something else is faster"
+SIDE_BY_SIDE = "Interpreters and backends side by side"
 NOISE = (
     "Each cell is measured in several passes over the whole matrix; a pass counts with the lower quartile "
     "of its rounds, the cell with the best of its passes. It "
@@ -30,23 +35,50 @@ NOISE = (
 )
 
 
+@dataclass
+class Group:
+    """What the report says of one group. page: the name of its page, without ending; behind: where ours is slower."""
+
+    title: str
+    page: str
+    behind: list[str]
+    backends: model.Table
+    verdicts: list[tuple[str, list[str]]]
+
+
+def _groups(rows: list[Row]) -> list[Group]:
+    behind = model.behind(rows)
+    titles = dict.fromkeys(group for row in rows for group in row.groups())
+    return [
+        Group(
+            title,
+            "group-" + re.sub(r"[^a-z0-9]+", "-", title.lower()),
+            behind.get(title, []),
+            model.backends(rows, title),
+            list(model.file_verdicts(rows)) if title == verdicts.GROUP else [],
+        )
+        for title in titles
+    ]
+
+
 def _content(rows: list[Row], old: list[Row]) -> dict[str, Any]:
-    groups = list(dict.fromkeys(group for row in rows for group in row.groups()))
     return {
         "intro": INTRO,
         "noise": NOISE,
         "nothing_older": NOTHING_OLDER,
+        "nowhere": NOWHERE,
+        "faster": FASTER,
+        "side_by_side": SIDE_BY_SIDE,
         "overview": model.overview(rows),
         "advice": model.advice(rows),
         "goals": goals.table(rows),
         "changed": list(changed(rows, old)),
-        "behind": list(model.behind(rows)),
+        "groups": _groups(rows),
+        "first_screen": first_screen.draw(rows),
         "picture": picture.draw(rows),
         "plots": list(plots.draw(rows)),
         "summary": model.summary,
         "details": [(row, [model.group_table(row, group) for group in row.groups()]) for row in rows],
-        "backends": [table for table in (model.backends(rows, group) for group in groups) if table.lines],
-        "verdicts": list(model.file_verdicts(rows)),
         "peers": model.peers_table(rows),
         "machine": model.machine_table(rows),
     }
@@ -81,7 +113,7 @@ def html(content: dict[str, Any]) -> str:
 
 def _row_page(row: Row, tables: list[model.Table]) -> str:
     parts = [
-        f"# {row.name}: {model.summary(row)}\n",
+        f"# {row.name}\n\n{model.summary(row)}.\n",
         "The first library's column shows its own figures, the others how many times as long they take (below 1: "
         "faster). **Bold**: fastest of its line. ~: noisy. ⚠: standard deviation above 1/60 of the best time. "
         "n/a: not available here, or cannot do it (the reasons are in the [overview](README.md) and below).\n",
@@ -93,33 +125,59 @@ def _row_page(row: Row, tables: list[model.Table]) -> str:
     return wrapped("\n".join(parts))
 
 
+def _group_page(group: Group) -> str:
+    parts = [
+        f"# {group.title}\n",
+        "The others of this run: [results](README.md).\n",
+        f"## {FASTER}\n",
+        _listed(group.behind),
+    ]
+    if group.backends.lines:
+        parts.append(f"## {SIDE_BY_SIDE}\n\n{markdown_table(group.backends)}")
+    if group.verdicts:
+        parts.append("## Verdicts\n")
+        parts += [f"### {title}\n\n```\n" + "\n".join(lines) + "\n```\n" for title, lines in group.verdicts]
+    return wrapped("\n".join(parts))
+
+
+def _listed(lines: list[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines) + "\n" if lines else f"{NOWHERE}\n"
+
+
+def _worst(group: Group) -> str:
+    """Say of a group how often something else is faster, and where most."""
+    link = f"[{group.title}]({group.page}.md)"
+    places = f"{len(group.behind)} place{'s' * (len(group.behind) > 1)}"
+    return f"{link}: {places}; {group.behind[0]}" if group.behind else f"{link}: nowhere"
+
+
 def markdown(content: dict[str, Any]) -> dict[str, str]:
-    """Give the files of the Markdown report: README.md, one page per row, and a picture; plots are the page's."""
-    behind = content["behind"]
+    """Give the files of the Markdown report: README.md, a page per group and per row, two drawings."""
+    groups = content["groups"]
     parts = [
         "# Benchmark results\n",
         f"{content['intro']} How to measure and read them: [benchmarking](../notebook/benchmarking.md).\n",
-        f"![{picture.TITLE}]({picture.NAME})\n",
+        f"![{first_screen.TITLE}, per interpreter]({first_screen.NAME})\n",
+        "\n".join(f"- [{row.name}]({row.name}.md): {model.summary(row)}" for row, _ in content["details"]) + "\n",
+        f"![{picture.TITLE}, per case]({picture.NAME})\n",
         f"## {content['overview'].title}\n\n{markdown_table(content['overview'])}",
         f"## {content['advice'].title}\n\n{markdown_table(content['advice'])}",
         f"## {content['goals'].title}\n\n{markdown_table(content['goals'])}",
         "## What got slower\n",
         "\n".join(f"- {line}" for line in content["changed"] or [NOTHING_OLDER]) + "\n",
-        "## Every row\n\n"
-        + "\n".join(f"- [{row.name}]({row.name}.md): {model.summary(row)}" for row, _ in content["details"]),
-        "\n## Where something else is faster\n",
-        "\n".join(f"- {line}" for line in behind) + "\n" if behind else "Nowhere in these results.\n",
-        "## Interpreters and backends side by side\n",
+        f"## {FASTER}\n",
+        "By group, with the worst of each; its page has them all, and our figures side by side.\n",
+        _listed([_worst(group) for group in groups]),
     ]
-    parts += [f"### {table.title}\n\n{markdown_table(table)}" for table in content["backends"]]
-    parts.append("## Verdicts of the file group\n")
-    parts += [f"### {title}\n\n```\n" + "\n".join(lines) + "\n```\n" for title, lines in content["verdicts"]]
     parts += [f"## {content[name].title}\n\n{markdown_table(content[name])}" for name in ("peers", "machine")]
     parts.append(f"## How noise is judged\n\n{content['noise']}\n")
     files = {"README.md": wrapped("\n".join(parts))}
     for row, tables in content["details"]:
         files[f"{row.name}.md"] = _row_page(row, tables)
+    for group in groups:
+        files[f"{group.page}.md"] = _group_page(group)
     files[picture.NAME] = content["picture"]
+    files[first_screen.NAME] = content["first_screen"]
     return files
 
 

@@ -26,6 +26,7 @@ GROUPS = (
     "MessagePack streaming",
     "Zstandard one-shot",
     "File input and output",
+    "Typed",
     "Signer: serializers",
     "Signer: compressors",
     "Signer: instance",
@@ -223,8 +224,6 @@ def _merge(key: Key, entries: list[dict[str, Any]]) -> Cell:
     value = _measured(best)
     if len(entries) > 1:
         noise = _measured(entries[1]) / value - 1 if value else 0.0
-    elif best["extra_info"].get("confirmed"):
-        noise = 0.0  # it comes from a program that repeats by itself
     else:
         stats = best["stats"]
         # one pass and one round: nothing says how far it can be trusted
@@ -243,16 +242,24 @@ class NotResults(Exception):
 def read_row(path: Path) -> Row:
     """Read one JSON file; raises NotResults for anything else than a result of the matrix."""
     try:
-        data = json.loads(path.read_text())
-        matrix = data["matrix"]
-        row = Row(matrix["row"], path, matrix)
-        passes: dict[Key, list[dict[str, Any]]] = {}
-        for benchmark in data["benchmarks"]:
-            info = benchmark["extra_info"]
-            key = Key(info["group"], info["case"], info["operation"], info["library"])
-            passes.setdefault(key, []).append(benchmark)
+        return row_of(json.loads(path.read_text()), path)
     except (ValueError, KeyError, TypeError) as error:
         raise NotResults(f"{path}: not a result of the benchmark matrix ({type(error).__name__}: {error})") from error
+
+
+def key_of(benchmark: dict[str, Any]) -> Key:
+    """Return which cell a benchmark measured."""
+    info = benchmark["extra_info"]
+    return Key(info["group"], info["case"], info["operation"], info["library"])
+
+
+def row_of(data: dict[str, Any], path: Path) -> Row:
+    """Make a row of what a JSON file has."""
+    matrix = data["matrix"]
+    row = Row(matrix["row"], path, matrix)
+    passes: dict[Key, list[dict[str, Any]]] = {}
+    for benchmark in data["benchmarks"]:
+        passes.setdefault(key_of(benchmark), []).append(benchmark)
     for key, entries in passes.items():
         row.cells[key] = _merge(key, entries)
     _judge_control(row)

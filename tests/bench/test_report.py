@@ -15,6 +15,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from browser import headless_chromium
 
 from bench import synthetic
 from bench.results import read_folder
@@ -47,23 +48,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Headless Chromium, as the distribution packages it."""
-    from selenium import webdriver
-    from selenium.webdriver.chrome.options import Options
-    from selenium.webdriver.chrome.service import Service
-
-    binary = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    assert binary, "Chromium is not installed (Debian: apt install chromium chromium-driver)"
-    assert driver, "chromedriver is not installed (Debian: apt install chromium-driver)"
-    options = Options()
-    options.binary_location = binary
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    opened = webdriver.Chrome(options=options, service=Service(driver))
-    yield opened
-    opened.quit()
+    with headless_chromium() as opened:
+        yield opened
 
 
 @pytest.fixture(params=WIDTHS)
@@ -81,7 +67,8 @@ def test_the_tables_are_there(page: Any) -> None:
         "What to use",
         "How far from the goals and the limits",
         "What got slower",
-        "Where something else is faster",
+        "MessagePack",
+        "File input and output",
         "Plots",
         "Versions and builds",
         "Machine",
@@ -103,13 +90,36 @@ def test_verdicts_have_their_colours(page: Any) -> None:
 
 
 def test_the_plots_are_drawn(page: Any) -> None:
-    figures = page.find_elements("css selector", "figure svg")
+    figures = page.find_elements("css selector", "figure:not(#first-screen) svg")
     # throughput and serializers for both rows, warm-up for the one on PyPy
     assert len(figures) == 5
     for drawn in figures:
         assert drawn.size["width"] > 300
         assert drawn.size["height"] > 100
         assert len(drawn.find_elements("css selector", "path")) > 20
+
+
+def test_the_first_screen_has_a_bar_per_group(page: Any) -> None:
+    """Warm and cold, by interpreter, before anything else, with how many figures are noisy."""
+    drawn = page.find_element("css selector", "#first-screen svg")
+    assert drawn.location["y"] + drawn.size["height"] < 900
+    for name in ("CPython 3.11.7", "PyPy 7.3.11 (3.9.16)", "figures noisy", "pack", "compress", "read files", "2.00"):
+        assert name in drawn.text, name
+    bars = drawn.find_elements("css selector", "rect")
+    assert {bar.get_attribute("class") for bar in bars} == {"warm good", "warm bad"}
+
+
+def test_every_part_is_a_link_away(page: Any) -> None:
+    targets = [link.get_attribute("href").partition("#")[2] for link in page.find_elements("css selector", "nav a")]
+    titles = [heading.get_attribute("id") for heading in page.find_elements("css selector", "h2")]
+    assert targets == titles
+
+
+def test_heads_are_not_broken_within_words(page: Any) -> None:
+    wrapping = page.execute_script(
+        "return [...document.querySelectorAll('th')].map(e => getComputedStyle(e).overflowWrap)"
+    )
+    assert set(wrapping) == {"normal"}
 
 
 def test_nothing_overflows(page: Any) -> None:
@@ -142,7 +152,7 @@ def test_the_page_needs_nothing_but_itself(page: Any, written: Path) -> None:
 
 def test_reasons_are_escaped_and_shown(page: Any) -> None:
     cell = next(c for c in page.find_elements("css selector", "td") if c.get_attribute("title") == REASON)
-    assert cell.text == "n/a"
+    assert cell.get_attribute("textContent") == "n/a"  # in a part that is closed
 
 
 def test_the_markdown_is_whole(written: Path) -> None:
@@ -150,8 +160,10 @@ def test_the_markdown_is_whole(written: Path) -> None:
     overview = (folder / "README.md").read_text()
     for name in re.findall(r"\]\(((?!\.\./)[^)]+)\)", overview):
         assert (folder / name).is_file(), name
-    assert {path.name for path in folder.glob("*.md")} == {"README.md", "3.11-native.md", "pypy3.9-native.md"}
-    assert [path.name for path in folder.glob("*.svg")] == ["overview.svg"]
+    rows = {"README.md", "3.11-native.md", "pypy3.9-native.md"}
+    assert rows < {path.name for path in folder.glob("*.md")}
+    assert {"group-messagepack.md", "group-file-input-and-output.md"} < {path.name for path in folder.glob("*.md")}
+    assert {path.name for path in folder.glob("*.svg")} == {"overview.svg", "first_screen.svg"}
     for path in folder.glob("*.md"):
         lines = path.read_text().splitlines()
         for before, line in zip(lines, lines[1:]):
@@ -197,6 +209,18 @@ def test_what_got_slower_is_told(written: Path, tmp_path: Path) -> None:
     assert "MessagePack, small, pack (cpkg) => 1.500 times slower" in text
     assert re.search(r"3\.11-native: of \d+ figures that 2024-02-29 has as well, [1-9]\d* slower, 0 faster", text)
     assert "pypy3.9" not in text.split("## What got slower")[1].split("##")[0]
+
+
+def test_a_quick_run_has_no_empty_part(tmp_path: Path) -> None:
+    """It has too few points for a plot."""
+    from bench import report
+
+    path = synthetic.write(tmp_path / "results", "3.11-native", "CPython 3.11.7", synthetic.rich_row())
+    path.write_text(path.read_text().replace('"quick": false', '"quick": true'))
+    report.write(tmp_path / "results", tmp_path / "report.html", None)
+    page = (tmp_path / "report.html").read_text()
+    assert "figures noisy, the quick tenth" in page
+    assert "plots" not in page
 
 
 def test_pages_of_rows_that_are_gone_are_removed(written: Path, tmp_path: Path) -> None:

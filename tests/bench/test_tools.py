@@ -8,10 +8,25 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bench import compare, control, goals, harness, model, payloads, peers, readme_table, results, synthetic, verdicts
+from bench import (
+    compare,
+    control,
+    goals,
+    harness,
+    kept,
+    model,
+    payloads,
+    peers,
+    publish,
+    readme_table,
+    results,
+    synthetic,
+    verdicts,
+)
 from bench.results import Key, NotResults
 
 KEY = Key("MessagePack", "small", "pack", "cpkg")
@@ -196,7 +211,7 @@ def test_growth_faster_than_the_file_is_told(rows: list[results.Row]) -> None:
 def test_the_overview_tells_where_we_are_ahead_and_behind(rows: list[results.Row]) -> None:
     line = next(line for line in model.overview(rows).lines if [s.text for s in line[:2]] == ["MessagePack", "pack"])
     assert [(shown.text, shown.tone) for shown in line[2:]] == [("2.00 (2/2)", "good"), ("0.67 (0/2)", "bad")]
-    behind = list(model.behind(rows))
+    behind = [line for lines in model.behind(rows).values() for line in lines]
     assert any(
         line.startswith("pypy3.9-native: MessagePack, small, pack: msgpack takes 0.67 of ours") for line in behind
     )
@@ -205,7 +220,7 @@ def test_the_overview_tells_where_we_are_ahead_and_behind(rows: list[results.Row
 
 def test_a_limit_is_no_alternative(rows: list[results.Row]) -> None:
     comparison = next(iter(rows[0].comparisons("Zstandard one-shot")))
-    assert "libzstd (zstd -b)" in comparison.cells
+    assert "libzstd itself" in comparison.cells
     assert comparison.best_alternative is not None
     assert comparison.best_alternative.key.library == "zstd"
     assert comparison.fastest is comparison.ours
@@ -399,3 +414,66 @@ def test_libraries_take_turns() -> None:
         ours, theirs, times, worst, best = map(float, re.findall(r"\d+\.\d+", row))
         assert times == pytest.approx(theirs / ours, rel=0.1)
         assert times == worst == best, "of one process"
+
+
+# --- runs that go on, and publishing -----------------------------------------------------------------------------
+
+
+def measured(keep: Path, *options: str) -> str:
+    """Measure one cell in two passes, in a process of its own, and return what it printed."""
+    chosen = ["tests/bench/test_bench_msgpack.py", "-k", "small and not unpack and cpkg", "-p", "no:cacheprovider"]
+    how = ["--benchmark-enable", "--benchmark-only", f"--benchmark-json={keep}.json", f"--bench-keep={keep}"]
+    command = [sys.executable, "-m", "pytest", "-q", *chosen, *how, "--bench-passes=2", *options]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+def test_a_run_goes_on_where_it_ended(tmp_path: Path) -> None:
+    keep, fast = tmp_path / "kept", "--bench-seconds=0.001"
+    assert "the time of --bench-minutes is over" in measured(keep, fast, "--bench-minutes=0.0000001")
+    begun = keep.read_text().splitlines(keepends=True)
+    assert len(begun) == 2  # a head, and the first of two passes
+    keep.write_text(begun[0] + begun[1][:50])
+    assert "2 figures to measure" in measured(keep, fast)  # the process may have been killed within a line
+    assert len(json.loads(Path(f"{keep}.json").read_text())["benchmarks"]) == 2
+    assert "1 figures to measure" in measured(keep, fast)  # the last: the results are written whatever happened to them
+    assert "remove it to begin anew" in measured(keep, "--bench-seconds=0.002")
+
+
+def test_only_noisy_cells_are_measured_again(tmp_path: Path) -> None:
+    record = kept.Kept(tmp_path / "kept", {"row": "3.11-native"})
+    for case, passes in (("small", [1e-6, 1.5e-6]), ("large", [1e-3, 1.01e-3])):
+        for number, entry in enumerate(synthetic.benchmark("MessagePack", case, "pack", "cpkg", passes)):
+            record.add({"id": f"test[pass{number}-{case}]", "took": 0.5, **entry})
+    ids = [f"test[pass{number}-{case}]" for number in range(3) for case in ("small", "large")]
+    again = kept.Kept(tmp_path / "kept", {"row": "3.11-native"})
+    assert again.left(ids) == {"test[pass2-small]", "test[pass2-large]"}
+    assert again.noisy([*again.left(ids)]) == {"test[pass2-small]"}
+    assert again.seconds_each(1) == 0.5
+    with pytest.raises(kept.OtherRun, match="remove it"):
+        kept.Kept(tmp_path / "kept", {"row": "3.14-native"})
+
+
+def test_noisy_figures_are_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """Each row has further passes of what is noisy, and is refused if that does not help."""
+    commands: list[list[str]] = []
+    figures = {"native": [[1e-6, 2e-6], [1e-6, 1.01e-6]], "dlopen": [[1e-6, 1e-6]], "pure": [[1e-6, 2e-6]] * 4}
+
+    def run(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        commands.append(command)
+        name = command[command.index("-e") + 1].removesuffix("-bench")
+        entries = synthetic.benchmark(*KEY, figures[name.rpartition("-")[2]].pop(0))
+        synthetic.write(tmp_path, name, "CPython 3.11.7", entries).rename(tmp_path / f"{name}-bench.json")
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(publish.subprocess, "run", run)
+    assert publish.publish(["3.11"], tmp_path, wheels=False, minutes=None, only=None) == 3
+    assert "3.11-pure: MessagePack, small, pack, cpkg\nnot published: 1 figures are noisy" in capsys.readouterr().err
+    assert ["--bench-noisy" in command for command in commands] == [False, True, False, False, True, True, True]
+    assert all("--skip-missing-interpreters=false" in command for command in commands)
+    assert commands[1][-3:] == ["--bench-noisy", "--bench-passes", "3"]
+    figures.update(native=[[1e-6, 1e-6]], dlopen=[[1e-6, 1e-6]], pure=[[1e-6, 1e-6]])
+    assert publish.publish(["3.11"], tmp_path, wheels=False, minutes=None, only=None) == 0
+    monkeypatch.setattr(publish.subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 1))
+    assert publish.publish(["3.11"], tmp_path, wheels=False, minutes=5, only=None) == 1
+    assert "not complete; the same command goes on" in capsys.readouterr().err

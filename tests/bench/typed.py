@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib
 import subprocess
 import sys
 import time
@@ -140,19 +141,31 @@ def with_slots(cls: Any, made: dict[Any, Any]) -> Any:
     return made[cls]
 
 
-def encoding_ways(value: Any) -> dict[str, Callable[[], Any]]:
-    """Return what is compared when a message is encoded: a name to a function."""
+def encoding_ways(value: Any, missing: dict[str, str]) -> dict[str, Callable[[], Any]]:
+    """Return what is compared when a message is encoded: a name to a function; `missing` gets why others are not."""
+    cls = type(value)
     found: dict[str, Callable[[], Any]] = {"ours": functools.partial(typed.Encoder().encode, value)}
-    msgspec = optional_msgspec()
+    msgspec = optional_msgspec(missing)
     if msgspec is not None:
         found["msgspec dataclass"] = functools.partial(msgspec.msgpack.Encoder().encode, value)
+    packb = (_optional("msgpack", missing) or cpkg).packb
+    for name, peer in PYTHON_PEERS.items():
+        try:
+            _, unstructure = peer(cls)
+            assert typed.decode(packb(unstructure(value)), cls) == value
+        except Exception as exc:
+            missing[name] = _reason(exc)
+        else:
+            found[name] = lambda unstructure=unstructure: packb(unstructure(value))
     for name, function in found.items():
-        assert typed.decode(function(), type(value)) == value, name
+        assert typed.decode(function(), cls) == value, name
     return found
 
 
-def decoding_ways(kind: str, cls: Any, data: bytes, value: Any) -> dict[str, Callable[[], Any]]:
-    """Return what is compared when a message is decoded: a name to a function."""
+def decoding_ways(
+    kind: str, cls: Any, data: bytes, missing: dict[str, str], over_pure: bool = True
+) -> dict[str, Callable[[], Any]]:
+    """Return what is compared when a message is decoded: a name to a function; `missing` gets why others are not."""
     found: dict[str, Callable[[], Any]] = {
         "ours": functools.partial(typed.Decoder(cls).decode, data),
         "ours, untyped": functools.partial(cpkg.unpackb, data),
@@ -162,11 +175,13 @@ def decoding_ways(kind: str, cls: Any, data: bytes, value: Any) -> dict[str, Cal
         for each in (Point, User, Users):
             with_slots(each, made)
         found["ours, slots"] = functools.partial(typed.Decoder(made[Users]).decode, data)
-    msgspec = optional_msgspec()
+    msgspec = optional_msgspec(missing)
     if msgspec is not None:
         if kind == "limited":
             found["msgspec Meta"] = functools.partial(msgspec.msgpack.Decoder(limited_by_meta(msgspec)).decode, data)
-        elif kind != "files":  # it refuses unions of dataclasses
+        elif kind == "files":
+            missing["msgspec dataclass"] = "refuses unions of dataclasses"
+        else:
             found["msgspec dataclass"] = functools.partial(msgspec.msgpack.Decoder(cls).decode, data)
         if kind == "users":
             point = msgspec.defstruct("Point", [("lat", float), ("lon", float)])
@@ -174,8 +189,18 @@ def decoding_ways(kind: str, cls: Any, data: bytes, value: Any) -> dict[str, Cal
             fields = [(f.name, types.get(f.type, eval(f.type))) for f in dataclasses.fields(User)]
             struct = msgspec.defstruct("Users", [("records", List[msgspec.defstruct("User", fields)])])
             found["msgspec Struct"] = functools.partial(msgspec.msgpack.Decoder(struct).decode, data)
-    if kind != "limited":
-        found.update(_python_peers(cls, data))
+    unpackb = (_optional("msgpack", missing) or cpkg).unpackb
+    pure = purepy.msgpack.unpackb
+    for name, peer in PYTHON_PEERS.items() if kind != "limited" else ():
+        try:
+            convert, _ = peer(cls)
+            assert plain(convert(unpackb(data))) == cpkg.unpackb(data)
+        except Exception as exc:
+            missing[name] = _reason(exc)
+            continue
+        found[name] = lambda convert=convert: convert(unpackb(data))
+        if over_pure:
+            found[f"{name} over pure decoding"] = lambda convert=convert: convert(pure(data))
     for name, function in found.items():
         decoded = function()
         builtins = decoded if isinstance(decoded, dict) else plain(decoded)
@@ -191,13 +216,24 @@ def plain(obj: Any) -> Any:
     return obj if names is None else {name: plain(getattr(obj, name)) for name in names}
 
 
-def optional_msgspec() -> Any:
-    """Return msgspec, or None where it does not install."""
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0][:120]
+
+
+def _optional(name: str, missing: dict[str, str]) -> Any:
+    """Return a module, or None where it does not install."""
     try:
-        import msgspec
+        return importlib.import_module(name)
     except ImportError as exc:
-        print(f"without msgspec: {exc}", file=sys.stderr)
+        missing[name] = _reason(exc)
         return None
+
+
+def optional_msgspec(missing: dict[str, str]) -> Any:
+    """Return msgspec, or None where it does not install."""
+    msgspec = _optional("msgspec", missing)
+    if msgspec is None:
+        missing.update(dict.fromkeys(("msgspec dataclass", "msgspec Struct", "msgspec Meta"), missing["msgspec"]))
     return msgspec
 
 
@@ -213,41 +249,34 @@ def limited_by_meta(msgspec: Any) -> Any:
     return dataclasses.make_dataclass("AllLimited", [("records", List[dataclasses.make_dataclass("Limited", fields)])])
 
 
-def _python_peers(cls: Any, data: bytes) -> list[tuple[str, Callable[[], Any]]]:
-    made: list[tuple[str, Callable[[], Any]]] = []
-    try:
-        import msgpack
+def _cattrs(cls: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    from cattrs.preconf.msgpack import make_converter
 
-        unpackb = msgpack.unpackb
-    except ImportError:
-        unpackb = cpkg.unpackb
-    pure = purepy.msgpack.unpackb
-    for name in ("cattrs", "mashumaro", "pydantic", "apischema"):
-        try:
-            if name == "cattrs":
-                from cattrs.preconf.msgpack import make_converter
+    converter = make_converter(detailed_validation=False)
+    return lambda obj: converter.structure(obj, cls), lambda obj: converter.unstructure(obj, cls)
 
-                converter = make_converter(detailed_validation=False)
-                convert: Callable[[Any], Any] = lambda obj, c=converter: c.structure(obj, cls)  # noqa: E731
-            elif name == "mashumaro":
-                from mashumaro.codecs.basic import BasicDecoder
 
-                convert = BasicDecoder(cls).decode
-            elif name == "pydantic":
-                import pydantic
+def _mashumaro(cls: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    from mashumaro.codecs.basic import BasicDecoder, BasicEncoder
 
-                convert = pydantic.TypeAdapter(cls).validate_python
-            else:
-                import apischema
+    return BasicDecoder(cls).decode, BasicEncoder(cls).encode
 
-                convert = apischema.deserialization_method(cls)
-            convert(unpackb(data))
-        except Exception as exc:
-            print(f"without {name}: {type(exc).__name__}: {exc}"[:120], file=sys.stderr)
-            continue
-        made.append((name, lambda convert=convert: convert(unpackb(data))))
-        made.append((f"{name} over pure decoding", lambda convert=convert: convert(pure(data))))
-    return made
+
+def _pydantic(cls: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    import pydantic
+
+    adapter = pydantic.TypeAdapter(cls)
+    return adapter.validate_python, adapter.dump_python
+
+
+def _apischema(cls: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    import apischema
+
+    return apischema.deserialization_method(cls), apischema.serialization_method(cls)
+
+
+PYTHON_PEERS = {"cattrs": _cattrs, "mashumaro": _mashumaro, "pydantic": _pydantic, "apischema": _apischema}
+"""From dicts to objects of a type, and back; over msgpack where that is there, else over our own codec."""
 
 
 def measure(functions: dict[str, Callable[[], Any]], rounds: int = 9, seconds: float = 0.02) -> dict[str, float]:
@@ -286,7 +315,10 @@ def compare(kind: str, direction: str) -> None:
     make, cls, records = MESSAGES[kind]
     value = make()
     data = typed.encode(value)
-    functions = encoding_ways(value) if direction == "encode" else decoding_ways(kind, cls, data, value)
+    missing: dict[str, str] = {}
+    functions = encoding_ways(value, missing) if direction == "encode" else decoding_ways(kind, cls, data, missing)
+    for name, reason in missing.items():
+        print(f"without {name}: {reason}", file=sys.stderr)
     found = measure(functions)
     print(f"\n| {direction} {kind}, {len(data)} bytes | ns | ours to it |\n| --- | --- | --- |")
     for name, taken in found.items():

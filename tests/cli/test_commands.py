@@ -3,28 +3,31 @@
 
 from __future__ import annotations
 
+import _signal
 import datetime as dt
 import decimal
 import gzip
 import inspect
 import json
 import os
+import signal
 import struct
 import sys
 import uuid
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 import pytest
 from click.testing import CliRunner, Result
 
 import cpkg
-from cpkg import _backend
+from cpkg import _backend, archive, zstd
 from cpkg.cli import contents, json_text
 from cpkg.cli.commands import cli
 from cpkg.cli.fitting import fitted
+from cpkg.cli.standard_streams import when_terminated
 from purepy.msgpack.ext import ExtType, Timestamp
 
 MAGIC = b"\x28\xb5\x2f\xfd"
@@ -454,6 +457,17 @@ def test_info_of_something_else() -> None:
     assert "JSON" not in run("info", stdin=b"\xc0\xc0\xc0").stdout
 
 
+def test_unpacking_something_else(tmp_path: Path) -> None:
+    """The command that reads it is named, of a content that was compressed, too."""
+    text = b'{"a": 1}'
+    (tmp_path / "file").write_bytes(text)
+    archive.create(tmp_path / "a.tar.zst", "file", base=tmp_path)
+    assert "looks like JSON text: see 'cpkg pack'" in run("unpack", stdin=text).stderr
+    assert "looks like JSON text: see 'cpkg pack'" in run("unpack", stdin=zstd.compress(text)).stderr
+    assert "a tar archive: see 'cpkg archive list'" in run("unpack", str(tmp_path / "a.tar.zst")).stderr
+    assert "see '" not in run("unpack", stdin=b"\xc0\xc0\xc0").stderr
+
+
 def test_what_follows_an_object_is_counted() -> None:
     assert "1 byte follows the object" in run("info", stdin=b"\xc0\xc0").stdout
     found = run("unpack", stdin=b"\xc0\xc0\xc0")
@@ -660,3 +674,18 @@ def test_window_sizes_are_read_as_the_rfc_says(tmp_path: Path) -> None:
         path.write_bytes(frame_of(b"\x01", window=bytes([byte])))
         with open(path, "rb") as file:
             assert contents.inspect_file(file).frames[0].window_size == window
+
+
+def test_signals_that_the_system_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows has no SIGHUP."""
+
+    def handle(number: int, frame: Any) -> NoReturn:
+        raise AssertionError
+
+    monkeypatch.delattr(_signal, "SIGHUP")
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        when_terminated(handle)
+        assert signal.getsignal(signal.SIGTERM) is handle
+    finally:
+        signal.signal(signal.SIGTERM, before)

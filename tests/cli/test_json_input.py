@@ -15,13 +15,13 @@ import pytest
 import cpkg
 from cpkg.cli import json_input
 from cpkg.cli.json_text import JSONError
-from cpkg.cli.packing import KeepingPacker, Packer
+from cpkg.cli.packing import KeepingSink, PackingSink
 
 
 def pack(text: str | bytes, *, lines: bool | None = None, allow_nan: bool = False) -> Any:
     data = text.encode() if isinstance(text, str) else text
-    packer = Packer()
-    json_input.Reader(io.BytesIO(data), "x", lines=lines, allow_nan=allow_nan).run(packer)
+    packer = PackingSink()
+    json_input.JSONReader(io.BytesIO(data), "x", lines=lines, allow_nan=allow_nan).run(packer)
     return packer.message()
 
 
@@ -183,6 +183,6 @@ def test_counts(count: int) -> None:  # of numbers, which are parsed many at onc
     values = list(range(count))
     assert pack(json.dumps(values)) == cpkg.dumps(values, compress=False)
     assert pack("\n".join(map(str, values)), lines=True) == cpkg.dumps(values, compress=False)
-    kept = KeepingPacker()
-    json_input.Reader(io.BytesIO(json.dumps(values).encode()), "x", lines=None, allow_nan=False).run(kept)
+    kept = KeepingSink()
+    json_input.JSONReader(io.BytesIO(json.dumps(values).encode()), "x", lines=None, allow_nan=False).run(kept)
     assert kept.value == values

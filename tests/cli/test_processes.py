@@ -22,6 +22,7 @@ import pytest
 from processes import run_python
 
 import cpkg
+from cpkg import zstd
 
 MODULE = ["-I", "-m", "cpkg"]
 COMMAND = [sys.executable, *MODULE]
@@ -47,6 +48,27 @@ def test_the_module_runs(environment: dict[str, str], tmp_path: Path) -> None:
     done = subprocess.run([*COMMAND, "nonsense"], capture_output=True, env=environment)
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [
+        ("cp1252", b"\\u65e5\\udcff"),
+        ("cp1252:surrogateescape", b"\\u65e5\\udcff"),  # what Windows has for pipes
+        ("utf-8", "\u65e5".encode() + b"\xff"),
+        ("utf-8:surrogateescape", "\u65e5".encode() + b"\xff"),
+    ],
+)
+def test_names_that_standard_output_cannot_hold(
+    environment: dict[str, str], tmp_path: Path, encoding: str, shown: bytes
+) -> None:
+    name = os.fsdecode("\u65e5".encode() + b"\xff.zst")
+    (tmp_path / name).write_bytes(zstd.compress(b"text"))
+    settings = {**environment, "PYTHONIOENCODING": encoding}
+    for arguments in (["info", name], ["zstd", "-l", name], ["zstd", "-lv", name]):
+        command = [sys.executable, "-m", "cpkg", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, env=settings)
+        assert (done.returncode, shown in done.stdout) == (0, True), done
 
 
 @pytest.mark.parametrize("missing", ["click", "rich"])

@@ -16,6 +16,9 @@ from typing import Any
 import pytest
 
 from cpkg import zstd
+from cpkg.cli.zstd import files
+from cpkg.cli.zstd import main as zstd_main
+from cpkg.cli.zstd.console import Console
 
 DATA = b"".join(b"%d\n" % number for number in range(20_000))
 
@@ -40,6 +43,30 @@ def call(environment: dict[str, str], tmp_path: Path) -> Any:
     (tmp_path / "data").write_bytes(DATA)
     (tmp_path / "data1.zst").write_bytes(zstd.compress(DATA))
     return run
+
+
+@pytest.mark.parametrize("arguments", [["--rm", "data"], ["-d", "--rm", "data.zst"]])
+def test_a_source_is_closed_before_it_is_removed(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Windows removes no open file."""
+    sources, removed = [], []
+
+    def opened(*given: Any) -> Any:
+        sources.append(files.open_source(*given))
+        return sources[-1]
+
+    def remove(name: str) -> None:
+        assert [source.file.closed for source in sources] == [True]
+        removed.append(name)
+
+    (tmp_path / "data").write_bytes(DATA)
+    (tmp_path / "data.zst").write_bytes(zstd.compress(DATA))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(zstd_main, "open_source", opened)
+    monkeypatch.setattr(os, "remove", remove)
+    assert zstd_main.Command(Console()).run(["-qf", *arguments]) == 0
+    assert removed == arguments[-1:]
 
 
 def start(environment: dict[str, str], folder: Path, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -80,8 +83,11 @@ def test_a_named_backend_that_cannot_load_is_an_import_error(fresh: pytest.Monke
     fresh.setattr(_backend, "_built", lambda codec: (False, "not built: no compiler"))
     fresh.setitem(_backend.MODULES["msgpack"], "native", "cpkg._native.does_not_exist")
     fresh.setenv("CPKG_MSGPACK_BACKEND", "native")
-    with pytest.raises(ImportError, match=r"the native backend of msgpack cannot be loaded: not built: no compiler"):
+    with pytest.raises(
+        ImportError, match=r"the native backend of msgpack cannot be loaded: not built: no compiler"
+    ) as info:
         _backend.choose("msgpack")
+    assert "cannot be loaded" not in str(info.value.__cause__)  # the traceback has the reason's own error, once
 
 
 def test_auto_falls_back_and_says_so(fresh: pytest.MonkeyPatch) -> None:
@@ -93,6 +99,16 @@ def test_auto_falls_back_and_says_so(fresh: pytest.MonkeyPatch) -> None:
     assert info.backend == "pure"
     assert "not built: no compiler" in info.reason
     assert info.faster == "install a compiler"
+
+
+@pytest.mark.parametrize(
+    ("system", "advice"), [("linux", "install gcc"), ("win32", "wheel for Windows"), ("emscripten", "None")]
+)
+def test_the_advice_of_a_pure_wheel_is_for_the_system(fresh: pytest.MonkeyPatch, system: str, advice: str) -> None:
+    """A pure wheel is built on one system, perhaps, and installed on another, which may have no compiler to install."""
+    fresh.setattr(_backend, "record", lambda codec: {"native": False, "reason": "", "advice": "install gcc"})
+    fresh.setattr(sys, "platform", system)
+    assert advice in str(_backend_info._advice("zstd"))
 
 
 def test_no_dlopen_for_msgpack(fresh: pytest.MonkeyPatch) -> None:
@@ -174,6 +190,15 @@ def test_without_a_compiler() -> None:
     if sys.implementation.name == "cpython":
         assert "libmsgpack-dev" in str(report["msgpack"].faster)
     assert "libzstd-dev" in str(report["zstd"].faster)
+
+
+@pytest.mark.skipif("native" not in available("msgpack"), reason="needs the native module")
+def test_c_that_pypy_alone_calls_is_in_its_module_alone() -> None:
+    declarations = Path(__file__).parents[2] / "ffi_build/msgpack/pypy/cdef.h"
+    names = re.findall(r"\b(cpkg_\w+)\(", declarations.read_text(encoding="utf-8"))
+    assert len(names) > 20
+    module = Path(importlib.import_module("cpkg._native._msgpack_ffi").__file__ or "").read_bytes()
+    assert [name for name in names if name.encode() in module] == (names if sys.implementation.name == "pypy" else [])
 
 
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="only CPython has builtins")

@@ -21,6 +21,7 @@ SOURCES = Path(__file__).resolve().parents[2] / "ffi_build"
 FOLDERS = ["common", "msgpack", "zstd", "archive"]
 
 pytestmark = [
+    pytest.mark.source,
     pytest.mark.skipif(sys.implementation.name != "cpython", reason="the parts are written against CPython's C API"),
     pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc"),
     pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="one version's headers serve: all are compiled whole"),

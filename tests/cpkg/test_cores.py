@@ -12,6 +12,8 @@ import pytest
 
 from purepy import _cores
 
+pytestmark = pytest.mark.once
+
 
 def write(root: Path, files: dict[str, str]) -> None:
     for name, text in files.items():

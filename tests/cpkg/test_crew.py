@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import os
 import threading
+from types import SimpleNamespace
 from typing import Any
 
+import interrupts
 import pytest
 from interrupts import Interrupt, Outcome, at_every_line, by_timer, nothing_left
 
 import purepy.crew
-from purepy.crew import Crew, Job, run_all
+from purepy.crew import Crew, Job, mapped, run_all
+
+pytestmark = pytest.mark.once
 
 
 @pytest.fixture(autouse=True)
@@ -83,6 +87,19 @@ def test_without_threads_the_caller_does_the_work(monkeypatch: pytest.MonkeyPatc
     found: list[int] = []
     run_all(4, 10, lambda number, check: found.append(number))
     assert sorted(found) == list(range(10))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_mapped_is_in_order_and_may_be_left(threads: int) -> None:
+    with nothing_left():
+        assert list(mapped(lambda number: number**2, range(50), threads, 4)) == [number**2 for number in range(50)]
+        begun = mapped(lambda number: 1 // number, [1, 1, 0, 1], threads, 4)
+        assert (next(begun), next(begun)) == (1, 1)
+        with pytest.raises(ZeroDivisionError):
+            next(begun)
+        left = mapped(str, range(50), threads, 4)
+        assert next(left) == "0"
+        left.close()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
@@ -172,3 +189,18 @@ def test_the_harness_sees_what_an_interrupt_breaks(monkeypatch: pytest.MonkeyPat
         at_every_line(lambda: None, lambda _: None, lambda _, outcome: None)
     assert issubclass(Interrupt, BaseException)
     assert not issubclass(Interrupt, Exception)
+
+
+def test_the_harness_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`pytest --interrupts` prints for each test how often its calls were interrupted, and whether it failed."""
+    monkeypatch.setattr(interrupts, "COUNTS", {})
+    lines = at_every_line(lambda: None, work, check)
+    by_timer(lambda: None, work, check, times=100)
+    table, rows = interrupts.Table(), []
+    signals = next(iter(interrupts.COUNTS.values())).signals
+    assert signals > 0
+    this = os.environ["PYTEST_CURRENT_TEST"].partition(" ")[0]
+    table.pytest_runtest_logreport(SimpleNamespace(failed=True, nodeid=this))
+    table.pytest_runtest_logreport(SimpleNamespace(failed=False, nodeid=this))
+    table.pytest_terminal_summary(SimpleNamespace(write_line=rows.append))
+    assert rows[2:] == [f"| cpkg/test_crew.py: the harness counts | {lines} | {signals} | 1 |"]

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import io
 import os
 import stat
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,8 @@ from threads import beside
 
 import cpkg
 from cpkg._places import replacing
+from purepy.zstd.seekable.frame_index import write_index
+from purepy.zstd.seekable.table import SeekTable
 
 VALUE = {"a": [1, 2.5, "text"] * 50}
 
@@ -125,6 +130,36 @@ def test_nothing_is_left_of_a_failed_write(tmp_path: Path, error: type[BaseExcep
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def test_a_system_that_removes_no_open_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Windows."""
+    folder, unlink = "/proc/self/fd", os.unlink
+
+    def opened() -> Iterator[str]:
+        for number in os.listdir(folder) if os.path.isdir(folder) else []:
+            with contextlib.suppress(OSError):
+                yield os.readlink(f"{folder}/{number}")
+
+    def refusing(path: str) -> None:
+        if path in opened():
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        unlink(path)
+
+    def fail() -> None:
+        with replacing(tmp_path / "x") as file:
+            file.write(b"half")
+            raise KeyError
+
+    monkeypatch.setattr(os, "unlink", refusing)
+    with pytest.raises(KeyError):
+        fail()
+    assert list(tmp_path.iterdir()) == []
+    table = SeekTable(checksums=False)
+    monkeypatch.setattr(SeekTable, "to_bytes", lambda _: {}[0])
+    with pytest.raises(KeyError):
+        write_index(tmp_path / "x", table)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_readers_see_the_old_file_until_the_new_one_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"old")
@@ -190,7 +225,13 @@ def test_a_read_only_file_is_not_replaced(tmp_path: Path) -> None:
     assert path.read_bytes() == b"old"
 
 
-def test_without_overwrite_a_file_is_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_links", [True, False])
+def test_without_overwrite_a_file_is_left_alone(
+    tmp_path: Path, has_links: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also on systems without hard links, as in browsers."""
+    if not has_links:
+        monkeypatch.delattr(os, "link")
     path = tmp_path / "x"
     with replacing(path, overwrite=False) as file:
         file.write(b"first")

@@ -30,7 +30,13 @@ MSGPACK = {
 }
 MSGPACK_NATIVE = {*NATIVE, "cpkg._native.msgpack", "cpkg._native._msgpack_ffi"}
 PURE_PACKING = {
-    *("purepy._jit", "purepy.msgpack.builders", "purepy.msgpack.conversions", "purepy.msgpack.encoder"),
+    *(
+        "purepy._jit",
+        "purepy._locks",
+        "purepy.msgpack.builders",
+        "purepy.msgpack.conversions",
+        "purepy.msgpack.encoder",
+    ),
     *("purepy.msgpack.formats", "purepy.msgpack.options", "purepy.msgpack.packing", "purepy.msgpack.plain_writer"),
 }
 PURE_UNPACKING = {
@@ -83,6 +89,7 @@ JOB = {
 ZSTD_COMMON = {
     *(
         "purepy._buffers",
+        "purepy._locks",
         "purepy.zstd",
         "purepy.zstd.format",
         "purepy.zstd.format.shared_names",
@@ -107,7 +114,7 @@ ZSTD = {
     "native": {
         "cpython": {
             *NATIVE,
-            *("cpkg._native._zstd_ffi", "cpkg._native.cffi_modules"),
+            *("cpkg._native._zstd_ffi", "cpkg._native.cffi_modules", "purepy._locks"),
             *(f"cpkg._native.zstd{end}" for end in ("", ".backend_names", ".compiled")),
         },
         "pypy": {

@@ -4,10 +4,15 @@
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
+
+import pytest
 
 import cpkg
 import purepy
+
+pytestmark = pytest.mark.source
 
 # The layers from the ground up, each with its modules. A file imports from its own layer and from those before it.
 LAYERS = [
@@ -86,6 +91,7 @@ def imports(module: str, path: Path) -> list[str]:
     return found
 
 
+@functools.cache
 def all_imports() -> list[tuple[str, str]]:
     """Return each import of the packages: the module that it stands in, and the name."""
     found = []

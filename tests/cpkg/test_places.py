@@ -146,6 +146,7 @@ def new_place(folder: Path, old: bytes | None) -> Path:
     return folder / "x"
 
 
+@pytest.mark.once
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 @pytest.mark.parametrize("old", [None, b"old"])
 @pytest.mark.parametrize("overwrite", [True, False])
@@ -178,6 +179,7 @@ def test_a_write_that_is_interrupted_is_whole_or_not_there(
         interrupts.by_timer(make, act, check, times=300, signals=1 + (by == "two signals"))
 
 
+@pytest.mark.once
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 def test_an_upload_that_is_interrupted_is_whole_or_not_there(store: Any) -> None:
     new = bytes(200_000)
@@ -195,6 +197,7 @@ def test_an_upload_that_is_interrupted_is_whole_or_not_there(store: Any) -> None
     interrupts.at_every_line(store.objects.clear, act, check, times=3)
 
 
+@pytest.mark.once
 def test_a_descriptor_that_is_opened_or_closed_while_a_signal_comes_is_not_lost() -> None:
     def act(_: object) -> None:
         for _ in range(30):

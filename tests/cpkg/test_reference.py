@@ -13,6 +13,8 @@ from types import ModuleType
 import pytest
 from documents import DOCS, blocks
 
+pytestmark = pytest.mark.source
+
 ROOT = Path(__file__).parents[2]
 # modules that anyone imports; those that need another library are read, not imported
 MODULES = [
@@ -62,6 +64,17 @@ def test_what_a_page_describes_is_found() -> None:
     names = ".. autofunction:: f\n.. py:class:: C\n.. py:data:: X\n             Y\n   :no-index:\n"
     text = f"```{{eval-rst}}\n.. currentmodule:: a\n\n{names}```\n"
     assert described(text) == {"a": {"f", "C", "X", "Y"}}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_exceptions_name_a_public_module(name: str) -> None:
+    """What a traceback shows can be imported, and is what the reference describes."""
+    module = importlib.import_module(name)
+    for each in module.__all__:
+        value = getattr(module, each)
+        if isinstance(value, type) and issubclass(value, Exception) and value.__module__ != "builtins":
+            assert value.__module__ in MODULES, value
+            assert getattr(importlib.import_module(value.__module__), value.__name__) is value
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -16,14 +16,17 @@ import pytest
 
 import cpkg
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(cpkg.__file__).parents[1]
 MODULES = (
     *("cpkg", "cpkg.archive", "cpkg.errors", "cpkg.msgpack", "cpkg.msgpack.exceptions", "cpkg.msgpack.ext"),
     *("cpkg.records", "cpkg.typed", "cpkg.zstandard", "cpkg.zstd", "cpkg.zstd.tarfile", "cpkg.zstd.zipfile"),
 )
 TYPED = """
+import asyncio
 from dataclasses import dataclass
-from cpkg import typed
+from cpkg import msgpack, typed
 @dataclass
 class User:
     id: int
@@ -31,6 +34,28 @@ a: int = typed.decode(b"", User).id
 b: str = typed.Decoder(list[User]).decode(b"")[0].id
 c: User = typed.convert({}, User)
 d: int = next(typed.Unpacker(type=User))
+e: int = msgpack.unpackb(b"", type=User, max_depth=2).id
+f: str = msgpack.unpackb(b"", type=User).id
+g: User = next(msgpack.Unpacker(type=User))
+h: int = msgpack.Unpacker(type=User).unpack()
+i: int = msgpack.unpackb(b"") + msgpack.Unpacker().unpack() + next(iter(msgpack.Unpacker()))
+j: int = msgpack.unpackb_from(b"", type=list[User])[0][0].id + msgpack.unpack(open("x", "rb"), type=User).id
+msgpack.unpackb(b"", type=User, raw=True)
+async def read(reader: asyncio.StreamReader) -> None:
+    async for k in msgpack.unpack_async(reader, type=User):
+        l: str = k.id
+    async for m in msgpack.unpack_async(reader, type=typed.Decoder(User)):
+        n: str = m.id
+    async for o in typed.unpack_async(reader, type=typed.Decoder(User)):
+        p: str = o.id
+decoder = typed.Decoder(list[User], max_depth=2)
+q: int = msgpack.unpackb(b"", type=decoder)[0].id
+r: str = msgpack.unpackb(b"", type=decoder)[0].id
+s: str = msgpack.unpackb_from(b"", type=decoder)[0][0].id
+t: str = msgpack.unpack(open("x", "rb"), type=decoder)[0].id
+u: str = next(msgpack.Unpacker(type=decoder))[0].id
+v: str = msgpack.Unpacker(type=decoder).unpack()[0].id
+w: str = next(typed.Unpacker(type=decoder))[0].id
 """
 RESULTS = """
 import io
@@ -124,7 +149,7 @@ def test_every_public_name_is_seen(check: Callable[[Path], list[int]], tmp_path:
 def test_what_is_decoded_has_its_type(check: Callable[[Path], list[int]], tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(TYPED)
-    assert check(program) == [8, 10]
+    assert check(program) == [9, 11, 13, 15, 18, 21, 23, 25, 28, 29, 30, 31, 32, 33]
 
 
 @CHECKERS

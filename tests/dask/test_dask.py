@@ -13,8 +13,23 @@ import pytest
 pytest.importorskip("distributed")
 
 import dask
-from dask.distributed import Client, LocalCluster
-from dask_work import die_once, doubled, pack_fatal, pids, with_fatal
+import dask.bag
+import fsspec
+from dask.distributed import Client, KilledWorker, LocalCluster
+from dask_work import (
+    die,
+    die_once,
+    doubled,
+    late_or_failing,
+    pack_fatal,
+    pack_waiting,
+    pids,
+    refused,
+    refused_once,
+    unpackable,
+    with_fatal,
+    written_between,
+)
 from record_files import record, written
 
 import cpkg.dask
@@ -123,33 +138,154 @@ def test_a_worker_that_dies_while_it_writes(client: Client, folder: Path, tmp_pa
 def test_a_write_that_is_done_twice(client: Client, tmp_path: Path, scheme: str) -> None:
     """A scheduler that has lost sight of a worker gives its work to another one, and both may come to the end."""
     rows = [record(number) for number in range(500)]
-    folder = cpkg.dask._Folder(f"{scheme}{tmp_path}/out", "a run")
-    futures = [client.submit(cpkg.dask._write, rows, folder, 0, {"frame_size": 100}, pure=False) for _ in range(8)]
-    assert {future.result() for future in futures} == {0}
+    folder = cpkg.dask._Folder(f"{scheme}{tmp_path}/out", False).begin()
+    futures = [client.submit(folder.write, 0, rows, {"frame_size": 100}, pure=False) for _ in range(8)]
+    client.gather(futures)
     for _ in range(2):
-        assert folder.finish(1, overwrite=False) == [f"{scheme}{tmp_path}/out/part-00000.rec"]
+        assert folder.finish(1) == [f"{scheme}{tmp_path}/out/part-00000.rec"]
         assert os.listdir(tmp_path / "out") == ["part-00000.rec"]
     assert cpkg.dask.read_records(tmp_path / "out").compute() == rows
+    with pytest.raises(RuntimeError, match="comes too late"):
+        folder.write(0, rows, {})
+    assert os.listdir(tmp_path / "out") == ["part-00000.rec"]
 
 
-@pytest.mark.parametrize("scheme", ["", "file://"])
-def test_a_folder_that_is_written_from_itself(folder: Path, scheme: str) -> None:
-    """Old parts are read until the new ones are complete, and what is no part stays."""
-    url = f"{scheme}{folder}"
+def test_a_write_that_fails_on_a_cluster(client: Client, folder: Path, tmp_path: Path) -> None:
+    """A partition cannot be read, or not be packed, while another one is being written: its worker removes it, too."""
+    bag = cpkg.dask.read_records(folder, partition_size=2000)
+    for number in (50, 250):
+        started, out = tmp_path / f"started-{number}", tmp_path / f"out-{number}"
+        late = bag.map(late_or_failing, number, str(started), str(tmp_path / f"go-{number}"))
+        with pytest.raises(ValueError, match="no more"):
+            cpkg.dask.write_records(late, out, default=pack_waiting)
+        assert not out.exists()
+        (tmp_path / f"go-{number}").touch()
+        with pytest.raises(TypeError):
+            cpkg.dask.write_records(bag.map(unpackable, number), out)
+        assert not out.exists()
+    for worker in client.nthreads():
+        client.submit(os.getpid, workers=worker, pure=False).result()  # behind what runs there
+    assert sorted(os.listdir(tmp_path)) == ["go-250", "go-50", "in", "started-250", "started-50"]
+
+
+def test_a_write_whose_workers_die_each_time(client: Client, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    written(tmp_path / "out" / "part-00007.rec", 1)
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster),
+        pytest.raises(KilledWorker),
+    ):
+        cpkg.dask.write_records(cpkg.dask.read_records(folder).map(die), tmp_path / "out", overwrite=True)
+    assert os.listdir(tmp_path / "out") == ["part-00007.rec"]
+
+
+PLACES = ["{}/in/[x]", "file://{}/in/[x]", "memory://{}/in/[x]"]
+
+
+@pytest.fixture(params=PLACES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a folder whose name is a pattern, too, for which another folder stands."""
+    url = request.param.format(tmp_path)
+    fs, path = fsspec.url_to_fs(url)
+    fs.makedirs(path.replace("[x]", "x"))
     with dask.config.set(scheduler="sync"):
-        cpkg.dask.write_records(cpkg.dask.read_records(folder), f"{url}/[x]", overwrite=True)
-        written(folder / "[x]" / "part-notes.rec", 1)
-        bag = cpkg.dask.read_records([f"{url}/[x]/part-{number:05d}.rec" for number in range(3)], partition_size=600)
-        for write in (cpkg.dask.write_records(bag, f"{url}/[x]", compute=False),):
-            with pytest.raises(FileExistsError):
-                write.compute()
-        names = cpkg.dask.write_records(bag, f"{url}/[x]", overwrite=True)
-        assert len(names) == bag.npartitions
-        assert numbers(cpkg.dask.read_records(names)) == list(range(300))
-        cpkg.dask.write_records(cpkg.dask.read_records(names).repartition(npartitions=1), f"{url}/[x]", overwrite=True)
-        left = [name for name in sorted(os.listdir(folder / "[x]")) if not name.startswith(".writing-")]
-        assert left == ["part-00000.rec", "part-notes.rec"]
-        assert len(cpkg.dask.find(f"{url}/[x]")) == 2
+        cpkg.dask.write_records(dask.bag.from_sequence(range(3), npartitions=3), url.replace("[x]", "x"))
+        yield url
+        assert names(url.replace("[x]", "x")) == [f"part-0000{number}.rec" for number in range(3)]
+    fs.rm(path.rpartition("/")[0], recursive=True)
+
+
+def names(url: str) -> list[str]:
+    """The names of all files in and under a folder, its own left out."""
+    fs, path = fsspec.url_to_fs(url)
+    return sorted(name[len(path) + 1 :] for name in fs.find(path, withdirs=True) if name != path)
+
+
+def test_a_folder_that_is_written_from_itself(place: str) -> None:
+    """Old parts are read until the new ones are complete, and what is no part stays."""
+    numbers = dask.bag.from_sequence(range(300), npartitions=3)
+    cpkg.dask.write_records(numbers, f"{place}/", overwrite=True, frame_size=50)
+    with records.open(f"{place}/part-notes.rec", "wb") as writer:
+        writer.append("mine")
+    bag = cpkg.dask.read_records([f"{place}/part-{number:05d}.rec" for number in range(3)], partition_size=200)
+    with pytest.raises(FileExistsError):
+        cpkg.dask.write_records(bag, place)
+    with pytest.raises(FileExistsError):
+        cpkg.dask.write_records(bag, place, compute=False).compute()
+    written = cpkg.dask.write_records(bag, place, overwrite=True)
+    assert len(written) == bag.npartitions > 3
+    assert cpkg.dask.read_records(written).compute() == list(range(300))
+    cpkg.dask.write_records(cpkg.dask.read_records(written).repartition(npartitions=1), place, overwrite=True)
+    assert names(place) == ["part-00000.rec", "part-notes.rec"]
+    assert len(cpkg.dask.find(place)) == 2
+
+
+def test_a_write_that_fails_leaves_nothing(place: str) -> None:
+    bag = dask.bag.from_sequence(range(4), npartitions=4)
+    for failing in (bag.map(refused, ValueError), bag.map(unpackable, 2), bag.map(refused, KeyboardInterrupt)):
+        with pytest.raises((ValueError, TypeError, KeyboardInterrupt)):
+            cpkg.dask.write_records(failing, place)
+        assert not fsspec.url_to_fs(place)[0].exists(place)
+    cpkg.dask.write_records(bag, place)
+    before = names(place)
+    assert len(before) == 4
+    for failing in (bag.map(refused, ValueError), bag.map(unpackable, 2)):
+        with pytest.raises((ValueError, TypeError)):
+            cpkg.dask.write_records(failing, place, overwrite=True)
+        assert names(place) == before
+    assert cpkg.dask.read_records(place).compute() == list(range(4))
+
+
+def test_a_part_that_comes_too_late(place: str) -> None:
+    """The write has failed while a worker is at a part."""
+    folder = cpkg.dask._Folder(place, False).begin()
+    with pytest.raises((RuntimeError, FileNotFoundError)):
+        folder.write(0, [object()], {"default": lambda value: len(folder.settle(1))})
+    assert not fsspec.url_to_fs(place)[0].exists(place)
+
+
+def test_a_delayed_write_goes_on_when_it_is_computed_again(place: str, tmp_path: Path) -> None:
+    """It has no process that could remove its folder; parts that others name meanwhile are seen in the end."""
+    bag = dask.bag.from_sequence(range(4), npartitions=2)
+    later = cpkg.dask.write_records(bag.map(refused_once, str(tmp_path / "refused")), place, compute=False)
+    assert not fsspec.url_to_fs(place)[0].exists(place)
+    with pytest.raises(ValueError, match="no more"):
+        later.compute()
+    assert [name for name in names(place) if name.startswith("part-")] == []
+    fs, path = fsspec.url_to_fs(place)
+    fs.makedirs(path, exist_ok=True)
+    with pytest.raises(FileExistsError):
+        cpkg.dask.write_records(bag.map(written_between, place), place, compute=False).compute()
+    fs.rm_file(f"{path}/part-00000.rec")
+    assert len(later.compute()) == 2
+    assert names(place) == ["part-00000.rec", "part-00001.rec"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_a_write_that_fails_while_its_parts_get_their_names(
+    place: str, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    """All parts are complete by then, and the old ones partly gone: the rest get their names."""
+    cpkg.dask.write_records(dask.bag.from_sequence(range(9), npartitions=9), place)
+    bag = dask.bag.from_sequence(range(100, 104), npartitions=4)
+    move, left = cpkg.dask._move, [6 if "://" in place else 2]
+
+    def moved(fs: Any, old: str, new: str) -> None:
+        left[0] -= 1
+        if not left[0]:
+            raise error
+        move(fs, old, new)
+
+    monkeypatch.setattr(cpkg.dask, "_move", moved)
+    if error is RuntimeError:
+        assert len(cpkg.dask.write_records(bag, place, overwrite=True)) == 4
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            cpkg.dask.write_records(bag, place, overwrite=True)
+    assert names(place) == [f"part-0000{number}.rec" for number in range(4)]
+    assert cpkg.dask.read_records(place).compute() == list(range(100, 104))
 
 
 LATER: dict[str, tuple[Any, Any, str]] = {

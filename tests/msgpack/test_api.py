@@ -65,6 +65,7 @@ OWN_UNPACK_OPTIONS = {
     "tuple_keys": False,
     "bin_view": False,
     "raw_depth": -1,
+    "type": None,
 }
 NAMES = [
     "packb",

@@ -17,7 +17,16 @@ PACKING = ["max_depth", "max_total_items", "max_total_bytes", "buf_size"]
 LENGTHS = ["max_str_len", "max_bin_len", "max_array_len", "max_map_len", "max_ext_len"]
 UNPACKING = ["max_depth", "max_total_items", "max_total_bytes", "raw_depth", "timestamp", *LENGTHS]
 STREAMING = [*UNPACKING, "read_size", "max_buffer_size"]
-WRONG = [(1.5, TypeError), (None, TypeError), ("1", TypeError), (2**70, OverflowError), (-(2**70), OverflowError)]
+EQUAL = [(value, TypeError) for value in (0.0, -1.0, 1024.0, 262144.0)]
+"""Floats that are equal to defaults."""
+WRONG = [
+    *EQUAL,
+    (1.5, TypeError),
+    (None, TypeError),
+    ("1", TypeError),
+    (2**70, OverflowError),
+    (-(2**70), OverflowError),
+]
 
 
 class Three:

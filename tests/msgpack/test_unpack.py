@@ -509,6 +509,8 @@ def test_extra_data(msgpack: ModuleType) -> None:
     assert info.value.extra == b"\x02\x03"
     assert type(info.value.extra) is bytes
     assert info.value.offset == 2
+    assert str(info.value).endswith(": 2 bytes behind the object (at byte 2)")
+    assert str(msgpack.ExtraData(1, b"x")).endswith(": 1 byte behind the object")
 
 
 def test_errors_pickle(msgpack: ModuleType) -> None:

@@ -13,7 +13,7 @@ from purepy.zstd.decoder.fse import read_distribution
 from purepy.zstd.encoder import fse, huffman
 from purepy.zstd.encoder.levels import MatchParameters, parameters_for
 from purepy.zstd.encoder.matchfinders import make_match_finder
-from purepy.zstd.encoder.matchfinders.common import equal_bytes, match_length
+from purepy.zstd.encoder.matchfinders.base import equal_bytes, match_length
 from purepy.zstd.encoder.sequences import INITIAL_REPEATS, offset_values
 from purepy.zstd.encoder.sequences import Sequences as EncoderSequences
 

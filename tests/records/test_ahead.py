@@ -227,6 +227,7 @@ def test_a_writer_without_threads_of_the_systems(path: Path, module_of_c: Any, m
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_forked_child_has_no_threads(path: Path, threads_of: str) -> None:
     """It reads on without them, and does not wait for what nobody does."""
     if threads_of != "C":
@@ -349,12 +350,12 @@ def test_a_single_record_of_a_damaged_frame(path: Path, threads_of: str) -> None
 
 
 def test_a_single_record_whose_neighbours_are_wrong(path: Path, threads_of: str) -> None:
+    """Their frame is damaged, whichever of its records is asked for first."""
     with records.open(path, "wb", threads=1) as writer:
         writer._frames.add(0, 0, b"\x01\x02\xc1\x04")
         writer._whole = 0, 4, 4, 0
     with records.open(path) as reader:
-        assert reader[0] == 1
-        for take in (lambda: reader[2], lambda: reader.take([1, 3])):
+        for take in (lambda: reader[0], lambda: reader[2], lambda: reader.take([1, 3])):
             with pytest.raises(records.DamagedError, match="its MessagePack is wrong"):
                 take()
 

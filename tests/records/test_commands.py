@@ -53,6 +53,7 @@ def test_looking(path: Path) -> None:
     assert "40 records in" in run("info", path)
     assert json.loads(run("info", path, "--json"))["records"] == 40
     assert "index       yes" in run("verify", path)
+    assert run("verify", path).endswith("  damage      none\n")
     forget_index(path)
     assert "index       none" in run("verify", path)
 

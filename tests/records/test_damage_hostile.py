@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
+import io
 import random
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import plain_record_reader
 import pytest
-from record_files import Span, forget_index, layout_of, record, spans, written
+from record_files import Span, file_of, forget_index, layout_of, record, spans, written
 from shrinking import SEED
 
-from cpkg import records
+from cpkg import msgpack, records, zstd
+from cpkg.records import Split
 from cpkg.records import format as fmt
+from purepy.errors import StackError
 
 # every so many bytes, from a place of the run's own; PyPy opens a file in milliseconds, before it has warmed up
 EVERY = 4 if sys.implementation.name == "pypy" else 1
@@ -29,6 +34,15 @@ def path(tmp_path: Path) -> Path:
 def read(path: Path) -> list[Any]:
     with records.open(path, threads=1, errors="skip") as reader:
         return [row["number"] if isinstance(row, dict) else row for row in reader]
+
+
+def plain(path: Path) -> dict[int, Any]:
+    """What a reader finds that was written from the format's page alone."""
+    return plain_record_reader.read(
+        path.read_bytes(),
+        lambda frame, dictionary: zstd.decompress(frame),
+        lambda content: list(msgpack.Unpacker(io.BytesIO(content))),
+    )
 
 
 def numbers(frames: list[Span]) -> list[int]:
@@ -164,6 +178,31 @@ def test_numbers_stay_when_records_are_lost(path: Path) -> None:
         assert reader[25] == record(25)
 
 
+@pytest.mark.parametrize("damaged", [(0, 1, 2, 3), (1,), (3,)])
+def test_the_mark_of_lost_records_is_damaged(path: Path, damaged: tuple[int, ...]) -> None:
+    """The index alone says then that they were lost before; the next writer cuts it off, and may be killed."""
+    data = bytearray(path.read_bytes())
+    for number in damaged:
+        data[spans(path)[number].end - 10] ^= 1
+    path.write_bytes(data)
+    assert records.repair(path).lost == 6 * len(damaged)
+    data = bytearray(path.read_bytes())
+    at = data.index(fmt.LOST)
+    for wrong in (at + 20, at + 5, at):
+        data[wrong] ^= 1
+        path.write_bytes(data)
+        report = records.verify(path)
+        assert (report.ok, report.lost, report.marked) == (False, 0, 6 * len(damaged))
+        assert "as lost is damaged" in report.problems[0]
+        assert records.repair(path) == report
+        forget_index(path)
+        with records.open(path) as reader:
+            assert [row["number"] for row in reader] == [n for n in range(24) if n // 6 not in damaged]
+        records.repair(path)
+        assert path.read_bytes().index(fmt.LOST) == at
+        data = bytearray(path.read_bytes())
+
+
 def test_a_lost_end_keeps_its_numbers(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[spans(path)[-1].end - 10] ^= 1
@@ -181,9 +220,11 @@ def test_bytes_lost_in_the_middle(path: Path) -> None:
     """Records behind it have moved, and are found all the same."""
     data, frames = path.read_bytes(), spans(path)
     chance = random.Random(SEED)
-    for _ in range(40):
-        start = chance.randrange(frames[0].start, frames[2].start)
-        end = chance.randrange(start + 1, frames[2].start + 1)
+    starts = [chance.randrange(frames[0].start, frames[2].start) for _ in range(40)]
+    cuts = [(start, chance.randrange(start + 1, frames[2].start + 1)) for start in starts]
+    # so many that a frame stands where it would if its header alone were damaged
+    cuts += [(at, at + fmt.DATA_HEADER_SIZE) for at in (frames[0].end - 20, frames[1].start - 1, frames[1].start)]
+    for start, end in cuts:
         path.write_bytes(data[:start] + data[end:])
         sound = numbers([span for span in frames if span.end <= start or span.start >= end])
         assert read(path) == sound, (start, end)
@@ -237,6 +278,36 @@ def test_a_record_file_within_a_record(tmp_path: Path) -> None:
     assert read(path) == [0, 1, 3, 4, 5]
 
 
+@pytest.mark.parametrize("wrong", [0, 5, 8, 20, 63])
+@pytest.mark.parametrize("is_own", [False, True])
+def test_a_record_file_within_a_record_behind_a_damaged_header(tmp_path: Path, wrong: int, is_own: bool) -> None:
+    """It is not joined to the file, and `repair` takes no record from it; a file that is joined is still found."""
+    path, inner = tmp_path / "outer.rec", tmp_path / "inner.rec"
+    written(inner, 5, per_frame=5)
+    noise = random.Random(1).getrandbits(8 * 300).to_bytes(300, "little")
+    with records.open(path, "wb", threads=1, level=1) as writer:
+        for number in range(3):
+            data = path.read_bytes() if is_own else inner.read_bytes()
+            writer.append({"number": number, "data": noise + data + noise})
+            writer.flush()
+    for _ in range(2):
+        forget_index(path)
+        frames, data = spans(path), bytearray(path.read_bytes())
+        assert data.count(fmt.FILE) > 1
+        data[frames[-1].start + wrong] ^= 1
+        path.write_bytes(data)
+        found = list(range(len(frames) - 1))
+        assert read(path) == found == sorted(plain(path))
+        report = records.verify(path)
+        assert report.records == len(found)
+        assert report.torn in (frames[-1].end - frames[-1].start, frames[-1].end - frames[-1].start - 64)
+        (tmp_path / "joined.rec").write_bytes(data + inner.read_bytes())
+        with pytest.raises(records.RecordsError, match="joined files"):
+            read(tmp_path / "joined.rec")
+        records.repair(path)
+        assert read(path) == found
+
+
 def test_a_torn_frame_with_a_record_file_in_it(tmp_path: Path) -> None:
     """The frames of the inner file are not taken for the outer one's."""
     inner = tmp_path / "inner.rec"
@@ -259,15 +330,20 @@ def test_a_torn_frame_with_a_record_file_in_it(tmp_path: Path) -> None:
     assert records.verify(path).ok
 
 
-def test_a_damaged_dictionary(tmp_path: Path) -> None:
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize("wrong", [0, 8, 100])
+def test_a_damaged_dictionary(tmp_path: Path, indexed: bool, wrong: int) -> None:
+    """Nothing is repaired: the frames are as they were written, and a copy of the dictionary may be found."""
     path = tmp_path / "file.rec"
     values = [{"user": f"user{number % 97}", "amount": number % 1009} for number in range(3000)]
     with records.open(path, "wb", frame_size=200, dictionary=1000) as writer:
         writer.extend(values)
     place = layout_of(path).dictionary
     assert place is not None
+    if not indexed:
+        forget_index(path)
     data = bytearray(path.read_bytes())
-    data[place[0] + 100] ^= 1
+    data[place[0] + wrong] ^= 1
     path.write_bytes(data)
     for use in (records.open, records.repair):
         with pytest.raises(records.RecordsError, match="dictionary"):
@@ -305,6 +381,64 @@ def test_what_a_header_claims_is_not_believed(tmp_path: Path) -> None:
         path.write_bytes(data[: span.start] + fmt.data_header(wrong) + frame)
         assert records.verify(path).torn == span.end - span.start
         assert read(path) == []
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize("count", [9, 11])
+def test_a_count_that_is_not_the_frames(path: Path, count: int, indexed: bool) -> None:
+    """Damage by number, in order, in lists, in splits and to `verify`; no record gets the number of another one."""
+    contents = [b"".join(bytes((0xCC, value)) for value in range(ten, ten + 10)) for ten in (0, 10, 20)]
+    path.write_bytes(file_of(*zip(contents, (10, count, 10)), close=indexed))
+    hidden = range(10, 10 + count)
+    sound = dict(zip([*range(10), *range(hidden.stop, hidden.stop + 10)], [*range(10), *range(20, 30)]))
+    for threads in (0, 2):
+        with records.open(path, threads=threads) as reader:
+            assert {number: reader[number] for number in reversed(range(len(reader))) if number not in hidden} == sound
+            by_number = [lambda rows, number=number: rows[number] for number in reversed(hidden)]
+            for use in (
+                *by_number,
+                list,
+                lambda rows: rows[12:14],
+                lambda rows: rows.take([12, 0]),
+                lambda rows: [*rows.batches()],
+            ):
+                with pytest.raises(records.DamagedError) as caught:
+                    use(reader)
+                assert (caught.value.first, caught.value.count) == (10, count)
+                assert str(caught.value).count("records 10 to") == 1
+        first = [*range(10), *range(10, min(hidden.stop, 20)), *range(20, 30)]  # it is found when these are given
+        with records.open(path, threads=threads, errors="skip") as reader:
+            assert list(reader) == first
+            assert [damage.first for damage in reader.damage] == [10]
+            assert [record for batch in reader.batches() for record in batch] == list(sound.values())
+    parts = records.splits(path, 3)
+    assert [record for part in parts for record in part.read(errors="skip")] == first
+    for use in (Split.read, Split.batches):
+        with pytest.raises(records.DamagedError):
+            [*chain.from_iterable(map(use, parts))]
+    report = records.verify(path)
+    assert [(damage.first, damage.records, damage.lost) for damage in report.damage] == [(10, count, True)]
+
+
+@pytest.mark.parametrize("begin", [b"", b"\x92\xdc\x05\xdc" + b"\xc0" * 1500])
+@pytest.mark.parametrize("nested", [b"\x91" * 5000 + b"\xc0", b"\x81\xa1a" * 5000 + b"\xc0"])
+@pytest.mark.parametrize("options", [{}, {"max_memory": 300_000}, {"max_memory": 300_000, "list_hook": list}])
+def test_nested_too_deep(path: Path, begin: bytes, nested: bytes, options: dict[str, Any]) -> None:
+    """By all ways the same error, also where the objects would take more memory than they may."""
+    path.write_bytes(file_of((b"\x01" + begin + nested + b"\x02", 3)))
+    (part,) = records.splits(path, 1)
+    with records.open(path, **options) as reader:
+        ways = (lambda: reader[1], lambda: reader[0:3], lambda: reader.take([1]), lambda: reader.take([2, 1]))
+        for use in (
+            *ways,
+            lambda: list(reader),
+            lambda: list(reader.batches()),
+            lambda: list(part.read(**options)),
+            lambda: list(part.batches(**options)),
+        ):
+            with pytest.raises(StackError, match=r"max_depth\(1024\)"):
+                use()
+        assert (reader[0], reader[2], reader.take([2, 0])) == (1, 2, [2, 1])
 
 
 def test_garbage_is_searched_in_bounded_time(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import itertools
 import os
@@ -144,15 +145,18 @@ READS: dict[str, Callable[[records.Reader], Any]] = {
     "iterating": lambda reader: [row["number"] for row in reader],
     "batches": lambda reader: [row["number"] for batch in reader.batches() for row in batch],
     "numbers": lambda reader: [reader[number]["number"] for number in range(0, 120, 3)],
+    "take": lambda reader: [row["number"] for row in reader.take(range(119, 0, -7))],
+    "splits": lambda reader: [row["number"] for split in records.splits(reader.name, 3) for row in split.read()],
+    "verify": lambda reader: records.verify(reader.name, threads=3),
 }
 
 
 @pytest.mark.usefixtures("threads_of")
-@pytest.mark.parametrize("read", READS)
-@pytest.mark.parametrize("mode", ["lines", "signals"])
-def test_a_reader_goes_on_and_leaves_nothing(path: Path, read: str, mode: str) -> None:
+@pytest.mark.parametrize("call", READS)
+@pytest.mark.parametrize("by", ["lines", "signals"])
+def test_a_reader_goes_on_and_leaves_nothing(path: Path, call: str, by: str) -> None:
     written(path, 120, per_frame=10)
-    act = READS[read]
+    act = READS[call]
     with records.open(path, threads=1) as plain:
         expected = act(plain)
 
@@ -164,10 +168,29 @@ def test_a_reader_goes_on_and_leaves_nothing(path: Path, read: str, mode: str) -
     def make() -> records.Reader:
         return records.open(path, threads=3)
 
-    if mode == "lines":
+    if by == "lines":
         at_every_line(make, act, check, every=EVERY)
     else:
         by_timer(make, act, check, times=60, signals=2, seed=SEED)
+
+
+@pytest.mark.usefixtures("threads_of")
+def test_a_reader_of_asyncio_goes_on_and_leaves_nothing(path: Path) -> None:
+    written(path, 60, per_frame=10)
+    expected = list(range(60))
+
+    async def collected(reader: records.Reader) -> list[int]:
+        return [row["number"] async for row in reader]
+
+    def act(reader: records.Reader) -> list[int]:
+        return asyncio.run(collected(reader))
+
+    def check(reader: records.Reader, outcome: Outcome) -> None:
+        assert outcome.is_interrupted or outcome.value == expected
+        assert act(reader) == expected
+        reader.close()
+
+    at_every_line(lambda: records.open(path, threads=3), act, check, every=EVERY)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")

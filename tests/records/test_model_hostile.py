@@ -5,7 +5,6 @@ Random writers, kills, damage and repairs: all readers agree with a list, one fr
 
 from __future__ import annotations
 
-import io
 import os
 import random
 import sys
@@ -14,30 +13,14 @@ from typing import Any
 
 import pytest
 from interrupts import Interrupt
-from plain_record_reader import JoinedFilesError, read
-from record_files import spans
+from plain_record_reader import JoinedFilesError
+from record_files import plainly, spans
 from shrinking import SEED
 
-from cpkg import msgpack, records, zstd
+from cpkg import records
 from cpkg.records import format as fmt
-from purepy.errors import ZstdError
 
 ROUNDS = 15 if sys.implementation.name == "pypy" else 60
-
-
-def decompress(frame: bytes, dictionary: bytes) -> bytes:
-    try:
-        return zstd.decompress(frame, zstd_dict=zstd.ZstdDict(dictionary) if dictionary else None)
-    except ZstdError as exc:
-        raise ValueError(str(exc)) from exc
-
-
-def unpack(content: bytes) -> list[Any]:
-    return list(msgpack.Unpacker(io.BytesIO(content), strict_map_key=False))
-
-
-def plainly(path: Path) -> dict[int, Any]:
-    return read(path.read_bytes(), decompress, unpack)
 
 
 class Model:

@@ -12,6 +12,7 @@ import pytest
 from record_files import record, spans, written
 from threads import run_threads
 
+import purepy.crew
 from cpkg import records
 
 
@@ -83,8 +84,16 @@ def test_several_threads_read_and_write(path: Path) -> None:
         assert run_threads(lambda: look(1), lambda: look(2)) == []
 
 
-def test_asynchronously(path: Path) -> None:
+@pytest.mark.parametrize("has_threads", [True, False])
+def test_asynchronously(path: Path, has_threads: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the system gives no thread, as in browsers."""
     written(path, 100, frame_size=300)
+
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    if not has_threads:
+        monkeypatch.setattr(purepy.crew, "start_new_thread", refuse)
 
     async def everything() -> list[Any]:
         with records.open(path) as reader:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import random
 import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -101,6 +102,10 @@ def test_splits_of_a_size(path: Path) -> None:
     assert len(records.splits(path, size=size)) == 1
     assert len(records.splits(path, size=size // 3)) in (3, 4)
     assert len(records.splits(path, size=1)) == len(spans(path))
+    with pytest.raises(ValueError, match="not 0"):
+        records.splits(path, size=0)
+    with pytest.raises(ValueError, match="not 0"):
+        records.splits(path, 0)
 
 
 @pytest.mark.parametrize("indexed", [True, False])
@@ -250,3 +255,40 @@ def test_only_the_bytes_that_are_needed(web: tuple[str, list[tuple[int, int]]], 
         asked.clear()
         assert len(list(reader)) == 200
         assert len(asked) == 1
+
+
+def test_a_record_that_holds_its_own_file_so_far(path: Path) -> None:
+    """Through a URL, without an index: headers in a record are not where they say, so that no split begins there."""
+    fsspec = pytest.importorskip("fsspec")
+    noise = random.Random(5).getrandbits(8 * 20_000).to_bytes(20_000, "little")
+    values: list[bytes] = [noise[at : at + 100] for at in range(0, 20_000, 100)]
+    with records.open(path, "wb", frame_size=2000) as writer:
+        for _ in range(2):
+            writer.extend(values[:200])
+            writer.flush()
+            values += [noise + path.read_bytes() + noise]
+            writer.append(values[-1])
+            writer.flush()
+        data = path.read_bytes()
+    expected = [*values[:200], values[200], *values[:200], values[201]]
+    fsspec.filesystem("memory").pipe_file("folder/own.rec", data)
+    for count in range(1, 40):
+        splits = records.splits("memory://folder/own.rec", count)
+        assert splits[0].first is None
+        for errors in ("raise", "skip"):
+            assert [row for split in splits for row in split.read(errors=errors)] == expected
+
+
+def test_splits_behind_a_lost_byte(path: Path) -> None:
+    """Headers tell other places there, and no frame goes on beyond them: they are the file's."""
+    fsspec = pytest.importorskip("fsspec")
+    data = path.read_bytes()[: spans(path)[-1].end]
+    fsspec.filesystem("memory").pipe_file("folder/moved.rec", data[:300] + data[301:])
+    with records.open("memory://folder/moved.rec", errors="skip") as reader:
+        left = [row["number"] for row in reader]
+    assert 100 < len(left) < 200
+    for count in (1, 3, 7):
+        splits = records.splits("memory://folder/moved.rec", count)
+        assert [row["number"] for split in splits for row in split.read(errors="skip")] == left
+        with pytest.raises(records.DamagedError):
+            sum(len(list(split.read())) for split in splits)

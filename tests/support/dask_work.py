@@ -5,7 +5,14 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from distributed import secede
+
+from cpkg import records
 
 
 def pids(part: Any) -> list[int]:
@@ -50,3 +57,63 @@ def with_fatal(row: dict[str, Any], marker: str) -> dict[str, Any]:
 def pack_fatal(value: Fatal) -> int:
     kill_once(value.marker)
     return value.value
+
+
+def die(row: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def refused(row: int, error: type[BaseException]) -> int:
+    if row == 2:
+        raise error("no more")
+    return row
+
+
+def refused_once(row: int, marker: str) -> int:
+    if row == 2 and not os.path.exists(marker):
+        Path(marker).touch()
+        raise ValueError("no more")
+    return row
+
+
+def unpackable(row: Any, number: int) -> Any:
+    """Return what cannot be packed in the place of one record, by its value or its number."""
+    return object() if number in (row, isinstance(row, dict) and row["number"]) else row
+
+
+def late_or_failing(row: dict[str, Any], number: int, started: str, go: str) -> dict[str, Any]:
+    """Fail at one record as soon as another worker packs another one, which waits for `go` there."""
+    if row["number"] == number:
+        secede()  # so that this worker does what is waited for, if the scheduler gave it both
+        wait_for(started)
+        raise ValueError("no more")
+    return {**row, "number": Waiting(started, go)} if row["number"] == 150 else row
+
+
+@dataclass
+class Waiting:
+    """A value that says when it is packed, and waits then."""
+
+    started: str
+    go: str
+
+
+def pack_waiting(value: Waiting) -> int:
+    Path(value.started).touch()
+    wait_for(value.go)
+    return 150
+
+
+def wait_for(path: str) -> None:
+    for _ in range(6000):
+        if os.path.exists(path):
+            return
+        time.sleep(0.01)
+    raise TimeoutError(path)
+
+
+def written_between(row: int, url: str) -> int:
+    """Put a part into the folder, as another write does."""
+    with records.open(f"{url}/part-00000.rec", "wb") as writer:
+        writer.append("other")
+    return row

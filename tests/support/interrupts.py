@@ -5,6 +5,8 @@ Interrupt a call at each of its lines, or at random moments by a timer's signal,
 Both ways take three functions. `make()` returns a new subject, `act(subject)` is the call, and `check(subject,
 outcome)` asserts what holds behind it: `outcome` is an Outcome, whose call may have ended before it could be
 interrupted. After each call threads and descriptors must be as many as before it.
+
+`pytest --interrupts` runs the tests that do this, and prints what was done in each.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any, Callable, NamedTuple
 
@@ -28,13 +31,32 @@ import purepy
 
 ROOTS = tuple(os.path.join(os.path.dirname(os.path.abspath(package.__file__)), "") for package in (cpkg, purepy))
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
-SPARSE = 8 if sys.implementation.name == "pypy" else 1
+# PyPy traces slowly; other versions run the same source as 3.11
+SPARSE = 8 if sys.implementation.name == "pypy" else 1 if sys.version_info[:2] == (3, 11) else 4
 SETTLES = 10.0
 """Seconds that threads, and on PyPy finalizers, may take to end behind a call."""
 
 
 class Interrupt(BaseException):
     """What is raised in a call; no code of ours knows it."""
+
+
+class LoopInterrupt(Interrupt, KeyboardInterrupt):
+    """One that asyncio hands on wherever it is raised; it keeps others to itself, out of the callbacks of its loop."""
+
+
+class Count:
+    """What was done to a test's calls."""
+
+    def __init__(self) -> None:
+        self.lines = self.signals = self.failures = 0
+
+
+COUNTS: dict[str, Count] = {}
+"""By the test's file, its name and what it calls, without its other parameters."""
+LABELS: dict[str, str] = {}
+"""What the tests of a Table call: the values of these parameters, by the test's name."""
+_CALLS = ("engine", "call", "kind")
 
 
 class Outcome(NamedTuple):
@@ -57,6 +79,10 @@ class Point(NamedTuple):
     time: int
 
 
+def _interrupt() -> None:
+    raise Interrupt
+
+
 def at_every_line(
     make: Callable[[], Any],
     act: Callable[[Any], Any],
@@ -65,12 +91,13 @@ def at_every_line(
     times: int = 2,
     every: int = 1,
     settles: bool = True,
+    error: type[Interrupt] = Interrupt,
 ) -> int:
     """
-    Raise Interrupt at the lines of our packages that `act` reaches in this thread; return at how many.
+    Raise Interrupt (`error`) at the lines of our packages that `act` reaches in this thread; return at how many.
 
     Each line is interrupted when it is reached first, and so on up to the `times`-th time. `every` takes each so
-    many-th of these points, on PyPy, which traces slowly, fewer still; all of them are taken by `tox run -e thorough`.
+    many-th of these points, other interpreters than CPython 3.11 fewer still; `tox run -e thorough` takes all of them.
     With `settles=False` threads and descriptors are not counted.
     """
     trace = _Trace()
@@ -78,18 +105,22 @@ def at_every_line(
     with trace:
         value = act(subject)
     check(subject, Outcome(value, None))
+    count = _count(os.environ["PYTEST_CURRENT_TEST"])
     points = [point for point in trace.points if point.time < times][:: 1 if THOROUGH else every * SPARSE]
     assert points, "no line of ours was reached"
+    raised = 0
     for point in points:
         subject = make()
         before = _Traces()
-        outcome = _traced(_Trace(point), act, subject)
+        outcome = _traced(_Trace(point, error), act, subject)
+        raised += outcome.is_interrupted  # threads may have come by another way this time
         _checked(check, subject, outcome, point)
         del subject, outcome
         if settles:
             before.compare(point)
     gc.collect()  # what an interrupt has lost is found again
-    return len(points)
+    count.lines += raised
+    return raised
 
 
 def by_timer(
@@ -101,14 +132,18 @@ def by_timer(
     signals: int = 1,
     seed: int = 1,
     settles: bool = True,
+    interrupt: Callable[[], None] = _interrupt,
 ) -> int:
     """
     Raise Interrupt from a signal handler at random moments of `times` calls; return how many were interrupted.
 
-    With `signals=2` a second one may arrive while the call cleans up behind the first. PyPy makes fewer calls, but in
-    `tox run -e thorough`.
+    The handler calls `interrupt`, which may also have the call end with an Interrupt in another way.
+
+    With `signals=2` a second one may arrive while the call cleans up behind the first. Other interpreters than
+    CPython 3.11 make fewer calls, but in `tox run -e thorough`.
     """
     chance = random.Random(seed)
+    count = _count(os.environ["PYTEST_CURRENT_TEST"])
     begin = time.perf_counter()
     value = act(subject := make())
     longest = time.perf_counter() - begin
@@ -122,7 +157,9 @@ def by_timer(
         subject = make()
         before = _Traces()
         begin = time.perf_counter()
-        outcome = _Timer(chance, longest, signals).run(act, subject)
+        timer = _Timer(chance, longest, signals, interrupt)
+        outcome = timer.run(act, subject)
+        count.signals += timer.raised
         interrupted += outcome.is_interrupted
         if outcome.error is None:  # others may have kept the machine from the first call
             longest = min(longest, time.perf_counter() - begin)
@@ -135,6 +172,38 @@ def by_timer(
     return interrupted
 
 
+class Table:
+    """A plugin of pytest: takes the tests that interrupt calls, and prints what was done in each, and how it ended."""
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        files = collection_path.rglob("test_*.py") if collection_path.is_dir() else (collection_path,)
+        return None if any("interrupts" in file.read_text(encoding="utf-8") for file in files) else True
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        ours = at_every_line, by_timer, sys.modules[__name__]
+        items[:] = [item for item in items if any(each is our for each in vars(item.module).values() for our in ours)]
+        for item in items:
+            parameters = item.callspec.params if hasattr(item, "callspec") else {}
+            LABELS[item.nodeid] = "".join(f", {parameters[name]}" for name in _CALLS if name in parameters)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed:
+            _count(report.nodeid).failures += 1
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        rows = [("call", "lines raised at", "real signals", "failures"), ("---",) * 4]
+        rows += [(name, count.lines, count.signals, count.failures) for name, count in sorted(COUNTS.items())]
+        for row in rows:
+            terminalreporter.write_line("| " + " | ".join(map(str, row)) + " |")
+
+
+def _count(test: str) -> Count:
+    """Return the count of a test, whose name pytest gives."""
+    test = test.removesuffix(" (call)")
+    file, _, name = test.partition("[")[0].partition("::test_")
+    return COUNTS.setdefault(f"{file.removeprefix('tests/')}: {name.replace('_', ' ')}{LABELS.get(test, '')}", Count())
+
+
 def _checked(check: Callable[[Any, Outcome], None], subject: Any, outcome: Outcome, point: Any) -> None:
     try:
         check(subject, outcome)
@@ -145,11 +214,12 @@ def _checked(check: Callable[[Any, Outcome], None], subject: Any, outcome: Outco
 class _Trace:
     """Notes the points that a call reaches, and raises at one of them."""
 
-    def __init__(self, wanted: Point | None = None) -> None:
+    def __init__(self, wanted: Point | None = None, error: type[Interrupt] = Interrupt) -> None:
         self.points: dict[Point, None] = {}
         self._times: dict[tuple[str, int], int] = {}
         self._lines: dict[FrameType, int] = {}
         self._wanted = wanted
+        self._error = error
         self._before: Any = None
 
     def __enter__(self) -> None:
@@ -179,14 +249,17 @@ class _Trace:
         self.points[point] = None
         if point == self._wanted:
             sys.settrace(self._before)
-            raise Interrupt
+            raise self._error
         return self._line
 
 
 def _in_finalizer(frame: FrameType | None) -> bool:
-    """Say whether a frame is called by a finalizer, importlib's for its locks, or pytest for what one has raised."""
+    """
+    Say whether a frame is called by a finalizer, importlib's for its locks, by pytest for what one has raised, or by
+    the collector, of which hypothesis keeps the time.
+    """
     return any(
-        code.co_name == "__del__"
+        code.co_name in ("__del__", "gc_callback")
         or (code.co_name == "cb" and "importlib" in code.co_filename)
         or "unraisable" in code.co_filename
         for code in (caller.f_code for caller in _callers(frame))
@@ -220,10 +293,12 @@ def _traced(trace: _Trace, act: Callable[[Any], Any], subject: Any) -> Outcome:
 class _Timer:
     """Signals that arrive at random moments of a call."""
 
-    def __init__(self, chance: random.Random, longest: float, signals: int) -> None:
+    def __init__(self, chance: random.Random, longest: float, signals: int, interrupt: Callable[[], None]) -> None:
         self._chance = chance
         self._longest = longest
         self._left = signals
+        self._interrupt = interrupt
+        self.raised = 0
 
     def run(self, act: Callable[[Any], Any], subject: Any) -> Outcome:
         kept = signal.signal(signal.SIGALRM, self._handle)
@@ -250,9 +325,10 @@ class _Timer:
             self._start()  # another time
             return
         self._left -= 1
+        self.raised += 1
         if self._left:
             self._start()
-        raise Interrupt
+        self._interrupt()
 
 
 class _Traces:

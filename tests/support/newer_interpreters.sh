@@ -2,29 +2,36 @@
 # SPDX-License-Identifier: Apache-2.0
 # Run tox rows on the interpreters of Debian's newest release: CPython 3.14 and 3.15, PyPy 8, with its libzstd.
 #
-#   newer_interpreters.sh ROW...     as root on Debian; needs debootstrap
+#   newer_interpreters.sh [ROW...]     as root on Debian, with debootstrap
 #
 # Makes a root file system with these interpreters first (two minutes), which is kept for the next time in
-# CPKG_ROOTS (default /var/tmp/cpkg-roots). The project appears in it under its own path.
+# CPKG_ROOTS (default /var/tmp/cpkg-roots); without rows that is all. The project appears in it under its own path.
 set -euo pipefail
-[ $# -gt 0 ] || { sed -n '3,9p' "$0" | sed 's/^# \{0,1\}//'; exit 2; }
 
 project=$(cd "$(dirname "$0")/../.." && pwd)
 root=${CPKG_ROOTS:-/var/tmp/cpkg-roots}/newest
 interpreters=python3.14-venv,python3.14-dev,python3.15-venv,python3.15-dev,pypy3-dev,pypy3-venv
 packages=ca-certificates,gcc,libc6-dev,pkg-config,git,zstd,tar,libzstd-dev,libmsgpack-c-dev,$interpreters
 
-if [ ! -e "$root/opt/made-by-cpkg" ]; then
+fail() { echo "newer_interpreters.sh: $*" >&2; exit 1; }
+
+[ "$(id -u)" -eq 0 ] || fail "a root file system is made and entered by root alone"
+command -v debootstrap >/dev/null || fail "debootstrap is missing (apt-get install debootstrap)"
+# a mount that ends with the process, so that nothing has to be taken away again
+unshare --mount true || fail "this system lets nobody mount: /proc, /dev and the project cannot appear in the root"
+
+if [ "$(cat "$root/opt/made-by-cpkg" 2>/dev/null)" != "$packages" ]; then
     archive=$(grep -hoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
         head -n 1 | tr -d ' ' || true)
     rm -rf --one-file-system "$root"
     mkdir -p "$root"
     log=$(mktemp)
     debootstrap --variant=minbase --include="$packages" sid "$root" ${archive:+"$archive"} >"$log" 2>&1 ||
-        { tail -n 20 "$log" >&2; exit 1; }
+        { tail -n 20 "$log" >&2; fail "debootstrap could not make $root"; }
     rm -f "$log"
-    touch "$root/opt/made-by-cpkg"
+    echo "$packages" >"$root/opt/made-by-cpkg"
 fi
+[ $# -gt 0 ] || exit 0
 
 # pip in there reaches the index as pip out here does
 cp /etc/resolv.conf /etc/hosts "$root/etc/"
@@ -47,6 +54,7 @@ exec unshare --mount bash -euo pipefail -c '
         git config --global --replace-all safe.directory \"*\"
         cd \"\$CPKG_NEW_PROJECT\"
         [ -x /opt/tox/bin/tox ] || { python3.14 -m venv /opt/tox && /opt/tox/bin/pip install --quiet \"tox>=4.36\"; }
-        TOXENV=\${CPKG_NEW_ROWS// /,} exec /opt/tox/bin/tox run-parallel --workdir .tox/newest
+        export TOXENV=\${CPKG_NEW_ROWS// /,} TOX_SKIP_MISSING_INTERPRETERS=false
+        exec /opt/tox/bin/tox run-parallel --workdir .tox/newest
     "
 ' mounts "${folders[@]}"

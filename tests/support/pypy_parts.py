@@ -55,7 +55,9 @@ def compiled() -> Any:
     from ffi_build import msgpack_build, probe
 
     flags = [flag for name, _ in probe.REQUIREMENTS["msgpack"].candidates for flag in probe._pkg_config(name)[0] or []]
-    library = probe.Library("msgpack", "for tests", True, include_dirs=[flag[2:] for flag in flags if flag[:2] == "-I"])
+    library = probe.FoundLibrary(
+        "msgpack", "for tests", True, include_dirs=[flag[2:] for flag in flags if flag[:2] == "-I"]
+    )
     builder = msgpack_build.make_builder(library, "pypy", NAME)
     compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
     compiler += ["-O1", "-fPIC", "-shared", f"-I{sysconfig.get_path('include')}", *msgpack_build.arguments(builder)]

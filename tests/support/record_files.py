@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cpkg import records
+import plain_record_reader
+
+from cpkg import msgpack, records, zstd
 from cpkg._places import PathSource
+from cpkg.records import format as fmt
 from cpkg.records.format import DATA_HEADER_SIZE
-from cpkg.records.layout import Layout
+from cpkg.records.layout import Frame, Layout
 from cpkg.records.loading import load
+from purepy.errors import ZstdError
 
 
 def record(number: int) -> dict[str, Any]:
@@ -28,6 +33,35 @@ def written(path: Path, count: int, *, per_frame: int = 0, close: bool = True, *
     writer.close()
     if not close:
         forget_index(path)
+
+
+def file_of(*frames: tuple[bytes, int], close: bool = True) -> bytes:
+    """Return a file of frames, each given by its content and how many records it says to have."""
+    layout = Layout(b"a token!")
+    data = bytearray(fmt.file_header(layout.token))
+    layout.go_on(len(data), 0)
+    for number, (content, count) in enumerate(frames):
+        frame = zstd.compress(content, options={zstd.CompressionParameter.checksum_flag: 1})
+        at, checksum = layout.end + layout.header_size, int.from_bytes(frame[-4:], "little")
+        layout.add(Frame(at, len(frame), len(content), count, layout.total, checksum))
+        data += fmt.data_header(layout.header(layout.frame(number))) + frame
+    return bytes(data) + (layout.tail() if close else b"")
+
+
+def plainly(path: Path) -> dict[int, Any]:
+    """Return what the reader finds that was written from the format's page alone, with codecs of ours."""
+    return plain_record_reader.read(path.read_bytes(), _decompress, _unpack)
+
+
+def _decompress(frame: bytes, dictionary: bytes) -> bytes:
+    try:
+        return zstd.decompress(frame, zstd_dict=zstd.ZstdDict(dictionary) if dictionary else None)
+    except ZstdError as exc:
+        raise ValueError(str(exc)) from exc
+
+
+def _unpack(content: bytes) -> list[Any]:
+    return list(msgpack.Unpacker(io.BytesIO(content), strict_map_key=False))
 
 
 def forget_index(path: Path) -> None:

@@ -33,9 +33,9 @@ MSGPACK = """\
 # tests/support/stubs.py.
 
 from collections.abc import AsyncIterator, Callable
-from typing import Any, TypedDict
+from typing import Any, Generic, Protocol, TypedDict, overload
 
-from typing_extensions import Buffer, Unpack
+from typing_extensions import Buffer, TypeVar, Unpack
 
 from purepy.msgpack import packer, unpacker
 from purepy.msgpack.async_reading import AsyncReadable
@@ -43,11 +43,26 @@ from purepy.msgpack.interface import *  # noqa: F403
 from purepy.msgpack.oneshot import Readable
 from purepy.msgpack.packer import Writable
 
+_T = TypeVar("_T", default=Any)
+_T_co = TypeVar("_T_co", covariant=True)
+
+# what `cpkg.typed.Decoder` is: purepy may not name it
+class _Decoder(Protocol[_T_co]):
+    def decode(self, data: Any) -> _T_co: ...
+    def convert(self, obj: Any, *, from_attributes: bool = False) -> _T_co: ...
+
 class _Packing(TypedDict, total=False):
 {packing}
 
 class _Unpacking(TypedDict, total=False):
 {unpacking}
+
+class _Limits(TypedDict, total=False):
+{limits}
+
+class _StreamLimits(_Limits, total=False):
+    read_size: int
+    max_buffer_size: int
 
 BACKEND: str
 LIBRARY_VERSION: str | None
@@ -62,18 +77,55 @@ message_starts: None
 class Packer(packer.Packer):
     def __init__({Packer}
 
-class Unpacker(unpacker.Unpacker):
+class Unpacker(unpacker.Unpacker, Generic[_T]):
+    @overload
     def __init__({Unpacker}
+    @overload
+    def __init__(
+        self, file_like: Readable | None = None, *, type: type[_T] | _Decoder[_T], **limits: Unpack[_StreamLimits]
+    ) -> None: ...
+    # a union or an alias is no type[_T]
+    @overload
+    def __init__(
+        self: Unpacker[Any], file_like: Readable | None = None, *, type: Any, **limits: Unpack[_StreamLimits]
+    ) -> None: ...
+    def unpack(self) -> _T: ...
+    def __iter__(self) -> Unpacker[_T]: ...
+    def __next__(self) -> _T: ...
 
 def packb({packb}
 def pack({pack}
 def pack_into({pack_into}
+@overload
 def unpackb({unpackb}
+@overload
+def unpackb(packed: Buffer, *, type: type[_T] | _Decoder[_T], **limits: Unpack[_Limits]) -> _T: ...
+@overload
+def unpackb(packed: Buffer, *, type: Any, **limits: Unpack[_Limits]) -> Any: ...
+@overload
 def unpackb_from({unpackb_from}
+@overload
+def unpackb_from(
+    buffer: Buffer, offset: int = 0, *, type: type[_T] | _Decoder[_T], **limits: Unpack[_Limits]
+) -> tuple[_T, int]: ...
+@overload
+def unpackb_from(buffer: Buffer, offset: int = 0, *, type: Any, **limits: Unpack[_Limits]) -> tuple[Any, int]: ...
+@overload
 def unpack({unpack}
+@overload
+def unpack(stream: Readable, *, type: type[_T] | _Decoder[_T], **limits: Unpack[_Limits]) -> _T: ...
+@overload
+def unpack(stream: Readable, *, type: Any, **limits: Unpack[_Limits]) -> Any: ...
+@overload
 def unpack_async(
     reader: AsyncReadable, *, read_size: int = 0, max_buffer_size: int = ..., **options: Unpack[_Unpacking]
 ) -> AsyncIterator[Any]: ...
+@overload
+def unpack_async(
+    reader: AsyncReadable, *, type: type[_T] | _Decoder[_T], **limits: Unpack[_StreamLimits]
+) -> AsyncIterator[_T]: ...
+@overload
+def unpack_async(reader: AsyncReadable, *, type: Any, **limits: Unpack[_StreamLimits]) -> AsyncIterator[Any]: ...
 def prepare_packb(**options: Unpack[_Packing]) -> Callable[[Any], bytes]: ...
 def prepare_unpackb(**options: Unpack[_Unpacking]) -> Callable[[Buffer], Any]: ...
 def find_excess(data: Any, allowed: int, content_max: int) -> int: ...
@@ -96,6 +148,8 @@ def signature(function: Any, indent: str) -> str:
         default = parameter.default
         is_simple = default is None or isinstance(default, (bool, int))
         ending = "" if default is parameter.empty else f" = {default}" if is_simple else " = ..."
+        if parameter.name == "type":
+            annotation = ": None"  # with another, the result has a type: the overloads below
         lines.append(f"{parameter.name}{annotation}{ending}")
     spelled = "".join(f"{indent}    {line},\n" for line in lines)
     return f"\n{spelled}{indent}) -> {found.return_annotation}: ..."
@@ -108,7 +162,10 @@ def msgpack_stub() -> str:
     spelled = {name: signature(getattr(module, name), "") for name in functions}
     spelled |= {name: signature(getattr(module, name).__init__, "    ") for name in ("Packer", "Unpacker")}
     for name, declared in (("packing", options.PACKING), ("unpacking", options.UNPACKING)):
-        spelled[name] = "\n".join(f"    {option}: {type_}" for option, type_ in declared.types.items())
+        types = {option: type_ if option != "type" else None for option, type_ in declared.types.items()}
+        spelled[name] = "\n".join(f"    {option}: {type_}" for option, type_ in types.items())
+    limits = [f"    {name}: {type_}" for name, type_ in options.UNPACKING.types.items() if name.startswith("max_")]
+    spelled["limits"] = "\n".join(limits)
     text = MSGPACK
     for name, spelling in spelled.items():
         text = text.replace(f"{{{name}}}", spelling)

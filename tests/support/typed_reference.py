@@ -59,6 +59,14 @@ def plain(value: Any) -> Any:
     return tuple(plain(item) for item in value) if type(value) is tuple else value
 
 
+def shuffled(rng: Any, value: Any) -> Any:
+    """Return what `unpack` gives as dicts whose keys are in another order."""
+    if isinstance(value, Pairs):
+        pairs = [(shuffled(rng, key), shuffled(rng, item)) for key, item in value]
+        return dict(rng.sample(pairs, len(pairs)))
+    return type(value)([shuffled(rng, item) for item in value]) if type(value) in (list, tuple) else value
+
+
 def check(ok: bool) -> None:
     if not ok:
         raise Refused
@@ -102,6 +110,8 @@ def make(tp: Any, value: Any) -> Any:
         check(type(value) is tp)
         return value
     if tp is ExtType:
+        if type(value) not in (type(None), bool, int, float, str, bytes, list, Pairs, ExtType):
+            raise NotImplementedError  # `unpack` has made an object of an ext type that is asked for as it is
         check(type(value) is ExtType)
         return value
     if origin is Literal:
@@ -153,7 +163,7 @@ def make(tp: Any, value: Any) -> Any:
         check(not required or name in found)
         if name not in found and default is not None:
             found[name] = default()
-    return tp(**found)
+    return tp(**{name: found[name] for name in fields if name in found})
 
 
 def _family(tp: Any) -> Any:
@@ -183,10 +193,11 @@ class Place(NamedTuple):
 
 SCALARS = [
     bool, int, float, str, bytes, bytearray, type(None), Any, Color, Size, Optional[Literal["a", "bc", 3, True]],
+    Literal["ärger"], Literal["y" * 32, "z" * 300, "a"], Literal["only"],
     datetime.date, datetime.datetime, UUID, Decimal, ExtType, Movie, Place,
 ]  # fmt: skip
 HASHABLE = [int, str, bool, float, bytes, Color, Tuple[int, str], datetime.date]
-SHAPES = ["list", "set", "frozenset", "tuple", "tuple of any length", "dict", "optional", "union", "object"]
+SHAPES = ["list", "set", "frozenset", "tuple", "tuple of any length", "dict", "optional", "union", "tagged", "object"]
 
 
 def random_type(rng: Any, depth: int = 3) -> Any:
@@ -212,14 +223,17 @@ def random_type(rng: Any, depth: int = 3) -> Any:
         parts += [rng.choice([List[random_type(rng, depth - 1)], Place]), rng.choice([Dict[str, int], Movie])]
         parts += [rng.choice([datetime.date, UUID, type(None)])]
         return Union[tuple(rng.sample(parts, rng.randint(2, 5)))]
+    if shape == "tagged":
+        tags = rng.sample(["a", "bc", "ärger", "x" * 32, 7], rng.randint(2, 4))
+        return Union[tuple(random_class(rng, depth, [("tag", Literal[tag])]) for tag in tags)]
     return random_class(rng, depth)
 
 
-def random_class(rng: Any, depth: int) -> Any:
+def random_class(rng: Any, depth: int, before: Any = ()) -> Any:
     names = rng.sample(
         ["id", "name", "a_field_with_a_long_name", "ärger", "x", "kind", "tags", "value"], rng.randint(0, 6)
     )
-    fields = []
+    fields = list(before)
     for name in names:
         kind = random_type(rng, depth - 1)
         if (fields and len(fields[-1]) == 3) or rng.random() < 0.3:
@@ -232,7 +246,7 @@ def random_class(rng: Any, depth: int) -> Any:
         options["slots"] = rng.random() < 0.5
     made = dataclasses.make_dataclass(f"Class{rng.randint(0, 999)}", fields, **options)
     made.__module__ = __name__
-    if rng.random() < 0.2:
+    if rng.random() < 0.2 and not before:
         made.array_like = True
         made.__typed_options__ = {"array_like": True}
     return made
@@ -241,6 +255,8 @@ def random_class(rng: Any, depth: int) -> Any:
 def random_value(rng: Any, tp: Any) -> Any:
     origin, args = typing.get_origin(tp), typing.get_args(tp)
     several = range(rng.choice([0, 1, 2, 3, 17]))
+    if origin is list and rng.random() < 0.2:
+        return [random_value(rng, args[0])] * len(several)
     if origin in (list, set, frozenset):
         return origin([random_value(rng, args[0]) for _ in several])
     if origin is tuple:

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import pytest
 
-from cpkg.typed import codecs
+from cpkg.typed import codecs, streams
 
 
 @pytest.fixture(autouse=True)
 def backend(monkeypatch, msgpack):
-    """Take the backend of the fixture `msgpack` for what is decoded and encoded."""
-    monkeypatch.setattr(codecs, "msgpack_module", lambda: msgpack)
+    """Take the backend of the fixture `msgpack` for what is decoded and encoded, with functions from the first call."""
+    for module in (codecs, streams):
+        monkeypatch.setattr(module, "msgpack_module", lambda: msgpack)
+    monkeypatch.setattr(codecs, "WALKED", 0)
     monkeypatch.setattr(codecs, "_encoder", None)
     monkeypatch.setattr(codecs, "_decoders", {})
     return msgpack

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import types
 
 import pytest
-from documents import DOCS, blocks
+from documents import DOCS, blocks, section
 
 
 def test_every_example_of_the_page_runs(monkeypatch):
@@ -20,3 +22,11 @@ def test_every_example_of_the_page_runs(monkeypatch):
     code = "from __future__ import annotations\n"
     for example in examples:
         exec(compile(code + example, str(page), "exec", dont_inherit=True), vars(module))
+
+
+def test_the_service_is_a_program(tmp_path, msgpack):
+    (example,) = blocks(section("typed.md", "A service"), "python")
+    program = tmp_path / "service.py"
+    program.write_text(example, encoding="utf-8")
+    env = {**os.environ, "CPKG_MSGPACK_BACKEND": msgpack.BACKEND}
+    subprocess.run([sys.executable, "-W", "error", program.name], cwd=tmp_path, env=env, check=True, timeout=60)

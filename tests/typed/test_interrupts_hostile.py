@@ -3,12 +3,172 @@
 
 from __future__ import annotations
 
-from dataclasses import make_dataclass
-from typing import Any, List, Literal, Optional, Union
+import io
+from dataclasses import asdict, dataclass, make_dataclass
+from functools import partial
+from typing import Any, Callable, List, Literal, Optional, Tuple, Union
 
 import interrupts
+import pytest
+from interrupts import Outcome
 
 from cpkg import typed
+
+
+@dataclass
+class Point:
+    kind: Literal["point"]
+    x: int
+    y: float
+
+
+@dataclass
+class Name:
+    kind: Literal["name"]
+    text: str
+    at: Optional[Point]
+
+
+Parts = List[Union[Point, Name]]
+
+
+def parts(count: int) -> List[Any]:
+    return [Name("name", f"n{i}", Point("point", i, i / 2)) if i % 3 else Point("point", i, 0.5) for i in range(count)]
+
+
+def calls(count: int) -> dict[str, Tuple[Callable[[], Any], Callable[[Any], Any], Any]]:
+    """Return, by name, what makes the subject of a call, the call, and what it returns."""
+    value = parts(count)
+    data, plain = typed.encode(value), [asdict(part) for part in value]
+    return {
+        "decode": (lambda: typed.Decoder(Parts), lambda decoder: decoder.decode(data), value),
+        "decode without strictness": (
+            lambda: typed.Decoder(Parts, strict=False),
+            lambda decoder: decoder.decode(data),
+            value,
+        ),
+        "encode": (typed.Encoder, lambda encoder: encoder.encode(value), data),
+        "convert": (lambda: typed.Decoder(Parts), lambda decoder: decoder.convert(plain), value),
+        "to_builtins": (lambda: None, lambda _: typed.to_builtins(value), plain),
+        "a new Decoder": (lambda: None, lambda _: typed.Decoder(Parts).decode(data), value),
+    }
+
+
+def check_call(act: Callable[[Any], Any], wanted: Any, subject: Any, outcome: Outcome) -> None:
+    """Check that a call was interrupted or right, and that the same call of the same subject is right now."""
+    if outcome.is_interrupted:
+        outcome = Outcome(act(subject), None)
+    assert (outcome.value, outcome.error) == (wanted, None)
+
+
+@pytest.mark.parametrize("name", calls(0))
+def test_a_call_that_is_interrupted_at_a_line_works_the_next_time(name: str) -> None:
+    make, act, wanted = calls(3)[name]
+    interrupts.at_every_line(make, act, partial(check_call, act, wanted), every=5)
+
+
+@pytest.mark.parametrize("name", calls(0))
+def test_a_call_that_is_interrupted_by_a_signal_works_the_next_time(name: str) -> None:
+    make, act, wanted = calls(3000)[name]
+    interrupts.by_timer(make, act, partial(check_call, act, wanted), times=40)
+
+
+class Source:
+    """A file, or an asynchronous stream, that gives its data in pieces."""
+
+    def __init__(self, data: bytes, size: int) -> None:
+        self.data, self.size = data, size
+        self.read = io.BytesIO(data).read
+        self.has_lost = False  # a piece, by an interrupt of its own
+
+    async def aread(self, size: int) -> bytes:
+        self.has_lost = True
+        data = self.read(size)
+        self.has_lost = False
+        return data
+
+
+def fed(unpacker: Any, source: Source) -> Any:
+    unpacker.feed(source.data)
+    return unpacker
+
+
+STREAMS: dict[str, Callable[[Any, Source], Any]] = {
+    "Unpacker": lambda msgpack, source: fed(msgpack.Unpacker(type=Parts), source),
+    "Unpacker of a file": lambda msgpack, source: msgpack.Unpacker(source, type=Parts, read_size=source.size),
+    "unpack_async": lambda msgpack, source: msgpack.unpack_async(source, type=Parts, read_size=source.size),
+    "typed.Unpacker": lambda _, source: fed(typed.Unpacker(type=Parts), source),
+    "typed.Unpacker of a file": lambda _, source: typed.Unpacker(source, type=Parts, read_size=source.size),
+    "typed.unpack_async": lambda _, source: typed.unpack_async(source, type=Parts, read_size=source.size),
+}
+
+
+def stream(msgpack: Any, name: str, count: int) -> Tuple[Any, Source, List[Any], List[Any]]:
+    """
+    Return a stream of 9 messages, where it reads, what they are, and where a call puts what it got.
+
+    One is not of the type; what it is is the offset of the error.
+    """
+    values: List[Any] = [parts(count + i) for i in range(9)]
+    messages = [typed.encode(value) for value in values]
+    messages[4] = typed.encode([*values[3], None])
+    before = sum(map(len, messages[:4]))
+    values[4] = before + len(messages[4]) - 1
+    source = Source(b"".join(messages), max(20, before // 7))
+    return STREAMS[name](msgpack, source), source, values, []
+
+
+def next_of(unpacker: Any) -> Any:
+    """Return the next object, None at the end; without an event loop, which would keep the interrupt."""
+    if not hasattr(unpacker, "__anext__"):
+        return next(unpacker, None)
+    try:
+        return unpacker.__anext__().send(None)
+    except StopIteration as stop:
+        return stop.value
+    except StopAsyncIteration:
+        return None
+
+
+def read(subject: Any) -> None:
+    unpacker, _, _, got = subject
+    value: Any = ...
+    while value is not None:
+        try:
+            value = next_of(unpacker)
+        except typed.ValidationError as exc:
+            value = exc.offset
+        got.extend(() if value is None else (value,))
+
+
+def check_stream(subject: Any, outcome: Outcome) -> None:
+    """Check that a stream goes on behind an interrupted message or is at its end; no object is wrong or comes twice."""
+    unpacker, source, values, got = subject
+    assert outcome.error is None or outcome.is_interrupted, outcome.error
+    assert got == values[: len(got)]
+    if not outcome.is_interrupted:
+        assert got == values
+    if not outcome.is_interrupted or source.has_lost:
+        return
+    rest: List[Any] = []
+    try:
+        read((unpacker, source, values, rest))
+    except RuntimeError as exc:
+        if "make a new Unpacker" in str(exc) or "has lost what follows byte" in str(exc):
+            return
+        raise
+    assert len(got) + len(rest) >= len(values) - 1
+    assert rest == values[len(values) - len(rest) :]
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_stream_that_is_interrupted_at_a_line_gives_no_wrong_object(msgpack: Any, name: str) -> None:
+    interrupts.at_every_line(lambda: stream(msgpack, name, 1), read, check_stream, times=9, every=29)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_stream_that_is_interrupted_by_a_signal_gives_no_wrong_object(msgpack: Any, name: str) -> None:
+    interrupts.by_timer(lambda: stream(msgpack, name, 200), read, check_stream, times=40)
 
 
 def test_a_first_call_that_is_interrupted_leaves_nothing_half_made():

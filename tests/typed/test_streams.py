@@ -12,8 +12,10 @@ from typing import List, Optional
 import pytest
 
 import cpkg
+import purepy.msgpack
 from cpkg import typed
-from purepy.errors import OutOfData, StackError, TruncatedError
+from purepy.errors import LimitError, OutOfData, StackError, TruncatedError
+from purepy.msgpack import interface
 
 
 @dataclass
@@ -62,6 +64,105 @@ def test_asynchronous_streams():
     assert asyncio.run(read(b"".join(MESSAGES))) == USERS
     with pytest.raises(TruncatedError):
         asyncio.run(read(MESSAGES[1][:-1]))
+
+
+def test_the_functions_of_messagepack_take_a_type(msgpack):
+    data = MESSAGES[2]
+    assert msgpack.unpackb(data, type=User) == msgpack.loads(packed=bytearray(data), type=User) == USERS[2]
+    assert msgpack.unpack(io.BytesIO(data), type=User) == USERS[2]
+    assert msgpack.unpackb_from(b"??" + data + b"?", 2, type=User) == (USERS[2], 2 + len(data))
+    assert msgpack.unpackb(data, type=None)["id"] == 3
+    assert msgpack.unpackb(data, type=User, max_depth=3, max_total_items=50, raw=False) == USERS[2]
+    with pytest.raises(typed.ValidationError) as info:
+        msgpack.unpackb_from(b"??" + cpkg.packb({"id": "3"}), 2, type=User)
+    assert info.value.offset == 6
+
+
+@pytest.mark.parametrize("call", ["unpackb", "unpack", "unpackb_from", "Unpacker"])
+def test_of_the_other_options_only_limits_go_with_a_type(msgpack, call):
+    data = MESSAGES[2]
+
+    def unpack(**options):
+        if call == "Unpacker":
+            unpacker = msgpack.Unpacker(**options)
+            unpacker.feed(data)
+            return unpacker.unpack()
+        return getattr(msgpack, call)(io.BytesIO(data) if call == "unpack" else data, **options)
+
+    for limit in ("max_depth", "max_map_len", "max_total_items"):
+        with pytest.raises((LimitError, StackError)):
+            unpack(type=User, **{limit: 1})
+    with pytest.raises(TypeError, match="only limits can be given, not raw, use_list"):
+        unpack(type=User, raw=True, use_list=False)
+    decoder = typed.Decoder(User, max_depth=1)
+    with pytest.raises(StackError):
+        unpack(type=decoder)
+    with pytest.raises(TypeError, match="limits of its own: max_depth"):
+        unpack(type=decoder, max_depth=2)
+
+
+def test_an_unpacker_of_messagepack_gives_objects_of_its_type(msgpack):
+    unpacker = msgpack.Unpacker(type=User)
+    unpacker.feed(MESSAGES[0] + b"\x91\x01" + MESSAGES[1] + MESSAGES[2][:-1])
+    assert isinstance(unpacker, msgpack.Unpacker)
+    assert unpacker.unpack() == USERS[0]
+    with pytest.raises(typed.ValidationError) as info:
+        next(unpacker)
+    assert info.value.offset == len(MESSAGES[0])
+    assert unpacker.unpack_raw().data == MESSAGES[1]
+    assert list(unpacker) == []
+    unpacker.feed(MESSAGES[2][-1:] + MESSAGES[0])
+    assert list(unpacker) == [USERS[2], USERS[0]]
+    unpacker.__init__()
+    unpacker.feed(MESSAGES[0])
+    assert unpacker.unpack()["id"] == 1
+
+    async def read() -> list:
+        reader = asyncio.StreamReader()
+        reader.feed_data(b"".join(MESSAGES))
+        reader.feed_eof()
+        return [user async for user in msgpack.unpack_async(reader, type=User, read_size=5)]
+
+    assert asyncio.run(read()) == USERS
+    assert list(msgpack.Unpacker(io.BytesIO(b"".join(MESSAGES)), type=User)) == USERS
+    assert msgpack.Unpacker[User].__origin__ is msgpack.Unpacker
+
+
+def test_what_ends_an_unpacker_within_an_object_of_its_type(msgpack):
+    """A hook's error is the message's; after any other exception the stream has lost it, and says so."""
+
+    @dataclass
+    class Stops:
+        error: int
+
+        def __post_init__(self):
+            unpacker.tell()
+            raise (LookupError, KeyboardInterrupt, MemoryError)[self.error]
+
+    unpacker = msgpack.Unpacker(type=Stops)
+    data = [b"\x81\xa5error" + bytes([number]) for number in (0, 1, 0)]
+    unpacker.feed(b"".join(data))
+    with pytest.raises(LookupError):
+        unpacker.unpack()
+    assert unpacker.tell() == len(data[0])
+    with pytest.raises(KeyboardInterrupt):
+        unpacker.unpack()
+    with pytest.raises(RuntimeError, match=f"begins at byte {len(data[0])} of the stream"):
+        unpacker.unpack()
+    unpacker.__init__(type=Stops)
+    unpacker.feed(b"\x81\xa5error\x02")
+    with pytest.raises(MemoryError):
+        unpacker.unpack()
+    with pytest.raises(RuntimeError, match="begins at byte 0"):
+        unpacker.unpack()
+
+
+def test_purepy_alone_has_no_types(monkeypatch):
+    monkeypatch.setattr(interface, "typed", None)
+    with pytest.raises(TypeError, match=r"type= is for cpkg\.msgpack"):
+        purepy.msgpack.unpackb(b"\x01", type=int)
+    with pytest.raises(TypeError, match=r"type= is for cpkg\.msgpack"):
+        purepy.msgpack.Unpacker(type=int)
 
 
 def test_loads_takes_a_type():

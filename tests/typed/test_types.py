@@ -7,6 +7,7 @@ import collections
 import dataclasses
 import datetime
 import enum
+import struct
 import sys
 import typing
 from dataclasses import dataclass, field
@@ -36,7 +37,8 @@ import pytest
 import cpkg
 from cpkg import typed
 from cpkg.msgpack import ExtType, Raw, Timestamp
-from cpkg.typed import decoding
+from cpkg.typed import codecs, decoding
+from purepy.errors import TruncatedError
 
 if sys.version_info >= (3, 11):
     from typing import NotRequired, Required, TypedDict
@@ -191,7 +193,7 @@ def test_values_survive_both_ways(tp, value):
     for made in (typed.decode(typed.encode(value), tp), typed.Decoder(tp).decode(memoryview(typed.encode(value)))):
         assert made == value
         assert type(made) is type(value)
-    if not isinstance(value, (ExtType, Timestamp)):
+    if not isinstance(value, ExtType):
         again = typed.convert(typed.to_builtins(value), tp)
         assert again == value
         assert type(again) is type(value)
@@ -215,7 +217,8 @@ STRICT = [
     (bytes, "x"), (Literal[1], True), (Literal[1], 1.0), (Color, "green"), (Level, True), (type(None), 0),
     (List[int], {}), (Dict[str, int], []), (Tuple[int, int], [1]), (Point, [1.0, 2.0]), (Point, {}), (Point, {1: 2}),
     (Movie, {"year": 1}), (Place, {"lat": 1.0}), (Union[int, str], 1.5), (Union[Cat, Dog], {"kind": "cow"}),
-    (Union[Cat, Dog], {}), (datetime.date, "yesterday"), (UUID, "0"), (Decimal, "x"), (Timestamp, "x"), (ExtType, 1),
+    (Union[Cat, Dog], {}), (datetime.date, "yesterday"), (UUID, "0"), (Decimal, "x"), (ExtType, 1),
+    (Timestamp, "2024-01-02T03:04:05"), (datetime.datetime, "2024-01-02T03:04:05.1234567Z"),
 ]  # fmt: skip
 
 
@@ -248,6 +251,8 @@ def test_not_strict_takes_text_and_numbers_for_each_other(tp, value, wanted):
 TEXTS = [
     (datetime.datetime, "2024-01-02T03:04:05Z", datetime.datetime(2024, 1, 2, 3, 4, 5, tzinfo=utc)),
     (datetime.datetime, "2024-01-02T03:04:05.25", datetime.datetime(2024, 1, 2, 3, 4, 5, 250000)),
+    (Timestamp, "2024-01-02T03:04:05.123456789Z", Timestamp(1704164645, 123456789)),
+    (Timestamp, "1969-12-31T23:59:59.5-01:00", Timestamp(3599, 500000000)),
     (datetime.date, "2024-01-02", datetime.date(2024, 1, 2)),
     (datetime.time, "03:04:05", datetime.time(3, 4, 5)),
     (datetime.timedelta, "P1DT2H3.5S", datetime.timedelta(1, 7203, 500000)),
@@ -456,3 +461,56 @@ def test_sound_messages_need_no_second_pass_and_functions_are_compiled_once(monk
         compiled.clear()
         assert decoder.decode(data) == decoder.decode(data) == value
         assert len(set(compiled)) == len(compiled)
+
+
+def test_functions_are_compiled_when_walking_has_taken_as_long(monkeypatch, msgpack):
+    monkeypatch.setattr(codecs, "WALKED", 16)
+    sizes = []
+    walk = typed.Decoder._walk
+    monkeypatch.setattr(typed.Decoder, "_walk", lambda self, data: (sizes.append(len(data)), walk(self, data))[1])
+    data = typed.encode([Point(1.0, 2.0)])
+    decoder = typed.Decoder(List[Point])
+    for _ in range(9):
+        assert decoder.decode(data) == [Point(1.0, 2.0)]
+    walked = 0 if msgpack.TypedTable is not None else 2
+    assert sizes == [len(data)] * walked
+    decoder = typed.Decoder(List[Point])
+    assert len(decoder.decode(typed.encode([Point(1.0)] * 100))) == 100
+    assert len(sizes) == walked
+
+
+@pytest.mark.parametrize("count", [3, 4, 40])
+@pytest.mark.parametrize("code", "BHIQbhiq")
+def test_lists_of_numbers_of_one_format(code, count):
+    size = struct.calcsize(code)
+    first = bytes([0xCC + "BHIQbhiq".index(code)])
+    numbers = [
+        (index * 0x0102030405060708 + 5) % 256 ** (size - 1) - (count if code.islower() else 0)
+        for index in range(count)
+    ]
+    header = b"\xdc" + struct.pack(">H", count)
+    data = header + b"".join([first + struct.pack(">" + code, number) for number in numbers])
+    assert typed.decode(data, List[int]) == numbers
+    assert typed.decode(data, Tuple[float, ...]) == tuple(map(float, numbers))
+    with pytest.raises(TruncatedError):
+        typed.decode(data[:-1], List[int])
+    other = data[: -size - 1] + b"\xc3"
+    with pytest.raises(typed.ValidationError) as info:
+        typed.decode(other, List[int])
+    assert (info.value.path, info.value.offset) == ((count - 1,), len(other) - 1)
+    assert typed.decode(header + b"\x07" * count, List[int]) == [7] * count
+    assert typed.decode(header + (b"\xcb" + struct.pack(">d", 1.5)) * count, List[float]) == [1.5] * count
+
+
+def test_text_of_a_literal_in_any_format_and_place():
+    long = "x" * 255
+    tp = List[Union[Cat, Dog]]
+    for kind in (b"\xa3dog", b"\xd9\x03dog", b"\xda\x00\x03dog", b"\xdb\x00\x00\x00\x03dog"):
+        for message in (b"\x82\xa4kind" + kind + b"\xa4name\xa1x", b"\x82\xa4name\xa1x\xa4kind" + kind):
+            assert typed.decode(b"\x92" + message * 2, tp) == [Dog("dog", "x")] * 2
+        assert typed.decode(kind, Literal["dog"]) == typed.decode(kind, Literal["dog", "y" * 40, 3]) == "dog"
+    assert typed.decode(cpkg.packb([long, "x" * 256]), List[Literal["a", long, "x" * 256]]) == [long, "x" * 256]
+    for message in (b"\x91\x82\xa4kind\xa3dag\xa4name\xa1x", b"\x91\x81\xa4kind\x03"):
+        with pytest.raises(typed.ValidationError) as info:
+            typed.decode(message, tp)
+        assert (info.value.path, info.value.offset) == ((0, "kind"), 7)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import cpkg.zstandard
-from cpkg.zstandard.assemble import names_over
+from cpkg.zstandard.backend_names import names_over
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from backends import available
 
-from cpkg.zstandard.assemble import names_over
+from cpkg.zstandard.backend_names import names_over
 
 SAMPLES = [b'{"id": %d, "name": "user%d", "active": true, "tags": ["a", "b"]}' % (i, i * 7) for i in range(300)]
 RECORD = b'{"id": 77777, "name": "user12", "active": true, "tags": ["a", "b"]}'

@@ -13,7 +13,7 @@ from backends import available
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cpkg.zstandard.assemble import names_over
+from cpkg.zstandard.backend_names import names_over
 
 CONTENT = b"".join(b"%d bottles of beer on the wall\n" % number for number in range(3000))
 

@@ -250,14 +250,14 @@ def test_whatever_a_cancelled_call_had_read_comes_next(
         pytest.skip("text files have no read1()")
     for constant in ("STEP", "JOINED_MAX", "_LINES_SIZE"):
         monkeypatch.setattr(aio_file, constant, 1000)
-    start, content = aio_file.start, DATA[:8000]
+    start, content = aio_file.Work.start, DATA[:8000]
     packed, newline = zstd.compress(content), "\n" if text else b"\n"
     left = 0
 
-    def counted(*arguments: Any, done: Any = None) -> Any:
+    def counted(work: Any) -> Any:
         nonlocal left
         left -= 1
-        future = start(*arguments, done=done)
+        future = start(work)
         if not left:
             task = asyncio.current_task()
             future.add_done_callback(lambda _: task.cancel()) if is_done else task.cancel()
@@ -292,7 +292,7 @@ def test_whatever_a_cancelled_call_had_read_comes_next(
             assert (newline[:0]).join(seen) == (content.decode() if text else content), number
         return was_cancelled
 
-    monkeypatch.setattr(aio_file, "start", counted)
+    monkeypatch.setattr(aio_file.Work, "start", counted)
     number = 1
     while asyncio.run(work(number)):
         number += 1

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cpkg.zstandard.assemble import names_over
+from cpkg.zstandard.backend_names import names_over
 from purepy.errors import ZstdError
 
 MAGIC = bytes.fromhex("28b52ffd")

@@ -367,3 +367,11 @@ def test_result_is_fresh_each_time(zstd: ModuleType) -> None:
     with pytest.raises(zstd.ZstdError):
         zstd.decompress(zstd_data.FRAME_LIAR)
     assert zstd.decompress(expected["text"]) == TEXT
+
+
+def test_wrong_keywords_name_the_function(zstd: ModuleType) -> None:
+    """Not what it is made of."""
+    with pytest.raises(TypeError, match=r"^compress\(\) got an unexpected keyword argument 'levl'"):
+        zstd.compress(b"", levl=3)
+    with pytest.raises(TypeError, match=r"^train_dict\(\) got an unexpected keyword argument 'size'"):
+        zstd.train_dict([b"a"], 100, size=3)

@@ -11,60 +11,12 @@ from typing import Any, Callable
 
 import pytest
 from zstd_data import FRAME_ABC, FRAME_LIAR, RANDOM, TEXT, rle_bomb
+from zstd_ways import Way, drip, file, file_lines, into, iterator, limited, one_shot, stream
 
 DATA = TEXT[:3000] + RANDOM[:500] + bytes(2000) + TEXT[:3000]
 
 
-def one_shot(zstd: ModuleType, data: bytes) -> bytes:
-    return bytes(zstd.decompress(data))
-
-
-def limited(zstd: ModuleType, data: bytes) -> bytes:
-    return bytes(zstd.decompress(data, max_output_size=1 << 20))
-
-
-def into(zstd: ModuleType, data: bytes) -> bytes:
-    room = bytearray(1 << 17)
-    return bytes(room[: zstd.decompress_into(data, room)])
-
-
-def stream(zstd: ModuleType, data: bytes) -> bytes:
-    decompressor = zstd.ZstdDecompressor(multi_frame=True)
-    content: bytes = decompressor.decompress(data)
-    if not decompressor.eof:
-        raise EOFError
-    return content
-
-
-def drip(zstd: ModuleType, data: bytes) -> bytes:
-    decompressor = zstd.ZstdDecompressor(multi_frame=True)
-    content = b""
-    for start in range(0, len(data), 41):
-        content += decompressor.decompress(data[start : start + 41], 50)
-        while not decompressor.needs_input:
-            content += decompressor.decompress(b"", 50)
-    if not decompressor.eof:
-        raise EOFError
-    return content
-
-
-def file(zstd: ModuleType, data: bytes) -> bytes:
-    with zstd.ZstdFile(io.BytesIO(data)) as opened:
-        content: bytes = opened.read()
-        return content
-
-
-def file_lines(zstd: ModuleType, data: bytes) -> bytes:
-    with zstd.ZstdFile(io.BytesIO(data)) as opened:
-        return b"".join(opened)
-
-
-def iterator(zstd: ModuleType, data: bytes) -> bytes:
-    return b"".join(zstd.decompress_iter([data[i : i + 100] for i in range(0, len(data), 100)]))
-
-
 PATHS = [one_shot, limited, into, stream, drip, file, file_lines, iterator]
-Path = Callable[[ModuleType, bytes], bytes]
 
 
 def frames(zstd: ModuleType) -> list[bytes]:
@@ -82,14 +34,14 @@ def steps(zstd: ModuleType, size: int) -> range:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_good(zstd: ModuleType, path: Path) -> None:
+def test_good(zstd: ModuleType, path: Way) -> None:
     first, second, both = frames(zstd)
     assert path(zstd, first) == path(zstd, second) == DATA
     assert path(zstd, both) == DATA * 2
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_truncated_anywhere(zstd: ModuleType, path: Path) -> None:
+def test_truncated_anywhere(zstd: ModuleType, path: Way) -> None:
     first, second, both = frames(zstd)
     for frame in (first, second):
         for size in steps(zstd, len(frame)):
@@ -101,7 +53,7 @@ def test_truncated_anywhere(zstd: ModuleType, path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_extended(zstd: ModuleType, path: Path) -> None:
+def test_extended(zstd: ModuleType, path: Way) -> None:
     for frame in frames(zstd)[:2]:
         for tail in (b"\0", b"\0" * 9, b"tail", frame[:3], frame[:30], b"\x50\x2a\x4d\x18\xff\xff\xff\xff"):
             with pytest.raises((zstd.ZstdError, EOFError)):
@@ -109,7 +61,7 @@ def test_extended(zstd: ModuleType, path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_flipped_bits_never_pass(zstd: ModuleType, path: Path) -> None:
+def test_flipped_bits_never_pass(zstd: ModuleType, path: Way) -> None:
     """The frames have checksums: whatever a flipped bit does, no other content comes back."""
     dice = random.Random(2)
     for frame in frames(zstd)[:2]:
@@ -124,7 +76,7 @@ def test_flipped_bits_never_pass(zstd: ModuleType, path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_random_garbage(zstd: ModuleType, path: Path) -> None:
+def test_random_garbage(zstd: ModuleType, path: Way) -> None:
     dice = random.Random(3)
     for size in (1, 3, 5, 9, 40, 500):
         for _ in range(20):
@@ -153,7 +105,7 @@ needs_tracemalloc = pytest.mark.skipif(
 
 @needs_tracemalloc
 @pytest.mark.parametrize("path", PATHS)
-def test_declared_size_is_not_believed(zstd: ModuleType, path: Path) -> None:
+def test_declared_size_is_not_believed(zstd: ModuleType, path: Way) -> None:
     """22 bytes that declare 4 GiB or 1 EiB: refused, and without a large allocation."""
     exa = bytes.fromhex("28b52ffd c0 58") + (1 << 60).to_bytes(8, "little") + bytes.fromhex("030010 61")
     single = bytes.fromhex("28b52ffd e0") + (1 << 60).to_bytes(8, "little") + bytes.fromhex("030010 61")

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import io
 import random
 import sys
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Callable
 
 from backends import available
 from zstd_data import FRAME_ABC, FRAME_ABC_UNSIZED, TEXT
+from zstd_ways import Way, file, into, limited, one_shot, stream
 
 STEP = 4 if sys.implementation.name == "pypy" else 1
 """One in how many is tried: a file of its own for each costs more there."""
@@ -22,39 +21,11 @@ def unsized(zstd: ModuleType, content: bytes, options: dict[int, int]) -> bytes:
     return compressor.compress(content) + compressor.flush()
 
 
-def one_shot(zstd: ModuleType, data: bytes) -> bytes:
-    return zstd.decompress(data)
-
-
-def limited(zstd: ModuleType, data: bytes) -> bytes:
-    return zstd.decompress(data, max_output_size=1 << 20)
-
-
-def into(zstd: ModuleType, data: bytes) -> bytes:
-    memory = bytearray(1 << 17)
-    return bytes(memory[: zstd.decompress_into(data, memory)])
-
-
-def stream(zstd: ModuleType, data: bytes) -> bytes:
-    decompressor = zstd.ZstdDecompressor(multi_frame=True)
-    content = decompressor.decompress(data)
-    while not decompressor.needs_input:
-        content += decompressor.decompress(b"")
-    if not decompressor.eof:
-        raise zstd.ZstdError("truncated")
-    return content
-
-
-def file(zstd: ModuleType, data: bytes) -> bytes:
-    with zstd.open(io.BytesIO(data)) as opened:
-        return opened.read()
-
-
 WAYS = [one_shot, limited, into, stream, file]
 VALUES = [0, 1, 2, 10, 33, 58, 77, 128, 200, 250, 255]
 
 
-def result(zstd: ModuleType, way: Callable[[ModuleType, bytes], bytes], data: bytes) -> bytes | None:
+def result(zstd: ModuleType, way: Way, data: bytes) -> bytes | None:
     try:
         return way(zstd, data)
     except (zstd.ZstdError, EOFError):

@@ -351,8 +351,9 @@ def test_a_copy_of_a_file_that_is_cut_meanwhile_says_what_it_copied(
 
 
 @pytest.mark.parametrize("left", [0, 100])
+@pytest.mark.parametrize("has_preadv", [True, False])
 def test_a_cut_that_some_threads_were_ahead_of(
-    zstd: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int
+    zstd: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int, has_preadv: bool
 ) -> None:
     """The content ends where the first thread found the end; nothing follows a gap, and a pledged size is missed."""
     end = 2 * FRAME + left
@@ -361,11 +362,13 @@ def test_a_cut_that_some_threads_were_ahead_of(
     def cut(size: int, position: int) -> int:
         return max(min(size, end - position), 0) if position in is_cut else size
 
-    if hasattr(os, "preadv"):
-        preadv = os.preadv
+    pread, preadv = _system.pread, getattr(os, "preadv", None)
+    if has_preadv and preadv is not None:
         monkeypatch.setattr(os, "preadv", lambda fd, views, at: preadv(fd, [views[0][: cut(len(views[0]), at)]], at))
-    pread = os.pread
-    monkeypatch.setattr(os, "pread", lambda fd, size, at: pread(fd, cut(size, at), at))
+    else:
+        monkeypatch.delattr(os, "preadv", raising=False)
+    for module in (os, _system):
+        monkeypatch.setattr(module, "pread", lambda fd, size, at: pread(fd, cut(size, at), at), raising=False)
     (tmp_path / "source").write_bytes(DATA)
     is_placed = is_parallel(zstd)
     with open(tmp_path / "source", "rb") as source:

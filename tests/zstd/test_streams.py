@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import copy
 import pickle
+import random
 from types import ModuleType
 
 import pytest
 from zstd_data import FRAME_ABC, FRAME_ABC_UNSIZED, PAYLOADS, SKIPPABLE, TEXT, ZEROS
+
+from purepy.zstd.format.header import read_header
 
 
 @pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
@@ -296,3 +299,24 @@ def test_streams_do_not_pickle(zstd: ModuleType, name: str) -> None:
 def test_max_length_beyond_64_bits(zstd: ModuleType, limit: int) -> None:
     """Is as good as none, on every backend."""
     assert zstd.ZstdDecompressor().decompress(zstd.compress(b"abc" * 100), max_length=limit) == b"abc" * 100
+
+
+def test_an_error_in_a_later_piece_says_where(zstd: ModuleType) -> None:
+    """Its offset counts from the stream's begin, over frames and pieces; the stream begins anew behind it."""
+    good, content = zstd.compress(b"good" * 100), random.Random(1).randbytes(1 << 19)
+    broken = bytearray(zstd.compress(content))
+    at = read_header(bytes(broken), 0, 18, 0, False).size
+    while at < len(broken) // 2:
+        at += 3 + (int.from_bytes(broken[at : at + 3], "little") >> 3)
+    broken[at] |= 6  # a reserved kind of block
+    pieces = [bytes(broken[start : start + 1000]) for start in range(0, len(broken), 1000)]
+    found = []
+    for before in (b"", good):
+        stream = zstd.ZstdDecompressor(multi_frame=True)
+        stream.decompress(before)
+        with pytest.raises(zstd.ZstdError) as caught:
+            list(map(stream.decompress, pieces))
+        found.append(caught.value.offset - len(before))
+        assert stream.decompress(good) == b"good" * 100
+    assert found[0] == found[1]
+    assert at - 1000 <= found[0] <= at + 3

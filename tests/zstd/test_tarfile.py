@@ -78,7 +78,9 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def members(folder: Path) -> dict[str, Any]:
     return {
-        str(path.relative_to(folder)): os.readlink(path) if path.is_symlink() else path.is_file() and path.read_bytes()
+        path.relative_to(folder).as_posix(): (
+            os.readlink(path) if path.is_symlink() else path.is_file() and path.read_bytes()
+        )
         for path in folder.rglob("*")
     }
 

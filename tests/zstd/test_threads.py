@@ -20,7 +20,7 @@ from processes import run_alone
 import purepy.crew
 from purepy.zstd.threads import compress as parallel_compress
 from purepy.zstd.threads import decompress as parallel_decompress
-from purepy.zstd.threads import parts
+from purepy.zstd.threads import decompress_buffer
 from purepy.zstd.threads.frame_sizes import frame_size_for
 
 FRAME = 4096
@@ -39,7 +39,7 @@ DATA = sample(100_000)
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let small frames be worth a thread's while, and a few of them be large ones."""
-    monkeypatch.setattr(parts, "_PART_SIZE", 2 * FRAME)
+    monkeypatch.setattr(decompress_buffer, "_PART_SIZE", 2 * FRAME)
     monkeypatch.setattr(purepy.crew, "LOOK_AGAIN", 0.02)
     monkeypatch.setattr(parallel_decompress, "_RUN_SIZE", 2 * FRAME)
     monkeypatch.setattr(parallel_decompress, "CONTENT_MAX", 5 * FRAME)
@@ -513,6 +513,75 @@ print("done")
 """
     result = run_alone(zstd, "zstd", code)
     assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads the size of a process from /proc")
+def test_where_no_thread_can_begin_the_caller_does_the_work(zstd: ModuleType) -> None:
+    """There is memory for all but a thread's stack: each `threads=` gives what it gives with threads."""
+    import resource
+
+    code = f"""
+import _thread, asyncio, resource, tempfile
+from pathlib import Path
+from cpkg import archive, records, zstandard
+
+folder = tempfile.TemporaryDirectory()
+root = Path(folder.name)
+(root / "tree").mkdir()
+(root / "out").mkdir()
+data = bytes(range(256)) * 200
+for number in range(9):
+    (root / "tree" / str(number)).write_bytes(data)
+frames = zstd.compress(data, 1, frame_size={FRAME})
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (400 << 20), resource.RLIM_INFINITY))
+try:
+    _thread.start_new_thread(print, ("there are threads",))
+except (RuntimeError, MemoryError):
+    pass
+else:
+    raise SystemExit("there is memory for threads")
+
+more = {{"threads": 4, "frame_size": {FRAME}}}
+assert zstd.compress(data, 1, **more) == frames
+assert b"".join(zstd.compress_iter([data], 1, **more)) == frames
+assert zstd.decompress(frames, threads=4) == data
+assert b"".join(zstd.decompress_iter([frames], threads=4)) == data
+assert asyncio.run(zstd.acompress(data, 1, **more)) == frames
+assert asyncio.run(zstd.adecompress(frames, threads=4)) == data
+for mode, given, expected, options in (("compress", data, frames, {{"level": 1, **more}}),
+                                       ("decompress", frames, data, {{"threads": 4}})):
+    (root / "source").write_bytes(given)
+    with open(root / "source", "rb") as source, open(root / "target", "wb") as target:
+        zstd.copy_stream(source, target, mode=mode, **options)
+    assert (root / "target").read_bytes() == expected
+with zstd.open(root / "file.zst", "wb", level=1, **more) as file:
+    file.write(data)
+with zstd.open(root / "file.zst", threads=4) as file:
+    assert file.read() == data
+items = [b"%d" % number * 999 for number in range(99)]
+packed = zstandard.ZstdCompressor().multi_compress_to_buffer(items, threads=4)
+unpacked = zstandard.ZstdDecompressor().multi_decompress_to_buffer(packed, threads=4)
+assert [segment.tobytes() for segment in unpacked] == items
+with records.open(root / "file.rec", "wb", **more) as writer:
+    writer.extend(items)
+with records.open(root / "file.rec", threads=4) as reader:
+    assert (list(reader), reader.take([5, 90])) == (items, [items[5], items[90]])
+archive.create(root / "a.tar.zst", base=root / "tree", threads=4, frame_size=64 << 10)
+archive.extract(root / "a.tar.zst", root / "out", threads=4)
+assert all((root / "out" / str(number)).read_bytes() == data for number in range(9))
+folder.cleanup()
+print("done")
+"""
+    kept = resource.getrlimit(resource.RLIMIT_STACK)
+    if kept[1] != resource.RLIM_INFINITY and kept[1] < 1 << 30:
+        pytest.skip("the stack of a thread may not be large here")
+    resource.setrlimit(resource.RLIMIT_STACK, (1 << 30, kept[1]))  # what a new process's threads have by default
+    try:
+        result = run_alone(zstd, "zstd", code, CPKG_ZSTD_BACKEND=zstd.BACKEND, CPKG_MSGPACK_BACKEND="auto")
+    finally:
+        resource.setrlimit(resource.RLIMIT_STACK, kept)
+    assert (result.returncode, result.stdout) == (0, "done\n"), result.stdout + result.stderr
 
 
 @pytest.mark.slow

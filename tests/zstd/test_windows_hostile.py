@@ -3,35 +3,15 @@
 
 from __future__ import annotations
 
-import io
 from types import ModuleType
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 from zstd_data import FRAME_ABC, RANDOM, TEXT
+from zstd_ways import Way, file, hinted, into, limited, one_shot, readinto
 
 KiB = 1 << 10
 DEFAULT_MAX = (128 << 20) + 1
-
-
-def one_shot(zstd: ModuleType, data: bytes, options: Any) -> bytes:
-    content: bytes = zstd.decompress(data, options=options)
-    return content
-
-
-def limited(zstd: ModuleType, data: bytes, options: Any) -> bytes:
-    content: bytes = zstd.decompress(data, options=options, max_output_size=1 << 20)
-    return content
-
-
-def hinted(zstd: ModuleType, data: bytes, options: Any) -> bytes:
-    content: bytes = zstd.decompress(data, options=options, size_hint=1 << 20)
-    return content
-
-
-def into(zstd: ModuleType, data: bytes, options: Any) -> bytes:
-    buffer = bytearray(1 << 20)
-    return bytes(buffer[: zstd.decompress_into(data, buffer, options=options)])
 
 
 def stream(zstd: ModuleType, data: bytes, options: Any) -> bytes:
@@ -57,20 +37,7 @@ def drip(zstd: ModuleType, data: bytes, options: Any) -> bytes:
     return b"".join(zstd.decompress_iter([*pieces, data[30:]], options=options))
 
 
-def read(zstd: ModuleType, data: bytes, options: Any) -> bytes:
-    with zstd.open(io.BytesIO(data), options=options) as file:
-        content: bytes = file.read()
-    return content
-
-
-def readinto(zstd: ModuleType, data: bytes, options: Any) -> bytes:
-    buffer = bytearray(1 << 20)
-    with zstd.open(io.BytesIO(data), options=options) as file:
-        return bytes(buffer[: file.readinto(buffer)])
-
-
-WAYS = [one_shot, limited, hinted, into, stream, stream_with_room, many, drip, read, readinto]
-Way = Callable[[ModuleType, bytes, Any], bytes]
+WAYS = [one_shot, limited, hinted, into, stream, stream_with_room, many, drip, file, readinto]
 
 
 def raw_frame(content: bytes, window: tuple[int, int] | None, *, declared: bool, magic: bool = True) -> bytes:
@@ -120,7 +87,7 @@ def test_frames_without_magic_number(zstd: ModuleType) -> None:
     content = RANDOM[: 3 * KiB]
     for window in (None, (11, 7), (12, 0)):
         frame = raw_frame(content, window, declared=True, magic=False)
-        for way in (one_shot, limited, hinted, into, stream, stream_with_room, read, readinto):
+        for way in (one_shot, limited, hinted, into, stream, stream_with_room, file, readinto):
             assert way(zstd, frame, {1000: 1, 100: 12}) == content
             with pytest.raises(zstd.ZstdLimitError):
                 way(zstd, frame, {1000: 1, 100: 11} if window != (11, 7) else {1000: 1, 100: 10})

@@ -237,6 +237,37 @@ def test_every_flipped_bit_of_a_member_is_a_bad_zip_file(tmp_path: Path) -> None
                     archive.read(name)
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_ZSTANDARD, zipfile.ZIP_STORED])
+@pytest.mark.parametrize("offset", [1 << 31, 1 << 62, 1 << 63, (1 << 64) - 1])
+def test_a_member_where_no_file_reaches(tmp_path: Path, method: int, offset: int) -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        archive.writestr("a", b"some content")
+    damaged = bytearray(file.getvalue())
+    entry = damaged.rindex(b"PK\1\2")
+    end = damaged.rindex(b"PK\5\6")
+    large = struct.pack("<HHQ", 1, 8, offset)
+    struct.pack_into("<L", damaged, end + 12, end - entry + len(large))
+    struct.pack_into("<H", damaged, entry + 30, len(large))
+    struct.pack_into("<L", damaged, entry + 42, 0xFFFFFFFF)
+    damaged[end:end] = large
+    (tmp_path / "a.zip").write_bytes(damaged)
+    for source in (io.BytesIO(damaged), tmp_path / "a.zip"):
+        with zipfile.ZipFile(source) as archive, pytest.raises(zipfile.BadZipFile):
+            archive.read("a")
+
+
+@pytest.mark.parametrize("size", [1 << 31, 1 << 62, 1 << 63, (1 << 64) - 1])
+def test_a_directory_larger_than_any_file(tmp_path: Path, size: int) -> None:
+    tail = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, 1, 1, size, 0)
+    tail += struct.pack("<4sLQL", b"PK\6\7", 0, 0, 1)
+    tail += struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+    (tmp_path / "a.zip").write_bytes(tail)
+    for source in (io.BytesIO(tail), tmp_path / "a.zip"):
+        with pytest.raises(zipfile.BadZipFile):
+            zipfile.ZipFile(source)
+
+
 def test_a_bomb_is_bounded() -> None:
     """A member gives no more than it declares, and no more is taken than was asked for."""
     code = """

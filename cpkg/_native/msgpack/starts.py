@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where messages begin that stand one behind the other, found by C: for record files."""
+"""Find in C where consecutive messages begin: for record files."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from purepy._types import Bytes
 
-def message_starts(data: Any, count: int) -> Any:
+
+def message_starts(data: Bytes, count: int) -> Any:
     """
     Return where each of `count` messages begins in a buffer, and where the last one ends, as an array of C.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory that the objects of a message will take, told by C: see `purepy.msgpack.weigher`."""
+"""Compute in C the memory that the objects of a message will take: see `purepy.msgpack.weigher`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from cpkg._native.buffers import readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Final
+    from typing import Final
+
+    from typing_extensions import Buffer
 
 _LARGEST: Final = 2**62
 
 
-def find_excess(data: Any, limit: int, max_depth: int) -> int:
+def find_excess(data: Buffer, limit: int, max_depth: int) -> int:
     """Return the offset of the first value with which the message weighs more than `limit`, or -1 if none does."""
     held = readable(data)
     memory = held if type(held) is bytes else ffi.from_buffer(held)

@@ -4,42 +4,33 @@ A backend's module over libzstd: all its names, made from a Library and the buil
 
     library (cffi)  ->  functions.Codec        ->  compress, decompress, ...
                               ->  Compressor, ...        ->  ZstdCompressor, ZstdDecompressor
-    builtins (C, CPython)     ->  in place of, or under,     compress, decompress, ZstdCompressor, ZstdDecompressor, and
+    builtins (C, CPython)     ->  instead of, or under,      compress, decompress, ZstdCompressor, ZstdDecompressor, and
                                                              what ZstdFile reads and writes with
 
-They are made in groups, each when one of its names is first asked for: who compresses one message needs no files.
+They are created in groups, each at the first access to one of its names: compressing one message needs no files.
 """
 
 from __future__ import annotations
 
 import sys
-from _thread import RLock
 
 from purepy._lazy import imported
+from purepy._locks import RLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from cpkg._native.cffi_types import FFI, Lib
     from cpkg._native.zstd.library import Library
 
 OLDEST = (1, 4, 8)
 
-_FUNCTIONS = frozenset(
+_CODEC_FUNCTIONS = frozenset(
     {
-        "_slow_compress",
-        "_slow_decompress",
-        "codec",
-        "compress",
-        "compress_into",
-        "decompress",
-        "decompress_into",
-        "finalize_dict",
-        "get_frame_info",
-        "get_frame_size",
-        "parameter_bounds",
-        "train_dict",
+        *("compress", "compress_into", "decompress", "decompress_into"),
+        *("finalize_dict", "get_frame_info", "get_frame_size", "parameter_bounds", "train_dict"),
     }
 )
 _HIDDEN = frozenset({"_slow_compress", "_slow_decompress", "codec"})
@@ -49,7 +40,7 @@ _EXTRAS = frozenset({"SeekableZstdFile", "index_frames", "iter_frames", "verify"
 _ASYNC = frozenset({"acompress", "adecompress", "aopen"})
 
 
-def version_of(ffi: Any, lib: Any) -> tuple[tuple[int, int, int], str]:
+def version_of(ffi: FFI, lib: Lib) -> tuple[tuple[int, int, int], str]:
     """Return the version of a libzstd as numbers and as text; ImportError for one that is too old."""
     number = lib.ZSTD_versionNumber()
     info = (number // 10000, number // 100 % 100, number % 100)
@@ -94,7 +85,7 @@ class Names:
     """
 
     def __init__(
-        self, module: str, backend: str, ffi: Any, lib: Any, make_library: Callable[[], Library], builtins: Any = None
+        self, module: str, backend: str, ffi: FFI, lib: Lib, make_library: Callable[[], Library], builtins: Any = None
     ) -> None:
         info, version = version_of(ffi, lib)
         self._module = module
@@ -114,8 +105,8 @@ class Names:
         namespace.update(self._facts)
 
     def get(self, name: str) -> Any:
-        """Return a name of the module, and keep it there with what is made beside it."""
-        if name in _FUNCTIONS:
+        """Return the value of a name, and store it and the rest of its group in the module."""
+        if name in _CODEC_FUNCTIONS or name in _HIDDEN:
             make = self._functions
         elif name in _STREAMS:
             make = self._streams
@@ -128,15 +119,15 @@ class Names:
         else:
             sources = imported("purepy.zstd.format.shared_names").SHARED
             if name == "__all__":
-                public = {*_FUNCTIONS - _HIDDEN, *_STREAMS, *_FILES, *_EXTRAS, *_ASYNC, *sources, *self._facts}
+                public = {*_CODEC_FUNCTIONS, *_STREAMS, *_FILES, *_EXTRAS, *_ASYNC, *sources, *self._facts}
                 return self._namespace.setdefault(name, sorted(public))
             if name not in sources:
                 raise AttributeError(f"module {self._module!r} has no attribute {name!r}")
             return self._namespace.setdefault(name, getattr(imported(sources[name]), name))
         with self._lock:
             if name not in self._namespace:
-                for made, value in make().items():
-                    self._namespace.setdefault(made, value)
+                for key, value in make().items():
+                    self._namespace.setdefault(key, value)
             return self._namespace[name]
 
     def _derive(self, name: str, *bases: Any, **attributes: Any) -> Any:
@@ -150,15 +141,7 @@ class Names:
             "codec": codec,  # what functions of this backend are pickled by
             "_slow_compress": codec.compress,  # what builtins leave to Python
             "_slow_decompress": codec.decompress,
-            "compress": codec.compress,
-            "compress_into": codec.compress_into,
-            "decompress": codec.decompress,
-            "decompress_into": codec.decompress_into,
-            "finalize_dict": codec.finalize_dict,
-            "get_frame_info": codec.get_frame_info,
-            "get_frame_size": codec.get_frame_size,
-            "parameter_bounds": codec.parameter_bounds,
-            "train_dict": codec.train_dict,
+            **{name: getattr(codec, name) for name in _CODEC_FUNCTIONS},
         }
 
     def _streams(self) -> dict[str, Any]:
@@ -174,7 +157,7 @@ class Names:
             "decompress_iter": iterating.decompress_iter,
         }
 
-    def _stream_types(self) -> tuple[Any, Any]:
+    def _stream_types(self) -> tuple[object, object]:
         """Return the types of compressors and decompressors: of C where there are some, else their twins of Python."""
         if self._builtins is not None:
             modes = {"CONTINUE": 0, "FLUSH_BLOCK": 1, "FLUSH_FRAME": 2}
@@ -215,7 +198,7 @@ class Names:
         return names_of(self._module)
 
     def _file_hooks(self) -> dict[str, Any]:
-        """Return what files read and write with in place of the types of purepy."""
+        """Return the functions and types that files use instead of those of purepy."""
         builtins = self._builtins
         if builtins is None:
             return {}

@@ -18,10 +18,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from typing_extensions import Buffer
+
     class _Base(BufferedWriterBase):
         """The type in C, which is mixed in."""
 
-        def write(self, data: Any, /) -> int: ...
+        def write(self, data: Buffer, /) -> int: ...
 
         held: int
 
@@ -38,14 +40,14 @@ class BufferedWriter(SerialMemory, _Base):
     __slots__ = ()
 
     def __init__(self, raw: Any, size: int) -> None:
-        self._ends: list[int] = []  # the position behind what is held, while C takes nothing
+        self._ends: list[int] = []  # the position behind the held bytes, while C takes nothing
         super().__init__(raw, size)
 
     def _waiting(self) -> int:
         return max(self._ends[0] - self.raw.tell(), 0) if self._ends else self.held
 
     def _stop(self) -> None:
-        """Let C take nothing, and note where what it holds ends."""
+        """Let C take nothing, and note where its held bytes end."""
         if not self._ends:
             self._ends.append(self.raw.tell() + self._hold())
 
@@ -53,7 +55,7 @@ class BufferedWriter(SerialMemory, _Base):
         """Let C go on behind that many bytes, and forget the end: in C, so that an interrupt comes between no two."""
         deque(chain(starmap(self._resume, ((held,),)), starmap(self._ends.clear, ((),))), 0)
 
-    def _write_through(self, data: Any) -> int:
+    def _write_through(self, data: Buffer) -> int:
         """Do what write() in C leaves: make room, or wait until another thread has."""
         lock = self._turn()
         source = buffers.readable(data)

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from cpkg._native.zstd.frame_queue import FrameQueue
+    from cpkg._native.zstd.lazy_names import *  # noqa: F403
     from cpkg._native.zstd.library import Library
-    from cpkg._native.zstd.names_made import *  # noqa: F403
+    from purepy._types import Parameters
     from purepy.zstd.format.zdict import ZstdDict
 
 BACKEND = "native"
@@ -48,7 +49,7 @@ _builtins = _add_builtins(sys.modules[__name__]) if sys.implementation.name == "
 __getattr__ = Names(__name__, BACKEND, ffi, lib, _make_library, _builtins).get
 
 
-def compressing_queue(options: Any, zstd_dict: ZstdDict | None, threads: int) -> FrameQueue:
+def compressing_queue(options: Parameters, zstd_dict: ZstdDict | None, threads: int) -> FrameQueue:
     """Return a queue of frames that threads of C compress: for record files."""
     from cpkg._native.zstd.frame_queue import compressing
 

@@ -10,11 +10,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from cpkg._native.cffi_types import CData
+
 
 class CompiledLibrary(Library):
     """The Library with what zstd/module.c adds to libzstd."""
 
-    def advise_huge_pages(self, memory: Any, size: int) -> None:
+    def advise_huge_pages(self, memory: CData, size: int) -> None:
         lib.cpkg_advise_huge_pages(memory, size)
 
 
@@ -31,9 +33,9 @@ class BuiltinLibrary(CompiledLibrary):
     def join(self, pieces: list[bytes], threads: int) -> bytes:
         if threads == 1:
             return b"".join(pieces)
-        from cpkg._native.zstd import parts
+        from cpkg._native.zstd.shared_output import join
 
-        return parts.join(self, pieces, threads)
+        return join(self, pieces, threads)
 
     def handle(self, context: Any) -> Any:
         return int(ffi.cast("uintptr_t", context))

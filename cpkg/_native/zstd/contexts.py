@@ -13,7 +13,7 @@ those of C):
   dictionaries, which are raw pointers.
 - Size: a thread keeps none that has grown beyond a few MB.
 - Forks: a context with worker threads is freed in the process that made it alone; elsewhere a preset forgets it.
-- Ends: finalizers take from places as the interpreter ends, so that what is in them is pinned.
+- Ends: finalizers take from places as the interpreter ends, so their contexts are pinned.
 
 The scratch memory of a thread is kept in the same way.
 """
@@ -33,6 +33,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from cpkg._native.cffi_types import FFI, CData
+
 RESET_SESSION, RESET_ALL = 1, 3
 
 _numbers = itertools.count()
@@ -45,7 +47,7 @@ SCRATCH_SIZE = BLOCK_SIZE_MAX + (4 << 10)
 class Scratch:
     """A thread's scratch memory, and the two structs that libzstd's stream calls take."""
 
-    def __init__(self, ffi: Any, new_nonzero: Any) -> None:
+    def __init__(self, ffi: FFI, new_nonzero: Any) -> None:
         self.memory = new_nonzero("char[]", SCRATCH_SIZE)
         self.input = ffi.new("ZSTD_inBuffer *")
         self.output = ffi.new("ZSTD_outBuffer *")
@@ -63,7 +65,7 @@ class Place:
     __slots__ = ("_contexts", "_most", "_pin")
 
     def __init__(self, most: int = 1) -> None:
-        self._contexts: list[Any] = []
+        self._contexts: list[object] = []
         self._most = most
         self._pin = pin(self._contexts)
 
@@ -74,7 +76,7 @@ class Place:
         except IndexError:
             return None
 
-    def give(self, context: Any) -> bool:
+    def give(self, context: CData) -> bool:
         """Keep a context; return False if there is no room for it."""
         if len(self._contexts) >= self._most:
             return False
@@ -92,7 +94,7 @@ class _Kept(local):
 
 
 class Contexts:
-    """Contexts of one direction, by the functions of libzstd that make one, free it, tell its size and reset it."""
+    """Contexts of one direction, by the functions of libzstd that make one, free it, return its size and reset it."""
 
     def __init__(self, library: Any, create: Any, free: Any, size_of: Any, reset: Any, kept_max: int) -> None:
         self._ffi = library.ffi
@@ -104,7 +106,7 @@ class Contexts:
         self._kept_max = kept_max
         self._kept = _Kept()
         self._with_workers: dict[int, tuple[Any, Any]] | None = None
-        self._gone: list[Any] = []
+        self._gone: list[object] = []
 
     def take(self) -> Any:
         """Return this thread's kept context, without parameters, or a new one."""
@@ -119,7 +121,7 @@ class Contexts:
         context = self._checked(self._create())
         return self._ffi.gc(context, self._free, self.size_of(context))
 
-    def new_with_workers(self, keep: Any) -> Any:
+    def new_with_workers(self, keep: Any) -> CData:
         """
         Make a context for threads of libzstd's.
 
@@ -145,16 +147,16 @@ class Contexts:
             if context is not None:
                 self._ffi.gc(context, None)
 
-    def _checked(self, context: Any) -> Any:
+    def _checked(self, context: CData) -> object:
         if not context:
             raise MemoryError("libzstd cannot make a context")
         return context
 
-    def give(self, context: Any, reported: int | None = None) -> None:
+    def give(self, context: CData, reported: int | None = None) -> None:
         """
         Keep a context for this thread's next call, or free it.
 
-        What has grown large and what is one too many is freed at once: PyPy's collector, which knows nothing of its
+        A context that has grown large or is one too many is freed at once: PyPy's collector, which does not know its
         memory, would let it wait.
         """
         kept = self._kept
@@ -164,21 +166,21 @@ class Contexts:
         elif reported is not None:
             kept.reported = reported
 
-    def is_small(self, context: Any) -> bool:
+    def is_small(self, context: CData) -> bool:
         """Say whether a thread would keep a context of its size."""
         return bool(self.size_of(context) <= self._kept_max)
 
-    def end_session(self, context: Any) -> bool:
+    def end_session(self, context: CData) -> bool:
         """Forget the frame at hand, but no parameter; return False if libzstd cannot."""
         return not self._is_error(self._reset(context, RESET_SESSION))
 
     def share(self, take: Any, give: Any) -> None:
         """Have functions of C keep contexts, for its builtins and these methods alike."""
 
-        def take_shared() -> Any:
+        def take_shared() -> CData:
             return self._ffi.gc(self._checked(take()), self._free)
 
-        def give_shared(context: Any, reported: int | None = None) -> None:
+        def give_shared(context: CData, reported: int | None = None) -> None:
             self._ffi.gc(context, None)  # it is the place's from here on
             give(context)
 

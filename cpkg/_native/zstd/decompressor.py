@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import operator
-
 from cpkg._native import buffers
 from cpkg._native.buffers import Bytes
 from cpkg._native.pressure import REPORTS_SIZES
 from cpkg._native.zstd.context_stream import ContextStream
 from cpkg._native.zstd.settings import DecompressionSettings
-from purepy.zstd.format.decompressor_base import DecompressorBase
+from purepy.zstd.format.decompressor_base import FRAME_IS_OVER, DecompressorBase
 from purepy.zstd.format.error_codes import CANNOT_DECOMPRESS
 from purepy.zstd.format.rules import ERROR_SIZE, HEADER_SIZE_MAX, UNKNOWN_SIZE
 from purepy.zstd.format.zdict import PREFIX
@@ -19,24 +17,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from purepy._types import Buffer, DictArgument, Parameters
+
 
 class Decompressor(DecompressorBase, ContextStream):
-    """
-    Decompress a frame that comes in pieces (replaces `compression.zstd.ZstdDecompressor`).
-
-    Args:
-        zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-        options (Mapping[int, int] | None): values of DecompressionParameter.
-        multi_frame (bool): go on from each frame to the next, skippable ones included. `eof` is then True
-            whenever the input so far ends where a frame does, more may follow, and `unused_data` stays
-            empty. A prefix (`ZstdDict.as_prefix`) goes before each frame. An error in a later frame is
-            raised by the next call, after one that returned what the frames in front of it hold.
-
-    Raises TypeError and ValueError for wrong arguments.
-
-    An error resets the object; it can be used for another frame. Calls from several threads wait for each other.
-    """
-
+    __doc__ = DecompressorBase.__doc__
     __slots__ = (
         "_at_start",
         "_context",
@@ -53,7 +38,9 @@ class Decompressor(DecompressorBase, ContextStream):
         "_reported",
     )
 
-    def _checked(self, zstd_dict: Any, options: Any) -> Any:
+    _readable = staticmethod(buffers.readable)
+
+    def _checked(self, zstd_dict: DictArgument, options: Parameters) -> object:
         return DecompressionSettings(self._library, zstd_dict, options)
 
     def _start(self) -> None:
@@ -75,7 +62,7 @@ class Decompressor(DecompressorBase, ContextStream):
         self._produced = 0
 
     def _look(self, source: Bytes, position: int, is_start: bool) -> None:
-        """Take what comes for the header of the frame at hand, until that tells the size of the content."""
+        """Add what comes to the header of the frame at hand, until the size of the content can be read there."""
         if is_start:
             self._head, self._declared, self._produced = b"", ERROR_SIZE, 0
         elif self._declared != ERROR_SIZE or len(self._head) == HEADER_SIZE_MAX:
@@ -83,7 +70,7 @@ class Decompressor(DecompressorBase, ContextStream):
         self._head += source[position : position + HEADER_SIZE_MAX - len(self._head)]
         self._declared = self._library.declared_size(self._head, 0, self._settings.has_magic)
 
-    def _compared(self, result: Any, size: int) -> Any:
+    def _compared(self, result: Any, size: int) -> object:
         """Return a result of libzstd that has made so many bytes; its error if a frame has ended with too few."""
         self._produced += size
         return (result[2] and self._library.size_error(self._declared, self._produced)) or result
@@ -101,24 +88,8 @@ class Decompressor(DecompressorBase, ContextStream):
                 self._pending = bytes(self._pending)
             return self._pending
 
-    def decompress(self, data: Any, max_length: int = -1) -> bytes:
-        """
-        Return the content that `data` and earlier input decode to, `max_length` bytes at most unless it is negative.
-
-        What could not be decoded or returned yet is kept for the next call, which may be given b""; `needs_input` is
-        False if there is more to return. Raises EOFError after the end of the frame and ZstdError for data that is not
-        Zstandard, is corrupted, or needs another dictionary or a larger window than allowed.
-        """
-        source = buffers.readable(data)
-        limit = operator.index(max_length)
-        with self._turn():
-            content: bytes = self._decompress(source, limit, None)
-            return content
-
-    def _decompress(self, source: Bytes, limit: int, target: memoryview | None) -> Any:
+    def _decompress(self, source: Bytes, limit: int, target: memoryview | None = None) -> Any:
         """Return the content as bytes, or, if there is a target, how much of it was filled."""
-        if self._eof and not self._multi_frame:
-            raise EOFError("Already at the end of a Zstandard frame.")
         start = self._position
         if start < len(self._pending):
             if source:
@@ -138,7 +109,7 @@ class Decompressor(DecompressorBase, ContextStream):
                 return b"" if target is None else 0
         done = False
         try:
-            content: Any
+            content: bytes | int
             if target is None:
                 content, position, is_end = self._feed(source, start, limit)
                 size = len(content)
@@ -148,7 +119,7 @@ class Decompressor(DecompressorBase, ContextStream):
             done = True
         finally:
             if not done:
-                self._settings_error_reset()
+                self._begin_anew()
         if REPORTS_SIZES and (not is_end or len(source) > self._longest):
             self._longest = len(source)
             self._reported = self._library.dctxs.report(self._context, self._reported)
@@ -248,7 +219,7 @@ class Decompressor(DecompressorBase, ContextStream):
                 return self._library.dctxs.size_of(self._context)
             return None
 
-    def _settings_error_reset(self) -> None:
+    def _begin_anew(self) -> None:
         """Forget all data after an error, and begin anew."""
         self._forget()
         self._reset_session()
@@ -263,13 +234,15 @@ class Decompressor(DecompressorBase, ContextStream):
         else:
             self._library.dctxs.end_session(self._context)
 
-    def _decompress_into(self, data: Any, buffer: memoryview) -> int:
+    def _decompress_into(self, data: Buffer, buffer: memoryview) -> int:
         """
         Decompress into a writable view of bytes and return how many it holds then; else like `decompress`.
 
         This is what file objects read with; no part of the drop-in.
         """
         source = buffers.readable(data)
-        with self._turn(), buffers.Target(self._library, buffer) as target:
+        with self._turn(), buffers.OutputBuffer(self._library, buffer) as target:
+            if self._eof and not self._multi_frame:
+                raise EOFError(FRAME_IS_OVER)
             target.written = self._decompress(source, len(buffer), target.view)
             return target.written

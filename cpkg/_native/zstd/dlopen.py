@@ -19,11 +19,12 @@ except ImportError as exc:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from cpkg._native.cffi_types import Lib
+    from cpkg._native.zstd.lazy_names import *  # noqa: F403
     from cpkg._native.zstd.library import Library
-    from cpkg._native.zstd.names_made import *  # noqa: F403
 
 
-def _open() -> object:
+def _open() -> Lib:
     name = "libzstd.1.dylib" if sys.platform == "darwin" else "libzstd.so.1"
     try:
         return ffi.dlopen(name)

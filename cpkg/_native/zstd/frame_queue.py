@@ -16,10 +16,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from cpkg._native.cffi_types import CBuffer, CData
+    from purepy._types import Parameters
     from purepy.zstd.format.zdict import ZstdDict
 
 
-class Job:
+class FrameJob:
     """
     One frame, or several, and the memory that they lie in, which is C's; `made` is for the caller's use.
 
@@ -31,10 +33,10 @@ class Job:
     def __init__(self, queue: FrameQueue, handle: Any) -> None:
         self._queue = queue
         self._handle = handle
-        self.made: Any = None
+        self.made: object = None
 
     @property
-    def handle(self) -> Any:
+    def handle(self) -> CData:
         """The job of C."""
         if self._handle is None:
             raise ValueError("the job was given back")
@@ -70,14 +72,14 @@ class Job:
         called = cast("void (*)(void *, const char *, size_t, int64_t)", then)
         return int(cast("uintptr_t", self._queue.lib.cpkg_job_make(self.handle, *functions, called, count)))
 
-    def input(self, size: int) -> Any:
+    def input(self, size: int) -> CBuffer:
         """Return the first `size` bytes of the input, a buffer of cffi's over the job's memory."""
         memory = self._queue.lib.cpkg_job_input(self.handle)
         if not memory:
             raise ValueError("the queue is closed")
         return self._queue.ffi.buffer(memory, size)
 
-    def give_up(self) -> Any:
+    def give_up(self) -> object:
         """Return the job of C, None the second time; it is the caller's from here on."""
         handle, self._handle = self._handle, None
         return handle
@@ -114,33 +116,33 @@ class FrameQueue:
         """Start the threads, as far as there can be some; return whether there are any."""
         return bool(self._threads and self.lib.cpkg_frames_start(self._handle, self._threads) > 0)
 
-    def job(self) -> Job:
+    def job(self) -> FrameJob:
         """Return a job to submit, or to give `back`."""
         handle = self.lib.cpkg_frames_job(self._handle)
         if not handle:
             raise MemoryError("no memory for a frame")
-        return Job(self, handle)
+        return FrameJob(self, handle)
 
-    def back(self, job: Job) -> None:
+    def back(self, job: FrameJob) -> None:
         """Take a job back; its memory serves another frame once no thread works on it. Again: nothing."""
         handle = job.give_up()
         if handle is not None:
             self.lib.cpkg_job_let_go(handle)
 
-    def expect(self, job: Job, size: int) -> None:
+    def expect(self, job: FrameJob, size: int) -> None:
         """Say how many bytes the frame in a job holds, which is to be decompressed."""
         if self.lib.cpkg_job_expect(job.handle, size) < 0:
             raise RuntimeError("a thread is working on the frame")
 
-    def submit(self, job: Job, size: int) -> None:
+    def submit(self, job: FrameJob, size: int) -> None:
         """Hand a job with an input of `size` bytes to the threads, which have begun; again: nothing."""
         self.lib.cpkg_frames_submit(self._handle, job.handle, size)
 
-    def do(self, job: Job, size: int) -> Any:
+    def do(self, job: FrameJob, size: int) -> object:
         """Do a job with an input of `size` bytes in the caller's thread; return what `wait` does."""
         return self._output(job) if self.lib.cpkg_frames_do(self._handle, job.handle, size) else None
 
-    def wait(self, job: Job) -> Any:
+    def wait(self, job: FrameJob) -> object:
         """
         Wait for a job, and do meanwhile what waits for a thread; return its output, None if it has failed.
 
@@ -151,7 +153,7 @@ class FrameQueue:
             pass  # signals are looked for
         return self._output(job) if found else None
 
-    def _output(self, job: Job) -> Any:
+    def _output(self, job: FrameJob) -> CBuffer:
         return self.ffi.buffer(self.lib.cpkg_job_output(job.handle), self.lib.cpkg_job_size(job.handle))
 
     def close(self) -> None:
@@ -159,7 +161,7 @@ class FrameQueue:
         self.lib.cpkg_frames_close(self._handle)
 
 
-def compressing(library: Library, options: Any, zstd_dict: ZstdDict | None, threads: int) -> FrameQueue:
+def compressing(library: Library, options: Parameters, zstd_dict: ZstdDict | None, threads: int) -> FrameQueue:
     """Return a queue that compresses: `put` content into a job, and take the frame."""
     return FrameQueue(library, True, CompressionSettings(library, None, options, None).pairs, zstd_dict, threads)
 

@@ -23,6 +23,7 @@ from purepy.zstd.format.error_codes import (
     VERSION_UNSUPPORTED,
     WINDOW_TOO_LARGE,
     limit_error,
+    located,
     output_limit_error,
     truncated_error,
 )
@@ -41,7 +42,8 @@ from purepy.zstd.format.zdict import PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from cpkg._native.cffi_types import CData
+    from purepy._types import Buffer, DictArgument, Parameters
 
 HEADER_ERRORS = (PREFIX_UNKNOWN, VERSION_UNSUPPORTED, FRAME_PARAMETER_UNSUPPORTED, WINDOW_TOO_LARGE, DICTIONARY_WRONG)
 
@@ -53,11 +55,11 @@ class Codec(Training):
         super().__init__(library)
         self._module = module
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # what pickles is a function of a module, as it would be without this class
         return _codec_of, (self._module,)
 
-    def _names(self) -> Any:
+    def _names(self) -> object:
         """Return the backend's module, whose functions may be builtins that are faster than these."""
         return sys.modules[self._module]
 
@@ -65,13 +67,13 @@ class Codec(Training):
 
     def compress(
         self,
-        data: Any,
-        level: Any = None,
-        options: Any = None,
-        zstd_dict: Any = None,
+        data: Buffer,
+        level: int | None = None,
+        options: Parameters = None,
+        zstd_dict: DictArgument = None,
         *,
-        threads: Any = None,
-        frame_size: Any = None,
+        threads: int | None = None,
+        frame_size: int | None = None,
     ) -> bytes:
         """
         Compress a buffer and return the frame (replaces `compression.zstd.compress`).
@@ -100,7 +102,12 @@ class Codec(Training):
         return library.compress_frame(settings, buffers.readable(data))
 
     def compress_into(
-        self, data: Any, buffer: Any, level: Any = None, options: Any = None, zstd_dict: Any = None
+        self,
+        data: Buffer,
+        buffer: Buffer,
+        level: int | None = None,
+        options: Parameters = None,
+        zstd_dict: DictArgument = None,
     ) -> int:
         """
         Compress a buffer into one frame at the start of a writable buffer; return the frame's size in bytes.
@@ -125,13 +132,13 @@ class Codec(Training):
 
     def decompress(
         self,
-        data: Any,
-        zstd_dict: Any = None,
-        options: Any = None,
+        data: Buffer,
+        zstd_dict: DictArgument = None,
+        options: Parameters = None,
         *,
-        max_output_size: Any = None,
-        size_hint: Any = None,
-        threads: Any = None,
+        max_output_size: int | None = None,
+        size_hint: int | None = None,
+        threads: int | None = None,
     ) -> bytes:
         """
         Return the content of all frames of a buffer, one after the other (replaces `compression.zstd.decompress`).
@@ -154,11 +161,11 @@ class Codec(Training):
         library = self.library
         settings = DecompressionSettings(library, zstd_dict, options)
         if threads is not None:
-            from cpkg._native.zstd.parts import decompress_parts
+            from cpkg._native.zstd.shared_output import decompress_shared
             from purepy.zstd.threads.arguments import plan_decompression
 
             plan = plan_decompression(self._names(), threads, zstd_dict, options)
-            result = None if plan is None else decompress_parts(library, plan, settings, data, limit)
+            result = None if plan is None else decompress_shared(library, plan, settings, data, limit)
             if result is not None:
                 return result
         source = buffers.readable(data)
@@ -180,7 +187,9 @@ class Codec(Training):
         settings.give(library, dctx)
         return result
 
-    def decompress_into(self, data: Any, buffer: Any, zstd_dict: Any = None, options: Any = None) -> int:
+    def decompress_into(
+        self, data: Buffer, buffer: Buffer, zstd_dict: DictArgument = None, options: Parameters = None
+    ) -> int:
         """
         Decompress all frames of a buffer to the start of a writable buffer; return the content's size in bytes.
 
@@ -198,7 +207,7 @@ class Codec(Training):
         source, target = buffers.readable(data), buffers.writable(buffer)
         dctx = settings.take(library)
         try:
-            with buffers.Target(library, target, owned=True) as memory:
+            with buffers.OutputBuffer(library, target, owned=True) as memory:
                 memory.written = self._fill(dctx, source, memory.view, settings)
         except BaseException:
             library.drop(dctx)
@@ -206,7 +215,7 @@ class Codec(Training):
         settings.give(library, dctx)
         return memory.written
 
-    def _fill(self, dctx: Any, source: Bytes, target: memoryview, settings: DecompressionSettings) -> int:
+    def _fill(self, dctx: CData, source: Bytes, target: memoryview, settings: DecompressionSettings) -> int:
         library = self.library
         position = filled = 0
         while position < len(source) or position == 0:
@@ -229,7 +238,7 @@ class Codec(Training):
                 settings.apply_again(library, dctx)
         return filled
 
-    def _check_complete(self, dctx: Any, source: Bytes, position: int, room: int) -> None:
+    def _check_complete(self, dctx: CData, source: Bytes, position: int, room: int) -> None:
         """Tell content that fills the buffer exactly from content that is larger, or truncated."""
         library = self.library
         result = library.stream_decompress(library.handle(dctx), source, position, 1, 0, 0, True)
@@ -270,7 +279,9 @@ class Codec(Training):
             position += size
         return total if is_trusted(total, end) else None
 
-    def _frames(self, dctx: Any, source: Bytes, settings: DecompressionSettings, limit: int | None, hint: int) -> bytes:
+    def _frames(
+        self, dctx: CData, source: Bytes, settings: DecompressionSettings, limit: int | None, hint: int
+    ) -> bytes:
         """Return the content of all frames, one after the other, holding the limit and giving the documented errors."""
         library = self.library
         if limit is not None and limit >= sys.maxsize:
@@ -301,11 +312,13 @@ class Codec(Training):
                 settings.apply_again(library, dctx)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def _located(self, result: int, dctx: Any, source: Bytes, frame: int, settings: DecompressionSettings) -> ZstdError:
+    def _located(
+        self, result: int, dctx: CData, source: Bytes, frame: int, settings: DecompressionSettings
+    ) -> ZstdError:
         """
         Build the error for a frame that does not decompress, with the offset of the block that is wrong.
 
-        libzstd does not tell it, so the frame is decompressed once more, block by block.
+        libzstd does not report it, so the frame is decompressed once more, block by block.
         """
         library, lib = self.library, self.library.lib
         settings.apply_again(library, dctx)
@@ -330,7 +343,7 @@ class Codec(Training):
 
     # frames
 
-    def get_frame_info(self, frame_buffer: Any) -> FrameInfo:
+    def get_frame_info(self, frame_buffer: Buffer) -> FrameInfo:
         """
         Return what the header of the frame at the start of `frame_buffer` says (replaces
         `compression.zstd.get_frame_info`).
@@ -342,14 +355,15 @@ class Codec(Training):
         lib, memory = self.library.lib, self.library.ffi.from_buffer(source)
         declared = lib.ZSTD_getFrameContentSize(memory, len(source))
         if declared == ERROR_SIZE:
-            raise self._no_frame(
-                "a Zstandard frame's header: the buffer has to begin with a frame, and its size be "
+            text = (
+                "Unable to find a Zstandard frame's header: the buffer has to begin with a frame, and its size be "
                 "not less than the frame header (6 to 18 bytes)"
             )
+            raise located(ZstdError(text), 0)
         dict_id = lib.ZSTD_getDictID_fromFrame(memory, len(source))
         return FrameInfo(None if declared == UNKNOWN_SIZE else declared, dict_id)
 
-    def get_frame_size(self, frame_buffer: Any) -> int:
+    def get_frame_size(self, frame_buffer: Buffer) -> int:
         """
         Return the size in bytes of the frame at the start of `frame_buffer`, header and checksum included.
 
@@ -359,22 +373,23 @@ class Codec(Training):
         source = buffers.readable(frame_buffer)
         size = self.library.lib.ZSTD_findFrameCompressedSize(self.library.ffi.from_buffer(source), len(source))
         if self.library.lib.ZSTD_isError(size):
-            raise self._no_frame(
-                "a Zstandard frame's size: the buffer has to begin with a frame, and its size be "
+            text = (
+                "Unable to find a Zstandard frame's size: the buffer has to begin with a frame, and its size be "
                 "not less than this complete frame"
             )
+            raise located(ZstdError(text), 0)
         return size
-
-    def _no_frame(self, what: str) -> ZstdError:
-        exc = ZstdError(f"Unable to find {what}")
-        exc.offset = 0
-        return exc
 
     # dictionaries
 
     def parameter_bounds(self, key: int, is_compress: bool) -> tuple[int, int]:
         """Return the bounds of a parameter in this libzstd; ValueError if it does not know it."""
         return self.library.bounds(key, is_compress)
+
+
+for _name, _method in {**vars(Training), **vars(Codec)}.items():
+    if not _name.startswith("_"):
+        _method.__qualname__ = _name  # to callers each is a function of the module, as TypeErrors name it
 
 
 def _codec_of(module: str) -> Codec:

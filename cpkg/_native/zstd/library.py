@@ -13,9 +13,11 @@ from cpkg._native.pins import pin, pin_for_good
 from cpkg._native.zstd.contexts import KEPT_CCTX_MAX, KEPT_DCTX_MAX, SCRATCH_SIZE, Contexts, KeptScratch, Scratch
 from purepy.errors import ZstdError, ZstdLimitError
 from purepy.zstd.format.error_codes import CANNOT_COMPRESS, CORRUPTION_DETECTED, DST_SIZE_TOO_SMALL, WINDOW_TOO_LARGE
-from purepy.zstd.format.parameters import CompressionParameter, invalid_level, invalid_parameter, table_bounds
+from purepy.zstd.format.parameters import CompressionParameter, invalid_parameter, table_bounds
 from purepy.zstd.format.rules import (
+    CONTINUE,
     ERROR_SIZE,
+    FLUSH_FRAME,
     HEADER_SIZE_MAX,
     MAGIC,
     UNKNOWN_SIZE,
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeAlias
 
-CONTINUE, FLUSH_BLOCK, FLUSH_FRAME = 0, 1, 2
+    from cpkg._native.cffi_types import FFI, CData, Lib
+
 LEVEL_KEY = int(CompressionParameter.compression_level)
 WORKERS_KEY = int(CompressionParameter.nb_workers)
 
@@ -43,9 +46,9 @@ DecodedInto: TypeAlias = "tuple[int, int, bool] | int"
 
 
 class Library:
-    """libzstd behind one pair of `ffi` and `lib`; `name` tells its digested dictionaries from another library's."""
+    """libzstd behind one pair of `ffi` and `lib`; `name` is in the keys of its digested dictionaries."""
 
-    def __init__(self, ffi: Any, lib: Any, name: str) -> None:
+    def __init__(self, ffi: FFI, lib: Lib, name: str) -> None:
         self.ffi = ffi
         self.lib = lib
         self.name = name
@@ -78,7 +81,7 @@ class Library:
         return exc
 
     def error_result(self, code: int) -> int:
-        """Return the result, a size_t, by which libzstd would tell of an error with this code."""
+        """Return the result, a size_t, that libzstd has for an error with this code."""
         return (1 << 8 * self.ffi.sizeof("size_t")) - code
 
     def check(self, result: int, what: str) -> int:
@@ -101,19 +104,13 @@ class Library:
         bounds = self._bounds[key, is_compress] = found.lowerBound, found.upperBound
         return bounds
 
-    def check_level(self, level: int) -> None:
-        """Raise ValueError for a level that this libzstd does not have."""
-        low, high = self.level_bounds
-        if not low <= level <= high:
-            raise invalid_level(level, self.level_bounds)
-
-    def set_compression(self, cctx: Any, pairs: list[tuple[int, int]]) -> None:
+    def set_compression(self, cctx: CData, pairs: list[tuple[int, int]]) -> None:
         """Set checked compression parameters."""
         for key, value in pairs:
             if self.lib.ZSTD_isError(self.lib.ZSTD_CCtx_setParameter(cctx, key, value)):
                 raise invalid_parameter(key, value, True, self.bounds(key, True))
 
-    def set_decompression(self, dctx: Any, pairs: list[tuple[int, int]]) -> None:
+    def set_decompression(self, dctx: CData, pairs: list[tuple[int, int]]) -> None:
         """Set checked decompression parameters."""
         for key, value in pairs:
             if self.lib.ZSTD_isError(self.lib.ZSTD_DCtx_setParameter(dctx, key, value)):
@@ -121,7 +118,7 @@ class Library:
 
     # dictionaries
 
-    def load_for_compression(self, cctx: Any, zstd_dict: ZstdDict, how: int, level: int) -> None:
+    def load_for_compression(self, cctx: CData, zstd_dict: ZstdDict, how: int, level: int) -> None:
         """Load a dictionary; the caller keeps it alive until the context is reset or freed."""
         if how == DIGESTED:
             result = self.lib.ZSTD_CCtx_refCDict(cctx, self._cdict(zstd_dict, level))
@@ -131,7 +128,7 @@ class Library:
             result = load(cctx, content, len(zstd_dict))
         self.check(result, "Unable to load Zstandard dictionary or prefix for compression")
 
-    def load_for_decompression(self, dctx: Any, zstd_dict: ZstdDict, how: int) -> None:
+    def load_for_decompression(self, dctx: CData, zstd_dict: ZstdDict, how: int) -> None:
         """Load a dictionary; the caller keeps it alive until the context is reset or freed."""
         if how == DIGESTED:
             result = self.lib.ZSTD_DCtx_refDDict(dctx, self._ddict(zstd_dict))
@@ -141,18 +138,18 @@ class Library:
             result = load(dctx, content, len(zstd_dict))
         self.check(result, "Unable to load Zstandard dictionary or prefix for decompression")
 
-    def dict_memory(self, zstd_dict: ZstdDict) -> Any:
+    def dict_memory(self, zstd_dict: ZstdDict) -> CData:
         """Return the content at an address that stays (on PyPy bytes move), held by the dictionary itself."""
         return zstd_dict.digest((self.name, "content"), lambda: self.ffi.new("char[]", zstd_dict.dict_content))
 
-    def _cdict(self, zstd_dict: ZstdDict, level: int) -> Any:
+    def _cdict(self, zstd_dict: ZstdDict, level: int) -> CData:
         def make() -> Any:
             made = self.lib.ZSTD_createCDict(self.dict_memory(zstd_dict), len(zstd_dict), level)
             return self._digested(made, self.lib.ZSTD_freeCDict, self.lib.ZSTD_sizeof_CDict, "ZSTD_CDict")
 
         return zstd_dict.digest((self.name, "compress", level), make)[0]
 
-    def _ddict(self, zstd_dict: ZstdDict) -> Any:
+    def _ddict(self, zstd_dict: ZstdDict) -> CData:
         def make() -> Any:
             made = self.lib.ZSTD_createDDict(self.dict_memory(zstd_dict), len(zstd_dict))
             return self._digested(made, self.lib.ZSTD_freeDDict, self.lib.ZSTD_sizeof_DDict, "ZSTD_DDict")
@@ -185,7 +182,7 @@ class Library:
 
     # the work
 
-    def advise_huge_pages(self, memory: Any, size: int) -> None:
+    def advise_huge_pages(self, memory: CData, size: int) -> None:
         """Ask for huge pages behind a large block; nothing to ask with in ABI mode."""
 
     def join(self, pieces: list[bytes], threads: int) -> bytes:
@@ -208,7 +205,7 @@ class Library:
         settings.give_after_frame(self, cctx)
         return frame
 
-    def _compress_frame(self, cctx: Any, data: Bytes, target: memoryview | None) -> Any:
+    def _compress_frame(self, cctx: CData, data: Bytes, target: memoryview | None) -> Any:
         work = self._take_work()
         room = self.lib.ZSTD_compressBound(len(data))
         is_large = room > SCRATCH_SIZE
@@ -230,7 +227,7 @@ class Library:
             if is_large:
                 self.ffi.release(memory)
 
-    def decompress_at_once(self, dctx: Any, data: Bytes, size: int) -> bytes | None:
+    def decompress_at_once(self, dctx: CData, data: Bytes, size: int) -> bytes | None:
         """Decompress whole frames that declare `size` bytes in all; None if that is not what comes out."""
         work = self._take_work()
         is_large = size > SCRATCH_SIZE
@@ -325,10 +322,10 @@ class Library:
         Decompress from `data[start:]` as far as one frame and `max_length` (-1: no limit) go.
 
         `expected` is a size to allocate at once, 0 if there is none, or -1 to say that the context has no parameters
-        or dictionary and is between frames: then a frame that lies ahead whole tells. `window_max` is the limit that
-        the context has if a frame begins at `start`, else 0; `has_magic`, whether frames have a magic number. Returns
-        the output, where in `data` it stopped and whether the frame is complete, or libzstd's result if that is an
-        error.
+        or dictionary and is between frames: then the header of a frame that lies ahead whole is read. `window_max` is
+        the limit that the context has if a frame begins at `start`, else 0; `has_magic`, whether frames have a magic
+        number. Returns the output, where in `data` it stopped and whether the frame is complete, or libzstd's result
+        if that is an error.
         """
         lib, ffi = self.lib, self.ffi
         if expected < 0:

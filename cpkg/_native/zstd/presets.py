@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from cpkg._native import buffers
 from cpkg._native.zstd.contexts import Contexts, Place
 from cpkg._native.zstd.library import LEVEL_KEY, WORKERS_KEY, Library
-from cpkg._native.zstd.settings import (
-    CompressionSettings,
-    DecompressionSettings,
-    SetsUpDecompression,
-    pledge_error,
-)
+from cpkg._native.zstd.settings import CompressionSettings, DecompressionSettings, SetsUpDecompression
 from purepy.errors import ZstdError
-from purepy.zstd.format.error_codes import CANNOT_COMPRESS, CANNOT_DECOMPRESS, truncated_error
+from purepy.zstd.format.error_codes import CANNOT_COMPRESS, CANNOT_DECOMPRESS, pledge_error, truncated_error
 from purepy.zstd.format.parameters import COMPRESSION_LEVEL_DEFAULT, WINDOW_SIZE_MAX_DEFAULT
 from purepy.zstd.format.rules import WINDOW_LOG_MIN
 from purepy.zstd.format.zdict import PREFIX, ZstdDict
+
+if TYPE_CHECKING:
+    from cpkg._native.cffi_types import CData
+    from purepy._types import Buffer, DictArgument, Parameters
 
 __all__ = ["pledge_error", "truncated_error"]  # which C calls, as it does compression_error() and its neighbours
 
@@ -44,7 +43,7 @@ class _Preset:
         def take(self, library: Library) -> Any:
             """Return a context that is set up, between frames."""
 
-    def give(self, library: Library, context: Any, reported: int | None = None) -> None:
+    def give(self, library: Library, context: CData, reported: int | None = None) -> None:
         """Take back a context whose calls all succeeded."""
         if not self._contexts.end_session(context) or not self._place.give(context):
             library.drop(context)
@@ -56,12 +55,12 @@ class _Preset:
         self.give(self._library, context)
         return size
 
-    def _lend(self) -> tuple[Any, int]:
+    def _lend(self) -> tuple[object, int]:
         """Return a context for a stream of C, where C cannot set one up, and its address."""
         context = self.take(self._library)
         return context, _address(self._library, context)
 
-    def _take_back(self, context: Any, has_failed: bool) -> None:
+    def _take_back(self, context: CData, has_failed: bool) -> None:
         """Take back what `_lend` returned."""
         if has_failed:
             self._library.drop(context)
@@ -89,7 +88,7 @@ class CompressionPreset(_Preset):
         self._place = Place()
         self._made_in = os.getpid() if self.workers else 0
 
-    def _compress(self, data: Any) -> bytes:
+    def _compress(self, data: Buffer) -> bytes:
         """
         Compress `data`, a buffer, into one frame and return it as bytes.
 
@@ -114,20 +113,20 @@ class CompressionPreset(_Preset):
             library.load_for_compression(cctx, self.dict, self.how, self.level)
         return cctx
 
-    def give_after_frame(self, library: Library, cctx: Any) -> None:
+    def give_after_frame(self, library: Library, cctx: CData) -> None:
         """Take back the context of one frame: for this thread where that is of use, as presets often serve one."""
         if self.dict is None and not self.workers and library.cctxs.is_small(cctx):
             library.cctxs.give(cctx)
         else:
             self.give(library, cctx)
 
-    def _apply(self, library: Library, cctx: Any) -> None:
+    def _apply(self, library: Library, cctx: CData) -> None:
         for key, value in self.pairs:
             library.check(library.lib.ZSTD_CCtx_setParameter(cctx, key, value), "unable to set compression parameter")
         if self.dict is not None:
             library.load_for_compression(cctx, self.dict, self.how, self.level)
 
-    def _new_stream(self) -> Any:
+    def _new_stream(self) -> object:
         """Return a stream between frames."""
         return self._stream_type._over(self)
 
@@ -163,21 +162,15 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
             return dctx
         return self.applied(library, library.dctxs.take() if dctx is None else dctx)
 
-    def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> Any:
-        """Return a stream between frames; `Decompressor` tells of the arguments."""
+    def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> object:
+        """Return a stream between frames; the arguments are those of `Decompressor`."""
         return self._stream_type._over(self, multi_frame, frame_by_frame)
 
 
 class CffiCompressionPreset(CompressionPreset):
-    """The one of backends without builtins."""
+    """The compression preset of backends without builtins."""
 
-    def compress(self, data: Any) -> bytes:
-        """
-        Compress `data`, a buffer, into one frame and return it as bytes.
-
-        The header has the content's size, unless the parameters say otherwise. Raises ZstdError if libzstd fails.
-        """
-        return self._compress(data)
+    compress = CompressionPreset._compress
 
 
 class BuiltinCompressionPreset(CompressionPreset):
@@ -206,7 +199,7 @@ class BuiltinCompressionPreset(CompressionPreset):
             return super().take(library)
         return library.ffi.gc(library.ffi.cast("ZSTD_CCtx *", self._take()), library.lib.ZSTD_freeCCtx)
 
-    def give(self, library: Library, cctx: Any, reported: int | None = None) -> None:
+    def give(self, library: Library, cctx: CData, reported: int | None = None) -> None:
         """Take back a context whose calls all succeeded."""
         if self._is_builtin:
             self._give(_released(library, cctx))
@@ -256,14 +249,14 @@ class BuiltinDecompressionPreset(DecompressionPreset):
             return library.ffi.gc(library.ffi.cast("ZSTD_DCtx *", address), library.lib.ZSTD_freeDCtx)
         return super().take(library)
 
-    def give(self, library: Library, dctx: Any, reported: int | None = None) -> None:
+    def give(self, library: Library, dctx: CData, reported: int | None = None) -> None:
         """Take back a context whose calls all succeeded."""
         if self.how == PREFIX:
             library.drop(dctx)
         else:
             self._give(_released(library, dctx))
 
-    def _after_frame(self, dctx: Any) -> None:
+    def _after_frame(self, dctx: CData) -> None:
         """Make a context that was lent ready for the frame that follows one."""
         if self.how == PREFIX:
             self.apply_again(self._library, dctx)
@@ -281,12 +274,12 @@ class BuiltinDecompressionPreset(DecompressionPreset):
 class StreamCompressionPreset(BuiltinCompressionPreset):
     """The settings of one ZstdCompressor of C."""
 
-    def _apply(self, library: Library, cctx: Any) -> None:
+    def _apply(self, library: Library, cctx: CData) -> None:
         library.set_compression(cctx, self.pairs)  # a wrong parameter is a ValueError here
         super()._apply(library, cctx)
 
 
-def compression_of(level: Any, options: Any, zstd_dict: Any) -> Any:
+def compression_of(level: int | None, options: Parameters, zstd_dict: DictArgument) -> object:
     """Return the settings of a ZstdCompressor of C, for arguments that are not plain."""
     preset = _stream_presets()[0]()
     settings = CompressionSettings(preset._library, level, options, zstd_dict)
@@ -294,7 +287,7 @@ def compression_of(level: Any, options: Any, zstd_dict: Any) -> Any:
     return preset
 
 
-def decompression_of(zstd_dict: Any, options: Any) -> Any:
+def decompression_of(zstd_dict: DictArgument, options: Parameters) -> object:
     """Return the settings of a ZstdDecompressor of C, for arguments that are not plain."""
     preset = _stream_presets()[1]()
     preset._configure_as(DecompressionSettings(preset._library, zstd_dict, options))
@@ -324,11 +317,11 @@ def _stream_presets() -> tuple[Any, Any]:
     return preset_types(compiled, "_stream_preset_types", StreamCompressionPreset)
 
 
-def _address(library: Library, context: Any) -> int:
+def _address(library: Library, context: CData) -> int:
     return int(library.ffi.cast("uintptr_t", context))
 
 
-def _released(library: Library, context: Any) -> int:
+def _released(library: Library, context: CData) -> int:
     """Return the address of a context that nobody frees any more."""
     library.ffi.gc(context, None)
     return _address(library, context)
@@ -336,7 +329,7 @@ def _released(library: Library, context: Any) -> int:
 
 def preset_types(
     codec: Any, place: str = "_preset_types", of_compression: Any = BuiltinCompressionPreset
-) -> tuple[Any, Any]:
+) -> tuple[object, object]:
     """Return the types of presets of a backend module over libzstd, and keep them at a `place` there."""
     made = vars(codec).get(place)
     if made is None:

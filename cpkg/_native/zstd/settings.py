@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from cpkg._native.zstd.contexts import RESET_ALL
 from cpkg._native.zstd.library import LEVEL_KEY, WORKERS_KEY, Library
-from purepy.errors import ZstdError
-from purepy.zstd.format.error_codes import CANNOT_COMPRESS
 from purepy.zstd.format.parameters import (
     COMPRESSION_LEVEL_DEFAULT,
     DECOMPRESSION_FORMAT,
     WINDOW_SIZE_MAX_DEFAULT,
+    checked_level,
     checked_options,
     window_size_max,
 )
@@ -20,23 +19,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from cpkg._native.cffi_types import CData
+    from purepy._types import DictArgument, Parameters
+
 
 class CompressionSettings:
     """The checked arguments `level`, `options` and `zstd_dict` of everything that compresses."""
 
     __slots__ = ("dict", "how", "level", "pairs", "workers")
 
-    def __init__(self, library: Library, level: Any, options: Any, zstd_dict: Any) -> None:
+    def __init__(self, library: Library, level: int | None, options: Parameters, zstd_dict: DictArgument) -> None:
         self.level = COMPRESSION_LEVEL_DEFAULT
         self.workers = False
         self.pairs: list[tuple[int, int]] = []
         if level is not None:
-            if options is not None:
-                raise TypeError("Only one of level or options should be used.")
-            if not isinstance(level, int):
-                raise TypeError("invalid type for level, expected int")
-            library.check_level(level)
-            self.pairs = [(LEVEL_KEY, int(level))]
+            self.pairs = [(LEVEL_KEY, checked_level(level, options, library.level_bounds))]
         elif options is not None:
             self.pairs = checked_options(options, True, library.bounds)
         for key, value in self.pairs:
@@ -63,7 +60,7 @@ class CompressionSettings:
             raise
         return cctx
 
-    def give(self, library: Library, cctx: Any, reported: int | None = None) -> None:
+    def give(self, library: Library, cctx: CData, reported: int | None = None) -> None:
         """Take back a context whose calls all succeeded."""
         if self.workers:
             library.drop(cctx)
@@ -83,14 +80,14 @@ class SetsUpDecompression:
         how: int
         pairs: list[tuple[int, int]]
 
-    def apply(self, library: Library, dctx: Any) -> None:
+    def apply(self, library: Library, dctx: CData) -> None:
         """Set up a context that has no parameters yet."""
         if self.dict is not None:
             library.load_for_decompression(dctx, self.dict, self.how)
         if self.pairs:
             library.set_decompression(dctx, self.pairs)
 
-    def applied(self, library: Library, dctx: Any) -> Any:
+    def applied(self, library: Library, dctx: CData) -> CData:
         """Return a context that has no parameters yet, after setting it up."""
         try:
             self.apply(library, dctx)
@@ -99,7 +96,7 @@ class SetsUpDecompression:
             raise
         return dctx
 
-    def apply_again(self, library: Library, dctx: Any) -> None:
+    def apply_again(self, library: Library, dctx: CData) -> None:
         """Set up a context after an error, or for the frame that follows one with a prefix, which serves one frame."""
         library.check(library.lib.ZSTD_DCtx_reset(dctx, RESET_ALL), "Unable to reset the decompression context")
         self.apply(library, dctx)
@@ -110,7 +107,7 @@ class DecompressionSettings(SetsUpDecompression):
 
     __slots__ = ("dict", "has_magic", "how", "is_default", "pairs", "window_max")
 
-    def __init__(self, library: Library, zstd_dict: Any, options: Any) -> None:
+    def __init__(self, library: Library, zstd_dict: DictArgument, options: Parameters) -> None:
         self.dict: ZstdDict | None = None
         self.how = DIGESTED
         if zstd_dict is not None:
@@ -129,12 +126,6 @@ class DecompressionSettings(SetsUpDecompression):
         dctx = library.dctxs.take()
         return dctx if self.is_default else self.applied(library, dctx)
 
-    def give(self, library: Library, dctx: Any, reported: int | None = None) -> None:
+    def give(self, library: Library, dctx: CData, reported: int | None = None) -> None:
         """Take back a context whose calls all succeeded."""
         library.dctxs.give(dctx, reported)
-
-
-def pledge_error(difference: int, is_more: bool) -> ZstdError:
-    """Return the error of a frame with so many bytes more, or less, than were pledged."""
-    what = "more" if is_more else "less"
-    return ZstdError(f"{CANNOT_COMPRESS}: Src size is incorrect: {difference} bytes {what} than pledged")

@@ -10,11 +10,11 @@ and compressor hand the blocks to it.
 from __future__ import annotations
 
 import sys
-from _thread import RLock
 from operator import index
 
 from purepy._buffers import as_bytes
 from purepy._lazy import imported
+from purepy._locks import RLock
 from purepy.errors import ZstdError
 from purepy.zstd.decoder import decompressor as pure_decompressor
 from purepy.zstd.decoder.frame import get_frame_info as get_frame_info
@@ -64,18 +64,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from cpkg._native.zstd.names_made import SeekableZstdFile as SeekableZstdFile
-    from cpkg._native.zstd.names_made import ZstdFile as ZstdFile
-    from cpkg._native.zstd.names_made import acompress as acompress
-    from cpkg._native.zstd.names_made import adecompress as adecompress
-    from cpkg._native.zstd.names_made import aopen as aopen
-    from cpkg._native.zstd.names_made import compress_iter as compress_iter
-    from cpkg._native.zstd.names_made import copy_stream as copy_stream
-    from cpkg._native.zstd.names_made import decompress_iter as decompress_iter
-    from cpkg._native.zstd.names_made import index_frames as index_frames
-    from cpkg._native.zstd.names_made import iter_frames as iter_frames
-    from cpkg._native.zstd.names_made import open as open
-    from cpkg._native.zstd.names_made import verify as verify
+    from cpkg._native.zstd.lazy_names import DecompressionParameter as DecompressionParameter
+    from cpkg._native.zstd.lazy_names import SeekableZstdFile as SeekableZstdFile
+    from cpkg._native.zstd.lazy_names import ZstdFile as ZstdFile
+    from cpkg._native.zstd.lazy_names import acompress as acompress
+    from cpkg._native.zstd.lazy_names import adecompress as adecompress
+    from cpkg._native.zstd.lazy_names import aopen as aopen
+    from cpkg._native.zstd.lazy_names import compress_iter as compress_iter
+    from cpkg._native.zstd.lazy_names import copy_stream as copy_stream
+    from cpkg._native.zstd.lazy_names import decompress_iter as decompress_iter
+    from cpkg._native.zstd.lazy_names import index_frames as index_frames
+    from cpkg._native.zstd.lazy_names import iter_frames as iter_frames
+    from cpkg._native.zstd.lazy_names import open as open
+    from cpkg._native.zstd.lazy_names import verify as verify
     from purepy.zstd.format.header import Header
 
 
@@ -101,6 +102,8 @@ LIBRARY_VERSION: str | None = f"libzstd {zstd_version}"
 
 _WINDOW_LOG_MAX_KEY = 100
 _WINDOW_LOG_MAX: int = _std.get_param_bounds(_WINDOW_LOG_MAX_KEY, is_compress=False)[1]
+_CONTINUE = 0
+_ALL = -1  # the default of `max_length`, of which there is one object
 _STEP = 1 << 20  # of content, at most about so much is made at a time
 _SHORTEST = 9  # bytes: a magic number, a header of two, a block's header
 _WINDOW_BYTE_MAX = (27 - WINDOW_LOG_MIN) << 3  # of the largest window that needs no option (section 3.1.1.1.2)
@@ -223,11 +226,12 @@ class ZstdDecompressor(DecompressorBase):
         "_ended",
         "_failure",
         "_is_inside",
+        "_left",
         "_library",
         "_offset",
         "_pending",
-        "_produced",
         "_starved",
+        "_takes_pieces",
     )
 
     _settings: _Settings
@@ -239,6 +243,7 @@ class ZstdDecompressor(DecompressorBase):
 
     def _start(self) -> None:
         self._library: Any = None  # of the frame whose header has come
+        self._takes_pieces = False  # whether the library was given all, and waits for more
         self._is_inside = False  # a frame
         self._failure: ZstdError | None = None
         self._pending = b""  # input that the library was not given, from `_at` on
@@ -247,6 +252,7 @@ class ZstdDecompressor(DecompressorBase):
         self._ended = False
         self._eof = False
         self._needs_input = True
+        self._starved = 0  # calls in a row that asked for no output
 
     def _memory_size(self) -> int:
         """Return about how many bytes decoding takes."""
@@ -264,15 +270,31 @@ class ZstdDecompressor(DecompressorBase):
             return self._pending[self._at :] if self._eof and not self._multi_frame else b""
 
     def decompress(self, data: Any, max_length: int = -1) -> bytes:
+        if self._takes_pieces and max_length is _ALL and type(data) is bytes and 0 < len(data) <= _STEP:
+            with self._turn():
+                if self._takes_pieces and not self._pending:  # inside of a frame, as most calls are
+                    library, offset = self._library, self._offset
+                    try:
+                        output: bytes = library.decompress(data)
+                        self._offset = offset + len(data)
+                        self._left -= len(output)
+                        if self._left >= 0 and library.needs_input:
+                            return output
+                        self._note(library, offset)
+                        return self._run(-1, output)
+                    except BaseException as exc:
+                        self._start()
+                        if isinstance(exc, _std.ZstdError):
+                            raise _error(exc, CANNOT_DECOMPRESS, CORRUPTION_DETECTED, offset) from exc
+                        raise
         max_length = max(min(index(max_length), sys.maxsize), -1)
         piece = as_bytes(data)
         with self._turn():
             if self._eof and not self._multi_frame:
                 raise EOFError("Already at the end of a Zstandard frame.")
             try:
-                if self._at == len(self._pending):
-                    self._offset += self._at
-                    self._pending, self._at = piece, 0
+                if not self._pending:
+                    self._pending = piece
                 elif piece:
                     self._offset += self._at
                     self._pending, self._at = self._pending[self._at :] + piece, 0
@@ -283,14 +305,14 @@ class ZstdDecompressor(DecompressorBase):
 
     decompress.__doc__ = pure_decompressor.ZstdDecompressor.decompress.__doc__
 
-    def _run(self, room: int) -> bytes:
+    def _run(self, room: int, first: bytes | None = None) -> bytes:
         if self._failure is not None:
             if room:
                 raise self._failure
             return b""
-        pieces: list[bytes] = []
-        whole = 0  # how many of the pieces are of frames that have ended
-        if self._multi_frame and self._library is None and self._at < len(self._pending):
+        pieces: list[bytes] = [first] if first else []
+        whole = len(pieces) if self._library is None else 0  # how many of the pieces are of frames that have ended
+        if first is None and self._multi_frame and self._library is None and self._at < len(self._pending):
             self._ended = False
         try:
             while self._library is not None or self._next_frame():
@@ -314,14 +336,21 @@ class ZstdDecompressor(DecompressorBase):
             if not any(pieces):
                 raise
             self._failure = exc.with_traceback(None)  # which would keep all that it went through
+            self._takes_pieces = False
             self._eof = self._needs_input = False
             return b"".join(pieces)
         is_more = self._at < len(self._pending)
+        if not is_more:
+            self._offset += self._at
+            self._pending, self._at = b"", 0
         self._eof = self._ended and not (self._multi_frame and is_more)
         if self._eof:
             self._needs_input = self._multi_frame
         else:
             takes_more = self._library is None or self._library.needs_input
+            self._takes_pieces = self._library is not None and takes_more and room < 0
+            if self._takes_pieces:
+                self._starved = 0
             self._needs_input = takes_more and room != 0 and not (self._ended and is_more)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
@@ -338,8 +367,8 @@ class ZstdDecompressor(DecompressorBase):
         if not header.is_skippable:
             self._settings.check(header, offset)
         self._declared = None if header.is_skippable else header.content_size
-        self._produced = 0
-        self._starved = 0  # calls in a row that asked for no output
+        self._left = sys.maxsize if self._declared is None else self._declared
+        self._starved = 0
         self._ended = False
         self._library = self._settings.decompressor()
         return True
@@ -353,7 +382,7 @@ class ZstdDecompressor(DecompressorBase):
             self._pending, self._at = unused + self._pending[self._at :], 0
 
     def _step(self, library: Any, room: int) -> bytes:
-        """Give the library the next input, and take note of what comes out and whether the frame ends."""
+        """Give the library the next input."""
         pending, at = self._pending, self._at
         end = len(pending)
         if at or end > _STEP:  # what is behind the frame comes back as a copy
@@ -364,22 +393,29 @@ class ZstdDecompressor(DecompressorBase):
         offset = self._offset + at
         output = _decompressed(library, data, room, offset)
         self._at = end
-        self._produced += len(output)
+        self._left -= len(output)
         if output:
             self._starved = 0
+        self._note(library, offset)
+        return output
+
+    def _note(self, library: Any, offset: int) -> None:
+        """Take note of whether the frame ends with input at `offset`, and of content that its header did not say."""
         declared = self._declared
-        if declared is not None and self._produced > declared:
+        if self._left < 0:
             what = f"content is longer than the {declared} bytes of its header"
             raise decoding_error(CORRUPTION_DETECTED, offset, what)
         if library.eof:
             self._take_back(library.unused_data)
             self._library = None
-            self._is_inside = False
+            self._is_inside = self._takes_pieces = False
             self._ended = True
-            if declared is not None and self._produced != declared:
-                what = f"content of {self._produced} bytes is shorter than the {declared} of its header"
+            if declared is not None and self._left:
+                what = f"content of {declared - self._left} bytes is shorter than the {declared} of its header"
                 raise decoding_error(CORRUPTION_DETECTED, self._offset + self._at, what)
-        return output
+
+
+_compress = pure_compressor.ZstdCompressor.compress
 
 
 class ZstdCompressor(pure_compressor.ZstdCompressor):
@@ -401,6 +437,24 @@ class ZstdCompressor(pure_compressor.ZstdCompressor):
             return _std.ZstdCompressor(None, dict(self._options.pairs), self._pair)
         except _std.ZstdError as exc:
             raise _error(exc, CANNOT_COMPRESS, GENERIC) from exc
+
+    def compress(self, data: Any, mode: int = 0) -> bytes:
+        if self._frame is not None and mode is _CONTINUE and type(data) is bytes:
+            with self._turn():
+                if self._frame is not None and self._pledged is None:  # a piece inside of a frame, as most calls are
+                    try:
+                        output: bytes = self._frame.compress(data)
+                        self._last_mode = _CONTINUE
+                        return output
+                    except BaseException as exc:
+                        self._end_frame()
+                        self._last_mode = self.FLUSH_FRAME
+                        if isinstance(exc, _std.ZstdError):
+                            raise _error(exc, CANNOT_COMPRESS, GENERIC) from exc
+                        raise
+        return _compress(self, data, mode)
+
+    compress.__doc__ = _compress.__doc__
 
     def _encode(self, data: bytes, mode: int) -> bytes:
         library = self._library

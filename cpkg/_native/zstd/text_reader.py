@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from typing_extensions import Buffer
+
 PLAIN_COOKIES = 1 << 64
 """From here on what io.TextIOWrapper.tell() returns is more than a position in the file."""
 
 
 def line_codec(encoding: Any, newline: Any) -> str | None:
-    """Return the codec of text whose lines can be told apart byte by byte; None for others, and wrong arguments."""
+    """Return the codec of text whose lines can be found byte by byte; None for others, and wrong arguments."""
     try:
         name = codecs.lookup(locale.getpreferredencoding(False) if encoding is None else encoding).name
     except (LookupError, TypeError, ValueError):
@@ -64,7 +66,7 @@ else:
 
 class LineReader(_Base):
     """
-    Reader that stands in for an io.BufferedReader over `raw`, as far as a ZstdFile under a text file uses one.
+    Reader that replaces an io.BufferedReader over `raw`, as far as a ZstdFile under a text file uses one.
 
     Each method of the type in C, which comes after it among the bases, is one step for all threads; the lock is for
     what takes several, and for `raw`.
@@ -82,13 +84,16 @@ class LineReader(_Base):
     def _fill(self) -> bool:
         """Let C go on to look for a line: read once from `raw`; False at the end, or if the file is closed."""
         lock = self._turn()
-        if not lock.acquire(blocking=False):
-            with lock:
-                return True  # another thread has read
         try:
+            if not lock.acquire(blocking=False):
+                with lock:
+                    return True  # another thread has read
             return not self.raw.closed and self._read_on()
         finally:
-            lock.release()
+            try:
+                lock.release()
+            except RuntimeError:  # it was given back, or not taken yet
+                pass
 
     def _read_on(self) -> bool:
         held = self._make_room()
@@ -102,7 +107,7 @@ class LineReader(_Base):
         with self._open():
             if size is None or size < 0:
                 held = self._take(len(self._memory))
-                self._drop()  # what is there no longer lies in front of where `raw` is
+                self._drop()  # the buffered bytes are no longer those in front of the position of `raw`
                 rest: bytes = self.raw.readall()
                 return held + rest if held else rest
             pieces = [self._take(size)]
@@ -118,13 +123,13 @@ class LineReader(_Base):
                 self._read_on()
             return self._take(len(self._memory) if size < 0 else size)
 
-    def readinto(self, buffer: Any, /) -> int:
+    def readinto(self, buffer: Buffer, /) -> int:
         return self._into(buffer, self.read)
 
-    def readinto1(self, buffer: Any, /) -> int:
+    def readinto1(self, buffer: Buffer, /) -> int:
         return self._into(buffer, self.read1)
 
-    def _into(self, buffer: Any, read: Any) -> int:
+    def _into(self, buffer: Buffer, read: Any) -> int:
         with memoryview(buffer) as view, view.cast("B") as target:
             if target.readonly:
                 raise TypeError("a writable buffer is needed")

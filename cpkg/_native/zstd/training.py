@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from cpkg._native.cffi_types import CData
+
 
 class Training:
     """The functions that make dictionaries, over one Library."""
@@ -38,7 +40,7 @@ class Training:
             raise ValueError("samples contained no data; can't train dictionary.")
         library = self.library
 
-        def train(memory: Any) -> int:
+        def train(memory: CData) -> int:
             if dict_size >= MIN_DICT_SIZE and not can_train(list(sizes)):
                 return library.error_result(SRC_SIZE_WRONG)
             size: int = library.lib.ZDICT_trainFromBuffer(memory, dict_size, data, sizes, len(sizes))

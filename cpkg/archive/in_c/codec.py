@@ -11,6 +11,7 @@ from cpkg._native.zstd.contexts import Place
 from cpkg.archive._inflate import CHUNK
 from purepy._cores import THREADS_MAX
 from purepy.errors import ZstdError
+from purepy.zstd.format.error_codes import truncated_error
 from purepy.zstd.format.splitter import WholeFrame
 
 _WINDOW_LOG_MAX_KEY: Final = 100  # ZSTD_d_windowLogMax
@@ -122,6 +123,6 @@ class NativeCodec:
                 chunk.size = target.pos
                 yield chunk
             if left:
-                raise ZstdError("the compressed data is cut: it ends within a frame")
+                raise truncated_error()
         finally:
             ffi.release(context)

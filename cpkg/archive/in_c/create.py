@@ -14,7 +14,7 @@ from cpkg.archive._frame import CompressedFrame
 from cpkg.archive._result import Problem
 from cpkg.archive._settings import CreateSettings
 from cpkg.archive.in_c.entries import entries_of
-from cpkg.archive.in_python.plan import problem
+from cpkg.archive.in_python.frame_plan import problem
 from cpkg.archive.in_python.walk import member_name
 from purepy._cores import THREADS_MAX
 from purepy.errors import ZstdError
@@ -25,11 +25,11 @@ _END, _FULL = 0, 1
 
 
 def can_do(settings: CreateSettings) -> bool:
-    """Say whether C can do what is asked for; `select`, attributes and sparse files are left to Python."""
+    """Return whether C can serve these settings; `select`, attributes and sparse files are left to Python."""
     return not (settings.select is not None or settings.xattrs or settings.acls or settings.sparse)
 
 
-def _owned(pointer: Any, free: Any) -> Any:
+def _owned(pointer: object, free: object) -> Any:
     """Return a pointer that is freed with the last who holds it; raises MemoryError if it is NULL."""
     if not pointer:
         raise MemoryError("no memory for an archive")
@@ -40,7 +40,7 @@ class FramesInC:
     """
     Walks in the calling thread, and reads and compresses in the threads that call `make`.
 
-    A plan holds all that its frame is made of, so that it can be made, or freed, when the walk has ended.
+    A plan holds all that its frame needs: the frame can be compressed, or freed, after the walk has ended.
     """
 
     def __init__(self, settings: CreateSettings, has_entries: bool) -> None:
@@ -108,7 +108,7 @@ class FramesInC:
 
     def _checked(self, size: int) -> int:
         if lib.ZSTD_isError(size):
-            raise ZstdError(f"a frame cannot be made: {ffi.string(lib.ZSTD_getErrorName(size)).decode('ascii')}")
+            raise ZstdError(f"a frame cannot be compressed: {ffi.string(lib.ZSTD_getErrorName(size)).decode('ascii')}")
         return size
 
     def deflate(self, content: bytes) -> bytes:

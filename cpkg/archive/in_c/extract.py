@@ -35,7 +35,7 @@ _NO_DESCRIPTOR_WAITS: Final = 200
 
 
 def can_do(settings: ExtractSettings) -> bool:
-    """Say whether C can do what is asked for; `select` and `recover` are left to Python."""
+    """Return whether C can serve these settings; `select` and `recover` are left to Python."""
     return not (settings.recover or settings.select is not None)
 
 
@@ -87,7 +87,7 @@ class NativeExtract(Extract):
         """Hard links whose files came before them, in batches that may not be written yet."""
         self._waiting: deque[_Batch] = deque()
         self._at = ffi.new("size_t *")
-        self._c_tree: Any = None
+        self._c_tree: object = None
         self._is_first = True
         self._behind = 0
 
@@ -109,7 +109,7 @@ class NativeExtract(Extract):
         except _Ended:
             self._drain()
             self._make_ready()
-            for chunk in self._chunks:  # what is behind the end has its checksums, too
+            for chunk in self._chunks:  # content behind the end has checksums, too
                 self._codec.give_back(chunk)
         except CodecError:
             self._drain()  # what was extracted before is reported
@@ -126,7 +126,7 @@ class NativeExtract(Extract):
             ffi.release(batch.pointer)
         super()._end(crew, is_wanted)
 
-    def _new_tree(self) -> Any:
+    def _new_tree(self) -> object:
         settings = self._settings
         options = ffi.new("cpkg_tree_options *")
         options.is_data = settings.filter == names.DATA
@@ -244,7 +244,7 @@ class NativeExtract(Extract):
         skipped = ffi.new("uint64_t *")
         return bool(lib.cpkg_tree_missing(self._c_tree, skipped) or skipped[0] or self._carried())
 
-    def _odd(self, chunk: Chunk, memory: Any, size: int) -> tuple[Chunk, Any, int]:
+    def _odd(self, chunk: Chunk, memory: Any, size: int) -> tuple[Chunk, object, int]:
         """Have Python extract one entry, or all that is left; return the rest of the chunk behind it."""
         held = self._carried()
         at = self._at[0]
@@ -261,7 +261,7 @@ class NativeExtract(Extract):
         self._extract_if_wanted(entry, reader)
         reader.finish()
         left = len(content.rest())
-        if reader.has_global or (left and not self._is_in_chunk):  # what is global holds for all that follows
+        if reader.has_global or (left and not self._is_in_chunk):  # a global header holds for all later entries
             for entry in reader:
                 self._extract_if_wanted(entry, reader)
             raise _Ended
@@ -344,7 +344,7 @@ class NativeExtract(Extract):
         super()._make_links()
 
     def _lose(self, parts: list[str]) -> None:
-        if self._noted(parts):  # links to what had the path before get that
+        if self._noted(parts):  # links that wait for this path get the file that it named before
             self._drain()
             self._make_ready()
         super()._lose(parts)

@@ -8,7 +8,7 @@ from typing import Any
 
 from cpkg import zstd
 from cpkg.archive._inflate import CHUNK
-from purepy.errors import ZstdError
+from purepy.zstd.format.error_codes import truncated_error
 from purepy.zstd.format.splitter import WholeFrame
 
 
@@ -30,7 +30,7 @@ class PureCodec:
         """Return a frame's content."""
         return zstd.decompress(frame.data, options=self._reading, max_output_size=frame.bound)
 
-    def inflate_pieces(self, pieces: Iterator[bytes]) -> Iterator[Any]:
+    def inflate_pieces(self, pieces: Iterator[bytes]) -> Iterator[object]:
         """Return the content of a frame that comes in pieces, in chunks."""
         decompressor = zstd.ZstdDecompressor(options=self._reading)
         for piece in pieces:
@@ -43,7 +43,7 @@ class PureCodec:
                 if decompressor.eof or decompressor.needs_input:
                     break
         if not decompressor.eof:
-            raise ZstdError("the compressed data is cut: it ends within a frame")
+            raise truncated_error()
 
     def close(self) -> None:
         """Do nothing: there is nothing that would stay open."""

@@ -9,7 +9,7 @@ from contextlib import closing
 from cpkg.archive._frame import CompressedFrame
 from cpkg.archive._settings import CreateSettings
 from cpkg.archive.in_python.codec import PureCodec
-from cpkg.archive.in_python.plan import Plan, Planner
+from cpkg.archive.in_python.frame_plan import Plan, Planner
 from cpkg.archive.in_python.walk import Walker
 
 

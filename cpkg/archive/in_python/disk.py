@@ -4,7 +4,7 @@ Make files, directories and links below one directory, without ever following a 
 
 Everything is done relative to descriptors of directories, so that links which are swapped in meanwhile change nothing,
 and with names as bytes, as which the archive has them (of a str PyPy makes them in microseconds). Owner and mode are
-set by the descriptor of what was made, never by its name, behind which something else may lie by then; without /proc,
+set by the descriptor of the new file, never by its name, which may be another file's by then; without /proc,
 by its name in a directory into which nobody else can put anything.
 A file is written under a temporary name and renamed when it is whole. Modes and times of directories are set at the
 end, from the innermost outwards.
@@ -30,13 +30,13 @@ from purepy.tar.entry import CHARACTER, DIRECTORY, FIFO, FILE, HARDLINK, SYMLINK
 from purepy.tar.owners import owner_number
 from purepy.zstd.threads.positions import Descriptor, write_next
 
-_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _system.O_NOFOLLOW | _system.OPEN_FLAGS
-_REPLACED = "something else has taken the place of what was made"
+_CREATE_FLAGS = (os.O_WRONLY | os.O_CREAT | os.O_EXCL | _system.O_NOFOLLOW | _system.OPEN_FLAGS,)
+_REPLACED = "another file has taken the place of the one that was created"
 _PATH_FLAGS = _system.O_NOFOLLOW | getattr(os, "O_PATH", 0o10000000) | _system.OPEN_FLAGS  # PyPy has no O_PATH
 
 
 def _path(descriptor: int, *name: bytes) -> bytes:
-    """Return a path of what is open, or of a name in an open directory, for calls that take no descriptor."""
+    """Return the path of a descriptor, or of a name in an open directory, for calls that take no descriptor."""
     return b"/".join((b"/proc/self/fd/%d" % descriptor, *name))
 
 
@@ -58,7 +58,7 @@ def _link(source: int, name: bytes, parent: int, new_name: bytes) -> None:
 
 
 def _umask() -> int:
-    """Return the process's umask, 0o7777 if it is not to be had: the system call that tells it changes it, too."""
+    """Return the process's umask, 0o7777 if it is unknown: the system call that returns it changes it, too."""
     with (
         contextlib.suppress(OSError, ValueError),
         open("/proc/self/status", encoding="ascii", errors="replace") as file,
@@ -89,6 +89,7 @@ class Tree:
         self._names: list[str] = []  # of the directory opened last, and those above it
         self._fds: list[Descriptor] = []  # of the same, the root first; some may be closed for want of room
         self._held: list[Descriptor] = []  # open for one entry
+        self._created: list[int] = []  # of the file that is written; kept as a Descriptor keeps it, for half the time
         self._with_list: dict[int, bool] = {}  # by descriptor, whether new files get an access control list
         self._has_proc = os.path.exists("/proc/self/fd")
         self.umask = _umask()
@@ -119,9 +120,14 @@ class Tree:
 
     def _release(self) -> None:
         """Close what was opened for one entry."""
+        if self._created:
+            self._close_created()
         while self._held:
             self._held[-1].close()
             self._held.pop()
+
+    def _close_created(self) -> None:
+        any(map(os.close, map(list.pop, (self._created,))))
 
     def _shorten(self, depth: int) -> None:
         del self._names[max(depth, 0) :]
@@ -130,7 +136,7 @@ class Tree:
             self._fds.pop()
 
     def directory(self, parts: list[str], make: bool = True) -> int:
-        """Return the descriptor of a directory below the root, valid until the next call; make what is missing."""
+        """Return the descriptor of a directory below the root, valid until the next call; create missing ones."""
         if parts == self._names:
             return self._fds[-1].number
         depth = 0
@@ -198,10 +204,11 @@ class Tree:
             exc.filename2 = None
             raise
         finally:
-            self._release()
+            if self._held or self._created:
+                self._release()
 
     def _make_directory(self, entry: Entry, parts: list[str]) -> None:
-        """Make a directory, in place of what else may be there, and note what it gets in the end."""
+        """Create a directory, replacing any other file, and note the attributes that it gets at the end."""
         parent = self.directory(parts[:-1])
         if parts:
             name = encoded(parts[-1])
@@ -223,18 +230,22 @@ class Tree:
         temporary = self._temporary
         mode = names.target_mode(entry.mode, entry.type, self._settings.filter)
         gets_mode = not self._settings.owns and not mode & (self.umask | ~0o777) and not self._has_list(parent)
-        try:  # from here on: an interrupt may come when the file is there and `opened` has not returned
-            with opened(temporary, _CREATE_FLAGS, parent, mode if gets_mode else 0o600).file("wb", 0) as file:
-                self._write(file.fileno(), entry, data)
-                self._set_attributes(file.fileno(), entry, gets_mode)
+        create = partial(_system.open, dir_fd=parent)
+        try:  # from here on: an interrupt may come when the file is there and `extend` has not returned
+            self._created.extend(map(create, (temporary,), _CREATE_FLAGS, (mode if gets_mode else 0o600,)))
+            fd = self._created[0]
+            self._write(fd, entry, data)
+            self._set_attributes(fd, entry, gets_mode)
+            self._close_created()
             self._replace(parent, encoded(parts[-1]))
         except BaseException:
+            self._release()
             with contextlib.suppress(OSError):
                 _system.unlink(temporary, dir_fd=parent)
             raise
 
     def _replace(self, parent: int, name: bytes, source: int | None = None) -> None:
-        """Give the temporary file its name, in place of what has it: also of a directory with nothing in it."""
+        """Give the temporary file its name, replacing any file and any empty directory of that name."""
         source = parent if source is None else source
         try:
             _system.rename(self._temporary, name, src_dir_fd=source, dst_dir_fd=parent)
@@ -334,7 +345,7 @@ class Tree:
         _system.utime(base, ns=(entry.mtime_ns, entry.mtime_ns), dir_fd=parent, follow_symlinks=False)
 
     def _make_privately(self, make: Callable[..., None], entry: Entry, mode: int, parent: int, name: bytes) -> None:
-        """Make something in a directory of ours alone, where names lead to what was made, and move it to its place."""
+        """Create a file in a private directory, where nobody can replace it, and move it to its place."""
         temporary = self._temporary
         try:
             _system.mkdir(temporary, 0o700, dir_fd=parent)
@@ -358,7 +369,7 @@ class Tree:
                 _system.rmdir(temporary, dir_fd=parent)
 
     def _opened(self, name: bytes, parent: int, kind: int) -> int:
-        """Return a descriptor of what was just made, by which its owner and mode are set; OSError if it is gone."""
+        """Return a descriptor of the new file, to set its owner and mode; OSError if the file is gone."""
         self._held.append(opened(name, _PATH_FLAGS, parent))
         fd = self._held[-1].number
         status = os.fstat(fd)
@@ -383,7 +394,7 @@ class Tree:
 
     def finish(self, fails: Callable[[str, OSError], None]) -> None:
         """
-        Give directories their attributes: each once, as its last entry says, and what is deep inside first.
+        Give directories their attributes: each once, as its last entry says, the deepest first.
 
         `fails` is called with the path and the error of each that cannot get them.
         """

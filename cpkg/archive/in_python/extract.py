@@ -30,10 +30,10 @@ _LARGE: Final = 1 << 20
 
 class Extract:
     """
-    Base of both engines: what is made of entries one by one, hard links at last, and what holds for directories.
+    Base of extraction in C and in Python: entries one by one, hard links at the end, and attributes of directories.
 
-    A hard link is made at once if its file was extracted before it. Else it waits for the end, since its file may come
-    behind it: then it is made of what has the name of its file by then.
+    A hard link is created at once if its file was extracted before. Else it waits for the end, since its file may come
+    later: then it links to the file that has the name at the end.
     """
 
     def __init__(
@@ -51,13 +51,15 @@ class Extract:
         self._descriptors = descriptors
         self._tree = Tree(directory, settings, descriptors.tree_max)
         self._links: dict[tuple[str, ...], tuple[Entry, Entry]] = {}
-        """Hard links that wait for the end, by their paths: as stored, and as they are to be made."""
+        """Hard links that wait for the end, by their paths: as stored, and as they will be created."""
         self._lost: set[tuple[str, ...]] = set()
-        """Paths of entries that could not be extracted: no link is made to what had their names before."""
+        """Paths of entries that could not be extracted: no link is created to older files of those names."""
+        self._made: set[tuple[str, ...]] | None = None
+        """Paths of what was extracted, where there was something before that could be taken for it, and Python asks."""
         self.entries = 0
         """How many entries were extracted."""
 
-    def run(self, archive: Any, crew: Crew) -> None:
+    def run(self, archive: object, crew: Crew) -> None:
         """Extract an archive."""
         try:
             self._tree.open()
@@ -97,7 +99,7 @@ class Extract:
         self._problems.add(Problem(name.rstrip("/") or name[:1], f"cannot be extracted: {message}", exc))
 
     def _extract(self, stored: Entry, entry: Entry, data: Data) -> None:
-        """Extract an entry, or have it wait: `stored` as the archive has it, `entry` as it is to be made."""
+        """Extract an entry or queue it: `stored` is the archive's entry, `entry` what to create."""
         settings = self._settings
         parts: list[str] | None = None
         try:
@@ -131,18 +133,21 @@ class Extract:
         self._links[tuple(parts)] = stored, entry
 
     def _is_ready(self, stored: Entry, entry: Entry, parts: list[str], target: tuple[str, ...] | None) -> bool:
-        """Say whether an entry can be made now; keep it if not. `target` is the path of a hard link's file."""
+        """Return whether an entry can be created now; keep it if not. `target` is the path of a hard link's file."""
         raise NotImplementedError
 
     def _extracted(self, entry: Entry, parts: list[str]) -> None:
         """Count an entry that was extracted, and call the caller with it; with what it lacks, too."""
         self.entries += 1
+        if self._made is not None:
+            self._made.add(tuple(parts))
         if self._lost:
             self._lost.discard(tuple(parts))
-        for name, why in (entry.unreadable or {}).items():
-            if self._settings.sets_attribute(name):
-                error = ArchiveError(f"its attribute {name} cannot be read: {why}")
-                self._problems.add(Problem(entry.name, str(error), error))
+        if entry.unreadable:
+            for name, why in entry.unreadable.items():
+                if self._settings.sets_attribute(name):
+                    error = ArchiveError(f"its attribute {name} cannot be read: {why}")
+                    self._problems.add(Problem(entry.name, str(error), error))
         if self._settings.on_entry is not None:
             self._settings.on_entry(entry)
 
@@ -178,15 +183,15 @@ class PureExtract(Extract):
     _last = ""
 
     def _read(self, archive: Any, crew: Crew) -> None:
-        # what has been made, if there was anything before that could be taken for it
-        self._made: set[tuple[str, ...]] | None = set() if _system.listdir(self._tree.root) else None
+        if _system.listdir(self._tree.root):
+            self._made = set()
         content = archive.content()
         while content is not None:
             content = self._extract_all(archive, content)
 
     def _is_ready(self, stored: Entry, entry: Entry, parts: list[str], target: tuple[str, ...] | None) -> bool:
-        path = tuple(parts)
-        self._links.pop(path, None)
+        if self._links:
+            self._links.pop(tuple(parts), None)
         if target is None or (target not in self._links and self._has_made(target)):
             return True
         self._wait(stored, entry, parts, target)
@@ -196,11 +201,6 @@ class PureExtract(Extract):
         if target in self._lost:
             return False
         return self._tree.has(target) if self._made is None else target in self._made
-
-    def _extracted(self, entry: Entry, parts: list[str]) -> None:
-        if self._made is not None:
-            self._made.add(tuple(parts))
-        super()._extracted(entry, parts)
 
     def _extract_all(self, archive: Any, content: Content) -> Content | None:
         """Extract what follows; return None, or behind damage the content from the next entry on that is whole."""
@@ -215,7 +215,7 @@ class PureExtract(Extract):
                             self._extract(entry, entry, data)
             else:
                 self._select(batches)
-            for _ in archive.views():  # what is behind the end has its checksums, too
+            for _ in archive.views():  # content behind the end has checksums, too
                 pass
         except (ArchiveError, ZstdError) as exc:
             if not self._settings.recover or isinstance(exc, LimitError):

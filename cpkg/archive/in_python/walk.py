@@ -7,6 +7,7 @@ import contextlib
 import errno
 import os
 import stat
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from functools import lru_cache, partial
@@ -101,7 +102,7 @@ class _Folder(NamedTuple):
 
 class Walker:
     """
-    Yields the members of trees, each directory before what is in it.
+    Yields the members of trees, each directory before its contents.
 
     A few directories are open at a time, the root and the innermost: the way goes down by names, and up to others by
     `..` as far as that leads where it came from.
@@ -119,7 +120,7 @@ class Walker:
         self._opener = -1, _system.open
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close all descriptors."""
         while self._files:
             self.close_file()
         while self._open:
@@ -165,7 +166,7 @@ class Walker:
             raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
 
     def _descend(self, base: str, depth: int) -> None:
-        """Open a directory in place of the one that is open; interrupted anywhere, `directory` goes on."""
+        """Open a directory and close the one before; after an interruption `directory` is still valid."""
         self._open.append((opened(base, DIRECTORY_FLAGS, self._open[-1][0].number), depth))
         while len(self._open) > _OPEN_MAX:
             self._open.pop(1)[0].close()
@@ -199,7 +200,7 @@ class Walker:
                         self._path = self._path[:above] if isinstance(above, int) else above
 
     def _enter(self, member: Member) -> Iterator[Member | Problem]:
-        """Open a directory; return what is in it."""
+        """Open a directory; return its entries."""
         name, path = member.entry.name, self._path
         self.directory()
         self._descend(member.base, len(self._way) + 1)
@@ -284,8 +285,10 @@ class Walker:
 
 
 def opened(base: str | bytes, flags: int, directory: int | None = None, mode: int = 0o777) -> Descriptor:
-    """Open what is in a directory."""
-    return Descriptor(base, flags, mode, by=partial(_system.open, dir_fd=directory))
+    """Open an entry of a directory, or a path."""
+    # PyPy's partial is Python code, in which an interrupt loses what was opened: not for a whole call's directory
+    by = _system.open if directory is None else partial(_system.open, dir_fd=directory)
+    return Descriptor(base, flags, mode, by=by)
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:
@@ -299,17 +302,22 @@ def failed(name: str, what: str, exc: OSError) -> Problem:
 
 
 def _map_of(directory: int, base: str, size: int) -> list[tuple[int, int]] | None:
-    """Return the pieces of a file that hold data, or None if it has no holes."""
+    """Return the pieces of a file that hold data, or None if the system reports no holes."""
     pieces = []
     at = 0
-    # PyPy has no names for them
-    seek_data, seek_hole = getattr(os, "SEEK_DATA", 3), getattr(os, "SEEK_HOLE", 4)
+    seek_data, seek_hole = getattr(os, "SEEK_DATA", None), getattr(os, "SEEK_HOLE", None)
+    if sys.platform == "linux":  # PyPy has no names for them
+        seek_data, seek_hole = 3, 4
+    if seek_data is None or seek_hole is None:
+        return None
     with closing(opened(base, FILE_FLAGS, directory)) as file:
         while at < size:
             try:
                 start = os.lseek(file.number, at, seek_data)
-            except OSError:  # ENXIO: a hole up to the end
-                break
+            except OSError as exc:
+                if exc.errno != errno.ENXIO:  # nothing is known of holes there: all of it is data
+                    return None
+                break  # a hole up to the end
             end = min(os.lseek(file.number, start, seek_hole), size)
             if start >= end:
                 break

@@ -17,7 +17,7 @@ from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Callable
 
 _MEGABYTE = 1_000_000
 _SYNTHETIC_SIZE = 10 * _MEGABYTE
@@ -91,7 +91,7 @@ def _measure(name: str, parts: list[bytes], level: int, options: Options, dictio
     if console.level >= 2:
         print(
             f"{level:2}#{name:<17.17} :{total:10} ->{size:10} (x{total / size:5.3f}), "
-            f"{_told(compress_speed)} MB/s, {decompress_speed:6.1f} MB/s"
+            f"{_padded(compress_speed)} MB/s, {decompress_speed:6.1f} MB/s"
         )
     else:
         print(
@@ -101,11 +101,11 @@ def _measure(name: str, parts: list[bytes], level: int, options: Options, dictio
     sys.stdout.flush()
 
 
-def _told(speed: float) -> str:
+def _padded(speed: float) -> str:
     return f"{speed:6.1f}" if speed >= 10 else f"{speed:6.2f}"
 
 
-def _speed(work: Callable[[], Any], size: int, seconds: int) -> float:
+def _speed(work: Callable[[], object], size: int, seconds: int) -> float:
     """Return the best speed in millions of bytes per second, of as many runs as `seconds` have room for."""
     best = float("inf")
     end = time.perf_counter() + max(seconds, 0)

@@ -7,8 +7,8 @@ import os
 
 from cpkg import zstd
 from cpkg.cli.zstd.console import Console, Fatal
-from cpkg.cli.zstd.files import Destination, Source, cannot_read
-from cpkg.cli.zstd.options import LAST_ORDINARY_LEVEL, STDOUT, Options
+from cpkg.cli.zstd.files import InputFile, OutputFile, cannot_read
+from cpkg.cli.zstd.options import LAST_ORDINARY_LEVEL, Options
 from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
 
 TYPE_CHECKING = False
@@ -40,7 +40,7 @@ def level_of(options: Options, console: Console) -> int:
 
 
 def print_parameters(options: Options, console: Console) -> None:
-    """Print what the level of a call stands for, for each of its files."""
+    """Print the parameters of a call's level, for each of its files."""
     from cpkg.zstandard import ZstdCompressionParameters
 
     reference = options.dictionary or options.patch_from
@@ -69,6 +69,8 @@ def dictionary_of(content: bytes, *, prefix: bool = False) -> Any:
 
 class Compressing:
     """The settings that all files of a call are compressed with."""
+
+    passed = False
 
     def __init__(self, options: Options, level: int, dictionary: bytes, console: Console) -> None:
         self._options = options
@@ -110,8 +112,8 @@ class Compressing:
         except ValueError:
             raise Fatal(11, "Parameter is out of bound") from None
 
-    def run(self, source: Source, destination: Destination, prefix: str) -> tuple[int, int]:
-        """Compress a file; return the bytes read and written. `prefix` stands in front of the progress."""
+    def run(self, source: InputFile, destination: OutputFile, prefix: str) -> bool:
+        """Compress a file and return True; raise Fatal on failure. The progress begins with `prefix`."""
         size = source.size if source.size is not None else self._options.stream_size or None
         before = destination.written
 
@@ -126,10 +128,10 @@ class Compressing:
                 self._in_one_frame(source, destination, progress, size)
         except zstd.ZstdError as exc:
             raise Fatal(11, exc.name or "Src size is incorrect") from None
-        return source.position, destination.written - before
+        return True
 
     def _in_one_frame(
-        self, source: Source, destination: Destination, progress: Callable[[int, int], None], size: int | None
+        self, source: InputFile, destination: OutputFile, progress: Callable[[int, int], None], size: int | None
     ) -> None:
         compressor = self._compressor(size)
         if size is not None and self._options.write_content_size:
@@ -141,7 +143,7 @@ class Compressing:
             progress(0, 0)
         destination.write(compressor.compress(b"") + compressor.flush())
 
-    def _in_frames(self, source: Source, destination: Destination, progress: Callable[[int, int], None]) -> None:
+    def _in_frames(self, source: InputFile, destination: OutputFile, progress: Callable[[int, int], None]) -> None:
         """Compress a large file in several threads, into frames that several threads can decompress."""
         key = zstd.CompressionParameter
         parameters = {
@@ -167,11 +169,24 @@ class Compressing:
         except OSError as exc:
             raise cannot_read(exc) from None
 
-    def _progress(self, source: Source, written: int, prefix: str) -> None:
+    def _progress(self, source: InputFile, written: int, prefix: str) -> None:
         console = self._console
         total = f" / {console.wide(source.size)}" if source.size is not None else ""
         ratio = 100 * written / source.position
         console.progress(f"{prefix}Read: {console.wide(source.position)}{total} ==> {ratio:2.0f}%")
+
+    def print_result(self, source: str, read: int, written: int, target: str) -> None:
+        """Print how small a file has become."""
+        console = self._console
+        sizes = f"({console.wide(read, unit_width=0)} => {console.wide(written, unit_width=0)}, {target}) \n"
+        ratio = f"{100 * written / read:6.2f}% " if read else ""
+        console.say(2, f"{source:<20} :{ratio}  {sizes}")
+
+    def print_results(self, count: int, read: int, written: int) -> None:
+        """Print how small several files have become."""
+        sizes = f"({self._console.wide(read)} => {self._console.wide(written)})"
+        ratio = f"{100 * written / read:.2f}% {sizes}" if read else f"{sizes} "
+        self._console.say(2, f"{count:3} files compressed : {ratio}\n")
 
 
 def _has_workers() -> bool:
@@ -180,22 +195,3 @@ def _has_workers() -> bool:
         return zstd.CompressionParameter.nb_workers.bounds()[1] > 0
     except ValueError:
         return False
-
-
-def print_result(console: Console, source: str, read: int, written: int, target: str) -> None:
-    """Print how small a file has become."""
-    target = target if target != STDOUT else STDOUT
-    sizes = f"({console.wide(read, unit_width=0)} => {console.wide(written, unit_width=0)}, {target}) \n"
-    if read:
-        console.say(2, f"{source:<20} :{100 * written / read:6.2f}%   {sizes}")
-    else:
-        console.say(2, f"{source:<20} :  {sizes}")
-
-
-def print_results(console: Console, count: int, read: int, written: int) -> None:
-    """Print how small several files have become."""
-    if not read:
-        console.say(2, f"{count:3} files compressed : ({console.wide(read)} => {console.wide(written)}) \n")
-        return
-    sizes = f"({console.wide(read)} => {console.wide(written)})"
-    console.say(2, f"{count:3} files compressed : {100 * written / read:.2f}% {sizes}\n")

@@ -47,7 +47,7 @@ class Console:
             sys.stderr.flush()
 
     def progress(self, text: str) -> None:
-        """Show how far the work has come, in place of what was shown before."""
+        """Show how far the work has come, over the line shown before."""
         now = time.monotonic()
         if self.shows_progress and now >= self._next:
             self._next = now + _REFRESH

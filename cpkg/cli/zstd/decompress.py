@@ -8,10 +8,11 @@ from itertools import chain
 from cpkg import zstd
 from cpkg.cli.zstd.compress import dictionary_of
 from cpkg.cli.zstd.console import Console, Fatal
-from cpkg.cli.zstd.files import Destination, Source
+from cpkg.cli.zstd.files import InputFile, OutputFile
 from cpkg.cli.zstd.options import DEFAULT_WINDOW_LOG, STDOUT, Options
 from purepy._cores import usable_cores
 from purepy._reading import read_full
+from purepy.zstd.format.error_codes import PREFIX_UNKNOWN, WINDOW_TOO_LARGE, truncated_file_error
 from purepy.zstd.format.rules import is_frame
 
 TYPE_CHECKING = False
@@ -25,8 +26,6 @@ _WRITE_SIZE = 1 << 20
 _PIPE_SIZE = 1 << 15
 """A pipe that gives so much at once has more to come, probably."""
 _THREADS_MAX = 4
-_UNKNOWN_FRAME = 10  # codes of libzstd's errors
-_WINDOW_TOO_LARGE = 16
 
 
 class Decompressing:
@@ -51,7 +50,7 @@ class Decompressing:
             zstd.DecompressionParameter.window_log_max: min(self._limit.bit_length() - 1, 31)
         }
 
-    def run(self, source: Source, destination: Destination, prefix: str) -> bool:
+    def run(self, source: InputFile, destination: OutputFile, prefix: str) -> bool:
         """Decompress all frames of a file; return whether that succeeded, and print why if not."""
         # a pipe may have no more for now, and its reader wait for what there is
         first = read_full(source, _READ_SIZE, _MAGIC_SIZE if source.size is None else None)
@@ -65,14 +64,14 @@ class Decompressing:
         try:
             self._frames(source, destination, first, prefix, by_frames=passes and source.size is None)
         except zstd.ZstdError as exc:
-            if exc.code == _UNKNOWN_FRAME:
+            if exc.code == PREFIX_UNKNOWN:
                 if passes and exc.offset is not None:
                     source.go_on_at(start + exc.offset)
                     return self._pass_through(source, destination, source.read(_READ_SIZE))
                 short = source.size is not None and exc.offset is not None and source.size - exc.offset < _MAGIC_SIZE
                 return self._fail(f"zstd: {name}: {'unknown header' if short else 'unsupported format'} \n")
             self._fail(f"{name} : Decoding error (36) : {exc.name or exc} \n")
-            if exc.code == _WINDOW_TOO_LARGE:
+            if exc.code == WINDOW_TOO_LARGE:
                 self._help_with_window(name, first)
             return False
         except EOFError:
@@ -83,7 +82,9 @@ class Decompressing:
         self._console.say(1, text)
         return False
 
-    def _frames(self, source: Source, destination: Destination, first: bytes, prefix: str, *, by_frames: bool) -> None:
+    def _frames(
+        self, source: InputFile, destination: OutputFile, first: bytes, prefix: str, *, by_frames: bool
+    ) -> None:
         before = destination.written
 
         def progress() -> None:
@@ -107,23 +108,23 @@ class Decompressing:
         from purepy.zstd.threads.arguments import plan_decompression
 
         module = choose("zstd").module
-        return plan_decompression(module, self._threads, self._zstd_dict, self._parameters, _end_of_file)
+        return plan_decompression(module, self._threads, self._zstd_dict, self._parameters, truncated_file_error)
 
     def _contents(
         self,
         plan: Any,
-        source: Source,
-        destination: Destination,
+        source: InputFile,
+        destination: OutputFile,
         first: bytes,
         progress: Callable[[], None],
     ) -> Iterator[Any]:
         """Yield the content of frames; what several threads can write to its place is not among it."""
         chunks = iter(lambda: source.read(_READ_SIZE), b"")
         if plan is None:
-            from purepy.zstd.format.pieces import decompressed
+            from purepy.zstd.format.chunks import decompressed
 
-            decompressor: Any = zstd.ZstdDecompressor(self._zstd_dict, self._parameters, multi_frame=True)
-            return decompressed(decompressor, chain((first,), chunks), _WRITE_SIZE, truncated=_end_of_file)
+            decompressor: object = zstd.ZstdDecompressor(self._zstd_dict, self._parameters, multi_frame=True)
+            return decompressed(decompressor, chain((first,), chunks), _WRITE_SIZE, truncated=truncated_file_error)
         from purepy.zstd.threads.copy_files import rest_of
 
         read = self._copied(plan, source, source.position - len(first), destination, progress)
@@ -132,9 +133,9 @@ class Decompressing:
     def _copied(
         self,
         plan: Any,
-        source: Source,
+        source: InputFile,
         start: int,
-        destination: Destination,
+        destination: OutputFile,
         progress: Callable[[], None],
     ) -> int:
         """Decompress frames of a file to their places in another, as far as that goes; return the bytes read."""
@@ -161,7 +162,7 @@ class Decompressing:
             source.go_on_at(start + copy.read)
         return copy.read
 
-    def _frame_by_frame(self, data: bytes, source: Source) -> Iterator[bytes]:
+    def _frame_by_frame(self, data: bytes, source: InputFile) -> Iterator[bytes]:
         """Yield the content of frames, and as it is what follows them and is none."""
         while True:
             data += read_full(source, _MAGIC_SIZE - len(data)) if len(data) < _MAGIC_SIZE else b""
@@ -176,16 +177,16 @@ class Decompressing:
                 yield decompressor.decompress(data, max_length=_WRITE_SIZE)
                 data = source.read(_READ_SIZE) if decompressor.needs_input else b""
                 if decompressor.needs_input and not data:
-                    raise EOFError
+                    raise truncated_file_error()
             data = decompressor.unused_data
 
-    def _passes_through(self, destination: Destination) -> bool:
-        """Return whether what is no frame is copied as it is."""
+    def _passes_through(self, destination: OutputFile) -> bool:
+        """Return whether data that is not a frame is copied unchanged."""
         wanted = self._options.pass_through
         return wanted if wanted is not None else self._options.overwrite and destination.name == STDOUT
 
-    def _pass_through(self, source: Source, destination: Destination, data: bytes) -> bool:
-        """Copy what is no frame, where that is wanted."""
+    def _pass_through(self, source: InputFile, destination: OutputFile, data: bytes) -> bool:
+        """Copy data that is not a frame, where that is wanted."""
         if not self._passes_through(destination):
             short = len(data) < _MAGIC_SIZE
             return self._fail(f"zstd: {source.name}: {'unknown header' if short else 'unsupported format'} \n")
@@ -209,16 +210,10 @@ class Decompressing:
             megabytes = -(-window >> 20)
             self._console.say(1, f"{name} : Use --long={log} or --memory={megabytes}MB \n")
 
+    def print_result(self, source: str, read: int, written: int, target: str) -> None:
+        """Print how large a file was."""
+        self._console.say(2, f"{source:<20}: {written} bytes \n")
 
-def _end_of_file(given: int) -> EOFError:
-    return EOFError()
-
-
-def print_result(console: Console, source: str, written: int) -> None:
-    """Print how large a file was."""
-    console.say(2, f"{source:<20}: {written} bytes \n")
-
-
-def print_results(console: Console, count: int, written: int) -> None:
-    """Print how large several files were."""
-    console.say(2, f"{count} files decompressed : {written:6} bytes total \n")
+    def print_results(self, count: int, read: int, written: int) -> None:
+        """Print how large several files were."""
+        self._console.say(2, f"{count} files decompressed : {written:6} bytes total \n")

@@ -12,6 +12,7 @@ import sys
 from cpkg._places import NewFile, reading
 from cpkg.cli.zstd.console import Console, Fatal
 from cpkg.cli.zstd.options import COMPRESS, STDIN, STDOUT, Options
+from purepy import _system
 from purepy._jit import JIT
 from purepy._reading import no_data, read_some
 from purepy._writing import write_all
@@ -28,7 +29,7 @@ _SEGMENT = 32 << 10
 _ZEROS = bytes(_SEGMENT)
 
 
-class Source:
+class InputFile:
     """A file that is read; `status` is None for standard input, `size` None where nobody knows it."""
 
     def __init__(self, name: str, file: Any, status: os.stat_result | None) -> None:
@@ -48,7 +49,7 @@ class Source:
         return data
 
     def chunks(self, size: int) -> Iterator[Any]:
-        """Yield what is left in pieces of up to `size` bytes, each of which holds until the next is asked for."""
+        """Yield the rest in chunks of up to `size` bytes, each valid until the next one is asked for."""
         if JIT or not hasattr(self.file, "readinto"):  # PyPy's C calls would copy the memory
             while data := self.read(size):
                 yield data
@@ -82,10 +83,10 @@ def target_of(name: str, *, compress: bool) -> str | None:
     return next((name[: -len(end)] + plain for end, plain in SUFFIXES.items() if name.endswith(end)), None)
 
 
-def open_source(name: str, options: Options, console: Console) -> Source | None:
+def open_source(name: str, options: Options, console: Console) -> InputFile | None:
     """Open a file; None, and a message, for what cannot be read."""
     if name == STDIN:
-        return Source(name, sys.stdin.buffer.raw if hasattr(sys.stdin.buffer, "raw") else sys.stdin.buffer, None)
+        return InputFile(name, sys.stdin.buffer.raw if hasattr(sys.stdin.buffer, "raw") else sys.stdin.buffer, None)
     try:
         status = os.stat(name)
     except (OSError, ValueError) as exc:
@@ -105,13 +106,13 @@ def open_source(name: str, options: Options, console: Console) -> Source | None:
             console.say(1, f"zstd: cannot use {name} as an input file and dictionary \n")
             return None
     try:
-        return Source(name, reading(name), status)
+        return InputFile(name, reading(name), status)
     except OSError as exc:
         console.say(1, f"zstd: {name}: {exc.strerror} \n")
         return None
 
 
-class Destination:
+class OutputFile:
     """
     A file that is written, under another name until all of it is there; `name` is the one that it gets.
 
@@ -186,7 +187,7 @@ class Destination:
             raise _cannot_write(exc) from None
 
     def go_on_at(self, position: int, written: int) -> None:
-        """Go on behind the `written` bytes from a position on that `write_at` has written; drop what is behind them."""
+        """Continue behind the `written` bytes that `write_at` has written at a position; drop the rest of the file."""
         self.written += written
         if self._file is not None and (written or os.fstat(self._file.fileno()).st_size > position):
             self._file.truncate(self._file.seek(position + written))
@@ -233,7 +234,7 @@ def _no_holes(data: Any) -> Iterator[tuple[int, int]]:
     start = at = 0
     end = len(data)
     while end - at >= _SEGMENT:
-        # what is no hole differs in one of these, mostly
+        # most data that is not a hole differs in one of these
         if data[at] or data[at + _SEGMENT // 2] or bytes(data[at : at + _SEGMENT]) != _ZEROS:
             at += _SEGMENT
             continue
@@ -248,27 +249,27 @@ def _no_holes(data: Any) -> Iterator[tuple[int, int]]:
 def _copy_attributes(descriptor: int, source: os.stat_result) -> None:
     mode = stat.S_IMODE(source.st_mode) & 0o777
     with contextlib.suppress(OSError):
-        os.fchown(descriptor, -1, source.st_gid)
-        os.fchown(descriptor, source.st_uid, -1)
+        _system.fchown(descriptor, -1, source.st_gid)
+        _system.fchown(descriptor, source.st_uid, -1)
     with contextlib.suppress(OSError):
-        os.fchmod(descriptor, mode)
+        _system.fchmod(descriptor, mode)
     with contextlib.suppress(OSError):
-        os.utime(descriptor, ns=(source.st_atime_ns, source.st_mtime_ns))
+        _system.utime(descriptor, ns=(source.st_atime_ns, source.st_mtime_ns))
 
 
 def open_destination(
-    name: str | None, source: Source | None, options: Options, console: Console, *, stdin_is_input: bool
-) -> Destination | None:
+    name: str | None, source: InputFile | None, options: Options, console: Console, *, stdin_is_input: bool
+) -> OutputFile | None:
     """
-    Open what is written; `name` None is for what is only tested.
+    Open the output; `name` None is for a mere test.
 
     Returns None, and prints why, if it exists and may not be overwritten, is the source itself or cannot be opened.
     """
     if name is None:
-        return Destination("", None, sparse=False)
+        return OutputFile("", None, sparse=False)
     if name == STDOUT:
         stdout = getattr(sys.stdout.buffer, "raw", sys.stdout.buffer)
-        return Destination(name, stdout, sparse=bool(options.sparse))
+        return OutputFile(name, stdout, sparse=bool(options.sparse))
     try:
         old = os.stat(name)
     except OSError:
@@ -285,13 +286,13 @@ def open_destination(
             return None
     try:
         if old is not None and not stat.S_ISREG(old.st_mode):
-            return Destination(name, open(name, "wb", buffering=0), sparse=bool(options.sparse))
+            return OutputFile(name, open(name, "wb", buffering=0), sparse=bool(options.sparse))
         is_private = source is not None and source.size is not None
         new = NewFile(name, shown=name, mode=0o600 if is_private else 0o666, buffering=0)
     except OSError as exc:
         console.say(1, f"zstd: {name}: {exc.strerror}\n")
         return None
-    return Destination(name, new, sparse=options.sparse is not False)
+    return OutputFile(name, new, sparse=options.sparse is not False)
 
 
 def expand(names: list[str], options: Options, console: Console) -> list[str]:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cpkg zstd -l`: what is in compressed files, from the headers of their frames and blocks."""
+"""`cpkg zstd -l`: describe compressed files by the headers of their frames and blocks."""
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 
@@ -55,7 +54,7 @@ class _Unreadable(Exception):
 
 
 def list_files(names: list[str], console: Console) -> int:
-    """Print what is in files, one a line, or several with -v; return 1 if one of them cannot be read."""
+    """Describe files, one per line, or on several with -v; return 1 if one of them cannot be read."""
     for name in names:
         if name == STDIN:
             console.say(1, "zstd: --list does not support reading from standard input \n")
@@ -65,8 +64,6 @@ def list_files(names: list[str], console: Console) -> int:
             console.say(1, "zstd: --list does not support reading from standard input \n")
         console.say(1, "No files given \n")
         return 1
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="surrogateescape")  # names of files are bytes
     in_detail = console.level > 2
     failed = False
     if not in_detail:

@@ -12,13 +12,13 @@ import contextlib
 import os
 import sys
 
-from cpkg.cli.standard_streams import discard, open_standard_streams
+from cpkg.cli.standard_streams import SIGPIPE, discard, open_standard_streams, when_terminated
 from cpkg.cli.zstd import options as modes
 from cpkg.cli.zstd.console import Console, Fatal
 from cpkg.cli.zstd.files import (
     SUFFIXES,
-    Destination,
-    Source,
+    InputFile,
+    OutputFile,
     expand,
     open_destination,
     open_source,
@@ -44,9 +44,7 @@ def main(arguments: Sequence[str]) -> int:
     def terminate(number: int, frame: object) -> NoReturn:
         raise _Terminated(number)
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, terminate)
+    when_terminated(terminate)
     open_standard_streams()
     console = Console()
     command = Command(console)
@@ -72,7 +70,7 @@ def main(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         command.abandon()
         discard(sys.stdout)
-        _die(signal.SIGPIPE)
+        _die(SIGPIPE)
     finally:
         command.abandon()
     return 1
@@ -84,7 +82,9 @@ class _Terminated(BaseException):
 
 
 def _die(number: int) -> None:
-    """End as a program does that the signal ends."""
+    """End as a program does that the signal ends; Windows has no such ends, but exit statuses."""
+    if os.name == "nt":
+        raise SystemExit(128 + number)
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
 
@@ -95,7 +95,7 @@ class Command:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._options = Options()
-        self._destination: Destination | None = None
+        self._destination: OutputFile | None = None
         self._stdin_is_input = False
         self._worker: Any = None  # what compresses or decompresses
         self._total = [0, 0, 0]  # files done, bytes read, bytes written
@@ -149,7 +149,7 @@ class Command:
         return self._process(named)
 
     def _collect(self) -> int | None:
-        """Gather the names of all files; return how many were named, None if they cannot be had."""
+        """Collect the names of all files; return how many were named, None if the lists cannot be read."""
         options, console = self._options, self._console
         if not options.follow_links:
             files = []
@@ -217,10 +217,7 @@ class Command:
             return 1
         results = [self._one(name) for name in options.files] if options.output is None else self._all_in_one()
         if len(options.files) > 1 and self._total[0]:
-            if options.mode == modes.COMPRESS:
-                self._results(console, *self._total)
-            else:
-                self._results(console, self._total[0], self._total[2])
+            self._worker.print_results(*self._total)
         return 0 if all(results) else 1
 
     def _prepare(self) -> None:
@@ -243,14 +240,10 @@ class Command:
         dictionary = read_dictionary(options.dictionary or options.patch_from)
         if options.mode == modes.COMPRESS:
             self._worker = zstd_compress.Compressing(options, level, dictionary, console)
-            self._result: Any = zstd_compress.print_result
-            self._results: Any = zstd_compress.print_results
         else:
-            from cpkg.cli.zstd import decompress as zstd_decompress
+            from cpkg.cli.zstd.decompress import Decompressing
 
-            self._worker = zstd_decompress.Decompressing(options, dictionary, console)
-            self._result = zstd_decompress.print_result
-            self._results = zstd_decompress.print_results
+            self._worker = Decompressing(options, dictionary, console)
 
     def _may_join(self) -> bool:
         """Ask whether several files may become one, which nobody takes apart again."""
@@ -326,7 +319,7 @@ class Command:
             return True
         return False
 
-    def _into(self, target: str | None, source: Source) -> bool:
+    def _into(self, target: str | None, source: InputFile) -> bool:
         """Process an open file into a new one."""
         destination = open_destination(
             target, source, self._options, self._console, stdin_is_input=self._stdin_is_input
@@ -370,29 +363,25 @@ class Command:
         self._destination = None
         return results
 
-    def _work(self, source: Source, destination: Destination) -> bool:
+    def _work(self, source: InputFile, destination: OutputFile) -> bool:
         options, console = self._options, self._console
         count = len(options.files)
-        prefix = f"{self._total[0] + 1}/{count} files. Current: {source.name:>20.20} " if count > 1 else ""
+        prefix = "Compress: " if options.mode == modes.COMPRESS else "Decompress: "
+        prefix += f"{self._total[0] + 1}/{count} files. Current: {source.name:>20.20} "
         before = destination.written
-        if options.mode == modes.COMPRESS:
-            self._worker.run(source, destination, f"Compress: {prefix}" if prefix else "")
-        else:
-            self._worker.passed = False
-            if not self._worker.run(source, destination, f"Decompress: {prefix}" if prefix else ""):
-                return False
+        self._worker.passed = False
+        if not self._worker.run(source, destination, prefix if count > 1 else ""):
+            return False
         written = destination.written - before
-        if (count == 1 or console.level >= 3) and (options.mode == modes.COMPRESS or not self._worker.passed):
-            if options.mode == modes.COMPRESS:
-                self._result(console, source.name, source.position, written, destination.name)
-            else:
-                self._result(console, source.name, written)
+        if (count == 1 or console.level >= 3) and not self._worker.passed:
+            self._worker.print_result(source.name, source.position, written, destination.name)
         for index, number in enumerate((1, source.position, written)):
             self._total[index] += number
         return True
 
-    def _remove(self, source: Source) -> None:
+    def _remove(self, source: InputFile) -> None:
         if self._options.remove_source and source.name != STDIN:
+            source.close()  # Windows removes no open file
             try:
                 os.remove(source.name)
             except OSError as exc:

@@ -43,7 +43,6 @@ _FLAGS: dict[str, tuple[str, object]] = {
     "--exclude-compressed": ("exclude_compressed", True),
     "--single-thread": ("single_thread", True),
     "--show-default-cparams": ("shows_parameters", True),
-    "--format=zstd": ("format", "zstd"),
 }
 # what makes no difference here; those with a note change the output in the zstd tool
 _IGNORED = {
@@ -58,32 +57,25 @@ _IGNORED = {
     "--mmap-dict": "",
     "--no-mmap-dict": "",
     "--priority=rt": "",
+    "--format=zstd": "",
 }
 _ADVANCED = {
-    "windowLog": "window_log",
-    "wlog": "window_log",
-    "chainLog": "chain_log",
-    "clog": "chain_log",
-    "hashLog": "hash_log",
-    "hlog": "hash_log",
-    "searchLog": "search_log",
-    "slog": "search_log",
-    "minMatch": "min_match",
-    "mml": "min_match",
-    "targetLength": "target_length",
-    "tlen": "target_length",
-    "strategy": "strategy",
-    "strat": "strategy",
-    "overlapLog": "overlap_log",
-    "ovlog": "overlap_log",
-    "ldmHashLog": "ldm_hash_log",
-    "lhlog": "ldm_hash_log",
-    "ldmMinMatch": "ldm_min_match",
-    "lmml": "ldm_min_match",
-    "ldmBucketSizeLog": "ldm_bucket_size_log",
-    "lblog": "ldm_bucket_size_log",
-    "ldmHashRateLog": "ldm_hash_rate_log",
-    "lhrlog": "ldm_hash_rate_log",
+    name: member
+    for member, names in {
+        "window_log": ("windowLog", "wlog"),
+        "chain_log": ("chainLog", "clog"),
+        "hash_log": ("hashLog", "hlog"),
+        "search_log": ("searchLog", "slog"),
+        "min_match": ("minMatch", "mml"),
+        "target_length": ("targetLength", "tlen"),
+        "strategy": ("strategy", "strat"),
+        "overlap_log": ("overlapLog", "ovlog"),
+        "ldm_hash_log": ("ldmHashLog", "lhlog"),
+        "ldm_min_match": ("ldmMinMatch", "lmml"),
+        "ldm_bucket_size_log": ("ldmBucketSizeLog", "lblog"),
+        "ldm_hash_rate_log": ("ldmHashRateLog", "lhrlog"),
+    }.items()
+    for name in names
 }
 """Keys of `--zstd=`: name -> member of CompressionParameter."""
 
@@ -127,7 +119,6 @@ class Options:
         self.progress: bool | None = None
         self.exclude_compressed = False
         self.shows_parameters = False
-        self.format = "zstd"
         self.dictionary_size = DICTIONARY_SIZE
         self.dictionary_id = 0
         self.last_level = LEVEL_MIN - 1
@@ -261,7 +252,7 @@ class Parser:
 
     def _long_with_value(self, argument: str) -> None:
         options = self.options
-        for name in (*_TAKES_NUMBER, *_TAKES_TEXT):  # a longer name stands before its beginning
+        for name in (*_TAKES_NUMBER, *_TAKES_TEXT):  # a longer name comes before its prefix
             if argument.startswith(name):
                 if name in _TAKES_NUMBER:
                     attribute, bits = _TAKES_NUMBER[name]
@@ -355,7 +346,7 @@ class Parser:
                 raise UsageError(f"-{letter}")
 
 
-# options with a value: name -> attribute of Options ("" for what is ignored); a longer name before its beginning
+# options with a value: name -> attribute of Options ("" for ignored options); a longer name comes before its prefix
 _TAKES_NUMBER = {
     "--threads": ("threads", 32),
     "--memlimit-decompress": ("memory_limit", 32),

@@ -53,7 +53,7 @@ def train(options: Options, console: Console) -> int:
 
 
 def _samples(options: Options) -> list[bytes]:
-    """Return what is trained on: the beginnings of files, or all of them in blocks (-B); what cannot be read is not."""
+    """Return the samples: the beginnings of files, or all of them in blocks (-B), without unreadable files."""
     samples: list[bytes] = []
     room = options.memory_limit or _LARGEST_TOTAL
     for name in options.files:

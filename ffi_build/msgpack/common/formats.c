@@ -74,7 +74,7 @@ typedef struct {
     size_t length; /* bytes that follow (the type of an ext is not counted); items of an array, pairs of a map */
 } FormatHeader;
 
-/* Read the header at p, of which `left` bytes, one at least, are there; false if it is cut: then all but the length is set. */
+/* Read the header at p, with `left` bytes, one at least; false if it is cut: then all but the length is set. */
 static ALWAYS_INLINE bool read_header(const unsigned char *p, size_t left, FormatHeader *h)
 {
     const unsigned char byte = *p;

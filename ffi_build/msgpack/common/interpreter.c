@@ -192,7 +192,7 @@ static inline enum guard guard_of(bool gc_held)
 /* What code that is called at the deepest level may need, and the sanitizers' larger frames. */
 #define STACK_MARGIN (192 * 1024)
 
-/* The lowest address that this thread's stack may grow to, or 0 where that cannot be told. Takes microseconds. */
+/* The lowest address that this thread's stack may grow to, or 0 where that is unknown. Takes microseconds. */
 static uintptr_t stack_floor(void)
 {
     uintptr_t floor = 0;

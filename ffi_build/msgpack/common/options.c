@@ -57,7 +57,9 @@
     X(SIZE,      max_total_bytes,   max_total_bytes,   -1,        TEXT) \
     X(BOOL,      tuple_keys,        tuple_keys,        False,     KEPT) \
     X(BOOL,      bin_view,          bin_view,          False,     KEPT) \
-    X(SIZE,      raw_depth,         raw_depth,         -1,        LOOP)
+    X(SIZE,      raw_depth,         raw_depth,         -1,        LOOP) \
+    X(OBJECT,    type,              type,              None,      KEPT) /* served by `cpkg.typed`; in an Unpacker, by \
+                                                                           what this holds then */
 
 #define UNPACKER_TYPE_OPTIONS(X) \
     X(SIZE,      read_size,         read_size,         0,         KEPT) \
@@ -71,6 +73,7 @@
 #define TYPE_CALLABLE PyObject *
 #define TYPE_STR PyObject *
 #define TYPE_BYTEARRAY PyObject *
+#define TYPE_OBJECT PyObject *
 #define PYTHON_True true
 #define PYTHON_False false
 #define DEFAULT_BOOL(value) PYTHON_##value
@@ -79,6 +82,7 @@
 #define DEFAULT_CALLABLE(value) NULL
 #define DEFAULT_STR(value) NULL
 #define DEFAULT_BYTEARRAY(value) NULL
+#define DEFAULT_OBJECT(value) NULL
 
 #define FIELD(kind, name, field, ...) TYPE_##kind field;
 #define DEFAULT(kind, name, field, value, ...) .field = DEFAULT_##kind(value),

@@ -16,7 +16,7 @@
 
 static struct {
     bool ready;
-    PyObject *module_name;  /* __module__ of what is installed */
+    PyObject *module_name;  /* __module__ of the installed names */
     PyObject *signature_of; /* Python: text to inspect.Signature */
 
     /* purepy.errors */
@@ -26,6 +26,7 @@ static struct {
     Py_ssize_t timestamp_seconds, timestamp_nanoseconds, raw_data;
     PyObject *one_second_in_ns;
     PyObject *convert, *NOT_CONVERTED; /* purepy.msgpack.conversions; NULL before conversions_ready() */
+    PyObject *typed_functions;         /* purepy.msgpack.interface; NULL before typed_function() */
     PyObject *write_rest;              /* purepy._writing; NULL before write_rest_ready() */
     PyObject *epoch;                   /* a datetime; NULL before datetime_ready() */
     PyObject *frozendict;              /* the builtin type, or NULL before 3.15 */
@@ -94,6 +95,17 @@ static int conversions_ready(void)
 static int write_rest_ready(void)
 {
     return S.write_rest ? 0 : import_name("purepy._writing", "write_rest", &S.write_rest);
+}
+
+/* A function of `cpkg.typed` that serves the option `type`; a new reference. */
+static NEVER_INLINE PyObject *typed_function(const char *name)
+{
+    if (!S.typed_functions && import_name("purepy.msgpack.interface", "typed_functions", &S.typed_functions) < 0)
+        return NULL;
+    PyObject *typed = PyObject_CallObject(S.typed_functions, NULL);
+    PyObject *function = typed ? PyObject_GetAttrString(typed, name) : NULL;
+    Py_XDECREF(typed);
+    return function;
 }
 
 static int datetime_ready(void)

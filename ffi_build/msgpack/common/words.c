@@ -65,7 +65,7 @@ static const uint64_t tail_masks[8] = {
 #endif
 };
 
-/* The last 0 to 7 bytes of a text as a word, the rest of which is 0; `spare` bytes may be read from p on. */
+/* Return the last 0 to 7 bytes of a text as a word, filled up with 0; `spare` bytes may be read from p on. */
 static inline uint64_t load_tail(const char *p, size_t n, size_t spare)
 {
     uint64_t word = 0;

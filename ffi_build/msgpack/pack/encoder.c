@@ -36,7 +36,7 @@ typedef struct {
 /* Levels that every stack has room for: they take up to 700 bytes each. */
 #define DEPTH_UNCHECKED 64
 
-/* What is still to be tried for the value at hand when no type matches. */
+/* Steps still to try with a value that no type matches. */
 #define MAY_CONVERT 1
 #define MAY_DEFAULT 2
 
@@ -143,7 +143,7 @@ static unsigned char *encode_ext(Encoder *c, unsigned char *p, int code, const c
     return p + n;
 }
 
-/* Any str: its UTF-8 is taken from the cache in the object, made there at the first time. */
+/* Any str: its UTF-8 is that of the object's cache, which the first call fills. */
 static NEVER_INLINE unsigned char *encode_str(Encoder *c, unsigned char *p, PyObject *o)
 {
     Py_ssize_t n;

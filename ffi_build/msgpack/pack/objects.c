@@ -2,7 +2,7 @@
 /*
  * Objects to bytes.
  *
- * Exact types are told apart by pointer, the frequent ones first and inline in the loops over lists and dicts
+ * Exact types are compared by pointer, the frequent ones first and inline in the loops over lists and dicts
  * (containers.c); all that may run Python code (subclasses, conversions, `default`) is in rare_types.c, out of the way.
  */
 #ifndef CPKG_MSGPACK_PACK_OBJECTS

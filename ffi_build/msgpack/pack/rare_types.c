@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects to bytes that are of no frequent type: subclasses, extensions, datetime, what is converted or replaced. */
+/* Pack objects of rare types: subclasses, extensions, datetime, and those that are converted or replaced. */
 #ifndef CPKG_MSGPACK_PACK_OBJECTS
 #include "objects.c" /* which includes this part in its place: its functions call each other */
 #elif !defined(CPKG_MSGPACK_PACK_RARE_TYPES)
@@ -158,7 +158,7 @@ static unsigned char *encode_big_int(Encoder *c, unsigned char *p, PyObject *o, 
     return NULL;
 }
 
-/* What is not exactly None, bool, int, float, str, bytes, list, dict or (without strict_types) tuple. */
+/* Objects that are not exactly None, bool, int, float, str, bytes, list, dict or (without strict_types) tuple. */
 static NEVER_INLINE unsigned char *encode_other(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
     const bool strict = c->options->strict_types;

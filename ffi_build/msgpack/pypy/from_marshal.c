@@ -7,7 +7,7 @@
  * numbers, code, ints beyond 64 bits), as is text with surrogates and what is nested deeper than allowed: the caller packs
  * the object in the ordinary way, which serves it or raises the error.
  *
- * marshal tells bytes from nothing else that has a buffer, say an array of the module `array`, which is no MessagePack
+ * marshal does not distinguish bytes from other buffers, say an array of the module `array`, which is no MessagePack
  * type. So for each such value a path is noted on which the caller finds the object and its type.
  */
 #ifndef CPKG_MSGPACK_PYPY_FROM_MARSHAL

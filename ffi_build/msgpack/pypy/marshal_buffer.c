@@ -18,7 +18,7 @@
 
 enum {
     MARSHAL_FRAMES = 64,       /* marshal recurses: containers that may be open at a time */
-    MARSHAL_LARGEST = 1 << 27, /* bytes of input; what is made of so many can be counted in 31 bits, as marshal does */
+    MARSHAL_LARGEST = 1 << 27, /* bytes of input: their output's size fits into marshal's 31 bits */
     MARSHAL_STACK = 1 << 20,   /* bytes */
     MARSHAL_KEPT = 1 << 16,    /* bytes of memory that are kept between two calls */
 };
@@ -56,7 +56,7 @@ static unsigned char *marshal_room(cpkg_marshal_buffer *b, unsigned char *to, si
     return bytes + used;
 }
 
-/* Give back what is larger than the memory that is kept. */
+/* Free memory beyond the size that is kept. */
 static void cpkg_marshal_trim(cpkg_marshal_buffer *b)
 {
     if (b->bytes != b->kept) {

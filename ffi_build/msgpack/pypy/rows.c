@@ -35,7 +35,7 @@ enum {
     ROWS_TEXT = 128,         /* longest text that is looked for among those before */
     ROWS_UNLIKE = 16,        /* texts of a column that are all different: there is no more search then */
     ROWS_SLOTS = 256,        /* of the hash table over a column's texts; a power of two */
-    ROWS_LAID_OUT = 4 << 20, /* bytes of batches in advance: what is left is laid out when it is read */
+    ROWS_LAID_OUT = 4 << 20, /* bytes of batches in advance: the rest is laid out when it is read */
 };
 
 /* What a batch begins with: rows, where the last one ends, columns, bytes of keys; and each column: the mask of the rows'
@@ -108,7 +108,7 @@ static size_t rows_keys(cpkg_rows *r, const unsigned char *data, const unsigned 
 
 /*
  * Find the rows of data[start..size) up to `most` of them and no further than the first one that is different.
- * Returns their number, 0 if there is none; `end` is their end, `columns` and `keys` tell what they have in common.
+ * Returns their number, 0 if there is none; `end` is their end, `columns` and `keys` get what they have in common.
  */
 static int64_t rows_find(cpkg_rows *r, const unsigned char *data, size_t size, size_t start, int64_t most)
 {
@@ -323,7 +323,7 @@ static bool rows_reserve(cpkg_rows *r, size_t words)
     return true;
 }
 
-/* Put bytes behind what is there, in whole words; there is room for them. */
+/* Append bytes, in whole words; there is room for them. */
 static void rows_put(cpkg_rows *r, const void *bytes, size_t size)
 {
     memcpy(r->batches + r->used, bytes, size);

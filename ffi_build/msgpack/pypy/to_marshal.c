@@ -35,7 +35,7 @@ enum {
     MARSHAL_RUN = 256,   /* longer arrays of numbers are read_numbers.c's */
 };
 
-/* A text that the message had: where, and the number of its reference. It is none of another turn's. */
+/* An earlier text of the message: its place and the number of its reference; only of this call. */
 typedef struct {
     const char *text;
     uint32_t length, turn, number;

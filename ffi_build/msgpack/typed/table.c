@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A type as a table of nodes, made once from what cpkg.typed.native describes, and read by decode.c.
+ * A type as a table of nodes, created once from the description of cpkg.typed.native, and read by decode.c.
  *
  * The description (a list of dicts) stays alive with the table and owns every object that the nodes refer to.
  */
@@ -96,7 +96,7 @@ struct TypedNode {
     TypedField *fields;
     Py_ssize_t fields_count;
     const unsigned char *by_byte; /* of a union: 256 bytes */
-    const char *tag;              /* the packed key by which its objects are told apart */
+    const char *tag;              /* the packed key that distinguishes its objects */
     Py_ssize_t tag_size;
     PyObject *tag_values, *choose;
     PyObject *cls, *made, *slow, *post_init, *keywords, *by_str, *by_int, *search, *problem;
@@ -150,10 +150,19 @@ static void typed_table_dealloc(PyObject *o)
 
 /* ---- reading the description ---- */
 
+/* What a description has by a name, borrowed; NULL, perhaps with an exception, for nothing and None. */
 static PyObject *spec_get(PyObject *spec, const char *name)
 {
-    PyObject *found = PyDict_GetItemString(spec, name); /* borrowed */
+    PyObject *key = PyUnicode_FromString(name), *found = key ? PyDict_GetItemWithError(spec, key) : NULL;
+    Py_XDECREF(key);
     return found == Py_None ? NULL : found;
+}
+
+/* Zeros for so many entries and one, so that there is memory for none, too; NULL with MemoryError. */
+static void *spec_entries(Py_ssize_t count, size_t size)
+{
+    void *entries = PyMem_Calloc((size_t)count + 1, size);
+    return entries ? entries : PyErr_NoMemory();
 }
 
 static Py_ssize_t spec_number(PyObject *spec, const char *name, Py_ssize_t otherwise)
@@ -202,7 +211,7 @@ static bool typed_read_field(const TypedTable *self, PyObject *spec, TypedField 
         !(((PyMemberDescrObject *)slot)->d_member->flags & READONLY))
         field->offset = ((PyMemberDescrObject *)slot)->d_member->offset;
     return field->name && PyUnicode_CheckExact(field->name) && field->text_size >= 0 &&
-           field->text_size <= field->packed_size;
+           field->text_size <= field->packed_size && !PyErr_Occurred();
 }
 
 /* `self` is NULL for fields that are only encoded, which need no type. */
@@ -211,7 +220,7 @@ static bool typed_read_fields(const TypedTable *self, PyObject *specs, TypedFiel
     if (!PyList_Check(specs))
         return false;
     *count = PyList_GET_SIZE(specs);
-    *fields = PyMem_Calloc((size_t)*count + 1, sizeof **fields);
+    *fields = spec_entries(*count, sizeof **fields);
     for (Py_ssize_t i = 0; *fields && i < *count; i++)
         if (!typed_read_field(self, PyList_GET_ITEM(specs, i), &(*fields)[i]) || (self && !(*fields)[i].node))
             return false;
@@ -223,7 +232,7 @@ static bool typed_read_parts(const TypedTable *self, PyObject *parts, TypedNode 
     if (!PyList_Check(parts))
         return false;
     node->parts_count = PyList_GET_SIZE(parts);
-    node->parts = PyMem_Calloc((size_t)node->parts_count + 1, sizeof *node->parts);
+    node->parts = spec_entries(node->parts_count, sizeof *node->parts);
     for (Py_ssize_t i = 0; node->parts && i < node->parts_count; i++) {
         Py_ssize_t index = PyLong_AsSsize_t(PyList_GET_ITEM(parts, i));
         if (index < 0 || index >= self->count)
@@ -335,7 +344,7 @@ static PyObject *typed_table_new(PyTypeObject *type, PyObject *args, PyObject *k
     self->untyped.max_str_len = self->untyped.max_bin_len = self->untyped.max_array_len = self->untyped.max_map_len =
         self->untyped.max_ext_len = (Py_ssize_t)1 << 33;
     self->count = self->keep ? PyTuple_GET_SIZE(self->keep) : 0;
-    self->nodes = PyMem_Calloc((size_t)self->count + 1, sizeof *self->nodes);
+    self->nodes = self->keep ? spec_entries(self->count, sizeof *self->nodes) : NULL;
     bool sound = self->keep && self->nodes && self->count && unpack_options_check(&self->untyped) == 0;
     for (Py_ssize_t i = 0; sound && i < self->count; i++)
         sound = typed_read_node(self, PyTuple_GET_ITEM(self->keep, i), &self->nodes[i]);

@@ -106,18 +106,27 @@ static PyObject *unpack_object(UnpackOptions *options, PyObject *packed, Py_ssiz
 /*
  * These three have a default that a text signature cannot spell (ext_hook=ExtType), and a builtin function has no
  * other. So they are objects of a type of their own, called by vectorcall as builtins are, whose __signature__ is
- * made from its text when somebody asks.
+ * created from its text at the first access.
  */
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    size_t which; /* of unpack_functions: valid in any object, even one that somebody made with object.__new__ */
+    size_t which; /* of unpack_functions: valid in any object, even in one of object.__new__ */
 } UnpackFunction;
 
 typedef struct {
     vectorcallfunc vectorcall;
     const char *name, *signature, *doc;
 } UnpackFunctionSpec;
+
+/* The same call of the function by this name that serves the option `type`. */
+static NEVER_INLINE PyObject *typed_call(const char *name, PyObject *const *args, size_t n, PyObject *keyword_names)
+{
+    PyObject *function = typed_function(name);
+    PyObject *o = function ? PyObject_Vectorcall(function, args, (size_t)PyVectorcall_NARGS(n), keyword_names) : NULL;
+    Py_XDECREF(function);
+    return o;
+}
 
 static PyObject *unpackb(PyObject *callable, PyObject *const *args, size_t n, PyObject *keyword_names)
 {
@@ -130,6 +139,8 @@ static PyObject *unpackb(PyObject *callable, PyObject *const *args, size_t n, Py
     PyObject *positional[1] = {NULL};
     if (arguments_read(&unpackb_signature, args, n_args, keyword_names, positional, &options) < 0)
         return NULL;
+    if (UNLIKELY(options.type != NULL))
+        return typed_call("unpackb", args, n, keyword_names);
     return unpack_object(&options, positional[0], 0, NULL);
 }
 
@@ -141,6 +152,8 @@ static PyObject *unpackb_from(PyObject *callable, PyObject *const *args, size_t 
     (void)callable;
     if (arguments_read(&unpackb_from_signature, args, PyVectorcall_NARGS(n), keyword_names, positional, &options) < 0)
         return NULL;
+    if (UNLIKELY(options.type != NULL))
+        return typed_call("unpackb_from", args, n, keyword_names);
     if (positional[1]) {
         offset = PyNumber_AsSsize_t(positional[1], PyExc_OverflowError);
         if (offset == -1 && PyErr_Occurred())
@@ -157,6 +170,8 @@ static PyObject *unpack(PyObject *callable, PyObject *const *args, size_t n, PyO
     (void)callable;
     if (arguments_read(&unpack_signature, args, PyVectorcall_NARGS(n), keyword_names, positional, &options) < 0)
         return NULL;
+    if (UNLIKELY(options.type != NULL))
+        return typed_call("unpack", args, n, keyword_names);
     PyObject *packed = PyObject_CallMethodObjArgs(positional[0], S.str_read, NULL);
     if (!packed)
         return NULL;

@@ -38,7 +38,7 @@ typedef struct {
 static PyObjectArenaAllocator arena_allocator;   /* as found at import */
 static _Thread_local ArenasAhead *arenas_in_use; /* of the call that this thread is in */
 
-/* Take more. What is left stays, to be advised anew together with what follows it. */
+/* Take more. The rest stays, to be advised anew together with the memory behind it. */
 static void arenas_fill(ArenasAhead *ahead, size_t size)
 {
     int left = ahead->count - ahead->next, wanted = ahead->count ? 2 * ahead->count : ARENAS_AHEAD_MIN;
@@ -81,7 +81,7 @@ static void arenas_setup(void)
     PyObject_GetArenaAllocator(&arena_allocator);
 }
 
-/* Not where address space is limited: what is ahead could be missed elsewhere. */
+/* Not where address space is limited: memory taken in advance could be missing elsewhere. */
 static bool arenas_are_plenty(void)
 {
     struct rlimit space, data;
@@ -142,7 +142,7 @@ static ALWAYS_INLINE void arenas_release(ArenasAhead *ahead)
         arenas_end(ahead);
 }
 
-/* For an object that comes in pieces: what is ahead is kept from one call to the next, *kept being NULL at first. */
+/* For an object in pieces: memory in advance is kept from call to call; *kept is NULL at first. */
 static ALWAYS_INLINE void arenas_hold_kept(ArenasAhead **kept, uint64_t taken)
 {
     if (LIKELY(taken < (uint64_t)ARENAS_AHEAD_MESSAGE))

@@ -5,7 +5,7 @@
  * The hashes of str and bytes have a secret of the process. Those of numbers, tuples, UUIDs and so on have none: whoever
  * writes a message can choose thousands of keys that a dict probes the same slots for. So the probes are counted that
  * the dict will need, in a table that has its size. Keys that nobody has chosen need less than two each; regular ones,
- * say multiples of 2**40, up to 30 in a map of 100,000 and 130 in one of a million. purepy/msgpack/key_meter.py does the same.
+ * say multiples of 3 * 2**42, up to 56 in a map of 87,381. purepy/msgpack/key_meter.py does the same.
  */
 #ifndef CPKG_MSGPACK_UNPACK_KEY_METER
 #define CPKG_MSGPACK_UNPACK_KEY_METER
@@ -21,8 +21,8 @@
 
 enum {
     METERED_PAIRS = 8,      /* maps of fewer pairs are not worth it */
-    KEY_PROBES = 20,        /* allowed for each key of a message, on an average, and one more ... */
-    KEYS_PROBE = 1 << 12,   /* ... for so many keys of its map, ... */
+    KEY_PROBES = 40,        /* allowed for each key of a message, on an average, and one more ... */
+    KEYS_PROBE = 1 << 11,   /* ... for so many keys of its map, ... */
     MORE_PROBES_MAX = 256,  /* ... up to so many, ... */
     SPARE_PROBES = 1 << 14, /* ... and beyond that */
     EQUAL_PROBES = 8,       /* what a key of the same hash counts, whose comparison may be Python code */

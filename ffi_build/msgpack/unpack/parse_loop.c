@@ -50,7 +50,7 @@ static ALWAYS_INLINE uint64_t read64(const unsigned char *from)
 
 #define IN_KEY(f) ((f) && ((f)->in_key || (f)->kind == FRAME_MAP_KEY || (f)->kind == FRAME_PAIRS_KEY))
 
-/* Parse data[*position:size], the continuation of what was parsed before; `plain` tells, at compile time, that the options
+/* Parse data[*position:size], the continuation of what was parsed before; `plain` says, at compile time, that the options
    are. PARSE_DONE: *result is the object, owned.
    PARSE_MORE: *position is where to go on with more data. PARSE_ERROR: an exception is set, the message given up, and
    *position at the value that is wrong (behind the value if a hook raised). */
@@ -543,7 +543,7 @@ fail_at:
         goto fail_by_hook;
     goto failed;
 fail_by_hook:
-    /* behind a hook's own error the stream goes on where it stands, as in what this replaces */
+    /* behind a hook's own error the stream continues at its position, as in msgpack */
     ps->broken = !PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError);
 failed:
     parser_clear(ps);

@@ -120,7 +120,7 @@ static void parser_clear(Parser *ps)
     }
 }
 
-/* For tp_traverse. The items of what is being filled are visited in its place: visitors may hand out what they see. */
+/* For tp_traverse. The items of an unfinished container are visited instead of it: visitors may hand out what they see. */
 static int parser_traverse(Parser *ps, visitproc visit, void *arg)
 {
     for (Py_ssize_t i = 0; i < ps->top; i++) {
@@ -168,7 +168,7 @@ static NEVER_INLINE void parser_guard_frame(Parser *ps, Frame *f)
     }
 }
 
-/* Hide what is open: what lies below a hidden frame is hidden already. */
+/* Hide open containers: those below a hidden frame are hidden already. */
 static NEVER_INLINE void parser_hide_frames(Parser *ps)
 {
     for (Py_ssize_t i = ps->top; i-- > 0 && !ps->frames[i].hidden;) {
@@ -234,7 +234,7 @@ static NEVER_INLINE int raise_format(void)
     return -1;
 }
 
-/* In all limits -1 stands for none. A length or count is below 2^33: any other negative limit is less than all of them.
+/* In all limits -1 means none. A length or count is below 2^33: any other negative limit is less than all of them.
    Of the totals, negative ones are none, which the conversion to unsigned makes of them. */
 
 /* Check a payload of n bytes before it is awaited or built. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where messages begin that stand one behind the other: what readers of record files look for, in any thread. */
+/* Find where consecutive messages begin, for readers of record files, in any thread. */
 #ifndef CPKG_MSGPACK_UNPACK_STARTS
 #define CPKG_MSGPACK_UNPACK_STARTS
 

@@ -66,7 +66,7 @@ static int unpacker_append(Unpacker *self, const unsigned char *data, Py_ssize_t
     self->floor = self->base + (uint64_t)self->head;
     if (size > self->capacity - self->tail) {
         Py_ssize_t keep = unpacker_keep(self), kept = self->tail - keep;
-        /* Moving what is kept costs its size: worth it when as much was consumed, else grow. */
+        /* Moving the unread bytes costs their size: worth it when as many were consumed, else grow. */
         if (keep > 0 && kept <= keep) {
             memmove(self->buffer, self->buffer + keep, (size_t)kept);
             self->base += (uint64_t)keep;

@@ -36,7 +36,8 @@ static PyObject *unpacker_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     visit(self->options.object_pairs_hook); \
     visit(self->options.list_hook); \
     visit(self->options.ext_hook); \
-    visit(self->options.unicode_errors)
+    visit(self->options.unicode_errors); \
+    visit(self->options.type)
 
 static int unpacker_traverse(PyObject *object, visitproc visit, void *arg)
 {
@@ -135,6 +136,7 @@ static int unpacker_set(Unpacker *self, UnpackOptions *options, PyObject *file_l
     Py_XINCREF(options->list_hook);
     Py_XINCREF(options->ext_hook);
     Py_XINCREF(options->unicode_errors);
+    Py_XINCREF(options->type);
     unpacker_clear((PyObject *)self);
     parser_free(&self->ps);
     self->options = *options;
@@ -155,9 +157,20 @@ static int unpacker_init(PyObject *object, PyObject *args, PyObject *keywords)
     UnpackOptions options = default_unpack_options;
     PyObject *positional[1] = {NULL};
     OwnedArguments owned;
-    int result = -1;
-    if (arguments_read_init(&unpacker_type_signature, args, keywords, positional, &options, &owned) == 0)
+    int result = -1,
+        failed = arguments_read_init(&unpacker_type_signature, args, keywords, positional, &options, &owned);
+    PyObject *reader = NULL;
+    if (failed == 0 && options.type) {
+        PyObject *function = typed_function("reader");
+        reader = function ? PyObject_Call(function, S.empty_tuple, keywords) : NULL;
+        Py_XDECREF(function);
+        failed = reader ? 0 : -1;
+        options.type = reader;
+        options.raw_depth = 0;
+    }
+    if (failed == 0)
         result = unpacker_set(self, &options, positional[0]);
+    Py_XDECREF(reader);
     arguments_drop(&owned);
     return result;
 }
@@ -229,6 +242,18 @@ static enum parse_result unpacker_step(Unpacker *self, PyObject **result)
     return outcome;
 }
 
+/* The object of the Unpacker's type from its message, which is stolen. */
+static NEVER_INLINE PyObject *unpacker_typed(Unpacker *self, PyObject *raw)
+{
+    PyObject *end = PyLong_FromUnsignedLongLong(self->base + (uint64_t)self->head);
+    PyObject *result = end ? PyObject_CallFunctionObjArgs(self->options.type, raw, end, NULL) : NULL;
+    Py_DECREF(raw);
+    Py_XDECREF(end);
+    if (!result && (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError)))
+        self->ps.broken = true;
+    return result;
+}
+
 /* One object in the given mode. NULL without an exception: the data is at its end and `iterating`. */
 static PyObject *unpacker_next(Unpacker *self, enum unpack_mode mode, const char *method, bool iterating)
 {
@@ -266,6 +291,8 @@ static PyObject *unpacker_next(Unpacker *self, enum unpack_mode mode, const char
         break;
     }
     unpacker_settle(self);
+    if (UNLIKELY(self->options.type != NULL) && result && mode == MODE_UNPACK)
+        result = unpacker_typed(self, result);
     busy_drop(&self->busy);
     return result;
 }
@@ -351,6 +378,7 @@ static PyMethodDef unpacker_methods[] = {
     {"read_bytes", unpacker_read_bytes, METH_O, "read_bytes($self, nbytes, /)\n--\n\n" DOCUMENTED_Unpacker_read_bytes},
     {"tell", unpacker_tell, METH_NOARGS, "tell($self)\n--\n\n" DOCUMENTED_Unpacker_tell},
     {"__reduce__", refuse_pickling, METH_NOARGS, "__reduce__($self)\n--\n\nRaise TypeError."},
+    {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS, "Return what a type checker reads."},
     {NULL, NULL, 0, NULL},
 };
 

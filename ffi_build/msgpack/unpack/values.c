@@ -176,7 +176,7 @@ static NEVER_INLINE bool hook_is_acyclic(PyObject *hook)
     return acyclic;
 }
 
-/* The value of an extension; *by_hook tells whether an error is the hook's, to be passed on untouched. */
+/* The value of an extension; *by_hook says whether an error is the hook's, to be raised unchanged. */
 static NEVER_INLINE PyObject *value_ext(Parser *ps, int code, const unsigned char *s, size_t n, bool *by_hook)
 {
     ps->bytes += n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory that the objects of a message will take, told from its headers before any is made: what
+ * The memory that the objects of a message will take, computed from its headers before any is created: what
  * purepy/msgpack/weigher.py does, where the weights are explained, at the speed of memory.
  */
 #ifndef CPKG_MSGPACK_UNPACK_WEIGH

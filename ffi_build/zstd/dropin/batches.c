@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * multi_compress_to_buffer() and multi_decompress_to_buffer(): many buffers in one call, in threads that know nothing of
- * Python. Whatever is out of the ordinary is left to cpkg/zstandard/batches.py, which does one item after the other and
- * says which is wrong.
+ * multi_compress_to_buffer() and multi_decompress_to_buffer(): many buffers in one call, in threads that know nothing
+ * of Python. Whatever is out of the ordinary is left to cpkg/zstandard/batches.py, which does one item after the other
+ * and says which is wrong.
  */
 #ifndef CPKG_ZSTD_DROPIN_BATCHES
 #define CPKG_ZSTD_DROPIN_BATCHES
@@ -31,10 +31,10 @@ typedef struct {
     PyObject *items; /* a tuple, as the list may change */
     Input *inputs;
     Py_ssize_t count;
-    Segment *segments; /* what is to come of each */
+    Segment *segments; /* the result of each */
 } Batch;
 
-/* Threads at work on a batch, and the caller, who looks for signals between items. */
+/* Threads at work on a batch, and the caller, which looks for signals between items. */
 typedef struct {
     Queue queue;
     pthread_t caller;
@@ -120,7 +120,7 @@ static int share_goes_on(Share *share, size_t size)
     return !queue_is_stopping(&share->crew->queue);
 }
 
-/* Work on all shares, each in a thread of its own, as far as there can be threads; return 0, or -1 with an exception. */
+/* Work on all shares, each in a thread of its own, if there can be so many; return 0, or -1 with an exception. */
 static int shares_run(Share *shares, Py_ssize_t count, void (*work)(Task *))
 {
     Crew crew = {.caller = pthread_self(), .next_look = clock_ms() + TURN_MS};
@@ -165,7 +165,7 @@ static Py_ssize_t shares_cut(Share *shares, Py_ssize_t count, const Batch *batch
     return cut;
 }
 
-/* Make the memory of shares for what is to come of each item; return 0, or -1 with an exception set. */
+/* Allocate the shares' memory for the results of all items; return 0, or -1 with an exception set. */
 static int shares_allocate(Share *shares, Py_ssize_t count)
 {
     for (Share *share = shares; share < shares + count; share++) {
@@ -344,8 +344,8 @@ static int batch_measure(Batch *batch, const DecompressionPreset *preset, const 
 /*
  * _decompress_many(list, sizes, threads) -> [(bytes, table), ...], or None if that is left to Python.
  *
- * `sizes` is None or a buffer of the contents' sizes, 64 bits each, 0 for what the frame tells. The contents of a share
- * lie one after the other; the table has their offsets and lengths.
+ * `sizes` is None or a buffer of the contents' sizes, 64 bits each, 0 for one that the frame declares. The contents of
+ * a share lie one after the other; the table has their offsets and lengths.
  */
 static PyObject *decompress_many(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {

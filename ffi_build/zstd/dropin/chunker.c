@@ -22,7 +22,7 @@ typedef struct {
     Py_ssize_t given;
     Py_ssize_t chunk_size;
     int is_finished;
-    int is_busy; /* an iterator was made that is not used up */
+    int is_busy; /* an iterator is not used up */
 } Chunker;
 
 typedef struct {
@@ -31,7 +31,7 @@ typedef struct {
     PyObject *data;
     Input input;
     size_t done;
-    int mode; /* what is done at last: ZSTD_e_continue for nothing */
+    int mode; /* the last step: ZSTD_e_continue for none */
     int is_over;
 } Chunks;
 
@@ -75,7 +75,7 @@ static void chunks_dealloc(PyObject *self)
     object_free(self);
 }
 
-/* Hold output, which is taken over, behind what is held; return 0, or -1 with an exception set. */
+/* Append output, and own it; return 0, or -1 with an exception set. */
 static int chunker_hold(Chunker *chunker, PyObject *output)
 {
     if (output == NULL)
@@ -97,7 +97,7 @@ static int chunker_hold(Chunker *chunker, PyObject *output)
     return joined == NULL && more != 0 ? -1 : 0;
 }
 
-/* Return up to `size` bytes of what is held. */
+/* Return up to `size` bytes of the held output. */
 static PyObject *chunker_give(Chunker *chunker, Py_ssize_t size)
 {
     Py_ssize_t left = PyBytes_GET_SIZE(chunker->held) - chunker->given;
@@ -193,10 +193,6 @@ static PyObject *new_chunks(PyObject *self, const char *finished, const char *bu
     return (PyObject *)chunks;
 }
 
-PyDoc_STRVAR(chunker_compress_doc,
-             "compress($self, /, data)\n--\n\n"
-             "Take the bytes of `data`, a buffer; return an iterator of the chunks that became full.");
-
 static PyObject *chunker_compress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     PyObject *data;
@@ -207,39 +203,28 @@ static PyObject *chunker_compress(PyObject *self, PyObject *const *args, Py_ssiz
                       ZSTD_e_continue);
 }
 
-PyDoc_STRVAR(chunker_flush_doc, "flush($self, /)\n--\n\n"
-                                "Return an iterator of all data given so far, as chunks and a shorter one.");
-
-static PyObject *chunker_flush(PyObject *self, PyObject *unused)
+static PyObject *chunker_flush(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return new_chunks(self, "cannot call flush() after compression finished",
                       "cannot call flush() before consuming output from previous operation", NULL, ZSTD_e_flush);
 }
 
-PyDoc_STRVAR(chunker_finish_doc, "finish($self, /)\n--\n\n"
-                                 "End the frame; return an iterator of what is left, as chunks and a shorter one.");
-
-static PyObject *chunker_finish(PyObject *self, PyObject *unused)
+static PyObject *chunker_finish(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return new_chunks(self, "cannot call finish() after compression finished",
                       "cannot call finish() before consuming output from previous operation", NULL, ZSTD_e_end);
 }
 
 static PyMethodDef chunker_methods[] = {
-    {"compress", AS_METHOD(chunker_compress), FASTCALL, chunker_compress_doc},
-    {"flush", chunker_flush, METH_NOARGS, chunker_flush_doc},
-    {"finish", chunker_finish, METH_NOARGS, chunker_finish_doc},
+    {"compress", AS_METHOD(chunker_compress), FASTCALL,
+     "compress($self, /, data)\n--\n\n" DROPIN_ZstdCompressionChunker_compress},
+    {"flush", chunker_flush, METH_NOARGS, "flush($self, /)\n--\n\n" DROPIN_ZstdCompressionChunker_flush},
+    {"finish", chunker_finish, METH_NOARGS, "finish($self, /)\n--\n\n" DROPIN_ZstdCompressionChunker_finish},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot chunker_slots[] = {
-    {Py_tp_doc,
-     "One frame, compressed into chunks of a size that does not change (replaces\n"
-     "`zstandard.ZstdCompressionChunker`).\n\n"
-     "Made by `ZstdCompressor.chunker`. The methods return iterators, which do the work: each is to be used\n"
-     "up before the next call, else that raises ZstdError."},
+    {Py_tp_doc, DROPIN_ZstdCompressionChunker},
     OBJECT_SLOTS(chunker),
     {Py_tp_methods, chunker_methods},
     {0, NULL},
@@ -257,11 +242,14 @@ static PyType_Slot chunks_slots[] = {
 
 static PyType_Spec chunks_spec = OBJECT_SPEC("ZstdCompressionChunkerIterator", Chunks, chunks_slots);
 
-/* chunker's object, for a preset. */
-static PyObject *new_chunker(PyObject *preset, PyObject *size, Py_ssize_t chunk_size)
+/* _chunker(size, chunk_size) */
+static PyObject *make_chunker(PyObject *preset, PyObject *const *args, Py_ssize_t nargs)
 {
+    Py_ssize_t chunk_size = 0;
+    if (check_count("_chunker", nargs, 2) < 0 || take_ssize(args[1], &chunk_size) < 0)
+        return NULL;
     Chunker *chunker = object_new(chunker_type);
-    if (chunker == NULL || feed_open(&chunker->feed, (CompressionPreset *)preset, size) < 0) {
+    if (chunker == NULL || feed_open(&chunker->feed, (CompressionPreset *)preset, args[0]) < 0) {
         Py_XDECREF(chunker);
         return NULL;
     }

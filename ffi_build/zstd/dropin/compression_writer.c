@@ -31,12 +31,6 @@ static Py_ssize_t writer_push(Writer *writer, const Input *data, int mode)
     return size;
 }
 
-PyDoc_STRVAR(
-    compression_writer_write_doc,
-    "write($self, /, data)\n--\n\n"
-    "Take the bytes of `data`, a buffer; return how many, or, with `write_return_read=False`, how many were written.\n\n"
-    "Raises ZstdError if compressing fails, and what the other file's write() raises.");
-
 static PyObject *compression_writer_write(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     Writer *writer = (Writer *)self;
@@ -62,13 +56,6 @@ static Py_ssize_t writer_flush(Writer *writer, int mode)
     const Input nothing = {"", 0, {0}};
     return writer_push(writer, &nothing, mode);
 }
-
-PyDoc_STRVAR(
-    compression_writer_flush_doc,
-    "flush($self, /, flush_mode=0)\n--\n\n"
-    "Write the output that was held back, flush the other file, and return how many bytes were written.\n\n"
-    "`flush_mode` is FLUSH_BLOCK (0) or FLUSH_FRAME (1). With FLUSH_BLOCK a reader can have all data given so far; FLUSH_FRAME ends the frame, and what is written\n"
-    "next begins another. Raises ValueError for another mode.");
 
 static PyObject *compression_writer_flush(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -103,22 +90,13 @@ static PyObject *compression_writer_end(PyObject *self)
     return result < 0 ? NULL : new_ref(Py_None);
 }
 
-PyDoc_STRVAR(compression_writer_close_doc,
-             "close($self, /)\n--\n\n"
-             "End the frame and close the writer, and the other file unless `closefd` is false; again: nothing.");
-
-static PyObject *compression_writer_close(PyObject *self, PyObject *unused)
+static PyObject *compression_writer_close(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return file_in_turn(self, compression_writer_end);
 }
 
-PyDoc_STRVAR(compression_writer_tell_doc,
-             "tell($self, /)\n--\n\nReturn how many bytes were written to the other file.");
-
-static PyObject *compression_writer_tell(PyObject *self, PyObject *unused)
+static PyObject *compression_writer_tell(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyLong_FromUnsignedLongLong(((Writer *)self)->written);
 }
 
@@ -128,27 +106,27 @@ static PyObject *compression_writer_context_size(PyObject *self)
     return cctx == NULL ? new_ref(Py_None) : PyLong_FromSize_t(ZSTD_sizeof_CCtx(cctx));
 }
 
-static PyObject *compression_writer_memory_size(PyObject *self, PyObject *unused)
+static PyObject *compression_writer_memory_size(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return file_in_turn(self, compression_writer_context_size);
 }
 
-static PyObject *compression_writer_writelines(PyObject *self, PyObject *unused)
+static PyObject *compression_writer_writelines(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    (void)self;
-    (void)unused;
     PyErr_SetString(PyExc_NotImplementedError, "writelines() is not yet implemented");
     return NULL;
 }
 
 static PyMethodDef compression_writer_methods[] = {
     WRITER_METHODS,
-    {"write", AS_METHOD(compression_writer_write), FASTCALL, compression_writer_write_doc},
-    {"flush", AS_METHOD(compression_writer_flush), FASTCALL, compression_writer_flush_doc},
-    {"close", compression_writer_close, METH_NOARGS, compression_writer_close_doc},
-    {"tell", compression_writer_tell, METH_NOARGS, compression_writer_tell_doc},
-    {"memory_size", compression_writer_memory_size, METH_NOARGS, MEMORY_SIZE_DOC},
+    {"write", AS_METHOD(compression_writer_write), FASTCALL,
+     "write($self, /, data)\n--\n\n" DROPIN_ZstdCompressionWriter_write},
+    {"flush", AS_METHOD(compression_writer_flush), FASTCALL,
+     "flush($self, /, flush_mode=0)\n--\n\n" DROPIN_ZstdCompressionWriter_flush},
+    {"close", compression_writer_close, METH_NOARGS, "close($self, /)\n--\n\n" DROPIN_ZstdCompressionWriter_close},
+    {"tell", compression_writer_tell, METH_NOARGS, "tell($self, /)\n--\n\n" DROPIN_ZstdCompressionWriter_tell},
+    {"memory_size", compression_writer_memory_size, METH_NOARGS,
+     "memory_size($self, /)\n--\n\n" DROPIN_ZstdCompressionWriter_memory_size},
     {"writelines", compression_writer_writelines, METH_O,
      "writelines($self, lines, /)\n--\n\nRaise NotImplementedError, as python-zstandard does."},
     {"__exit__", file_exit, METH_VARARGS, NULL},
@@ -156,28 +134,19 @@ static PyMethodDef compression_writer_methods[] = {
 };
 
 static PyType_Slot compression_writer_slots[] = {
-    {Py_tp_doc,
-     "A file that writes what it is given to another, compressed (replaces `zstandard.ZstdCompressionWriter`).\n\n"
-     "Made by `ZstdCompressor.stream_writer`. Closing it ends the frame. After an error the frame has lost data, so\n"
-     "that every call but close() raises it again, and close() does not end the frame: what was written is not\n"
-     "whole, and a reader finds that out."},
+    {Py_tp_doc, DROPIN_ZstdCompressionWriter},
     FILE_SLOTS(writer, compression_writer_methods),
 };
 
 static PyType_Spec compression_writer_spec = OBJECT_SPEC("ZstdCompressionWriter", Writer, compression_writer_slots);
 
-/* stream_writer's object that compresses, for a preset. */
-static PyObject *new_compression_writer(PyObject *preset, PyObject *file, PyObject *size, Py_ssize_t write_size,
-                                        int returns_read, int closefd)
+/* _stream_writer(writer, size, write_size, write_return_read, closefd) */
+static PyObject *make_compression_writer(PyObject *preset, PyObject *const *args, Py_ssize_t nargs)
 {
-    Writer *writer = object_new(compression_writer_type);
-    if (writer == NULL || feed_open(&writer->feed, (CompressionPreset *)preset, size) < 0) {
-        Py_XDECREF(writer);
-        return NULL;
-    }
-    writer->write_size = write_size;
-    writer->returns_read = returns_read;
-    file_open(&writer->base, file, closefd);
+    Writer *writer =
+        check_count("_stream_writer", nargs, 5) < 0 ? NULL : writer_new(compression_writer_type, args[0], args + 2);
+    if (writer != NULL && feed_open(&writer->feed, (CompressionPreset *)preset, args[1]) < 0)
+        Py_CLEAR(writer);
     return (PyObject *)writer;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ZstdCompressionObj and ZstdCompressionChunker: compressing what a caller hands over, without a file.
+ * ZstdCompressionObj: compressing what a caller hands over, without a file.
  * cpkg/zstandard/compression_objects.py is the same in Python.
  */
 #ifndef CPKG_ZSTD_DROPIN_COMPRESSOBJ
@@ -32,11 +32,6 @@ static int compression_obj_clear(PyObject *self)
 
 OBJECT_WITH_TURN(compression_obj, CompressionObj, feed)
 
-PyDoc_STRVAR(
-    compression_obj_compress_doc,
-    "compress($self, /, data)\n--\n\n"
-    "Take the bytes of `data`, a buffer, and return what output there is, perhaps b\"\"; ZstdError after the end.");
-
 static PyObject *compression_obj_compress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     CompressionObj *obj = (CompressionObj *)self;
@@ -52,12 +47,6 @@ static PyObject *compression_obj_compress(PyObject *self, PyObject *const *args,
     input_close(&in);
     return output;
 }
-
-PyDoc_STRVAR(compression_obj_flush_doc,
-             "flush($self, /, flush_mode=0)\n--\n\n"
-             "Return the output that was held back; end the frame if `flush_mode` is COMPRESSOBJ_FLUSH_FINISH.\n\n"
-             "After COMPRESSOBJ_FLUSH_BLOCK a reader can have all data given so far. Raises ValueError for another\n"
-             "mode, ZstdError after the end of the frame.");
 
 static PyObject *compression_obj_flush(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -90,15 +79,15 @@ static PyObject *compression_obj_flush(PyObject *self, PyObject *const *args, Py
 }
 
 static PyMethodDef compression_obj_methods[] = {
-    {"compress", AS_METHOD(compression_obj_compress), FASTCALL, compression_obj_compress_doc},
-    {"flush", AS_METHOD(compression_obj_flush), FASTCALL, compression_obj_flush_doc},
+    {"compress", AS_METHOD(compression_obj_compress), FASTCALL,
+     "compress($self, /, data)\n--\n\n" DROPIN_ZstdCompressionObj_compress},
+    {"flush", AS_METHOD(compression_obj_flush), FASTCALL,
+     "flush($self, /, flush_mode=0)\n--\n\n" DROPIN_ZstdCompressionObj_flush},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot compression_obj_slots[] = {
-    {Py_tp_doc,
-     "One frame, compressed in pieces, with the methods of zlib's (replaces `zstandard.ZstdCompressionObj`).\n\n"
-     "Made by `ZstdCompressor.compressobj`. Methods may be called from several threads."},
+    {Py_tp_doc, DROPIN_ZstdCompressionObj},
     OBJECT_SLOTS(compression_obj),
     {Py_tp_methods, compression_obj_methods},
     {0, NULL},
@@ -108,8 +97,8 @@ static PyType_Spec compression_obj_spec = OBJECT_SPEC("ZstdCompressionObj", Comp
 
 static PyTypeObject *compression_obj_type;
 
-/* compressobj's object, for a preset. */
-static PyObject *new_compression_obj(PyObject *preset, PyObject *size)
+/* _compressobj(size) */
+static PyObject *make_compression_obj(PyObject *preset, PyObject *size)
 {
     CompressionObj *obj = object_new(compression_obj_type);
     if (obj != NULL && feed_open(&obj->feed, (CompressionPreset *)preset, size) < 0)

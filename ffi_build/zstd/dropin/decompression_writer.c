@@ -34,12 +34,6 @@ static Py_ssize_t writer_unpack(Writer *writer, const Input *data)
     return written;
 }
 
-PyDoc_STRVAR(
-    decompression_writer_write_doc,
-    "write($self, /, data)\n--\n\n"
-    "Take the bytes of `data`, a buffer; return how many, or, with `write_return_read=False`, how many were written.\n\n"
-    "Raises ZstdError for data that is no frame, from then on, and what the other file's write() raises.");
-
 static PyObject *decompression_writer_write(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     Writer *writer = (Writer *)self;
@@ -59,12 +53,9 @@ static PyObject *decompression_writer_write(PyObject *self, PyObject *const *arg
     return written < 0 ? NULL : PyLong_FromSsize_t(writer->returns_read ? (Py_ssize_t)in.size : written);
 }
 
-PyDoc_STRVAR(decompression_writer_flush_doc, "flush($self, /)\n--\n\nFlush the other file; nothing is held back here.");
-
-static PyObject *decompression_writer_flush(PyObject *self, PyObject *unused)
+static PyObject *decompression_writer_flush(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     Writer *writer = (Writer *)self;
-    (void)unused;
     if (file_enter(&writer->base) < 0)
         return NULL;
     int result = call_if_there(writer->base.file, name_flush);
@@ -81,21 +72,15 @@ static PyObject *decompression_writer_end(PyObject *self)
         decoder_release(&writer->decoder);
         result = file_close_other(&writer->base);
         if (result == 0 && writer->failure == NULL && !writer->decoder.at_start) {
-            decoder_raise_truncated(&writer->decoder, writer->taken);
+            raise_truncated(writer->taken);
             result = -1;
         }
     }
     return result < 0 ? NULL : new_ref(Py_None);
 }
 
-PyDoc_STRVAR(decompression_writer_close_doc,
-             "close($self, /)\n--\n\n"
-             "Close the writer, and the other file unless `closefd` is false; again: nothing.\n\n"
-             "Raises ZstdError if the data ended inside a frame.");
-
-static PyObject *decompression_writer_close(PyObject *self, PyObject *unused)
+static PyObject *decompression_writer_close(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return file_in_turn(self, decompression_writer_end);
 }
 
@@ -120,18 +105,19 @@ static PyObject *decompression_writer_context_size(PyObject *self)
     return decoder_memory_size(&((Writer *)self)->decoder);
 }
 
-static PyObject *decompression_writer_memory_size(PyObject *self, PyObject *unused)
+static PyObject *decompression_writer_memory_size(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return file_in_turn(self, decompression_writer_context_size);
 }
 
 static PyMethodDef decompression_writer_methods[] = {
     WRITER_METHODS,
-    {"write", AS_METHOD(decompression_writer_write), FASTCALL, decompression_writer_write_doc},
-    {"flush", decompression_writer_flush, METH_NOARGS, decompression_writer_flush_doc},
-    {"close", decompression_writer_close, METH_NOARGS, decompression_writer_close_doc},
-    {"memory_size", decompression_writer_memory_size, METH_NOARGS, MEMORY_SIZE_DOC},
+    {"write", AS_METHOD(decompression_writer_write), FASTCALL,
+     "write($self, /, data)\n--\n\n" DROPIN_ZstdDecompressionWriter_write},
+    {"flush", decompression_writer_flush, METH_NOARGS, "flush($self, /)\n--\n\n" DROPIN_ZstdDecompressionWriter_flush},
+    {"close", decompression_writer_close, METH_NOARGS, "close($self, /)\n--\n\n" DROPIN_ZstdDecompressionWriter_close},
+    {"memory_size", decompression_writer_memory_size, METH_NOARGS,
+     "memory_size($self, /)\n--\n\n" DROPIN_ZstdDecompressionWriter_memory_size},
     FILE_UNSUPPORTED("tell", ""),
     FILE_UNSUPPORTED("writelines", ", lines"),
     {"__exit__", decompression_writer_exit, METH_VARARGS, NULL},
@@ -139,28 +125,20 @@ static PyMethodDef decompression_writer_methods[] = {
 };
 
 static PyType_Slot decompression_writer_slots[] = {
-    {Py_tp_doc,
-     "A file that writes what it is given to another, decompressed (replaces `zstandard.ZstdDecompressionWriter`).\n\n"
-     "Made by `ZstdDecompressor.stream_writer`. Takes frame after frame. Closing it inside a frame is a ZstdError,\n"
-     "unless it is closed because of another."},
+    {Py_tp_doc, DROPIN_ZstdDecompressionWriter},
     FILE_SLOTS(writer, decompression_writer_methods),
 };
 
 static PyType_Spec decompression_writer_spec =
     OBJECT_SPEC("ZstdDecompressionWriter", Writer, decompression_writer_slots);
 
-/* stream_writer's object that decompresses, for a preset. */
-static PyObject *new_decompression_writer(PyObject *preset, PyObject *file, Py_ssize_t write_size, int returns_read,
-                                          int closefd)
+/* _stream_writer(writer, write_size, write_return_read, closefd) */
+static PyObject *make_decompression_writer(PyObject *preset, PyObject *const *args, Py_ssize_t nargs)
 {
-    Writer *writer = object_new(decompression_writer_type);
-    if (writer == NULL || decoder_open(&writer->decoder, (DecompressionPreset *)preset) < 0) {
-        Py_XDECREF(writer);
-        return NULL;
-    }
-    writer->write_size = write_size;
-    writer->returns_read = returns_read;
-    file_open(&writer->base, file, closefd);
+    Writer *writer =
+        check_count("_stream_writer", nargs, 4) < 0 ? NULL : writer_new(decompression_writer_type, args[0], args + 1);
+    if (writer != NULL && decoder_open(&writer->decoder, (DecompressionPreset *)preset) < 0)
+        Py_CLEAR(writer);
     return (PyObject *)writer;
 }
 

@@ -20,7 +20,7 @@ typedef struct {
     PyObject *unused;  /* bytes; NULL before the end of the frame */
     PyObject *failure; /* a str */
     unsigned long long taken;
-    int is_across;
+    int read_across_frames;
     int is_cleared; /* by the collector */
 } DecompressionObj;
 
@@ -38,7 +38,7 @@ static int decompression_obj_clear(PyObject *self)
 
 OBJECT_WITH_TURN(decompression_obj, DecompressionObj, decoder)
 
-/* Join two bytes, both of which are taken over; the first may be NULL. */
+/* Join two bytes objects and release them; the first may be NULL. */
 static PyObject *bytes_joined(PyObject *first, PyObject *second)
 {
     if (first == NULL || second == NULL)
@@ -67,9 +67,9 @@ static PyObject *decompression_obj_run(DecompressionObj *obj, const Input *data)
             return NULL;
         }
         content = bytes_joined(content, more);
-    } while (content != NULL && obj->is_across && !obj->decoder.is_drained);
+    } while (content != NULL && obj->read_across_frames && !obj->decoder.is_drained);
     obj->taken += data->size;
-    if (content != NULL && !obj->is_across && obj->decoder.at_start) {
+    if (content != NULL && !obj->read_across_frames && obj->decoder.at_start) {
         obj->unused = PyBytes_FromStringAndSize(data->start + in.pos, (Py_ssize_t)(data->size - in.pos));
         decoder_release(&obj->decoder);
         if (obj->unused == NULL)
@@ -77,11 +77,6 @@ static PyObject *decompression_obj_run(DecompressionObj *obj, const Input *data)
     }
     return content;
 }
-
-PyDoc_STRVAR(decompression_obj_decompress_doc,
-             "decompress($self, /, data)\n--\n\n"
-             "Take the bytes of `data`, a buffer, and return what they decompress to, perhaps b\"\".\n\n"
-             "Raises ZstdError after the end of the frame, and for data that is no frame, from then on.");
 
 static PyObject *decompression_obj_decompress(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                               PyObject *kwnames)
@@ -99,58 +94,48 @@ static PyObject *decompression_obj_decompress(PyObject *self, PyObject *const *a
     return content;
 }
 
-PyDoc_STRVAR(decompression_obj_flush_doc,
-             "flush($self, /, length=0)\n--\n\nReturn b\"\", whatever `length` is: nothing is held back.");
-
-static PyObject *decompression_obj_flush(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+static PyObject *decompression_obj_flush(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs,
+                                         PyObject *kwnames)
 {
     PyObject *length;
-    (void)self;
     return take_only_argument("flush", "length", 0, args, nargs, kwnames, &length) < 0
                ? NULL
                : PyBytes_FromStringAndSize(NULL, 0);
 }
 
-static PyObject *decompression_obj_unused(PyObject *self, void *unused)
+static PyObject *decompression_obj_unused(PyObject *self, void *Py_UNUSED(unused))
 {
     PyObject *found = ((DecompressionObj *)self)->unused;
-    (void)unused;
     return found != NULL ? new_ref(found) : PyBytes_FromStringAndSize(NULL, 0);
 }
 
-static PyObject *decompression_obj_tail(PyObject *self, void *unused)
+static PyObject *decompression_obj_tail(PyObject *Py_UNUSED(self), void *Py_UNUSED(unused))
 {
-    (void)self;
-    (void)unused;
     return PyBytes_FromStringAndSize(NULL, 0);
 }
 
-static PyObject *decompression_obj_eof(PyObject *self, void *unused)
+static PyObject *decompression_obj_eof(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyBool_FromLong(((DecompressionObj *)self)->unused != NULL);
 }
 
 static PyMethodDef decompression_obj_methods[] = {
-    {"decompress", AS_METHOD(decompression_obj_decompress), FASTCALL, decompression_obj_decompress_doc},
-    {"flush", AS_METHOD(decompression_obj_flush), FASTCALL, decompression_obj_flush_doc},
+    {"decompress", AS_METHOD(decompression_obj_decompress), FASTCALL,
+     "decompress($self, /, data)\n--\n\n" DROPIN_ZstdDecompressionObj_decompress},
+    {"flush", AS_METHOD(decompression_obj_flush), FASTCALL,
+     "flush($self, /, length=0)\n--\n\n" DROPIN_ZstdDecompressionObj_flush},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef decompression_obj_getset[] = {
-    {"unused_data", decompression_obj_unused, NULL, "The bytes given behind the end of the frame; b\"\" before that.",
-     NULL},
-    {"unconsumed_tail", decompression_obj_tail, NULL, "b\"\": all data is taken at once.", NULL},
-    {"eof", decompression_obj_eof, NULL, "Whether the end of the frame was reached.", NULL},
+    {"unused_data", decompression_obj_unused, NULL, DROPIN_ZstdDecompressionObj_unused_data, NULL},
+    {"unconsumed_tail", decompression_obj_tail, NULL, DROPIN_ZstdDecompressionObj_unconsumed_tail, NULL},
+    {"eof", decompression_obj_eof, NULL, DROPIN_ZstdDecompressionObj_eof, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot decompression_obj_slots[] = {
-    {Py_tp_doc,
-     "One frame, decompressed in pieces, with the methods of zlib's (replaces\n"
-     "`zstandard.ZstdDecompressionObj`).\n\n"
-     "Made by `ZstdDecompressor.decompressobj`. With `read_across_frames` it goes on from each frame to the\n"
-     "next; `eof` stays false then, and `unused_data` empty. Methods may be called from several threads."},
+    {Py_tp_doc, DROPIN_ZstdDecompressionObj},
     OBJECT_SLOTS(decompression_obj),
     {Py_tp_methods, decompression_obj_methods},
     {Py_tp_getset, decompression_obj_getset},
@@ -160,15 +145,16 @@ static PyType_Slot decompression_obj_slots[] = {
 static PyType_Spec decompression_obj_spec =
     OBJECT_SPEC("ZstdDecompressionObj", DecompressionObj, decompression_obj_slots);
 
-/* decompressobj's object, for a preset. */
-static PyObject *new_decompression_obj(PyObject *preset, int is_across)
+/* _decompressobj(read_across_frames) */
+static PyObject *make_decompression_obj(PyObject *preset, PyObject *is_wanted)
 {
-    DecompressionObj *obj = object_new(decompression_obj_type);
+    int read_across_frames = PyObject_IsTrue(is_wanted);
+    DecompressionObj *obj = read_across_frames < 0 ? NULL : object_new(decompression_obj_type);
     if (obj == NULL || decoder_open(&obj->decoder, (DecompressionPreset *)preset) < 0) {
         Py_XDECREF(obj);
         return NULL;
     }
-    obj->is_across = is_across;
+    obj->read_across_frames = read_across_frames;
     return (PyObject *)obj;
 }
 

@@ -21,7 +21,7 @@ typedef struct {
     PyObject_HEAD
     PyObject *weak_references;
     Turn turn;
-    PyObject *file; /* the source, or what is written to */
+    PyObject *file; /* the source or the target */
     int is_closing_file;
     int is_entered;
     int is_closed;
@@ -34,7 +34,7 @@ static void file_open(FileObject *object, PyObject *file, int closefd)
     object->is_closing_file = closefd;
 }
 
-/* Free what is the base's, before the object itself. */
+/* Free the members of the base, before the object itself. */
 static void file_free(FileObject *object)
 {
     if (object->weak_references != NULL)
@@ -67,7 +67,8 @@ static int file_enter(FileObject *object)
 }
 
 /*
- * Do something in a turn, whether the file is open or not. Returns what the function does, or NULL with an exception set.
+ * Do something in a turn, whether the file is open or not. Returns what the function does, or NULL with an exception
+ * set.
  */
 static PyObject *file_in_turn(PyObject *self, PyObject *(*function)(PyObject *))
 {
@@ -95,11 +96,8 @@ static int file_close_other(FileObject *object)
     return result;
 }
 
-static PyObject *file_unsupported(PyObject *self, PyObject *args, PyObject *kwargs)
+static PyObject *file_unsupported(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs))
 {
-    (void)self;
-    (void)args;
-    (void)kwargs;
     return raise_from("io", "UnsupportedOperation", PyUnicode_FromString("not supported by this stream"));
 }
 
@@ -108,29 +106,23 @@ static PyObject *file_not_iterable(PyObject *self)
     return file_unsupported(self, NULL, NULL);
 }
 
-static PyObject *file_false(PyObject *self, PyObject *unused)
+static PyObject *file_false(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    (void)self;
-    (void)unused;
     Py_RETURN_FALSE;
 }
 
-static PyObject *file_true(PyObject *self, PyObject *unused)
+static PyObject *file_true(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    (void)self;
-    (void)unused;
     Py_RETURN_TRUE;
 }
 
-static PyObject *file_closed(PyObject *self, void *unused)
+static PyObject *file_closed(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyBool_FromLong(((FileObject *)self)->is_closed);
 }
 
-static PyObject *file_exit(PyObject *self, PyObject *args)
+static PyObject *file_exit(PyObject *self, PyObject *Py_UNUSED(args))
 {
-    (void)args;
     ((FileObject *)self)->is_entered = 0;
     PyObject *closed = PyObject_CallMethodNoArgs(self, name_close);
     if (closed == NULL)

@@ -41,7 +41,7 @@ static int flow_open_unpacking(Flow *flow, PyObject *preset, PyObject *source, P
                : decoder_open(&flow->decoder, (DecompressionPreset *)preset);
 }
 
-/* Give back what is not needed any more; nothing comes of it then. */
+/* Release everything; there is no output afterwards. */
 static void flow_release(Flow *flow)
 {
     flow->is_finished = 1;
@@ -69,7 +69,7 @@ static void flow_clear(Flow *flow)
     Py_CLEAR(flow->held);
 }
 
-/* Return what is held, up to `limit` bytes of it (-1: all). */
+/* Return the held output, up to `limit` bytes of it (-1: all). */
 static PyObject *flow_give(Flow *flow, Py_ssize_t limit)
 {
     Py_ssize_t left = PyBytes_GET_SIZE(flow->held) - flow->given;
@@ -123,7 +123,7 @@ static PyObject *flow_next_content(Flow *flow, Py_ssize_t limit)
                 return NULL;
             if (!is_more) {
                 if (!decoder->at_start)
-                    return decoder_raise_truncated(decoder, origin_taken(source));
+                    return raise_truncated(origin_taken(source));
                 flow->is_finished = 1;
                 break;
             }

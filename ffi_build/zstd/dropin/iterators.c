@@ -51,38 +51,41 @@ static PyType_Slot pieces_slots[] = {
 
 static PyType_Spec pieces_spec = OBJECT_SPEC("ZstdIterator", Pieces, pieces_slots);
 
-/* read_to_iter's iterator that compresses, for a preset. */
-static PyObject *new_packing_iterator(PyObject *preset, PyObject *reader, PyObject *size, Py_ssize_t read_size,
-                                      Py_ssize_t write_size)
+/* _read_to_iter(reader, size, read_size, write_size) of one that compresses */
+static PyObject *make_compression_iterator(PyObject *preset, PyObject *const *args, Py_ssize_t nargs)
 {
-    Pieces *pieces = object_new(pieces_type);
-    if (pieces == NULL || flow_open_packing(&pieces->flow, preset, reader, size, read_size) < 0) {
-        Py_XDECREF(pieces);
+    Py_ssize_t sizes[2] = {0, 0};
+    if (check_count("_read_to_iter", nargs, 4) < 0 || take_numbers(args + 2, sizes, 2, NULL, 0) < 0)
         return NULL;
-    }
-    pieces->write_size = write_size;
+    Pieces *pieces = object_new(pieces_type);
+    if (pieces != NULL && flow_open_packing(&pieces->flow, preset, args[0], args[1], sizes[0]) < 0)
+        Py_CLEAR(pieces);
+    if (pieces != NULL)
+        pieces->write_size = sizes[1];
     return (PyObject *)pieces;
 }
 
-/* read_to_iter's iterator that decompresses, for a preset. */
-static PyObject *new_unpacking_iterator(PyObject *preset, PyObject *reader, Py_ssize_t read_size, Py_ssize_t write_size,
-                                        Py_ssize_t skip)
+/* _read_to_iter(reader, read_size, write_size, skip_bytes) of one that decompresses */
+static PyObject *make_decompression_iterator(PyObject *preset, PyObject *const *args, Py_ssize_t nargs)
 {
-    Pieces *pieces = object_new(pieces_type);
-    if (pieces == NULL || flow_open_unpacking(&pieces->flow, preset, reader, read_size, skip) < 0) {
-        Py_XDECREF(pieces);
+    Py_ssize_t sizes[3] = {0, 0, 0};
+    if (check_count("_read_to_iter", nargs, 4) < 0 || take_numbers(args + 1, sizes, 3, NULL, 0) < 0)
         return NULL;
+    Pieces *pieces = object_new(pieces_type);
+    if (pieces != NULL && flow_open_unpacking(&pieces->flow, preset, args[0], sizes[0], sizes[2]) < 0)
+        Py_CLEAR(pieces);
+    if (pieces != NULL) {
+        pieces->flow.is_first_only = 1;
+        pieces->write_size = sizes[1];
     }
-    pieces->flow.is_first_only = 1;
-    pieces->write_size = write_size;
     return (PyObject *)pieces;
 }
 
-/* Write all that comes of a flow, and end it; return (bytes read, bytes written). */
-static PyObject *copy_flow(Flow *flow, PyObject *target, Py_ssize_t write_size)
+/* Write all that comes of a flow, unless opening it has failed, and end it; return (bytes read, bytes written). */
+static PyObject *copy_flow(Flow *flow, int opened, PyObject *target, Py_ssize_t write_size)
 {
     unsigned long long written = 0;
-    Py_ssize_t size = 1;
+    Py_ssize_t size = opened < 0 ? -1 : 1;
     while (size > 0) {
         PyObject *piece = PyErr_CheckSignals() < 0 ? NULL : flow_next(flow, write_size);
         size = piece == NULL ? -1 : PyBytes_GET_SIZE(piece);
@@ -96,30 +99,24 @@ static PyObject *copy_flow(Flow *flow, PyObject *target, Py_ssize_t write_size)
     return size < 0 ? NULL : Py_BuildValue("(KK)", taken, written);
 }
 
-/* copy_stream() that compresses, for a preset. */
-static PyObject *copy_packing(PyObject *preset, PyObject *source, PyObject *target, PyObject *size,
-                              Py_ssize_t read_size, Py_ssize_t write_size)
+/* _copy_stream(ifh, ofh, size, read_size, write_size) of one that compresses */
+static PyObject *copy_compressing(PyObject *preset, PyObject *const *args, Py_ssize_t nargs)
 {
-    Flow flow;
-    memset(&flow, 0, sizeof flow);
-    if (flow_open_packing(&flow, preset, source, size, read_size) < 0) {
-        flow_clear(&flow);
+    Py_ssize_t sizes[2] = {0, 0};
+    if (check_count("_copy_stream", nargs, 5) < 0 || take_numbers(args + 3, sizes, 2, NULL, 0) < 0)
         return NULL;
-    }
-    return copy_flow(&flow, target, write_size);
+    Flow flow = {.is_finished = 0};
+    return copy_flow(&flow, flow_open_packing(&flow, preset, args[0], args[2], sizes[0]), args[1], sizes[1]);
 }
 
-/* copy_stream() that decompresses, for a preset. */
-static PyObject *copy_unpacking(PyObject *preset, PyObject *source, PyObject *target, Py_ssize_t read_size,
-                                Py_ssize_t write_size)
+/* _copy_stream(ifh, ofh, read_size, write_size) of one that decompresses */
+static PyObject *copy_decompressing(PyObject *preset, PyObject *const *args, Py_ssize_t nargs)
 {
-    Flow flow;
-    memset(&flow, 0, sizeof flow);
-    if (flow_open_unpacking(&flow, preset, source, read_size, 0) < 0) {
-        flow_clear(&flow);
+    Py_ssize_t sizes[2] = {0, 0};
+    if (check_count("_copy_stream", nargs, 4) < 0 || take_numbers(args + 2, sizes, 2, NULL, 0) < 0)
         return NULL;
-    }
-    return copy_flow(&flow, target, write_size);
+    Flow flow = {.is_finished = 0};
+    return copy_flow(&flow, flow_open_unpacking(&flow, preset, args[0], sizes[0], 0), args[1], sizes[1]);
 }
 
 #endif

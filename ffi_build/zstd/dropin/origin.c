@@ -106,7 +106,7 @@ static int origin_skip(Origin *source)
     return 0;
 }
 
-/* Have more input in `in`, all of which must be used up; return 1, 0 at the end, or -1 with an exception set. */
+/* Refill `in`, which must be used up; return 1, 0 at the end, or -1 with an exception set. */
 static int origin_fill(Origin *source)
 {
     if (source->file == NULL) {

@@ -14,8 +14,8 @@ typedef struct {
     FileObject base;
     Flow flow;
     unsigned long long position;
-    PyObject *failure; /* an exception */
-    int is_across;     /* one read goes from frame to frame */
+    PyObject *failure;      /* an exception */
+    int read_across_frames; /* one read goes from frame to frame */
 } Reader;
 
 static int reader_traverse(PyObject *self, visitproc visit, void *arg)
@@ -60,7 +60,7 @@ static PyObject *reader_more(Reader *reader, Py_ssize_t limit)
 /* Say whether a read may go on behind what came last. */
 static int reader_goes_on(const Reader *reader)
 {
-    return reader->flow.is_packing || reader->is_across || !reader->flow.decoder.at_start;
+    return reader->flow.is_packing || reader->read_across_frames || !reader->flow.decoder.at_start;
 }
 
 /* Join pieces, which are taken over, and count them as read. */

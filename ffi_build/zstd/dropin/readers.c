@@ -14,11 +14,6 @@
 
 static PyTypeObject *compression_reader_type, *decompression_reader_type;
 
-PyDoc_STRVAR(reader_read_doc,
-             "read($self, /, size=-1)\n--\n\n"
-             "Return `size` bytes, fewer at the end, or with -1 all that is left.\n\n"
-             "Raises ZstdError if there is an error in what comes next; what lies in front of it can be read before.");
-
 static PyObject *reader_read_named(PyObject *self, const char *name, int is_once, PyObject *const *args,
                                    Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -34,20 +29,13 @@ static PyObject *reader_read(PyObject *self, PyObject *const *args, Py_ssize_t n
     return reader_read_named(self, "read", 0, args, nargs, kwnames);
 }
 
-PyDoc_STRVAR(reader_read1_doc,
-             "read1($self, /, size=-1)\n--\n\n"
-             "Return at most `size` bytes (-1: some), reading from the source only until there are any.");
-
 static PyObject *reader_read1(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     return reader_read_named(self, "read1", 1, args, nargs, kwnames);
 }
 
-PyDoc_STRVAR(reader_readall_doc, "readall($self, /)\n--\n\nReturn all that is left.");
-
-static PyObject *reader_readall(PyObject *self, PyObject *unused)
+static PyObject *reader_readall(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return reader_read_size((Reader *)self, -1, 0);
 }
 
@@ -72,27 +60,18 @@ static PyObject *reader_fill(PyObject *self, PyObject *target, int is_once)
     return data == NULL ? NULL : PyLong_FromSsize_t(size);
 }
 
-PyDoc_STRVAR(reader_readinto_doc,
-             "readinto($self, b, /)\n--\n\n"
-             "Fill `b`, a writable buffer, as far as there is output; return how many bytes it holds then.");
-
 static PyObject *reader_readinto(PyObject *self, PyObject *target)
 {
     return reader_fill(self, target, 0);
 }
-
-PyDoc_STRVAR(reader_readinto1_doc, "readinto1($self, b, /)\n--\n\nDo for `b`, a writable buffer, what `read1` does.");
 
 static PyObject *reader_readinto1(PyObject *self, PyObject *target)
 {
     return reader_fill(self, target, 1);
 }
 
-PyDoc_STRVAR(reader_tell_doc, "tell($self, /)\n--\n\nReturn how many bytes were read.");
-
-static PyObject *reader_tell(PyObject *self, PyObject *unused)
+static PyObject *reader_tell(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyLong_FromUnsignedLongLong(((Reader *)self)->position);
 }
 
@@ -108,26 +87,19 @@ static PyObject *reader_end(PyObject *self)
     return result < 0 ? NULL : new_ref(Py_None);
 }
 
-PyDoc_STRVAR(reader_close_doc,
-             "close($self, /)\n--\n\nClose the reader, and its source unless `closefd` is false; again: nothing.");
-
-static PyObject *reader_close(PyObject *self, PyObject *unused)
+static PyObject *reader_close(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return file_in_turn(self, reader_end);
 }
 
-static PyObject *reader_flush(PyObject *self, PyObject *unused)
+static PyObject *reader_flush(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    (void)self;
-    (void)unused;
     Py_RETURN_NONE;
 }
 
-static PyObject *reader_begin(PyObject *self, PyObject *unused)
+static PyObject *reader_begin(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     FileObject *base = (FileObject *)self;
-    (void)unused;
     if (base->is_entered) {
         PyErr_SetString(PyExc_ValueError, "cannot __enter__ multiple times");
         return NULL;
@@ -160,13 +132,6 @@ static int reader_distance(const Reader *reader, long long position, long whence
     return -1;
 }
 
-PyDoc_STRVAR(
-    reader_seek_doc,
-    "seek($self, /, pos, whence=0)\n--\n\n"
-    "Go on to the position `pos` by reading up to it, and return the position, which is less if there is not so much.\n\n"
-    "`whence` is os.SEEK_SET or os.SEEK_CUR. Raises OSError for a position that lies behind, and for\n"
-    "os.SEEK_END.");
-
 static PyObject *reader_seek(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const char *const names[] = {"pos", "whence"};
@@ -188,12 +153,16 @@ static PyObject *reader_seek(PyObject *self, PyObject *const *args, Py_ssize_t n
 }
 
 #define READER_METHODS \
-    {"read", AS_METHOD(reader_read), FASTCALL, reader_read_doc}, \
-        {"read1", AS_METHOD(reader_read1), FASTCALL, reader_read1_doc}, \
-        {"readall", reader_readall, METH_NOARGS, reader_readall_doc}, \
-        {"readinto", reader_readinto, METH_O, reader_readinto_doc}, \
-        {"readinto1", reader_readinto1, METH_O, reader_readinto1_doc}, \
-        {"tell", reader_tell, METH_NOARGS, reader_tell_doc}, {"close", reader_close, METH_NOARGS, reader_close_doc}, \
+    {"read", AS_METHOD(reader_read), FASTCALL, "read($self, /, size=-1)\n--\n\n" DROPIN_ZstdDecompressionReader_read}, \
+        {"read1", AS_METHOD(reader_read1), FASTCALL, \
+         "read1($self, /, size=-1)\n--\n\n" DROPIN_ZstdDecompressionReader_read1}, \
+        {"readall", reader_readall, METH_NOARGS, "readall($self, /)\n--\n\n" DROPIN_ZstdDecompressionReader_readall}, \
+        {"readinto", reader_readinto, METH_O, \
+         "readinto($self, b, /)\n--\n\n" DROPIN_ZstdDecompressionReader_readinto}, \
+        {"readinto1", reader_readinto1, METH_O, \
+         "readinto1($self, b, /)\n--\n\n" DROPIN_ZstdDecompressionReader_readinto1}, \
+        {"tell", reader_tell, METH_NOARGS, "tell($self, /)\n--\n\n" DROPIN_ZstdDecompressionReader_tell}, \
+        {"close", reader_close, METH_NOARGS, "close($self, /)\n--\n\n" DROPIN_ZstdDecompressionReader_close}, \
         {"flush", reader_flush, METH_NOARGS, "flush($self, /)\n--\n\nDo nothing."}, \
         {"__enter__", reader_begin, METH_NOARGS, NULL}, {"__exit__", file_exit, METH_VARARGS, NULL}, \
         {"readable", file_true, METH_NOARGS, "readable($self, /)\n--\n\nReturn True."}, \
@@ -204,53 +173,55 @@ static PyMethodDef compression_reader_methods[] = {READER_METHODS, {NULL, NULL, 
 
 static PyMethodDef decompression_reader_methods[] = {
     READER_METHODS,
-    {"seek", AS_METHOD(reader_seek), FASTCALL, reader_seek_doc},
+    {"seek", AS_METHOD(reader_seek), FASTCALL,
+     "seek($self, /, pos, whence=0)\n--\n\n" DROPIN_ZstdDecompressionReader_seek},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot compression_reader_slots[] = {
-    {Py_tp_doc, "A file whose content is a source, compressed (replaces `zstandard.ZstdCompressionReader`).\n\n"
-                "Made by `ZstdCompressor.stream_reader`."},
+    {Py_tp_doc, DROPIN_ZstdCompressionReader},
     FILE_SLOTS(reader, compression_reader_methods),
 };
 
 static PyType_Spec compression_reader_spec = OBJECT_SPEC("ZstdCompressionReader", Reader, compression_reader_slots);
 
 static PyType_Slot decompression_reader_slots[] = {
-    {Py_tp_doc,
-     "A file whose content is what a source decompresses to (replaces `zstandard.ZstdDecompressionReader`).\n\n"
-     "Made by `ZstdDecompressor.stream_reader`. Reads frame after frame; one read stops at the end of a\n"
-     "frame unless `read_across_frames` is true. A source that ends inside a frame is a ZstdError."},
+    {Py_tp_doc, DROPIN_ZstdDecompressionReader},
     FILE_SLOTS(reader, decompression_reader_methods),
 };
 
 static PyType_Spec decompression_reader_spec =
     OBJECT_SPEC("ZstdDecompressionReader", Reader, decompression_reader_slots);
 
-/* stream_reader's object that compresses, for a preset. */
-static PyObject *new_compression_reader(PyObject *preset, PyObject *source, PyObject *size, Py_ssize_t read_size,
-                                        int closefd)
+/* _stream_reader(source, size, read_size, closefd) of one that compresses */
+static PyObject *make_compression_reader(PyObject *preset, PyObject *const *args, Py_ssize_t nargs)
 {
-    Reader *reader = object_new(compression_reader_type);
-    if (reader == NULL || flow_open_packing(&reader->flow, preset, source, size, read_size) < 0) {
-        Py_XDECREF(reader);
+    Py_ssize_t read_size = 0;
+    int closefd;
+    if (check_count("_stream_reader", nargs, 4) < 0 || take_numbers(args + 2, &read_size, 1, &closefd, 1) < 0)
         return NULL;
-    }
-    file_open(&reader->base, source, closefd);
+    Reader *reader = object_new(compression_reader_type);
+    if (reader != NULL && flow_open_packing(&reader->flow, preset, args[0], args[1], read_size) < 0)
+        Py_CLEAR(reader);
+    if (reader != NULL)
+        file_open(&reader->base, args[0], closefd);
     return (PyObject *)reader;
 }
 
-/* stream_reader's object that decompresses, for a preset. */
-static PyObject *new_decompression_reader(PyObject *preset, PyObject *source, Py_ssize_t read_size, int is_across,
-                                          int closefd)
+/* _stream_reader(source, read_size, read_across_frames, closefd) of one that decompresses */
+static PyObject *make_decompression_reader(PyObject *preset, PyObject *const *args, Py_ssize_t nargs)
 {
-    Reader *reader = object_new(decompression_reader_type);
-    if (reader == NULL || flow_open_unpacking(&reader->flow, preset, source, read_size, 0) < 0) {
-        Py_XDECREF(reader);
+    Py_ssize_t read_size = 0;
+    int truths[2];
+    if (check_count("_stream_reader", nargs, 4) < 0 || take_numbers(args + 1, &read_size, 1, truths, 2) < 0)
         return NULL;
+    Reader *reader = object_new(decompression_reader_type);
+    if (reader != NULL && flow_open_unpacking(&reader->flow, preset, args[0], read_size, 0) < 0)
+        Py_CLEAR(reader);
+    if (reader != NULL) {
+        reader->read_across_frames = truths[0];
+        file_open(&reader->base, args[0], truths[1]);
     }
-    reader->is_across = is_across;
-    file_open(&reader->base, source, closefd);
     return (PyObject *)reader;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing to the other file: purepy/_writing.py has the rule how much a write() took, and does what is not ordinary. */
+/* Writing to the other file: purepy/_writing.py has the rule how much a write() took, and does the rare cases. */
 #ifndef CPKG_ZSTD_DROPIN_TARGET
 #define CPKG_ZSTD_DROPIN_TARGET
 
@@ -27,7 +27,7 @@ static int write_one_piece(PyObject *file, PyObject *piece, Py_ssize_t size)
     return done == NULL ? -1 : 0;
 }
 
-/* Write bytes to a file in pieces of at most `write_size`, nothing if they are empty; 0, or -1 with an exception set. */
+/* Write bytes, perhaps none, to a file in pieces of at most `write_size`; return 0, or -1 with an exception set. */
 static int write_pieces(PyObject *file, PyObject *bytes, Py_ssize_t write_size)
 {
     Py_ssize_t size = PyBytes_GET_SIZE(bytes);

@@ -47,10 +47,23 @@ static void writer_dealloc(PyObject *self)
     file_free((FileObject *)self);
 }
 
-static PyObject *writer_begin(PyObject *self, PyObject *unused)
+/* Return one that writes to a file, by (write_size, write_return_read, closefd); NULL with an exception set. */
+static Writer *writer_new(PyTypeObject *type, PyObject *file, PyObject *const *settings)
+{
+    Py_ssize_t write_size = 0;
+    int truths[2];
+    Writer *writer = take_numbers(settings, &write_size, 1, truths, 2) < 0 ? NULL : object_new(type);
+    if (writer != NULL) {
+        writer->write_size = write_size;
+        writer->returns_read = truths[0];
+        file_open(&writer->base, file, truths[1]);
+    }
+    return writer;
+}
+
+static PyObject *writer_begin(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     FileObject *base = (FileObject *)self;
-    (void)unused;
     if (file_check_open(base) < 0)
         return NULL;
     if (base->is_entered)
@@ -59,13 +72,9 @@ static PyObject *writer_begin(PyObject *self, PyObject *unused)
     return new_ref(self);
 }
 
-PyDoc_STRVAR(writer_fileno_doc, "fileno($self, /)\n--\n\n"
-                                "Return the file descriptor of the file that is written to; OSError if it has none.");
-
-static PyObject *writer_fileno(PyObject *self, PyObject *unused)
+static PyObject *writer_fileno(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     PyObject *file = ((Writer *)self)->base.file;
-    (void)unused;
     if (file == NULL || !PyObject_HasAttrString(file, "fileno")) {
         PyErr_SetString(PyExc_OSError, "fileno not available on underlying writer");
         return NULL;
@@ -73,10 +82,9 @@ static PyObject *writer_fileno(PyObject *self, PyObject *unused)
     return PyObject_CallMethod(file, "fileno", NULL);
 }
 
-#define MEMORY_SIZE_DOC "memory_size($self, /)\n--\n\nReturn the size in bytes of the context that is at work."
-
 #define WRITER_METHODS \
-    {"__enter__", writer_begin, METH_NOARGS, NULL}, {"fileno", writer_fileno, METH_NOARGS, writer_fileno_doc}, \
+    {"__enter__", writer_begin, METH_NOARGS, NULL}, \
+        {"fileno", writer_fileno, METH_NOARGS, "fileno($self, /)\n--\n\n" DROPIN_ZstdCompressionWriter_fileno}, \
         {"readable", file_false, METH_NOARGS, "readable($self, /)\n--\n\nReturn False."}, \
         {"writable", file_true, METH_NOARGS, "writable($self, /)\n--\n\nReturn True."}, \
         FILE_UNSUPPORTED("seek", ", offset, whence=0"), FILE_UNSUPPORTED("truncate", ", size=None"), \

@@ -7,6 +7,16 @@
 
 #include "../arguments.c"
 
+/* Check how many arguments a method has that are all given by position; return 0, or -1 with a TypeError. */
+static int check_count(const char *name, Py_ssize_t nargs, Py_ssize_t wanted)
+{
+    if (nargs != wanted) {
+        PyErr_Format(PyExc_TypeError, "%s() takes %zd arguments, not %zd", name, wanted, nargs);
+        return -1;
+    }
+    return 0;
+}
+
 /* Sort positional and keyword arguments into `values`, borrowed, NULL where there is none; -1 with a TypeError. */
 static int take_arguments(const char *function, const char *const *names, Py_ssize_t count, Py_ssize_t required,
                           PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **values)
@@ -53,6 +63,20 @@ static int take_ssize(PyObject *argument, Py_ssize_t *value)
     if (argument != NULL) {
         *value = PyNumber_AsSsize_t(argument, PyExc_OverflowError);
         return *value == -1 && PyErr_Occurred() ? -1 : 0;
+    }
+    return 0;
+}
+
+/* Read sizes, that begin at `args`, and truths, that follow them; return 0, or -1 with an exception set. */
+static int take_numbers(PyObject *const *args, Py_ssize_t *sizes, int n_sizes, int *truths, int n_truths)
+{
+    for (int i = 0; i < n_sizes; i++)
+        if (take_ssize(args[i], &sizes[i]) < 0)
+            return -1;
+    for (int i = 0; i < n_truths; i++) {
+        truths[i] = PyObject_IsTrue(args[n_sizes + i]);
+        if (truths[i] < 0)
+            return -1;
     }
     return 0;
 }

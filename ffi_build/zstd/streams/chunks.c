@@ -13,18 +13,10 @@
 #include "../buffers.c"
 #include "../contexts.c"
 #include "../format.c"
+#include "calls.c"
 
 /* A limit up to this is taken for the size to come. */
 enum { BIG_PIECE = 8 << 20 };
-
-static int check_count(const char *name, Py_ssize_t nargs, Py_ssize_t wanted)
-{
-    if (nargs != wanted) {
-        PyErr_Format(PyExc_TypeError, "%s() takes %zd arguments, not %zd", name, wanted, nargs);
-        return -1;
-    }
-    return 0;
-}
 
 /*
  * Compress a chunk; return the output as bytes. NULL comes with an exception set, or with libzstd's result in `left` if
@@ -87,7 +79,7 @@ static PyObject *decompress_whole_frame(ZSTD_DCtx *dctx, const Input *data, size
     written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, src + start, frame.size);
     Py_END_ALLOW_THREADS
     if (ZSTD_isError(written)) {
-        /* the slow path says what is wrong */
+        /* the slow path raises the error */
         ZSTD_DCtx_reset(dctx, ZSTD_reset_session_only);
         output_abandon(&out);
         Py_RETURN_NONE;
@@ -124,8 +116,8 @@ static int step_open(Step *step, PyObject *const *args, PyObject *const *header)
 }
 
 /*
- * Look at the header of a frame that begins. With memory for the content, and all of the frame, libzstd would decompress
- * at once, which has two effects that callers must not see:
+ * Look at the header of a frame that begins. With memory for the content, and all of the frame, libzstd would
+ * decompress at once, which has two effects that callers must not see:
  * - It needs no window and so looks at no limit. This does: return libzstd's result for a window that is too large.
  * - It writes anywhere in the output. `capacity` is lowered to the content's size (never raised).
  */
@@ -143,7 +135,7 @@ static size_t begin_frame(const Step *step, size_t *capacity)
 }
 
 /*
- * Decompress from where a step stands as far as one frame and `limit` go; return the output as bytes. `left` is
+ * Continue a step up to the end of the frame or `limit`; return the output as bytes. `left` is
  * libzstd's result, 0 at the end of the frame. NULL comes with an exception set, or with an error in `left`. `expected`
  * is a size to allocate at once, 0 if there is none.
  */
@@ -192,12 +184,12 @@ static PyObject *decompress_chunk(Step *step, size_t limit, size_t expected, siz
  *
  * Reads `data` from `start`; `position` is where it stopped. `address` is a ZSTD_DCtx * that the caller keeps alive
  * and locked. `expected` is a size to allocate at once, 0 if there is none, or -1 to say that the context has no
- * parameters or dictionary and is between frames: then a frame that lies ahead whole tells. `window_max` is the limit
- * that the context has if a frame begins at `start`, else 0; `has_magic`, whether frames have a magic number.
+ * parameters or dictionary and is between frames: then the header of a frame that lies ahead whole is read.
+ * `window_max` is the limit that the context has if a frame begins at `start`, else 0; `has_magic`, whether frames have
+ * a magic number.
  */
-static PyObject *stream_decompress(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+static PyObject *stream_decompress(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
-    (void)module;
     if (check_count("stream_decompress", nargs, 7) < 0)
         return NULL;
     Py_ssize_t max_length = PyLong_AsSsize_t(args[3]);
@@ -247,9 +239,8 @@ static size_t decompress_chunk_into(Step *step, void *memory, size_t room, size_
  * libzstd's result as an int if that is an error. Fills a writable buffer as far as one frame goes, and changes
  * nothing behind that.
  */
-static PyObject *stream_decompress_into(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+static PyObject *stream_decompress_into(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
-    (void)module;
     if (check_count("stream_decompress_into", nargs, 6) < 0)
         return NULL;
     Step step;

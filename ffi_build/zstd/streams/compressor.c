@@ -73,7 +73,7 @@ static int compressor_init(PyObject *self, PyObject *args, PyObject *kwargs)
     return result;
 }
 
-/* _over(preset): a compressor with settings made before. */
+/* _over(preset): a compressor with the settings of a preset. */
 static PyObject *compressor_over(PyObject *type, PyObject *preset)
 {
     Compressor *compressor = object_new((PyTypeObject *)type);
@@ -133,8 +133,6 @@ static int take_mode(PyObject *argument, int least, int mode, const char *wrong)
     return mode;
 }
 
-PyDoc_STRVAR(compressor_compress_doc, "compress($self, /, data, mode=0)\n--\n\n" DOCUMENTED_ZstdCompressor_compress);
-
 static PyObject *compressor_compress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const char *const names[] = {"data", "mode"};
@@ -152,8 +150,6 @@ static PyObject *compressor_compress(PyObject *self, PyObject *const *args, Py_s
     return output;
 }
 
-PyDoc_STRVAR(compressor_flush_doc, "flush($self, /, mode=2)\n--\n\n" DOCUMENTED_ZstdCompressor_flush);
-
 static PyObject *compressor_flush(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     const Input nothing = {"", 0, {0}};
@@ -165,9 +161,6 @@ static PyObject *compressor_flush(PyObject *self, PyObject *const *args, Py_ssiz
                          "ZstdCompressor.FLUSH_BLOCK.");
     return mode < 0 ? NULL : compressor_run(self, &nothing, mode);
 }
-
-PyDoc_STRVAR(compressor_pledge_doc,
-             "set_pledged_input_size($self, size, /)\n--\n\n" DOCUMENTED_ZstdCompressor_set_pledged_input_size);
 
 static PyObject *compressor_pledge(PyObject *self, PyObject *size)
 {
@@ -198,15 +191,13 @@ static PyObject *compressor_pledge(PyObject *self, PyObject *size)
     return done;
 }
 
-static PyObject *compressor_last_mode(PyObject *self, void *unused)
+static PyObject *compressor_last_mode(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyLong_FromLong(((Compressor *)self)->last_mode);
 }
 
-static PyObject *compressor_memory_size(PyObject *self, PyObject *unused)
+static PyObject *compressor_memory_size(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     if (compressor_enter(self) < 0)
         return NULL;
     size_t size = ZSTD_sizeof_CCtx(((Compressor *)self)->feed.cctx);
@@ -215,10 +206,9 @@ static PyObject *compressor_memory_size(PyObject *self, PyObject *unused)
 }
 
 /* _release(): give the context back, unless a signal handler asks inside of a call, which goes on using it. */
-static PyObject *compressor_release(PyObject *self, PyObject *unused)
+static PyObject *compressor_release(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     Compressor *compressor = (Compressor *)self;
-    (void)unused;
     if (compressor->turn.owner != PyThread_get_thread_ident()) {
         if (turn_enter(self, &compressor->turn) < 0)
             return NULL;
@@ -229,9 +219,11 @@ static PyObject *compressor_release(PyObject *self, PyObject *unused)
 }
 
 static PyMethodDef compressor_methods[] = {
-    {"compress", AS_METHOD(compressor_compress), FASTCALL, compressor_compress_doc},
-    {"flush", AS_METHOD(compressor_flush), FASTCALL, compressor_flush_doc},
-    {"set_pledged_input_size", compressor_pledge, METH_O, compressor_pledge_doc},
+    {"compress", AS_METHOD(compressor_compress), FASTCALL,
+     "compress($self, /, data, mode=0)\n--\n\n" DOCUMENTED_ZstdCompressor_compress},
+    {"flush", AS_METHOD(compressor_flush), FASTCALL, "flush($self, /, mode=2)\n--\n\n" DOCUMENTED_ZstdCompressor_flush},
+    {"set_pledged_input_size", compressor_pledge, METH_O,
+     "set_pledged_input_size($self, size, /)\n--\n\n" DOCUMENTED_ZstdCompressor_set_pledged_input_size},
     {"_memory_size", compressor_memory_size, METH_NOARGS, NULL},
     {"_over", compressor_over, METH_O | METH_CLASS, NULL},
     {"_release", compressor_release, METH_NOARGS, NULL},

@@ -123,7 +123,7 @@ static void decoder_restart(Decoder *decoder)
     decoder->at_start = decoder->is_drained = 1;
 }
 
-/* Take what comes for the header of the frame at hand, until that tells the size of the content. */
+/* Add what comes to the header of the frame at hand, until the size of the content can be read there. */
 static void decoder_look(Decoder *decoder, const ZSTD_inBuffer *in)
 {
     Header header;
@@ -164,8 +164,8 @@ static int decoder_begin(Decoder *decoder, Step *step, const ZSTD_inBuffer *in)
 }
 
 /*
- * Take note of what a call of libzstd has done, which made `size` bytes; return 0, or -1 with an exception set. `left` is
- * its result.
+ * Take note of what a call of libzstd has done, which made `size` bytes; return 0, or -1 with an exception set. `left`
+ * is its result.
  *
  * libzstd does not compare a frame's size with the one that its header declares if its last block is empty.
  */
@@ -242,10 +242,9 @@ static Py_ssize_t decoder_step_into(Decoder *decoder, ZSTD_inBuffer *in, char *m
     return decoder_end(decoder, in, &step, left, size, offset) < 0 ? -1 : (Py_ssize_t)size;
 }
 
-/* Raise what input that ends inside a frame, after so many bytes, is. Returns NULL. */
-static PyObject *decoder_raise_truncated(Decoder *decoder, unsigned long long taken)
+/* Raise the error of input that ends inside a frame, after so many bytes. Returns NULL. */
+static PyObject *raise_truncated(unsigned long long taken)
 {
-    (void)decoder;
     return raise_made(call_presets("truncated_error", "(K)", taken));
 }
 

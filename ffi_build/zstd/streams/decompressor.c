@@ -85,7 +85,7 @@ static int decompressor_init(PyObject *self, PyObject *args, PyObject *kwargs)
     return result;
 }
 
-/* _over(preset, multi_frame=False, frame_by_frame=False): a decompressor with settings made before. */
+/* _over(preset, multi_frame=False, frame_by_frame=False): a decompressor with the settings of a preset. */
 static PyObject *decompressor_over(PyObject *type, PyObject *args)
 {
     PyObject *preset;
@@ -179,7 +179,7 @@ static int work_run(Work *work, Decompressor *decompressor)
         if (work_step(work, decompressor) < 0) {
             if (work->size == 0 || !decompressor->goes_on || !is_zstd_error())
                 return -1;
-            PyErr_Clear(); /* the frame that failed begins where the input stands, and will fail in the next call */
+            PyErr_Clear(); /* the failed frame begins at the input's position, and fails in the next call */
             decoder_restart(decoder);
             return 0;
         }
@@ -187,7 +187,7 @@ static int work_run(Work *work, Decompressor *decompressor)
     return 0;
 }
 
-/* Take the data that is left over from earlier calls, and what is given, for input; return 0, or -1 with an exception. */
+/* Set the input: the rest of earlier calls' data, then this call's; return 0, or -1 with an exception. */
 static int work_take(Work *work, Decompressor *decompressor, const Input *data)
 {
     PyObject *pending = decompressor->pending;
@@ -214,7 +214,7 @@ static int work_take(Work *work, Decompressor *decompressor, const Input *data)
     return 0;
 }
 
-/* Keep what is left of the input, which `data` is if it has no owner; return 0, or -1 with an exception set. */
+/* Keep the rest of the input, which is `data` if it has no owner; return 0, or -1 with an exception set. */
 static int work_keep(Work *work, Decompressor *decompressor, PyObject *data)
 {
     PyObject *kept = NULL;
@@ -294,9 +294,6 @@ static int decompressor_run(PyObject *self, Work *work, PyObject *data)
     return result;
 }
 
-PyDoc_STRVAR(decompressor_decompress_doc,
-             "decompress($self, /, data, max_length=-1)\n--\n\n" DOCUMENTED_ZstdDecompressor_decompress);
-
 static PyObject *decompressor_decompress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const char *const names[] = {"data", "max_length"};
@@ -337,11 +334,10 @@ static PyObject *decompressor_into(PyObject *self, PyObject *const *args, Py_ssi
     return result < 0 ? NULL : PyLong_FromSize_t(work.size);
 }
 
-static PyObject *decompressor_unused(PyObject *self, void *unused)
+static PyObject *decompressor_unused(PyObject *self, void *Py_UNUSED(unused))
 {
     Decompressor *decompressor = (Decompressor *)self;
     PyObject *rest = NULL;
-    (void)unused;
     if (decompressor_enter(self) < 0)
         return NULL;
     if (decompressor->position > 0 && decompressor->is_eof && decompressor->pending != NULL) {
@@ -362,27 +358,23 @@ static PyObject *decompressor_unused(PyObject *self, void *unused)
     return rest;
 }
 
-static PyObject *decompressor_eof(PyObject *self, void *unused)
+static PyObject *decompressor_eof(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyBool_FromLong(((Decompressor *)self)->is_eof);
 }
 
-static PyObject *decompressor_needs_input(PyObject *self, void *unused)
+static PyObject *decompressor_needs_input(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyBool_FromLong(((Decompressor *)self)->needs_input);
 }
 
-static PyObject *decompressor_at_start(PyObject *self, void *unused)
+static PyObject *decompressor_at_start(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyBool_FromLong(((Decompressor *)self)->decoder.at_start);
 }
 
-static PyObject *decompressor_memory_size(PyObject *self, PyObject *unused)
+static PyObject *decompressor_memory_size(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     if (decompressor_enter(self) < 0)
         return NULL;
     PyObject *size = decoder_memory_size(&((Decompressor *)self)->decoder);
@@ -391,10 +383,9 @@ static PyObject *decompressor_memory_size(PyObject *self, PyObject *unused)
 }
 
 /* _release(): give the context back, unless a signal handler asks inside of a call, which goes on using it. */
-static PyObject *decompressor_release(PyObject *self, PyObject *unused)
+static PyObject *decompressor_release(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     Decompressor *decompressor = (Decompressor *)self;
-    (void)unused;
     if (decompressor->turn.owner != PyThread_get_thread_ident()) {
         if (decompressor_enter(self) < 0)
             return NULL;
@@ -405,7 +396,8 @@ static PyObject *decompressor_release(PyObject *self, PyObject *unused)
 }
 
 static PyMethodDef decompressor_methods[] = {
-    {"decompress", AS_METHOD(decompressor_decompress), FASTCALL, decompressor_decompress_doc},
+    {"decompress", AS_METHOD(decompressor_decompress), FASTCALL,
+     "decompress($self, /, data, max_length=-1)\n--\n\n" DOCUMENTED_ZstdDecompressor_decompress},
     {"_decompress_into", AS_METHOD(decompressor_into), METH_FASTCALL, NULL},
     {"_memory_size", decompressor_memory_size, METH_NOARGS, NULL},
     {"_over", decompressor_over, METH_VARARGS | METH_CLASS, NULL},

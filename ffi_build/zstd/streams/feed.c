@@ -104,7 +104,7 @@ static void feed_release(Feed *feed)
     }
 }
 
-/* Go on to a new frame after an error, with another context: what is left of the one at hand is given up. */
+/* Begin a new frame after an error, with another context; the rest of the current one is dropped. */
 static void feed_renew(Feed *feed)
 {
     PyObject *type, *value, *traceback;
@@ -190,7 +190,7 @@ static int feed_check_process(const Feed *feed)
     return -1;
 }
 
-/* Compress an input, as `mode` (a ZSTD_EndDirective) says; return the output as bytes, or NULL with an exception set. */
+/* Compress an input, as `mode` (a ZSTD_EndDirective) says; return bytes, or NULL with an exception set. */
 static PyObject *feed_push(Feed *feed, const Input *data, int mode)
 {
     if (feed->failure != NULL)
@@ -230,11 +230,10 @@ static int input_piece(Input *piece, const Input *all, size_t *done)
     return 1;
 }
 
-/* frame_progression(): what the stream made last has taken, has compressed, and has given. */
-static PyObject *frame_progression(PyObject *self, PyObject *unused)
+/* frame_progression(): the bytes that the last stream has consumed, has compressed, and has produced. */
+static PyObject *frame_progression(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     const Progress *latest = &((CompressionPreset *)self)->latest;
-    (void)unused;
     unsigned long long taken = latest->ingested, waiting = (latest->ingested - latest->flushed) % BLOCK_MAX;
     return Py_BuildValue("(KKK)", taken, taken - waiting, (unsigned long long)latest->produced);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the types of stream objects have in common. They are made by methods of presets, and by nothing else. */
+/* The common base of stream objects. Only methods of presets create them. */
 #ifndef CPKG_ZSTD_STREAMS_OBJECT
 #define CPKG_ZSTD_STREAMS_OBJECT
 
@@ -11,10 +11,8 @@
 #define OBJECT_SPEC(type_name, structure, type_slots) \
     TYPE_SPEC("cpkg.zstandard." type_name, structure, Py_TPFLAGS_HAVE_GC, type_slots)
 
-static PyObject *object_refuse_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static PyObject *object_refuse_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs))
 {
-    (void)args;
-    (void)kwargs;
     return PyErr_Format(PyExc_TypeError, "cannot create '%s' instances", type->tp_name);
 }
 
@@ -32,9 +30,8 @@ static void object_free(PyObject *self)
 }
 
 /* __reduce_ex__() of an object that cannot be pickled. */
-static PyObject *object_refuse_pickling(PyObject *self, PyObject *protocol)
+static PyObject *object_refuse_pickling(PyObject *self, PyObject *Py_UNUSED(protocol))
 {
-    (void)protocol;
     return PyErr_Format(PyExc_TypeError, "cannot pickle '%s' object", Py_TYPE(self)->tp_name);
 }
 

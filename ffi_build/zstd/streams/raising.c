@@ -24,7 +24,7 @@ static PyObject *raise_zstd_error(const char *text)
     return raise_from("purepy.errors", "ZstdError", PyUnicode_FromString(text));
 }
 
-/* Raise an exception object, which is taken over, or the one that kept it from being made. Returns NULL. */
+/* Raise an exception object and release it; if it could not be created, that error stays set. Returns NULL. */
 static PyObject *raise_made(PyObject *exception)
 {
     if (exception != NULL) {
@@ -78,7 +78,7 @@ static PyObject *current_exception(void)
     return result;
 }
 
-/* Return `format` with what `convert` (PyObject_Str or PyObject_Repr) makes of the exception that is set, which stays. */
+/* Return `format` filled in by `convert` (PyObject_Str or PyObject_Repr) of the exception that is set, which stays. */
 static PyObject *failure_text(const char *format, PyObject *(*convert)(PyObject *))
 {
     PyObject *type, *value, *traceback;

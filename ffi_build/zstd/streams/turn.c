@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Taking turns in an object that threads share: who comes second waits, who comes from inside of one of its own calls
- * (a finalizer, a signal handler) gets a RuntimeError, because waiting would not end. purepy/zstd/format/locks.py is the
- * same in Python. A lock is made only when somebody has to wait.
+ * (a finalizer, a signal handler) gets a RuntimeError, because waiting would not end. purepy/zstd/format/locks.py is
+ * the same in Python. A lock is created only when a thread has to wait.
  */
 #ifndef CPKG_ZSTD_STREAMS_TURN
 #define CPKG_ZSTD_STREAMS_TURN
@@ -78,7 +78,7 @@ static void turn_leave(PyObject *self, Turn *turn)
     END_LOCKED()
 }
 
-/* Free what a turn may have made, with its object. */
+/* Free a turn's lock, with its object. */
 static void turn_free(Turn *turn)
 {
     if (turn->bell != NULL) {

@@ -9,9 +9,12 @@ import sys
 from collections import deque
 from collections.abc import AsyncIterator, Generator
 from contextlib import suppress
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
-from purepy.zstd.aio.work import JOINED_MAX, STEP, joined, start
+from purepy.zstd.aio.work import JOINED_MAX, STEP, Work, joined
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 CHUNK_SIZE = 128 << 10
 _LINES_SIZE = 64 << 10  # of lines that are fetched together
@@ -40,14 +43,14 @@ class Opening:
                 drop()
 
         try:
-            await asyncio.shield(start(work))
+            await asyncio.shield(Work(work).start())
             return AsyncZstdFile(opened.popleft(), self._newline)
         except BaseException:
             is_cancelled = True
             drop()
             raise
 
-    def __await__(self) -> Generator[Any, Any, AsyncZstdFile]:
+    def __await__(self) -> Generator[object, object, AsyncZstdFile]:
         return self._open().__await__()
 
     async def __aenter__(self) -> AsyncZstdFile:
@@ -71,7 +74,7 @@ class AsyncZstdFile:
     def __init__(self, file: Any, newline: str | None = None) -> None:
         self._file = file
         self._lock = asyncio.Lock()
-        self._begun: asyncio.Future[Any] | None = None  # the last call in a thread
+        self._begun: Work | None = None  # the last call in a thread
         is_text = hasattr(file, "encoding")
         self._empty: Any = "" if is_text else b""
         self._newline: Any = (newline or "\n") if is_text else b"\n"
@@ -80,26 +83,28 @@ class AsyncZstdFile:
 
     # one call after the other, for the holder of the lock
 
-    async def _call(self, work: Callable[..., Any], *arguments: Any, done: Callable[[Any], None] | None = None) -> Any:
+    async def _call(
+        self, work: Callable[..., Any], *arguments: Any, done: Callable[[Any], object] | None = None
+    ) -> Any:
         """Run a method of the file in a thread."""
         await self._settle()
-        self._begun = start(work, *arguments, done=done)
-        return await asyncio.shield(self._begun)
+        self._begun = Work(work, *arguments, done=done)
+        return await asyncio.shield(self._begun.start())
 
     async def _settle(self) -> None:
-        """Wait for what a cancelled task has left."""
-        if self._begun is not None and not self._begun.done():
-            await asyncio.wait([self._begun])
+        """Wait for what a cancelled task has left, or one that was interrupted before it was started."""
+        if self._begun is not None and not self._begun.future.done():
+            await asyncio.wait([self._begun.start()])
 
     async def _do(self, name: str, *arguments: Any) -> Any:
         async with self._lock:
             return await self._call(getattr(self._file, name), *arguments)
 
-    async def _fetch(self, read: Callable[..., Any], *arguments: Any) -> bool:
+    async def _fetch(self, read: Callable[..., object], *arguments: Any) -> bool:
         """Read behind what is ahead, which keeps it whatever becomes of the task; return whether there was more."""
         return bool(await self._call(read, *arguments, done=self._keep))
 
-    def _keep(self, content: Any) -> None:
+    def _keep(self, content: Buffer) -> None:
         self._ahead.extend(content if isinstance(content, list) else [content] if content else [])
 
     # what was read ahead; nothing is awaited between taking it and returning it
@@ -124,18 +129,17 @@ class AsyncZstdFile:
             size -= len(part) if size > 0 else 0
         return parts[0] if len(parts) == 1 else self._empty.join(parts)
 
-    def _first(self, size: int) -> list[Any]:
-        """Return the parts that have the first `size` bytes, or all; they stay ahead."""
+    def _divided(self, size: int) -> tuple[list[object], deque[object]]:
+        """Return the parts that have the first `size` bytes, or all, and those behind them; all stay ahead."""
         parts: list[Any] = []
-        for number, part in enumerate(list(self._ahead)):
-            if len(part) >= size:
-                self._ahead[number] = part[:size]
-                if len(part) > size:
-                    self._ahead.insert(number + 1, part[size:])
-                return [*parts, self._ahead[number]]
-            parts.append(part)
-            size -= len(part)
-        return parts
+        rest = self._ahead.copy()
+        while rest and size:
+            part = rest.popleft()
+            if size < len(part):
+                rest.appendleft(part[size:])
+            parts.append(part[:size])
+            size -= len(parts[-1])
+        return parts, rest
 
     def _line_ahead(self) -> Any:
         """Take a whole line of what was read ahead; None if there is none."""
@@ -160,10 +164,9 @@ class AsyncZstdFile:
                     break
             if isinstance(self._empty, str) or wanted <= JOINED_MAX or self._lacks(JOINED_MAX):
                 return self._taken(wanted)
-            parts = self._first(wanted)
+            parts, rest = self._divided(wanted)
             content = await self._call(joined, parts, _go_on)
-            for _ in parts:
-                self._ahead.popleft()
+            self._ahead = rest
             return content
 
     async def read1(self, size: int = -1, /) -> bytes:
@@ -244,7 +247,7 @@ class AsyncZstdFile:
 
     # the rest
 
-    async def write(self, data: Any, /) -> int:
+    async def write(self, data: Buffer, /) -> int:
         """Write a buffer's bytes (a text file: a str) and return how many that was."""
         size: int = await self._do("write", data)
         return size
@@ -278,12 +281,10 @@ class AsyncZstdFile:
     async def close(self) -> None:
         """Write what was held back and close the file; may be called again. A task that is cancelled waits for it."""
         async with self._lock:
-            await self._settle()
-            future = start(self._file.close)
             try:
-                await asyncio.shield(future)
+                await self._call(self._file.close)
             except asyncio.CancelledError:
-                await asyncio.wait([future])
+                await self._settle()
                 raise
             finally:
                 self._ahead.clear()

@@ -11,14 +11,17 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Iterator
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from purepy.zstd.aio.file import Opening
 from purepy.zstd.aio.work import STEP, in_thread, joined
-from purepy.zstd.format.pieces import sliceable
+from purepy.zstd.format.chunks import sliceable
+
+if TYPE_CHECKING:
+    from purepy._types import Buffer, DictArgument, Parameters
 
 
-def _steps(data: Any, check: Callable[[], None]) -> Iterator[Any]:
+def _steps(data: Buffer, check: Callable[[], None]) -> Iterator[object]:
     view = sliceable(data)
     for start in range(0, len(view), STEP):
         check()
@@ -43,13 +46,13 @@ class AsyncFunctions:
 
     async def acompress(
         self,
-        data: Any,
-        level: Any = None,
-        options: Any = None,
-        zstd_dict: Any = None,
+        data: Buffer,
+        level: int | None = None,
+        options: Parameters = None,
+        zstd_dict: DictArgument = None,
         *,
-        threads: Any = None,
-        frame_size: Any = None,
+        threads: int | None = None,
+        frame_size: int | None = None,
     ) -> bytes:
         """
         Compress a buffer in a thread and return the frame.
@@ -73,12 +76,12 @@ class AsyncFunctions:
 
     async def adecompress(
         self,
-        data: Any,
-        zstd_dict: Any = None,
-        options: Any = None,
+        data: Buffer,
+        zstd_dict: DictArgument = None,
+        options: Parameters = None,
         *,
         max_output_size: int | None = None,
-        threads: Any = None,
+        threads: int | None = None,
     ) -> bytes:
         """
         Decompress all frames of a buffer in a thread and return their content.

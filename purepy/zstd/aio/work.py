@@ -25,56 +25,51 @@ _crews: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[int, Crew]] = WeakKey
 """The threads of each event loop, with the process that they belong to."""
 
 
-class _Work(Job):
-    """A call whose outcome goes to an event loop: `finish(result, error)` is called there."""
+class Work(Job):
+    """
+    A call in a thread, whose result an event loop has in `future`, for which only `asyncio.shield` may wait.
 
-    def __init__(self, finish: Callable[[Any, Any], None], function: Callable[..., Any], arguments: Any) -> None:
+    It is `start` that has it done, once however often it is called: a caller who was interrupted starts it again.
+    `done(result)` is called in the thread behind it, also if nobody waits for it.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], *arguments: Any, done: Callable[[Any], object] | None = None
+    ) -> None:
         super().__init__()
         self._loop = asyncio.get_running_loop()
-        self._finish = finish
-        self._function = function
-        self._arguments = arguments
+        self.future: asyncio.Future[Any] = self._loop.create_future()
+        self.future.add_done_callback(asyncio.Future.exception)  # nobody need ask for it
+        self._calls = [(function, arguments, done)]
+
+    def start(self, crew: Crew | None = None) -> asyncio.Future[Any]:
+        """Have the call done by a Crew, that of the loop if none is given; return `future`."""
+        if crew is None:
+            process, crew = _crews.get(self._loop, (0, None))
+            if crew is None or process != os.getpid():
+                crew = Crew(min(_THREADS_MAX, usable_cores() + 4))
+                _crews[self._loop] = os.getpid(), crew
+        crew.start(self)
+        return self.future
 
     def run(self) -> None:
-        result = error = None
         try:
-            result = self._function(*self._arguments)
-        except BaseException as exc:
-            error = exc
-        with suppress(RuntimeError):  # the loop is closed, so that nobody waits
-            self._loop.call_soon_threadsafe(self._finish, result, error)
-        del error  # no cycle with its frames
-
-
-def start(
-    function: Callable[..., Any], *arguments: Any, done: Callable[[Any], None] | None = None
-) -> asyncio.Future[Any]:
-    """
-    Call a function in a thread; return a future of its result, which only `asyncio.shield` may wait for.
-
-    `done(result)` is called in the event loop before the future has the result, and also if nothing waits for that.
-    """
-    loop = asyncio.get_running_loop()
-    future = loop.create_future()
-
-    def finish(result: Any, error: BaseException | None) -> None:
-        if error is not None:
-            future.set_exception(error)
-            future.exception()  # nobody need ask for it
+            function, arguments, done = self._calls.pop()
+        except IndexError:
             return
-        if done is not None:
-            done(result)
-        future.set_result(result)
+        try:
+            outcome = function(*arguments)
+            if done is not None:
+                done(outcome)
+            give = self.future.set_result  # of C, so that no signal handler raises in what the loop calls
+        except BaseException as exc:
+            outcome, give = exc, self.future.set_exception
+        with suppress(RuntimeError):  # the loop is closed, so that nobody waits
+            self._loop.call_soon_threadsafe(give, outcome)
+        del outcome, give  # no cycle of an error with its frames
 
-    process, crew = _crews.get(loop, (0, None))
-    if crew is None or process != os.getpid():
-        crew = Crew(min(_THREADS_MAX, usable_cores() + 4))
-        _crews[loop] = os.getpid(), crew
-    crew.start(_Work(finish, function, arguments))
-    return future
 
-
-async def in_thread(work: Callable[[Callable[[], None]], Any]) -> Any:
+async def in_thread(work: Callable[[Callable[[], None]], object]) -> Any:
     """Return what `work(check)` returns in a thread; `check()` raises once the task was cancelled."""
     is_stopped = False
 
@@ -82,10 +77,9 @@ async def in_thread(work: Callable[[Callable[[], None]], Any]) -> Any:
         if is_stopped:
             raise Stopped
 
-    future = start(work, check)
     try:
-        return await asyncio.shield(future)
-    except asyncio.CancelledError:
+        return await asyncio.shield(Work(work, check).start())
+    except BaseException:
         is_stopped = True
         raise
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-from operator import index
 
 from purepy._buffers import as_bytes
 from purepy.errors import ZstdError
@@ -18,24 +17,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from purepy._types import Buffer, DictArgument, Parameters
+
 
 class ZstdDecompressor(DecompressorBase):
-    """
-    Decompress a frame that comes in pieces (replaces `compression.zstd.ZstdDecompressor`).
-
-    Args:
-        zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-        options (Mapping[int, int] | None): values of DecompressionParameter.
-        multi_frame (bool): go on from each frame to the next, skippable ones included. `eof` is then True
-            whenever the input so far ends where a frame does, more may follow, and `unused_data` stays
-            empty. A prefix (`ZstdDict.as_prefix`) goes before each frame. An error in a later frame is
-            raised by the next call, after one that returned what the frames in front of it hold.
-
-    Raises TypeError and ValueError for wrong arguments.
-
-    An error resets the object; it can be used for another frame. Calls from several threads wait for each other.
-    """
-
+    __doc__ = DecompressorBase.__doc__
     __slots__ = (
         "__weakref__",
         "_decoder",
@@ -49,8 +35,9 @@ class ZstdDecompressor(DecompressorBase):
     _settings: Settings
     _settings_type = Settings
     _frame_decoder = FrameDecoder
+    _readable = staticmethod(as_bytes)
 
-    def _checked(self, zstd_dict: Any, options: Any) -> Settings:
+    def _checked(self, zstd_dict: DictArgument, options: Parameters) -> Settings:
         return self._settings_type(zstd_dict, options)
 
     def _start(self) -> None:
@@ -82,26 +69,14 @@ class ZstdDecompressor(DecompressorBase):
         with self._turn():
             return self._input.rest() if self._eof and not self._multi_frame else b""
 
-    def decompress(self, data: Any, max_length: int = -1) -> bytes:
-        """
-        Return the content that `data` and earlier input decode to, `max_length` bytes at most unless it is negative.
+    def _decompress(self, data: bytes, limit: int) -> bytes:
+        try:
+            return self._decode(data, limit)
+        except BaseException:
+            self._reset()
+            raise
 
-        What could not be decoded or returned yet is kept for the next call, which may be given b""; `needs_input` is
-        False if there is more to return. Raises EOFError after the end of the frame and ZstdError for data that is not
-        Zstandard, is corrupted, or needs another dictionary or a larger window than allowed.
-        """
-        max_length = index(max_length)
-        piece = as_bytes(data)
-        with self._turn():
-            if self._eof and not self._multi_frame:
-                raise EOFError("Already at the end of a Zstandard frame.")
-            try:
-                return self._decompress(piece, max_length)
-            except BaseException:
-                self._reset()
-                raise
-
-    def _decompress(self, piece: bytes, max_length: int) -> bytes:
+    def _decode(self, piece: bytes, max_length: int) -> bytes:
         source = self._input
         source.push(piece)
         if self._multi_frame and source.available and not self._output:
@@ -167,7 +142,11 @@ class ZstdDecompressor(DecompressorBase):
 
 
 def decode_all(
-    data: Any, settings: Settings, limit: int | None, limit_name: str, frame_decoder: type[FrameDecoder] = FrameDecoder
+    data: Buffer,
+    settings: Settings,
+    limit: int | None,
+    limit_name: str,
+    frame_decoder: type[FrameDecoder] = FrameDecoder,
 ) -> list[bytes]:
     """Decode every frame in `data` to its end; return the pieces of the content, `limit` bytes of it at most."""
     source = Input()
@@ -191,9 +170,9 @@ def decode_all(
 
 
 def decompress(
-    data: Any,
-    zstd_dict: Any = None,
-    options: Any = None,
+    data: Buffer,
+    zstd_dict: DictArgument = None,
+    options: Parameters = None,
     *,
     max_output_size: int | None = None,
     size_hint: int | None = None,
@@ -220,14 +199,20 @@ def decompress(
 
 
 def decompress_by(
-    kind: Any, module: str, data: Any, zstd_dict: Any, options: Any, max_output_size: int | None, threads: int | None
+    kind: Any,
+    module: str,
+    data: Buffer,
+    zstd_dict: DictArgument,
+    options: Parameters,
+    max_output_size: int | None,
+    threads: int | None,
 ) -> bytes:
     """Do what `decompress` does, with the decompressor type of the backend that is the module of this name."""
     limit = size_argument(max_output_size, "max_output_size")
     settings = kind._settings_type(zstd_dict, options)
     if threads is not None:
         from purepy.zstd.threads.arguments import plan_decompression
-        from purepy.zstd.threads.parts import decompress_parts, divide
+        from purepy.zstd.threads.decompress_buffer import decompress_parts, divide
 
         plan = plan_decompression(sys.modules[module], threads, zstd_dict, options)
         divided = divide(data, settings.window_size_max, limit) if plan is not None else None
@@ -238,7 +223,7 @@ def decompress_by(
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def decompress_into(data: Any, buffer: Any, zstd_dict: Any = None, options: Any = None) -> int:
+def decompress_into(data: Buffer, buffer: Buffer, zstd_dict: DictArgument = None, options: Parameters = None) -> int:
     """
     Decompress all frames of a buffer to the start of a writable buffer; return the content's size in bytes.
 
@@ -254,7 +239,7 @@ def decompress_into(data: Any, buffer: Any, zstd_dict: Any = None, options: Any 
     return fill(buffer, data, Settings(zstd_dict, options))
 
 
-def fill(buffer: Any, data: Any, settings: Settings, frame_decoder: type[FrameDecoder] = FrameDecoder) -> int:
+def fill(buffer: Buffer, data: Buffer, settings: Settings, frame_decoder: type[FrameDecoder] = FrameDecoder) -> int:
     """Do what `decompress_into` does, with checked settings."""
     with memoryview(buffer) as whole:
         if whole.readonly:

@@ -66,7 +66,7 @@ def load_dictionary(content: bytes) -> DecodingDictionary:
         return _load_formatted(content)
     except ZstdError as exc:
         # Tables raise what they raise in a frame. That the fault lies in the dictionary, whether it is to compress or
-        # to decompress, is told here.
+        # to decompress, is reported here.
         message = f"Unable to load the Zstandard dictionary: {NAMES[DICTIONARY_CORRUPTED]}: {exc.detail}"
         raise coded_error(DICTIONARY_CORRUPTED, message, exc.offset) from exc
 

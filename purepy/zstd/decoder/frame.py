@@ -18,7 +18,7 @@ from purepy.zstd.format.scanner import FrameScanner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing_extensions import Buffer
 
 
 _INFO_FAILED = (
@@ -37,7 +37,7 @@ def _explained(message: str, cause: ZstdError) -> ZstdError:
     return error
 
 
-def get_frame_info(frame_buffer: Any) -> FrameInfo:
+def get_frame_info(frame_buffer: Buffer) -> FrameInfo:
     """
     Return what the header of the frame at the start of `frame_buffer` says (replaces
     `compression.zstd.get_frame_info`).
@@ -59,7 +59,7 @@ def get_frame_info(frame_buffer: Any) -> FrameInfo:
     return FrameInfo(header.content_size, header.dictionary_id)
 
 
-def get_frame_size(frame_buffer: Any) -> int:
+def get_frame_size(frame_buffer: Buffer) -> int:
     """
     Return the size in bytes of the frame at the start of `frame_buffer`, header and checksum included.
 

@@ -28,7 +28,7 @@ from purepy.zstd.format.zdict import DIGESTED, PREFIX, parse_dict_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from purepy._types import DictArgument, Parameters
 
 
 class Settings:
@@ -36,7 +36,7 @@ class Settings:
 
     __slots__ = ("dictionary", "magicless", "window_size_max")
 
-    def __init__(self, zstd_dict: Any, options: Any) -> None:
+    def __init__(self, zstd_dict: DictArgument, options: Parameters) -> None:
         pairs = [] if options is None else checked_options(options, False, table_bounds)
         self.magicless = any(key == DECOMPRESSION_FORMAT and value for key, value in pairs)
         self.window_size_max = window_size_max(pairs)

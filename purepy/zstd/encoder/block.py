@@ -7,7 +7,7 @@ from collections import namedtuple
 
 from purepy.zstd.encoder.frame import block_header
 from purepy.zstd.encoder.literals import encode_literals
-from purepy.zstd.encoder.matchfinders.common import MatchFinder
+from purepy.zstd.encoder.matchfinders.base import MatchFinder
 from purepy.zstd.encoder.sequences import INITIAL_REPEATS, SequenceTables, encode_sequences, offset_values
 from purepy.zstd.format.rules import COMPRESSED, RAW, RLE
 

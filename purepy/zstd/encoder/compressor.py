@@ -4,57 +4,37 @@
 from __future__ import annotations
 
 import sys
-from operator import index
 
 from purepy._buffers import as_bytes
 from purepy.zstd.encoder.dictionary import EncodingDictionary, prefix_only
 from purepy.zstd.encoder.frame_encoder import FrameEncoder
 from purepy.zstd.encoder.matchfinders import make_match_finder
 from purepy.zstd.encoder.options import EncoderOptions
+from purepy.zstd.format.compressor_base import CompressorBase
 from purepy.zstd.format.error_codes import CANNOT_COMPRESS, DST_SIZE_TOO_SMALL, NAMES, SRC_SIZE_WRONG, coded_error
-from purepy.zstd.format.locks import ExclusiveStream
-from purepy.zstd.format.rules import BLOCK_SIZE_MAX, ERROR_SIZE
+from purepy.zstd.format.rules import BLOCK_SIZE_MAX
 from purepy.zstd.format.zdict import PREFIX, UNDIGESTED, ZstdDict, parse_dict_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
+    from purepy._types import Buffer, DictArgument, Parameters
 
-class ZstdCompressor(ExclusiveStream):
-    """
-    Compress data in pieces, into any number of frames (replaces `compression.zstd.ZstdCompressor`).
 
-    Args:
-        level (int | None): -131072 to 22; None and 0 stand for 3.
-        options (Mapping[int, int] | None): values of CompressionParameter, in place of `level`.
-        zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-
-    Raises TypeError and ValueError for wrong arguments, ZstdError for a dictionary that is corrupted.
-
-    A call that goes against the pledged size changes nothing; any other that fails resets the compressor: `last_mode`
-    is FLUSH_FRAME and the frame begun is lost. Calls from several threads wait for each other.
-    """
-
-    CONTINUE = 0
-    """Mode: collect data, return what is ready."""
-    FLUSH_BLOCK = 1
-    """Mode: end the block, so that everything given so far can be decompressed."""
-    FLUSH_FRAME = 2
-    """Mode: end the frame."""
-
+class ZstdCompressor(CompressorBase):
+    __doc__ = CompressorBase.__doc__
     __slots__ = (
         "__weakref__",
         "_dictionary",
         "_frame",
         "_given",
-        "_last_mode",
         "_options",
         "_pledged",
         "_prefix",
     )
 
-    def __init__(self, level: Any = None, options: Any = None, zstd_dict: Any = None) -> None:
+    def __init__(self, level: int | None = None, options: Parameters = None, zstd_dict: DictArgument = None) -> None:
         super().__init__()
         self._prepare(level, options, zstd_dict)
         self._frame: FrameEncoder | None = None
@@ -63,7 +43,7 @@ class ZstdCompressor(ExclusiveStream):
         self._given = 0
         self._last_mode = self.FLUSH_FRAME
 
-    def _prepare(self, level: Any, options: Any, zstd_dict: Any) -> None:
+    def _prepare(self, level: int | None, options: Parameters, zstd_dict: DictArgument) -> None:
         """Check the arguments, and keep what frames are made with."""
         self._options = EncoderOptions(level, options)
         self._dictionary: EncodingDictionary | None = None
@@ -75,58 +55,8 @@ class ZstdCompressor(ExclusiveStream):
             else:
                 self._dictionary = EncodingDictionary.of(found)
 
-    @property
-    def last_mode(self) -> int:
-        """The mode of the last call to `compress` or `flush` that succeeded; FLUSH_FRAME at first."""
-        return self._last_mode
-
-    def compress(self, data: Any, mode: int = CONTINUE) -> bytes:
-        """
-        Compress `data`, a buffer, and return the bytes that are ready, which may be none.
-
-        `mode` is CONTINUE (0), FLUSH_BLOCK (1) or FLUSH_FRAME (2). Raises ValueError for another mode, ZstdError if the
-        frame's size turns out other than pledged, which changes nothing, or if libzstd fails, which ends the frame.
-        """
-        mode = index(mode)
-        if not self.CONTINUE <= mode <= self.FLUSH_FRAME:
-            raise ValueError(
-                "mode argument wrong value, it should be one of ZstdCompressor.CONTINUE, ZstdCompressor.FLUSH_BLOCK, "
-                "ZstdCompressor.FLUSH_FRAME."
-            )
-        octets = as_bytes(data)
-        with self._turn():
-            return self._run(octets, mode)
-
-    def flush(self, mode: int = FLUSH_FRAME) -> bytes:
-        """
-        Return what is left of the data given so far.
-
-        `mode` is FLUSH_FRAME (2), which ends the frame, or FLUSH_BLOCK (1); ValueError for another one. Raises
-        ZstdError as `compress` does.
-        """
-        mode = index(mode)
-        if not self.FLUSH_BLOCK <= mode <= self.FLUSH_FRAME:
-            raise ValueError(
-                "mode argument wrong value, it should be ZstdCompressor.FLUSH_FRAME or ZstdCompressor.FLUSH_BLOCK."
-            )
-        with self._turn():
-            return self._run(b"", mode)
-
-    def set_pledged_input_size(self, size: int | None, /) -> None:
-        """
-        Promise the `size` of the next frame's content, in bytes, so that its header has it; None takes it back.
-
-        It holds for one frame; a frame of another size raises ZstdError. Raises ValueError for a size below 0 or above
-        2**64 - 3, and inside of a frame.
-        """
-        if size is not None:
-            size = index(size)
-            if not 0 <= size < ERROR_SIZE:
-                raise ValueError(f"size argument should be a positive int less than {ERROR_SIZE}")
-        with self._turn():
-            if self._last_mode != self.FLUSH_FRAME:
-                raise ValueError("set_pledged_input_size() method must be called when last_mode == FLUSH_FRAME")
-            self._pledged = size
+    def _pledge(self, size: int | None) -> None:
+        self._pledged = size
 
     def _memory_size(self) -> int:
         """Return about how many bytes a frame's tables and window take."""
@@ -135,26 +65,28 @@ class ZstdCompressor(ExclusiveStream):
         window: int = 1 << parameters.window_log
         return tables + window + BLOCK_SIZE_MAX
 
-    def _run(self, data: bytes, mode: int) -> bytes:
-        given = self._given + len(data)
-        if self._frame is None and mode == self.FLUSH_FRAME:
-            # The whole frame in one call: its size is known, whatever was pledged.
-            self._pledged = given
-        # Asked before anything is done, so that no data is lost.
-        pledged = self._pledged
-        if pledged is not None and (given > pledged or (mode == self.FLUSH_FRAME and given < pledged)):
-            raise coded_error(
-                SRC_SIZE_WRONG,
-                f"{CANNOT_COMPRESS}: {NAMES[SRC_SIZE_WRONG]}: {pledged} bytes were pledged, {given} given",
-            )
-        try:
-            out = self._encode(data, mode)
-        except BaseException:
-            self._end_frame()
-            self._last_mode = self.FLUSH_FRAME
-            raise
-        self._last_mode = mode
-        return out
+    def _compress(self, data: Buffer, mode: int) -> bytes:
+        data = as_bytes(data)
+        with self._turn():
+            given = self._given + len(data)
+            if self._frame is None and mode == self.FLUSH_FRAME:
+                # The whole frame in one call: its size is known, whatever was pledged.
+                self._pledged = given
+            # Asked before anything is done, so that no data is lost.
+            pledged = self._pledged
+            if pledged is not None and (given > pledged or (mode == self.FLUSH_FRAME and given < pledged)):
+                raise coded_error(
+                    SRC_SIZE_WRONG,
+                    f"{CANNOT_COMPRESS}: {NAMES[SRC_SIZE_WRONG]}: {pledged} bytes were pledged, {given} given",
+                )
+            try:
+                out = self._encode(data, mode)
+            except BaseException:
+                self._end_frame()
+                self._last_mode = self.FLUSH_FRAME
+                raise
+            self._last_mode = mode
+            return out
 
     def _encode(self, data: bytes, mode: int) -> bytes:
         out: list[bytes] = []
@@ -194,13 +126,13 @@ class ZstdCompressor(ExclusiveStream):
 
 
 def compress(
-    data: Any,
-    level: Any = None,
-    options: Any = None,
-    zstd_dict: Any = None,
+    data: Buffer,
+    level: int | None = None,
+    options: Parameters = None,
+    zstd_dict: DictArgument = None,
     *,
-    threads: Any = None,
-    frame_size: Any = None,
+    threads: int | None = None,
+    frame_size: int | None = None,
 ) -> bytes:
     """
     Compress a buffer and return the frame (replaces `compression.zstd.compress`).
@@ -222,7 +154,14 @@ def compress(
 
 
 def compress_by(
-    kind: Any, module: str, data: Any, level: Any, options: Any, zstd_dict: Any, threads: Any, frame_size: Any
+    kind: Any,
+    module: str,
+    data: Buffer,
+    level: int | None,
+    options: Parameters,
+    zstd_dict: DictArgument,
+    threads: int | None,
+    frame_size: int | None,
 ) -> bytes:
     """Do what `compress` does, with the compressor type of the backend that is the module of this name."""
     if threads is not None or frame_size is not None:
@@ -235,7 +174,9 @@ def compress_by(
     return frame
 
 
-def compress_into(data: Any, buffer: Any, level: Any = None, options: Any = None, zstd_dict: Any = None) -> int:
+def compress_into(
+    data: Buffer, buffer: Buffer, level: int | None = None, options: Parameters = None, zstd_dict: DictArgument = None
+) -> int:
     """
     Compress a buffer into one frame at the start of a writable buffer; return the frame's size in bytes.
 
@@ -252,7 +193,14 @@ def compress_into(data: Any, buffer: Any, level: Any = None, options: Any = None
     return into(compress, data, buffer, level, options, zstd_dict)
 
 
-def into(compress: Callable[..., bytes], data: Any, buffer: Any, level: Any, options: Any, zstd_dict: Any) -> int:
+def into(
+    compress: Callable[..., bytes],
+    data: Buffer,
+    buffer: Buffer,
+    level: int | None,
+    options: Parameters,
+    zstd_dict: DictArgument,
+) -> int:
     """Do what `compress_into` does, by a backend's `compress`."""
     with memoryview(buffer) as view, view.cast("B") as target:
         if target.readonly:

@@ -15,15 +15,15 @@ from purepy.zstd.format.parameters import (
     COMPRESSION_LEVEL_DEFAULT,
     BoundsSource,
     CompressionParameter,
+    checked_level,
     checked_options,
-    invalid_level,
     table_bounds,
 )
 from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from purepy._types import Parameters
 
 LEVEL_BOUNDS = (LEVEL_MIN, LEVEL_MAX)
 
@@ -60,22 +60,20 @@ class EncoderOptions:
 
     __slots__ = ("checksum", "content_size", "dict_id", "level", "long_distance", "magicless", "overrides", "pairs")
 
-    def __init__(self, level: Any = None, options: Any = None, bounds_of: BoundsSource = parameter_bounds) -> None:
-        if level is not None and options is not None:
-            raise TypeError("Only one of level or options should be used.")
+    def __init__(
+        self, level: int | None = None, options: Parameters = None, bounds_of: BoundsSource = parameter_bounds
+    ) -> None:
         self.level = COMPRESSION_LEVEL_DEFAULT
         self.content_size = True
         self.checksum = False
         self.dict_id = True
         self.magicless = False
-        self.overrides: dict[str, Any] = {}
+        self.overrides: dict[str, object] = {}
         self.long_distance: dict[str, int] | None = None
         self.pairs: list[tuple[int, int]] = []
         """The parameters as given, for another encoder."""
         if level is not None:
-            if not isinstance(level, int):
-                raise TypeError("invalid type for level, expected int")
-            self.level = _checked_level(level)
+            self.level = checked_level(level, options, LEVEL_BOUNDS) or COMPRESSION_LEVEL_DEFAULT
             self.pairs = [(CompressionParameter.compression_level, self.level)]
         elif options is not None:
             self.pairs = checked_options(options, True, bounds_of)
@@ -100,9 +98,3 @@ class EncoderOptions:
         if self.long_distance is not None:
             parameters = long_distance(parameters, self.long_distance)
         return parameters
-
-
-def _checked_level(level: int) -> int:
-    if not LEVEL_MIN <= level <= LEVEL_MAX:
-        raise invalid_level(level, LEVEL_BOUNDS)
-    return int(level) or COMPRESSION_LEVEL_DEFAULT

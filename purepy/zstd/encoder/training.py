@@ -19,7 +19,7 @@ from purepy.zstd.encoder.compressor import ZstdCompressor
 from purepy.zstd.encoder.levels import parameters_for
 from purepy.zstd.encoder.literals import histogram
 from purepy.zstd.encoder.matchfinders import make_match_finder
-from purepy.zstd.encoder.matchfinders.common import LOW32, PRIME
+from purepy.zstd.encoder.matchfinders.base import LOW32, PRIME
 from purepy.zstd.encoder.sequences import INITIAL_REPEATS, offset_values, sequence_codes
 from purepy.zstd.format.error_codes import DST_SIZE_TOO_SMALL, NAMES, SRC_SIZE_WRONG, coded_error
 from purepy.zstd.format.fse_tables import (
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
+    from purepy._types import Buffer
+
 # The three repeat offsets of a dictionary lie inside its content, and the largest is 8.
 MIN_CONTENT_SIZE = max(INITIAL_REPEATS)
 
@@ -55,7 +57,7 @@ TRIAL_BYTES = 256 << 10
 TABLE_BYTES = 4 << 20
 
 
-def train_dict(samples: Iterable[Any], dict_size: int) -> ZstdDict:
+def train_dict(samples: Iterable[Buffer], dict_size: int) -> ZstdDict:
     """
     Train a dictionary on samples (replaces `compression.zstd.train_dict`).
 
@@ -120,7 +122,7 @@ def _best_content(pieces: list[bytes], dict_size: int, segment_sizes: Sequence[i
     return best[1], best[2]
 
 
-def finalize_dict(zstd_dict: ZstdDict, /, samples: Iterable[Any], dict_size: int, level: int) -> ZstdDict:
+def finalize_dict(zstd_dict: ZstdDict, /, samples: Iterable[Buffer], dict_size: int, level: int) -> ZstdDict:
     """
     Return a dictionary of the given content, with tables for samples (replaces `compression.zstd.finalize_dict`).
 

@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import io
 import sys
-from _thread import RLock
 
 from purepy._buffers import as_bytes
 from purepy._jit import finish, new_builder
+from purepy._locks import RLock
 from purepy.zstd.format.locks import Exclusive, refuse_second_init
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from typing_extensions import Buffer
 
 # From 3.13 on io objects report what goes wrong when they are closed by the collector, before only when developing.
 _TELLS_OF_CLOSING = sys.version_info >= (3, 13) or sys.flags.dev_mode
@@ -28,7 +30,7 @@ LONG_PART = 8
 """Data that fills this part of a BuilderWriter goes to `raw` at once: two copies would cost more than a call."""
 
 
-def is_closed_from_above(raw: Any) -> bool:
+def is_closed_from_above(raw: object) -> bool:
     """Return whether what is under a writer says that the writer is closed from above (CompressWriter.leave_to)."""
     return bool(getattr(raw, "above", None))
 
@@ -142,7 +144,7 @@ class BuilderWriter(BufferedWriterBase):
         waiting: int = self._end - self.raw.tell()
         return max(waiting, 0)
 
-    def write(self, data: Any, /) -> int:
+    def write(self, data: Buffer, /) -> int:
         """Take the bytes of a buffer and return how many they are."""
         data = as_bytes(data)
         size = len(data)

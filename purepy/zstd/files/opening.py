@@ -12,14 +12,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from purepy._types import DictArgument, Parameters
+
 
 class TextWriter(io.TextIOWrapper):
     """A text file that is written; one that an interrupt has broken is closed as it is."""
 
     def close(self) -> None:
         raw = self.buffer._buffer.raw  # type: ignore[attr-defined]
-        if raw.is_broken or raw.closed:
-            raw.give_up()
+        raw.drops = raw.give_up() or raw.closed
         super().close()
 
 
@@ -31,14 +32,14 @@ def make_open(file_type: type[ZstdFile]) -> Any:
         /,
         mode: str = "rb",
         *,
-        level: Any = None,
-        options: Any = None,
-        zstd_dict: Any = None,
+        level: int | None = None,
+        options: Parameters = None,
+        zstd_dict: DictArgument = None,
         encoding: str | None = None,
         errors: str | None = None,
         newline: str | None = None,
-        threads: Any = None,
-        frame_size: Any = None,
+        threads: int | None = None,
+        frame_size: int | None = None,
     ) -> Any:
         """
         Open a Zstandard file in binary or text mode (replaces `compression.zstd.open`).

@@ -5,25 +5,23 @@ from __future__ import annotations
 
 import copy
 import io
-from _thread import RLock
 from contextlib import suppress
 
+from purepy._locks import RLock
 from purepy._reading import no_data
 from purepy.errors import ZstdError
-from purepy.zstd.format.stream_modes import release
+from purepy.zstd.format.error_codes import truncated_file_error
+from purepy.zstd.format.locks import release
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
+    from typing_extensions import Buffer
+
 READ_SIZE = 64 << 10
 """How much is read from the compressed file at a time; from 128 KiB on malloc takes fresh pages each time."""
 _SKIP_SIZE = 128 << 10
-
-
-def end_of_file_error(given: int = 0) -> EOFError:
-    """Make the error of a file that ends inside a frame, or before one."""
-    return EOFError("Compressed file ended before the end-of-stream marker was reached")
 
 
 class ContentReader(io.RawIOBase):
@@ -191,11 +189,11 @@ class DecompressReader(StreamReader):
 
     def _at_end(self) -> None:
         if not self._decompressor.eof:
-            raise end_of_file_error()
+            raise truncated_file_error()
         self._eof = True
         self._size = self._pos
 
-    def readinto(self, buffer: Any, /) -> int:
+    def readinto(self, buffer: Buffer, /) -> int:
         before = self._pos
         view = memoryview(buffer)
         target = view.cast("B")

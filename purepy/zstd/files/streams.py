@@ -11,13 +11,15 @@ from __future__ import annotations
 import sys
 
 from purepy._writing import write_all
-from purepy.zstd.format.pieces import chunks_of, decompressed, nbytes
-from purepy.zstd.format.stream_modes import release
+from purepy.zstd.format.chunks import chunks_of, decompressed, nbytes
+from purepy.zstd.format.locks import release
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Callable
+
+    from purepy._types import DictArgument, Parameters
 
 READ_SIZE = 128 << 10
 WRITE_SIZE = 128 << 10
@@ -35,9 +37,9 @@ class Streams:
     def compress_iter(
         self,
         chunks: Any,
-        level: Any = None,
-        options: Any = None,
-        zstd_dict: Any = None,
+        level: int | None = None,
+        options: Parameters = None,
+        zstd_dict: DictArgument = None,
         *,
         size: int | None = None,
         read_size: int = READ_SIZE,
@@ -64,9 +66,9 @@ class Streams:
     def _compressed_frames(
         self,
         source: Any,
-        level: Any,
-        options: Any,
-        zstd_dict: Any,
+        level: int | None,
+        options: Parameters,
+        zstd_dict: DictArgument,
         size: int | None,
         read_size: int,
         threads: int | None,
@@ -79,7 +81,7 @@ class Streams:
         plan = plan_compression(sys.modules[self._module], threads, frame_size, level, options, zstd_dict)
         return compressed_pieces(plan, source, _positive(read_size, "read_size"), size, read)
 
-    def _compressed(self, compressor: Any, chunks: Iterator[Any]) -> Iterator[bytes]:
+    def _compressed(self, compressor: Any, chunks: Iterator[object]) -> Iterator[bytes]:
         try:
             for chunk in chunks:
                 output = compressor.compress(chunk)
@@ -93,8 +95,8 @@ class Streams:
     def decompress_iter(
         self,
         chunks: Any,
-        zstd_dict: Any = None,
-        options: Any = None,
+        zstd_dict: DictArgument = None,
+        options: Parameters = None,
         *,
         max_output_size: int | None = None,
         read_size: int = READ_SIZE,
@@ -128,14 +130,14 @@ class Streams:
         destination: Any,
         *,
         mode: str = "compress",
-        level: Any = None,
-        options: Any = None,
-        zstd_dict: Any = None,
+        level: int | None = None,
+        options: Parameters = None,
+        zstd_dict: DictArgument = None,
         size: int | None = None,
         max_output_size: int | None = None,
         read_size: int = READ_SIZE,
         write_size: int = WRITE_SIZE,
-        progress: Callable[[int, int], Any] | None = None,
+        progress: Callable[[int, int], object] | None = None,
         threads: int | None = None,
         frame_size: int | None = None,
     ) -> tuple[int, int]:
@@ -180,8 +182,8 @@ class Streams:
         self,
         copy: _Copy,
         source: Any,
-        zstd_dict: Any,
-        options: Any,
+        zstd_dict: DictArgument,
+        options: Parameters,
         limit: int | None,
         read_size: int,
         write_size: int,
@@ -207,7 +209,7 @@ class Streams:
         copy.read, copy.written = copy_frames(plan, source, copy.destination, limit, copy.progress)
         return rest_of(plan, chunks, limit, copy.read, copy.written)
 
-    def _plan_of_threads(self, threads: Any, zstd_dict: Any, options: Any) -> Any:
+    def _plan_of_threads(self, threads: int | None, zstd_dict: DictArgument, options: Parameters) -> Any:
         """Check the arguments; return what several threads decompress with, None if they are of no use."""
         from purepy.zstd.threads.arguments import plan_decompression
 
@@ -226,7 +228,7 @@ class _Copy:
         """Count bytes as read."""
         self.read += size
 
-    def counted(self, chunks: Iterator[Any]) -> Iterator[Any]:
+    def counted(self, chunks: Iterator[Any]) -> Iterator[object]:
         """Yield chunks and count them as read."""
         for chunk in chunks:
             self.read += nbytes(chunk)

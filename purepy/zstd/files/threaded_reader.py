@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from purepy._reading import read_some
 from purepy.errors import ZstdError
-from purepy.zstd.files.readers import StreamReader, end_of_file_error
+from purepy.zstd.files.readers import StreamReader
+from purepy.zstd.format.error_codes import truncated_file_error
 from purepy.zstd.threads.arguments import DecompressionPlan, plan_decompression
 from purepy.zstd.threads.decompress import ParallelDecompressor
+
+if TYPE_CHECKING:
+    from purepy._types import Buffer, DictArgument, Parameters
 
 _READ_SIZE = 1 << 20
 
@@ -69,7 +73,7 @@ class ParallelReader(StreamReader):
         self._failure = None
         return size
 
-    def readinto(self, buffer: Any, /) -> int:
+    def readinto(self, buffer: Buffer, /) -> int:
         before = self._pos
         try:
             with self._lock, memoryview(buffer) as view, view.cast("B") as target, self._next() as piece:
@@ -99,9 +103,11 @@ class ParallelReader(StreamReader):
             raise
 
 
-def reader_maker(module: Any, threads: Any, zstd_dict: Any, options: Any) -> Callable[[Any, bool], Any] | None:
+def reader_maker(
+    module: object, threads: int | None, zstd_dict: DictArgument, options: Parameters
+) -> Callable[[object, bool], object] | None:
     """Return what makes the raw stream of a file; None if several threads are of no use."""
-    plan = plan_decompression(module, threads, zstd_dict, options, end_of_file_error)
+    plan = plan_decompression(module, threads, zstd_dict, options, truncated_file_error)
     if plan is None:
         return None
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 
 import io
 import weakref
-from _thread import RLock
 from contextlib import suppress
 
+from purepy._locks import RLock
 from purepy._writing import taken_by
 from purepy.errors import ZstdError
-from purepy.zstd.format.locks import Exclusive
-from purepy.zstd.format.rules import MAGIC
-from purepy.zstd.format.stream_modes import FLUSH_FRAME, release
+from purepy.zstd.format.locks import Exclusive, release
+from purepy.zstd.format.rules import FLUSH_FRAME, MAGIC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from typing_extensions import Buffer
 
 
 class WriteFile(io.FileIO):
@@ -59,9 +60,9 @@ class CompressWriter(Exclusive, io.RawIOBase):
         self.is_broken = False
         self.repeats = False
         self._lock = RLock()
-        self.above: list[Any] = []
+        self.above: list[object] = []
 
-    def attach(self, fp: Any, close_fp: bool) -> None:
+    def attach(self, fp: object, close_fp: bool) -> None:
         """Take the file that the compressed bytes go to."""
         self._fp = fp
         self._close_fp = close_fp
@@ -69,14 +70,14 @@ class CompressWriter(Exclusive, io.RawIOBase):
     def __del__(self) -> None:
         pass
 
-    def leave_to(self, top: Any) -> None:
+    def leave_to(self, top: object) -> None:
         """
         Let `top` be the one to close this in its finalizer, for as long as it is there.
 
-        In a cycle of garbage its finalizer may come last. What tells that it is gone is a list: a callback that knew
-        this object would put it in a cycle.
+        In a cycle of garbage its finalizer may come last. A list is emptied when it is gone: a callback that knew this
+        object would put it in a cycle.
         """
-        above: list[Any] = [True]
+        above: list[object] = [True]
         self._watch = weakref.ref(top, lambda _: above.clear())
         self.above = above
 
@@ -95,7 +96,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
         if interrupt is not None:
             raise interrupt
 
-    def write(self, data: Any, /) -> int:
+    def write(self, data: Buffer, /) -> int:
         """
         Compress and write; return the size.
 
@@ -201,9 +202,15 @@ class CompressWriter(Exclusive, io.RawIOBase):
             self._fp.flush()
         self._unflushed = False
 
-    def give_up(self) -> None:
-        """Take and drop what is still written, so that what is on top can be closed."""
-        self.drops = True
+    def give_up(self) -> bool:
+        """
+        Take and drop what is still written if this is broken, so that what is on top can be closed.
+
+        Returns whether it is. Waits for another thread's call, during which it counts as broken.
+        """
+        with self._turn():
+            self.drops = self.is_broken
+            return self.is_broken
 
     def close(self) -> None:
         """
@@ -220,7 +227,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
                     with suppress(Exception):
                         self._fp.write(MAGIC)  # what was whole frames reads as cut, too
             finally:
+                super().close()  # first: what an interrupt leaves of the rest, the next call does
                 release(self.compressor)
-                super().close()
                 if self._close_fp:
                     self._fp.close()

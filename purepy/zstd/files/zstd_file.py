@@ -18,12 +18,15 @@ from purepy._jit import JIT
 from purepy.zstd.files.buffering import BuilderWriter, PlainWriter, is_closed_from_above
 from purepy.zstd.files.readers import DecompressReader
 from purepy.zstd.files.writer import CompressWriter, WriteFile
-from purepy.zstd.format.stream_modes import FLUSH_BLOCK, FLUSH_FRAME, release
+from purepy.zstd.format.locks import release
+from purepy.zstd.format.rules import FLUSH_BLOCK, FLUSH_FRAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Callable, ClassVar
+
+    from purepy._types import Buffer, Bytes, DictArgument, Parameters
 
 BUFFER_SIZE = 128 << 10
 """How much is decompressed ahead while reading, and gathered before compressing while writing."""
@@ -38,7 +41,7 @@ _PUT_METHODS = frozenset((*_READ_METHODS, "write"))
 _PUTS_METHODS_ON_OBJECTS = sys.implementation.name == "cpython"
 
 
-def text_types(encoding: str | None, newline: str | None) -> tuple[Any, Any]:
+def text_types(encoding: str | None, newline: str | None) -> tuple[object, object]:
     """Return the types of the text file that is best for reading, and of the reader under it."""
     return io.TextIOWrapper, io.BufferedReader
 
@@ -88,11 +91,11 @@ class ZstdFile(io.BufferedIOBase):
         /,
         mode: str = "r",
         *,
-        level: Any = None,
-        options: Any = None,
-        zstd_dict: Any = None,
-        threads: Any = None,
-        frame_size: Any = None,
+        level: int | None = None,
+        options: Parameters = None,
+        zstd_dict: DictArgument = None,
+        threads: int | None = None,
+        frame_size: int | None = None,
     ) -> None:
         for name in self.__dict__.keys() & _PUT_METHODS:  # of another file, if this is not the first call
             delattr(self, name)
@@ -143,7 +146,14 @@ class ZstdFile(io.BufferedIOBase):
             self._mode = WRITE
         self.closed = False  # type: ignore[misc]
 
-    def _new_writer(self, level: Any, options: Any, zstd_dict: Any, threads: Any, frame_size: Any) -> CompressWriter:
+    def _new_writer(
+        self,
+        level: int | None,
+        options: Parameters,
+        zstd_dict: DictArgument,
+        threads: int | None,
+        frame_size: int | None,
+    ) -> CompressWriter:
         """Return what compresses."""
         if threads is None and frame_size is None:
             return CompressWriter(self._compressor_type(level=level, options=options, zstd_dict=zstd_dict))
@@ -153,11 +163,13 @@ class ZstdFile(io.BufferedIOBase):
         plan = plan_compression(sys.modules[self._backend], threads, frame_size, level, options, zstd_dict)
         return CompressWriter(ParallelCompressor(plan))
 
-    def _reader_maker(self, options: Any, zstd_dict: Any, threads: Any) -> Callable[[Any, bool], Any]:
+    def _reader_maker(
+        self, options: Parameters, zstd_dict: DictArgument, threads: int | None
+    ) -> Callable[[object, bool], object]:
         """Check the arguments; return what makes the raw stream of content of a file."""
         decompressor_type = self._decompressor_type
 
-        def make_decompressor() -> Any:
+        def make_decompressor() -> object:
             return decompressor_type(zstd_dict, options, multi_frame=True)
 
         first = make_decompressor()
@@ -183,8 +195,7 @@ class ZstdFile(io.BufferedIOBase):
             return
         if self._mode == WRITE and not buffer.raw.closed:
             try:
-                if buffer.raw.is_broken:
-                    buffer.raw.give_up()
+                if buffer.raw.give_up():
                     self._has_ended = True
                 else:
                     if self._kept[0]:
@@ -261,7 +272,7 @@ class ZstdFile(io.BufferedIOBase):
             self.write = self._buffer.write  # type: ignore[method-assign]
         return size
 
-    def _write_or_keep(self, data: Any) -> int:
+    def _write_or_keep(self, data: Bytes) -> int:
         """Write for an io.TextIOWrapper, which forgets what a write() that failed got: keep that for the next call."""
         buffer = self._buffer
         kept, start = self._kept
@@ -317,13 +328,13 @@ class ZstdFile(io.BufferedIOBase):
         content: bytes = self._buffer.read1(size)
         return content
 
-    def readinto(self, buffer: Any, /) -> int:
+    def readinto(self, buffer: Buffer, /) -> int:
         """Fill a writable buffer and return how many bytes it has got; 0 at the end."""
         self._check_can_read()
         size: int = self._buffer.readinto(buffer)
         return size
 
-    def readinto1(self, buffer: Any, /) -> int:
+    def readinto1(self, buffer: Buffer, /) -> int:
         """Fill a writable buffer as far as one read of the file goes; return the number of bytes, 0 at the end."""
         self._check_can_read()
         size: int = self._buffer.readinto1(buffer)

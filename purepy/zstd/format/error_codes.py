@@ -10,8 +10,15 @@ from __future__ import annotations
 
 from purepy.errors import ZstdError, ZstdLimitError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _Error = TypeVar("_Error", bound=ZstdError)
+
 CANNOT_COMPRESS = "Unable to compress Zstandard data"
 CANNOT_DECOMPRESS = "Unable to decompress Zstandard data"
+_ENDED = "ended before the end-of-stream marker was reached"
 
 GENERIC = 1
 PREFIX_UNKNOWN = 10
@@ -50,14 +57,18 @@ NAMES = {
 }
 
 
-def coded_error(code: int, message: str, offset: int | None = None) -> ZstdError:
-    """Make the ZstdError with this code."""
-    kind = ZstdLimitError if code == WINDOW_TOO_LARGE else ZstdError
-    error = kind(message)
-    error.code = code
-    error.name = NAMES[code]
+def located(error: _Error, offset: int | None) -> _Error:
+    """Return an error, with the place in the input where it is."""
     error.offset = offset
     return error
+
+
+def coded_error(code: int, message: str, offset: int | None = None) -> ZstdError:
+    """Make the ZstdError with this code."""
+    error = (ZstdLimitError if code == WINDOW_TOO_LARGE else ZstdError)(message)
+    error.code = code
+    error.name = NAMES[code]
+    return located(error, offset)
 
 
 def decoding_error(code: int, offset: int, detail: str, advice: str | None = None) -> ZstdError:
@@ -87,9 +98,7 @@ def moved(error: ZstdError, by: int) -> None:
 
 def limit_error(what: str, offset: int | None) -> ZstdLimitError:
     """Make the error of more output than `what` allows."""
-    error = ZstdLimitError(f"decompressed data is larger than {what}")
-    error.offset = offset
-    return error
+    return located(ZstdLimitError(f"decompressed data is larger than {what}"), offset)
 
 
 def output_limit_error(limit: int, offset: int | None) -> ZstdLimitError:
@@ -97,8 +106,17 @@ def output_limit_error(limit: int, offset: int | None) -> ZstdLimitError:
     return limit_error(f"max_output_size ({limit} bytes)", offset)
 
 
-def truncated_error(offset: int) -> ZstdError:
-    """Make the error of input that ends inside a frame, or before one."""
-    error = ZstdError("Compressed data ended before the end-of-stream marker was reached")
-    error.offset = offset
-    return error
+def pledge_error(difference: int, is_more: bool) -> ZstdError:
+    """Make the error of a frame with so many bytes more, or less, than were pledged."""
+    what = "more" if is_more else "less"
+    return ZstdError(f"{CANNOT_COMPRESS}: {NAMES[SRC_SIZE_WRONG]}: {difference} bytes {what} than pledged")
+
+
+def truncated_error(offset: int | None = None) -> ZstdError:
+    """Make the error of data of `offset` bytes, if that is known, that ends inside a frame, or before one."""
+    return located(ZstdError(f"Compressed data {_ENDED}"), offset)
+
+
+def truncated_file_error(size: int = 0) -> EOFError:
+    """Make the error of a file that ends inside a frame, or before one; its text is the same for every size."""
+    return EOFError(f"Compressed file {_ENDED}")

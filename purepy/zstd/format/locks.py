@@ -7,14 +7,14 @@ All that wait for each other and refuse to be entered again do so here: streams,
 
 from __future__ import annotations
 
-from _thread import RLock
+from purepy._locks import RLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 
-def refuse_second_init(thing: Any) -> None:
+def refuse_second_init(thing: object) -> None:
     """Raise RuntimeError if an object has its lock: __init__() would take from a call under way what it works on."""
     if hasattr(thing, "_lock"):
         raise RuntimeError(f"{type(thing).__name__} is initialized once")
@@ -57,5 +57,12 @@ class ExclusiveStream(Exclusive):
     def _reentered(self) -> str:
         return f"{type(self).__name__} is used again from inside one of its own calls"
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(f"cannot pickle {type(self).__name__!r} object")
+
+
+def release(stream: Any) -> None:
+    """Let a stream object that is not used again give back what it keeps, if its backend has that."""
+    give_back = getattr(stream, "_release", None)
+    if give_back is not None:
+        give_back()

@@ -170,6 +170,17 @@ def invalid_level(level: int, bounds: tuple[int, int]) -> ValueError:
     return ValueError(f"illegal compression level{shown}; the valid range is [{bounds[0]}, {bounds[1]}]")
 
 
+def checked_level(level: object, options: object, bounds: tuple[int, int]) -> int:
+    """Return an argument `level`; raises TypeError and ValueError for others, and if `options` are given besides."""
+    if options is not None:
+        raise TypeError("Only one of level or options should be used.")
+    if not isinstance(level, int):
+        raise TypeError("invalid type for level, expected int")
+    if not bounds[0] <= level <= bounds[1]:
+        raise invalid_level(level, bounds)
+    return int(level)
+
+
 def checked_options(options: object, is_compress: bool, bounds_of: BoundsSource) -> list[tuple[int, int]]:
     """
     Turn an `options` dict into pairs of C ints, in its order.

@@ -2,8 +2,7 @@
 """
 The format of Zstandard frames (RFC 8878, section 3.1): its constants, and the rules that more than one part goes by.
 
-Decoder, encoder, the native backends and who only asks whether bytes are a frame take them from here. It stands beside
-the package purepy.zstd so that the latter loads no module of that.
+It imports nothing, so that asking whether bytes are a frame loads no other module.
 """
 
 from __future__ import annotations
@@ -44,6 +43,9 @@ BLOCK_SIZE_MAX = 128 << 10
 LEVEL_MIN, LEVEL_MAX = -BLOCK_SIZE_MAX, 22
 """libzstd's levels of compression; in a negative one blocks are searched in steps of about so many bytes."""
 RAW, RLE, COMPRESSED, RESERVED = range(4)
+
+CONTINUE, FLUSH_BLOCK, FLUSH_FRAME = 0, 1, 2
+"""How a compressor goes on after a chunk: libzstd's ZSTD_EndDirective."""
 
 DECLARED_SIZE_TRUST = 1 << 30
 HINT_TRUST = 64 << 20

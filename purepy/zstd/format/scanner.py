@@ -86,7 +86,7 @@ class FrameScanner:
         kind, offset, size, content = self._block
         return Block(_BLOCK_TYPES[kind], offset, size, None if kind == COMPRESSED else content, self._is_last)
 
-    def step(self, data: Any, start: int, end: int) -> bool:
+    def step(self, data: bytes | bytearray | memoryview, start: int, end: int) -> bool:
         """
         Pass over the next thing, perhaps beyond the data at hand; return False if it takes more bytes to decide.
 

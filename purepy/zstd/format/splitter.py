@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from purepy.errors import ZstdError, ZstdLimitError
+from purepy.zstd.format.error_codes import located
 from purepy.zstd.format.header import Header
 from purepy.zstd.format.scanner import FrameScanner
 
@@ -132,6 +133,4 @@ class FrameSplitter:
             self.consumed = min(end, self._begin + len(self._buffer))
 
     def _error(self, text: str) -> ZstdError:
-        error = ZstdError(f"{text} (at byte {self.consumed:,})")
-        error.offset = self.consumed
-        return error
+        return located(ZstdError(f"{text} (at byte {self.consumed:,})"), self.consumed)

@@ -8,9 +8,8 @@ one ZstdDict serves every backend, level and thread, and each digest is made onc
 
 from __future__ import annotations
 
-from _thread import RLock
-
 from purepy._buffers import as_bytes
+from purepy._locks import RLock
 from purepy.zstd.format.locks import refuse_second_init
 from purepy.zstd.format.rules import DICTIONARY_MAGIC
 
@@ -18,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable
     from typing import Any, Callable, NoReturn
+
+    from purepy._types import Buffer, DictArgument
 
 MIN_DICT_SIZE = 256
 MIN_SAMPLES = 7
@@ -39,7 +40,7 @@ class ZstdDict:
 
     __slots__ = ("__weakref__", "_cache", "_content", "_id", "_lock")
 
-    def __init__(self, dict_content: Any, /, *, is_raw: bool = False) -> None:
+    def __init__(self, dict_content: Buffer, /, *, is_raw: bool = False) -> None:
         refuse_second_init(self)
         content = as_bytes(dict_content)
         if len(content) < 8:
@@ -49,7 +50,7 @@ class ZstdDict:
             raise ValueError("invalid Zstandard dictionary")
         self._content = content
         self._id = dict_id
-        self._cache: dict[Hashable, Any] = {}
+        self._cache: dict[Hashable, object] = {}
         self._lock = RLock()  # a finalizer may come back here while make() runs
 
     @property
@@ -85,7 +86,7 @@ class ZstdDict:
         """
         return self, PREFIX
 
-    def digest(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def digest(self, key: Hashable, make: Callable[[], object]) -> Any:
         """
         Return the digest kept under `key`, made by `make()` if there is none.
 
@@ -105,7 +106,7 @@ class ZstdDict:
     def __repr__(self) -> str:
         return f"<ZstdDict dict_id={self._id} dict_size={len(self._content)}>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _unpickle, (self._content,)
 
     def __init_subclass__(cls) -> NoReturn:
@@ -125,7 +126,7 @@ def can_train(sizes: list[int]) -> bool:
     return len(sizes) >= MIN_SAMPLES and sum(sizes[: len(sizes) * 3 // 4]) >= MIN_TRAINED
 
 
-def check_finalize_arguments(zstd_dict: Any, dict_size: Any, level: Any) -> None:
+def check_finalize_arguments(zstd_dict: DictArgument, dict_size: Any, level: int | None) -> None:
     """Raise TypeError for an argument of `finalize_dict` that is of a wrong type."""
     if not isinstance(zstd_dict, ZstdDict):
         raise TypeError("zstd_dict argument should be a ZstdDict object.")
@@ -135,7 +136,7 @@ def check_finalize_arguments(zstd_dict: Any, dict_size: Any, level: Any) -> None
         raise TypeError("level argument should be an int object.")
 
 
-def parse_dict_argument(zstd_dict: Any, default: int) -> tuple[ZstdDict, int]:
+def parse_dict_argument(zstd_dict: DictArgument, default: int) -> tuple[ZstdDict, int]:
     """
     Split a `zstd_dict` argument into the dictionary and how to load it (DIGESTED, UNDIGESTED, PREFIX).
 

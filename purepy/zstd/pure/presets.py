@@ -7,13 +7,16 @@ There are no contexts to keep here. Preparing a dictionary is kept in the dictio
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from purepy.zstd.decoder.decompressor import ZstdDecompressor
 from purepy.zstd.encoder.compressor import ZstdCompressor
 from purepy.zstd.format.parameters import DECOMPRESSION_FORMAT
 from purepy.zstd.format.rules import BLOCK_SIZE_MAX
 from purepy.zstd.format.zdict import ZstdDict
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 class CompressionPreset:
@@ -26,7 +29,7 @@ class CompressionPreset:
         self._options = dict(pairs)
         self._dictionary = None if zstd_dict is None else (zstd_dict, how)
 
-    def compress(self, data: Any) -> bytes:
+    def compress(self, data: Buffer) -> bytes:
         """
         Compress `data`, a buffer, into one frame and return it as bytes.
 
@@ -66,7 +69,7 @@ class DecompressionPreset:
         return BLOCK_SIZE_MAX
 
 
-def preset_types(codec: Any) -> tuple[Any, Any]:
+def preset_types(codec: Any) -> tuple[object, object]:
     """Return the types of presets over the stream types of a backend's module."""
     return tuple(
         type(base.__name__, (base,), {"_stream_type": stream})

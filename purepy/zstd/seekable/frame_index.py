@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from purepy._reading import read_some
 from purepy.errors import SeekableFormatError
@@ -12,11 +13,14 @@ from purepy.zstd.format.error_codes import truncated_error
 from purepy.zstd.format.scanner import Frame, scan_frames
 from purepy.zstd.seekable.table import SIZE_MAX, SeekTable
 
+if TYPE_CHECKING:
+    from purepy._types import DictArgument, Parameters
+
 _READ_SIZE = 64 << 10
 _PIECE = 128 << 10
 
 
-def index_frames(module: Any, file: Any, zstd_dict: Any = None, options: Any = None) -> SeekTable:
+def index_frames(module: Any, file: Any, zstd_dict: DictArgument = None, options: Parameters = None) -> SeekTable:
     """
     Return the table of the frames of a file that has none, or whose table is of no use.
 
@@ -48,7 +52,7 @@ def _counted(decompressor: Any, file: Any, frame: Frame) -> int:
     return total
 
 
-def index_name(index: Any, filename: Any) -> Any:
+def index_name(index: Any, filename: object) -> Any:
     """
     Return the name of the file that keeps the index of `filename`, a name or a file object; None if none is wanted.
 
@@ -74,5 +78,7 @@ def write_index(name: Any, table: SeekTable) -> None:
             file.close()
             os.replace(made, name)
         except BaseException:
+            with suppress(OSError):
+                file.close()  # Windows removes no open file
             os.unlink(made)
             raise

@@ -10,14 +10,17 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from purepy.errors import SeekableFormatError
 from purepy.zstd.format import scanner
-from purepy.zstd.format.error_codes import output_limit_error
+from purepy.zstd.format.error_codes import located, output_limit_error
 from purepy.zstd.seekable import zstd_file
 from purepy.zstd.seekable.frame_index import index_frames
 from purepy.zstd.seekable.table import SEEKABLE_MAGIC, SeekTable, read_seek_table
+
+if TYPE_CHECKING:
+    from purepy._types import DictArgument, Parameters
 
 _READ_SIZE = 1 << 20
 
@@ -69,7 +72,7 @@ class Extras:
         with _opened(source) as file:
             yield from scanner.scan_frames(file)
 
-    def index_frames(self, source: Any, zstd_dict: Any = None, options: Any = None) -> SeekTable:
+    def index_frames(self, source: Any, zstd_dict: DictArgument = None, options: Parameters = None) -> SeekTable:
         """
         Return the table of the frames of bytes or of a file, as a seekable file has it at its end, without checksums.
 
@@ -83,8 +86,8 @@ class Extras:
     def verify(
         self,
         source: Any,
-        zstd_dict: Any = None,
-        options: Any = None,
+        zstd_dict: DictArgument = None,
+        options: Parameters = None,
         *,
         threads: int | None = None,
         max_output_size: int | None = None,
@@ -120,16 +123,17 @@ class Extras:
                     raise output_limit_error(max_output_size, None)
             return Verified(frames, skippable, checksums, bounds[-1] if bounds else 0, content, has_table)
 
-    def _through_table(self, file: Any, bounds: list[int], zstd_dict: Any, options: Any) -> Iterator[bytes]:
+    def _through_table(
+        self, file: Any, bounds: list[int], zstd_dict: DictArgument, options: Parameters
+    ) -> Iterator[bytes]:
         """Yield the content of a file with a seek table, whose entries have to be the frames."""
         table = read_seek_table(file)
         known = set(bounds)
         for index in range(len(table)):
             offset, size, *_ = table.frame(index)
             if offset + size not in known:
-                exc = SeekableFormatError(f"the seek table does not fit: no frame ends where entry {index} does")
-                exc.offset = offset
-                raise exc
+                text = f"the seek table does not fit: no frame ends where entry {index} does"
+                raise located(SeekableFormatError(text), offset)
         with self._module.SeekableZstdFile(file, level_or_option=options, zstd_dict=zstd_dict) as opened:
             yield from iter(lambda: opened.read(_READ_SIZE), b"")
 

@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import io
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from purepy._reading import read_some
 from purepy.errors import SeekableFormatError, ZstdError
-from purepy.zstd.files.readers import READ_SIZE, ContentReader, end_of_file_error
-from purepy.zstd.format.error_codes import moved
+from purepy.zstd.files.readers import READ_SIZE, ContentReader
+from purepy.zstd.format.error_codes import located, moved, truncated_file_error
+from purepy.zstd.format.locks import release
 from purepy.zstd.format.rules import CHECKSUM_FLAG, CHECKSUM_SIZE, MAGIC
-from purepy.zstd.format.stream_modes import release
 from purepy.zstd.seekable.table import SeekTable
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 _PIECE = 128 << 10
 
@@ -41,7 +44,7 @@ class TableReader(ContentReader):
     def _go_to(self, position: int) -> None:
         self._pos = min(max(position, 0), self._table.decompressed_size)
 
-    def readinto(self, buffer: Any, /) -> int:
+    def readinto(self, buffer: Buffer, /) -> int:
         before = self._pos
         try:
             with self._lock, memoryview(buffer) as view, view.cast("B") as target:
@@ -51,7 +54,7 @@ class TableReader(ContentReader):
                     return 0
                 if self._pos >= self._table.decompressed_size:
                     if not len(self._table) and not self._fp.seek(0, io.SEEK_END):
-                        raise end_of_file_error()  # of no bytes, as any other without a frame
+                        raise truncated_file_error()  # of no bytes, as any other without a frame
                     return 0
                 content = self._content(len(target))
                 target[: len(content)] = content
@@ -156,7 +159,7 @@ class _FrameReader:
         self._fp.seek(self._offset)  # others may use the file, too
         data = read_some(self._fp, wanted)
         if not data:
-            raise end_of_file_error()
+            raise truncated_file_error()
         if self._offset == self._start and self._checksum is not None and not _has_checksum(data):
             self._hasher = self._make_hasher()
         self._offset += len(data)
@@ -177,9 +180,8 @@ class _FrameReader:
             raise self._lie("its content has another checksum than the table says")
 
     def _lie(self, what: str) -> SeekableFormatError:
-        exc = SeekableFormatError(f"the seek table does not fit frame {self._index}, at byte {self._start}: {what}")
-        exc.offset = self._start
-        return exc
+        text = f"the seek table does not fit frame {self._index}, at byte {self._start}: {what}"
+        return located(SeekableFormatError(text), self._start)
 
 
 def _has_checksum(data: bytes) -> bool:

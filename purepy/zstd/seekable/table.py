@@ -21,6 +21,7 @@ from struct import Struct
 
 from purepy._reading import read_full
 from purepy.errors import SeekableFormatError
+from purepy.zstd.format.error_codes import located
 from purepy.zstd.format.rules import SKIPPABLE_HEADER_SIZE, content_size_max
 
 TYPE_CHECKING = False
@@ -198,16 +199,10 @@ def _read_at(file: Any, start: int, end: int) -> bytes:
 
 
 def _no_table(offset: int, why: str) -> SeekableFormatError:
-    exc = _error(offset, f"the file has no seek table, or is cut: {why}")
+    exc = located(SeekableFormatError(f"the file has no seek table, or is cut: {why}"), offset)
     exc.has_table = False
     return exc
 
 
 def _damaged(offset: int, why: str) -> SeekableFormatError:
-    return _error(offset, f"the seek table is damaged: {why}")
-
-
-def _error(offset: int, text: str) -> SeekableFormatError:
-    exc = SeekableFormatError(text)
-    exc.offset = offset
-    return exc
+    return located(SeekableFormatError(f"the seek table is damaged: {why}"), offset)

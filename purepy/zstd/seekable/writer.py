@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from purepy.zstd.files.writer import CompressWriter
-from purepy.zstd.format.pieces import sliceable
-from purepy.zstd.format.rules import CHECKSUM_SIZE
-from purepy.zstd.format.stream_modes import CONTINUE, FLUSH_FRAME, release
+from purepy.zstd.format.chunks import sliceable
+from purepy.zstd.format.locks import release
+from purepy.zstd.format.rules import CHECKSUM_SIZE, CONTINUE, FLUSH_FRAME
 from purepy.zstd.seekable.table import SeekTable
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 class FrameCompressor:
@@ -32,7 +35,7 @@ class FrameCompressor:
         """Whether the output so far ends where a frame does."""
         return not self._compressed
 
-    def compress(self, data: Any) -> bytes:
+    def compress(self, data: Buffer) -> bytes:
         begins, self.last_mode = self.last_mode == FLUSH_FRAME, CONTINUE
         view = sliceable(data)
         if not len(view):  # a frame that ended because it was full needs no empty one behind it
@@ -76,7 +79,7 @@ class TableWriter(CompressWriter):
 
     _has_table = False
 
-    def write(self, data: Any, /) -> int:
+    def write(self, data: Buffer, /) -> int:
         if self._has_table:
             raise ValueError("the file has its table already: close() was called, and may be tried again")
         return super().write(data)

@@ -11,18 +11,22 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import Any, Callable, ClassVar
+from typing import TYPE_CHECKING, Any, Callable, ClassVar
 
 from purepy.errors import SeekableFormatError
 from purepy.zstd.files.writer import CompressWriter
 from purepy.zstd.files.zstd_file import ZstdFile
+from purepy.zstd.format.error_codes import located
+from purepy.zstd.format.locks import release
 from purepy.zstd.format.parameters import CompressionParameter
 from purepy.zstd.format.rules import LEVEL_MIN
-from purepy.zstd.format.stream_modes import release
 from purepy.zstd.seekable.frame_index import index_frames, index_name, write_index
 from purepy.zstd.seekable.reader import TableReader
 from purepy.zstd.seekable.table import SeekTable, read_seek_table
 from purepy.zstd.seekable.writer import FrameCompressor, TableWriter
+
+if TYPE_CHECKING:
+    from purepy._types import Buffer, DictArgument, Parameters
 
 _CHECKSUM_KEY = int(CompressionParameter.checksum_flag)
 _LEVEL_KEY = int(CompressionParameter.compression_level)
@@ -60,7 +64,7 @@ class SeekableZstdFile(ZstdFile):
         mode: str = "r",
         *,
         level_or_option: Any = None,
-        zstd_dict: Any = None,
+        zstd_dict: DictArgument = None,
         read_size: int = _READ_SIZE_DEFAULT,
         write_size: int = _WRITE_SIZE_DEFAULT,
         max_frame_content_size: int = 1 << 30,
@@ -111,7 +115,14 @@ class SeekableZstdFile(ZstdFile):
         if kind == "a":
             self._fp.truncate(table.compressed_size)  # the table comes again, behind what is written now
 
-    def _new_writer(self, level: Any, options: Any, zstd_dict: Any, threads: Any, frame_size: Any) -> CompressWriter:
+    def _new_writer(
+        self,
+        level: int | None,
+        options: Parameters,
+        zstd_dict: DictArgument,
+        threads: int | None,
+        frame_size: int | None,
+    ) -> CompressWriter:
         table = self._table
         assert table is not None
         if table.checksums:
@@ -121,7 +132,9 @@ class SeekableZstdFile(ZstdFile):
         compressor = self._compressor_type(level=level, options=options, zstd_dict=zstd_dict)
         return TableWriter(FrameCompressor(compressor, table, self._frame_size, self.FRAME_MAX_C_SIZE))
 
-    def _reader_maker(self, options: Any, zstd_dict: Any, threads: Any) -> Callable[[Any, bool], Any]:
+    def _reader_maker(
+        self, options: Parameters, zstd_dict: DictArgument, threads: int | None
+    ) -> Callable[[object, bool], object]:
         decompressor_type, compressor_type = self._decompressor_type, self._compressor_type
         release(decompressor_type(zstd_dict, options, multi_frame=True))
 
@@ -129,7 +142,7 @@ class SeekableZstdFile(ZstdFile):
             return decompressor_type(zstd_dict, options, multi_frame=True)
 
         def hasher() -> Any:
-            # libzstd tells an XXH64 only as the end of a frame, so that one is made as fast as can be
+            # libzstd gives an XXH64 only as the end of a frame, so one is made as fast as can be
             return compressor_type(options={_LEVEL_KEY: LEVEL_MIN, _CHECKSUM_KEY: 1})
 
         def make(fp: Any, close_fp: bool) -> TableReader:
@@ -147,7 +160,7 @@ class SeekableZstdFile(ZstdFile):
 
         return make
 
-    def _find_table(self, fp: Any, zstd_dict: Any, options: Any) -> SeekTable:
+    def _find_table(self, fp: Any, zstd_dict: DictArgument, options: Parameters) -> SeekTable:
         size = fp.seek(0, io.SEEK_END)
         if not size:
             return SeekTable(checksums=False)
@@ -169,7 +182,7 @@ class SeekableZstdFile(ZstdFile):
             write_index(self._index, table)
         return table
 
-    def write(self, data: Any) -> int:
+    def write(self, data: Buffer) -> int:
         """Write the bytes of `data`, a buffer, and return how many they are."""
         return super().write(data)
 
@@ -202,7 +215,7 @@ class SeekableZstdFile(ZstdFile):
         """
         Return whether a file ends with a table that fits it, or has 0 bytes; `filename` is its name or a file object.
 
-        A file object stays where it was. Raises TypeError for what is neither.
+        A file object stays where it was. Raises TypeError for an object that is neither.
         """
         if isinstance(filename, (str, bytes, os.PathLike)):
             with open(filename, "rb") as file:
@@ -226,6 +239,5 @@ def _has_table(file: Any) -> bool:
 
 
 def _with_advice(exc: SeekableFormatError) -> SeekableFormatError:
-    made = SeekableFormatError(f"{exc}; scan=True finds the frames by going over the file")
-    made.offset = exc.offset
-    return made
+    text = f"{exc}; scan=True finds the frames by going over the file"
+    return located(SeekableFormatError(text), exc.offset)

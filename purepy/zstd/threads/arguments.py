@@ -8,7 +8,7 @@ pure backend makes the same frames in the calling thread, and decompresses as if
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from purepy._cores import python_runs_in_parallel, thread_count
 from purepy.errors import ZstdError
@@ -17,12 +17,15 @@ from purepy.zstd.format.parameters import DECOMPRESSION_FORMAT, CompressionParam
 from purepy.zstd.format.zdict import DIGESTED, PREFIX, UNDIGESTED, parse_dict_argument
 from purepy.zstd.threads.frame_sizes import frame_size_for, is_slow
 
+if TYPE_CHECKING:
+    from purepy._types import Bytes, DictArgument, Parameters
+
 _STEP = 1 << 20
 _NO_MEMORY = 64  # ZSTD_error_memory_allocation
 _WORKERS_KEY = int(CompressionParameter.nb_workers)
 
 
-def useful_threads(module: Any, threads: Any) -> int:
+def useful_threads(module: Any, threads: int | None) -> int:
     """Check the argument `threads`; return how many are of use. None is one, 0 one per core."""
     count = 1 if threads is None else thread_count(threads)
     return count if module.RELEASES_GIL or python_runs_in_parallel() else 1
@@ -35,12 +38,12 @@ class CompressionPlan(NamedTuple):
     compressor_type: Any
     threads: int
     frame_size: int
-    level: Any
-    options: Any
-    zstd_dict: Any
+    level: int | None
+    options: Parameters
+    zstd_dict: DictArgument
     is_slow: bool
 
-    def frame(self, data: Any, check: Callable[[], None]) -> bytes:
+    def frame(self, data: Bytes, check: Callable[[], None]) -> bytes:
         """Compress one frame; where that takes long, call `check` in between."""
         try:
             return self._frame(data, check)
@@ -49,7 +52,7 @@ class CompressionPlan(NamedTuple):
                 raise MemoryError(str(exc)) from exc
             raise
 
-    def _frame(self, data: Any, check: Callable[[], None]) -> bytes:
+    def _frame(self, data: Bytes, check: Callable[[], None]) -> bytes:
         if not self.is_slow:
             return self.compress(data, self.level, self.options, self.zstd_dict)
         compressor = self.compressor_type(self.level, self.options, self.zstd_dict)
@@ -63,7 +66,12 @@ class CompressionPlan(NamedTuple):
 
 
 def plan_compression(
-    module: Any, threads: Any, frame_size: Any, level: Any, options: Any, zstd_dict: Any
+    module: Any,
+    threads: int | None,
+    frame_size: int | None,
+    level: int | None,
+    options: Parameters,
+    zstd_dict: DictArgument,
 ) -> CompressionPlan:
     """
     Check the arguments of a compression into several frames.
@@ -91,8 +99,8 @@ class DecompressionPlan(NamedTuple):
     decompress_into: Callable[..., int]
     decompressor_type: Any
     threads: int
-    zstd_dict: Any
-    options: Any
+    zstd_dict: DictArgument
+    options: Parameters
     truncated: Callable[[int], Exception]
 
     def new_decompressor(self) -> Any:
@@ -101,7 +109,11 @@ class DecompressionPlan(NamedTuple):
 
 
 def plan_decompression(
-    module: Any, threads: Any, zstd_dict: Any, options: Any, truncated: Callable[[int], Exception] = truncated_error
+    module: Any,
+    threads: int | None,
+    zstd_dict: DictArgument,
+    options: Parameters,
+    truncated: Callable[[int], Exception] = truncated_error,
 ) -> DecompressionPlan | None:
     """
     Check `threads`; return None if several are of no use, else what they decompress with.

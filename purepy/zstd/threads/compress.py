@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from purepy._jit import JIT
 from purepy._reading import no_data, read_some
 from purepy.crew import Crew, Job, run_all
-from purepy.errors import ZstdError
-from purepy.zstd.format.error_codes import CANNOT_COMPRESS
-from purepy.zstd.format.pieces import chunks_of, nbytes, sliceable
-from purepy.zstd.format.stream_modes import CONTINUE, FLUSH_FRAME
+from purepy.zstd.format.chunks import chunks_of, nbytes, sliceable
+from purepy.zstd.format.error_codes import pledge_error
+from purepy.zstd.format.rules import CONTINUE, FLUSH_FRAME
 from purepy.zstd.threads.arguments import CompressionPlan
 from purepy.zstd.threads.positions import Descriptor, is_plain_file, place_of, read_at
 from purepy.zstd.threads.spare_memory import reused, work_memory
+
+if TYPE_CHECKING:
+    from purepy._types import Buffer, Bytes
 
 
 def join_pieces(pieces: list[bytes], threads: int) -> bytes:
@@ -29,7 +31,9 @@ def join_pieces(pieces: list[bytes], threads: int) -> bytes:
     return b"".join(pieces)
 
 
-def compress_buffer(data: Any, plan: CompressionPlan, join: Callable[[list[bytes], int], bytes] = join_pieces) -> bytes:
+def compress_buffer(
+    data: Buffer, plan: CompressionPlan, join: Callable[[list[bytes], int], bytes] = join_pieces
+) -> bytes:
     """Compress a buffer into frames and return them; `join(frames, threads)` puts them together."""
     view = sliceable(data)
     size = plan.frame_size
@@ -45,10 +49,10 @@ def compress_buffer(data: Any, plan: CompressionPlan, join: Callable[[list[bytes
 class _FrameJob(Job):
     """Compress one frame."""
 
-    def __init__(self, plan: CompressionPlan, data: Any, finished: Callable[[], None] | None) -> None:
+    def __init__(self, plan: CompressionPlan, data: Bytes, finished: Callable[[], None] | None) -> None:
         super().__init__()
         self._plan = plan
-        self._data = data
+        self._data: Any = data
         self._finished = finished
 
     def run(self) -> None:
@@ -108,12 +112,12 @@ class _NextFrame:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._spare: list[Any] = []
+        self._spare: list[object] = []
         self._memory: Any = None
         self._pieces: list[Any] = []
         self.filled = 0
 
-    def put(self, data: Any, start: int) -> int:
+    def put(self, data: Bytes, start: int) -> int:
         """Take as much of `data[start:]`, as `sliceable` gives it, as fits; return how much that was."""
         taken = min(len(data) - start, self._size - self.filled)
         if JIT:
@@ -190,7 +194,7 @@ class ParallelCompressor:
         self.missing = 0
         """The bytes that `compress_places` counted and did not find, since the file was cut meanwhile."""
 
-    def compress(self, data: Any, mode: int = CONTINUE) -> bytes:
+    def compress(self, data: Buffer, mode: int = CONTINUE) -> bytes:
         """Take a buffer's bytes and return the frames that are ready."""
         view = sliceable(data)
         ready: list[bytes] = []
@@ -222,7 +226,7 @@ class ParallelCompressor:
         if place is None or self._plan.threads < 2:
             return
         descriptor, start = place
-        spare: list[Any] = []
+        spare: list[object] = []
         frames = max(os.fstat(descriptor).st_size - start, 0) // size
         if frames:
             self._source = Descriptor(descriptor)
@@ -290,7 +294,7 @@ def compressed_pieces(
         nonlocal given
         given += more
         if size is not None and given > size:
-            raise _not_pledged(given - size, "more")
+            raise pledge_error(given - size, True)
         if read is not None:
             read(more)
 
@@ -312,13 +316,9 @@ def compressed_pieces(
                     yield frame
         rest = compressor.compress(b"", FLUSH_FRAME)
         if size is not None and given - compressor.missing < size:
-            raise _not_pledged(size - given + compressor.missing, "less")
+            raise pledge_error(size - given + compressor.missing, False)
         if read is not None and compressor.missing:
             read(-compressor.missing)
         yield rest
     finally:
         compressor._release()
-
-
-def _not_pledged(difference: int, what: str) -> ZstdError:
-    return ZstdError(f"{CANNOT_COMPRESS}: Src size is incorrect: {difference} bytes {what} than pledged")

@@ -13,18 +13,21 @@ import os
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from purepy._jit import JIT
 from purepy.crew import Crew, Job
 from purepy.errors import ZstdError
 from purepy.zstd.format.error_codes import CANNOT_DECOMPRESS, moved
+from purepy.zstd.format.locks import release
 from purepy.zstd.format.scanner import frame_extent
-from purepy.zstd.format.stream_modes import release
 from purepy.zstd.threads.arguments import DecompressionPlan
 from purepy.zstd.threads.decompress import CONTENT_MAX, decompressed_views
 from purepy.zstd.threads.positions import Descriptor, place_of, write_at
 from purepy.zstd.threads.spare_memory import reused
+
+if TYPE_CHECKING:
+    from purepy._types import Bytes
 
 _PART_SIZE = 4 << 20  # small frames are put together until they have so much content
 _PART_FRAMES = 1 << 10
@@ -35,7 +38,7 @@ Put = Callable[[int, Any, int], None]
 """A function like `write_at`: writes bytes to a descriptor at a position."""
 
 
-class Part:
+class CopyPart:
     """Whole frames next to each other: `size` bytes from `start` in the source, and where their content goes."""
 
     __slots__ = ("content_size", "position", "size", "start")
@@ -51,13 +54,13 @@ class Part:
 
 
 class _CopyJob(Job):
-    """Decompress one Part."""
+    """Decompress one CopyPart."""
 
     def __init__(
         self,
         plan: DecompressionPlan,
         source: Descriptor,
-        part: Part,
+        part: CopyPart,
         destination: Descriptor | None,
         put: Put,
         spare: list[Any],
@@ -79,7 +82,7 @@ class _CopyJob(Job):
             release(decompressor)
         self.put(self._part)
 
-    def _copy(self, decompressor: Any, into: Callable[[Any, Any], int] | None) -> None:
+    def _copy(self, decompressor: Any, into: Callable[[object, object], int] | None) -> None:
         part = self._part
         offset, end = part.start, part.start + part.size
         position, room = part.position, part.content_size
@@ -93,7 +96,7 @@ class _CopyJob(Job):
                 data = os.pread(self._source.number, min(_READ_SIZE, end - offset), offset)
                 offset += len(data)
             is_over = not data and decompressor.needs_input
-            content: Any
+            content: Bytes
             if memory is None:
                 content = b"" if is_over else decompressor.decompress(data, _WRITE_SIZE)
             else:
@@ -118,7 +121,7 @@ class _CopyJob(Job):
             raise ZstdError(CANNOT_DECOMPRESS)
 
 
-class _Parts:
+class _CopyParts:
     """The frames of a file, from a position on, as an iterator of Parts; `position` is where their content begins."""
 
     def __init__(self, source: int, start: int, position: int, limit: int | None) -> None:
@@ -128,10 +131,10 @@ class _Parts:
         self._begin = start  # of the next part
         self._is_over = False
 
-    def __iter__(self) -> _Parts:
+    def __iter__(self) -> _CopyParts:
         return self
 
-    def __next__(self) -> Part:
+    def __next__(self) -> CopyPart:
         content = frames = 0
         end = self._begin
         while not self._is_over and content < _PART_SIZE and frames < _PART_FRAMES:
@@ -144,7 +147,7 @@ class _Parts:
             frames += 1
         if not frames:
             raise StopIteration
-        part = Part(self._begin, end - self._begin, self._position, content)
+        part = CopyPart(self._begin, end - self._begin, self._position, content)
         self._begin = end
         self._position += content
         return part
@@ -184,17 +187,17 @@ class FrameCopy:
 
     def run(self, limit: int | None, done: Callable[[int, int], Any] | None) -> None:
         """
-        Copy as far as it can, at most `limit` bytes of content; nothing if all is in one Part.
+        Copy as far as it can, at most `limit` bytes of content; nothing if all is in one CopyPart.
 
         Calls `done(read, written)` in between. Raises what reading and writing raise; an error of the frames ends it.
         """
-        parts = _Parts(self._source, self._start, self._position, limit)
+        parts = _CopyParts(self._source, self._start, self._position, limit)
         first, second = next(parts, None), next(parts, None)
         if first is None or second is None:
             return
         crew = Crew(self._plan.threads)
         most = self._plan.threads + 1
-        spare: list[Any] = []
+        spare: list[object] = []
         waiting = [second, first]
         source = Descriptor(self._source)
         destination = None if self._destination is None else Descriptor(self._destination)
@@ -253,8 +256,8 @@ def copy_frames(
 
 
 def rest_of(
-    plan: DecompressionPlan, chunks: Iterator[Any], limit: int | None, read: int, written: int
-) -> Iterator[Any]:
+    plan: DecompressionPlan, chunks: Iterator[object], limit: int | None, read: int, written: int
+) -> Iterator[object]:
     """
     Yield the content of a stream behind the `read` bytes and the content that `copy_frames` has done, as views.
 

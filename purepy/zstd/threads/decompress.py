@@ -11,17 +11,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from purepy._jit import JIT
 from purepy.crew import Bell, Crew, Job
 from purepy.errors import ZstdError
+from purepy.zstd.format.chunks import content_of, decompressed
 from purepy.zstd.format.error_codes import moved, output_limit_error
-from purepy.zstd.format.pieces import content_of, decompressed
+from purepy.zstd.format.locks import release
 from purepy.zstd.format.scanner import FrameScanner
-from purepy.zstd.format.stream_modes import release
 from purepy.zstd.threads.arguments import DecompressionPlan
 from purepy.zstd.threads.spare_memory import Lent, Pending, reused, work_memory
+
+if TYPE_CHECKING:
+    from purepy._types import Buffer, Bytes
 
 CONTENT_MAX = 64 << 20
 """The most content, and the most compressed bytes, of what is decompressed in one go."""
@@ -68,7 +71,7 @@ class _DecompressJob(Job):
         finally:
             release(decompressor)
 
-    def _filled(self, into: Callable[[Any, Any], int], data: Any) -> Lent:
+    def _filled(self, into: Callable[[object, object], int], data: Buffer) -> Lent:
         """Return content in memory that is used again: fresh pages cost half as much as decompressing."""
         memory = reused(self._spare_pieces, lambda: bytearray(_PIECE))
         with memoryview(memory) as view:
@@ -178,8 +181,8 @@ class ParallelDecompressor:
         self._flow: _FlowJob | None = None
         self._flow_ends_with_frame = False
         self._is_complete = False
-        self._spare_pieces: list[Any] = []  # memory to be used again: for pieces, and for whole runs
-        self._spare: list[Any] = []
+        self._spare_pieces: list[object] = []  # memory to be used again: for pieces, and for whole runs
+        self._spare: list[object] = []
         self._lent: Lent | None = None
         self._has_begun = False
         self._alone: Iterator[bytes] | None = None
@@ -197,7 +200,7 @@ class ParallelDecompressor:
             return False
         return len(self._crew) < self._jobs_max
 
-    def feed(self, data: Any) -> None:
+    def feed(self, data: Bytes) -> None:
         """Take the next bytes of the stream."""
         if self._flow is not None and not self._flow_ends_with_frame:
             self._flow.feed(bytes(data))
@@ -324,7 +327,7 @@ class ParallelDecompressor:
             return piece.view()
         return piece
 
-    def next_piece(self, read: Callable[[], Any]) -> Any:
+    def next_piece(self, read: Callable[[], Any]) -> object:
         """
         Return the next piece of content as `_take` does, None at the end of the stream.
 
@@ -350,7 +353,7 @@ class ParallelDecompressor:
                 return piece
         return None
 
-    def pieces(self, chunks: Iterator[Any]) -> Iterator[Any]:
+    def pieces(self, chunks: Iterator[object]) -> Iterator[Any]:
         """Yield the content of a stream that comes in chunks: bytes, or views that hold until the next is asked for."""
         parts = content_of(chunks, _PIECE)
 
@@ -367,8 +370,8 @@ class ParallelDecompressor:
 
 
 def decompressed_views(
-    plan: DecompressionPlan, chunks: Iterator[Any], limit: int | None, before: int = 0
-) -> Iterator[Any]:
+    plan: DecompressionPlan, chunks: Iterator[object], limit: int | None, before: int = 0
+) -> Iterator[object]:
     """
     Yield the content of a stream, as bytes or views that hold until the next is asked for.
 
@@ -387,7 +390,7 @@ def decompressed_views(
 
 
 def decompressed_pieces(
-    plan: DecompressionPlan, chunks: Iterator[Any], limit: int | None, write_size: int
+    plan: DecompressionPlan, chunks: Iterator[object], limit: int | None, write_size: int
 ) -> Iterator[bytes]:
     """Yield the content of a stream in pieces of at most `write_size`, within the limit."""
     views = decompressed_views(plan, chunks, limit)

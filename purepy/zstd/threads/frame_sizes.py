@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from purepy.zstd.format.parameters import COMPRESSION_LEVEL_DEFAULT, CompressionParameter
+
+if TYPE_CHECKING:
+    from purepy._types import Parameters
 
 FRAME_SIZE_MIN = 1 << 10
 FRAME_SIZE_MAX = 1 << 30
@@ -20,14 +23,14 @@ _WINDOW_LOG_LONG = 27
 _SLOW_LEVEL, _SLOW_STRATEGY = 10, 6
 
 
-def _parameters(level: Any, options: Any) -> dict[int, int]:
+def _parameters(level: int | None, options: Parameters) -> dict[int, int]:
     found = {int(key): int(value) for key, value in options.items()} if options else {}
     if level:
         found[int(CompressionParameter.compression_level)] = int(level)
     return {key: value for key, value in found.items() if value}
 
 
-def frame_size_for(frame_size: Any, level: Any, options: Any) -> int:
+def frame_size_for(frame_size: int | None, level: int | None, options: Parameters) -> int:
     """
     Return the content's size of each frame but the last: the argument `frame_size`, or what suits checked parameters.
 
@@ -48,7 +51,7 @@ def frame_size_for(frame_size: Any, level: Any, options: Any) -> int:
     return min(max(_WINDOWS_PER_FRAME << window_log, _DEFAULT_SIZE_MIN), _DEFAULT_SIZE_MAX)
 
 
-def is_slow(level: Any, options: Any) -> bool:
+def is_slow(level: int | None, options: Parameters) -> bool:
     """Say whether a frame takes so long that a thread has to look in between whether it is still wanted."""
     found = _parameters(level, options)
     return (

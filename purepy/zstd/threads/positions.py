@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
+    from purepy._types import Bytes
+
 IS_POSSIBLE = hasattr(os, "pread") and hasattr(os, "pwrite")
 _FILES = (io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom)
 
@@ -93,18 +95,22 @@ class Descriptor(_Closed):
         self.close()
 
 
-def write_at(descriptor: int, data: Any, position: int) -> None:
+def write_at(descriptor: int, data: Bytes, position: int) -> None:
     """Write all of a buffer's bytes to a place in a file."""
-    _write(data, lambda part, done: _system.pwrite(descriptor, part, position + done))
+    done = _system.pwrite(descriptor, data, position)
+    if done != len(data):
+        _write_rest(data, done, lambda rest, done: _system.pwrite(descriptor, rest, position + done))
 
 
-def write_next(descriptor: int, data: Any) -> None:
+def write_next(descriptor: int, data: Bytes) -> None:
     """Write all of a buffer's bytes where a descriptor stands."""
-    _write(data, lambda part, done: os.write(descriptor, part))
+    done = os.write(descriptor, data)
+    if done != len(data):
+        _write_rest(data, done, lambda rest, _: os.write(descriptor, rest))
 
 
-def _write(data: Any, some: Callable[[Any, int], int]) -> None:
-    done = some(data, 0)
+def _write_rest(data: Bytes, done: int, some: Callable[[Any, int], int]) -> None:
+    """Write what follows the bytes that are `done`, by a function of a view and its place that says how much."""
     while done < len(data):
         with memoryview(data)[done:] as rest:
             more = some(rest, done)

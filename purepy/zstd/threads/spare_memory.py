@@ -8,9 +8,12 @@ A list has what nobody uses at the moment; taking from it and giving back are on
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from purepy._jit import JIT
+
+if TYPE_CHECKING:
+    from purepy._types import Bytes
 
 _HUGE_FROM = 4 << 20
 
@@ -37,7 +40,7 @@ def work_memory(size: int) -> Any:
     return bytearray(size)
 
 
-def reused(spare: list[Any], make: Callable[[], Any]) -> Any:
+def reused(spare: list[object], make: Callable[[], object]) -> Any:
     """Take something out of a list that several threads take from, or make it if there is none."""
     try:
         return spare.pop()
@@ -72,14 +75,14 @@ class Pending:
     """
 
     def __init__(self) -> None:
-        self._spare: list[Any] = []
+        self._spare: list[object] = []
         self.memory: Any = bytearray()
         self.filled = 0
 
     def __len__(self) -> int:
         return self.filled
 
-    def add(self, data: Any) -> None:
+    def add(self, data: Bytes) -> None:
         end = self.filled + len(data)
         if JIT:
             self.memory += data
@@ -92,7 +95,7 @@ class Pending:
         self._put(data, self.filled)
         self.filled = end
 
-    def _put(self, data: Any, start: int) -> None:
+    def _put(self, data: Bytes, start: int) -> None:
         with memoryview(self.memory) as view:
             view[start : start + len(data)] = data
 

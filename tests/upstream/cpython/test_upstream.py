@@ -3,29 +3,31 @@
 CPython's own tests of Zstandard, with cpkg.zstd in place of compression.zstd.
 
 From 3.14 on they are those of the interpreter, for zstd, tarfile, zipfile and shutil, if it has its tests (Debian's
-package libpython3.14-testsuite); elsewhere those for zstd that backports.zstd's sdist brings, which is fetched with pip
-and checked against its hash (`tox run -e upstream-stdlib-3.11`): its other tests are for the newest tarfile and zipfile,
-where cpkg has the interpreter's own. Those that fail are listed with the reason; each must fail.
+package libpython3.14-testsuite); elsewhere those for zstd that backports.zstd's sdist brings, which is fetched
+(`tox run -e upstream-stdlib-3.11`): its other tests are for the newest tarfile and zipfile, where cpkg has the
+interpreter's own. Those that fail are listed with the reason; each must fail.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import os
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
 from backends import available
+from sources import unpack
 
 pytestmark = pytest.mark.fetch
 
 HERE = Path(__file__).parent
-SDIST = "backports_zstd-1.8.0.tar.gz"
+SDIST = (
+    "https://files.pythonhosted.org/packages/ff/9c/13569626440e88f09d16f43ec1c2aa0d10a523be2811414580d1cfb7c9f3"
+    "/backports_zstd-1.8.0.tar.gz"
+)
 SHA256 = "9dae4f4c481716e3db473d667457b4f508ff7459c0931b567a5c9677fb3db316"
 MODULES = {
     "compression.zstd": ["test.test_zstd", "test.test_tarfile", "test.test_zipfile.test_core", "test.test_shutil"],
@@ -56,15 +58,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         if importlib.util.find_spec("test.test_zstd") is None:
             pytest.skip("this interpreter has no tests: libpython3.14-testsuite on Debian")
         return folder, "compression.zstd"
-    sdist = os.environ.get("CPKG_BACKPORTS_ZSTD_SDIST")
-    if not sdist:
-        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", folder]
-        subprocess.run([*command, "backports.zstd==1.8.0"], check=True)
-        sdist = str(folder / SDIST)
-    assert hashlib.sha256(Path(sdist).read_bytes()).hexdigest() == SHA256
-    with tarfile.open(sdist) as archive:
-        archive.extractall(folder)
-    return folder / SDIST.replace(".tar.gz", "") / "tests", "backports.zstd"
+    return unpack(SDIST, SHA256, folder) / "tests", "backports.zstd"
 
 
 @pytest.mark.parametrize("backend", list(available("zstd")))

@@ -2,23 +2,21 @@
 """
 dask.distributed's own tests of its communication and protocol, unchanged, with cpkg as its msgpack and zstandard.
 
-They are in neither its wheel nor its sdist: they come with the sources that Debian keeps (or the archive that
-CPKG_DISTRIBUTED_SOURCE names), checked against their hash, in a row of their own (`tox run -e upstream-distributed`).
+They are in neither its wheel nor its sdist: they come with the sources that Debian keeps, which are fetched, in a row
+of their own (`tox run -e upstream-distributed`).
 Some fail on a busy machine, whose turn it is to be late: what fails is tried again, with ours and with theirs.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import sys
-import tarfile
-import urllib.request
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from sources import unpack
 
 pytestmark = pytest.mark.fetch
 
@@ -36,20 +34,7 @@ PASSED_MIN = 300
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sources, unpacked."""
-    folder = tmp_path_factory.mktemp("distributed")
-    named = os.environ.get("CPKG_DISTRIBUTED_SOURCE")
-    if named:
-        data = Path(named).read_bytes()
-    else:
-        with urllib.request.urlopen(SOURCE, timeout=120) as answer:
-            data = answer.read()
-    assert hashlib.sha256(data).hexdigest() == SHA256
-    archive_path = folder / "source.tar.xz"
-    archive_path.write_bytes(data)
-    with tarfile.open(archive_path) as archive:
-        archive.extractall(folder)
-    (unpacked,) = folder.glob("distributed-*")
-    return unpacked
+    return unpack(SOURCE, SHA256, tmp_path_factory.mktemp("distributed"))
 
 
 def run(tree: Path, tests: tuple[str, ...], *, in_place: bool) -> tuple[set[str], int, str]:

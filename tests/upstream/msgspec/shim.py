@@ -20,6 +20,7 @@ import pytest
 from cpkg import typed
 from cpkg.errors import CodecError
 from cpkg.msgpack import ExtType, Raw
+from cpkg.typed import codecs
 
 NODEFAULT = dataclasses.MISSING
 UNSET = UnsetType = None  # no value of ours
@@ -177,7 +178,8 @@ def raises(expected: Any, *args: Any, match: Any = None, **options: Any) -> Any:
 
 
 def install() -> None:
-    """Put this module in msgspec's place."""
+    """Put this module in msgspec's place, with functions compiled for the first message of a type."""
+    codecs.WALKED = 0  # type: ignore[misc]
     this = sys.modules["msgspec"] = sys.modules[__name__]
     msgpack = types.ModuleType("msgspec.msgpack")
     for name, value in {

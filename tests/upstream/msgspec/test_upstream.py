@@ -2,29 +2,32 @@
 """
 msgspec's own tests of MessagePack, types and conversion, with cpkg.typed under its names (shim.py).
 
-They are those of its sdist, which is fetched with pip and checked against its hash (`tox run -e upstream-msgspec`).
+They are those of its sdist, which is fetched (`tox run -e upstream-msgspec`).
 Left out are JSON, YAML, TOML, structs as such, schemas and inspection, whose forms differ. Tests that fail are listed by
-patterns, each with its reason; every pattern must have one that fails, and no other may. They run on the native
-backend; the pure one is compared with it by tests/typed.
+patterns, each with its reason; every pattern must have one that fails, and no other may. They run on each backend of
+MessagePack.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import subprocess
 import sys
-import tarfile
 import xml.etree.ElementTree
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+from sources import unpack
 
 pytestmark = pytest.mark.fetch
 
 HERE = Path(__file__).parent
-SDIST = "msgspec-0.22.0.tar.gz"
+SDIST = (
+    "https://files.pythonhosted.org/packages/d0/e6/6dcf9306ff3c5e486578f3bf29ed11dfbdbbc2a8bf0caf7e07d392887fda"
+    "/msgspec-0.22.0.tar.gz"
+)
 SHA256 = "0a13624a4969159fe35d8c2a3d377b2b61bbd8585e327440d5e52725affcce38"
 MODULES = ("msgpack", "common", "convert", "constraints", "to_builtins", "raw")
 LEAST_PASSED = 1600
@@ -81,16 +84,7 @@ LEFT_OUT = {
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with their tests, and with a conftest that puts the shim in msgspec's place."""
-    folder = tmp_path_factory.mktemp("msgspec")
-    sdist = os.environ.get("CPKG_MSGSPEC_SDIST")
-    if not sdist:
-        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", folder]
-        subprocess.run([*command, "msgspec==0.22.0"], check=True)
-        sdist = str(folder / SDIST)
-    assert hashlib.sha256(Path(sdist).read_bytes()).hexdigest() == SHA256
-    with tarfile.open(sdist) as archive:
-        archive.extractall(folder)
-    tests = folder / SDIST.replace(".tar.gz", "") / "tests" / "unit"
+    tests = unpack(SDIST, SHA256, tmp_path_factory.mktemp("msgspec")) / "tests" / "unit"
     common = tests / "test_common.py"
     common.write_text(common.read_text().partition(NOT_OURS)[0])
     (tests / "shim.py").write_text((HERE / "shim.py").read_text())
@@ -100,11 +94,11 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tests
 
 
-def test_suite(suite: Path, tmp_path: Path) -> None:
+def test_suite(suite: Path, tmp_path: Path, msgpack: ModuleType) -> None:
     """Every test passes but those that are listed."""
     source = os.fspath(Path(sys.modules["cpkg"].__file__ or "").parents[1])
-    paths = [source, os.environ.get("PYTHONPATH", "")]
-    environ = {**os.environ, "CPKG_MSGPACK_BACKEND": "native", "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH", "")]))
+    environ = {**os.environ, "CPKG_MSGPACK_BACKEND": msgpack.BACKEND, "PYTHONPATH": path}
     report = tmp_path / "report.xml"
     files = [suite / f"test_{name}.py" for name in MODULES]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-k", "not json"]

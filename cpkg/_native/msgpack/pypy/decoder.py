@@ -9,7 +9,7 @@ from purepy.msgpack.plain_reader import RUN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Final
+    from typing import Final
 
 _PIECE: Final = 4096
 """Numbers that one call of C reads."""
@@ -33,7 +33,7 @@ class _Numbers:
 _idle: Final[list[_Numbers]] = []
 
 
-def read_run(data: bytes, pos: int, node: list[Any], left: int) -> tuple[int, int]:
+def read_run(data: bytes, pos: int, node: list[object], left: int) -> tuple[int, int]:
     """Do what `purepy.msgpack.plain_reader.read_run` does."""
     size = len(data)
     if left < RUN or size - pos < RUN:

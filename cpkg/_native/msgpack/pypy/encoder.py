@@ -7,22 +7,24 @@ from cpkg._native.msgpack.pypy import marshal_pack
 from cpkg._native.msgpack.pypy import pack as pypy_pack
 from cpkg._native.msgpack.pypy import scratch as pypy_scratch
 from cpkg._native.msgpack.pypy.marshal import WRITING
-from purepy.msgpack.encoder import Encoder as PureEncoder
+from purepy.msgpack.encoder import Encoder
 from purepy.msgpack.options import PACKING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
 
+    from purepy._types import OptionValues
+
 _rent: Final = WRITING
 
 
-class Encoder(PureEncoder):
+class PyPyEncoder(Encoder):
     """The pure encoder, with marshal and the scratch buffer for what its fast loop would pack."""
 
     __slots__ = ("last_size", "smaller_size")
 
-    def __init__(self, options: Any) -> None:
+    def __init__(self, options: OptionValues) -> None:
         super().__init__(options)
         # of the last message larger than the scratch buffer, and the smaller one of the last two: a builder of just the
         # right size is neither extended nor copied, and after one large message among small ones it is not large
@@ -49,4 +51,4 @@ class Encoder(PureEncoder):
         return super().encode(obj)
 
 
-PLAIN_ENCODER: Final = Encoder(PACKING.defaults)
+PLAIN_ENCODER: Final = PyPyEncoder(PACKING.defaults)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Final
 
     from cpkg._native.msgpack.pypy import encoder as pypy_encoder
+    from purepy._types import Buffer, OptionValues
 else:
     pypy_encoder = Later("cpkg._native.msgpack.pypy.encoder")
 
@@ -35,24 +36,24 @@ def _packb_plain(o: Any) -> bytes:
 
 
 @PACKING.taken_by(plain=_packb_plain)
-def packb(o: Any, *, options: Any) -> Any:
-    return packb_with(o, options, pypy_encoder.Encoder)
+def packb(o: Any, *, options: OptionValues) -> Any:
+    return packb_with(o, options, pypy_encoder.PyPyEncoder)
 
 
 @PACKING.taken_by()
-def pack(o: Any, stream: Any, *, options: Any) -> None:
-    pack_with(o, stream, options, pypy_encoder.Encoder)
+def pack(o: Any, stream: Any, *, options: OptionValues) -> None:
+    pack_with(o, stream, options, pypy_encoder.PyPyEncoder)
 
 
 @PACKING.taken_by()
-def pack_into(o: Any, buffer: Any, offset: int = 0, *, options: Any) -> int:
-    return pack_into_with(o, buffer, offset, options, pypy_encoder.Encoder)
+def pack_into(o: Any, buffer: Buffer, offset: int = 0, *, options: OptionValues) -> int:
+    return pack_into_with(o, buffer, offset, options, pypy_encoder.PyPyEncoder)
 
 
-def prepare_packb(**options: Any) -> Callable[[Any], bytes]:
+def prepare_packb(**options: object) -> Callable[[object], bytes]:
     """Return `packb` with options that are taken once, of those that change nothing for the types of MessagePack."""
     values = PACKING.defaults._replace(**options)
-    encode: Callable[[Any], bytes] | None = None
+    encode: Callable[[object], bytes] | None = None
 
     def packb_prepared(o: Any) -> bytes:
         nonlocal encode
@@ -61,7 +62,7 @@ def prepare_packb(**options: Any) -> Callable[[Any], bytes]:
             if packed is not None:
                 return packed
         if encode is None:
-            encode = pypy_encoder.Encoder(values).encode_here
+            encode = pypy_encoder.PyPyEncoder(values).encode_here
         return encode(o)
 
     return packb_prepared

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from cpkg._native.msgpack.pypy import decoder as pypy_decoder
     from cpkg._native.msgpack.pypy.checks import Limits
+    from purepy._types import Buffer, OptionValues
     from purepy.msgpack import oneshot
 else:
     pypy_decoder = Later("cpkg._native.msgpack.pypy.decoder")
@@ -26,7 +27,7 @@ else:
 _rent: Final = READING
 
 
-def _marshalled(packed: Any, start: Any, limits: Limits | None) -> tuple[Any, int] | None:
+def _marshalled(packed: Buffer, start: Any, limits: Limits | None) -> tuple[object, int] | None:
     """Return the object that begins at `start` and its end, read by `marshal`; None if it does not serve."""
     if limits is None or type(start) is not int:
         return None
@@ -39,7 +40,7 @@ def _marshalled(packed: Any, start: Any, limits: Limits | None) -> tuple[Any, in
     return marshal_read.read(packed, start, limits)
 
 
-def _limits_of(options: Any) -> Limits | None:
+def _limits_of(options: OptionValues) -> Limits | None:
     """Return the limits of options under which `marshal` makes the objects; None if it does not."""
     timestamp, hook = options.timestamp, options.ext_hook
     if type(timestamp) is not int or not 0 <= timestamp <= 3 or not (hook is None or callable(hook)):
@@ -47,13 +48,13 @@ def _limits_of(options: Any) -> Limits | None:
     return limits_of(options) if UNPACKING.are_plain(options) else None
 
 
-def _whole(packed: Any, limits: Limits | None) -> tuple[Any, int] | None:
+def _whole(packed: Buffer, limits: Limits | None) -> tuple[object, int] | None:
     """Do what `_marshalled` does with all of a buffer."""
     found = _marshalled(packed, 0, limits)
     return found if found is not None and found[1] == memoryview(packed).nbytes else None
 
 
-def _unpackb_plain(packed: Any) -> Any:
+def _unpackb_plain(packed: Buffer) -> object:
     if _rent.left > 0:
         found = _whole(packed, DEFAULT)
         if found is not None:
@@ -61,7 +62,7 @@ def _unpackb_plain(packed: Any) -> Any:
     return oneshot.unpackb_plain(packed, UNPACKING.defaults, pypy_decoder.Decoder)
 
 
-def _unpackb_with(packed: Any, options: Any) -> Any:
+def _unpackb_with(packed: Buffer, options: OptionValues) -> Any:
     if _rent.left > 0:
         found = _whole(packed, _limits_of(options))
         if found is not None:
@@ -70,12 +71,12 @@ def _unpackb_with(packed: Any, options: Any) -> Any:
 
 
 @UNPACKING.taken_by(plain=_unpackb_plain)
-def unpackb(packed: Any, *, options: Any) -> Any:
+def unpackb(packed: Buffer, *, options: OptionValues) -> Any:
     return _unpackb_with(packed, options)
 
 
 @UNPACKING.taken_by()
-def unpackb_from(buffer: Any, offset: int = 0, *, options: Any) -> tuple[Any, int]:
+def unpackb_from(buffer: Buffer, offset: int = 0, *, options: OptionValues) -> tuple[object, int]:
     if _rent.left > 0:
         found = _marshalled(buffer, offset, _limits_of(options))
         if found is not None:
@@ -84,16 +85,16 @@ def unpackb_from(buffer: Any, offset: int = 0, *, options: Any) -> tuple[Any, in
 
 
 @UNPACKING.taken_by(plain=lambda stream: _unpackb_plain(stream.read()))
-def unpack(stream: Any, *, options: Any) -> Any:
+def unpack(stream: Any, *, options: OptionValues) -> Any:
     return _unpackb_with(stream.read(), options)
 
 
-def prepare_unpackb(**options: Any) -> Callable[[Any], Any]:
+def prepare_unpackb(**options: object) -> Callable[[Any], Any]:
     """Return `unpackb` with options that are taken once (see `purepy.msgpack.oneshot.prepare_unpackb`)."""
     values = UNPACKING.defaults._replace(**options)
     limits = _limits_of(values)
 
-    def unpackb_prepared(packed: Any) -> Any:
+    def unpackb_prepared(packed: Buffer) -> object:
         if _rent.left > 0:
             found = _whole(packed, limits)
             if found is not None:

@@ -23,6 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
 
+    from cpkg._native.cffi_types import CData
+
 
 class Rent:
     """
@@ -52,7 +54,7 @@ KEPT: Final = 1 << 16
 """Bytes of C's memory that one call leaves to the next, as in marshal_buffer.c."""
 
 
-def owned(handle: Any, free: Any) -> Any:
+def owned(handle: Any, free: Any) -> CData:
     """Return memory of C's that is freed with the last reference to it; MemoryError if there is none."""
     if handle == ffi.NULL:
         raise MemoryError("no memory to pack or unpack with")

@@ -66,7 +66,7 @@ def pack(obj: Any, max_depth: int) -> bytes | None:
     try:
         if _is_moderate(obj) and _has_stack():
             data = dumps(obj, 2)
-    except Exception:  # of which type depends on what is in the object; the encoder raises its own
+    except Exception:  # its type depends on the content of the object; the encoder raises its own
         pass  # another type, nested without end, changed by another thread, a buffer that cannot be read
     if data is None:
         WRITING.left -= REFUSED

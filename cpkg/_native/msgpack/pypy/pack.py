@@ -92,7 +92,7 @@ def pack(obj: Any, max_depth: int, tuple_type: type, other: Callable[..., None],
             free.append(token)
 
 
-def _put_run(out: Output, items: Iterator[Any], kind: type) -> Iterator[Any]:
+def _put_run(out: Output, items: Iterator[object], kind: type) -> Iterator[object]:
     """Pack the leading items of a list as `purepy.msgpack.plain_writer.write_run` does; return the others."""
     done = 0
     if kind is str:

@@ -5,7 +5,7 @@ Unpacking rows on PyPy: many messages that are maps with the same keys, as the r
 C lays out their values column by column (`ffi_build/msgpack/pypy/rows.c`), here or in a thread of its own. A column is
 made by a loop for what it holds, ints, texts and so on, which the JIT compiles to a few instructions for a value, the
 same ones for each column; then a generator that is made for the keys puts the values into dicts, as constants in the
-order that they stand in. A decoder that goes from value to value decides for each what it is, and for each key which.
+same order. A decoder that goes from value to value decides for each what it is, and for each key which.
 
 Dicts are made when they are asked for: those of a whole batch that wait in a list are copied by the collector.
 
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Callable, Final
 
-    from typing_extensions import TypeAlias
+    from typing_extensions import Buffer, TypeAlias
+
+    from cpkg._native.cffi_types import CData
 
     Make = Callable[[int, list[Any]], Iterator[Any]]
     Batch: TypeAlias = "tuple[Iterator[Any], int, int]"
@@ -46,7 +48,7 @@ _unpack = ffi.unpack
 
 class Rows:
     """
-    Memory of C, some 100 KiB and what is laid out there.
+    Memory of C: some 100 KiB, and the rows laid out there.
 
     A batch of less than `fewest` rows is not worth while. `owned` is the address of memory that somebody else frees.
     """
@@ -77,11 +79,11 @@ class Rows:
             return None
         return _read_batch(self._handle.batches, data)[:3]
 
-    def each(self, data: Any) -> Iterator[Batch]:
+    def each(self, data: Buffer) -> Iterator[Batch]:
         """
         Yield the rows that were laid out in advance, a few dozen at a time, as `read_rows` returns them.
 
-        `data` is what they were found in, bytes or a buffer of cffi's. Raises whatever wrong values do.
+        `data` holds the messages, bytes or a buffer of cffi's. Raises what wrong values raise.
         """
         words = self._handle.batches
         left = self._handle.rows
@@ -126,7 +128,7 @@ class _Cells:
 
     __slots__ = ("data", "doubles", "kinds", "texts", "words")
 
-    def __init__(self, data: Any, words: Any, doubles: Any, kinds: Any, texts: list[Any]) -> None:
+    def __init__(self, data: Any, words: CData, doubles: Any, kinds: Any, texts: list[Any]) -> None:
         self.data = data
         self.words = words
         self.doubles = doubles
@@ -134,7 +136,7 @@ class _Cells:
         self.texts = texts
 
 
-def _read_batch(words: Any, data: Any) -> tuple[Iterator[Any], int, int, int]:
+def _read_batch(words: CData, data: Buffer) -> tuple[Iterator[object], int, int, int]:
     """Return a batch's rows, how many they are, where the last one ends in the data, and the batch's size in words."""
     count, end, columns, size = words[0], words[1], words[2], words[3]
     chars = ffi.cast("char *", words)
@@ -181,7 +183,7 @@ def _generate(keys: list[str]) -> Make | None:
     return make
 
 
-def _texts(pool: bytes, ends: list[int]) -> list[Any]:
+def _texts(pool: bytes, ends: list[int]) -> list[object]:
     """Return the texts of a pool; number 0 is None, or else the list would store bare strings and wrap each use."""
     text = pool.decode("ascii")
     texts: list[Any] = [None]
@@ -192,7 +194,7 @@ def _texts(pool: bytes, ends: list[int]) -> list[Any]:
     return texts
 
 
-def _column(column: _Cells, count: int, cells: int, mask: int, item_mask: int) -> list[Any]:
+def _column(column: _Cells, count: int, cells: int, mask: int, item_mask: int) -> list[object]:
     """Return the values of a column of so many rows."""
     if mask == ARRAY:
         return _slices(column.words, _values(column, item_mask, count, cells), count)
@@ -203,7 +205,7 @@ def _column(column: _Cells, count: int, cells: int, mask: int, item_mask: int) -
 
 
 def _values(column: _Cells, mask: int, begin: int, end: int) -> list[Any]:
-    """Return the values of cells; None stands for arrays, which may be among the cells of the rows."""
+    """Return the values of cells; arrays, which may be among the cells of the rows, are None."""
     words = column.words
     if mask == INT:
         return _unpack(words + begin, end - begin)
@@ -216,14 +218,14 @@ def _values(column: _Cells, mask: int, begin: int, end: int) -> list[Any]:
     return _mixed(column, begin, end)
 
 
-def _pick(values: Any, words: Any, begin: int, end: int) -> list[Any]:
+def _pick(values: Any, words: CData, begin: int, end: int) -> list[Any]:
     picked = [None] * (end - begin)
     for cell in range(begin, end):
         picked[cell - begin] = values[words[cell]]
     return picked
 
 
-def _mixed(column: _Cells, begin: int, end: int) -> list[Any]:
+def _mixed(column: _Cells, begin: int, end: int) -> list[object]:
     words, doubles, kinds = column.words, column.doubles, column.kinds
     data, texts = column.data, column.texts
     values: list[Any] = newlist_hint(end - begin)
@@ -251,7 +253,7 @@ def _mixed(column: _Cells, begin: int, end: int) -> list[Any]:
     return values
 
 
-def _slices(words: Any, items: list[Any], count: int) -> list[Any]:
+def _slices(words: CData, items: list[object], count: int) -> list[object]:
     """Return lists of so many items as the words of the rows say, one behind the other."""
     slices = newlist_hint(count)
     begin = 0
@@ -262,7 +264,7 @@ def _slices(words: Any, items: list[Any], count: int) -> list[Any]:
     return slices
 
 
-def _put_slices(column: _Cells, values: list[Any], items: list[Any], count: int) -> None:
+def _put_slices(column: _Cells, values: list[Any], items: list[object], count: int) -> None:
     """Do the same for the rows that have arrays."""
     begin = 0
     for row in range(count):

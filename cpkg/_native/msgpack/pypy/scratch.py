@@ -245,7 +245,7 @@ def _put_count(out: Output, length: int, short: int, long: int, header: Callable
         out.append(header(length))
 
 
-def put_numbers(out: Output, items: list[Any]) -> bool:
+def put_numbers(out: Output, items: list[object]) -> bool:
     """
     Pack a list that PyPy stores as bare ints or floats, its header too; return whether it does.
 
@@ -279,7 +279,7 @@ def put_numbers(out: Output, items: list[Any]) -> bool:
     return False
 
 
-def _piece(items: list[Any], begin: int, length: int, kind: str) -> list[Any]:
+def _piece(items: list[object], begin: int, length: int, kind: str) -> list[object]:
     """Return the next numbers of a list; RuntimeError if another thread has made another list of it."""
     end = min(begin + PIECE, length)
     piece = items[begin:end]

@@ -21,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, ClassVar, Final
 
+    from purepy._types import OptionValues
     from purepy.msgpack.decoder import Decoder as PureDecoder
 
 _PART: Final = 256 * 1024
@@ -45,7 +46,7 @@ class ScanningDecoder(Decoder):
 
     __slots__ = ("eager", "expected", "limits", "scanner", "seen", "waiting", "waiting_size")
 
-    def __init__(self, options: Any, longest: int, most: int) -> None:
+    def __init__(self, options: OptionValues, longest: int, most: int) -> None:
         self.expected = _ANY_SIZE  # how long the next message may well be, in bytes
         self.scanner: Any = None
         super().__init__(options, longest, most)

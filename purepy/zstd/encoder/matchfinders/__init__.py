@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from purepy.zstd.encoder.levels import DFAST, FAST, MatchParameters
+from purepy.zstd.encoder.matchfinders.base import MatchFinder
 from purepy.zstd.encoder.matchfinders.chain import ChainMatchFinder
-from purepy.zstd.encoder.matchfinders.common import MatchFinder
 from purepy.zstd.encoder.matchfinders.dfast import DoubleFastMatchFinder
 from purepy.zstd.encoder.matchfinders.fast import FastMatchFinder
 from purepy.zstd.encoder.matchfinders.long_distance import LongDistanceMatchFinder

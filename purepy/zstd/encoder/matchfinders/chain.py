@@ -12,7 +12,7 @@ from array import array
 from struct import unpack_from
 
 from purepy.zstd.encoder.levels import GREEDY, LAZY, MatchParameters
-from purepy.zstd.encoder.matchfinders.common import (
+from purepy.zstd.encoder.matchfinders.base import (
     LOW32,
     PRIME,
     WORD,

@@ -13,7 +13,7 @@ from struct import unpack_from
 from zlib import crc32
 
 from purepy.zstd.encoder.levels import LongDistanceParameters
-from purepy.zstd.encoder.matchfinders.common import (
+from purepy.zstd.encoder.matchfinders.base import (
     LOW32,
     PRIME,
     WORD,

@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from purepy._buffers import as_bytes, view_of
 from purepy._jit import JIT
 from purepy.crew import run_all
 from purepy.errors import ZstdError
-from purepy.zstd.format.error_codes import truncated_error
-from purepy.zstd.format.pieces import sliceable
+from purepy.zstd.format.chunks import sliceable
 from purepy.zstd.format.rules import is_trusted
 from purepy.zstd.format.scanner import FrameScanner
 from purepy.zstd.threads.arguments import DecompressionPlan
+
+if TYPE_CHECKING:
+    from purepy._types import Buffer, Bytes
 
 _PART_SIZE = 1 << 20  # of content, that is worth a thread's while
 
@@ -30,12 +32,12 @@ class Part(NamedTuple):
 class Divided(NamedTuple):
     """A buffer of frames and its parts; `content_size` is that of all, None if a frame does not declare its own."""
 
-    data: Any
+    data: Buffer
     parts: list[Part]
     content_size: int | None
 
 
-def divide(data: Any, window_max: int, limit: int | None) -> Divided | None:
+def divide(data: Buffer, window_max: int, limit: int | None) -> Divided | None:
     """
     Divide the frames of a buffer into parts that are worth a thread's while; None if that is not possible.
 
@@ -48,10 +50,7 @@ def divide(data: Any, window_max: int, limit: int | None) -> Divided | None:
         data = as_bytes(data) if JIT else view_of(data)
     except BufferError:
         return None
-    try:
-        parts = _parts(data, window_max)
-    except ZstdError:
-        return None
+    parts = _parts(data, window_max)
     sizes = [part.content_size for part in parts]
     if len(parts) < 2 or (None in sizes and limit is not None):
         return None
@@ -63,34 +62,34 @@ def divide(data: Any, window_max: int, limit: int | None) -> Divided | None:
     return Divided(data, parts, total)
 
 
-def _parts(data: Any, window_max: int) -> list[Part]:
+def _parts(data: Bytes, window_max: int) -> list[Part]:
+    """Return the parts of a buffer of frames; none if one is cut or damaged, or is not for several threads."""
     scanner = FrameScanner()
     parts: list[Part] = []
     start = position = content = 0
     is_known = True
     end = len(data)
     while scanner.offset < end:
-        if not scanner.step(data, scanner.offset, end) or scanner.offset > end:
-            raise truncated_error(end)
+        try:
+            if not scanner.step(data, scanner.offset, end) or scanner.offset > end:
+                return []
+        except ZstdError:
+            return []
         header = scanner.header
         if not scanner.is_between or header is None:
             continue
         declared = header.content_size
-        if header.window_size > window_max:
-            raise ZstdError("a frame asks for a larger window than allowed")
+        if header.window_size > window_max or (declared or 0) > scanner.content_max:
+            return []
         if declared is None:
             is_known = False
             content += scanner.content_max
-        elif declared > scanner.content_max:
-            raise ZstdError("a frame declares more than its blocks can hold")
         else:
             content += declared
         if content >= _PART_SIZE or scanner.offset == end:
             parts.append(Part(start, scanner.offset, position, content if is_known else None))
             start, position, content, is_known = scanner.offset, position + content, 0, True
-    if not scanner.is_between:
-        raise truncated_error(end)
-    return parts
+    return parts if scanner.is_between else []
 
 
 def decompress_parts(plan: DecompressionPlan, divided: Divided) -> bytes | None:

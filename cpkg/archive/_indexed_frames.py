@@ -19,7 +19,7 @@ from purepy.zstd.format.splitter import WHOLE_CONTENT_MAX, WHOLE_SIZE_MAX, Whole
 from purepy.zstd.seekable.table import SeekTable, read_seek_table
 
 
-class StoredFrame(NamedTuple):
+class IndexedFrame(NamedTuple):
     """A frame that is not read yet; in front of it, `left_out` bytes of content are left out."""
 
     offset: int
@@ -30,7 +30,7 @@ class StoredFrame(NamedTuple):
     """Whether it begins within an entry; None if nobody knows."""
 
 
-class StoredFrames:
+class IndexedFrames:
     """
     An iterator over the frames with content, or those of them that `include` needs, and the last.
 
@@ -78,7 +78,7 @@ class StoredFrames:
             size -= len(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def __iter__(self) -> Iterator[StoredFrame]:
+    def __iter__(self) -> Iterator[IndexedFrame]:
         number = left_out = 0
         total = self._table.decompressed_size
         for index in range(len(self._table)):
@@ -86,13 +86,13 @@ class StoredFrames:
             self.consumed += compressed_size
             if not size:
                 if not self._has_content(offset, compressed_size, 0):  # it may hold what the table does not say
-                    yield StoredFrame(offset, compressed_size, size, left_out, None)
+                    yield IndexedFrame(offset, compressed_size, size, left_out, None)
                     left_out = 0
                 continue
             is_needed = self._chosen is None or self._chosen[number] or position + size == total
             if is_needed:
                 is_continued = None if self._members is None else self._members.is_continued(number)
-                yield StoredFrame(offset, compressed_size, size, left_out, is_continued)
+                yield IndexedFrame(offset, compressed_size, size, left_out, is_continued)
             left_out = 0 if is_needed else left_out + size
             number += 1
         self.consumed += len(self._table.to_bytes())
@@ -113,7 +113,7 @@ class StoredFrames:
         frames = map(self._table.frame, range(len(self._table)))
         return all(self._has_content(offset, size, content) for offset, size, _, content, _ in frames)
 
-    def check(self, stored: StoredFrame) -> None:
+    def check(self, stored: IndexedFrame) -> None:
         """
         Look at a frame that is passed over; raises SeekableFormatError if it is not as the table has it.
 
@@ -130,11 +130,11 @@ class StoredFrames:
         if not is_right:
             raise self._wrong(stored, "its header says something else")
 
-    def begin(self, stored: StoredFrame) -> bytes | None:
+    def begin(self, stored: IndexedFrame) -> bytes | None:
         """Return the bytes of a frame if the caller has to read them; None where `inflate` does."""
         return None if self._is_local else self._bytes(stored.compressed_size, stored.offset)
 
-    def inflate(self, stored: StoredFrame, data: bytes | None, inflate: Callable[[WholeFrame], Any]) -> Any:
+    def inflate(self, stored: IndexedFrame, data: bytes | None, inflate: Callable[[WholeFrame], Any]) -> Any:
         """Decompress a frame; called in threads."""
         why = "it holds less"
         try:
@@ -147,14 +147,14 @@ class StoredFrames:
             why = str(exc)
         raise self._wrong(stored, why)
 
-    def _wrong(self, stored: StoredFrame, why: str) -> SeekableFormatError:
+    def _wrong(self, stored: IndexedFrame, why: str) -> SeekableFormatError:
         return SeekableFormatError(
             f"the file is damaged at byte {stored.offset:,}, or its seek table is wrong: "
             f"there is no frame of {stored.compressed_size:,} bytes and a content of {stored.size:,} ({why})"
         )
 
 
-def stored_frames(file: Any, include: list[str], is_damaged: bool) -> StoredFrames | None:
+def indexed_frames(file: Any, include: list[str], is_damaged: bool) -> IndexedFrames | None:
     """
     Return the frames of a file by its seek table; None, and the file at its begin, if it has none or cannot seek.
 
@@ -168,7 +168,7 @@ def stored_frames(file: Any, include: list[str], is_damaged: bool) -> StoredFram
             table = read_seek_table(file)
             sizes = [table.frame(index) for index in range(len(table))]
             if sizes and all(size <= WHOLE_SIZE_MAX and most <= WHOLE_CONTENT_MAX for _, size, _, most, _ in sizes):
-                found = StoredFrames(file, table, include)
+                found = IndexedFrames(file, table, include)
                 if is_damaged or not isinstance(file, io.FileIO) or found.agrees():
                     return found
         except SeekableFormatError:

@@ -7,19 +7,23 @@ Each call is interrupted at each of its lines, and by signals at random moments,
 
 from __future__ import annotations
 
+import asyncio
 import io
+import logging
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
-from interrupts import Outcome, at_every_line, by_timer
+from interrupts import Interrupt, LoopInterrupt, Outcome, at_every_line, by_timer
 
 import purepy.crew
 from purepy._jit import JIT
-from purepy.zstd.threads import copy_files, parts
+from purepy.zstd.aio import file as aio_file
+from purepy.zstd.threads import copy_files, decompress_buffer
 from purepy.zstd.threads import decompress as parallel_decompress
 
 FRAME = 4096
@@ -33,8 +37,10 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let small frames be worth a thread's while, and threads look often whether they are wanted."""
     monkeypatch.setattr(purepy.crew, "LOOK_AGAIN", 0.01)
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)  # what arrives in a finalizer is said, and lost
+    # asyncio logs what a handler breaks within its own callbacks, and pytest would keep the record, and so the loop
+    monkeypatch.setattr(logging.getLogger("asyncio"), "disabled", True)
     for module, name in (
-        (parts, "_PART_SIZE"),
+        (decompress_buffer, "_PART_SIZE"),
         (parallel_decompress, "_RUN_SIZE"),
         (copy_files, "_PART_SIZE"),
         (copy_files, "_WRITE_SIZE"),
@@ -49,15 +55,19 @@ def interrupted(request: pytest.FixtureRequest, zstd: ModuleType) -> Callable[..
     if JIT and request.param == "two signals":
         pytest.skip("PyPy may raise a second one before the `__exit__` of a lock that a first one leaves")
 
-    def run(make: Callable[[], Any], act: Callable[[Any], Any], check: Callable[[Any, Outcome], None]) -> None:
+    def run(
+        make: Callable[[], Any], act: Callable[[Any], Any], check: Callable[[Any, Outcome], None], **more: Any
+    ) -> None:
         if request.param == "lines":
-            every = {"native": 1, "pure": 40}.get(zstd.BACKEND, 4)
-            at_every_line(make, act, check, times=1, every=25 * every if JIT else every)
+            every, error = {"native": 1, "pure": 40}.get(zstd.BACKEND, 4) * (4 if JIT else 1), Interrupt
+            if more:  # most of what the threads do is not ours to interrupt
+                every, error = 3, LoopInterrupt
+            at_every_line(make, act, check, times=1, every=every, error=error)
         elif zstd.BACKEND in ("native", "dlopen"):  # what is shared Python is interrupted there
             for _ in range(5):  # a first call takes longer
                 subject = make()
                 check(subject, Outcome(act(subject), None))
-            by_timer(make, act, check, times=40, signals=1 if request.param == "signal" else 2)
+            by_timer(make, act, check, times=40, signals=1 if request.param == "signal" else 2, **more)
 
     return run
 
@@ -87,7 +97,7 @@ def calls(zstd: ModuleType) -> dict[str, tuple[Callable[[], Any], Any]]:
 
 
 @pytest.mark.parametrize(
-    "name",
+    "call",
     [
         "compress",
         "decompress",
@@ -96,24 +106,24 @@ def calls(zstd: ModuleType) -> dict[str, tuple[Callable[[], Any], Any]]:
         "decompress_iter of one frame",
     ],
 )
-def test_functions(zstd: ModuleType, interrupted: Callable[..., None], name: str) -> None:
-    call, expected = calls(zstd)[name]
-    interrupted(lambda: None, lambda _: call(), ended(expected))
+def test_functions(zstd: ModuleType, interrupted: Callable[..., None], call: str) -> None:
+    work, expected = calls(zstd)[call]
+    interrupted(lambda: None, lambda _: work(), ended(expected))
 
 
-@pytest.mark.parametrize("mode", ["compress", "decompress"])
-def test_copies(zstd: ModuleType, interrupted: Callable[..., None], tmp_path: Path, mode: str) -> None:
+@pytest.mark.parametrize("call", ["compress", "decompress"])
+def test_copies(zstd: ModuleType, interrupted: Callable[..., None], tmp_path: Path, call: str) -> None:
     """What an interrupted copy leaves is the beginning of the content, and no other file is written to."""
     frames = zstd.compress(SHORT, 1, frame_size=FRAME)
-    given, expected = (SHORT, frames) if mode == "compress" else (frames, SHORT)
-    more = {"level": 1, "frame_size": FRAME} if mode == "compress" else {}
+    given, expected = (SHORT, frames) if call == "compress" else (frames, SHORT)
+    more = {"level": 1, "frame_size": FRAME} if call == "compress" else {}
     (tmp_path / "source").write_bytes(given)
 
     def make() -> Any:
         return open(tmp_path / "source", "rb"), open(tmp_path / "target", "wb")
 
     def copy(files: Any) -> Any:
-        return zstd.copy_stream(*files, mode=mode, threads=2, **more)
+        return zstd.copy_stream(*files, mode=call, threads=2, **more)
 
     def check(files: Any, outcome: Outcome) -> None:
         for file in files:
@@ -221,3 +231,133 @@ def test_a_file_that_is_read(zstd: ModuleType, interrupted: Callable[..., None],
 
     interrupted(make, act, check)
     interrupted(make, go_on, check_position)
+
+
+class InLoop:
+    """A file of asyncio's in a loop; what runs there is cancelled by a signal, or an exception is raised in it."""
+
+    last: InLoop | None = None
+
+    def __init__(self, opening: Any = None) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.task: asyncio.Task[Any] | None = None
+        self.safe = self.taken = 0
+        self.file: Any = None
+        if opening is not None:
+            self.file = self.run(opened(opening))
+        InLoop.last = self
+
+    def run(self, coroutine: Any) -> Any:
+        """Do what asyncio.run does, but keep the loop."""
+        self.task = self.loop.create_task(coroutine)
+        try:
+            return self.loop.run_until_complete(self.task)
+        except asyncio.CancelledError:
+            raise Interrupt from None
+        finally:
+            if not self.task.done():
+                self.task.cancel()
+                with suppress(asyncio.CancelledError):
+                    self.loop.run_until_complete(self.task)
+            elif not self.task.cancelled():
+                self.task.exception()  # or asyncio says that nobody asked for it
+
+    @classmethod
+    def cancel(cls) -> None:
+        """Cancel the task, as asyncio.run has it at Ctrl-C."""
+        if cls.last is not None and cls.last.task is not None:
+            cls.last.task.cancel()
+            cls.last.loop.call_soon_threadsafe(lambda: None)
+
+    def close(self) -> None:
+        if self.file is not None:
+            self.run(self.file.close())
+        self.loop.close()
+        InLoop.last = None  # its threads end with the loop
+
+
+async def opened(opening: Any) -> Any:
+    return await opening
+
+
+@pytest.fixture
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let small reads take several steps."""
+    for name in ("STEP", "JOINED_MAX", "_LINES_SIZE"):
+        monkeypatch.setattr(aio_file, name, 1000)
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("call", ["acompress", "adecompress", "aopen"])
+def test_asyncio(zstd: ModuleType, interrupted: Callable[..., None], tmp_path: Path, call: str) -> None:
+    frames = zstd.compress(SHORT, 1, frame_size=FRAME)
+    path = tmp_path / "file.zst"
+    path.write_bytes(frames)
+
+    async def read_all() -> bytes:
+        async with zstd.aopen(path) as file:
+            content: bytes = await file.read()
+            return content
+
+    work, expected = {
+        "acompress": (lambda: zstd.acompress(SHORT, 1, threads=2, frame_size=FRAME), frames),
+        "adecompress": (lambda: zstd.adecompress(frames, threads=2), SHORT),
+        "aopen": (read_all, SHORT),
+    }[call]
+
+    def check(subject: InLoop, outcome: Outcome) -> None:
+        ended(expected)(subject, outcome)
+        subject.close()
+
+    interrupted(InLoop, lambda subject: subject.run(work()), check, interrupt=InLoop.cancel)
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_a_file_of_asyncio_that_is_read(zstd: ModuleType, interrupted: Callable[..., None]) -> None:
+    """It goes on where `tell` says."""
+    packed = zstd.compress(SHORT, 1, frame_size=FRAME)
+
+    async def work(file: Any) -> bytes:
+        found = [await file.read(100), await file.readline(), *await file.readlines(300), await file.read1(50)]
+        assert await file.seek(len(b"".join(found))) == await file.tell()
+        found += [await file.read(3000)]
+        found += [chunk async for chunk in file.chunks(5000)]
+        return b"".join(found)
+
+    def check(subject: InLoop, outcome: Outcome) -> None:
+        ended(SHORT)(subject, outcome)
+        file = subject.file
+        position = subject.run(file.tell())
+        assert subject.run(file.read()) == SHORT[position:]
+        subject.run(file.seek(7))
+        assert subject.run(file.read()) == SHORT[7:]
+        subject.close()
+
+    make = lambda: InLoop(zstd.aopen(io.BytesIO(packed)))  # noqa: E731
+    interrupted(make, lambda subject: subject.run(work(subject.file)), check, interrupt=InLoop.cancel)
+
+
+def test_a_file_of_asyncio_that_is_written(zstd: ModuleType, interrupted: Callable[..., None], tmp_path: Path) -> None:
+    """What `flush` wrote is there, no chunk is there twice, and none is missing in front of another."""
+    path = tmp_path / "file.zst"
+
+    async def work(subject: InLoop) -> None:
+        for number, chunk in enumerate(CHUNKS[:40]):
+            await subject.file.write(chunk)
+            subject.taken += len(chunk)
+            if number == 20:
+                await subject.file.flush()
+                subject.safe = subject.taken
+        await subject.file.close()
+
+    def check(subject: InLoop, outcome: Outcome) -> None:
+        ended(None)(subject, outcome)
+        subject.close()
+        decompressor = zstd.ZstdDecompressor(multi_frame=True)
+        found = decompressor.decompress(path.read_bytes())
+        assert DATA.startswith(found)
+        assert len(found) >= subject.safe
+        assert not decompressor.eof or len(found) >= subject.taken
+
+    make = lambda: InLoop(zstd.aopen(path, "wb"))  # noqa: E731
+    interrupted(make, lambda subject: subject.run(work(subject)), check, interrupt=InLoop.cancel)

@@ -8,7 +8,7 @@ The threads hold the memory that they fill. An interrupted caller leaves it to t
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from cpkg._native.buffers import DIRECT
 from cpkg._native.zstd.library import Library
@@ -16,23 +16,26 @@ from cpkg._native.zstd.settings import DecompressionSettings
 from purepy.crew import run_all
 from purepy.errors import ZstdError
 from purepy.zstd.format.error_codes import CANNOT_DECOMPRESS
-from purepy.zstd.threads import parts
+from purepy.zstd.threads import decompress_buffer
 from purepy.zstd.threads.arguments import DecompressionPlan
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
-def decompress_parts(
-    library: Library, plan: DecompressionPlan, settings: DecompressionSettings, data: Any, limit: int | None
+
+def decompress_shared(
+    library: Library, plan: DecompressionPlan, settings: DecompressionSettings, data: Buffer, limit: int | None
 ) -> bytes | None:
     """
     Return the content of all frames of a buffer; None if that is for the caller's thread alone, as all errors are.
 
     It is at most `limit` bytes.
     """
-    divided = parts.divide(data, settings.window_max, limit)
+    divided = decompress_buffer.divide(data, settings.window_max, limit)
     if divided is None:
         return None
     if divided.content_size is None:
-        return parts.decompress_parts(plan, divided)
+        return decompress_buffer.decompress_parts(plan, divided)
     try:
         return _filled(library, settings, plan.threads, divided, divided.content_size)
     except ZstdError:
@@ -40,7 +43,7 @@ def decompress_parts(
 
 
 def _filled(
-    library: Library, settings: DecompressionSettings, threads: int, divided: parts.Divided, size: int
+    library: Library, settings: DecompressionSettings, threads: int, divided: decompress_buffer.Divided, size: int
 ) -> bytes:
     ffi, lib = library.ffi, library.lib
     # On CPython the object is made first, and filled while nobody else has it; PyPy's objects may move.

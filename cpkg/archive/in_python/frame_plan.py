@@ -89,7 +89,7 @@ class Planner:
             self._walker.stored(member)
 
     def _header(self, entry: Entry) -> bytes:
-        """Return what is in front of an entry's data; b"" and a problem if no header can hold it."""
+        """Return an entry's headers; if no header can hold it, note a problem and return b""."""
         try:
             header = encode(entry)
         except ValueError as exc:

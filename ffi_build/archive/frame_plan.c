@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan of a frame: which headers and which pieces of which files make up its content. */
+/* The plan of a frame: the headers and pieces of files that are its content. */
 #ifndef CPKG_ARCHIVE_PLAN
 #define CPKG_ARCHIVE_PLAN
 
@@ -8,7 +8,7 @@
 #include "members.c"
 #include "records.c"
 
-/* What may happen to a file; the numbers are those of cpkg/archive/in_python/plan.py. */
+/* What may happen to a file; the numbers are those of cpkg/archive/in_python/frame_plan.py. */
 enum {
     VANISHED = 1,
     OPEN_FAILED,
@@ -26,13 +26,13 @@ enum {
 typedef struct {
     atomic_int references, has_failed;
     int fd;
-} Source;
+} SharedFile;
 
 typedef struct {
     size_t header_at, header_size; /* in the plan's `bytes` */
     size_t name_at, base_at, record_at;
     Folder *folder; /* of a file that has to be opened */
-    Source *source;
+    SharedFile *source;
     unsigned fill;
     uint64_t offset, size;
     uint64_t inode, file_size;
@@ -53,11 +53,11 @@ struct cpkg_plan_s {
     size_t trouble_count, trouble_capacity;
     Members members;
     Bytes records; /* of its entries, for on_entry */
-    uint64_t size; /* of the content, as planned and then as made */
+    uint64_t size; /* of the content, as planned and then as read */
     int64_t entries;
 };
 
-static void source_release(Source *source)
+static void shared_file_release(SharedFile *source)
 {
     if (atomic_fetch_sub(&source->references, 1) == 1) {
         close(source->fd);
@@ -65,7 +65,7 @@ static void source_release(Source *source)
     }
 }
 
-/* Add a text with its NUL to a plan and tell where it is; false for want of memory. */
+/* Add a text with its NUL to a plan and return where it is in `at`; false for want of memory. */
 static int plan_text(cpkg_plan *plan, const char *text, size_t *at)
 {
     *at = plan->bytes.size;
@@ -95,7 +95,7 @@ void cpkg_plan_free(cpkg_plan *plan)
 {
     for (size_t index = 0; index < plan->count; index++) {
         if (plan->items[index].source != NULL)
-            source_release(plan->items[index].source);
+            shared_file_release(plan->items[index].source);
         folder_release(plan->items[index].folder);
     }
     bytes_free(&plan->members.numbers);

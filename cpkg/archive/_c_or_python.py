@@ -37,7 +37,7 @@ def _is_native() -> bool:
 
 
 def _why_no_c() -> ImportError | None:
-    """Return why C cannot be had, None if it can."""
+    """Return why C is not available, None if it is."""
     try:
         importlib.import_module("cpkg._native.archive")
     except ImportError as exc:
@@ -55,7 +55,7 @@ def for_create(settings: CreateSettings, has_entries: bool) -> Any:
 
 
 def for_reading(window_log_max: int) -> Codec:
-    """Return what decompresses for Python: libzstd into memory that is used again, where C can be had."""
+    """Return the decompressor for Python: libzstd with reused memory, where C is available."""
     if _backend.zstd().HAS_ARCHIVES and _why_no_c() is None:
         codec: Codec = importlib.import_module("cpkg.archive.in_c.codec").NativeCodec(window_log_max)
         return codec

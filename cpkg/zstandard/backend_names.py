@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cpkg.zstandard import compressor, decompressor
 from cpkg.zstandard.compression_objects import ZstdCompressionChunker, ZstdCompressionObj
@@ -15,6 +15,9 @@ from cpkg.zstandard.readers import ZstdCompressionReader, ZstdDecompressionReade
 from cpkg.zstandard.training import make_train_dictionary
 from cpkg.zstandard.writers import ZstdCompressionWriter, ZstdDecompressionWriter
 from purepy.zstd.format.rules import LEVEL_MIN
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 def preset_types(codec: Any) -> tuple[Any, Any]:
@@ -49,7 +52,7 @@ def names_over(codec: Any, module: str = "cpkg.zstandard") -> dict[str, Any]:
     of_compression, of_decompression = preset_types(codec)
 
     def derive(base: Any, preset: Any) -> Any:
-        # the preset first: what it has of the base's methods, C does
+        # the preset first: its methods, which C may have, override the base's
         return type(base.__name__, (preset, base), {"__module__": module, "__doc__": base.__doc__, "_codec": codec})
 
     compressor_type = derive(compressor.ZstdCompressor, of_compression)
@@ -57,14 +60,14 @@ def names_over(codec: Any, module: str = "cpkg.zstandard") -> dict[str, Any]:
 
     compress_at, default = codec.compress, decompressor_type()
 
-    def compress(data: Any, level: int = 3) -> bytes:
+    def compress(data: Buffer, level: int = 3) -> bytes:
         """Compress `data`, a buffer, into one frame and return it as bytes; `level` is that of a ZstdCompressor."""
         if level > MAX_COMPRESSION_LEVEL:
             raise ValueError(LEVEL_TOO_HIGH)
         frame: bytes = compress_at(data, level if level > LEVEL_MIN else LEVEL_MIN)
         return frame
 
-    def decompress(data: Any, max_output_size: int = 0) -> bytes:
+    def decompress(data: Buffer, max_output_size: int = 0) -> bytes:
         """
         Decompress the frame at the start of `data`, a buffer; `max_output_size` is that of
         `ZstdDecompressor.decompress`.
@@ -73,7 +76,7 @@ def names_over(codec: Any, module: str = "cpkg.zstandard") -> dict[str, Any]:
         return content
 
     def open(
-        filename: Any,
+        filename: object,
         mode: str = "rb",
         cctx: Any = None,
         dctx: Any = None,

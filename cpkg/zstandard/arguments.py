@@ -17,9 +17,6 @@ Bytes = Union[bytes, memoryview]
 PIECE_SIZE = 1 << 20
 """Buffers go through streams in pieces of so many bytes, so that output is never held for more than one."""
 
-CONTINUE, FLUSH_BLOCK, FLUSH_FRAME = 0, 1, 2
-"""Modes of the backends' compressors."""
-
 
 def pieces_of(data: Bytes, size: int = PIECE_SIZE) -> Iterator[Bytes]:
     """Yield the bytes of a buffer in views of at most `size` bytes."""
@@ -47,14 +44,14 @@ def rename(exc: ZstdError, what: str) -> ZstdError:
 
 
 def threads_wanted(threads: int) -> int:
-    """Return a number of threads; below 0 stands for as many as this process may use processors."""
+    """Return a number of threads; below 0 means as many as this process may use processors."""
     threads = index(threads)
     if not -(2**31) <= threads < 2**31:
         raise OverflowError("signed integer is greater than maximum")
     return usable_cores() if threads < 0 else threads
 
 
-def check_copy(ifh: Any, ofh: Any, read_size: int, write_size: int) -> None:
+def check_copy(ifh: object, ofh: object, read_size: int, write_size: int) -> None:
     """Raise ValueError for arguments of a `copy_stream` that are no files or no sizes."""
     if not hasattr(ifh, "read"):
         raise ValueError("first argument must have a read() method")

@@ -7,15 +7,17 @@ from purepy._buffers import as_bytes, view_of
 from purepy._jit import JIT
 from purepy._reading import read_some
 from purepy.zstd.format.error_codes import output_limit_error, truncated_error
-from purepy.zstd.format.stream_modes import release
+from purepy.zstd.format.locks import release
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any, Callable
 
+    from typing_extensions import Buffer
 
-def sliceable(data: Any) -> Any:
+
+def sliceable(data: Buffer) -> Any:
     """Return the bytes of a C-contiguous buffer as what gives slices for C to read, copied only where need be."""
     # on PyPy C gets at the bytes of a slice of a view only by a copy of them one by one
     return as_bytes(data) if JIT else memoryview(view_of(data))
@@ -44,7 +46,7 @@ def chunks_of(source: Any, read_size: int) -> Iterator[Any]:
         yield chunk
 
 
-def nbytes(chunk: Any) -> int:
+def nbytes(chunk: Buffer) -> int:
     if isinstance(chunk, (bytes, bytearray)):
         return len(chunk)
     with memoryview(chunk) as view:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The names that `backend_names.Names` and `stdlib` make at their first use, as type checkers see them.
 
+from purepy.zstd import DecompressionParameter as DecompressionParameter
 from purepy.zstd import SeekableZstdFile as SeekableZstdFile
 from purepy.zstd import ZstdCompressor as ZstdCompressor
 from purepy.zstd import ZstdDecompressor as ZstdDecompressor

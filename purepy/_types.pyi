@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# Types of arguments, for type checkers alone: there is no module of this name at run time.
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from typing_extensions import Buffer as Buffer
+from typing_extensions import TypeAlias
+
+from purepy.zstd.format.zdict import ZstdDict
+
+Bytes: TypeAlias = bytes | memoryview
+DictArgument: TypeAlias = ZstdDict | tuple[ZstdDict, int] | None
+Parameters: TypeAlias = Mapping[int, int] | None
+
+class OptionValues(tuple[Any, ...]):
+    """The values of one set of MessagePack's options, by their names."""
+
+    _fields: tuple[str, ...]
+    def __getattr__(self, option: str) -> Any: ...
+    def _asdict(self) -> dict[str, Any]: ...
+
+class Readable(Protocol):
+    def read(self, size: int = ..., /) -> bytes | None: ...
+
+class Writable(Protocol):
+    def write(self, data: Any, /) -> object: ...

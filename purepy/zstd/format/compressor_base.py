@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Base of the compressors of all backends: their modes, the checks of arguments, what was promised."""
+
+from __future__ import annotations
+
+from operator import index
+
+from purepy.zstd.format import rules
+from purepy.zstd.format.locks import ExclusiveStream
+from purepy.zstd.format.rules import ERROR_SIZE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+
+class CompressorBase(ExclusiveStream):
+    """
+    Compress data in pieces, into any number of frames (replaces `compression.zstd.ZstdCompressor`).
+
+    Args:
+        level (int | None): -131072 to 22; None and 0 stand for 3.
+        options (Mapping[int, int] | None): values of CompressionParameter, in place of `level`.
+        zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
+
+    Raises TypeError and ValueError for wrong arguments, ZstdError for a dictionary that is corrupted.
+
+    A call that goes against the pledged size changes nothing; any other that fails resets the compressor: `last_mode`
+    is FLUSH_FRAME and the frame begun is lost. Calls from several threads wait for each other.
+    """
+
+    __slots__ = ("_last_mode",)
+
+    CONTINUE = rules.CONTINUE
+    """Mode: collect data; output comes when enough is there."""
+    FLUSH_BLOCK = rules.FLUSH_BLOCK
+    """Mode: end the block, so that a reader can have all data given so far."""
+    FLUSH_FRAME = rules.FLUSH_FRAME
+    """Mode: end the frame; the next data begins a new one."""
+
+    if TYPE_CHECKING:
+        _last_mode: int
+
+        def _compress(self, data: Buffer, mode: int) -> bytes:
+            """Compress a buffer, in turn."""
+
+        def _pledge(self, size: int | None) -> None:
+            """Take the size of the next frame's content, between frames and in turn."""
+
+    @property
+    def last_mode(self) -> int:
+        """The mode of the last call to `compress` or `flush` that succeeded; FLUSH_FRAME at first."""
+        return self._last_mode
+
+    def compress(self, data: Buffer, mode: int = CONTINUE) -> bytes:
+        """
+        Compress `data`, a buffer, and return the bytes that are ready, which may be none.
+
+        `mode` is CONTINUE (0), FLUSH_BLOCK (1) or FLUSH_FRAME (2). Raises ValueError for another mode, ZstdError if the
+        frame's size turns out other than pledged, which changes nothing, or if libzstd fails, which ends the frame.
+        """
+        mode = index(mode)
+        if not self.CONTINUE <= mode <= self.FLUSH_FRAME:
+            raise ValueError(
+                "mode argument wrong value, it should be one of ZstdCompressor.CONTINUE, ZstdCompressor.FLUSH_BLOCK, "
+                "ZstdCompressor.FLUSH_FRAME."
+            )
+        return self._compress(data, mode)
+
+    def flush(self, mode: int = FLUSH_FRAME) -> bytes:
+        """
+        Return what is left of the data given so far.
+
+        `mode` is FLUSH_FRAME (2), which ends the frame, or FLUSH_BLOCK (1); ValueError for another one. Raises
+        ZstdError as `compress` does.
+        """
+        mode = index(mode)
+        if not self.FLUSH_BLOCK <= mode <= self.FLUSH_FRAME:
+            raise ValueError(
+                "mode argument wrong value, it should be ZstdCompressor.FLUSH_FRAME or ZstdCompressor.FLUSH_BLOCK."
+            )
+        return self._compress(b"", mode)
+
+    def set_pledged_input_size(self, size: int | None, /) -> None:
+        """
+        Promise the `size` of the next frame's content, in bytes, so that its header has it; None takes it back.
+
+        It holds for one frame; a frame of another size raises ZstdError. Raises ValueError for a size below 0 or above
+        2**64 - 3, and inside of a frame.
+        """
+        if size is not None:
+            size = index(size)
+            if not 0 <= size < ERROR_SIZE:
+                raise ValueError(f"size argument should be a positive int less than {ERROR_SIZE}")
+        with self._turn():
+            if self._last_mode != self.FLUSH_FRAME:
+                raise ValueError("set_pledged_input_size() method must be called when last_mode == FLUSH_FRAME")
+            self._pledge(size)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of a run that goes on where it was interrupted: a file with a line for each, written at once."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from bench import results
+
+_PASS = re.compile(r"\bpass\d+\b")
+
+
+class OtherRun(Exception):
+    """The file is of another commit, interpreter or setting."""
+
+
+class Kept:
+    """One row's figures so far. `of` says what they are of: figures of another run are not mixed with them."""
+
+    def __init__(self, path: Path, of: dict[str, Any]) -> None:
+        self.path = path
+        self.entries: list[dict[str, Any]] = []
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
+        whole = [line for line in lines if line.endswith("\n")]  # the process may have been killed within the last
+        if whole and json.loads(whole[0]) != of:
+            raise OtherRun(f"{path}: of {json.loads(whole[0])}, this is {of}: remove it to begin anew")
+        self.entries = [json.loads(line) for line in whole[1:]]
+        if whole != lines or not whole:
+            path.write_text("".join(whole) or json.dumps(of) + "\n", encoding="utf-8")
+
+    def add(self, entry: dict[str, Any]) -> None:
+        """Write one figure; its `id` is the test's, its `took` the seconds of the whole test."""
+        self.entries.append(entry)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+
+    def left(self, ids: list[str]) -> set[str]:
+        """Return which of these tests have no figure yet; the last one, if all have, so that the row is written."""
+        done = {entry["id"] for entry in self.entries}
+        return {name for name in ids if name not in done} or {*ids[-1:]}
+
+    def noisy(self, ids: list[str]) -> set[str]:
+        """Return which of these tests measure, in any pass, a cell whose figures so far are not to be trusted."""
+        row = results.row_of({"matrix": {"row": "", "not_run": []}, "benchmarks": self.entries}, self.path)
+        doubted = {key for key, cell in row.cells.items() if cell.noisy}
+        of = {cell_id(entry["id"]) for entry in self.entries if results.key_of(entry) in doubted}
+        return {name for name in ids if cell_id(name) in of}
+
+    def seconds_each(self, otherwise: float) -> float:
+        """Return how long a test took so far, on average."""
+        return sum(entry["took"] for entry in self.entries) / len(self.entries) if self.entries else otherwise
+
+
+def cell_id(name: str) -> str:
+    """Return a test's id without its pass."""
+    return _PASS.sub("", name)

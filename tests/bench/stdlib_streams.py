@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What a stream of the backend `stdlib` costs beyond the interpreter's own: `python3.14 tests/bench/stdlib_streams.py`.
+
+Streams of `compression.zstd`, and types that add to its calls one part after the other of what ours do in Python, take
+turns in one process, each on the same pieces of text. A row is a part: the processor time of a piece in nanoseconds
+(nine turns of ten took longer), what the part adds to the row above, and how many times as fast as the first row it is.
+Then follow new streams and files with small contents.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+import random
+import sys
+import time
+from collections.abc import Callable
+from threading import RLock
+from typing import Any
+
+import payloads
+from compression import zstd as theirs  # type: ignore[import-not-found, unused-ignore]
+
+os.environ["CPKG_ZSTD_BACKEND"] = "stdlib"
+
+import cpkg
+from cpkg import zstd
+from purepy._locks import RLock as OurLock
+from purepy.zstd.format.locks import Exclusive
+
+TURNS = 200
+SIZES = (1 << 10, 4 << 10, 16 << 10, 64 << 10)
+PIECES = 32
+"""At most; so many that a turn takes about a millisecond."""
+
+
+class Handed:
+    """Hands each call on: a method of Python."""
+
+    def __init__(self, library: Any) -> None:
+        self.library = library
+        self.lock = RLock()
+
+    def call(self, data: bytes) -> bytes:
+        result: bytes = self.library(data)
+        return result
+
+
+class Locked(Handed):
+    """Adds a lock."""
+
+    def call(self, data: bytes) -> bytes:
+        with self.lock:
+            result: bytes = self.library(data)
+            return result
+
+
+class Owned(Handed, Exclusive):
+    """Adds the question whether this thread has the lock, and the lock that outlives any signal."""
+
+    def __init__(self, library: Any) -> None:
+        self.library = library
+        self._lock = OurLock()
+
+    def call(self, data: bytes) -> bytes:
+        with self._turn():
+            result: bytes = self.library(data)
+            return result
+
+
+class Checked(Owned):
+    """Adds what an error and a frame that ends have to know: arguments, offset, content that is left."""
+
+    offset, left, pending = 0, sys.maxsize, b""
+
+    def call(self, data: bytes, max_length: int = -1) -> bytes:
+        if max_length == -1 and type(data) is bytes and data:
+            with self._turn():
+                if not self.pending:
+                    try:
+                        result: bytes = self.library(data)
+                        self.offset += len(data)
+                        self.left -= len(result)
+                        if self.left >= 0:
+                            return result
+                    except BaseException:
+                        self.left = 0
+                        raise
+        raise AssertionError
+
+
+DECODED = "arguments, offset, content left"
+PARTS: dict[str, Callable[[Any], Any]] = {
+    "compression.zstd": lambda call: call,
+    "a method of Python": lambda call: Handed(call).call,
+    "a lock": lambda call: Locked(call).call,
+    "our lock, and whose it is": lambda call: Owned(call).call,
+    DECODED: lambda call: Checked(call).call,
+}
+
+
+def in_turns(ways: dict[str, Callable[[], Callable[[], Any]]]) -> dict[str, float]:
+    """Return the processor time of each way, in seconds (nine turns of ten took longer); a way makes the call."""
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    names = list(ways)
+    for _ in range(TURNS):
+        random.shuffle(names)
+        for name in names:
+            turn = ways[name]()
+            began = time.process_time()
+            turn()
+            times[name].append(time.process_time() - began)
+    return {name: sorted(taken)[TURNS // 10] for name, taken in times.items()}
+
+
+def source(size: int) -> bytes:
+    """Return so much of Python's sources."""
+    return payloads.corpus(2 * size)[:size]
+
+
+def feed(call: Callable[[bytes], Any], pieces: list[bytes]) -> None:
+    for piece in pieces:
+        call(piece)
+
+
+def streams(direction: str, size: int) -> None:
+    """Print the parts for streams that get pieces of so many bytes."""
+    count = min(PIECES, (128 << 10) // size + 1)
+    text = source(size * count * (1 if direction == "compress" else 6))
+    if direction == "decompress":
+        text = theirs.compress(text)
+    first, *pieces = [text[at : at + size] for at in range(0, size * count, size)]
+    assert len(pieces[-1]) == size
+    kind = "ZstdCompressor" if direction == "compress" else "ZstdDecompressor"
+
+    def way(part: Callable[[Any], Any], made: Any) -> Callable[[], Any]:
+        call = part(getattr(made(), direction))
+        call(first)  # with the header
+        return functools.partial(feed, call, pieces)
+
+    parts = {name: part for name, part in PARTS.items() if direction == "decompress" or name != DECODED}
+    ways = {name: functools.partial(way, part, getattr(theirs, kind)) for name, part in parts.items()}
+    ways["cpkg.zstd"] = functools.partial(way, lambda call: call, getattr(zstd, kind))
+    show(f"{kind}, {size >> 10} KiB at a time", in_turns(ways), len(pieces))
+
+
+def whole(size: int) -> None:
+    """Print whole streams and files, each a new one, for content of so many bytes."""
+    text = source(size)
+    frame = theirs.compress(text)
+    count = max(1, (64 << 10) // size)
+    calls: dict[str, Callable[[Any], Any]] = {
+        "new compressor": lambda module: module.ZstdCompressor().compress(text, 2),
+        "new decompressor": lambda module: module.ZstdDecompressor().decompress(frame),
+        "file written": lambda module: written(module, text),
+        "file read": lambda module: module.open(io.BytesIO(frame)).read(),
+    }
+    for what, call in calls.items():
+        modules = {"compression.zstd": theirs, "cpkg.zstd": zstd}
+        ways = {name: functools.partial(repeated, call, module, count) for name, module in modules.items()}
+        show(f"{what}, {size >> 10} KiB", in_turns(ways), count)
+
+
+def written(module: Any, text: bytes) -> None:
+    with module.open(io.BytesIO(), "wb") as file:
+        file.write(text)
+
+
+def repeated(call: Callable[[Any], Any], module: Any, count: int) -> Callable[[], None]:
+    def turn() -> None:
+        for _ in range(count):
+            call(module)
+
+    return turn
+
+
+def show(title: str, times: dict[str, float], count: int) -> None:
+    print(title)
+    base = before = next(iter(times.values()))
+    for name, seconds in times.items():
+        added = (seconds - before) / count * 1e9
+        print(f"  {name:32} {seconds / count * 1e9:10.0f} {added:+9.0f} {base / seconds:6.2f}")
+        before = seconds
+
+
+if __name__ == "__main__":
+    print(sys.version.split()[0], cpkg.backend_info()["zstd"].reason, zstd.zstd_version)
+    for each in SIZES:
+        streams("decompress", each)
+        streams("compress", each)
+    for each in SIZES:
+        whole(each)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""README and docs say nothing of speed against other libraries that the published run in docs/benchmarks does not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from bench import readme_table
+from documents import DOCS
+
+README = Path(__file__).parents[2] / "README.md"
+QUESTIONS = DOCS / "start" / "questions.md"
+SVG = "{http://www.w3.org/2000/svg}"
+CPYTHON, PYPY7, PYPY8 = ("3.11-native", "3.14-native", "3.15-native"), ("pypy3.9-native",), ("pypy3.11-native",)
+READY = "ready_at_once/README.md"
+ALL = "README.md"
+
+# What the page of questions claims: (text with two figures, published page, group, operations, columns)
+CLAIMS = [
+    (r"MessagePack on CPython (\S+) to (\S+) times as fast", ALL, "MessagePack", ("pack", "unpack"), CPYTHON),
+    (r"as fast, on PyPy (\S+) to (\S+);", ALL, "MessagePack", ("pack", "unpack"), (*PYPY7, *PYPY8)),
+    (
+        r"files, read and written, (\S+) to (\S+);",
+        ALL,
+        "File input and output",
+        ("read", "write"),
+        (*CPYTHON, *PYPY7, *PYPY8),
+    ),
+    (r"one call on PyPy 7.3.11 (\S+) to (\S+)\.\n", ALL, "Zstandard one-shot", ("compress", "decompress"), PYPY7),
+    (r"one call on CPython \((\S+) to (\S+)\)", ALL, "Zstandard one-shot", ("compress", "decompress"), CPYTHON),
+    (r"and on PyPy 8 \((\S+) to (\S+)\)", ALL, "Zstandard one-shot", ("compress", "decompress"), PYPY8),
+    (
+        r"compressor was (\S+) to (\S+) times as fast",
+        ALL,
+        "Signer: compressors",
+        ("dumps + loads", "dumps", "loads"),
+        CPYTHON,
+    ),
+]
+
+
+def tables(page: str) -> list[list[list[str]]]:
+    """Return the tables of a Markdown page, as cells."""
+    found: list[list[list[str]]] = [[]]
+    for line in page.splitlines():
+        if line.startswith("|"):
+            found[-1].append([cell.strip() for cell in line.strip("|").split("|")])
+        elif found[-1]:
+            found.append([])
+    return [table for table in found if table]
+
+
+def drawn() -> dict[str, dict[str, readme_table.Lead]]:
+    """Return the bars of the published picture, by line and interpreter."""
+    found: dict[str, dict[str, readme_table.Lead]] = {}
+    label = ""
+    for element in ElementTree.parse(DOCS / "benchmarks" / "overview.svg").iter():
+        if element.tag == f"{SVG}text" and element.get("text-anchor") == "end":
+            label = element.text or ""
+        elif element.tag == f"{SVG}title":
+            interpreter, _, text = (element.text or "").partition(": ")
+            gain = float(text.partition("×")[0])
+            found.setdefault(label, {})[interpreter] = readme_table.Lead(gain, text, False, "native")
+    return found
+
+
+def glance(page: str, group: str, operations: tuple[str, ...], columns: tuple[str, ...]) -> list[float]:
+    """Return the means of some operations in some rows, as published."""
+    table = tables((DOCS / "benchmarks" / page).read_text(encoding="utf-8"))[0]
+    places = [table[0].index(name) for name in columns]
+    lines = [line for line in table if line[0] == group and line[1] in operations]
+    return [float(line[place].split()[0]) for line in lines for place in places if line[place]]
+
+
+def test_the_readme_has_the_figures_of_the_picture() -> None:
+    section = README.read_text(encoding="utf-8").split(readme_table.BEGIN)[1].split(readme_table.END)[0]
+    table = tables(section)[0]
+    shown = {
+        line[0]: {name: cell.removesuffix(" ~") for name, cell in zip(table[0][1:], line[1:]) if cell}
+        for line in table[2:]
+    }
+    bars = drawn()
+    assert shown == {label: {name: f"{lead.gain:.2f}" for name, lead in line.items()} for label, line in bars.items()}
+    assert len(shown) > 5
+    for line in readme_table.takeaways(bars):
+        assert line in " ".join(section.split()), line
+
+
+def test_the_picture_has_the_means_of_the_table() -> None:
+    """One page of results, drawn and written from the same run."""
+    for label, group, operation, cases in readme_table.LINES:
+        if cases is None:
+            means = glance(ALL, group, (operation,), (*CPYTHON, *PYPY7, *PYPY8))
+            assert [lead.gain for lead in drawn()[label].values()] == means
+
+
+@pytest.mark.parametrize(("text", "page", "group", "operations", "columns"), CLAIMS, ids=[each[0] for each in CLAIMS])
+def test_what_the_questions_claim(
+    text: str, page: str, group: str, operations: tuple[str, ...], columns: tuple[str, ...]
+) -> None:
+    """The least and the most of the published means, with the digits that the page gives."""
+    said = re.search(text, QUESTIONS.read_text(encoding="utf-8").replace("\n  ", " "))
+    assert said is not None
+    means = glance(page, group, operations, columns)
+    for figure, mean in zip(said.groups(), (min(means), max(means))):
+        digits = len(figure.partition(".")[2])
+        assert abs(float(figure) - mean) <= 0.5 / 10**digits + 1e-9, (figure, mean)
+
+
+def test_how_many_cases_are_ahead() -> None:
+    text = r"Of (\d+) cases of\n  compressing, ours was ahead in (\d+) on CPython 3.11 and in (\d+) on 3.14"
+    said = re.search(text, QUESTIONS.read_text(encoding="utf-8"))
+    assert said is not None
+    table = tables((DOCS / "benchmarks" / "README.md").read_text(encoding="utf-8"))[0]
+    line = next(line for line in table if line[:2] == ["Zstandard one-shot", "compress"])
+    for name, ahead in (("3.11-native", said[2]), ("3.14-native", said[3])):
+        assert f"({ahead}/{said[1]})" in line[table[0].index(name)]
+
+
+def test_no_other_figure_is_claimed() -> None:
+    """Each ratio on the page is one of those above."""
+    page = QUESTIONS.read_text(encoding="utf-8").split("## Which module?")[0].replace("\n  ", " ")
+    claimed = [figure for text, *_ in CLAIMS for found in [re.search(text, page)] if found for figure in found.groups()]
+    figures = re.findall(r"(?<![\w.])\d\.\d+(?!\w|\.\d)", re.sub(r"zstandard` \d\.\d+|\b3\.1\d", "", page))
+    listed = (DOCS / "benchmarks" / "group-peak-memory.md").read_text(encoding="utf-8")
+    assert "zstandard needs 0.70 of ours" in listed
+    assert sorted(figures) == sorted(["0.70", *(figure for figure in claimed if "." in figure)])

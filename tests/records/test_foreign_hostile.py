@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records that hold record files, in files that are damaged, cut and joined: what is in a record is no record."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plain_record_reader import JoinedFilesError
+from record_files import forget_index, plainly, spans
+from shrinking import SEED
+
+from cpkg import _backend, records
+from cpkg.records import format as fmt
+
+IS_PYPY = sys.implementation.name == "pypy"
+ROUNDS = 20 if IS_PYPY else 100
+AS_THEY_ARE = {"level": -131072, "threads": 1}
+"""Bytes that are found nowhere else are not compressed at this level."""
+
+
+class Maker:
+    """Makes record files, with others in their records; each record has a number of its own in all of them."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self._path = folder / "made.rec"
+        self._made = 0
+
+    def noise(self, size: int) -> bytes:
+        return self.chance.getrandbits(8 * size + 8).to_bytes(size + 1, "little")
+
+    def file(self, depth: int) -> tuple[bytes, list[tuple[int, int, list[Any]]]]:
+        """Return a file, at times cut, and for each whole frame where it begins and ends, and its records."""
+        chance = self.chance
+        rows: list[list[Any]] = []
+        blobs = [[self.blob(depth) if chance.random() < 0.5 else b"" for _ in range(2)] for _ in range(3)]
+        with records.open(self._path, "wb", **AS_THEY_ARE) as writer:
+            for _ in range(chance.randrange(1, 4)):
+                rows.append([])
+                for blob in blobs.pop()[: chance.randrange(1, 3)]:
+                    self._made += 1
+                    is_own = depth and chance.random() < 0.1
+                    data = self.noise(20) + (self._path.read_bytes() if is_own else blob) + self.noise(9)
+                    rows[-1].append([self._made, data])
+                writer.extend(rows[-1])
+                writer.flush()
+        frames = [(span.start, span.end, found) for span, found in zip(spans(self._path), rows)]
+        if chance.random() < 0.6:
+            forget_index(self._path)
+        data = self._path.read_bytes()
+        if chance.random() < 0.15:
+            data = data[: chance.randrange(len(data))]
+        return data, [frame for frame in frames if frame[1] <= len(data)]
+
+    def blob(self, depth: int) -> bytes:
+        if not depth:
+            return b""
+        return b"".join(self.file(depth - 1)[0] for _ in range(self.chance.choice((1, 1, 2))))
+
+    def damaged(self, data: bytearray, places: list[int]) -> None:
+        """Change bytes in their places: in a header at times, or anywhere."""
+        chance = self.chance
+        at = chance.randrange(len(data))
+        if places and chance.random() < 0.7:
+            at = min(chance.choice(places) + chance.randrange(80), len(data) - 1)
+        if chance.random() < 0.5:
+            data[at] ^= 1 << chance.randrange(8)
+        else:
+            size = min(chance.choice((4, 16, 100, 600)), len(data) - at)
+            data[at : at + size] = self.noise(size)[:size] if chance.random() < 0.5 else bytes(size)
+
+
+def ids(rows: Any) -> list[int]:
+    return [row[0] for row in rows]
+
+
+def in_order(found: list[int], *files: list[int]) -> bool:
+    """Whether all that was found is in these files, in their order."""
+    rest = iter([number for file in files for number in file])
+    return all(number in rest for number in found)
+
+
+def check_readers(path: Path, own: list[int]) -> list[int] | None:
+    """Hold all ways of reading to the numbers that the file has of its own; return what is found, None if refused."""
+    try:
+        with records.open(path, errors="skip", threads=1) as reader:
+            found = ids(reader)
+            by_number = []
+            for number in range(len(reader)):
+                try:
+                    by_number.append((number, reader[number][0]))
+                except records.DamagedError:
+                    continue
+            assert by_number == [(own.index(one), one) for one in found]
+    except records.RecordsError as exc:
+        if "joined files" not in str(exc) and "no record file" not in str(exc):
+            raise
+        return None
+    assert in_order(found, own)
+    for count in (1, 3):
+        splits = records.splits(path, count)
+        assert ids(row for split in splits for row in split.read(errors="skip")) == found
+    return found
+
+
+def check_plainly(path: Path, own: list[int], found: list[int] | None) -> None:
+    try:
+        plain = plainly(path)
+    except JoinedFilesError:
+        assert found is None
+    else:
+        numbers = {number: row[0] for number, row in plain.items()}
+        assert numbers.items() <= dict(enumerate(own)).items()
+        # it takes a frame whose header has lost the size of its content, too
+        assert numbers.items() >= {own.index(one): one for one in found or ()}.items()
+
+
+def check_repair(path: Path, *files: list[int]) -> list[int] | None:
+    """Repair a file, or have it refused; all records that it has then are of these files, in their order."""
+    before = path.read_bytes()
+    try:
+        records.repair(path, threads=1)
+    except records.RecordsError:
+        assert path.read_bytes() == before
+        return None
+    with records.open(path, threads=1) as reader:
+        found = ids(reader)
+    assert in_order(found, *files), (found, files)
+    assert records.verify(path, threads=1).ok
+    return found
+
+
+def run(folder: Path, seed: int) -> None:
+    """Hold readers and `repair` to a file that was damaged, cut and joined by chance."""
+    maker = Maker(folder, seed)
+    chance = maker.chance
+    path = folder / f"{seed}.rec"
+    data, frames = maker.file(2)
+    own = [number for frame in frames for number in ids(frame[2])]
+    changed = bytearray(data)
+    damages = chance.choice((0, 0, 1, 1, 2, 3)) if data else 0
+    for _ in range(damages):
+        maker.damaged(changed, [frame[0] for frame in frames])
+    if chance.random() < 0.5 and len(changed) > 200:
+        inner = [at for at in range(len(changed)) if changed.startswith((b"RecF", b"RecI"), at)]
+        near = chance.choice([*inner, len(changed)]) + chance.randrange(-30, 200)
+        del changed[max(chance.choice((near, chance.randrange(len(changed)))), 60) :]
+    end = len(changed)
+    if end < fmt.FILE_HEADER_SIZE:
+        return  # another file that is put behind that is the file
+    other, behind = maker.file(1) if chance.random() < 0.4 else (b"", [])
+    changed += other
+    if other and chance.random() < 0.2:
+        damages += 1
+        maker.damaged(changed, [end])
+    path.write_bytes(changed)
+    found = check_readers(path, own)
+    check_plainly(path, own, found)
+    joined = [number for frame in behind for number in ids(frame[2])]
+    whole = [frame for frame in frames if frame[1] <= end]
+    left = [number for frame in whole for number in ids(frame[2])]
+    last = max((frame[1] for frame in whole), default=fmt.FILE_HEADER_SIZE)
+    is_joined = len(other) >= fmt.FILE_HEADER_SIZE
+    repaired = check_repair(path, own, joined)
+    if damages:
+        return
+    if not other:
+        # where the file was cut is just the end of one in a record: joined files look the same
+        is_doubtful = changed.endswith(b"\xb1\xea\x92\x8f") and end > last
+        assert (found, repaired) == (left, left) or (is_doubtful and (found, repaired) == (None, None))
+    elif is_joined and end - last < 24:
+        assert (found, repaired) == (None, left + joined)
+
+
+def check_damage_at(path: Path, seed: int, every: int) -> None:
+    """Flip a bit of each byte of a file whose last frame holds another one, and cut it and join it to one as well."""
+    maker = Maker(path.parent, seed)
+    chance = random.Random(seed)
+    with records.open(path, "wb", **AS_THEY_ARE) as writer:
+        writer.append([-1, b""])
+        writer.flush()
+        inner = b"".join(maker.file(1)[0] for _ in range(2))
+        writer.append([-2, maker.noise(5) + inner + maker.noise(5)])
+    end, closed, other = spans(path)[-1].end, path.read_bytes(), path.with_name("other.rec")
+    if _backend.zstd().BACKEND == "pure" and inner not in closed:
+        pytest.skip("the pure encoder compresses it")
+    with records.open(other, "wb", **AS_THEY_ARE) as writer:
+        writer.append([-3, b""])
+    ends = {closed.index(inner) + len(inner), *(end - more for more in (0, 3, 4, 9, 300)), len(closed)}
+    for at in range(chance.randrange(every), len(closed), every):
+        flipped = bytearray(closed)
+        flipped[at] ^= 1 << chance.randrange(8)
+        for cut in ends:
+            for behind in (b"", other.read_bytes()):
+                path.write_bytes(flipped[:cut] + behind)
+                found = check_readers(path, [-1, -2])
+                check_plainly(path, [-1, -2], found)
+                repaired = check_repair(path, [-1, -2], [-3] if behind else [])
+                if not behind and cut >= end:
+                    assert repaired == found
+                    assert found is not None
+                elif cut >= end:
+                    assert found is None
+                    assert repaired is not None
+                    assert repaired[-1] == -3
+
+
+def test_damage_at_some_bytes(tmp_path: Path) -> None:
+    check_damage_at(tmp_path / "file.rec", 1, 61 if IS_PYPY else 23)
+
+
+@pytest.mark.slow
+def test_damage_at_every_byte(tmp_path: Path) -> None:
+    check_damage_at(tmp_path / "file.rec", SEED, 1)
+
+
+def test_random_files(tmp_path: Path) -> None:
+    for seed in range(ROUNDS):
+        try:
+            run(tmp_path, seed)
+            (tmp_path / f"{seed}.rec").unlink(missing_ok=True)
+        except Exception as exc:
+            raise AssertionError(f"seed {seed}") from exc
+
+
+@pytest.mark.slow
+def test_random_files_thousands_of_times(tmp_path: Path) -> None:
+    for seed in range(SEED, SEED + 20_000):
+        try:
+            run(tmp_path, seed)
+            (tmp_path / f"{seed}.rec").unlink(missing_ok=True)
+        except Exception as exc:
+            raise AssertionError(f"seed {seed}") from exc

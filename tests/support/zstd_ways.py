@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ways to decompress that a backend of Zstandard has; each takes the backend, the data and options."""
+
+from __future__ import annotations
+
+import io
+from types import ModuleType
+from typing import Any, Callable
+
+Way = Callable[..., bytes]
+"""Called with the backend, the data and, where a test has some, the options."""
+
+
+def one_shot(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
+    return bytes(zstd.decompress(data, options=options))
+
+
+def limited(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
+    return bytes(zstd.decompress(data, options=options, max_output_size=1 << 20))
+
+
+def hinted(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
+    return bytes(zstd.decompress(data, options=options, size_hint=1 << 20))
+
+
+def into(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
+    buffer = bytearray(1 << 18)
+    return bytes(buffer[: zstd.decompress_into(data, buffer, options=options)])
+
+
+def stream(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
+    """Give all of it to a decompressor in one call, and go on while it has more."""
+    decompressor = zstd.ZstdDecompressor(options=options, multi_frame=True)
+    content = bytes(decompressor.decompress(data))
+    while not decompressor.needs_input:  # what stands before an error comes first
+        content += decompressor.decompress(b"")
+    if not decompressor.eof:
+        raise EOFError
+    return content
+
+
+def drip(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
+    """Give a decompressor small pieces, and take smaller ones."""
+    decompressor = zstd.ZstdDecompressor(options=options, multi_frame=True)
+    content = b""
+    for start in range(0, len(data), 41):
+        content += decompressor.decompress(data[start : start + 41], 50)
+        while not decompressor.needs_input:
+            content += decompressor.decompress(b"", 50)
+    if not decompressor.eof:
+        raise EOFError
+    return content
+
+
+def file(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
+    with zstd.ZstdFile(io.BytesIO(data), options=options) as opened:
+        content: bytes = opened.read()
+        return content
+
+
+def readinto(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
+    buffer = bytearray(1 << 18)
+    with zstd.open(io.BytesIO(data), options=options) as opened:
+        return bytes(buffer[: opened.readinto(buffer)])
+
+
+def file_lines(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
+    with zstd.ZstdFile(io.BytesIO(data), options=options) as opened:
+        return b"".join(opened)
+
+
+def iterator(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
+    return b"".join(zstd.decompress_iter([data[i : i + 100] for i in range(0, len(data), 100)], options=options))

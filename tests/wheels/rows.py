@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What the rows share that run tests on interpreters in which tox makes no environment: Windows', Pyodide, GraalPy.
+
+Each takes a wheel from dist/ and packages from PyPI into a folder, the site, and the tests into another one, away
+from the source. Nothing here skips: a program that is missing ends the row, with what to install.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTEST = ("-q", "-p", "no:cacheprovider", "-m", "not slow and not browser and not fetch and not property")
+PACKAGES = ("pytest", "pytest-benchmark", "hypothesis", "click", "rich", "annotated-types", "attrs")
+
+
+def needed(program: str, package: str) -> str:
+    """Return the path of a program; raises SystemExit, with what to install, if it is not here."""
+    found = shutil.which(program)
+    if found is None:
+        raise SystemExit(f"no {program} here: {package}")
+    return found
+
+
+def wheel(tag: str, argument: str) -> Path:
+    """Return our wheel for a system, from dist/; `argument` is what the row `wheels` builds it by."""
+    found = sorted((ROOT / "dist").glob(f"cpkg_codecs-*-{tag}.whl"))
+    if not found:
+        raise SystemExit(f"no wheel for {tag} in dist/: tox run -e wheels -- {argument}")
+    return found[-1]
+
+
+def make_site(work: Path, ours: Path, target: Sequence[str], packages: Sequence[str] = PACKAGES) -> Path:
+    """Fill a folder with our wheel and packages for a system, which pip's options `target` describe."""
+    site, wheels = work / "site", work / "wheels"
+    for folder in (site, wheels):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    options = ("--only-binary=:all:", *target, "-d", str(wheels))
+    subprocess.run([sys.executable, "-m", "pip", "download", "-q", *options, *packages], check=True)
+    for path in [*wheels.glob("*.whl"), ours]:
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(site)
+    return site
+
+
+def copy_tests(work: Path) -> Path:
+    """Copy the tests, what configures them and the pages that they try to where the source is not beside them."""
+    tests = work / "tests"
+    shutil.rmtree(tests, ignore_errors=True)
+    shutil.copytree(ROOT / "tests", tests / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "docs", tests / "docs")
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, tests)
+    return tests
+
+
+def without(names: Sequence[str]) -> list[str]:
+    """Return pytest's arguments that leave out tests by parts of their names."""
+    return ["-k", " and ".join(f"not {name}" for name in names)] if names else []

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The page of docs/browser.md in headless Chromium, from a folder, with no other server: part of `tox run -e pyodide`.
+
+Nothing here skips: a page that nobody looked at must not read as one that was.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from browser import headless_chromium
+
+import cpkg
+
+pytestmark = pytest.mark.browser
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 120
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Files of a folder, without a line per request."""
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Put Pyodide, the wheel and the page into a folder, as the page says, and serve it."""
+    folder = tmp_path_factory.mktemp("page")
+    text = (ROOT / "docs" / "browser.md").read_text(encoding="utf-8")
+    found = re.search(r"(?s)```html\n(.*?)```", text)
+    assert found is not None
+    (folder / "index.html").write_text(found.group(1), encoding="utf-8")
+    shutil.copytree(os.environ["CPKG_TEST_PYODIDE"], folder / "pyodide")
+    shutil.copy(os.environ["CPKG_TEST_WHEEL"], folder)
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+def test_the_page_packs(address: str) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    with headless_chromium("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1") as page:
+        page.get(address)
+        shown = page.find_element("id", "shown")
+        WebDriverWait(page, SECONDS).until(lambda _: "bytes" in shown.text or "rror" in shown.text)
+        summary, _, packed = shown.text.partition("\n")
+        assert summary.endswith("(msgpack: pure, zstd: stdlib)")
+        assert cpkg.loads(bytes.fromhex(packed)) == {"name": "Oslo", "squares": [0, 1, 4, 9, 16, 25]}
+
+        field, button = page.find_element("id", "json"), page.find_element("tag name", "button")
+        field.clear()
+        field.send_keys("[1, 2]")
+        button.click()
+        WebDriverWait(page, SECONDS).until(lambda _: shown.text.startswith("6 characters"))
+        assert cpkg.loads(bytes.fromhex(shown.text.partition("\n")[2])) == [1, 2]
+        field.send_keys("]")
+        button.click()
+        WebDriverWait(page, SECONDS).until(lambda _: "JSONDecodeError" in shown.text)
+        assert [line for line in page.get_log("browser") if "favicon" not in line["message"]] == []
