@@ -138,11 +138,12 @@ class Walker:
 
     def open_file(self, base: str) -> int:
         """Open a file of the directory of the member that came last; `close_file` closes it. Raises OSError."""
-        directory = self.directory()
+        innermost, at = self._open[-1]
+        directory = innermost.number if at == len(self._way) else self.directory()
         if self._opener[0] != directory:
-            self._opener = directory, partial(_system.open, dir_fd=directory)
+            self._opener = directory, partial(_system.open, flags=FILE_FLAGS, dir_fd=directory)
         # no signal handler runs between opening a file and noting that, nor between forgetting and closing it
-        self._files.extend(map(self._opener[1], (base,), (FILE_FLAGS,)))
+        self._files.extend(map(self._opener[1], (base,)))
         return self._files[-1]
 
     def close_file(self) -> None:
@@ -231,13 +232,15 @@ class Walker:
         return iter([*problems, *[members[index]._replace(entry=entry) for index, entry in selected]])
 
     def _found(self, names: list[str]) -> Iterator[Member | Problem]:
-        is_given = not self._way
+        depth = len(self._way)
+        is_given = not depth
         for base in names:
             name = member_name(base) if is_given else f"{self._path}/{base}"
             if self._settings.is_excluded is not None and self._settings.is_excluded(name):
                 continue
             try:
-                found = self._member(self.directory(), base, name)
+                innermost, at = self._open[-1]
+                found = self._member(innermost.number if at == depth else self.directory(), base, name)
             except OSError as exc:
                 is_gone = isinstance(exc, FileNotFoundError) and not is_given
                 found = Problem(name, "file removed before we read it") if is_gone else failed(name, CANNOT_READ, exc)
@@ -247,7 +250,7 @@ class Walker:
     def _member(self, directory: int, base: str, name: str) -> Member | Problem | None:
         settings = self._settings
         status = _system.stat(base, dir_fd=directory, follow_symlinks=False)
-        if _identity(status) in self._own:
+        if (status.st_dev, status.st_ino) in self._own:
             return None
         kind = _TYPES.get(stat.S_IFMT(status.st_mode))
         if kind is None:
