@@ -165,12 +165,16 @@ def test_a_write_that_is_interrupted_is_whole_or_not_there(
 
     def check(path: Path, outcome: interrupts.Outcome) -> None:
         assert outcome.error is None or outcome.is_interrupted
-        gc.collect()
+        if not is_right(outcome):
+            gc.collect()  # PyPy lets go later of what nobody has any more
+            assert is_right(outcome)
+
+    def is_right(outcome: interrupts.Outcome) -> bool:
         found = {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()}
         if by == "two signals":  # the second may keep the name of the temporary file from being removed
             found = {name: data for name, data in found.items() if not name.endswith(".tmp")}
         whole, before = {"x": new}, {} if old is None else {"x": old}
-        assert found == whole or (outcome.error is not None and found == before)
+        return found == whole or (outcome.error is not None and found == before)
 
     make = functools.partial(new_place, tmp_path, old)
     if by == "line":

@@ -35,6 +35,10 @@ THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 SPARSE = 8 if sys.implementation.name == "pypy" else 1 if sys.version_info[:2] == (3, 11) else 4
 SETTLES = 10.0
 """Seconds that threads, and on PyPy finalizers, may take to end behind a call."""
+COLLECTS = 60.0 if sys.implementation.name == "pypy" else 0.0
+"""Seconds between collections that look for what an interrupt has lost: PyPy takes seconds for each."""
+COMPARES = 64 if sys.implementation.name == "pypy" else 1
+"""Calls between looks at the threads and descriptors that are left: PyPy lets go of objects when it collects."""
 
 
 class Interrupt(BaseException):
@@ -109,16 +113,17 @@ def at_every_line(
     points = [point for point in trace.points if point.time < times][:: 1 if THOROUGH else every * SPARSE]
     assert points, "no line of ours was reached"
     raised = 0
+    traces = _Watched(settles)
     for point in points:
         subject = make()
-        before = _Traces()
+        traces.begin()
         outcome = _traced(_Trace(point, error), act, subject)
         raised += outcome.is_interrupted  # threads may have come by another way this time
         _checked(check, subject, outcome, point)
         del subject, outcome
-        if settles:
-            before.compare(point)
-    gc.collect()  # what an interrupt has lost is found again
+        traces.end(point)
+    traces.compare(point)
+    _collect()
     count.lines += raised
     return raised
 
@@ -151,11 +156,12 @@ def by_timer(
     interrupted = number = 0
     if not THOROUGH:
         times = times // SPARSE + 1
-    gc.collect()  # importlib's own callbacks have nothing left to do
+    _collect()  # importlib's own callbacks have nothing left to do
+    traces = _Watched(settles)
     while number < times or (not interrupted and number < 10 * times):
         number += 1
         subject = make()
-        before = _Traces()
+        traces.begin()
         begin = time.perf_counter()
         timer = _Timer(chance, longest, signals, interrupt)
         outcome = timer.run(act, subject)
@@ -165,11 +171,22 @@ def by_timer(
             longest = min(longest, time.perf_counter() - begin)
         _checked(check, subject, outcome, f"call {number}, seed {seed}")
         del subject, outcome
-        if settles:
-            before.compare(number)
-    gc.collect()
+        traces.end(number)
+    traces.compare(number)
+    _collect()
     assert interrupted or times < 40, "no call was interrupted: it is too short for a timer"
     return interrupted
+
+
+_collected = 0.0
+
+
+def _collect() -> None:
+    """Find again what an interrupt has lost, if that was not done a moment ago."""
+    global _collected
+    if time.monotonic() - _collected >= COLLECTS:
+        gc.collect()
+        _collected = time.monotonic()
 
 
 class Table:
@@ -349,6 +366,32 @@ class _Traces:
                 raise AssertionError(f"left behind by an interrupt at {point}: {left}")
             gc.collect()
             time.sleep(0.001)
+
+
+class _Watched:
+    """The threads and descriptors before a call and behind it, or behind COMPARES calls."""
+
+    def __init__(self, settles: bool) -> None:
+        self._settles = settles
+        self._calls = 0
+        self._before: _Traces | None = None
+
+    def begin(self) -> None:
+        """Note what there is before a call."""
+        if self._before is None:
+            self._before = _Traces()
+
+    def end(self, point: Any) -> None:
+        """Compare, if that was not done for so many calls."""
+        self._calls += 1
+        if self._calls % COMPARES == 0:
+            self.compare(point)
+
+    def compare(self, point: Any) -> None:
+        """Compare what there is with what was before the calls."""
+        if self._settles and self._before is not None:
+            self._before.compare(point)
+        self._before = None
 
 
 def _threads() -> Iterable[Any]:
