@@ -173,9 +173,10 @@ class Reader:
         layout = self._layout
         number = max(layout.find(start), 0)
         for piece in layout.pieces(number):
-            if piece.first >= stop or start >= stop:
+            if start >= stop or piece.first > stop or piece.first == stop < layout.total:
                 return
-            if piece.first + piece.records <= start or (isinstance(piece, Gap) and piece.known):
+            # damage that hides no record counts, too: what follows it may be no frame of this file
+            if piece.first + max(piece.records, 1) <= start or (isinstance(piece, Gap) and piece.known):
                 continue
             yield piece
 

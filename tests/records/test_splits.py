@@ -292,3 +292,47 @@ def test_splits_behind_a_lost_byte(path: Path) -> None:
         assert [row["number"] for split in splits for row in split.read(errors="skip")] == left
         with pytest.raises(records.DamagedError):
             sum(len(list(split.read())) for split in splits)
+
+
+def up_to_damage(rows: Iterator[Any]) -> tuple[list[int], bool]:
+    """Return the numbers that came, and whether an error about damage ended them."""
+    found: list[int] = []
+    try:
+        found.extend(row["number"] for row in rows)
+    except records.DamagedError:
+        return found, True
+    return found, False
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+@pytest.mark.parametrize(
+    ("start", "stop", "put"),
+    [
+        (20, 21, b"?"),  # of the token
+        (0, fmt.FILE_HEADER_SIZE, bytes(fmt.FILE_HEADER_SIZE)),
+        (fmt.FILE_HEADER_SIZE, fmt.FILE_HEADER_SIZE, b"what came in between"),
+        (2000, 2000, b"what came in between"),
+        (2000, 2010, b""),
+        (-1, -1, b""),  # no damage
+    ],
+)
+def test_damage_is_to_a_reader_what_it_is_to_splits(
+    path: Path, start: int, stop: int, put: bytes, is_local: bool
+) -> None:
+    """Damage that hides no record, too: what is behind it may be no frame of this file."""
+    data = path.read_bytes()[: spans(path)[-1].end]
+    path.write_bytes(data[:start] + put + data[stop:])
+    place = str(path)
+    if not is_local:
+        place = "memory://folder/damaged.rec"
+        pytest.importorskip("fsspec").filesystem("memory").pipe_file("folder/damaged.rec", path.read_bytes())
+    for errors in ("raise", "skip"):
+        for threads in (1, 3):
+            with records.open(place, errors=errors, threads=threads) as reader:
+                found = up_to_damage(iter(reader))
+                assert up_to_damage(row for batch in reader.batches() for row in batch) == found
+                assert reader[-1] == next(reader.iter(-1))  # only what is in front of a record, or hides it
+        assert found[1] is (errors == "raise" and path.read_bytes() != data)
+        for count in (1, 3, 7):
+            rows = (row for split in records.splits(place, count) for row in split.read(errors=errors))
+            assert up_to_damage(rows) == found
