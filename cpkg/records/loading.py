@@ -124,7 +124,7 @@ def _found(source: Source) -> _Found:
         if not (found.problem or found.joined) or source.size() == size:
             break
     layout = found.layout
-    if problems and not len(layout) and not layout.gaps:
+    if problems and not len(layout) and not any(gap.known for gap in layout.gaps):
         raise RecordsError(f"{source.name}: this is no record file: {problems[0]}")
     layout.problems += problems
     if found.problem:

@@ -215,6 +215,30 @@ def test_places_that_hold_no_records(tmp_path: Path) -> None:
         records.open(other)
 
 
+@pytest.mark.parametrize("closed", [True, False])
+@pytest.mark.parametrize("put", [b"", b"ten bytes!!"])
+def test_bytes_lost_or_put_into_the_header_of_the_file(path: Path, put: bytes, closed: bool) -> None:
+    """No frame is where its header says, and no header says the token: the file is refused, not read as empty."""
+    with records.open(path, "wb", frame_size=300) as writer:
+        writer.extend(map(record, range(100)))
+        writer.flush()
+        data = path.read_bytes()
+    data = path.read_bytes() if closed else data
+    path.write_bytes(data[:20] + put + data[20 if put else 25 :])
+    before = path.read_bytes()
+    for use in (
+        lambda: records.open(path),
+        lambda: records.open(path, errors="skip"),
+        lambda: records.open(path, "ab"),
+        lambda: records.splits(path, 3),
+        lambda: records.verify(path),
+        lambda: records.repair(path),
+    ):
+        with pytest.raises(records.RecordsError, match="no record file: its header is damaged"):
+            use()
+    assert path.read_bytes() == before
+
+
 # --- the file -------------------------------------------------------------------------------------------------------
 
 
