@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import random
-import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from documents import DOCS
+from documents import blocks, section
 
 from cpkg import records
 
@@ -29,8 +27,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def example(library: str, place: Path) -> dict[str, Any]:
     """Run the example of the document that imports a library; return its names."""
-    text = (DOCS / "records.md").read_text(encoding="utf-8").partition("## For training")[2]
-    (code,) = (code for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if f"{library}" in code)
+    (code,) = (code for code in blocks(section("records.md", "For training"), "python") if library in code)
     names: dict[str, Any] = {}
     exec(code.replace('"samples.rec"', repr(str(place))), names)
     return names
@@ -43,7 +40,8 @@ def numbers(batches: Any) -> list[int]:
 def test_torch(place: Path) -> None:
     data = pytest.importorskip("torch.utils.data")
     names = example("torch", place)
-    rest = numbers(names["loader"])
+    with names["samples"]:
+        rest = numbers(names["loader"])
     order = random.Random(1).sample(range(COUNT), COUNT)
     assert rest == order[320:]
     with records.open(place) as samples:
@@ -54,11 +52,11 @@ def test_torch(place: Path) -> None:
             assert numbers(loader) == order
 
 
-@pytest.mark.skipif(sys.implementation.name == "pypy", reason="Grain is for CPython")
 def test_grain(place: Path) -> None:
     grain = pytest.importorskip("grain")
     names = example("grain", place)
-    rest = numbers(names["batches"])
+    with names["samples"]:
+        rest = numbers(names["batches"])
     assert sorted(rest) == list(range(COUNT))
     assert rest != sorted(rest)
     with records.open(place) as samples:
