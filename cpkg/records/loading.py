@@ -117,12 +117,15 @@ class _Found(NamedTuple):
 
 def _found(source: Source) -> _Found:
     token, problems = _check_head(source, source.read_at(0, fmt.FILE_HEADER_SIZE))
+    before = None
     while True:
-        size = source.size()
         found = _by_index(source, token) or _by_headers(source, token)
-        # a writer that is at work changes the index between two reads of it: that is no damage
-        if not (found.problem or found.joined) or source.size() == size:
+        # A writer that is at work changes the index between two reads of it, and the file may be as long as before by
+        # then: that is no damage, which is there a second time.
+        fault = found.problem, found.joined, source.size()
+        if not (found.problem or found.joined) or fault == before:
             break
+        before = fault
     layout = found.layout
     if problems and not len(layout) and not any(gap.known for gap in layout.gaps):
         raise RecordsError(f"{source.name}: this is no record file: {problems[0]}")

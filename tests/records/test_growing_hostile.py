@@ -224,6 +224,43 @@ def test_one_read_of_two_states(states: list[bytes]) -> None:
     assert tried > 1000
 
 
+class Between(Source):
+    """A file that is in its second state between two counts of reads of it, and in the third one from then on."""
+
+    name = "growing"
+    is_local = True
+
+    def __init__(self, states: tuple[bytes, bytes, bytes], first: int, second: int) -> None:
+        self._states = states
+        self._bounds = first, first + second
+        self.reads = 0
+
+    def _data(self) -> bytes:
+        self.reads += 1
+        first, second = self._bounds
+        return self._states[(self.reads > first) + (self.reads > second)]
+
+    def size(self) -> int:
+        return len(self._data())
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        return self._data()[offset : offset + size]
+
+
+def test_an_index_that_comes_and_goes(states: list[bytes]) -> None:
+    """The file is as long as before when its index was written and cut off again: that is no damage."""
+    cut = next(now for now in range(9, len(states)) if len(states[now]) < len(states[now - 1]))
+    closed = cut - 1
+    begun = next(now for now in range(closed) if len(states[now]) == len(states[cut]))
+    three = states[begun], states[closed], states[cut]
+    for first, second in itertools.product(range(40), range(1, 25)):
+        source = Between(three, first, second)
+        reader = Reader(source, threads=1, errors="raise", options={})
+        assert not reader.layout.problems, (first, second)
+        found = numbers(reader)
+        assert found == list(range(len(found)))
+
+
 @pytest.mark.slow
 def test_whatever_is_written_between_two_reads_thousands_of_times(states: list[bytes]) -> None:
     look_on(states, 50_000)
