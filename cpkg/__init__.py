@@ -102,6 +102,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from purepy._lazy import imported
 
+    if name == "dask":
+        return _dask()
     if name in _SUBMODULES:
         return imported(f"cpkg.{name}")
     source = imported(_LAZY.get(name, "purepy.errors"))
@@ -110,6 +112,16 @@ def __getattr__(name: str) -> Any:
     value = getattr(source, name)
     globals()[name] = value  # found without this function from now on
     return value
+
+
+def _dask() -> Any:
+    """Import `cpkg.dask`; without Dask an AttributeError, because completion and `inspect` pass over nothing else."""
+    from purepy._lazy import imported
+
+    try:
+        return imported("cpkg.dask")
+    except ImportError as exc:
+        raise AttributeError(f"module {__name__!r} has no attribute 'dask': {exc}") from exc
 
 
 def __dir__() -> list[str]:

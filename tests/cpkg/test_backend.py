@@ -178,6 +178,24 @@ def test_every_public_name_resolves() -> None:
         cpkg.nothing
 
 
+def test_completion_and_inspect_see_every_name_without_dask() -> None:
+    """`cpkg.dask` is an AttributeError there, since they pass over nothing else; an import says what to install."""
+    code = (
+        "import sys; sys.modules['dask'] = None\n"
+        "import inspect, rlcompleter, cpkg\n"
+        "inspect.getmembers(cpkg)\n"
+        "assert rlcompleter.Completer({'cpkg': cpkg}).complete('cpkg.rec', 0) == 'cpkg.records'\n"
+        "assert not hasattr(cpkg, 'dask')\n"
+        "try:\n"
+        "    from cpkg import dask\n"
+        "except ImportError as exc:\n"
+        "    print(exc)\n"
+    )
+    done = python(code)
+    assert done.stderr == ""
+    assert "cpkg.dask needs Dask (pip install 'dask[distributed]')" in done.stdout
+
+
 @pytest.mark.skipif(not os.environ.get("CPKG_TEST_NOBUILD"), reason="only in the rows that build without a compiler")
 def test_without_a_compiler() -> None:
     """An install with no compiler works, and tells why it is not native and what to install."""
