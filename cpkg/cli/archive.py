@@ -20,6 +20,7 @@ from cpkg.cli.progress import Bar
 from cpkg.cli.shell import Commands, Failure, not_empty, parse_size
 from purepy.errors import CodecError, LimitError
 from purepy.tar.names import FILTERS
+from purepy.tar.patterns import matcher
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -76,7 +77,9 @@ def group() -> None:
 @click.option("--include", multiple=True, metavar="PATTERN", help="Take only files that match. May be repeated.")
 @click.option("--no-recursion", is_flag=True, help="Take directories without what is in them.")
 @click.option("-l", "--level", type=click.IntRange(-7, 22), default=3, show_default=True, help="Zstandard level.")
-@click.option("--frame-size", callback=parse_size, default="8M", show_default=True, help="Content of a frame.")
+@click.option(
+    "--frame-size", callback=parse_size, metavar="SIZE", default="8M", show_default=True, help="Content of a frame."
+)
 @click.option(
     "--sort", type=click.Choice(["name", "none"]), default="name", show_default=True, help="Order of entries."
 )
@@ -162,7 +165,7 @@ def _patterns(given: tuple[str, ...], files: tuple[Any, ...]) -> list[str]:
 @group.command()
 @_archive
 @click.argument("members", nargs=-1, metavar="[MEMBER]...")
-@click.option("-C", "--directory", metavar="DIR", type=_path, default=".", help="Extract to DIR, made if missing.")
+@click.option("-C", "--directory", metavar="DIR", type=_path, default=".", help="Extract to DIR, created if missing.")
 @_exclude
 @_exclude_from
 @click.option("--strip-components", type=click.IntRange(0), default=0, metavar="N", help="Leave out N directories.")
@@ -232,10 +235,21 @@ def list_(
     long_format: bool,
     **options: object,
 ) -> None:
-    """List the names in an archive, or those of MEMBERs."""
-    patterns = _patterns(exclude, exclude_from)
-    for entry in _listed(archive_file, include=members, exclude=patterns, **options):
+    """
+    List the names in an archive, or those of MEMBERs.
+
+    Exit status 1 if a MEMBER is not there.
+    """
+    excluded = _patterns(exclude, exclude_from)
+    unmatched = {member: matcher([member.rstrip("/") or member], anchored=True) for member in members}
+    for entry in _listed(archive_file, include=members, exclude=excluded, **options):
+        for member in [member for member, matches in unmatched.items() if matches and matches(entry.name)]:
+            del unmatched[member]
         click.echo(_long_line(entry) if long_format else _name(entry))
+    for member in unmatched:
+        click.echo(f"cpkg: {_printable(member)}: not found in the archive", err=True)
+    if unmatched:
+        raise click.exceptions.Exit(1)
 
 
 def _listed(archive_file: str, **options: Any) -> Iterator[archive.Entry]:

@@ -55,7 +55,8 @@ def test_options_reach_the_archive(tree: Path, tmp_path: Path) -> None:
     run("create", made, "-C", tree, "--files-from", tmp_path / "names", "-X", tmp_path / "patterns", "--mtime", 5)
     assert run("list", made).stdout == "text\nsub/deep/\n"
     run("create", made, "-C", tree, "sub", "--exclude", "secret", "--include", "*e*", "--owner", "7:8", "-T", 1)
-    assert run("list", made, "sub/deep/er/file", "sub/secret").stdout == "sub/deep/er/file\n"
+    listed = run("list", made, "sub/deep/er/file", "sub/secret", status=1)
+    assert (listed.stdout, listed.stderr) == ("sub/deep/er/file\n", "cpkg: sub/secret: not found in the archive\n")
     assert " 7/8 " in run("list", "-l", made).stdout
     run("create", made, "-C", tree, "sub", "--no-recursion")
     assert run("list", made).stdout == "sub/\n"
