@@ -83,7 +83,11 @@ def _set_path(first: str | None) -> None:
 
 
 def _run_path(path: str, arguments: list[str]) -> int:
-    if os.path.isdir(path) or path.endswith(".pyc") or _is_archive(path):
+    is_folder = os.path.isdir(path) or _is_archive(path)
+    if is_folder and not _has_main(path):
+        print(f"cpkg run: can't find '__main__' module in {path!r}", file=sys.stderr)
+        return 1
+    if is_folder or path.endswith(".pyc"):
         import runpy
 
         _set_path(None)  # it becomes the first entry itself
@@ -107,6 +111,14 @@ def _is_archive(path: str) -> bool:
     return zipfile.is_zipfile(path)
 
 
+def _has_main(folder: str) -> bool:
+    """Whether a directory or a zip file is a program."""
+    import pkgutil
+
+    importer = pkgutil.get_importer(folder)
+    return importer is not None and importer.find_spec("__main__") is not None
+
+
 def _run_module(name: str, arguments: list[str]) -> int:
     import importlib.util
     import runpy
@@ -119,6 +131,9 @@ def _run_module(name: str, arguments: list[str]) -> int:
         found = None
     if found is None:
         print(f"cpkg run: no module named {name!r}", file=sys.stderr)
+        return 1
+    if found.submodule_search_locations is not None and importlib.util.find_spec(f"{name}.__main__") is None:
+        print(f"cpkg run: no module named '{name}.__main__': {name!r} is a package without one", file=sys.stderr)
         return 1
     runpy.run_module(name, run_name="__main__", alter_sys=True)
     return 0

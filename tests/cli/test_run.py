@@ -75,6 +75,8 @@ def test_as_python(environment: dict[str, str], programs: Path, arguments: list[
         (["--names"], 2, "cpkg run: --names takes names, separated by commas\n"),
         (["--names", "numpy", "script.py"], 2, "cpkg run: cannot install 'numpy': expected some of "),
         (["-m", "nowhere.at.all"], 1, "cpkg run: no module named 'nowhere.at.all'\n"),
+        (["-m", "json"], 1, "cpkg run: no module named 'json.__main__': 'json' is a package without one\n"),
+        (["."], 1, "cpkg run: can't find '__main__' module in '.'\n"),
         (["nowhere.py"], 2, "cpkg run: cannot read 'nowhere.py': No such file or directory\n"),
         (["-c", "import sys; sys.exit('told')"], 1, "told\n"),
         (["-c", "1 / 0"], 1, "ZeroDivisionError: "),
