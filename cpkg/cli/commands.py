@@ -29,6 +29,7 @@ from cpkg.cli.standard_streams import open_standard_streams, when_terminated
 from cpkg.objects.dumps_loads import LEVEL
 from purepy.errors import CodecError, ExtraData, LimitError, ZstdError
 from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
+from purepy.zstd.format.scanner import Frame
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -268,7 +269,10 @@ def unpack(
         except LimitError as exc:
             raise Failure(f"{_described(name, exc)}; --max-output-size allows more") from None
         except CodecError as exc:
-            raise Failure(_described(name, exc)) from None
+            from cpkg.cli import contents
+
+            hint = "; a record file: see 'cpkg records cat'" if contents.is_record_file(data) else ""
+            raise Failure(_described(name, exc) + hint) from None
         except (TypeError, ValueError) as exc:
             raise Failure(f"{name}: {exc}") from None
         except RecursionError:
@@ -310,12 +314,18 @@ def info(file: str, as_json: bool) -> None:
         except contents.DamagedError as exc:
             summary, damage = exc.summary, exc
     if as_json:
-        click.echo(json.dumps({"file": name, **dataclasses.asdict(summary), "error": damage and str(damage)}))
+        found = {**dataclasses.asdict(summary), "frames": [_frame(frame) for frame in summary.frames]}
+        click.echo(json.dumps({"file": name, **found, "error": damage and str(damage)}))
     else:
         for line in report.info_lines(name, summary):
             click.echo(line)
     if damage is not None:
         raise Failure(f"{name}: {damage}")
+
+
+def _frame(frame: Frame) -> dict[str, object]:
+    """Return a frame and its blocks with a name for each number."""
+    return {**frame._asdict(), "blocks": [block._asdict() for block in frame.blocks]}
 
 
 @cli.command()

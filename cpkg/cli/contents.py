@@ -80,11 +80,16 @@ def inspect_file(file: BinaryIO) -> Summary:
         return summary
     summary.compressed = True
     _walk(file, summary)
-    if head[8 : 8 + len(RECORD_FILE)] == RECORD_FILE:
+    if is_record_file(head):
         summary.note = "a record file: see 'cpkg records info'"
         return summary
     _describe(_first_bytes(file, summary), summary.content, summary)
     return summary
+
+
+def is_record_file(head: bytes) -> bool:
+    """Whether a file begins as a record file does."""
+    return head[8 : 8 + len(RECORD_FILE)] == RECORD_FILE
 
 
 def _walk(file: BinaryIO, summary: Summary) -> None:

@@ -384,6 +384,9 @@ def test_info_of_a_packed_file(tmp_path: Path) -> None:
     assert record["items"] == 1000
     assert record["content"] == message
     assert record["error"] is None
+    (frame,) = record["frames"]
+    assert (frame["offset"], frame["size"], frame["content_size"]) == (0, size, message)
+    assert [block["type"] for block in frame["blocks"]] == ["compressed"]
     assert run("info", stdin=path.read_bytes()).stdout.splitlines()[1:] == lines[1:]
 
 
