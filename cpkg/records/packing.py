@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -14,8 +15,11 @@ FRAME_SIZE: Final = 256 << 10
 
 _DEPTH: Final = 1024
 _ARRAY16: Final = 0xDC
+_CALLEE: Final = re.compile(r"^(Packer|(Packer\.)?__init__)\(\)")
+"""The names that interpreters and backends have for Packer in its TypeErrors."""
 _PER_RECORD_PACKING: Final = frozenset(("max_total_bytes", "max_total_items"))
-_NOT_PACKING: Final = frozenset(("autoreset", "buffer", "buf_size"))
+_NOT_PACKING: Final = frozenset(("autoreset", "buffer", "buf_size", "errors", "max_memory", "type"))
+"""Options of Packer that a writer sets itself, and those of a reader."""
 
 
 def batches(options: dict[str, Any]) -> bool:
@@ -24,14 +28,14 @@ def batches(options: dict[str, Any]) -> bool:
 
 
 def check_packing(options: dict[str, Any]) -> None:
-    """Refuse options of Packer that a writer sets itself."""
+    """Refuse options that a writer does not take."""
     wrong = sorted(_NOT_PACKING.intersection(options))
     if wrong:
         raise TypeError(f"a record writer takes no {wrong[0]}")
     try:
         msgpack.Packer(**options)
     except TypeError as exc:
-        raise TypeError(str(exc).replace("Packer()", "records.open()")) from None
+        raise TypeError(_CALLEE.sub("records.open()", str(exc))) from None
 
 
 class BatchPacker:
