@@ -220,7 +220,7 @@ class PureExtract(Extract):
         except (ArchiveError, ZstdError) as exc:
             if not self._settings.recover or isinstance(exc, LimitError):
                 raise
-            where = "within or behind it" if self._last else "at its begin"
+            where = "within or behind it" if self._last else "at its beginning"
             self._problems.add(Problem(self._last, f"the archive is damaged {where}: {exc}", exc))
             return _next_whole(archive)
         return None
