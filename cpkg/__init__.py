@@ -125,4 +125,4 @@ def _dask() -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_SUBMODULES})
+    return sorted({*__all__, *_SUBMODULES, *(name for name in globals() if name.startswith("_"))})

@@ -199,7 +199,7 @@ def pack(
     name = shown(file)
     packer = PackingSink(sort_keys=sort_keys)
     with contextlib.closing(Bar(3, size_of(file), quiet=quiet)) as bar:
-        bar.stage("reading, parsing and packing")
+        bar.stage("packing")
         with open_text(file) as stream:
             size = _parse(stream, file, format_, packer, allow_nan=allow_nan, advance=bar.at)
         bar.sized(size)

@@ -303,6 +303,8 @@ def convert(
     Several FILEs become one OUT, in their order. OUT appears whole or not at all, except with --append.
     """
     kind = formats.format_of(output, kind)
+    if output == "-" and kind not in ("jsonl", "csv") and sys.stdout.isatty():
+        raise Failure("records are written to a terminal as text alone: take --to jsonl, or name a file with -o")
     sizes = [None if is_url(file) else size_of(file) for file in files]
     total = None if None in sizes else sum(size or 0 for size in sizes)
     with contextlib.closing(Bar(2 if kind == "csv" else 1, total, quiet=quiet)) as bar:

@@ -111,3 +111,8 @@ def open(place: Any, mode: str = "rb", *, threads: int | None = None, **argument
     if mode not in ("wb", "xb", "ab"):
         raise ValueError(f"mode must be 'rb', 'wb', 'xb' or 'ab', not {asked!r}")
     return open_writer(place, mode, WriterSettings(threads=threads, **arguments))
+
+
+def __dir__() -> list[str]:
+    """Leave out the modules, of which completion would show more than public names."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("_"))})

@@ -68,3 +68,8 @@ __all__ = [
     "open",
     "train_dictionary",
 ]
+
+
+def __dir__() -> list[str]:
+    """Leave out the modules, of which completion would show as many as public names."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("_"))})

@@ -168,7 +168,7 @@ def on_terminal(command: list[str], environment: dict[str, str], *, seconds: flo
 def test_a_bar_shows_on_a_terminal(environment: dict[str, str], large: Path, tmp_path: Path) -> None:
     status, shown = on_terminal([*COMMAND, "pack", str(large), "-o", str(tmp_path / "x")], environment)
     assert status == 0, shown
-    for stage in ("reading", "parsing", "packing", "writing"):
+    for stage in ("packing", "writing"):
         assert stage in shown
     assert "%" in shown
     assert f"bytes of JSON packed to {(tmp_path / 'x').stat().st_size:,}" in shown
@@ -181,9 +181,9 @@ def test_no_bar_where_none_is_wanted(environment: dict[str, str], large: Path, t
     small = tmp_path / "small.json"
     small.write_text("[1]")
     out = ["-o", str(tmp_path / "x")]
-    assert "reading" not in on_terminal([*COMMAND, "pack", str(small), *out], environment)[1]
+    assert "packing" not in on_terminal([*COMMAND, "pack", str(small), *out], environment)[1]
     assert on_terminal([*COMMAND, "pack", "-q", str(large), *out], environment) == (0, "")
-    assert "reading" not in on_terminal([*COMMAND, "pack", str(large), *out], {**environment, "TERM": "dumb"})[1]
+    assert "packing" not in on_terminal([*COMMAND, "pack", str(large), *out], {**environment, "TERM": "dumb"})[1]
     done = subprocess.run([*COMMAND, "pack", str(large), *out], capture_output=True, env=environment)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
@@ -197,16 +197,29 @@ def test_an_error_under_a_bar_is_still_told(environment: dict[str, str], large: 
     assert os.listdir(tmp_path) == ["broken.jsonl"]
 
 
-def test_packed_data_is_not_written_to_a_terminal(environment: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["pack", "-"], b"packed data is not written to a terminal: name a file with -o"),
+        (
+            ["records", "convert", "--from", "jsonl", "-o", "-", "--to", "records"],
+            b"records are written to a terminal as text alone: take --to jsonl, or name a file with -o",
+        ),
+    ],
+    ids=["pack", "convert"],
+)
+def test_packed_data_is_not_written_to_a_terminal(
+    environment: dict[str, str], arguments: list[str], told: bytes
+) -> None:
     master, slave = open_terminal()
     process = subprocess.Popen(
-        [*COMMAND, "pack", "-"], stdin=subprocess.PIPE, stdout=slave, stderr=subprocess.PIPE, env=environment
+        [*COMMAND, *arguments], stdin=subprocess.PIPE, stdout=slave, stderr=subprocess.PIPE, env=environment
     )
     os.close(slave)
     _, error = process.communicate(b"[1]")
     os.close(master)
     assert process.returncode == 1
-    assert error == b"cpkg: packed data is not written to a terminal: name a file with -o\n"
+    assert error == b"cpkg: " + told + b"\n"
 
 
 def test_a_terminal_is_not_read_from(environment: dict[str, str]) -> None:
