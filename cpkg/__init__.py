@@ -11,7 +11,7 @@ Nothing is loaded before it is used: importing this module costs about as much a
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False  # whose type has Jedi look at the imports below, as type checkers do
 if TYPE_CHECKING:
     from typing import Any
 

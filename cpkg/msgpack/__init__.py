@@ -25,7 +25,7 @@ from purepy._lazy import imported
 from purepy.msgpack import interface
 from purepy.msgpack.interface import *  # noqa: F403
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False  # whose type has Jedi look at the imports below, as type checkers do
 
 if TYPE_CHECKING:
     from typing import Any

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from purepy._lazy import lazy_names
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False  # whose type has Jedi look at the imports below, as type checkers do
 if TYPE_CHECKING:
     from cpkg.typed.class_options import Name, Pattern, options
     from cpkg.typed.codecs import Decoder, Encoder, convert, decode, encode, to_builtins
