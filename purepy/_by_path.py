@@ -27,6 +27,8 @@ _LIST, _SHARE_READ_WRITE, _EXISTING = 1, 3, 3  # FILE_LIST_DIRECTORY, without FI
 _BACKUP_SEMANTICS, _OPEN_REPARSE_POINT, _NAME_SURROGATE = 0x02000000, 0x00200000, 0x20000000
 _LONG = 240
 """Longer paths than about this need a prefix that lifts Windows' limit."""
+_NONE = -1
+"""Neither a descriptor nor a handle."""
 _TICKS_1970 = 116_444_736_000_000_000
 """Windows counts tenths of microseconds from 1601 on."""
 
@@ -53,33 +55,61 @@ def open(path: Name, flags: int, mode: int = 0o777, *, dir_fd: int | None = None
         return _open_directory(full, flags)
     if IS_WINDOWS and flags & O_NOFOLLOW and os.path.islink(full):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), full)
-    descriptor = os.open(full, flags & ~O_NOFOLLOW if IS_WINDOWS else flags, mode)
-    _paths.pop(descriptor, None)
-    return descriptor
+    descriptor = _NONE
+    try:
+        descriptor = os.open(full, flags & ~O_NOFOLLOW if IS_WINDOWS else flags, mode)
+        _paths.pop(descriptor, None)
+        return descriptor
+    except BaseException:
+        _close(descriptor)
+        raise
 
 
 def _open_directory(path: str, flags: int) -> int:
-    if not IS_WINDOWS:
-        descriptor = os.open(path, flags)
+    descriptor = _NONE
+    try:
+        descriptor = _opened_by_windows(path, flags) if IS_WINDOWS else os.open(path, flags)
         _paths[descriptor] = path
         return descriptor
+    except BaseException:
+        _close(descriptor)
+        raise
+
+
+def _opened_by_windows(path: str, flags: int) -> int:
     _winapi, msvcrt = of_windows("_winapi"), of_windows("msvcrt")
     how = _BACKUP_SEMANTICS | (_OPEN_REPARSE_POINT if flags & O_NOFOLLOW else 0)
-    handle = _winapi.CreateFile(path, _LIST, _SHARE_READ_WRITE, 0, _EXISTING, how, 0)
-    descriptor = int(msvcrt.open_osfhandle(handle, os.O_RDONLY))
-    is_link = flags & O_NOFOLLOW and getattr(os.lstat(path), "st_reparse_tag", 0) & _NAME_SURROGATE
-    if is_link or not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+    handle = descriptor = _NONE
+    try:
+        handle = _winapi.CreateFile(path, _LIST, _SHARE_READ_WRITE, 0, _EXISTING, how, 0)
+        descriptor = int(msvcrt.open_osfhandle(handle, os.O_RDONLY))
+        is_link = flags & O_NOFOLLOW and getattr(os.lstat(path), "st_reparse_tag", 0) & _NAME_SURROGATE
+        if is_link or not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+        return descriptor
+    except BaseException:
+        if descriptor == _NONE != handle:
+            _winapi.CloseHandle(handle)
+        _close(descriptor)
+        raise
+
+
+def _close(descriptor: int) -> None:
+    """Close a descriptor that an error or an interrupt keeps from who asked for it, if it was made."""
+    if descriptor != _NONE:
         os.close(descriptor)
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
-    _paths[descriptor] = path
-    return descriptor
 
 
 def dup(directory: int) -> int:
     """Return another descriptor of a directory."""
-    descriptor = os.dup(directory)
-    _paths[descriptor] = _paths[directory]
-    return descriptor
+    descriptor = _NONE
+    try:
+        descriptor = os.dup(directory)
+        _paths[descriptor] = _paths[directory]
+        return descriptor
+    except BaseException:
+        _close(descriptor)
+        raise
 
 
 def listdir(directory: int) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
 import tarfile
 from collections.abc import Iterator
@@ -12,8 +13,9 @@ from pathlib import Path
 
 import pytest
 from archives import member, packed
+from interrupts import at_every_line
 
-from cpkg import archive
+from cpkg import _backend, archive
 from cpkg.archive import Problem
 from purepy import _by_path, _system
 from purepy.errors import UnsafeEntryError
@@ -160,6 +162,26 @@ def test_a_plain_tree_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert (tmp_path / "out" / "tree" / path).read_bytes() == (tree / path).read_bytes()
     assert (tmp_path / "out" / "tree" / "7").stat().st_mtime_ns == 1_234_567_890_123_456_700
     assert os.path.samefile(tmp_path / "out" / "tree" / "7", tmp_path / "out" / "tree" / "twin")
+
+
+@pytest.mark.usefixtures("way")
+def test_interrupted_anywhere_nothing_stays_open(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "a" / "b").mkdir(parents=True)
+    (tree / "a" / "b" / "file").write_bytes(b"data")
+    made = io.BytesIO()
+    archive.create(made, base=tree)
+
+    def create(target: io.BytesIO) -> archive.Summary:
+        return archive.create(target, base=tree, threads=1)
+
+    def extract(out: Path) -> archive.Summary:
+        return archive.extract(io.BytesIO(made.getvalue()), out, threads=1)
+
+    every = 1 if _backend.choose("zstd").module.RELEASES_GIL else 100
+    at_every_line(io.BytesIO, create, lambda target, outcome: None, times=1, every=every)
+    folders = (tmp_path / f"out{number}" for number in itertools.count())
+    at_every_line(lambda: next(folders), extract, lambda out, outcome: None, times=1, every=every)
 
 
 @pytest.mark.usefixtures("way")
