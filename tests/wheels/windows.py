@@ -57,11 +57,12 @@ def main(kind: str, arguments: list[str]) -> int:
     chosen = arguments or [*FOLDERS, *without(LEFT_OUT)]
     command = [wine, str(python), "-m", "pytest", *PYTEST, "-p", "lacking", *codec, *chosen]
     # wine's programs have no standard streams but pipes
-    done = subprocess.run(
+    with subprocess.Popen(
         command, cwd=tests, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    sys.stdout.write(done.stdout.decode(errors="replace"))
-    return done.returncode
+    ) as running:
+        for line in running.stdout or ():
+            print(line.decode(errors="replace").rstrip(), flush=True)
+    return running.returncode
 
 
 if __name__ == "__main__":
