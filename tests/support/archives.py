@@ -67,8 +67,7 @@ def contents(root: Path, *, modes: bool = True) -> dict[str, Any]:
             kind = stat.S_IFMT(status.st_mode)
             value: Any = None
             if stat.S_ISREG(status.st_mode):
-                with open(path, "rb") as file:
-                    value = file.read(), inodes.setdefault(status.st_ino, shown)
+                value = _read(path, status.st_mode), inodes.setdefault(status.st_ino, shown)
             elif stat.S_ISLNK(status.st_mode):
                 value = os.readlink(path)
             elif stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode):
@@ -76,6 +75,18 @@ def contents(root: Path, *, modes: bool = True) -> dict[str, Any]:
             mode = stat.S_IMODE(status.st_mode) if modes else None
             found[shown] = (kind, mode, status.st_mtime_ns, value)
     return found
+
+
+def _read(path: str, mode: int) -> bytes:
+    """Return what a file holds, also one that its owner may not read, which root may."""
+    if not mode & stat.S_IRUSR:
+        os.chmod(path, stat.S_IMODE(mode) | stat.S_IRUSR)
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    finally:
+        if not mode & stat.S_IRUSR:
+            os.chmod(path, stat.S_IMODE(mode))
 
 
 def packed(*members: tuple[tarfile.TarInfo, bytes], format: int = tarfile.GNU_FORMAT, end: bool = True) -> bytes:

@@ -276,12 +276,15 @@ def test_closed_while_another_thread_compresses(zstd: ModuleType, tmp_path: path
     file = zstd.ZstdFile(path, "w")
     raw = file._buffer.raw
     file.write(b"a" * 10)
-    raw.compressor = Waiting(raw.compressor)
-    with beside(lambda: file.write(bytes(200_000))) as errors:
-        assert raw.compressor.begun.wait(60)
-        with beside(file.close) as more:
-            time.sleep(0.1)  # close() waits for the call, or has not begun
-            raw.compressor.go.set()
+    waiting = raw.compressor = Waiting(raw.compressor)
+    try:
+        with beside(lambda: file.write(bytes(200_000))) as errors:
+            assert waiting.begun.wait(60)
+            with beside(file.close) as more:
+                time.sleep(0.1)  # close() waits for the call, or has not begun
+                waiting.go.set()
+    finally:
+        waiting.go.set()  # so that the file can be closed where no thread starts
     assert not errors + more
     assert zstd.decompress(path.read_bytes()) == b"a" * 10 + bytes(200_000)
 
