@@ -30,7 +30,7 @@ from purepy.zstd.threads.positions import Descriptor, write_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any, BinaryIO, Final
 
     from typing_extensions import TypeAlias, TypeGuard
@@ -283,7 +283,7 @@ class NewFile(_Ended):
 
 
 @contextlib.contextmanager
-def replacing(path: Path, *, overwrite: bool = True) -> Iterator[BinaryIO]:
+def replacing(path: Path, *, overwrite: bool = True, held: Iterable[Source | Target] = ()) -> Iterator[BinaryIO]:
     """
     Open a new file that takes the place of `path` when the block ends, and leaves no trace if it raises.
 
@@ -297,6 +297,8 @@ def replacing(path: Path, *, overwrite: bool = True) -> Iterator[BinaryIO]:
 
     With `overwrite=False` an existing file is left alone and FileExistsError is raised, also if the file appears
     while the block runs. Raises OSError as `open` would.
+
+    `held` is what may have the old file open: Windows replaces no open file, so it is closed there before.
     """
     shown = os.fsdecode(path)
     try:
@@ -323,6 +325,9 @@ def replacing(path: Path, *, overwrite: bool = True) -> Iterator[BinaryIO]:
         if old is not None:
             _keep_attributes(found, old, new.file.fileno())
         os.fsync(new.file.fileno())
+        if _system.IS_WINDOWS:
+            for place in held:
+                place.close()
         new.appear(overwrite=overwrite)
     finally:
         new.discard()

@@ -219,7 +219,7 @@ def repair(path: str | os.PathLike[str], *, threads: int | None = None, progress
                 or any(not gap.known for gap in layout.gaps)
                 or not _is_begun(source)
             ):
-                with replacing(path) as file:
+                with replacing(path, held=(source, target)) as file:
                     copy = _Copy(file, [(part, found.layout) for part, found in checked])
                     for part, found in checked:
                         copy.add(part, found.layout, found.bad)
@@ -261,7 +261,7 @@ def join(
             for gap in layout.gaps:
                 if not gap.known:
                     raise lost(gap)
-        with replacing(path, overwrite=overwrite) as file:
+        with replacing(path, overwrite=overwrite, held=sources) as file:
             copy = _Copy(file, found)
             for number, (source, layout) in enumerate(found):
                 copy.add(source, layout)
