@@ -17,7 +17,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTEST = ("-q", "-p", "no:cacheprovider", "-m", "not slow and not browser and not fetch and not property")
-PACKAGES = ("pytest", "pytest-benchmark", "hypothesis", "click", "rich", "annotated-types", "attrs")
+PACKAGES = (
+    "pytest",
+    "pytest-benchmark",
+    "hypothesis",
+    "click",
+    "rich",
+    "annotated-types",
+    "attrs",
+    "typing-extensions",
+)
 
 
 def needed(program: str, package: str) -> str:

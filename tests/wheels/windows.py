@@ -26,6 +26,8 @@ FOLDERS = ("tests/msgpack", "tests/zstd", "tests/zstandard", "tests/typed", "tes
 # what they try is POSIX': signals by timer, forks, limits of processes, modes, owners, links, other programs
 LEFT_OUT = (
     *("test_attributes", "test_broken_hostile", "test_create_hostile", "test_reading_hostile", "test_round_trip"),
+    # their tree has names that Windows has not, and paths that are longer than it takes without a prefix
+    *("test_callbacks.py", "test_command.py", "test_the_list_costs_little"),
     *("test_interrupts_hostile", "test_memory_hostile", "test_memory", "test_kill_hostile", "test_other_programs"),
 )
 
