@@ -63,7 +63,7 @@ def contents(root: Path, *, modes: bool = True) -> dict[str, Any]:
         for name in sorted(directories + files):
             path = os.path.join(directory, name)
             status = os.lstat(path)
-            shown = os.path.relpath(path, root)
+            shown = os.path.relpath(path, root).replace(os.sep, "/")
             kind = stat.S_IFMT(status.st_mode)
             value: Any = None
             if stat.S_ISREG(status.st_mode):
