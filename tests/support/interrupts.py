@@ -35,8 +35,6 @@ THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 SPARSE = 8 if sys.implementation.name == "pypy" else 1 if sys.version_info[:2] == (3, 11) else 4
 SETTLES = 10.0
 """Seconds that threads, and on PyPy finalizers, may take to end behind a call."""
-COLLECTS = 60.0 if sys.implementation.name == "pypy" else 0.0
-"""Seconds between collections that look for what an interrupt has lost: PyPy takes seconds for each."""
 COMPARES = 64 if sys.implementation.name == "pypy" else 1
 """Calls between looks at the threads and descriptors that are left: PyPy lets go of objects when it collects."""
 
@@ -123,7 +121,7 @@ def at_every_line(
         del subject, outcome
         traces.end(point)
     traces.compare(point)
-    _collect()
+    gc.collect()  # what an interrupt has lost is found again, in this test and not in another
     count.lines += raised
     return raised
 
@@ -156,7 +154,7 @@ def by_timer(
     interrupted = number = 0
     if not THOROUGH:
         times = times // SPARSE + 1
-    _collect()  # importlib's own callbacks have nothing left to do
+    gc.collect()  # importlib's own callbacks have nothing left to do
     traces = _Watched(settles)
     while number < times or (not interrupted and number < 10 * times):
         number += 1
@@ -173,20 +171,9 @@ def by_timer(
         del subject, outcome
         traces.end(number)
     traces.compare(number)
-    _collect()
+    gc.collect()
     assert interrupted or times < 40, "no call was interrupted: it is too short for a timer"
     return interrupted
-
-
-_collected = 0.0
-
-
-def _collect() -> None:
-    """Find again what an interrupt has lost, if that was not done a moment ago."""
-    global _collected
-    if time.monotonic() - _collected >= COLLECTS:
-        gc.collect()
-        _collected = time.monotonic()
 
 
 class Table:
