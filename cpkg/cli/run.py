@@ -113,10 +113,10 @@ def _is_archive(path: str) -> bool:
 
 def _has_main(folder: str) -> bool:
     """Whether a directory or a zip file is a program."""
-    import pkgutil
+    from importlib.machinery import PathFinder
 
-    importer = pkgutil.get_importer(folder)
-    return importer is not None and importer.find_spec("__main__") is not None
+    found = PathFinder.find_spec("__main__", [folder])
+    return found is not None and found.loader is not None
 
 
 def _run_module(name: str, arguments: list[str]) -> int:
