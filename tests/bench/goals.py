@@ -21,6 +21,8 @@ LIMIT, SPLIT = "libzstd itself", "decompress, then split"
 PEP784 = ("compression.zstd", "backports.zstd")
 # They make a context per call; zstandard's context that is kept does not, and neither does zstd.
 CONTEXT_PER_CALL = (*PEP784, "pyzstd", "zstandard")
+NATIVE = ("native", "wheel")
+"""Rows of the backend `native`: built from the source here, and the wheel."""
 MIB = 1 << 20
 
 
@@ -116,9 +118,9 @@ def _extension_elsewhere(operation: str) -> Find:
 
     def find(row: Row, rows: list[Row]) -> list[tuple[Cell, Cell]]:
         key = Key(MSGPACK, "generated", operation, "cpkg")
-        there = [r.cells[key._replace(library="msgpack")] for r in rows if r.name == "3.11-native"
-                 and key._replace(library="msgpack") in r.cells]  # fmt: skip
-        return [(other, row.cells[key]) for other in there if not _cpython(row) and key in row.cells]
+        theirs = key._replace(library="msgpack")
+        there = [r.cells[theirs] for r in rows if r.name.startswith("3.11-") and _native(r) and theirs in r.cells]
+        return [(other, row.cells[key]) for other in there[:1] if not _cpython(row) and key in row.cells]
 
     return find
 
@@ -180,7 +182,7 @@ _ZSTD_BOTH = ("compress", "decompress")
 
 
 def _native(row: Row) -> bool:
-    return _cpython(row) and row.backend == "native"
+    return _cpython(row) and row.backend in NATIVE
 
 
 def _pure(row: Row) -> bool:

@@ -22,10 +22,13 @@ def interpreter() -> str:
 
 
 def row_name() -> str:
-    """Name the row like the tox environments: `3.14-native`, `pypy3.9-auto`, from the interpreter and the policy."""
+    """Name the row like the tox environments: `3.14-native`, `pypy3.9-auto`, from the interpreter and the policy.
+
+    BENCH_BUILD, which the rows of wheels set, stands in the policy's place: theirs is not the native row's build.
+    """
     prefix = "pypy" if sys.implementation.name == "pypy" else ""
-    policy = os.environ.get("CPKG_BACKEND") or os.environ.get("CPKG_ZSTD_BACKEND") or "auto"
-    return f"{prefix}{sys.version_info[0]}.{sys.version_info[1]}-{policy}"
+    policies = map(os.environ.get, ("BENCH_BUILD", "CPKG_BACKEND", "CPKG_ZSTD_BACKEND"))
+    return f"{prefix}{sys.version_info[0]}.{sys.version_info[1]}-{next(filter(None, policies), 'auto')}"
 
 
 def _cpu() -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from bench import verdicts
+from bench import reasons, verdicts
 from bench.results import Cell, Comparison, Row, geometric_mean
 
 # Nearer to 1 than this is level: smaller differences are not repeatable on an ordinary machine.
@@ -235,13 +235,14 @@ def _behind(row: Row, comparison: Comparison, ours: Cell, other: Cell, gain: flo
     if ours.info.get("format") != other.info.get("format"):
         remark = f" (another format: {other.info.get('format')}){remark}"
     place = f"{row.name}: {comparison.group}, {comparison.case}, {comparison.operation}"
-    return f"{place}: {other.key.library} {words} {gain:.2f} of ours{remark}"
+    reason = reasons.why(comparison, other.key.library)
+    return f"{place}: {other.key.library} {words} {gain:.2f} of ours{remark}{f': {reason}' if reason else ''}"
 
 
 def summary(row: Row) -> str:
     """Say in a few words what a row is and how far it can be trusted."""
     noisy = sum(cell.noisy for cell in row.cells.values())
-    quick = ", the quick tenth" if row.matrix["settings"]["quick"] else ""
+    quick = ", the quick tenth" if row.quick else ""
     return f"{row.interpreter}{quick}, {noisy} of {len(row.cells)} figures noisy"
 
 

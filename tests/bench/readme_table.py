@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench import model
 from bench.markdown import markdown_table, wrapped
-from bench.results import Row, geometric_mean, read_folder
+from bench.results import Row, best_measured, geometric_mean, read_folder
 
 BEGIN, END = "<!-- performance:begin -->", "<!-- performance:end -->"
 
@@ -22,9 +22,12 @@ CAPTION = (
 # What a reader takes away: (subject, how the labels of its lines begin)
 SUBJECTS = [
     ("MessagePack", ("MessagePack, pack", "MessagePack, unpack")),
+    ("Typed messages", ("Typed",)),
     ("Zstandard in one call", ("Zstandard",)),
     ("Zstandard files", ("Files",)),
 ]
+# How a row's build is described, where its name does not say it
+BUILDS = {"wheel": "the wheels, as pip installs them", "native": "the native backends, built from source"}
 # Within so much, as a factor, both are level
 LEVEL = 1.1
 
@@ -38,6 +41,8 @@ LINES = [
     ("Zstandard, compress 1 MiB", "Zstandard one-shot", "compress", ("1MiB level 3",)),
     ("Zstandard, decompress 1 MiB", "Zstandard one-shot", "decompress", ("1MiB level 3",)),
     ("Zstandard, decompress 128 MiB", "Zstandard one-shot", "decompress", ("128MiB level 3",)),
+    ("Typed, decode", "Typed", "decode", None),
+    ("Typed, encode", "Typed", "encode", None),
     ("Files, read", "File input and output", "read", None),
     ("Files, write", "File input and output", "write", None),
 ]
@@ -55,12 +60,9 @@ class Lead:
 
 def leads(rows: list[Row]) -> dict[str, dict[str, Lead]]:
     """Return our lead over the fastest alternative per line and interpreter; lines without any are left out."""
-    whole = {row.interpreter for row in rows if not row.matrix["settings"]["quick"]}
-    # the mean of a few cases is no match for that of all of them
-    kept = [row for row in rows if row.interpreter not in whole or not row.matrix["settings"]["quick"]]
     found: dict[str, dict[str, Lead]] = {}
     for label, group, operation, cases in LINES:
-        for row in kept:
+        for row in best_measured(rows):
             ours = lead(row, model.Work(group, operation), cases)
             line = found.setdefault(label, {})
             if ours is not None and (row.interpreter not in line or ours.gain > line[row.interpreter].gain):
@@ -117,7 +119,7 @@ def table(found: dict[str, dict[str, Lead]], interpreters: dict[str, bool]) -> m
 def section(found: dict[str, dict[str, Lead]], interpreters: dict[str, bool], backends: set[str]) -> str:
     """Return what stands between the markers: three lines to take away, then the table."""
     lines = "\n".join(takeaways(found))
-    caption = f"{CAPTION} Backend: {', '.join(sorted(backends))}."
+    caption = f"{CAPTION} Measured: {', '.join(sorted(BUILDS.get(name, name) for name in backends))}."
     return f"{wrapped(lines)}\n\n{wrapped(caption)}\n\n{markdown_table(table(found, interpreters))}"
 
 
@@ -132,7 +134,7 @@ def update(results: Path, readme: Path) -> bool:
     before, rest = text.split(BEGIN, 1)
     after = rest.split(END, 1)[1]
     rows = read_folder(results)
-    whole = {row.interpreter for row in rows if not row.matrix["settings"]["quick"]}
+    whole = {row.interpreter for row in rows if not row.quick}
     found = leads(rows)
     backends = {lead.backend for line in found.values() for lead in line.values()}
     made = section(found, {row.interpreter: row.interpreter in whole for row in rows}, backends)

@@ -121,6 +121,11 @@ class Row:
         """The backend part of the row's name."""
         return self.name.rsplit("-", 1)[-1]
 
+    @property
+    def quick(self) -> bool:
+        """Whether it is the quick tenth."""
+        return bool(self.matrix["settings"]["quick"])
+
     def groups(self) -> list[str]:
         """The groups in the order of the report."""
         found = dict.fromkeys(key.group for key in [*self.cells, *self.missing])
@@ -295,6 +300,13 @@ def read_folder(folder: Path) -> list[Row]:
     if doubled:
         raise NotResults(f"{folder}: two files for {', '.join(sorted(doubled))}; a row is measured in one run")
     return sorted(rows, key=_order)
+
+
+def best_measured(rows: Iterable[Row]) -> list[Row]:
+    """Leave out the quick rows of an interpreter that has a whole one: a few cases are no match for all of them."""
+    rows = list(rows)
+    whole = {row.interpreter for row in rows if not row.quick}
+    return [row for row in rows if row.interpreter not in whole or not row.quick]
 
 
 def _order(row: Row) -> tuple[Any, ...]:

@@ -246,7 +246,7 @@ def test_the_readme_table_stands_between_its_markers(written: Path, tmp_path: Pa
     assert text.endswith("after\n")
     assert "- **MessagePack**: 2.00 to " in text
     assert "| MessagePack, pack | 2.00 ~ |" in text
-    assert "Backend: native." in text
+    assert "Measured: the native backends, built from source." in text
     assert "STALE" not in text
     assert not readme_table.update(written / "results", readme)
     readme.write_text("no markers")
