@@ -47,6 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
     publish.add_argument("--wheels", action="store_true", help="measure the wheels in dist/, not a local build")
     publish.add_argument("--minutes", type=float, help="end each row after so many minutes; a second call goes on")
     publish.add_argument("-k", dest="only", metavar="NAME", help="only some figures: nothing is written to docs")
+    noisy = "so many per cent of a row's comparisons may rest on noisy figures, and be marked (default: 0)"
+    publish.add_argument("--marked", type=float, default=0, metavar="PERCENT", help=noisy)
     publish.add_argument("--results", type=Path, default=RESULTS)
 
     readme = commands.add_parser("readme", help="write the README's performance table from the results")
@@ -95,7 +97,7 @@ def _run(given: argparse.Namespace) -> int:
 def _publish(given: argparse.Namespace) -> int:
     from bench.publish import publish
 
-    code = publish(given.interpreters, given.results, given.wheels, given.minutes, given.only)
+    code = publish(given.interpreters, given.results, given.wheels, given.minutes, given.only, given.marked)
     if code or given.only is not None:
         return code
     from bench import readme_table, report
