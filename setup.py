@@ -2,8 +2,8 @@
 """
 Add the native modules that can be built here, and record why the others cannot.
 
-Everything else about the package is in pyproject.toml. The modules that the build writes, `cpkg/_build_info.py`
-and the ABI-mode `cpkg/_native/_zstd_abi.py`, need no compiler and are always there.
+Everything else about the package is in pyproject.toml. The files that the build writes, `cpkg/_build_info.py`,
+the ABI-mode `cpkg/_native/_zstd_abi.py` and the stub of `purepy/msgpack`, need no compiler and are always there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from setuptools.errors import BaseError, CCompilerError
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))  # build isolation leaves the project's folder out
 
-from ffi_build import build_info, index_page, probe, zstd_build  # noqa: E402
+from ffi_build import build_info, index_page, msgpack_stub, probe, zstd_build  # noqa: E402
 
 MODE = probe.mode()
 FOUND = {codec: probe.find(codec) for codec in ("msgpack", "zstd")}
@@ -52,7 +52,7 @@ def write_build_info(folder: Path) -> None:
 
 
 class BuildPy(build_py):
-    """Copy the Python files, and write the two modules that are generated."""
+    """Copy the Python files, and write those that are generated."""
 
     def run(self) -> None:
         folder = ROOT
@@ -62,6 +62,7 @@ class BuildPy(build_py):
             shutil.rmtree(folder, ignore_errors=True)
         super().run()
         write_build_info(folder)
+        msgpack_stub.write(folder)
         (folder / "cpkg" / "_native").mkdir(parents=True, exist_ok=True)
         zstd_build.abi_builder.emit_python_code(str(folder / "cpkg" / "_native" / "_zstd_abi.py"))
 

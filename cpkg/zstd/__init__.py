@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F405 - names come at their first use
 """
 Zstandard: a drop-in for `compression.zstd` of Python 3.14, on every Python from 3.9, and its extensions.
 
@@ -13,9 +14,18 @@ import sys
 from cpkg._backend import choose
 from purepy._lazy import imported
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False  # whose type has Jedi look at the imports below
 if TYPE_CHECKING:
     from typing import Any
+
+    # where editors find the documentation of what the stub declares
+    from cpkg.zstd._shutil import register_shutil
+    from purepy.zstd import *  # noqa: F403
+    from purepy.zstd.aio.file import AsyncZstdFile as _AsyncZstdFile  # noqa: F401
+    from purepy.zstd.files.zstd_file import ZstdFile
+    from purepy.zstd.format.compressor_base import CompressorBase as ZstdCompressor
+    from purepy.zstd.format.decompressor_base import DecompressorBase as ZstdDecompressor
+    from purepy.zstd.seekable.zstd_file import SeekableZstdFile
 
 _PARAMETERS = "purepy.zstd.format.parameters"
 _module = choose("zstd").module

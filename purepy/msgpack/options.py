@@ -5,9 +5,9 @@ take them.
 
 PyPy's JIT does not look through `**options` (0.50 us a call against 0.13), so each function has to name its keywords.
 They are generated from the declarations below, together with the test of whether a call has the defaults alone. Name,
-type, default and order of an option are declared here, in the stub for type checkers (`__init__.pyi`), which
-tests/support/stubs.py writes, and, for CPython's C, in `ffi_build/msgpack/common/options.c`. What `help()` and editors
-show on every backend is DOCUMENTATION.
+type, default and order of an option are declared here and, for CPython's C, in `ffi_build/msgpack/common/options.c`;
+the stub for type checkers, `__init__.pyi`, is written from them by a build. What `help()` and editors show on every
+backend is DOCUMENTATION.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import os
 import subprocess
@@ -103,6 +104,10 @@ HOVERS = {
     "cpkg.archive.create": ("exclude: Patterns", "exclude"),
     "cpkg.records.open": ("frame_size: int", "frame_size: how many bytes of records make a frame"),
     "cpkg.typed.decode": ("data: Any", "Return the object that a MessagePack message holds"),
+    "cpkg.typed.Decoder.convert": ("from_attributes: bool = False", "Return an object of this type made of"),
+    "cpkg.zstd.ZstdCompressor.flush": ("mode: Literal[1, 2] = 2", "Return what is left of the data"),
+    "cpkg.zstd.ZstdDecompressor.eof": ("property", "Whether the end of the frame was reached"),
+    "cpkg.zstd.ZstdFile.peek": ("size: int = 0", "Return some of the bytes ahead"),
 }
 
 
@@ -221,6 +226,27 @@ class Editor:
         place = {"line": line, "character": len(text) - 1}
         found = self.ask("textDocument/hover", textDocument=self._document, position=place)
         return str(found["contents"]["value"]) if found else ""
+
+
+def test_an_editor_documents_every_function_and_type(tmp_path: Path) -> None:
+    modules = ("cpkg.msgpack", "cpkg.typed", "cpkg.zstandard", "cpkg.zstd")
+    found = [(f"{name}.{key}", getattr(importlib.import_module(name), key)) for name in modules
+             for key in importlib.import_module(name).__all__]  # fmt: skip
+    found = [(name, value) for name, value in found if getattr(value, "__module__", "builtins") != "builtins"]
+    program = tmp_path / "program.py"
+    program.write_text("\n".join([f"import {', '.join(modules)}", *(name for name, _ in found)]) + "\n")
+    editor = Editor(program)
+    try:
+        shown = [editor.hover(number, name) for number, (name, _) in enumerate(found, 1)]
+    finally:
+        editor.close()
+    assert len(found) > 80
+    undocumented = [name for (name, value), text in zip(found, shown) if first_line(value) not in text]
+    assert undocumented == []
+
+
+def first_line(value: Any) -> str:
+    return (inspect.getdoc(value) or "no documentation").partition("\n")[0]
 
 
 def test_an_editor_shows_options_and_documentation(tmp_path: Path) -> None:

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from purepy.zstd.aio.functions import names_of
+from purepy.zstd.aio.functions import AsyncFunctions
 
-_names = names_of("purepy.zstd")
-
-acompress = _names["acompress"]
-adecompress = _names["adecompress"]
-aopen = _names["aopen"]
+_functions = AsyncFunctions("purepy.zstd")
+acompress = _functions.acompress
+adecompress = _functions.adecompress
+aopen = _functions.aopen

@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
-from purepy.zstd.pure.files import ZstdFile
-from purepy.zstd.seekable.inspecting import names_of
+from purepy.zstd.pure import files
+from purepy.zstd.seekable import zstd_file
+from purepy.zstd.seekable.inspecting import Extras
 
-_names = names_of("purepy.zstd", ZstdFile)
 
-SeekableZstdFile = _names["SeekableZstdFile"]
-index_frames = _names["index_frames"]
-iter_frames = _names["iter_frames"]
-verify = _names["verify"]
+class SeekableZstdFile(zstd_file.SeekableZstdFile, files.ZstdFile):
+    __doc__ = zstd_file.SeekableZstdFile.__doc__
+    __module__ = "purepy.zstd"
+
+
+_functions = Extras("purepy.zstd")
+index_frames = _functions.index_frames
+iter_frames = _functions.iter_frames
+verify = _functions.verify
