@@ -49,24 +49,7 @@ if TYPE_CHECKING:
         unpackb,
         unpackb_from,
     )
-    from purepy.msgpack.exceptions import BufferFull as BufferFull
-    from purepy.msgpack.exceptions import CodecError as CodecError
-    from purepy.msgpack.exceptions import ExtraData as ExtraData
-    from purepy.msgpack.exceptions import FormatError as FormatError
-    from purepy.msgpack.exceptions import LimitError as LimitError
-    from purepy.msgpack.exceptions import OutOfData as OutOfData
-    from purepy.msgpack.exceptions import PackException as PackException
-    from purepy.msgpack.exceptions import PackOverflowError as PackOverflowError
-    from purepy.msgpack.exceptions import PackValueError as PackValueError
-    from purepy.msgpack.exceptions import StackError as StackError
-    from purepy.msgpack.exceptions import TruncatedError as TruncatedError
-    from purepy.msgpack.exceptions import UnpackException as UnpackException
-    from purepy.msgpack.exceptions import UnpackValueError as UnpackValueError
-    from purepy.msgpack.ext import ExtType as ExtType
-    from purepy.msgpack.ext import Raw as Raw
-    from purepy.msgpack.ext import Timestamp as Timestamp
-    from purepy.msgpack.interface import __version__ as __version__
-    from purepy.msgpack.interface import version as version
+    from purepy.msgpack.exceptions import *  # noqa: F403
 else:
     _module = choose("msgpack").module
 
@@ -84,25 +67,8 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "BufferFull",
-    "CodecError",
-    "ExtType",
-    "ExtraData",
-    "FormatError",
-    "LimitError",
-    "OutOfData",
-    "PackException",
-    "PackOverflowError",
-    "PackValueError",
     "Packer",
-    "Raw",
-    "StackError",
-    "Timestamp",
-    "TruncatedError",
-    "UnpackException",
-    "UnpackValueError",
     "Unpacker",
-    "__version__",
     "dump",
     "dumps",
     "exceptions",
@@ -116,5 +82,5 @@ __all__ = [
     "unpack_async",
     "unpackb",
     "unpackb_from",
-    "version",
 ]
+__all__ += interface.__all__

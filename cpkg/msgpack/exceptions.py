@@ -3,34 +3,8 @@
 
 from __future__ import annotations
 
-from purepy.msgpack.exceptions import (
-    BufferFull,
-    CodecError,
-    ExtraData,
-    FormatError,
-    LimitError,
-    OutOfData,
-    PackException,
-    PackOverflowError,
-    PackValueError,
-    StackError,
-    TruncatedError,
-    UnpackException,
-    UnpackValueError,
-)
+from purepy.msgpack import exceptions
+from purepy.msgpack.exceptions import *  # noqa: F403
 
-__all__ = [
-    "BufferFull",
-    "CodecError",
-    "ExtraData",
-    "FormatError",
-    "LimitError",
-    "OutOfData",
-    "PackException",
-    "PackOverflowError",
-    "PackValueError",
-    "StackError",
-    "TruncatedError",
-    "UnpackException",
-    "UnpackValueError",
-]
+__all__: list[str] = []
+__all__ += exceptions.__all__
