@@ -17,7 +17,7 @@ from cpkg import archive
 from cpkg.cli.fitting import counted
 from cpkg.cli.inout import shown, size_of
 from cpkg.cli.progress import Bar
-from cpkg.cli.shell import Commands, Failure, not_empty, parse_size
+from cpkg.cli.shell import PATH, Commands, Failure, not_empty, parse_size
 from purepy.errors import CodecError, LimitError
 from purepy.tar.names import FILTERS
 from purepy.tar.patterns import matcher
@@ -34,8 +34,7 @@ _KINDS: Final = {
     "block": stat.S_IFBLK,
 }
 
-_path: Final = click.Path(readable=False)
-_archive = click.argument("archive_file", metavar="ARCHIVE", type=_path, callback=not_empty)
+_archive = click.argument("archive_file", metavar="ARCHIVE", type=PATH, callback=not_empty)
 _threads = click.option("-T", "--threads", type=click.IntRange(0), default=0, help="Threads; 0: one per processor.")
 _quiet = click.option("-q", "--quiet", is_flag=True, help="No progress bar.")
 _verbose = click.option("-v", "--verbose", is_flag=True, help="Name each entry on standard error.")
@@ -68,8 +67,8 @@ def group() -> None:
 
 @group.command()
 @_archive
-@click.argument("paths", nargs=-1, metavar="[PATH]...", type=_path)
-@click.option("-C", "--directory", metavar="DIR", type=_path, help="Take PATHs relative to DIR.")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=PATH)
+@click.option("-C", "--directory", metavar="DIR", type=PATH, help="Take PATHs relative to DIR.")
 @click.option("--files-from", type=click.File("rb"), metavar="FILE", help="More PATHs, one a line.")
 @click.option("--null", is_flag=True, help="NUL ends each line of --files-from.")
 @_exclude
@@ -165,7 +164,7 @@ def _patterns(given: tuple[str, ...], files: tuple[Any, ...]) -> list[str]:
 @group.command()
 @_archive
 @click.argument("members", nargs=-1, metavar="[MEMBER]...")
-@click.option("-C", "--directory", metavar="DIR", type=_path, default=".", help="Extract to DIR, created if missing.")
+@click.option("-C", "--directory", metavar="DIR", type=PATH, default=".", help="Extract to DIR, created if missing.")
 @_exclude
 @_exclude_from
 @click.option("--strip-components", type=click.IntRange(0), default=0, metavar="N", help="Leave out N directories.")

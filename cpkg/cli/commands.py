@@ -24,11 +24,9 @@ from cpkg.cli.json_text import LINES_SUFFIXES, JSONError
 from cpkg.cli.packing import KeepingSink, PackingSink
 from cpkg.cli.plain import backend_lines, version_line
 from cpkg.cli.progress import Bar, rounds
-from cpkg.cli.shell import Commands, Failure, not_empty, parse_size
+from cpkg.cli.shell import AS_JSON, LEVEL, PATH, QUIET, Commands, Failure, not_empty, parse_size
 from cpkg.cli.standard_streams import open_standard_streams, when_terminated
-from cpkg.objects.dumps_loads import LEVEL
 from purepy.errors import CodecError, ExtraData, LimitError, ZstdError
-from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
 from purepy.zstd.format.scanner import Frame
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -132,21 +130,9 @@ cli.add_command(
 )
 
 
-_path: Final = click.Path(readable=False)
-"""Nothing of it is checked, but the shell completes names of files."""
-
-_file = click.argument("file", default="-", metavar="[FILE]", type=_path, callback=not_empty)
-_out = click.option("-o", "--output", metavar="OUT", type=_path, help="Write to OUT, replacing it if it exists.")
+_file = click.argument("file", default="-", metavar="[FILE]", type=PATH, callback=not_empty)
+_out = click.option("-o", "--output", metavar="OUT", type=PATH, help="Write to OUT, replacing it if it exists.")
 _force = click.option("-f", "--force", is_flag=True, help="Replace the default output file if it exists.")
-_level = click.option(
-    "-l",
-    "--level",
-    type=click.IntRange(LEVEL_MIN, LEVEL_MAX),
-    default=LEVEL,
-    show_default=True,
-    help="Zstandard level.",
-)
-_quiet = click.option("-q", "--quiet", is_flag=True, help="No progress bar and no summary.")
 
 
 def _format(what: str) -> Callable[[F], F]:
@@ -165,7 +151,7 @@ def _format(what: str) -> Callable[[F], F]:
 @_out
 @_force
 @_format("What FILE holds. auto: JSON Lines if it ends in .jsonl or .ndjson, or if more values follow the first one.")
-@_level
+@LEVEL
 @click.option(
     "--compress",
     type=click.Choice(["auto", "always", "never"]),
@@ -175,7 +161,7 @@ def _format(what: str) -> Callable[[F], F]:
 )
 @click.option("--sort-keys", is_flag=True, help="Order each object's keys, so that equal data gives equal bytes.")
 @click.option("--allow-nan", is_flag=True, help="Take NaN, Infinity and -Infinity, which JSON does not have.")
-@_quiet
+@QUIET
 def pack(
     file: str,
     output: str | None,
@@ -235,7 +221,7 @@ def _parse(stream: Any, file: str, format_: str, packer: PackingSink, *, allow_n
     metavar="SIZE",
     help="Refuse messages larger than this (64M, 2G, unlimited).  [default: 64M or 100 times FILE's size]",
 )
-@_quiet
+@QUIET
 def unpack(
     file: str,
     output: str | None,
@@ -296,7 +282,7 @@ def _described(name: str, exc: CodecError) -> str:
 
 @cli.command()
 @_file
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def info(file: str, as_json: bool) -> None:
     """
     Show what is in a packed file, without unpacking it.
@@ -341,9 +327,9 @@ def backends(as_json: bool) -> None:
 
 
 @cli.command()
-@click.argument("file", required=False, type=_path, callback=not_empty)
+@click.argument("file", required=False, type=PATH, callback=not_empty)
 @_format("What FILE holds, as for 'pack'.")
-@_level
+@LEVEL
 @click.option(
     "--seconds",
     type=click.FloatRange(0, 60),
@@ -351,7 +337,7 @@ def backends(as_json: bool) -> None:
     show_default=True,
     help="Time each direction of each combination for so long, after as long a warm-up; each runs six times at least.",
 )
-@_quiet
+@QUIET
 def demo(file: str | None, format_: str, level: int, seconds: float, quiet: bool) -> None:
     """
     Pack and unpack FILE (JSON or JSON Lines) through every backend that loads here, and time each.

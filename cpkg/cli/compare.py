@@ -141,15 +141,15 @@ def _speeds(
     for number in range(ROUNDS + 1):
         progress(f"round {number}" if number else "warming up", number, ROUNDS + 1)
         for call, found in zip(calls, speeds):
-            best = _best(call, seconds / ROUNDS if number else seconds)
+            best = best_time(call, seconds / ROUNDS if number else seconds)
             if number:
                 found.append(size / best)
     medians = map(statistics.median, speeds)
     return [Speed(median, (max(found) - min(found)) / 2 / median) for median, found in zip(medians, speeds)]
 
 
-def _best(call: Callable[[], object], seconds: float) -> float:
-    """Return the best time of a call in seconds, out of at least one."""
+def best_time(call: Callable[[], object], seconds: float) -> float:
+    """Return the best time of a call in seconds, of as many calls as `seconds` have room for, one at least."""
     best = float("inf")
     end = time.perf_counter() + seconds
     while True:

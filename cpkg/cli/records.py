@@ -8,9 +8,9 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import IO, Any, Final
+from typing import IO, Any, BinaryIO, Final
 
 import click
 
@@ -20,14 +20,13 @@ from cpkg.cli import record_formats as formats
 from cpkg.cli.fitting import counted, squeezed
 from cpkg.cli.inout import naming, open_seekable, open_text, shown, size_of, summarise
 from cpkg.cli.progress import Bar
-from cpkg.cli.shell import Commands, Failure, not_empty, parse_size
-from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
+from cpkg.cli.shell import AS_JSON, LEVEL, QUIET, Commands, Failure, not_empty, parse_size
 
 _STDOUT: Final = "standard output"
 
 _file = click.argument("file", metavar="FILE", callback=not_empty)
 _skip = click.option("--skip-damage", is_flag=True, help="Pass over records that cannot be read, and name them.")
-_quiet = click.option("-q", "--quiet", is_flag=True, help="No progress bar and no summary.")
+_output_file = click.option("-o", "--output", metavar="OUT", required=True, callback=not_empty, help="Where to write.")
 _threads = click.option(
     "--threads",
     type=click.IntRange(0, 256),
@@ -47,22 +46,32 @@ def group() -> None:
 @contextlib.contextmanager
 def _opened(file: str, *, skip: bool = False, threads: int | None = None, **options: Any) -> Iterator[records.Reader]:
     """Open a record file; standard input goes through a temporary one."""
-    errors: Any = "skip" if skip else "raise"
-    if is_url(file):
-        with records.open(file, errors=errors, threads=threads, **options) as reader:
-            yield reader
-            return
-    with open_seekable(file) as stream:
-        place = file if stream is not None and file != "-" and os.path.isfile(file) else stream
-        with records.open(place, errors=errors, threads=threads, **options) as reader:
+    with _place(file) as found:
+        place = file if file != "-" and os.path.isfile(file) else found
+        with records.open(place, errors="skip" if skip else "raise", threads=threads, **options) as reader:
             yield reader
             for damage in reader.damage:
                 click.echo(f"cpkg: {shown(file)}: passed over {damage}", err=True)
 
 
-def _named(file: str, exc: records.RecordsError) -> Failure:
-    text = str(exc)
-    return Failure(text if file in text else f"{shown(file)}: {text}")
+@contextlib.contextmanager
+def _place(file: str) -> Iterator[str | BinaryIO]:
+    """Give a URL as it is, and of anything else an open file that can seek."""
+    if is_url(file):
+        yield file
+        return
+    with open_seekable(file) as stream:
+        yield stream
+
+
+@contextlib.contextmanager
+def _named(file: str, kind: type[records.RecordsError] = records.RecordsError) -> Iterator[None]:
+    """Name the file in what is wrong with its records."""
+    try:
+        yield
+    except kind as exc:
+        text = str(exc)
+        raise Failure(text if file in text else f"{shown(file)}: {text}") from None
 
 
 def _print(batches: Iterable[list[object]]) -> None:
@@ -81,11 +90,8 @@ def _print(batches: Iterable[list[object]]) -> None:
 @_skip
 def cat(file: str, start: int, stop: int | None, skip_damage: bool) -> None:
     """Print records as JSON Lines."""
-    try:
-        with _opened(file, skip=skip_damage, **formats.READ_OPTIONS) as reader:
-            _print(reader.batches(start, stop))
-    except records.RecordsError as exc:
-        raise _named(file, exc) from None
+    with _named(file), _opened(file, skip=skip_damage, **formats.READ_OPTIONS) as reader:
+        _print(reader.batches(start, stop))
 
 
 @group.command()
@@ -93,43 +99,32 @@ def cat(file: str, start: int, stop: int | None, skip_damage: bool) -> None:
 @click.option("-n", "--number", type=click.IntRange(0), default=10, show_default=True, help="Number of records.")
 def head(file: str, number: int) -> None:
     """Print the first records as JSON Lines."""
-    try:
-        with _opened(file, threads=1, **formats.READ_OPTIONS) as reader:
-            _print([list(islice(reader.iter(0, number), number))])
-    except records.RecordsError as exc:
-        raise _named(file, exc) from None
+    with _named(file), _opened(file, threads=1, **formats.READ_OPTIONS) as reader:
+        _print([list(islice(reader.iter(0, number), number))])
 
 
 def _inspected(file: str) -> records.Report:
-    if is_url(file):
-        return records.inspect(file)
-    with open_seekable(file) as stream:
-        return records.inspect(stream)
+    with _named(file), _place(file) as place:
+        return records.inspect(place)
 
 
 @group.command()
 @_file
 def count(file: str) -> None:
     """Print the number of records, from the index or the headers of the frames."""
-    try:
-        click.echo(_inspected(file).records)
-    except records.RecordsError as exc:
-        raise _named(file, exc) from None
+    click.echo(_inspected(file).records)
 
 
 @group.command()
 @_file
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 def info(file: str, as_json: bool) -> None:
     """
     Show what is in a record file, without decompressing it.
 
     Exit status 1 if frames are missing or a header is damaged; `verify` looks into the frames, too.
     """
-    try:
-        report = _inspected(file)
-    except records.RecordsError as exc:
-        raise _named(file, exc) from None
+    report = _inspected(file)
     _show(file, report, as_json)
     if report.damage:
         raise Failure(f"{shown(file)}: damaged; see 'cpkg records verify'")
@@ -137,9 +132,9 @@ def info(file: str, as_json: bool) -> None:
 
 @group.command()
 @_file
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@AS_JSON
 @_threads
-@_quiet
+@QUIET
 def verify(file: str, as_json: bool, threads: int | None, quiet: bool) -> None:
     """
     Read a whole record file and show what is not as it was written.
@@ -148,14 +143,8 @@ def verify(file: str, as_json: bool, threads: int | None, quiet: bool) -> None:
     """
     with contextlib.closing(Bar(1, None if is_url(file) else size_of(file), quiet=quiet)) as bar:
         bar.stage("verifying")
-        try:
-            if is_url(file):
-                report = records.verify(file, threads=threads, progress=_advance(bar))
-            else:
-                with open_seekable(file) as stream:
-                    report = records.verify(stream, threads=threads, progress=_advance(bar))
-        except records.RecordsError as exc:
-            raise _named(file, exc) from None
+        with _named(file), _place(file) as place:
+            report = records.verify(place, threads=threads, progress=_advance(bar))
     _show(file, report, as_json)
     if not report.ok:
         raise Failure(f"{shown(file)}: {_faults(report)}")
@@ -166,7 +155,7 @@ def verify(file: str, as_json: bool, threads: int | None, quiet: bool) -> None:
 @group.command()
 @_file
 @_threads
-@_quiet
+@QUIET
 def repair(file: str, threads: int | None, quiet: bool) -> None:
     """
     Make a record file whole again, and show what was lost.
@@ -178,10 +167,8 @@ def repair(file: str, threads: int | None, quiet: bool) -> None:
         raise click.UsageError("only a local file can be repaired", click.get_current_context())
     with contextlib.closing(Bar(1, size_of(file), quiet=quiet)) as bar:
         bar.stage("verifying")
-        try:
+        with _named(file):
             report = records.repair(file, threads=threads, progress=_advance(bar))
-        except records.RecordsError as exc:
-            raise _named(file, exc) from None
     for line in _fault_lines(report):
         click.echo(line)
     done = f"{counted(report.records, 'record')} {'is' if report.records == 1 else 'are'} there"
@@ -194,7 +181,7 @@ def repair(file: str, threads: int | None, quiet: bool) -> None:
 
 @group.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("-o", "--output", metavar="OUT", required=True, callback=not_empty, help="Where to write.")
+@_output_file
 @click.option("-f", "--force", is_flag=True, help="Replace OUT if it exists.")
 def join(files: tuple[str, ...], output: str, force: bool) -> None:
     """
@@ -210,7 +197,7 @@ def join(files: tuple[str, ...], output: str, force: bool) -> None:
     click.echo(f"{output}: {counted(total, 'record')}")
 
 
-def _advance(bar: Bar) -> Any:
+def _advance(bar: Bar) -> Callable[[int, int], None]:
     return lambda done, total: bar.at(done)
 
 
@@ -256,7 +243,7 @@ def _faults(report: records.Report) -> str:
 
 @group.command()
 @click.argument("files", nargs=-1, metavar="[FILE]...", callback=lambda *args: tuple(args[2]) or ("-",))
-@click.option("-o", "--output", metavar="OUT", required=True, callback=not_empty, help="Where to write.")
+@_output_file
 @click.option(
     "--from",
     "source",
@@ -271,16 +258,14 @@ def _faults(report: records.Report) -> str:
     default="auto",
     help="What to write.  [default: by OUT's name]",
 )
-@click.option(
-    "-l", "--level", type=click.IntRange(LEVEL_MIN, LEVEL_MAX), default=3, show_default=True, help="Zstandard level."
-)
+@LEVEL
 @click.option("--frame-size", callback=parse_size, metavar="SIZE", help="Of records in a frame.  [default: 256k]")
 @click.option("--dictionary", callback=parse_size, metavar="SIZE", help="Train a dictionary of so many bytes.")
 @click.option("--append", is_flag=True, help="Add to the record file OUT.")
 @click.option("--numbers", is_flag=True, help="Take what looks like a number in CSV for one.")
 @_skip
 @_threads
-@_quiet
+@QUIET
 def convert(
     files: tuple[str, ...],
     output: str,
@@ -413,14 +398,12 @@ class _Conversion:
 
     def _records(self, file: str, size: int, take: formats.Take) -> None:
         done = 0
-        with _opened(file, skip=self._skip, threads=self._threads, **self._options) as reader:
-            try:
-                for batch in reader.batches():
-                    take(batch)
-                    done += len(batch)
-                    self._bar.at(self._before + size * done // max(len(reader), 1))
-            except records.DamagedError as exc:
-                raise _named(file, exc) from None
+        opened = _opened(file, skip=self._skip, threads=self._threads, **self._options)
+        with opened as reader, _named(file, records.DamagedError):
+            for batch in reader.batches():
+                take(batch)
+                done += len(batch)
+                self._bar.at(self._before + size * done // max(len(reader), 1))
 
     def _others(self, kind: str, stream: Any, name: str, take: formats.Take) -> None:
         if kind == "jsonl":

@@ -14,7 +14,12 @@ from typing import Any, Final
 import click
 
 from cpkg.cli.standard_streams import SIGPIPE, discard
+from cpkg.objects.dumps_loads import LEVEL as DEFAULT_LEVEL
 from purepy.errors import CodecError
+from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
+
+PATH: Final = click.Path(readable=False)
+"""Nothing of it is checked, but the shell completes names of files."""
 
 _POWERS: Final = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
@@ -148,3 +153,15 @@ def parse_size(context: click.Context, parameter: click.Parameter, value: str | 
             f"{value!r} is not a size: give bytes, a number with k, M or G, or 'unlimited'", context, parameter
         )
     return int(number) << (10 * power)
+
+
+QUIET: Final = click.option("-q", "--quiet", is_flag=True, help="No progress bar and no summary.")
+AS_JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+LEVEL: Final = click.option(
+    "-l",
+    "--level",
+    type=click.IntRange(LEVEL_MIN, LEVEL_MAX),
+    default=DEFAULT_LEVEL,
+    show_default=True,
+    help="Zstandard level.",
+)

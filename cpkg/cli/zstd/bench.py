@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 import random
 import sys
-import time
 
 from cpkg import zstd
+from cpkg.cli.compare import best_time
 from cpkg.cli.zstd.compress import Compressing, dictionary_of
 from cpkg.cli.zstd.console import Console
 from cpkg.cli.zstd.files import read_dictionary
@@ -106,13 +106,5 @@ def _padded(speed: float) -> str:
 
 
 def _speed(work: Callable[[], object], size: int, seconds: int) -> float:
-    """Return the best speed in millions of bytes per second, of as many runs as `seconds` have room for."""
-    best = float("inf")
-    end = time.perf_counter() + max(seconds, 0)
-    while True:
-        begin = time.perf_counter()
-        work()
-        now = time.perf_counter()
-        best = min(best, now - begin)
-        if now >= end:
-            return size / max(best, 1e-9) / _MEGABYTE
+    """Return the best speed in millions of bytes per second."""
+    return size / max(best_time(work, seconds), 1e-9) / _MEGABYTE
