@@ -105,26 +105,24 @@ def read_bytes(d: bytes, p: int) -> tuple[bytes, int]:
     return d[p:end], end
 
 
-def read_array(d: bytes, p: int) -> tuple[int, int]:
-    byte = d[p]
-    if byte & 0xF0 == 0x90:
-        return byte & 15, p + 1
-    if byte == 0xDC:
-        return read_u16(d, p + 1)[0], p + 3
-    if byte == 0xDD:
-        return read_u32(d, p + 1)[0], p + 5
-    raise Mismatch
+def _make_count_reader(short: int, long: int) -> Callable[[bytes, int], tuple[int, int]]:
+    """Return what reads the header of an array or map: `short` is its first byte if it is empty, `long` in 3 bytes."""
+
+    def read_count(d: bytes, p: int) -> tuple[int, int]:
+        byte = d[p]
+        if byte & 0xF0 == short:
+            return byte & 15, p + 1
+        if byte == long:
+            return read_u16(d, p + 1)[0], p + 3
+        if byte == long + 1:
+            return read_u32(d, p + 1)[0], p + 5
+        raise Mismatch
+
+    return read_count
 
 
-def read_map(d: bytes, p: int) -> tuple[int, int]:
-    byte = d[p]
-    if byte & 0xF0 == 0x80:
-        return byte & 15, p + 1
-    if byte == 0xDE:
-        return read_u16(d, p + 1)[0], p + 3
-    if byte == 0xDF:
-        return read_u32(d, p + 1)[0], p + 5
-    raise Mismatch
+read_array: Final = _make_count_reader(0x90, 0xDC)
+read_map: Final = _make_count_reader(0x80, 0xDE)
 
 
 def skip(d: bytes, p: int) -> int:
@@ -240,13 +238,20 @@ class Functions:
 
     # --- names ----------------------------------------------------------------------------------------------------
 
+    def _name(self, role: str, of: object, prefix: str, make: Callable[[str], object]) -> str:
+        """Return the name of what stands for an object in a role; `make(name)` makes it."""
+        name = self._names.get((role, id(of)))
+        if name is None:
+            name = f"{prefix}_{next(self._numbers)}"
+            self._kept.append(of)
+            self.namespace[name] = make(name)
+            self._names[role, id(of)] = name  # last: an interrupt leaves no name without what it is for
+        return name
+
     def _lazy(self, role: str, node: Node, prefix: str, write: Callable[[_Source, Node, str], None]) -> str:
         """Return the name of a function that is written and compiled when it is first called."""
-        name = self._names.get((role, id(node)))
-        if name is None:
-            name = f"{prefix}_{_identifier(node.name)}_{next(self._numbers)}"
-            self._kept.append(node)
 
+        def make(name: str) -> object:
             def compile_first(*args: object) -> object:
                 if self.namespace[name] is compile_first:  # another thread may have been here
                     source = _Source(self)
@@ -254,19 +259,13 @@ class Functions:
                     source.compile(name, self.namespace)
                 return self.namespace[name](*args)
 
-            self.namespace[name] = compile_first
-            self._names[role, id(node)] = name  # last: an interrupt leaves no name without what it is for
-        return name
+            return compile_first
 
-    def constant(self, prefix: str, value: Any) -> str:
+        return self._name(role, node, f"{prefix}_{_identifier(node.name)}", make)
+
+    def constant(self, prefix: str, value: object) -> str:
         """Return a name for an object."""
-        name = self._names.get((prefix, id(value)))
-        if name is None:
-            name = f"{prefix}_{next(self._numbers)}"
-            self._kept.append(value)
-            self.namespace[name] = value
-            self._names[prefix, id(value)] = name
-        return name
+        return self._name(prefix, value, prefix, lambda _: value)
 
     # --- functions ------------------------------------------------------------------------------------------------
 
@@ -289,8 +288,7 @@ class Functions:
         order = self.constant("order", {field.key: index for index, field in enumerate(fields)})
         source.line(f"def {name}(d, p, depth, left{given}):")
         with source:
-            source.line("if depth < 1:")
-            source.line("    raise Mismatch")
+            source.refuse("depth < 1")
             source.line("while left:")
             with source:
                 source.line("left -= 1")
@@ -315,12 +313,10 @@ class Functions:
         least = sum(field.required for field in fields)
         source.line(f"def {name}(d, p, depth):")
         with source:
-            source.line("if depth < 1:")
-            source.line("    raise Mismatch")
+            source.refuse("depth < 1")
             source.line("left, p = read_array(d, p)")
             fixed = node.forbid or node.style == "namedtuple"
-            source.line(f"if left < {least}{f' or left > {len(fields)}' if fixed else ''}:")
-            source.line("    raise Mismatch")
+            source.refuse(f"left < {least}{f' or left > {len(fields)}' if fixed else ''}")
             for index, field in enumerate(fields):
                 if index >= least:
                     source.line(f"if left <= {index}:")
@@ -341,8 +337,7 @@ class Functions:
     def _write_defaults(self, source: _Source, node: Node, begin: int = 0) -> None:
         for index, field in enumerate(node.fields[begin:], begin):
             if field.required:
-                source.line(f"if f{index} is MISSING:")
-                source.line("    raise Mismatch")
+                source.refuse(f"f{index} is MISSING")
             elif field.factory is not None:
                 source.line(f"if f{index} is MISSING:")
                 source.line(f"    f{index} = {self.constant('factory', field.factory)}()")
@@ -354,19 +349,13 @@ class Functions:
 
     def walk(self, node: Node) -> str:
         """Return the name of a function (data, position, depth) that leaves a type to the walker."""
-        name = self._names.get(("walk", id(node)))
-        if name is None:
-            name = f"read_{_identifier(node.name)}_{next(self._numbers)}"
-            self._kept.append(node)
 
-            def read(d: bytes, p: int, depth: int) -> tuple[Any, int]:
-                message = Message(d)
-                value = self.walker(message).walk(node, p, (), depth)
-                return value, message.end
+        def read(d: bytes, p: int, depth: int) -> tuple[Any, int]:
+            message = Message(d)
+            value = self.walker(message).walk(node, p, (), depth)
+            return value, message.end
 
-            self.namespace[name] = read
-            self._names["walk", id(node)] = name
-        return name
+        return self._name("walk", node, f"read_{_identifier(node.name)}", lambda _: read)
 
     def walker(self, message: Message, **options: Any) -> Walker:
         """Return a walker over a message."""
@@ -409,7 +398,6 @@ class Functions:
                 value = Message(d).look(at)[1]
                 return numbers[type(value), value]
 
-        self._kept.append(choose)
         return self.constant("choose", choose)
 
 
@@ -430,6 +418,11 @@ class _Source:
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.indent + text)
+
+    def refuse(self, test: str) -> None:
+        """Write what ends the function where a test is true."""
+        self.line(f"if {test}:")
+        self.line("    raise Mismatch")
 
     def compile(self, name: str, namespace: dict[str, object]) -> object:
         text = "\n".join(self.lines) + "\n"
@@ -459,8 +452,7 @@ class _Source:
         fields = node.fields
         rest = self.functions.rest_function(node)
         depth = f"depth - {level}" if level else "depth"
-        self.line(f"if depth < {level + 1}:")
-        self.line("    raise Mismatch")
+        self.refuse(f"depth < {level + 1}")
         if not fields or len(fields) > _MANY:
             self.line("n, p = read_map(d, p)")
             self.line(f"{to}, p = {rest}(d, p, {depth}, n)")
@@ -573,8 +565,7 @@ class _Source:
         if checks.tz is not MISSING:
             tests.append(f"({value}.tzinfo is not None) is not {checks.tz}")
         tests.extend([f"not {self.functions.constant('predicate', item)}({value})" for item in checks.predicates])
-        self.line(f"if {' or '.join(tests)}:")
-        self.line("    raise Mismatch")
+        self.refuse(" or ".join(tests))
 
     # --- one for each kind ----------------------------------------------------------------------------------------
 
@@ -583,8 +574,7 @@ class _Source:
         self.line(f"{to}, p = {untyped}(d, p, depth - {level})")
 
     def _none(self, node: Node, to: str, level: int) -> None:
-        self.line("if d[p] != 0xC0:")
-        self.line("    raise Mismatch")
+        self.refuse("d[p] != 0xC0")
         self.line(f"{to} = None")
         self.line("p += 1")
 
@@ -651,8 +641,7 @@ class _Source:
 
     def _tuple(self, node: Node, to: str, level: int) -> None:
         self._header(level, "array", 0x90)
-        self.line(f"if n{level} != {len(node.parts)}:")
-        self.line("    raise Mismatch")
+        self.refuse(f"n{level} != {len(node.parts)}")
         for index, part in enumerate(node.parts):
             self.value(part, f"v{level}_{index}", level + 1)
         self.line(f"{to} = ({''.join([f'v{level}_{index}, ' for index in range(len(node.parts))])})")
@@ -670,8 +659,7 @@ class _Source:
             self.line(f"{to} = {self.functions.constant('made', node.cls)}({items})")
 
     def _header(self, level: int, family: str, first: int) -> None:
-        self.line(f"if depth < {level + 1}:")
-        self.line("    raise Mismatch")
+        self.refuse(f"depth < {level + 1}")
         self.line("b = d[p]")
         self.line(f"if b & 0xF0 == {first}:")
         self.line(f"    n{level} = b & 15")

@@ -10,7 +10,7 @@ from cpkg.zstandard.compression_objects import ZstdCompressionChunker, ZstdCompr
 from cpkg.zstandard.compressor import LEVEL_TOO_HIGH
 from cpkg.zstandard.constants import FRAME_HEADER, MAX_COMPRESSION_LEVEL
 from cpkg.zstandard.decompression_objects import ZstdDecompressionObj
-from cpkg.zstandard.file_opening import open_file
+from cpkg.zstandard.file_opening import make_open
 from cpkg.zstandard.readers import ZstdCompressionReader, ZstdDecompressionReader
 from cpkg.zstandard.training import make_train_dictionary
 from cpkg.zstandard.writers import ZstdCompressionWriter, ZstdDecompressionWriter
@@ -75,35 +75,6 @@ def names_over(codec: Any, module: str = "cpkg.zstandard") -> dict[str, Any]:
         content: bytes = default.decompress(data, max_output_size)
         return content
 
-    def open(
-        filename: object,
-        mode: str = "rb",
-        cctx: Any = None,
-        dctx: Any = None,
-        encoding: str | None = None,
-        errors: str | None = None,
-        newline: str | None = None,
-        closefd: bool | None = None,
-    ) -> Any:
-        """
-        Open a file of compressed data; `filename` is a path or a file object.
-
-        `mode` is that of the builtin: "r", "w", "a" or "x" for text, with "b" for bytes, which gives a
-        ZstdDecompressionReader or a ZstdCompressionWriter. `cctx` and `dctx` take the place of a ZstdCompressor and
-        ZstdDecompressor with their defaults; `encoding`, `errors` and `newline` are those of io.TextIOWrapper.
-        A file object is closed with the result only if `closefd` is true.
-        """
-        return open_file(
-            filename,
-            mode,
-            lambda: cctx or compressor_type(),
-            lambda: dctx or decompressor_type(),
-            encoding,
-            errors,
-            newline,
-            closefd,
-        )
-
     def estimate_decompression_context_size() -> int:
         """Return about how many bytes of memory a ZstdDecompressor takes, besides the window."""
         size: int = decompressor_type().memory_size()
@@ -116,8 +87,8 @@ def names_over(codec: Any, module: str = "cpkg.zstandard") -> dict[str, Any]:
         "FRAME_HEADER": FRAME_HEADER,
         **stream_types(codec),
     }
-    functions = (compress, decompress, estimate_decompression_context_size, open, make_train_dictionary(codec))
-    for function in functions:
+    functions = (compress, decompress, estimate_decompression_context_size)
+    for function in (*functions, make_open(compressor_type, decompressor_type), make_train_dictionary(codec)):
         function.__module__ = module
         function.__qualname__ = function.__name__
         made[function.__name__] = function

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
 from cpkg.zstandard.arguments import Bytes, rename
 from cpkg.zstandard.buffers import SEGMENT, BufferWithSegments, BufferWithSegmentsCollection
@@ -13,9 +13,6 @@ from cpkg.zstandard.frames import frame_content_size
 from purepy._buffers import view_of
 from purepy.crew import run_all
 from purepy.errors import ZstdError
-
-if TYPE_CHECKING:
-    pass
 
 _SIZE = Struct("=Q")
 

@@ -16,29 +16,17 @@ FORCE_MAX_WINDOW = 1000
 
 JOB_SIZE_MIN = 512 << 10
 
-_KEYS = {
+_UNDER_OTHER_NAMES = {
     "format": COMPRESSION_FORMAT,
-    "compression_level": int(CompressionParameter.compression_level),
-    "window_log": int(CompressionParameter.window_log),
-    "hash_log": int(CompressionParameter.hash_log),
-    "chain_log": int(CompressionParameter.chain_log),
-    "search_log": int(CompressionParameter.search_log),
-    "min_match": int(CompressionParameter.min_match),
-    "target_length": int(CompressionParameter.target_length),
-    "strategy": int(CompressionParameter.strategy),
-    "write_content_size": int(CompressionParameter.content_size_flag),
-    "write_checksum": int(CompressionParameter.checksum_flag),
-    "write_dict_id": int(CompressionParameter.dict_id_flag),
-    "job_size": int(CompressionParameter.job_size),
-    "overlap_log": int(CompressionParameter.overlap_log),
+    "write_content_size": CompressionParameter.content_size_flag,
+    "write_checksum": CompressionParameter.checksum_flag,
+    "write_dict_id": CompressionParameter.dict_id_flag,
     "force_max_window": FORCE_MAX_WINDOW,
-    "enable_ldm": int(CompressionParameter.enable_long_distance_matching),
-    "ldm_hash_log": int(CompressionParameter.ldm_hash_log),
-    "ldm_min_match": int(CompressionParameter.ldm_min_match),
-    "ldm_bucket_size_log": int(CompressionParameter.ldm_bucket_size_log),
-    "ldm_hash_rate_log": int(CompressionParameter.ldm_hash_rate_log),
-    "threads": int(CompressionParameter.nb_workers),
+    "enable_ldm": CompressionParameter.enable_long_distance_matching,
+    "threads": CompressionParameter.nb_workers,
 }
+"""Keys of the parameters that CompressionParameter has under other names, or not at all."""
+
 _FLAGS = ("write_content_size", "write_checksum", "write_dict_id", "force_max_window")
 _CLAMPED = ("compression_level", "job_size", "overlap_log", "threads")
 _OF_THREADS = ("job_size", "overlap_log")
@@ -169,6 +157,13 @@ class ZstdCompressionParameters:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _from_values, (self._values,)
+
+
+_KEYS = {
+    name: int(_UNDER_OTHER_NAMES[name] if name in _UNDER_OTHER_NAMES else CompressionParameter[name])
+    for name, value in vars(ZstdCompressionParameters).items()
+    if isinstance(value, _Field)
+}
 
 
 def _from_values(values: dict[str, int]) -> ZstdCompressionParameters:
