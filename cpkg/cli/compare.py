@@ -53,7 +53,7 @@ class Result:
     disagreements: list[str] = field(default_factory=list)
 
 
-def run(value: Any, *, seconds: float, level: int, progress: Callable[[str, int, int], None]) -> Result:
+def run(value: object, *, seconds: float, level: int, progress: Callable[[str, int, int], None]) -> Result:
     """
     Do the job on `value` and return what came out.
 

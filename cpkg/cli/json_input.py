@@ -47,7 +47,7 @@ class Sink(Protocol):
     def nest(self) -> None:
         """Learn that what was taken so far is an array, which is the first value of a stream."""
 
-    def single(self, value: Any) -> None:
+    def single(self, value: object) -> None:
         """Take the only value."""
 
 
@@ -119,7 +119,7 @@ class JSONReader:
             self._since = 0
         return self._stream(following)
 
-    def _single(self, value: Any) -> None:
+    def _single(self, value: object) -> None:
         try:
             self._sink.single(value)
         except (OverflowError, ValueError) as exc:
@@ -372,7 +372,7 @@ class _Nowhere:
 
     def take(self, values: list[Any]) -> None: ...
     def nest(self) -> None: ...
-    def single(self, value: Any) -> None: ...
+    def single(self, value: object) -> None: ...
 
 
 def _decoder_for(data: bytes) -> tuple[str, Any, int]:

@@ -76,7 +76,7 @@ def _mark_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _find_marked(value: Any, path: str) -> tuple[str, str]:
+def _find_marked(value: object, path: str) -> tuple[str, str]:
     """Return the path of the first object with a key that occurs twice, and that key."""
     pending = [(value, path)]
     while pending:

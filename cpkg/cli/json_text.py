@@ -78,7 +78,7 @@ def render(data: Any, *, lines: bool, indent: int | None, allow_nan: bool, limit
         return _encode(_with_str_keys(value, "$", allow_nan), lines, json.JSONEncoder(**options))
 
 
-def _encode(value: Any, lines: bool, encoder: json.JSONEncoder) -> bytes:
+def _encode(value: object, lines: bool, encoder: json.JSONEncoder) -> bytes:
     if not lines:
         return (encoder.encode(value) + "\n").encode()
     if not isinstance(value, list):
@@ -99,14 +99,14 @@ def lines(values: list[Any], *, allow_nan: bool) -> bytes:
         return _encode(_with_str_keys(values, "$", allow_nan), True, json.JSONEncoder(**options))
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """Return what a value is in JSON's words."""
     if isinstance(value, dict):
         return "an object"
     return {str: "a string", bool: "a boolean", type(None): "null"}.get(type(value), "a single value")
 
 
-def _plain(value: Any) -> object:
+def _plain(value: object) -> object:
     """Return the JSON form of a value that JSON has no type for."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
@@ -138,7 +138,7 @@ def _rfc3339(stamp: Timestamp) -> str:
     return f"{text}{fraction}Z" if "T" in text else f"{text}{fraction}"
 
 
-def _with_str_keys(value: Any, path: str, allow_nan: bool) -> object:
+def _with_str_keys(value: object, path: str, allow_nan: bool) -> object:
     """Return a copy of a value that JSON can hold, naming the path of what it cannot."""
     if isinstance(value, dict):
         copy: dict[str, Any] = {}
@@ -164,7 +164,7 @@ def _key(key: object, path: str, allow_nan: bool) -> str:
     return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
 
 
-def _listed(value: Any) -> object:
+def _listed(value: object) -> object:
     if isinstance(value, tuple) and not isinstance(value, ExtType):
         return [_listed(item) for item in value]
     return value

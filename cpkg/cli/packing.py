@@ -43,7 +43,7 @@ class PackingSink:
         self._body[_LONGEST_HEADER:_LONGEST_HEADER] = array_header(self._count)
         self._count = 1
 
-    def single(self, value: Any) -> None:
+    def single(self, value: object) -> None:
         self._single = self._packb(value, **self._options)
 
     def message(self) -> Any:
@@ -78,6 +78,6 @@ class KeepingSink(PackingSink):
         super().nest()
         self.value = [self.value]
 
-    def single(self, value: Any) -> None:
+    def single(self, value: object) -> None:
         super().single(value)
         self.value = value

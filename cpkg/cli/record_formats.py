@@ -88,7 +88,7 @@ class _Values:
     def nest(self) -> None:
         raise JSONError("arrays one behind the other: give one array, or one value per line")
 
-    def single(self, value: Any) -> None:
+    def single(self, value: object) -> None:
         self._take([value])
 
 
@@ -199,7 +199,7 @@ def write_csv(out: IO[bytes], columns: list[str]) -> Iterator[Take]:
         text.detach()
 
 
-def _field(value: Any) -> object:
+def _field(value: object) -> object:
     if value is None or isinstance(value, (str, float)) or type(value) is int:
         return value
     return json_text.lines([value], allow_nan=True).decode().rstrip("\n").strip('"')

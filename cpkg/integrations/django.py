@@ -34,7 +34,7 @@ __all__ = ["MsgpackResponse", "ZstdMiddleware", "read_msgpack"]
 class MsgpackResponse(HttpResponse):
     """Respond with an object as MessagePack: the types of `cpkg.dumps` (docs/objects.md)."""
 
-    def __init__(self, data: Any, **options: Any) -> None:
+    def __init__(self, data: object, **options: object) -> None:
         options.setdefault("content_type", _messages.MEDIA_TYPE)
         super().__init__(content=_messages.pack(data), **options)
 
@@ -73,7 +73,7 @@ class ZstdMiddleware(MiddlewareMixin):
     minimum_size: ClassVar[int] = coding.MINIMUM_SIZE
     max_request_size: ClassVar[int] = coding.MAX_REQUEST_SIZE
 
-    def __init__(self, get_response: Any) -> None:
+    def __init__(self, get_response: object) -> None:
         coding.check_level(self.level)
         super().__init__(get_response)
 

@@ -60,7 +60,7 @@ class MsgpackSerializer:
         # with django-redis a compressor may come after this one, and compressing twice gains nothing
         self._compress: Literal["auto", False] = False if options and options.get("COMPRESSOR") else "auto"
 
-    def dumps(self, obj: Any) -> bytes:
+    def dumps(self, obj: object) -> bytes:
         """Pack an object; an int, or what packs as one of a digit's code, becomes its decimal digits."""
         if isinstance(obj, int) and not isinstance(obj, bool):
             return str(int(obj)).encode()

@@ -33,7 +33,7 @@ __all__ = ["ZstdFileSystem", "register"]
 def register(*, level: int = zstd.COMPRESSION_LEVEL_DEFAULT) -> None:
     """Register the compression `zstd`, for names that end with `.zst`, in place of fsspec's; `level` is for writing."""
 
-    def open_file(file: Any, mode: str = "rb", **options: Any) -> Any:
+    def open_file(file: object, mode: str = "rb", **options: object) -> Any:
         if "r" not in mode:
             options.setdefault("level", level)
         make: Any = zstd.ZstdFile
@@ -111,7 +111,7 @@ class ZstdFileSystem(AbstractArchiveFileSystem):
             target.close()
             raise
 
-    def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
+    def _open(self, path: str, mode: str = "rb", **options: object) -> Any:
         """
         Open the file.
 

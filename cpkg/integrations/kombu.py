@@ -23,7 +23,7 @@ from cpkg.integrations._messages import MAX_SIZE
 __all__ = ["SERIALIZER", "register"]
 
 
-def _pack(obj: Any) -> bytes:
+def _pack(obj: object) -> bytes:
     return cpkg.dumps(obj, compress=False)
 
 

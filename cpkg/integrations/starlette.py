@@ -33,7 +33,7 @@ class MsgpackResponse(Response):
 
     media_type = _messages.MEDIA_TYPE
 
-    def render(self, content: Any) -> bytes:
+    def render(self, content: object) -> bytes:
         """Pack the content; TypeError for an object that cannot be packed."""
         return _messages.pack(content)
 

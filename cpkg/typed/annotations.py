@@ -28,6 +28,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Final
 
+    from typing_extensions import TypeAlias
+
+    from cpkg.typed.class_options import Rename
+    from cpkg.typed.nodes import Annotation
+
+    Scope: TypeAlias = "dict[object, tuple[object, Scope]]"
+    """What type variables stand for, each with the scope of that."""
+    Fields: TypeAlias = Iterator[tuple[Field, object]]
+
 _SIMPLE: Final[dict[object, str]] = {
     None: "none",
     type(None): "none",
@@ -94,14 +103,14 @@ class Model:
         self._known: dict[object, Node] = {}
         self._later: list[Callable[[], None]] = []
 
-    def read(self, tp: Any) -> Node:
+    def read(self, tp: object) -> Node:
         """Return the node of a type; TypeError for one that cannot be decoded or is ambiguous."""
         node = self._node(tp, {})
         while self._later:
             self._later.pop(0)()
         return node
 
-    def _node(self, tp: Any, env: dict[Any, Any]) -> Node:
+    def _node(self, tp: Annotation, env: Scope) -> Node:
         try:
             kind = _SIMPLE.get(tp)
         except TypeError:  # not hashable
@@ -131,7 +140,7 @@ class Model:
             return self._node(args[0], env)
         return self._class(origin, args, env)
 
-    def _variable(self, tp: Any, env: dict[Any, Any]) -> Node:
+    def _variable(self, tp: Annotation, env: Scope) -> Node:
         if tp in env:
             value, outer = env[tp]
             return self._node(value, outer)
@@ -142,7 +151,7 @@ class Model:
             return self._node(default, env)
         return self._node(typing.Any if tp.__bound__ is None else tp.__bound__, env)
 
-    def _alias(self, tp: object, alias: Any, args: tuple[object, ...], env: dict[object, object]) -> Node:
+    def _alias(self, tp: object, alias: Annotation, args: tuple[object, ...], env: Scope) -> Node:
         key = (tp, _resolved(env, args))
         if key not in self._known:
             node = self._known[key] = Node("", alias.__name__)
@@ -166,7 +175,7 @@ class Model:
         copy()
         self._later.append(copy)
 
-    def _annotated(self, tp: object, metadata: tuple[object, ...], env: dict[object, object]) -> Node:
+    def _annotated(self, tp: object, metadata: tuple[object, ...], env: Scope) -> Node:
         node = self._node(tp, env)
         checks = Checks()
         constrained = False
@@ -186,7 +195,7 @@ class Model:
 
     # --- classes --------------------------------------------------------------------------------------------------
 
-    def _class(self, cls: Any, args: tuple[object, ...], env: dict[object, object]) -> Node:
+    def _class(self, cls: object, args: tuple[object, ...], env: Scope) -> Node:
         if not isinstance(cls, type):
             cls = typing.get_origin(cls) or cls  # `List` without parameters, on 3.9
         if cls is tuple:
@@ -232,7 +241,14 @@ class Model:
         self._fill(node, args, env, read, settings.get("rename"))
         return node
 
-    def _fill(self, node: Node, args: Any, env: dict[object, object], read: Any, rename: Any) -> None:
+    def _fill(
+        self,
+        node: Node,
+        args: tuple[object, ...],
+        env: Scope,
+        read: Callable[[Annotation, Node], Fields],
+        rename: Rename,
+    ) -> None:
         """Read the fields of an object."""
         cls = node.cls
         hints = _hints(cls) if self._typed else {}
@@ -256,14 +272,14 @@ class Model:
 
     # --- containers and unions ------------------------------------------------------------------------------------
 
-    def _array(self, cls: Any, item: Any, env: dict[object, object]) -> Node:
+    def _array(self, cls: Annotation, item: object, env: Scope) -> Node:
         node = Node("array", cls.__name__, cls)
         node.item = self._node(item, env)
         if cls in (set, frozenset):
             self._later.append(lambda: _refuse_unhashable(node.item, cls.__name__))
         return node
 
-    def _tuple(self, args: tuple[object, ...], env: dict[object, object]) -> Node:
+    def _tuple(self, args: tuple[object, ...], env: Scope) -> Node:
         if not args and env.get("no parameters") is None:
             args = (typing.Any, ...)
         if len(args) == 2 and args[1] is ...:
@@ -272,7 +288,7 @@ class Model:
         node.parts = tuple([self._node(arg, env) for arg in args if arg != ()])
         return node
 
-    def _dict(self, cls: Any, args: tuple[object, ...], env: dict[object, object]) -> Node:
+    def _dict(self, cls: object, args: tuple[object, ...], env: Scope) -> Node:
         node = Node("dict", "dict", _DICTS[cls])
         node.key = self._node(args[0], env)
         node.item = self._node(args[1], env)
@@ -282,7 +298,7 @@ class Model:
             node.cls = lambda pairs: collections.defaultdict(factory, pairs)
         return node
 
-    def _union(self, args: tuple[object, ...], env: dict[object, object]) -> Node:
+    def _union(self, args: tuple[object, ...], env: Scope) -> Node:
         parts: list[Node] = []
         for arg in args:
             node = self._node(arg, env)
@@ -339,7 +355,7 @@ def _tell_apart(union: Node) -> None:
     objects = union.objects
     names = [{field.key for field in node.fields if field.node.kind == "literal"} for node in objects]
     for key in [field.key for field in objects[0].fields if all(field.key in found for found in names)]:
-        values: dict[Any, Node] = {}
+        values: dict[tuple[type, object], Node] = {}
         count = 0
         for node in objects:
             table = next(field.node.table for field in node.fields if field.key == key)
@@ -391,7 +407,7 @@ def _literal(args: tuple[object, ...], name: str) -> Node:
     return _table("literal", name, [(arg.value if isinstance(arg, enum.Enum) else arg, arg) for arg in args])
 
 
-def _resolved(env: dict[Any, Any], args: tuple[object, ...]) -> object:
+def _resolved(env: Scope, args: tuple[object, ...]) -> object:
     """Return a key for type arguments: what their variables stand for belongs to it."""
     if not any(isinstance(arg, typing.TypeVar) or getattr(arg, "__parameters__", ()) for arg in args):
         return args
@@ -465,7 +481,7 @@ def _refuse_misfits(checks: Checks, node: Node) -> None:
 # --- fields ---------------------------------------------------------------------------------------------------------
 
 
-def _hints(cls: Any) -> dict[str, Any]:
+def _hints(cls: Annotation) -> dict[str, Annotation]:
     """Return the annotations of a class and its bases, evaluated each in its own module."""
     names = {cls.__name__: cls, **{str(name): name for name in getattr(cls, "__type_params__", ())}}
     try:
@@ -480,9 +496,9 @@ def _hints(cls: Any) -> dict[str, Any]:
         raise TypeError(f"{cls.__qualname__}: {exc}; types in annotations must be names of its module") from exc
 
 
-def _scopes(cls: Any, args: tuple[object, ...], env: dict[object, object]) -> dict[object, dict[object, object]]:
+def _scopes(cls: object, args: tuple[object, ...], env: Scope) -> dict[object, Scope]:
     """Return what type variables stand for, for each class whose annotations the object has."""
-    scopes: dict[object, dict[object, object]] = {cls: {}}
+    scopes: dict[object, Scope] = {cls: {}}
     parameters = getattr(cls, "__parameters__", ())
     if args:
         scopes[cls] = {name: (value, env) for name, value in zip(parameters, args)}
@@ -498,7 +514,7 @@ def _scopes(cls: Any, args: tuple[object, ...], env: dict[object, object]) -> di
     return scopes
 
 
-def _dataclass_fields(cls: Any, node: Node) -> Iterator[tuple[Field, object]]:
+def _dataclass_fields(cls: Annotation, node: Node) -> Fields:
     for field in cls.__dataclass_fields__.values():
         kind = field._field_type.name
         if kind == "_FIELD_CLASSVAR" or not field.init:
@@ -510,7 +526,7 @@ def _dataclass_fields(cls: Any, node: Node) -> Iterator[tuple[Field, object]]:
         yield made, field.type if kind == "_FIELD_INITVAR" and not isinstance(field.type, str) else None
 
 
-def _attrs_fields(cls: Any, node: Node) -> Iterator[tuple[Field, object]]:
+def _attrs_fields(cls: Annotation, node: Node) -> Fields:
     attrs: Any = sys.modules["attr"]
     for field in cls.__attrs_attrs__:
         if field.init:
@@ -526,19 +542,19 @@ def _attrs_fields(cls: Any, node: Node) -> Iterator[tuple[Field, object]]:
             yield made, None
 
 
-def _namedtuple_fields(cls: Any, node: Node) -> Iterator[tuple[Field, object]]:
+def _namedtuple_fields(cls: Annotation, node: Node) -> Fields:
     for name in cls._fields:
         default = cls._field_defaults.get(name, MISSING)
         yield Field(name, "", node, default is MISSING, default, None), None
 
 
-def _typeddict_fields(cls: Any, node: Node) -> Iterator[tuple[Field, object]]:
+def _typeddict_fields(cls: object, node: Node) -> Fields:
     optional = _not_required(cls)
     for name in _hints(cls):
         yield Field(name, "", node, name not in optional, MISSING, None), None
 
 
-def _not_required(cls: Any) -> set[str]:
+def _not_required(cls: Annotation) -> set[str]:
     """
     Return the keys that a TypedDict may lack.
 
@@ -546,7 +562,7 @@ def _not_required(cls: Any) -> set[str]:
     """
     optional = set(cls.__optional_keys__)
     for name, hint in _hints(cls).items():
-        origin = typing.get_origin(hint)
+        origin: object = typing.get_origin(hint)
         while origin is not None:
             if origin in _special("NotRequired"):
                 optional.add(name)
@@ -563,7 +579,7 @@ _ABSTRACT: Final = 1 << 20
 """The flag of classes that have abstract methods."""
 
 
-def _settable(cls: Any, fields: list[Field]) -> bool:
+def _settable(cls: Annotation, fields: list[Field]) -> bool:
     """Tell whether an instance is whole with its attributes set and `__post_init__` called, without its constructor."""
     parameters = cls.__dataclass_params__
     if [field.name for field in fields] != [

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     from cpkg._backend_protocols import MsgpackBackend
+    from cpkg.typed.nodes import Annotation, Hook
+    from purepy._types import Buffer
 
 MAX_DEPTH: Final = dumps_loads.MAX_DEPTH
 _ANY_LENGTH: Final = 2**32 - 1
@@ -141,10 +143,10 @@ class Decoder:
 
     def __init__(
         self,
-        type: Any = object,
+        type: object = object,
         *,
         strict: bool = True,
-        dec_hook: Callable[[Any, Any], Any] | None = None,
+        dec_hook: Hook | None = None,
         all_errors: bool = False,
         max_depth: int = MAX_DEPTH,
         max_memory: int | None = None,
@@ -170,14 +172,14 @@ class Decoder:
             {STR: max_str_len, BIN: max_bin_len, ARRAY: max_array_len, MAP: max_map_len, EXT: max_ext_len},
         )
         self._functions = Functions(_untyped, dec_hook)
-        self._decode: Any = None
+        self._decode: Callable[[bytes, int], object] | None = None
         self._walks: int | None = None  # how many bytes of messages the walker may still have
 
-    def __class_getitem__(cls, item: Any) -> Any:
+    def __class_getitem__(cls, item: object) -> Any:
         """Return the class: `Decoder[User]` is for type checkers."""
         return cls
 
-    def decode(self, data: Any) -> Any:
+    def decode(self, data: Buffer) -> Any:
         """
         Return the object that a message holds; `data` is a bytes-like object.
 
@@ -201,7 +203,7 @@ class Decoder:
             pass  # the walk is not within the handler: PyPy cannot note what an error came from where the stack ends
         return self._walk(data)
 
-    def _make_decode(self, size: int) -> Any:
+    def _make_decode(self, size: int) -> Callable[[bytes, int], object] | None:
         """
         Return a function (data, depth) that raises one of _WRONG for a message that is wrong, and keep it.
 
@@ -219,7 +221,7 @@ class Decoder:
             return None
         root = self._functions.root(self.node)
 
-        def decode(data: bytes, depth: int) -> Any:
+        def decode(data: bytes, depth: int) -> object:
             value, end = root(data + PADDING, depth)
             if end != len(data):
                 raise Mismatch
@@ -238,7 +240,7 @@ class Decoder:
             raise error
         return value
 
-    def convert(self, obj: Any, *, from_attributes: bool = False) -> Any:
+    def convert(self, obj: object, *, from_attributes: bool = False) -> Any:
         """Return an object of this type made of `obj`; `from_attributes` is that of `cpkg.typed.convert`."""
         source = Objects()
         walker = Walker(
@@ -269,7 +271,7 @@ _decoders: dict[object, Decoder] = {}
 """Decoders of types without a class of somebody's."""
 
 
-def _cache_of(cls: Any) -> _Cache | None:
+def _cache_of(cls: Annotation) -> _Cache | None:
     """Return the cache of a class; None for one that cannot have attributes."""
     cache = getattr(cls, _CACHE, None)
     if cache is None or cache.cls is not cls:
@@ -281,7 +283,7 @@ def _cache_of(cls: Any) -> _Cache | None:
     return cache
 
 
-def _class_cache(cls: Any) -> _Cache | None:
+def _class_cache(cls: Annotation) -> _Cache | None:
     """Return the cache of a class with fields, its node there; None for any other."""
     cache = getattr(cls, _CACHE, None)
     if cache is not None and cache.cls is cls and cache.node is not None:
@@ -328,7 +330,7 @@ def decoder_for(tp: object, **limits: Any) -> Decoder:
     return decoder
 
 
-def decode(data: Any, type: Any = object, **options: Any) -> Any:
+def decode(data: Buffer, type: object = object, **options: Any) -> Any:
     """
     Return the object that a MessagePack message holds, checked and made as `type` says.
 
@@ -339,7 +341,7 @@ def decode(data: Any, type: Any = object, **options: Any) -> Any:
     return decoder.decode(data)
 
 
-def decode_message(message: object, tp: object, max_depth: int, max_total_items: int | None) -> Any:
+def decode_message(message: Buffer, tp: object, max_depth: int, max_total_items: int | None) -> Any:
     """Do what `cpkg.loads` does with a type; the memory of the message has been checked."""
     if max_depth == MAX_DEPTH and max_total_items is None:
         return decoder_for(tp).decode(message)
@@ -347,7 +349,7 @@ def decode_message(message: object, tp: object, max_depth: int, max_total_items:
     return decoder_for(tp, max_depth=max_depth, max_total_items=total, max_memory=-1).decode(message)
 
 
-def convert(obj: Any, type: Any, *, from_attributes: bool = False, **options: Any) -> Any:
+def convert(obj: object, type: object, *, from_attributes: bool = False, **options: Any) -> Any:
     """
     Return a type's object made of `obj`: dicts, lists, numbers, text and the like.
 
@@ -360,7 +362,7 @@ def convert(obj: Any, type: Any, *, from_attributes: bool = False, **options: An
 
 
 def to_builtins(
-    obj: Any, *, builtin_types: Iterable[type] = (), enc_hook: Callable[[Any], object] | None = None
+    obj: object, *, builtin_types: Iterable[type] = (), enc_hook: Callable[[Any], object] | None = None
 ) -> Any:
     """
     Return an object as dicts, lists, text, numbers, bools and None, for JSON and its like.
@@ -407,11 +409,11 @@ class Encoder:
         else:
             self._encode = Encoding(_class_cache, self._pack).encode
 
-    def _pack(self, obj: Any, depth: int) -> bytes:
+    def _pack(self, obj: object, depth: int) -> bytes:
         packed: bytes = msgpack_module().packb(obj, max_depth=depth, **self._pack_options)
         return packed
 
-    def encode(self, obj: Any) -> bytes:
+    def encode(self, obj: object) -> bytes:
         """
         Return `obj` as MessagePack: as `cpkg.dumps` packs it, in the form that `options` gave its classes.
 
@@ -424,7 +426,7 @@ class Encoder:
 _encoder: Encoder | None = None
 
 
-def encode(obj: Any, *, enc_hook: Callable[[Any], object] | None = None, max_depth: int = MAX_DEPTH) -> bytes:
+def encode(obj: object, *, enc_hook: Callable[[Any], object] | None = None, max_depth: int = MAX_DEPTH) -> bytes:
     """
     Return `obj` as MessagePack.
 

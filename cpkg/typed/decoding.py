@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Final
 
-    from cpkg.typed.nodes import Node
+    from cpkg.typed.nodes import Family, Hook, Node
 
 PADDING: Final = b"\xc1" * 24
 """What stands behind a message: no value begins with this byte, and the longest guess of a key stays within."""
@@ -154,7 +154,7 @@ def skip(d: bytes, p: int) -> int:
     return p
 
 
-def read_run(d: bytes, p: int, count: int, formats: str) -> tuple[list[Any] | None, int]:
+def read_run(d: bytes, p: int, count: int, formats: str) -> tuple[list[int] | list[float] | None, int]:
     """
     Return as many numbers that are all of one format, and where they end; None if they are not.
 
@@ -199,7 +199,7 @@ _HELPERS: Final = {
     "skip": skip,
     "unpack_from": struct.unpack_from,
 }
-_TESTS: Final = {
+_TESTS: Final[dict[Family, str]] = {
     NIL: "b == 0xC0",
     BOOL: "b == 0xC2 or b == 0xC3",
     INT: "b < 0x80 or b >= 0xE0 or 0xCC <= b <= 0xD3",
@@ -215,7 +215,7 @@ _TESTS: Final = {
 class Functions:
     """The functions of one decoder, made as they are needed."""
 
-    def __init__(self, untyped: Callable[[Any, int, int], tuple[Any, int]], hook: Any) -> None:
+    def __init__(self, untyped: Callable[[bytes, int, int], tuple[object, int]], hook: Hook | None) -> None:
         self.untyped = untyped  # (data, position, depth) -> value and where it ends
         self.hook = hook
         self.namespace: dict[str, Any] = {"__name__": __name__, **_HELPERS}
@@ -350,7 +350,7 @@ class Functions:
     def walk(self, node: Node) -> str:
         """Return the name of a function (data, position, depth) that leaves a type to the walker."""
 
-        def read(d: bytes, p: int, depth: int) -> tuple[Any, int]:
+        def read(d: bytes, p: int, depth: int) -> tuple[object, int]:
             message = Message(d)
             value = self.walker(message).walk(node, p, (), depth)
             return value, message.end
@@ -360,7 +360,7 @@ class Functions:
     def walker(self, message: Message, **options: Any) -> Walker:
         """Return a walker over a message."""
 
-        def untyped(at: int, depth: int) -> Any:
+        def untyped(at: int, depth: int) -> object:
             try:
                 value, message.end = self.untyped(message.data, at, depth)
             except CodecError:
@@ -749,7 +749,7 @@ def packed_key(key: str) -> bytes:
     return str_header(len(packed)) + packed
 
 
-def packed_texts(node: Node) -> dict[bytes, Any]:
+def packed_texts(node: Node) -> dict[bytes, object]:
     """Return the values of an enum or literal that are text of at most 255 bytes, by what they are packed as."""
     packed = {}
     for (of, value), result in node.table.items():

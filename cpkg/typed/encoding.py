@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     from cpkg.typed.nodes import Field, Node
+    from purepy.msgpack.plain_writer import Builder
 
 
 def too_deep() -> ValueError:
@@ -57,7 +58,7 @@ class Encoding:
         self._cache_of = cache_of
         self._pack = pack
 
-    def encode(self, obj: Any, depth: int) -> bytes:
+    def encode(self, obj: object, depth: int) -> bytes:
         """Return an object packed."""
         out = new_builder(1024)
         try:
@@ -67,7 +68,7 @@ class Encoding:
         packed: bytes = finish(out)
         return packed
 
-    def write(self, out: Any, value: Any, depth: int) -> None:
+    def write(self, out: Builder, value: Any, depth: int) -> None:
         """Append an object."""
         kind = type(value)
         if kind is str:
@@ -87,7 +88,7 @@ class Encoding:
             else:
                 (cache.function or make_function(cache))(out, value, depth, self.write)
 
-    def _list(self, out: Any, value: Any, depth: int) -> None:
+    def _list(self, out: Builder, value: list[object] | tuple[object, ...], depth: int) -> None:
         if depth < 1:
             raise too_deep()
         length = len(value)
@@ -97,7 +98,7 @@ class Encoding:
         if len(value) != length:
             raise changed("list")
 
-    def _dict(self, out: Any, value: Any, depth: int) -> None:
+    def _dict(self, out: Builder, value: dict[object, object], depth: int) -> None:
         if depth < 1:
             raise too_deep()
         length = len(value)

@@ -142,7 +142,7 @@ class _Describer:
         by_byte = bytearray()
         for byte in range(256):
             family = _family(byte)
-            part = node.by_family.get(family)
+            part = None if family is None else node.by_family.get(family)
             if part is None and family == INT:
                 part = node.by_family.get(FLOAT)
             if family == EXT and any(isinstance(code, int) or code == EXT for code in node.by_family):

@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Final
 
+    from typing_extensions import TypeAlias
+
+    Annotation: TypeAlias = Any
+    """A type as it is written in Python."""
+    Hook: TypeAlias = Callable[[Annotation, Any], Any]
+    """The caller's function that makes an instance of a class: `dec_hook(cls, value)`."""
+    Family: TypeAlias = "str | int"
+
 MISSING: Final[Any] = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 """In the place of a value or a default that is not there."""
 
@@ -19,7 +27,7 @@ MISSING: Final[Any] = type("Missing", (), {"__repr__": lambda self: "MISSING"})(
 NIL, BOOL, INT, FLOAT, STR, BIN, ARRAY, MAP, EXT = "None", "bool", "int", "float", "str", "bytes", "array", "map", "ext"
 FAMILIES: Final = (NIL, BOOL, INT, FLOAT, STR, BIN, ARRAY, MAP, EXT)
 
-FAMILIES_OF: Final[dict[str, tuple[Any, ...]]] = {
+FAMILIES_OF: Final[dict[str, tuple[Family, ...]]] = {
     "any": FAMILIES,
     "raw": FAMILIES,
     "none": (NIL,),
@@ -99,7 +107,9 @@ class Field:
 
     __slots__ = ("default", "factory", "key", "name", "node", "parameter", "required")
 
-    def __init__(self, name: str, key: str, node: Node, required: bool, default: Any, factory: Any) -> None:
+    def __init__(
+        self, name: str, key: str, node: Node, required: bool, default: object, factory: Callable[[], object] | None
+    ) -> None:
         self.name = name
         self.key = key
         self.node = node
@@ -108,7 +118,7 @@ class Field:
         self.factory = factory
         self.parameter = name  # of the constructor
 
-    def make_default(self) -> Any:
+    def make_default(self) -> object:
         return self.default if self.factory is None else self.factory()
 
 
@@ -150,20 +160,20 @@ class Node:
         "tag",
     )  # fmt: skip
 
-    def __init__(self, kind: str, name: str, cls: Any = None) -> None:
+    def __init__(self, kind: str, name: str, cls: Annotation = None) -> None:
         self.kind = kind
         self.name = name  # as errors have it
         self.cls = cls
-        self.families: tuple[Any, ...] = FAMILIES_OF.get(kind, ())
+        self.families: tuple[Family, ...] = FAMILIES_OF.get(kind, ())
         self.checks: Checks | None = None
         self.item: Any = None
         self.key: Any = None
         self.parts: tuple[Node, ...] = ()
         self.fields: tuple[Field, ...] = ()
         self.table: dict[Any, Any] = {}
-        self.by_family: dict[Any, Node] = {}
+        self.by_family: dict[Family, Node] = {}
         self.objects: tuple[Node, ...] = ()
-        self.tag: tuple[str, dict[Any, Node]] | None = None
+        self.tag: tuple[str, dict[tuple[type, Any], Node]] | None = None
         self.style = ""
         self.build = ""  # "set": attributes are set on a bare instance; "call": the constructor is called
         self.array_like = self.forbid = self.omit_defaults = False

@@ -36,7 +36,7 @@ _PLAIN: Final[dict[str, dict[str, object]]] = {
 }
 
 
-def schema(type: Any) -> dict[str, Any]:
+def schema(type: object) -> dict[str, object]:
     """
     Return the JSON Schema (2020-12) of a type, as a dict.
 
@@ -96,7 +96,7 @@ class _Maker:
         if kind in _PLAIN:
             return dict(_PLAIN[kind])
         if kind == "array":
-            made: dict[str, Any] = {"type": "array", "items": self.describe(node.item)}
+            made: dict[str, object] = {"type": "array", "items": self.describe(node.item)}
             return {**made, "uniqueItems": True} if node.cls in (set, frozenset) else made
         if kind == "tuple":
             count = len(node.parts)
@@ -116,7 +116,7 @@ class _Maker:
         return self._object(node)
 
     def _object(self, node: Node) -> dict[str, object]:
-        made: dict[str, Any] = {"title": node.name}
+        made: dict[str, object] = {"title": node.name}
         # its own alone, read through the class: on 3.15 a dataclass keeps what makes the text there
         doc = node.cls.__doc__ if "__doc__" in vars(node.cls) else None
         if doc and not doc.startswith((f"{node.cls.__name__}(", "Alias for")):
@@ -161,7 +161,7 @@ def _constraints(checks: Checks, node: Node) -> dict[str, object]:
     return {name: to_builtins(value, (), None, lambda cls: None) for name, value in found.items() if value is not None}
 
 
-def inspect(type: Any) -> dict[str, Any]:
+def inspect(type: object) -> dict[str, Any]:
     """
     Return what a type is, for tools: a dict with "kind", "name", "type" and what belongs to the kind.
 

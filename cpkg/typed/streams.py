@@ -12,12 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from typing import Any
 
+    from purepy._types import Buffer
+    from purepy.msgpack.async_reading import AsyncReadable
     from purepy.msgpack.ext import Raw
+    from purepy.msgpack.oneshot import Readable
 
 _OF_STREAMS = ("read_size", "max_buffer_size")
 
 
-def _decoder(type: Any, options: dict[str, object]) -> Decoder:
+def _decoder(type: object, options: dict[str, object]) -> Decoder:
     """Return the decoder for what a function of `cpkg.msgpack` was called with."""
     defaults = UNPACKING.defaults._asdict()
     given = {name: value for name, value in options.items() if value != defaults.get(name, value)}
@@ -42,30 +45,30 @@ def _decoded(decoder: Decoder, raw: Raw, end: int) -> object:
         raise
 
 
-def unpackb(packed: Any, *, type: Any, **options: object) -> Any:
+def unpackb(packed: Buffer, *, type: object, **options: object) -> Any:
     """Do what `cpkg.msgpack.unpackb` does with a type."""
     return _decoder(type, options).decode(packed)
 
 
-def unpack(stream: Any, *, type: Any, **options: Any) -> Any:
+def unpack(stream: Readable, *, type: object, **options: object) -> Any:
     """Do what `cpkg.msgpack.unpack` does with a type."""
     return _decoder(type, options).decode(stream.read())
 
 
-def unpackb_from(buffer: Any, offset: int = 0, *, type: Any, **options: object) -> tuple[Any, int]:
+def unpackb_from(buffer: Buffer, offset: int = 0, *, type: object, **options: object) -> tuple[Any, int]:
     """Do what `cpkg.msgpack.unpackb_from` does with a type."""
     decoder = _decoder(type, options)
     raw, end = msgpack_module().unpackb_from(buffer, offset, raw_depth=0)
     return _decoded(decoder, raw, end), end
 
 
-def reader(*, type: Any, **options: object) -> Callable[[Raw, int], Any]:
+def reader(*, type: object, **options: object) -> Callable[[Raw, int], Any]:
     """Return what makes an Unpacker's objects of a type, from their messages and the offsets where these end."""
     decoder = _decoder(type, options)
     return lambda raw, end: _decoded(decoder, raw, end)
 
 
-def _parts(type: Any, options: dict[str, Any]) -> dict[str, object]:
+def _parts(type: object, options: dict[str, Any]) -> dict[str, object]:
     """Return the options of a stream; what concerns its messages is in a Decoder, in the place of the type."""
     parts = {name: options.pop(name) for name in _OF_STREAMS if name in options}
     return {"type": type if isinstance(type, Decoder) and not options else Decoder(type, **options), **parts}
@@ -83,14 +86,14 @@ class Unpacker:
 
     __slots__ = ("_stream",)
 
-    def __init__(self, file_like: Any = None, *, type: Any, **options: Any) -> None:
+    def __init__(self, file_like: Readable | None = None, *, type: object, **options: object) -> None:
         self._stream = msgpack_module().Unpacker(file_like, **_parts(type, options))
 
-    def __class_getitem__(cls, item: Any) -> Any:
+    def __class_getitem__(cls, item: object) -> Any:
         """Return the class: `Unpacker[User]` is for type checkers."""
         return cls
 
-    def feed(self, data: Any) -> None:
+    def feed(self, data: Buffer) -> None:
         """Add the bytes of `data` to the stream; BufferFull if more than `max_buffer_size` would wait."""
         self._stream.feed(data)
 
@@ -114,7 +117,7 @@ class Unpacker:
         return position
 
 
-def unpack_async(reader: object, *, type: Any, **options: object) -> AsyncIterator[Any]:
+def unpack_async(reader: AsyncReadable, *, type: object, **options: object) -> AsyncIterator[Any]:
     """
     Iterate over the messages of an asynchronous stream, each an object of a type.
 

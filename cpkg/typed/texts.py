@@ -110,7 +110,7 @@ def _duration_text(span: datetime.timedelta) -> str:
     return f"{sign}P{span.days}DT{span.seconds}{fraction}S" if span.seconds or fraction else f"{sign}P{span.days}D"
 
 
-def to_text(value: Any) -> str | None:
+def to_text(value: object) -> str | None:
     """Return what stands for a value in builtin types, as ISO 8601 has it; None for a value that has a type there."""
     if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
         text = value.isoformat()

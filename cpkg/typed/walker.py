@@ -24,7 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Final
 
-    from cpkg.typed.nodes import Node
+    from typing_extensions import TypeAlias
+
+    from cpkg.typed.nodes import Field, Hook, Node
+
+    Place: TypeAlias = Any
+    """Where a value is: its offset in a Message, or itself among Objects."""
+    Value: TypeAlias = Any
+    """What a value is: of any type, as its family says."""
+    Path: TypeAlias = tuple[object, ...]
 
 _FAMILIES: Final = {formats.STR: STR, formats.BIN: BIN, formats.ARRAY: ARRAY, formats.MAP: MAP}
 _BAD: Final = (ValueError, TypeError, OverflowError, ArithmeticError)
@@ -40,7 +48,7 @@ class Message:
         self.data = data
         self.end = 0  # of the value that was read last
 
-    def look(self, at: int) -> tuple[str, Any]:
+    def look(self, at: int) -> tuple[str, Value]:
         """Return the family of the value at an offset, and itself; of a container, its length."""
         data = self.data
         if at >= len(data):
@@ -91,7 +99,7 @@ class Message:
             if family in (ARRAY, MAP):
                 left += value if family == ARRAY else 2 * value
 
-    def keys(self, at: int) -> dict[Any, int]:
+    def keys(self, at: int) -> dict[object, int]:
         """Return where the values of a map begin, by their keys that are text; the map is read again after that."""
         _, length = self.look(at)
         inside = self.end
@@ -118,7 +126,7 @@ class Objects:
     has_offsets = False
     end = 0
 
-    def look(self, value: Any) -> tuple[str, Any]:
+    def look(self, value: Value) -> tuple[str, Value]:
         if value is None:
             return NIL, None
         if isinstance(value, bool):
@@ -139,7 +147,7 @@ class Objects:
             return ARRAY, len(value) if hasattr(value, "__len__") else 0
         return type(value).__name__, value
 
-    def children(self, value: Any, family: str, length: int) -> Iterator[Any]:
+    def children(self, value: Value, family: str, length: int) -> Iterator[Place]:
         if family == ARRAY:
             yield from value
         else:
@@ -147,13 +155,13 @@ class Objects:
                 yield key
                 yield value[key]
 
-    def keys(self, value: Any) -> dict[Any, Any]:
+    def keys(self, value: Value) -> dict[object, Place]:
         return {key: value[key] for key in value}
 
-    def skip(self, value: Any) -> None:
+    def skip(self, value: Value) -> None:
         """Do nothing: an object needs no reading."""
 
-    def raw(self, value: Any) -> Raw:
+    def raw(self, value: Value) -> Raw:
         if not isinstance(value, Raw):
             raise TypeError
         return value
@@ -170,9 +178,9 @@ class Walker:
     def __init__(
         self,
         source: Message | Objects,
-        untyped: Callable[[Any, int], Any],
+        untyped: Callable[[Place, int], Value],
         *,
-        hook: Callable[[Any, Any], Any] | None = None,
+        hook: Hook | None = None,
         strict: bool = True,
         collect: bool = False,
         attributes: bool = False,
@@ -188,7 +196,7 @@ class Walker:
         self.errors: list[ValidationError] | None = [] if collect else None
         self.attributes = attributes
 
-    def make(self, node: Node, at: Any, depth: int) -> Any:
+    def make(self, node: Node, at: Place, depth: int) -> Value:
         """Return the value at a place; ValidationError, the first or that of all of them."""
         try:
             value = self.walk(node, at, (), depth)
@@ -204,10 +212,10 @@ class Walker:
             raise first
         return value
 
-    def fail(self, expected: str, found: str, path: tuple[object, ...], at: Any) -> ValidationError:
+    def fail(self, expected: str, found: str, path: Path, at: Place) -> ValidationError:
         return ValidationError(expected, found, path, at if self.source.has_offsets else None)
 
-    def below(self, node: Node, at: Any, path: tuple[object, ...], depth: int) -> Any:
+    def below(self, node: Node, at: Place, path: Path, depth: int) -> Value:
         """Return a value inside of a container; MISSING if it is wrong and errors are collected."""
         if self.errors is None:
             return self.walk(node, at, path, depth)
@@ -218,7 +226,7 @@ class Walker:
             self.source.skip(at)
             return MISSING
 
-    def walk(self, node: Node, at: Any, path: tuple[object, ...], depth: int) -> Any:
+    def walk(self, node: Node, at: Place, path: Path, depth: int) -> Value:
         family, value = self.source.look(at)
         if node.kind == "union":
             chosen = self._alternative(node, family, value, at, path)
@@ -236,7 +244,7 @@ class Walker:
                 )
         return result
 
-    def _value(self, node: Node, family: str, value: Any, at: Any, path: tuple[object, ...], depth: int) -> Any:
+    def _value(self, node: Node, family: str, value: Value, at: Place, path: Path, depth: int) -> Value:
         kind = node.kind
         if kind == "any":
             return self.untyped(at, depth)
@@ -290,7 +298,7 @@ class Walker:
                 return result
         raise self.fail(node.name, _found(family, value), path, at)
 
-    def _alternative(self, node: Node, family: str, value: Any, at: Any, path: tuple[object, ...]) -> Node:
+    def _alternative(self, node: Node, family: str, value: Value, at: Place, path: Path) -> Node:
         """Return the part of a union that a value is for."""
         by_family = node.by_family
         chosen = by_family.get(family)
@@ -314,7 +322,7 @@ class Walker:
             return self._object_of(node, at, path)
         return chosen
 
-    def _object_of(self, node: Node, at: Any, path: tuple[object, ...]) -> Node:
+    def _object_of(self, node: Node, at: Place, path: Path) -> Node:
         """Return the object of a union that a map is for."""
         keys = self.source.keys(at)
         if node.tag is None:
@@ -331,7 +339,7 @@ class Walker:
             expected = " or ".join([repr(tag) for _, tag in values])
             raise self.fail(expected, _found(family, value), (*path, key), keys[key]) from None
 
-    def _one_of(self, node: Node, family: str, value: Any, at: Any, path: tuple[object, ...]) -> Any:
+    def _one_of(self, node: Node, family: str, value: Value, at: Place, path: Path) -> Value:
         if family not in (ARRAY, MAP, EXT):
             if not self.source.has_offsets and node.kind == "enum" and isinstance(at, node.cls):
                 return at
@@ -350,7 +358,7 @@ class Walker:
         expected = " or ".join([repr(key[1]) for key in list(node.table)[:20]]) or node.name
         raise self.fail(expected, _shown(value) if family in node.families else _found(family, value), path, at)
 
-    def _extension(self, node: Node, value: Any, path: tuple[object, ...], at: Any) -> Any:
+    def _extension(self, node: Node, value: Value, path: Path, at: Place) -> Value:
         code, data = value
         if node.kind == "ext":
             if code < 0:
@@ -363,7 +371,7 @@ class Walker:
         except _BAD as exc:
             raise self.fail(node.name, f"ext {code} that is none ({exc})", path, at) from exc
 
-    def _hooked(self, node: Node, value: Any, path: tuple[object, ...], at: Any) -> Any:
+    def _hooked(self, node: Node, value: Value, path: Path, at: Place) -> Value:
         if self.hook is None:
             raise self.fail(node.name, type(value).__name__, path, at)
         try:
@@ -378,12 +386,12 @@ class Walker:
 
     # --- containers -----------------------------------------------------------------------------------------------
 
-    def _deeper(self, depth: int, at: Any) -> int:
+    def _deeper(self, depth: int, at: Place) -> int:
         if depth <= 0:
             raise _located(StackError("nested deeper than max_depth"), at if self.source.has_offsets else 0)
         return depth - 1
 
-    def _items(self, node: Node, length: int, at: Any, path: tuple[object, ...], depth: int) -> Any:
+    def _items(self, node: Node, length: int, at: Place, path: Path, depth: int) -> Value:
         depth = self._deeper(depth, at)
         if node.kind == "tuple" and length != len(node.parts):
             raise self.fail(f"array of length {len(node.parts)}", f"array of length {length}", path, at)
@@ -398,7 +406,7 @@ class Walker:
                 items[index] = self._hashable(item, (*path, index), at)
         return items if node.cls is list else node.cls(items)
 
-    def _hashable(self, value: Any, path: tuple[object, ...], at: Any) -> Any:
+    def _hashable(self, value: Value, path: Path, at: Place) -> Value:
         """Return a value for a set or as a key: arrays without a type become tuples, as `loads` gives them for keys."""
         try:
             hash(value)
@@ -410,9 +418,9 @@ class Walker:
                 raise self.fail("a value that can be hashed", str(exc), path, at) from None
         return value
 
-    def _pairs(self, node: Node, length: int, at: Any, path: tuple[object, ...], depth: int) -> Any:
+    def _pairs(self, node: Node, length: int, at: Place, path: Path, depth: int) -> Value:
         depth = self._deeper(depth, at)
-        result: dict[Any, Any] = {}
+        result: dict[object, Value] = {}
         children = self.source.children(at, MAP, length)
         for child in children:
             key = self.below(node.key, child, (*path, "key of the map"), depth)
@@ -421,9 +429,9 @@ class Walker:
             result[key] = self.below(node.item, next(children), (*path, shown), depth)
         return result if node.cls is dict else node.cls(result)
 
-    def _object(self, node: Node, family: str, length: int, at: Any, path: tuple[object, ...], depth: int) -> Any:
+    def _object(self, node: Node, family: str, length: int, at: Place, path: Path, depth: int) -> Value:
         source = self.source
-        values: dict[str, Any] = {}
+        values: dict[str, Value] = {}
         if not source.has_offsets and node.style in ("dataclass", "attrs") and isinstance(at, node.cls):
             return at
         if node.array_like and family == ARRAY:
@@ -477,7 +485,7 @@ class Walker:
             raise self.fail(node.name, f"{type(exc).__name__}: {exc}", path, at) from exc
 
 
-def build(node: Node, values: dict[str, Any]) -> Any:
+def build(node: Node, values: dict[str, Value]) -> Value:
     """Return the object of those values of fields, with defaults for the others."""
     if node.style == "typeddict":
         return {field.name: values[field.name] for field in node.fields if field.name in values}
@@ -502,7 +510,7 @@ def _takes(read: Callable[[str], object], text: str) -> bool:
     return True
 
 
-def _lax(kind: str, family: str, value: Any) -> Any:
+def _lax(kind: str, family: str, value: Value) -> Value:
     """Return what `strict=False` makes of a value of another family, or MISSING."""
     if family == STR:
         text = value.strip().lower()
@@ -533,22 +541,22 @@ def _lax(kind: str, family: str, value: Any) -> Any:
     return MISSING
 
 
-def _found(family: str, value: Any) -> str:
+def _found(family: str, value: Value) -> str:
     return f"ext {value[0]}" if family == EXT else family
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Value) -> str:
     text = repr(value) if not (isinstance(value, int) and value.bit_length() > 200) else "a long int"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def to_builtins(
-    obj: Any, keep: tuple[type, ...], hook: Callable[[Any], object] | None, as_objects: Callable[[Any], Any]
-) -> Any:
+    obj: Value, keep: tuple[type, ...], hook: Callable[[Any], object] | None, as_objects: Callable[[type], Node | None]
+) -> Value:
     """Return an object as dicts, lists, str, bool and None; `as_objects` gives a class's node or None."""
     from cpkg.typed.texts import to_text
 
-    def turn(value: Any, depth: int) -> Any:
+    def turn(value: Value, depth: int) -> Value:
         kind = type(value)
         if value is None or kind in (bool, int, float, str) or (keep and isinstance(value, keep)):
             return value
@@ -583,11 +591,11 @@ def to_builtins(
     return turn(obj, 1024)
 
 
-def _key(value: Any) -> object:
+def _key(value: Value) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-def is_default(field: Any, value: Any) -> bool:
+def is_default(field: Field, value: Value) -> bool:
     """Tell whether a field has its default, as omit_defaults has it: the same object, or an equal one of its type."""
     if field.factory is not None:
         return field.factory in (list, dict, set) and type(value) is field.factory and not value
@@ -595,7 +603,7 @@ def is_default(field: Any, value: Any) -> bool:
     return value is default or (type(value) is type(default) and value == default)
 
 
-def _as_tuples(value: Any) -> Any:
+def _as_tuples(value: Value) -> Value:
     """Return a value with tuples in the place of lists, in tuples too."""
     if type(value) in (list, tuple):
         return tuple([_as_tuples(item) for item in value])

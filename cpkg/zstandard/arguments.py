@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import index
-from typing import Any, Union
+from typing import Union
 
 from purepy._buffers import view_of
 from purepy._cores import usable_cores
@@ -28,7 +28,7 @@ def pieces_of(data: Bytes, size: int = PIECE_SIZE) -> Iterator[Bytes]:
         yield view[start : start + size]
 
 
-def read_chunk(source: Any, size: int) -> Bytes:
+def read_chunk(source: object, size: int) -> Bytes:
     """Return the next bytes of a file, b"" at its end; raises BlockingIOError if it has none at the moment."""
     return view_of(read_some(source, size))
 

@@ -81,11 +81,11 @@ def _compression_items(data: object) -> list[Bytes]:
     return items
 
 
-def _decompression_items(frames: Any) -> list[Bytes]:
+def _decompression_items(frames: object) -> list[Bytes]:
     return _items(frames, "argument must be list or BufferWithSegments")
 
 
-def _items(data: Any, wrong: str) -> list[Bytes]:
+def _items(data: object, wrong: str) -> list[Bytes]:
     if isinstance(data, list):
         items = []
         for number, item in enumerate(data):

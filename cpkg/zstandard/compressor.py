@@ -59,7 +59,7 @@ class ZstdCompressor:
             The header has the content's size, unless the parameters say otherwise. Raises ZstdError if that fails.
             """
 
-        def _configure(self, pairs: list[tuple[int, int]], zstd_dict: Any, how: int) -> None: ...
+        def _configure(self, pairs: list[tuple[int, int]], zstd_dict: object, how: int) -> None: ...
         def _new_stream(self) -> object: ...
         def _memory_size(self) -> int: ...
 
@@ -146,7 +146,7 @@ class ZstdCompressor:
 
     def stream_reader(
         self,
-        source: Any,
+        source: object,
         size: int = -1,
         read_size: int = COMPRESSION_RECOMMENDED_INPUT_SIZE,
         closefd: bool = True,
@@ -160,7 +160,7 @@ class ZstdCompressor:
         require_positive(read_size, "read_size")
         return self._stream_reader(source, size_of(source, size), read_size, closefd)
 
-    def _stream_reader(self, source: Any, size: int, read_size: int, closefd: bool) -> ZstdCompressionReader:
+    def _stream_reader(self, source: object, size: int, read_size: int, closefd: bool) -> ZstdCompressionReader:
         return ZstdCompressionReader(self._new_feed(size), source, read_size, closefd)
 
     def stream_writer(
@@ -190,7 +190,7 @@ class ZstdCompressor:
 
     def read_to_iter(
         self,
-        reader: Any,
+        reader: object,
         size: int = -1,
         read_size: int = COMPRESSION_RECOMMENDED_INPUT_SIZE,
         write_size: int = COMPRESSION_RECOMMENDED_OUTPUT_SIZE,
@@ -210,10 +210,10 @@ class ZstdCompressor:
             raise ValueError(str(exc)) from None
         return self._read_to_iter(reader, size, read_size, write_size)
 
-    def _read_to_iter(self, reader: Any, size: int, read_size: int, write_size: int) -> Iterator[bytes]:
+    def _read_to_iter(self, reader: object, size: int, read_size: int, write_size: int) -> Iterator[bytes]:
         return self._pieces(self._new_feed(size), reader, read_size, write_size)
 
-    def _pieces(self, feed: Feed, reader: Any, read_size: int, write_size: int) -> Iterator[bytes]:
+    def _pieces(self, feed: Feed, reader: object, read_size: int, write_size: int) -> Iterator[bytes]:
         try:
             for chunk in source_chunks(reader, read_size):
                 yield from split(feed.push(chunk, CONTINUE), write_size)

@@ -56,7 +56,7 @@ class ZstdDecompressor:
 
     if TYPE_CHECKING:
 
-        def _configure(self, zstd_dict: Any, how: int, window_max: int | None, has_magic: bool) -> None: ...
+        def _configure(self, zstd_dict: object, how: int, window_max: int | None, has_magic: bool) -> None: ...
         def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> Any: ...
         def _memory_size(self) -> int: ...
 
@@ -155,7 +155,7 @@ class ZstdDecompressor:
 
     def stream_reader(
         self,
-        source: Any,
+        source: object,
         read_size: int = DECOMPRESSION_RECOMMENDED_INPUT_SIZE,
         read_across_frames: bool = False,
         closefd: bool = True,
@@ -171,7 +171,7 @@ class ZstdDecompressor:
         return self._stream_reader(source, read_size, read_across_frames, closefd)
 
     def _stream_reader(
-        self, source: Any, read_size: int, read_across_frames: bool, closefd: bool
+        self, source: object, read_size: int, read_across_frames: bool, closefd: bool
     ) -> ZstdDecompressionReader:
         stream = self._new_stream(True, not read_across_frames)
         return ZstdDecompressionReader(stream, source, read_size, read_across_frames, closefd)
@@ -201,7 +201,7 @@ class ZstdDecompressor:
 
     def read_to_iter(
         self,
-        reader: Any,
+        reader: object,
         read_size: int = DECOMPRESSION_RECOMMENDED_INPUT_SIZE,
         write_size: int = DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE,
         skip_bytes: int = 0,
@@ -225,7 +225,7 @@ class ZstdDecompressor:
             raise ValueError("skip_bytes larger than first input chunk")
         return self._read_to_iter(reader, read_size, write_size, skip_bytes)
 
-    def _read_to_iter(self, reader: Any, read_size: int, write_size: int, skip: int) -> Iterator[bytes]:
+    def _read_to_iter(self, reader: object, read_size: int, write_size: int, skip: int) -> Iterator[bytes]:
         stream = self._new_stream()
         taken = 0
         try:
@@ -298,7 +298,7 @@ class ZstdDecompressor:
             content = self._link(number, frame, content)
         return content
 
-    def _link(self, number: int, frame: Any, before: bytes) -> bytes:
+    def _link(self, number: int, frame: object, before: bytes) -> bytes:
         if not isinstance(frame, bytes):
             raise ValueError(f"chunk {number} must be bytes")
         try:
@@ -319,7 +319,7 @@ class ZstdDecompressor:
             raise rename(truncated_error(len(frame)), f"chunk {number} {_NOT_WHOLE}")
         return content
 
-    def _decompress_many(self, frames: object, sizes: Any, threads: int) -> object:
+    def _decompress_many(self, frames: object, sizes: object, threads: int) -> object:
         """Do it in C, which a preset may; None where that is left to Python."""
 
     def multi_decompress_to_buffer(

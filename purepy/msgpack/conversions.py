@@ -43,7 +43,7 @@ def conversion_flags(options: OptionValues) -> int:
     )
 
 
-def convert(flags: int, obj: Any) -> object:
+def convert(flags: int, obj: object) -> object:
     """
     Return what to pack in the place of `obj`, or NOT_CONVERTED.
 
@@ -57,7 +57,7 @@ def convert(flags: int, obj: Any) -> object:
     return replacement if deeper is NOT_CONVERTED else deeper
 
 
-def _convert_once(flags: int, obj: Any) -> object:
+def _convert_once(flags: int, obj: object) -> object:
     # An object cannot be of a module's type while that module is not imported, which spares importing it here.
     modules = sys.modules
     if flags & ENUM and "enum" in modules and isinstance(obj, modules["enum"].Enum):

@@ -162,7 +162,7 @@ class DecoderBase:
         self.items = 1
         self.payload = 0
 
-    def resume(self, position: int, next_: int, node: Any, left: int, stack: list[Frame]) -> None:
+    def resume(self, position: int, next_: int, node: object, left: int, stack: list[Frame]) -> None:
         """Take over a message from `read_plain`."""
         self.position = position
         self.next_ = next_
@@ -232,7 +232,7 @@ class DecoderBase:
             self.key_level = -1
         return node, start
 
-    def deliver(self, value: Any, start: int) -> None:
+    def deliver(self, value: object, start: int) -> None:
         """Store a value that is complete, and close the containers that it completes."""
         while True:
             if self.next_ == KEY:

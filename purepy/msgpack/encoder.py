@@ -161,7 +161,7 @@ class Encoder:
         self.size_hint = 64
         self.hooked: dict[int, Any] = {}  # by thread, a lock that is held while `default` or a conversion runs there
 
-    def encode(self, obj: Any) -> bytes:
+    def encode(self, obj: object) -> bytes:
         """Return the packed form of one object."""
         if type(obj) is bytes and len(obj) >= _LARGE and self.any_plain:
             return bin_header(len(obj)) + obj  # one copy instead of two
@@ -334,7 +334,7 @@ class Encoder:
         out.append(ext_header(TIMESTAMP_CODE, len(packed)))
         out.append(packed)
 
-    def replace(self, obj: Any, kind: type, asked: bool, converted: bool) -> tuple[object, bool, bool]:
+    def replace(self, obj: object, kind: type, asked: bool, converted: bool) -> tuple[object, bool, bool]:
         """
         Return what to pack in the place of an object that is none of the types above.
 
@@ -351,7 +351,7 @@ class Encoder:
             raise ValueError(f"can not serialize '{_type_name(kind):.200}' object where tzinfo=None")
         raise TypeError(f"can not serialize '{_type_name(kind):.200}' object")
 
-    def ask_default(self, obj: Any) -> Any:
+    def ask_default(self, obj: object) -> Any:
         """Return what `default` gives for an object."""
         return self.hook(self.default, obj)
 

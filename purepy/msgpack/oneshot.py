@@ -74,7 +74,7 @@ def unpackb_with(packed: Buffer, options: OptionValues, decoder_type: type[Decod
     return _whole(*_decode_one(decoder_type(options, UNLIMITED, len(data)), data, view), data)
 
 
-def _whole(obj: Any, position: int, data: bytes) -> object:
+def _whole(obj: object, position: int, data: bytes) -> object:
     """Return the object that ends at `position`, if the data ends there, too."""
     if position < len(data):
         raise at(ExtraData(obj, data[position:]), position)

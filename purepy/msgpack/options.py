@@ -349,13 +349,13 @@ def as_size(value: Any) -> int:
     return int(value)
 
 
-def as_limit(value: Any, default: int) -> int:
+def as_limit(value: object, default: int) -> int:
     """Return a limit, where -1 stands for `default`."""
     length = as_size(value)
     return default if length == -1 else length
 
 
-def as_error_handler(value: Any) -> str | None:
+def as_error_handler(value: object) -> str | None:
     """Return the name of an error handler for text, or None."""
     if value is None:
         return None
@@ -366,7 +366,7 @@ def as_error_handler(value: Any) -> str | None:
     return value
 
 
-def as_depth(value: Any) -> int:
+def as_depth(value: object) -> int:
     """Return how deep containers may nest."""
     levels = as_size(value)
     if levels < 0:

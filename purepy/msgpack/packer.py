@@ -78,7 +78,7 @@ class Packer:
         if self._own:
             self._buffer = bytearray()  # views of the old one may be alive
 
-    def pack(self, obj: Any, /) -> _Bytes:
+    def pack(self, obj: object, /) -> _Bytes:
         """Pack `obj` and return its bytes, or None where they are gathered (`autoreset=False`, `buffer`)."""
         encoder = self._encoder
         if encoder.hooked:

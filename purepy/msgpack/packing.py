@@ -24,19 +24,19 @@ def check_buf_size(size: int) -> None:
         raise OverflowError("can't convert negative value to size_t")
 
 
-def packb_with(o: Any, options: OptionValues, encoder_type: type[Encoder]) -> Any:
+def packb_with(o: object, options: OptionValues, encoder_type: type[Encoder]) -> Any:
     """Do what `packb` does."""
     check_buf_size(options.buf_size)
     packed = encoder_type(options).encode(o)
     return packed if options.autoreset else None
 
 
-def pack_with(o: Any, stream: Any, options: OptionValues, encoder_type: type[Encoder]) -> None:
+def pack_with(o: object, stream: object, options: OptionValues, encoder_type: type[Encoder]) -> None:
     """Do what `pack` does."""
     imported("purepy._writing").write_all(stream, packb_with(o, options, encoder_type))
 
 
-def pack_into_with(o: Any, buffer: Buffer, offset: int, options: OptionValues, encoder_type: type[Encoder]) -> int:
+def pack_into_with(o: object, buffer: Buffer, offset: int, options: OptionValues, encoder_type: type[Encoder]) -> int:
     """Do what `pack_into` does."""
     check_buf_size(options.buf_size)
     # Views are released at once: on PyPy 8 the buffer could not be resized before the next collection.

@@ -174,7 +174,7 @@ def _copied(items: Any, begin: int, end: int) -> Any:
 
 def write_plain(
     out: Builder,
-    obj: Any,
+    obj: object,
     depth: int,
     max_depth: int,
     tuple_type: type,

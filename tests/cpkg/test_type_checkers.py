@@ -103,7 +103,7 @@ HOVERS = {
     "cpkg.zstandard.open": ("closefd: bool | None = None", "A file object is closed"),
     "cpkg.archive.create": ("exclude: Patterns", "exclude"),
     "cpkg.records.open": ("frame_size: int", "frame_size: how many bytes of records make a frame"),
-    "cpkg.typed.decode": ("data: Any", "Return the object that a MessagePack message holds"),
+    "cpkg.typed.decode": ("data: Buffer", "Return the object that a MessagePack message holds"),
     "cpkg.typed.Decoder.convert": ("from_attributes: bool = False", "Return an object of this type made of"),
     "cpkg.zstd.ZstdCompressor.flush": ("mode: Literal[1, 2] = 2", "Return what is left of the data"),
     "cpkg.zstd.ZstdDecompressor.eof": ("property", "Whether the end of the frame was reached"),

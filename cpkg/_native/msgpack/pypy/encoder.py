@@ -12,7 +12,7 @@ from purepy.msgpack.options import PACKING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Final
+    from typing import Final
 
     from purepy._types import OptionValues
 
@@ -30,7 +30,7 @@ class PyPyEncoder(Encoder):
         # right size is neither extended nor copied, and after one large message among small ones it is not large
         self.last_size = self.smaller_size = 0
 
-    def encode(self, obj: Any) -> bytes:
+    def encode(self, obj: object) -> bytes:
         """Return the packed form of one object."""
         if self.any_plain and _rent.left > 0 and type(obj) is not bytes and not self.strict:
             packed = marshal_pack.pack(obj, self.max_depth)
@@ -38,7 +38,7 @@ class PyPyEncoder(Encoder):
                 return packed
         return self.encode_here(obj)
 
-    def encode_here(self, obj: Any) -> bytes:
+    def encode_here(self, obj: object) -> bytes:
         """Return the packed form of one object, without marshal."""
         if self.any_plain and pypy_pack.USABLE and type(obj) is not bytes:
             packed = pypy_pack.pack(obj, self.max_depth, list if self.strict else tuple, self.write, self.smaller_size)

@@ -27,7 +27,7 @@ _rent: Final = WRITING
 _MAX_DEPTH: Final[int] = PACKING.defaults.max_depth
 
 
-def _packb_plain(o: Any) -> bytes:
+def _packb_plain(o: object) -> bytes:
     if _rent.left > 0 and type(o) is not bytes:
         packed = marshal_pack.pack(o, _MAX_DEPTH)
         if packed is not None:
@@ -41,7 +41,7 @@ def packb(o: Any, *, options: OptionValues) -> Any:
 
 
 @PACKING.taken_by()
-def pack(o: Any, stream: Any, *, options: OptionValues) -> None:
+def pack(o: Any, stream: object, *, options: OptionValues) -> None:
     pack_with(o, stream, options, pypy_encoder.PyPyEncoder)
 
 
@@ -55,7 +55,7 @@ def prepare_packb(**options: object) -> Callable[[object], bytes]:
     values = PACKING.defaults._replace(**options)
     encode: Callable[[object], bytes] | None = None
 
-    def packb_prepared(o: Any) -> bytes:
+    def packb_prepared(o: object) -> bytes:
         nonlocal encode
         if _rent.left > 0 and type(o) is not bytes:
             packed = marshal_pack.pack(o, values.max_depth)

@@ -27,7 +27,7 @@ else:
 _rent: Final = READING
 
 
-def _marshalled(packed: Buffer, start: Any, limits: Limits | None) -> tuple[object, int] | None:
+def _marshalled(packed: Buffer, start: object, limits: Limits | None) -> tuple[object, int] | None:
     """Return the object that begins at `start` and its end, read by `marshal`; None if it does not serve."""
     if limits is None or type(start) is not int:
         return None

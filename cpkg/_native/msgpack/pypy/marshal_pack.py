@@ -124,7 +124,7 @@ def _is_moderate(obj: Any) -> bool:
     return False  # an object that contains itself
 
 
-def _has_bytes(obj: Any, path: list[int]) -> bool:
+def _has_bytes(obj: object, path: list[int]) -> bool:
     """Return whether all values on a path that are to be of the type bytes are."""
     node: Any = list(obj.values()) if type(obj) is dict else obj
     nodes = [node]

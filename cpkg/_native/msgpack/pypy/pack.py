@@ -60,7 +60,7 @@ _NUMBERS: Final = 8
 """Shorter lists of numbers are packed item by item."""
 
 
-def pack(obj: Any, max_depth: int, tuple_type: type, other: Callable[..., None], size_hint: int) -> bytes | None:
+def pack(obj: object, max_depth: int, tuple_type: type, other: Callable[..., None], size_hint: int) -> bytes | None:
     """
     Return the packed form of an object under the default options, or None if the scratch buffer is taken.
 
@@ -126,7 +126,7 @@ def _other(out: Output, obj: Any, depth: int, node: Any, other: Callable[..., No
         raise changed("dictionary" if type(node) is dict else "list")
 
 
-def _write(out: Output, obj: Any, max_depth: int, tuple_type: type, other: Callable[..., None]) -> None:
+def _write(out: Output, obj: object, max_depth: int, tuple_type: type, other: Callable[..., None]) -> None:
     """Do what `write_plain` does, with the scratch buffer; its two halves mirror those of that."""
     stack: list[Frame] = []
     node: Any = (obj,)
