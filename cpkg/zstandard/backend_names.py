@@ -19,8 +19,10 @@ from purepy.zstd.format.rules import LEVEL_MIN
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+    from cpkg._backend_protocols import ZstdBackend
 
-def preset_types(codec: Any) -> tuple[Any, Any]:
+
+def preset_types(codec: ZstdBackend) -> tuple[Any, Any]:
     """Return the types of presets of a backend's module."""
     if not codec.IS_WRAPPED:
         from purepy.zstd.pure import presets
@@ -30,7 +32,7 @@ def preset_types(codec: Any) -> tuple[Any, Any]:
     return types
 
 
-def stream_types(codec: Any) -> dict[str, Any]:
+def stream_types(codec: ZstdBackend) -> dict[str, Any]:
     """Return the types of objects that compressors and decompressors of a backend make, by their names."""
     of_python = {
         found.__name__: found
@@ -47,7 +49,7 @@ def stream_types(codec: Any) -> dict[str, Any]:
     return dict(codec._stream_types or of_python)
 
 
-def names_over(codec: Any, module: str = "cpkg.zstandard") -> dict[str, Any]:
+def names_over(codec: ZstdBackend, module: str = "cpkg.zstandard") -> dict[str, Any]:
     """Return the names that depend on the backend, for the module that is to have them."""
     of_compression, of_decompression = preset_types(codec)
 

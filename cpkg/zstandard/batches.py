@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 from struct import Struct
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from cpkg.zstandard.arguments import Bytes, rename
 from cpkg.zstandard.buffers import SEGMENT, BufferWithSegments, BufferWithSegmentsCollection
@@ -14,10 +14,15 @@ from purepy._buffers import view_of
 from purepy.crew import run_all
 from purepy.errors import ZstdError
 
+if TYPE_CHECKING:
+    from cpkg.zstandard.compressor import ZstdCompressor
+    from cpkg.zstandard.decompressor import ZstdDecompressor
+    from purepy._types import Buffer
+
 _SIZE = Struct("=Q")
 
 
-def compress_all(compressor: Any, data: object, threads: int) -> BufferWithSegmentsCollection:
+def compress_all(compressor: ZstdCompressor, data: object, threads: int) -> BufferWithSegmentsCollection:
     """Do what `ZstdCompressor.multi_compress_to_buffer` is documented to do, in so many threads."""
     items = data if type(data) is list else _compression_items(data)
     done = compressor._compress_many(items, threads)
@@ -27,15 +32,16 @@ def compress_all(compressor: Any, data: object, threads: int) -> BufferWithSegme
 
     def compress(number: int) -> bytes:
         try:
-            frame: bytes = compressor.compress(items[number])
+            return compressor.compress(items[number])
         except ZstdError as exc:
             raise rename(exc, f"error compressing item {number}") from exc
-        return frame
 
     return _run(compress, items, threads)
 
 
-def decompress_all(decompressor: Any, frames: object, sizes: Any, threads: int) -> BufferWithSegmentsCollection:
+def decompress_all(
+    decompressor: ZstdDecompressor, frames: object, sizes: Buffer | None, threads: int
+) -> BufferWithSegmentsCollection:
     """Do what `ZstdDecompressor.multi_decompress_to_buffer` is documented to do, in so many threads."""
     given = None if sizes is None else view_of(sizes)
     items = frames if type(frames) is list else _decompression_items(frames)
@@ -60,7 +66,7 @@ def decompress_all(decompressor: Any, frames: object, sizes: Any, threads: int) 
     def decompress(number: int) -> bytes:
         size = size_of(number)
         try:
-            content: bytes = decompressor.decompress(items[number], size)
+            content = decompressor.decompress(items[number], size)
         except ZstdError as exc:
             raise rename(exc, f"error decompressing item {number}") from exc
         if len(content) != size:
@@ -105,7 +111,7 @@ def _items(data: object, wrong: str) -> list[Bytes]:
 def _run(work: Callable[[int], bytes], items: list[Bytes], threads: int) -> BufferWithSegmentsCollection:
     """Do the work for each item, in threads that have about as many bytes to go over; return what came out."""
     shares = _shares(list(map(len, items)), max(1, min(threads, len(items))))
-    results: list[Any] = [None] * len(shares)
+    results: list[tuple[bytes, bytes]] = [(b"", b"")] * len(shares)
 
     def run(share: int, check: Callable[[], None]) -> None:
         pieces = []

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from purepy._buffers import view_of
 
@@ -103,7 +103,7 @@ class BufferWithSegments(Exporter):
 
     _segments: bytes
 
-    def __new__(cls, data: Buffer, segments: Any) -> BufferWithSegments:
+    def __new__(cls, data: Buffer, segments: Buffer) -> BufferWithSegments:
         view, table = memoryview(view_of(data)), bytes(view_of(segments))
         if len(table) % SEGMENT.size:
             raise ValueError(f"segments array size is not a multiple of {SEGMENT.size}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import index
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from cpkg.zstandard.arguments import check_copy, read_chunk, require_positive, threads_wanted
 from cpkg.zstandard.compression_objects import ZstdCompressionChunker, ZstdCompressionObj
@@ -26,8 +26,9 @@ from purepy.zstd.format.rules import CONTINUE, FLUSH_FRAME
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+    from cpkg._backend_protocols import ZstdBackend
     from cpkg.zstandard.buffers import BufferWithSegmentsCollection
-    from purepy._types import Readable, Writable
+    from purepy._types import Bytes, CompressionStream, Readable, Source, Writable
 
 LEVEL_TOO_HIGH = f"level must be less than {MAX_COMPRESSION_LEVEL + 1}"
 
@@ -47,7 +48,7 @@ class ZstdCompressor:
     May be shared by threads, and have any number of streams at a time: each works with a context of its own.
     """
 
-    _codec: ClassVar[Any]
+    _codec: ClassVar[ZstdBackend]
     """The backend's module."""
 
     if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class ZstdCompressor:
             """
 
         def _configure(self, pairs: list[tuple[int, int]], zstd_dict: object, how: int) -> None: ...
-        def _new_stream(self) -> object: ...
+        def _new_stream(self) -> CompressionStream: ...
         def _memory_size(self) -> int: ...
 
     def __init__(
@@ -146,7 +147,7 @@ class ZstdCompressor:
 
     def stream_reader(
         self,
-        source: object,
+        source: Source,
         size: int = -1,
         read_size: int = COMPRESSION_RECOMMENDED_INPUT_SIZE,
         closefd: bool = True,
@@ -160,7 +161,7 @@ class ZstdCompressor:
         require_positive(read_size, "read_size")
         return self._stream_reader(source, size_of(source, size), read_size, closefd)
 
-    def _stream_reader(self, source: object, size: int, read_size: int, closefd: bool) -> ZstdCompressionReader:
+    def _stream_reader(self, source: Source, size: int, read_size: int, closefd: bool) -> ZstdCompressionReader:
         return ZstdCompressionReader(self._new_feed(size), source, read_size, closefd)
 
     def stream_writer(
@@ -190,7 +191,7 @@ class ZstdCompressor:
 
     def read_to_iter(
         self,
-        reader: object,
+        reader: Source,
         size: int = -1,
         read_size: int = COMPRESSION_RECOMMENDED_INPUT_SIZE,
         write_size: int = COMPRESSION_RECOMMENDED_OUTPUT_SIZE,
@@ -210,10 +211,10 @@ class ZstdCompressor:
             raise ValueError(str(exc)) from None
         return self._read_to_iter(reader, size, read_size, write_size)
 
-    def _read_to_iter(self, reader: object, size: int, read_size: int, write_size: int) -> Iterator[bytes]:
+    def _read_to_iter(self, reader: Source, size: int, read_size: int, write_size: int) -> Iterator[bytes]:
         return self._pieces(self._new_feed(size), reader, read_size, write_size)
 
-    def _pieces(self, feed: Feed, reader: object, read_size: int, write_size: int) -> Iterator[bytes]:
+    def _pieces(self, feed: Feed, reader: Source, read_size: int, write_size: int) -> Iterator[bytes]:
         try:
             for chunk in source_chunks(reader, read_size):
                 yield from split(feed.push(chunk, CONTINUE), write_size)
@@ -223,8 +224,8 @@ class ZstdCompressor:
 
     def copy_stream(
         self,
-        ifh: Any,
-        ofh: Any,
+        ifh: Readable,
+        ofh: Writable,
         size: int = -1,
         read_size: int = COMPRESSION_RECOMMENDED_INPUT_SIZE,
         write_size: int = COMPRESSION_RECOMMENDED_OUTPUT_SIZE,
@@ -252,10 +253,10 @@ class ZstdCompressor:
         finally:
             feed.release()
 
-    def _compress_many(self, data: Buffer, threads: int) -> object:
+    def _compress_many(self, data: list[Bytes], threads: int) -> list[tuple[bytes, bytes]] | None:
         """Do it in C, which a preset may; None where that is left to Python."""
 
-    def multi_compress_to_buffer(self, data: Buffer, threads: int = 0) -> BufferWithSegmentsCollection:
+    def multi_compress_to_buffer(self, data: object, threads: int = 0) -> BufferWithSegmentsCollection:
         """
         Compress many buffers into a frame each, in several threads; return a BufferWithSegmentsCollection of them.
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from purepy._buffers import view_of
 from purepy.errors import ZstdError
@@ -11,6 +11,8 @@ from purepy.zstd.format.locks import release
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+    from purepy._types import DecompressionStream
 
 
 class ZstdDecompressionObj:
@@ -23,7 +25,7 @@ class ZstdDecompressionObj:
 
     __slots__ = ("_failure", "_read_across_frames", "_stream", "_unused")
 
-    def __init__(self, stream: Any, read_across_frames: bool) -> None:
+    def __init__(self, stream: DecompressionStream, read_across_frames: bool) -> None:
         self._stream = stream
         self._read_across_frames = read_across_frames
         self._unused: bytes | None = None
@@ -44,7 +46,7 @@ class ZstdDecompressionObj:
             return b""
         stream = self._stream
         try:
-            output: bytes = stream.decompress(view)
+            output = stream.decompress(view)
             while self._read_across_frames and not stream.needs_input:  # an error in a later frame
                 output += stream.decompress(b"")
         except ZstdError as exc:

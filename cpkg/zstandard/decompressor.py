@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import index
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from cpkg.zstandard.arguments import as_size, check_copy, read_chunk, rename, require_positive, threads_wanted
 from cpkg.zstandard.constants import (
@@ -33,10 +33,12 @@ from purepy.zstd.format.error_codes import (
 )
 from purepy.zstd.format.header import Header
 from purepy.zstd.format.locks import release
+from purepy.zstd.format.zdict import ZstdDict
 
 if TYPE_CHECKING:
+    from cpkg._backend_protocols import ZstdBackend
     from cpkg.zstandard.buffers import BufferWithSegmentsCollection
-    from purepy._types import Buffer, Bytes, Readable, Writable
+    from purepy._types import Buffer, Bytes, DecompressionStream, Readable, Source, Writable
 
 _NOT_WHOLE = "did not decompress full frame"
 
@@ -51,13 +53,13 @@ class ZstdDecompressor:
     May be shared by threads, and have any number of streams at a time: each works with a context of its own.
     """
 
-    _codec: ClassVar[Any]
+    _codec: ClassVar[ZstdBackend]
     """The backend's module."""
 
     if TYPE_CHECKING:
 
         def _configure(self, zstd_dict: object, how: int, window_max: int | None, has_magic: bool) -> None: ...
-        def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> Any: ...
+        def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> DecompressionStream: ...
         def _memory_size(self) -> int: ...
 
     def __init__(
@@ -123,9 +125,9 @@ class ZstdDecompressor:
     # where C has `decompress`, it passes rare cases on
     _decompress = decompress
 
-    def _whole(self, stream: Any, data: Bytes, limit: int, header: Header) -> bytes:
+    def _whole(self, stream: DecompressionStream, data: Bytes, limit: int, header: Header) -> bytes:
         if limit <= 0:
-            content: bytes = stream.decompress(data)
+            content = stream.decompress(data)
         else:
             declared = header.content_size
             if declared is not None and declared > limit:
@@ -155,7 +157,7 @@ class ZstdDecompressor:
 
     def stream_reader(
         self,
-        source: object,
+        source: Source,
         read_size: int = DECOMPRESSION_RECOMMENDED_INPUT_SIZE,
         read_across_frames: bool = False,
         closefd: bool = True,
@@ -171,7 +173,7 @@ class ZstdDecompressor:
         return self._stream_reader(source, read_size, read_across_frames, closefd)
 
     def _stream_reader(
-        self, source: object, read_size: int, read_across_frames: bool, closefd: bool
+        self, source: Source, read_size: int, read_across_frames: bool, closefd: bool
     ) -> ZstdDecompressionReader:
         stream = self._new_stream(True, not read_across_frames)
         return ZstdDecompressionReader(stream, source, read_size, read_across_frames, closefd)
@@ -201,7 +203,7 @@ class ZstdDecompressor:
 
     def read_to_iter(
         self,
-        reader: object,
+        reader: Source,
         read_size: int = DECOMPRESSION_RECOMMENDED_INPUT_SIZE,
         write_size: int = DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE,
         skip_bytes: int = 0,
@@ -225,7 +227,7 @@ class ZstdDecompressor:
             raise ValueError("skip_bytes larger than first input chunk")
         return self._read_to_iter(reader, read_size, write_size, skip_bytes)
 
-    def _read_to_iter(self, reader: object, read_size: int, write_size: int, skip: int) -> Iterator[bytes]:
+    def _read_to_iter(self, reader: Source, read_size: int, write_size: int, skip: int) -> Iterator[bytes]:
         stream = self._new_stream()
         taken = 0
         try:
@@ -249,8 +251,8 @@ class ZstdDecompressor:
 
     def copy_stream(
         self,
-        ifh: Any,
-        ofh: Any,
+        ifh: Readable,
+        ofh: Writable,
         read_size: int = DECOMPRESSION_RECOMMENDED_INPUT_SIZE,
         write_size: int = DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE,
     ) -> tuple[int, int]:
@@ -309,7 +311,7 @@ class ZstdDecompressor:
             raise ValueError(f"chunk {number} is too small to contain a zstd frame")
         if header.content_size is None:
             raise ValueError(f"chunk {number} missing content size in frame")
-        prefix = self._codec.ZstdDict(before, is_raw=True).as_prefix if len(before) >= _PREFIX_MIN else None
+        prefix = ZstdDict(before, is_raw=True).as_prefix if len(before) >= _PREFIX_MIN else None
         stream = self._codec.ZstdDecompressor(prefix)
         try:
             content: bytes = stream.decompress(frame)
@@ -319,11 +321,13 @@ class ZstdDecompressor:
             raise rename(truncated_error(len(frame)), f"chunk {number} {_NOT_WHOLE}")
         return content
 
-    def _decompress_many(self, frames: object, sizes: object, threads: int) -> object:
+    def _decompress_many(
+        self, frames: list[Bytes], sizes: Bytes | None, threads: int
+    ) -> list[tuple[bytes, bytes]] | None:
         """Do it in C, which a preset may; None where that is left to Python."""
 
     def multi_decompress_to_buffer(
-        self, frames: object, decompressed_sizes: object = None, threads: int = 0
+        self, frames: object, decompressed_sizes: Buffer | None = None, threads: int = 0
     ) -> BufferWithSegmentsCollection:
         """
         Decompress many frames in several threads; return a BufferWithSegmentsCollection of their contents.

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cpkg.zstandard.constants import DICT_TYPE_AUTO, DICT_TYPE_FULLDICT, DICT_TYPE_RAWCONTENT
 from cpkg.zstandard.levels import MATCH_FIELDS
@@ -101,7 +101,7 @@ class ZstdCompressionDict:
     def __repr__(self) -> str:
         return f"<ZstdCompressionDict dict_id={self.dict_id()} size={len(self)}>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return ZstdCompressionDict, (self._data, self._type, self.k, self.d)
 
 

@@ -7,7 +7,7 @@ Replaces ZSTD_estimateCCtxSize_usingCCtxParams, which other versions of libzstd 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cpkg.zstandard.constants import (
     BLOCKSIZE_MAX,
@@ -20,6 +20,9 @@ from cpkg.zstandard.constants import (
     STRATEGY_LAZY2,
 )
 from cpkg.zstandard.levels import MATCH_FIELDS, match_parameters
+
+if TYPE_CHECKING:
+    from cpkg.zstandard.parameters import ZstdCompressionParameters
 
 _FIXED = 25592
 """The context itself, the entropy tables of two blocks, and room to work in."""
@@ -44,7 +47,7 @@ def _aligned(size: int) -> int:
     return -(-size // 64) * 64
 
 
-def compression_context_size(parameters: Any) -> int:
+def compression_context_size(parameters: ZstdCompressionParameters) -> int:
     """Return the bytes of memory that compressing with a ZstdCompressionParameters takes, without threads."""
     row = dict(zip(MATCH_FIELDS, match_parameters(parameters.compression_level, 0, 0)))
     if parameters.enable_ldm == 1:
@@ -72,7 +75,7 @@ def compression_context_size(parameters: Any) -> int:
     return size
 
 
-def _long_distance_size(parameters: Any, window_log: int, strategy: int, block_size: int) -> int:
+def _long_distance_size(parameters: ZstdCompressionParameters, window_log: int, strategy: int, block_size: int) -> int:
     rate_log = parameters.ldm_hash_rate_log or _LDM_HASH_RATE_LOG
     hash_log = parameters.ldm_hash_log or max(HASHLOG_MIN, window_log - rate_log)
     bucket_log = min(parameters.ldm_bucket_size_log or _LDM_BUCKET_SIZE_LOG, hash_log)

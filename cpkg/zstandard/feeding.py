@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cpkg.zstandard.arguments import Bytes
 from cpkg.zstandard.constants import BLOCKSIZE_MAX
 from purepy.errors import ZstdError
 from purepy.zstd.format.locks import release
 from purepy.zstd.format.rules import CONTINUE
+
+if TYPE_CHECKING:
+    from purepy._types import CompressionStream
 
 
 class Progress:
@@ -37,7 +40,7 @@ class Feed:
 
     __slots__ = ("_failure", "_stream", "progress")
 
-    def __init__(self, stream: Any, size: int) -> None:
+    def __init__(self, stream: CompressionStream, size: int) -> None:
         if size != -1:
             stream.set_pledged_input_size(size)
         self._stream = stream
@@ -51,7 +54,7 @@ class Feed:
         if not data and mode == CONTINUE:
             return b""  # a frame without content is to be known as one when it begins
         try:
-            output: bytes = self._stream.compress(data, mode)
+            output = self._stream.compress(data, mode)
         except ZstdError as exc:
             self._failure = str(exc)
             raise
@@ -73,8 +76,7 @@ class Feed:
 
     def memory_size(self) -> int | None:
         """Return the size of the context in bytes, None if it was given back."""
-        size: int | None = self._stream._memory_size()
-        return size
+        return self._stream._memory_size()
 
     def release(self) -> None:
         """Give the context back; nothing can be compressed any more."""

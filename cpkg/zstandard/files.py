@@ -15,6 +15,8 @@ from purepy.zstd.format.locks import Exclusive
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
 
+    from purepy._types import Writable
+
 
 class StreamFile(Exclusive):
     """
@@ -23,9 +25,9 @@ class StreamFile(Exclusive):
     No io.IOBase, as it is none in python-zstandard: one that is given up is neither closed nor flushed.
     """
 
-    def __init__(self, file: Any, closefd: bool) -> None:
+    def __init__(self, file: object, closefd: bool) -> None:
         self._lock = RLock()
-        self._file = file
+        self._file: Any = file
         self._closefd = bool(closefd)
         self._entered = False
         self._closed = False
@@ -184,7 +186,7 @@ class StreamReader(StreamFile):
         """Do for `b`, a writable buffer, what `read1` does."""
         return self._read_into(b, self.read1)
 
-    def _read_into(self, buffer: Buffer, read: Any) -> int:
+    def _read_into(self, buffer: Buffer, read: Callable[[int], bytes]) -> int:
         with memoryview(buffer) as view:
             if view.readonly or not view.c_contiguous:
                 raise TypeError(f"a writable, contiguous bytes-like object is required, not {type(buffer).__name__!r}")
@@ -217,7 +219,7 @@ class StreamReader(StreamFile):
 class Writer(StreamFile):
     """Base of the writers, which write at most `write_size` bytes at a time."""
 
-    def __init__(self, writer: Any, write_size: int, write_return_read: bool, closefd: bool) -> None:
+    def __init__(self, writer: Writable, write_size: int, write_return_read: bool, closefd: bool) -> None:
         super().__init__(writer, closefd)
         self._write_size = write_size
         self._returns_read = bool(write_return_read)

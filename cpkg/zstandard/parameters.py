@@ -40,7 +40,7 @@ class _Field:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, instance: Any, owner: type | None = None) -> int:
+    def __get__(self, instance: ZstdCompressionParameters | None, owner: type | None = None) -> int:
         value: Any = self if instance is None else instance._values[self._name]
         return value  # type: ignore[no-any-return]
 
@@ -125,7 +125,7 @@ class ZstdCompressionParameters:
             self._values[name] = _checked(name, value)
 
     @staticmethod
-    def from_level(level: int, source_size: int = 0, dict_size: int = 0, **kwargs: Any) -> ZstdCompressionParameters:
+    def from_level(level: int, source_size: int = 0, dict_size: int = 0, **kwargs: int) -> ZstdCompressionParameters:
         """
         Return the parameters of a level, as libzstd 1.5 has them.
 
@@ -155,7 +155,7 @@ class ZstdCompressionParameters:
         fields = ", ".join(f"{name}={value}" for name, value in self._values.items())
         return f"ZstdCompressionParameters({fields})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _from_values, (self._values,)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cpkg.zstandard.arguments import PIECE_SIZE, Bytes, pieces_of, read_chunk
 from cpkg.zstandard.constants import DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE
@@ -16,6 +16,9 @@ from purepy._buffers import view_of
 from purepy.zstd.format.error_codes import truncated_error
 from purepy.zstd.format.locks import release
 from purepy.zstd.format.rules import CONTINUE, FLUSH_FRAME
+
+if TYPE_CHECKING:
+    from purepy._types import DecompressionStream, Readable, Source
 
 NO_SOURCE = "must pass an object with a read() method or that conforms to the buffer protocol"
 
@@ -46,7 +49,7 @@ def source_chunks(source: Any, read_size: int, skip: int = 0) -> Iterator[Bytes]
     return _file_chunks(source, read_size, skip)
 
 
-def _file_chunks(source: Any, read_size: int, skip: int) -> Iterator[Bytes]:
+def _file_chunks(source: Readable, read_size: int, skip: int) -> Iterator[Bytes]:
     if skip:
         source.read(skip)
     while True:
@@ -63,7 +66,7 @@ class ZstdCompressionReader(StreamReader):
     Made by `ZstdCompressor.stream_reader`.
     """
 
-    def __init__(self, feed: Feed, source: Any, read_size: int, closefd: bool) -> None:
+    def __init__(self, feed: Feed, source: Source, read_size: int, closefd: bool) -> None:
         super().__init__(source, closefd)
         self._feed = feed
         self._chunks = source_chunks(source, read_size)
@@ -98,7 +101,9 @@ class ZstdDecompressionReader(StreamReader):
     `read_across_frames` is true. A source that ends inside a frame is a ZstdError.
     """
 
-    def __init__(self, stream: Any, source: Any, read_size: int, read_across_frames: bool, closefd: bool) -> None:
+    def __init__(
+        self, stream: DecompressionStream, source: Source, read_size: int, read_across_frames: bool, closefd: bool
+    ) -> None:
         super().__init__(source, closefd)
         self._stream = stream
         self._read_across_frames = bool(read_across_frames)
@@ -118,7 +123,7 @@ class ZstdDecompressionReader(StreamReader):
                     self._finished = True
                     break
                 self._taken += len(chunk)
-            output: bytes = stream.decompress(chunk, limit)
+            output = stream.decompress(chunk, limit)
             if output:
                 return output
         return b""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 from cpkg.zstandard.arguments import rename, threads_wanted
 from cpkg.zstandard.constants import DICT_TYPE_FULLDICT
@@ -11,7 +11,7 @@ from cpkg.zstandard.dictionary import ZstdCompressionDict
 from purepy.errors import ZstdError
 
 
-def make_train_dictionary(codec: Any) -> Any:
+def make_train_dictionary(codec: Any) -> Callable[..., ZstdCompressionDict]:
     """Return `train_dictionary` over a backend's module."""
 
     def train_dictionary(

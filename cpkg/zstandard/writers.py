@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from cpkg.zstandard.arguments import pieces_of
 from cpkg.zstandard.constants import FLUSH_BLOCK, FLUSH_FRAME
@@ -20,7 +20,7 @@ from purepy.zstd.format.locks import release
 from purepy.zstd.format.rules import CONTINUE
 
 if TYPE_CHECKING:
-    from purepy._types import Buffer, Bytes
+    from purepy._types import Buffer, Bytes, DecompressionStream, Writable
 
 
 def write_pieces(file: object, data: bytes, write_size: int) -> int:
@@ -40,7 +40,7 @@ class ZstdCompressionWriter(Writer):
     reader finds that out.
     """
 
-    def __init__(self, feed: Feed, writer: Any, write_size: int, write_return_read: bool, closefd: bool) -> None:
+    def __init__(self, feed: Feed, writer: Writable, write_size: int, write_return_read: bool, closefd: bool) -> None:
         super().__init__(writer, write_size, write_return_read, closefd)
         self._feed = feed
         self._written = 0
@@ -129,7 +129,9 @@ class ZstdDecompressionWriter(Writer):
     it is closed because of another.
     """
 
-    def __init__(self, stream: Any, writer: Any, write_size: int, write_return_read: bool, closefd: bool) -> None:
+    def __init__(
+        self, stream: DecompressionStream, writer: Writable, write_size: int, write_return_read: bool, closefd: bool
+    ) -> None:
         super().__init__(writer, write_size, write_return_read, closefd)
         self._stream = stream
         self._taken = 0
@@ -144,8 +146,7 @@ class ZstdDecompressionWriter(Writer):
 
     def memory_size(self) -> int | None:
         """Return the size in bytes of the context that decompresses."""
-        size: int | None = self._stream._memory_size()
-        return size
+        return self._stream._memory_size()
 
     def write(self, data: Buffer) -> int:
         """
