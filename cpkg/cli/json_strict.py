@@ -57,14 +57,14 @@ class _Duplicate(dict):  # type: ignore[type-arg]
     key: str
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, object]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
         raise DuplicateKeyError
     return value
 
 
-def _mark_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _mark_duplicates(pairs: list[tuple[str, object]]) -> dict[str, Any]:
     value = _Duplicate(pairs)
     if len(value) == len(pairs):
         return dict(value)

@@ -141,7 +141,7 @@ def _rfc3339(stamp: Timestamp) -> str:
 def _with_str_keys(value: object, path: str, allow_nan: bool) -> object:
     """Return a copy of a value that JSON can hold, naming the path of what it cannot."""
     if isinstance(value, dict):
-        copy: dict[str, Any] = {}
+        copy: dict[str, object] = {}
         for key, item in value.items():
             name = _key(key, path, allow_nan)
             if name in copy:

@@ -82,7 +82,7 @@ class _Values:
     def __init__(self, take: Take) -> None:
         self._take = take
 
-    def take(self, values: list[Any]) -> None:
+    def take(self, values: list[object]) -> None:
         self._take(values)
 
     def nest(self) -> None:

@@ -56,7 +56,7 @@ class MsgpackSerializer:
 
     max_output_size: ClassVar[int] = MAX_SIZE
 
-    def __init__(self, options: dict[str, Any] | None = None) -> None:
+    def __init__(self, options: dict[str, object] | None = None) -> None:
         # with django-redis a compressor may come after this one, and compressing twice gains nothing
         self._compress: Literal["auto", False] = False if options and options.get("COMPRESSOR") else "auto"
 
@@ -95,7 +95,7 @@ class ZstdCompressor:
     minimum_size: ClassVar[int] = 128
     limit: ClassVar[int] = MAX_SIZE
 
-    def __init__(self, options: dict[str, Any] | None = None) -> None:
+    def __init__(self, options: dict[str, object] | None = None) -> None:
         pass
 
     def compress(self, value: bytes) -> bytes:

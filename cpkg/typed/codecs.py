@@ -45,7 +45,7 @@ def msgpack_module() -> MsgpackBackend:
 
 def _untyped(data: bytes, position: int, depth: int) -> tuple[object, int]:
     """Return the value at a position, as `cpkg.loads` does, and where it ends."""
-    found: tuple[Any, int] = msgpack_module().unpackb_from(
+    found: tuple[object, int] = msgpack_module().unpackb_from(
         data,
         position,
         ext_hook=types_written.unpack_ext,

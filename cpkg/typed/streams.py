@@ -124,5 +124,5 @@ def unpack_async(reader: AsyncReadable, *, type: object, **options: object) -> A
     `reader` has an asynchronous `read(size)`, as `asyncio.StreamReader`. `options` and errors are those of `Unpacker`;
     a stream that ends within a message raises TruncatedError.
     """
-    found: AsyncIterator[Any] = msgpack_module().unpack_async(reader, **_parts(type, options))
+    found: AsyncIterator[object] = msgpack_module().unpack_async(reader, **_parts(type, options))
     return found

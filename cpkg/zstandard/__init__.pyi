@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 import io
 from collections.abc import Sequence
-from os import PathLike
-from typing import Any, Literal, Protocol, overload
+from typing import Literal, overload
 
-from typing_extensions import Buffer, TypeAlias
+from typing_extensions import Buffer
 
 from cpkg.zstandard.buffers import BufferSegment as BufferSegment
 from cpkg.zstandard.buffers import BufferSegments as BufferSegments
@@ -26,6 +25,7 @@ from cpkg.zstandard.readers import ZstdCompressionReader as ZstdCompressionReade
 from cpkg.zstandard.readers import ZstdDecompressionReader as ZstdDecompressionReader
 from cpkg.zstandard.writers import ZstdCompressionWriter as ZstdCompressionWriter
 from cpkg.zstandard.writers import ZstdDecompressionWriter as ZstdDecompressionWriter
+from cpkg.zstd import _File
 from purepy.errors import ZstdError as ZstdError
 
 __version__: str
@@ -33,14 +33,6 @@ backend: str
 backend_features: set[str]
 CompressionParameters = ZstdCompressionParameters
 ZSTD_VERSION: tuple[int, int, int]
-
-class _Reader(Protocol):
-    def read(self, n: int, /) -> Any: ...
-
-class _Writer(Protocol):
-    def write(self, data: bytes, /) -> Any: ...
-
-_File: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes] | _Reader | _Writer
 
 def compress(data: Buffer, level: int = 3) -> bytes:
     """Compress `data`, a buffer, into one frame and return it as bytes; `level` is that of a ZstdCompressor."""

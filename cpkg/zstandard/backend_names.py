@@ -28,7 +28,7 @@ def preset_types(codec: ZstdBackend) -> tuple[Any, Any]:
         from purepy.zstd.pure import presets
     else:
         from cpkg._native.zstd import presets  # type: ignore[no-redef]
-    types: tuple[Any, Any] = presets.preset_types(codec)
+    types: tuple[object, object] = presets.preset_types(codec)
     return types
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from cpkg.zstandard.arguments import PIECE_SIZE
 from purepy._locks import RLock
@@ -27,7 +27,7 @@ class StreamFile(Exclusive):
 
     def __init__(self, file: object, closefd: bool) -> None:
         self._lock = RLock()
-        self._file: Any = file
+        self._file: object = file
         self._closefd = bool(closefd)
         self._entered = False
         self._closed = False

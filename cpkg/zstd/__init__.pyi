@@ -23,10 +23,10 @@ _CompressionOptions: TypeAlias = Mapping[int, int] | None
 _DecompressionOptions: TypeAlias = Mapping[int, int] | None
 
 class _Reader(Protocol):
-    def read(self, n: int, /) -> Any: ...
+    def read(self, n: int, /) -> object: ...
 
 class _Writer(Protocol):
-    def write(self, data: bytes, /) -> Any: ...
+    def write(self, data: bytes, /) -> object: ...
 
 _File: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes] | _Reader | _Writer
 _Source: TypeAlias = Iterable[Buffer] | _Reader
@@ -134,7 +134,7 @@ def copy_stream(
     max_output_size: int | None = None,
     read_size: int = 131072,
     write_size: int = 131072,
-    progress: Callable[[int, int], Any] | None = None,
+    progress: Callable[[int, int], object] | None = None,
     threads: int | None = None,
     frame_size: int | None = None,
 ) -> tuple[int, int]: ...

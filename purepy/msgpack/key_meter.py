@@ -57,7 +57,7 @@ class _KeyMeter:
 
     __slots__ = ("bare", "full", "hashes", "mask", "node", "probes", "tags")
 
-    def __init__(self, node: dict[Any, Any]) -> None:
+    def __init__(self, node: dict[object, object]) -> None:
         self.node = node
         self.hashes: list[int] = []  # in the order of the keys
         self.tags = bytearray()  # of the keys in the table's slots; 0 is free

@@ -96,7 +96,7 @@ def unpackb_from_with(
 ) -> tuple[Any, int]:
     """Do what `unpackb_from` does, with the values of its options."""
     if options.type is not None:
-        found: tuple[Any, int] = typed_functions().unpackb_from(buffer, offset, **options._asdict())
+        found: tuple[object, int] = typed_functions().unpackb_from(buffer, offset, **options._asdict())
         return found
     data, view = _bytes_of(buffer, options.bin_view)
     offset = as_size(offset)

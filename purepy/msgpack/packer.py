@@ -169,18 +169,18 @@ def _length(size: int, kind: str) -> int:
 
 # making a Packer or an Encoder costs more than packing a short message
 @PACKING.taken_by(plain=PLAIN_ENCODER.encode)
-def packb(o: Any, *, options: OptionValues) -> bytes:
+def packb(o: object, *, options: OptionValues) -> bytes:
     packed: bytes = packb_with(o, options, Encoder)
     return packed
 
 
 @PACKING.taken_by()
-def pack(o: Any, stream: Writable, *, options: OptionValues) -> None:
+def pack(o: object, stream: Writable, *, options: OptionValues) -> None:
     pack_with(o, stream, options, Encoder)
 
 
 @PACKING.taken_by()
-def pack_into(o: Any, buffer: Buffer, offset: int = 0, *, options: OptionValues) -> int:
+def pack_into(o: object, buffer: Buffer, offset: int = 0, *, options: OptionValues) -> int:
     return pack_into_with(o, buffer, offset, options, Encoder)
 
 

@@ -91,7 +91,7 @@ loads = unpackb
 def __getattr__(name: str) -> Any:
     """Return what C leaves to Python: `unpack_async`, `find_excess` for `loads`, `message_starts` for record files."""
     if name == "unpack_async":
-        made: Any = imported("purepy.msgpack.async_reading").make_unpack_async(Unpacker)
+        made: object = imported("purepy.msgpack.async_reading").make_unpack_async(Unpacker)
     elif name == "find_excess":
         made = imported("cpkg._native.msgpack.weigher").find_excess
     elif name == "message_starts":

@@ -149,7 +149,7 @@ def _has_bytes(obj: object, path: list[int]) -> bool:
 
 def _is_understood() -> bool:
     """Return whether C reads all that this interpreter's marshal writes; a first call takes longest, too."""
-    obj: Any = {"a": [None, False, True, -1, 2**31, 0.5, "a", "\xe9", b"b", (), {}, []]}
+    obj: object = {"a": [None, False, True, -1, 2**31, 0.5, "a", "\xe9", b"b", (), {}, []]}
     message = (
         b"\x81\xa1a\x9c\xc0\xc2\xc3\xff\xce\x80\x00\x00\x00\xcb\x3f\xe0\x00\x00\x00\x00\x00\x00"
         b"\xa1a\xa2\xc3\xa9\xc4\x01b\x90\x80\x90"

@@ -84,7 +84,7 @@ def _is_understood() -> bool:
         b"\xcf\xff\xff\xff\xff\xff\xff\xff\xff\xcb\x3f\xe0\x00\x00\x00\x00\x00\x00\xa1a\xa2\xc3\xa9\xc4\x01b\x80\x90"
     )
     found = read(message, 0, DEFAULT)
-    expected: Any = {"a": [None, False, True, -1, 2**31, -(2**63), 2**64 - 1, 0.5, "a", "\xe9", b"b", {}, []]}
+    expected: object = {"a": [None, False, True, -1, 2**31, -(2**63), 2**64 - 1, 0.5, "a", "\xe9", b"b", {}, []]}
     return found is not None and repr(found[0]) == repr(expected) and found[1] == len(message)
 
 
