@@ -9,7 +9,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar
+from typing import Any, BinaryIO, Final
 
 import click
 
@@ -21,8 +21,6 @@ from cpkg.cli.shell import PATH, Commands, Failure, not_empty, parse_size
 from purepy.errors import CodecError, LimitError
 from purepy.tar.names import FILTERS
 from purepy.tar.patterns import matcher
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _KINDS: Final = {
     "file": stat.S_IFREG,
@@ -96,10 +94,10 @@ def create(
     archive_file: str,
     paths: tuple[str, ...],
     directory: str | None,
-    files_from: Any,
+    files_from: BinaryIO | None,
     null: bool,
     exclude: tuple[str, ...],
-    exclude_from: tuple[Any, ...],
+    exclude_from: tuple[BinaryIO, ...],
     no_recursion: bool,
     sort: str,
     owner: str | None,
@@ -157,7 +155,7 @@ def _owner(text: str | None) -> tuple[int, int] | None:
     return int(numbers[0]), int(numbers[1])
 
 
-def _patterns(given: tuple[str, ...], files: tuple[Any, ...]) -> list[str]:
+def _patterns(given: tuple[str, ...], files: tuple[BinaryIO, ...]) -> list[str]:
     return [*given, *(os.fsdecode(line.rstrip(b"\n")) for file in files for line in file if line.strip())]
 
 
@@ -189,7 +187,7 @@ def extract(
     members: tuple[str, ...],
     directory: str,
     exclude: tuple[str, ...],
-    exclude_from: tuple[Any, ...],
+    exclude_from: tuple[BinaryIO, ...],
     verbose: bool,
     quiet: bool,
     **options: Any,
@@ -230,7 +228,7 @@ def list_(
     archive_file: str,
     members: tuple[str, ...],
     exclude: tuple[str, ...],
-    exclude_from: tuple[object, ...],
+    exclude_from: tuple[BinaryIO, ...],
     long_format: bool,
     **options: object,
 ) -> None:
@@ -273,7 +271,7 @@ def verify(archive_file: str, quiet: bool, **options: Any) -> None:
     )
 
 
-def _source(archive_file: str) -> Any:
+def _source(archive_file: str) -> str | BinaryIO:
     return sys.stdin.buffer if archive_file == "-" else archive_file
 
 

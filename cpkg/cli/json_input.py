@@ -41,7 +41,7 @@ _PLAIN_ITEMS = re.compile(r'(?:[^\[\]{}",]*(?:"[^"\\]*"[^\[\]{}",]*)?,)+')
 class Sink(Protocol):
     """Where values go."""
 
-    def take(self, values: list[Any]) -> None:
+    def take(self, values: list[object]) -> None:
         """Take the next items of an array, or values of a stream; OverflowError or ValueError if one is refused."""
 
     def nest(self) -> None:
@@ -76,7 +76,7 @@ class JSONReader:
         self._scanners = strict_scanners(allow_nan=allow_nan)
         self.size = 0
         """How many bytes were read."""
-        self._decoder: Any = None
+        self._decoder: codecs.IncrementalDecoder | None = None
         self._encoding = ""
         self._text = ""
         self._at_end = False
@@ -84,7 +84,7 @@ class JSONReader:
         self._line = 1
         self._column = 0
         self._in_pieces = False  # whether this is an array or a stream, and no value that is needed as a whole
-        self._values: list[Any] = []
+        self._values: list[object] = []
         self._since = 0  # where in the window the first of them begins
         self._count = 0  # of those that were handed on
 
@@ -99,7 +99,7 @@ class JSONReader:
         if position == len(self._text):
             raise JSONError(f"{self._name}: empty: expected a JSON value")
         is_array = self._in_pieces = self._text[position] == "["
-        value: Any = None
+        value: object = None
         if is_array:
             start = end = self._array(position)
         else:
@@ -220,7 +220,7 @@ class JSONReader:
         problem = find_unpackable(self._text, start, end)
         return self._error(*problem) if problem else JSONError(f"{self._name}: {exc}")
 
-    def _value(self, position: int, path: str = "$") -> tuple[Any, int, int]:
+    def _value(self, position: int, path: str = "$") -> tuple[object, int, int]:
         """
         Return the value at a position, the position, and that behind the value.
 
@@ -370,12 +370,12 @@ def _plain_end(text: str, position: int) -> int:
 class _Nowhere:
     """A sink for values whose text is looked at again."""
 
-    def take(self, values: list[Any]) -> None: ...
+    def take(self, values: list[object]) -> None: ...
     def nest(self) -> None: ...
     def single(self, value: object) -> None: ...
 
 
-def _decoder_for(data: bytes) -> tuple[str, Any, int]:
+def _decoder_for(data: bytes) -> tuple[str, codecs.IncrementalDecoder, int]:
     """Return the name of an encoding, a decoder, and the length of the byte order mark for text that begins so."""
     if data.startswith(codecs.BOM_UTF8):
         return "UTF-8", codecs.getincrementaldecoder("utf-8")(), len(codecs.BOM_UTF8)

@@ -57,14 +57,14 @@ class _Duplicate(dict):  # type: ignore[type-arg]
     key: str
 
 
-def _object(pairs: list[tuple[str, object]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     value = dict(pairs)
     if len(value) != len(pairs):
         raise DuplicateKeyError
     return value
 
 
-def _mark_duplicates(pairs: list[tuple[str, object]]) -> dict[str, Any]:
+def _mark_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     value = _Duplicate(pairs)
     if len(value) == len(pairs):
         return dict(value)

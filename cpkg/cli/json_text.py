@@ -58,7 +58,7 @@ def _is_surrogate(token: str) -> bool:
     return False
 
 
-def render(data: Any, *, lines: bool, indent: int | None, allow_nan: bool, limits: dict[str, Any]) -> bytes:
+def render(data: bytes, *, lines: bool, indent: int | None, allow_nan: bool, limits: dict[str, Any]) -> bytes:
     """
     Return a packed object as JSON text, or a packed array as JSON Lines.
 
@@ -86,7 +86,7 @@ def _encode(value: object, lines: bool, encoder: json.JSONEncoder) -> bytes:
     return "".join([encoder.encode(item) + "\n" for item in value]).encode()
 
 
-def lines(values: list[Any], *, allow_nan: bool) -> bytes:
+def lines(values: list[object], *, allow_nan: bool) -> bytes:
     """
     Return values as JSON Lines; extension values have to be read by `plain_ext` before.
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from cpkg import _backend
 from cpkg.cli.json_text import JSONError
@@ -24,7 +24,7 @@ class PackingSink:
         self._is_deepest = False
         self._single: bytes | None = None
 
-    def take(self, values: list[Any]) -> None:
+    def take(self, values: list[object]) -> None:
         header = array_header(len(values))
         packed: bytes
         try:
@@ -55,7 +55,7 @@ class PackingSink:
         self._body[start:_LONGEST_HEADER] = header
         return memoryview(self._body)[start:]
 
-    def compressed(self, compress: Any, level: int) -> Any:
+    def compressed(self, compress: bool | Literal["auto"], level: int) -> Any:
         """Return what `cpkg.dumps` would, as bytes or a view of them; `compress` and `level` are its arguments."""
         message = self.message()
         if not compress or (compress == "auto" and len(message) < dumps_loads.MIN_SIZE):
@@ -70,7 +70,7 @@ class KeepingSink(PackingSink):
         super().__init__()
         self.value: Any = []
 
-    def take(self, values: list[Any]) -> None:
+    def take(self, values: list[object]) -> None:
         super().take(values)
         self.value += values
 

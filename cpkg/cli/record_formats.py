@@ -101,7 +101,7 @@ def read_json(stream: BinaryIO, name: str, take: Take, advance: Callable[[int], 
         raise Failure(str(exc)) from None
 
 
-def read_csv(stream: BinaryIO, name: str, *, numbers: bool) -> Iterator[list[Any]]:
+def read_csv(stream: BinaryIO, name: str, *, numbers: bool) -> Iterator[list[object]]:
     """Read lines under a line of column names; with `numbers`, a field that is a JSON number becomes a number."""
     text = io.TextIOWrapper(stream, "utf-8-sig", newline="")
     try:
@@ -111,7 +111,7 @@ def read_csv(stream: BinaryIO, name: str, *, numbers: bool) -> Iterator[list[Any
             return
         if len(set(columns)) != len(columns):
             raise Failure(f"{name}: two columns have the same name")
-        batch = []
+        batch: list[object] = []
         for row in rows:
             if len(row) != len(columns):
                 if not row:
@@ -146,7 +146,7 @@ def read_msgpack(stream: BinaryIO, name: str, **options: Any) -> Iterator[list[o
     if is_frame(head):
         file = zstd.open(file, "rb")
     unpacker = msgpack.Unpacker(file, max_buffer_size=0, strict_map_key=False, **options)
-    batch: list[Any] = []
+    batch: list[object] = []
     for value in unpacker:
         batch.append(value)
         if len(batch) == _BATCH:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from cpkg import zstd
 from purepy.errors import ZstdError, ZstdLimitError
@@ -125,7 +125,7 @@ class BodyCompressor:
         """Return the compressed form of the last piece and the frame's end."""
         return self._compressor.compress(piece, zstd.ZstdCompressor.FLUSH_FRAME)
 
-    def all_of(self, pieces: Iterable[Any]) -> Iterator[bytes]:
+    def all_of(self, pieces: Iterable[bytes | memoryview]) -> Iterator[bytes]:
         """Yield the compressed forms of all pieces."""
         for piece in pieces:
             out = self.compress(bytes(piece))

@@ -30,7 +30,7 @@ def reason_to_refuse(content_type: str, content_encoding: str) -> str:
     return ""
 
 
-def pack(content: Any, **options: Any) -> bytes:
+def pack(content: object, **options: Any) -> bytes:
     """Return an object as one MessagePack message, not compressed, with the types and options of `cpkg.dumps`."""
     return cpkg.dumps(content, compress=False, **options)
 

@@ -13,7 +13,7 @@ It replaces a GZip middleware or stands outside of one, which then serves the cl
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, MutableMapping
+from collections.abc import Awaitable, Iterable, MutableMapping
 from typing import Any, Callable
 
 from cpkg import zstd
@@ -169,7 +169,7 @@ class _Response:
         return message
 
 
-def _header(headers: Any, name: bytes) -> str:
+def _header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str:
     """Return all values of a header, joined as one; empty if it is not there."""
     values: list[bytes] = [value for key, value in headers if key.lower() == name]
     return b", ".join(values).decode("latin-1")

@@ -14,7 +14,7 @@ Without it the serializer can be had as `cpkg`, from the entry point of this pac
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import cpkg
 from cpkg import zstd
@@ -27,7 +27,7 @@ def _pack(obj: object) -> bytes:
     return cpkg.dumps(obj, compress=False)
 
 
-def _unpack(data: Any) -> object:
+def _unpack(data: bytes) -> object:
     return cpkg.loads(data)
 
 
@@ -44,10 +44,10 @@ def register(*, level: int = zstd.COMPRESSION_LEVEL_DEFAULT, max_size: int = MAX
     """
     from kombu import compression, serialization
 
-    def compress(data: Any) -> bytes:
+    def compress(data: bytes) -> bytes:
         return zstd.compress(data, level)
 
-    def decompress(data: Any) -> bytes:
+    def decompress(data: bytes) -> bytes:
         return zstd.decompress(data, max_output_size=max_size)
 
     encode, decode, _, encoding = SERIALIZER

@@ -45,24 +45,24 @@ def _decoded(decoder: Decoder, raw: Raw, end: int) -> object:
         raise
 
 
-def unpackb(packed: Buffer, *, type: object, **options: object) -> Any:
+def unpackb(packed: Buffer, *, type: object, **options: object) -> object:
     """Do what `cpkg.msgpack.unpackb` does with a type."""
     return _decoder(type, options).decode(packed)
 
 
-def unpack(stream: Readable, *, type: object, **options: object) -> Any:
+def unpack(stream: Readable, *, type: object, **options: object) -> object:
     """Do what `cpkg.msgpack.unpack` does with a type."""
     return _decoder(type, options).decode(stream.read())
 
 
-def unpackb_from(buffer: Buffer, offset: int = 0, *, type: object, **options: object) -> tuple[Any, int]:
+def unpackb_from(buffer: Buffer, offset: int = 0, *, type: object, **options: object) -> tuple[object, int]:
     """Do what `cpkg.msgpack.unpackb_from` does with a type."""
     decoder = _decoder(type, options)
     raw, end = msgpack_module().unpackb_from(buffer, offset, raw_depth=0)
     return _decoded(decoder, raw, end), end
 
 
-def reader(*, type: object, **options: object) -> Callable[[Raw, int], Any]:
+def reader(*, type: object, **options: object) -> Callable[[Raw, int], object]:
     """Return what makes an Unpacker's objects of a type, from their messages and the offsets where these end."""
     decoder = _decoder(type, options)
     return lambda raw, end: _decoded(decoder, raw, end)
@@ -103,7 +103,7 @@ class Unpacker:
     def __next__(self) -> Any:
         return next(self._stream)
 
-    def unpack(self) -> Any:
+    def unpack(self) -> object:
         """Return the next message's object; OutOfData if it is not there yet."""
         return self._stream.unpack()
 

@@ -6,24 +6,30 @@ from __future__ import annotations
 import builtins
 import io
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any, Callable
 
 from purepy._writing import check_text_arguments
 
+if TYPE_CHECKING:
+    from cpkg.zstandard.compressor import ZstdCompressor
+    from cpkg.zstandard.decompressor import ZstdDecompressor
 
-def make_open(compressor_type: Any, decompressor_type: Any) -> Any:
+
+def make_open(
+    compressor_type: Callable[[], ZstdCompressor], decompressor_type: Callable[[], ZstdDecompressor]
+) -> Callable[..., object]:
     """Return `open` over a backend's types."""
 
     def open(
         filename: Any,
         mode: str = "rb",
-        cctx: Any = None,
-        dctx: Any = None,
+        cctx: ZstdCompressor | None = None,
+        dctx: ZstdDecompressor | None = None,
         encoding: str | None = None,
         errors: str | None = None,
         newline: str | None = None,
         closefd: bool | None = None,
-    ) -> Any:
+    ) -> object:
         """
         Open a file of compressed data; `filename` is a path or a file object.
 
@@ -40,7 +46,7 @@ def make_open(compressor_type: Any, decompressor_type: Any) -> Any:
         if not is_path and not hasattr(filename, "read") and not hasattr(filename, "write"):
             raise TypeError("filename must be a str, bytes, file or PathLike object")
         # wrong arguments raise before a file is created or truncated
-        make_stream = (
+        make_stream: Any = (
             (dctx or decompressor_type()).stream_reader if reads else (cctx or compressor_type()).stream_writer
         )
         is_text = "b" not in plain

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 _READ_SIZE: Final = 64 * 1024
 
 
-def make_unpack_async(unpacker: type[Any]) -> Callable[..., AsyncIterator[Any]]:
+def make_unpack_async(unpacker: Callable[..., Any]) -> Callable[..., AsyncIterator[Any]]:
     """Return the function `unpack_async` of a backend, given its Unpacker."""
 
-    def unpack_async(reader: AsyncReadable, *, read_size: int = 0, **options: Any) -> AsyncIterator[Any]:
+    def unpack_async(reader: AsyncReadable, *, read_size: int = 0, **options: Any) -> AsyncIterator[object]:
         """
         Iterate over the objects of an asynchronous stream.
 
@@ -61,7 +61,7 @@ class AsyncObjects:
         with self._lock:
             return await self._next()
 
-    async def _next(self) -> Any:
+    async def _next(self) -> object:
         if self._unsettled:
             raise RuntimeError(f"an exception has lost what follows byte {self._stream.tell()} of the stream")
         while self._is_open:

@@ -10,6 +10,7 @@ from purepy._fields import Fields, field
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import datetime
+    from types import ModuleType
     from typing import Any, ClassVar, NamedTuple
 
 _TIMESTAMP32 = struct.Struct(">I")
@@ -21,11 +22,11 @@ _LAST_SECOND = 253_402_300_799
 """Of the times that datetime has."""
 
 _epoch: datetime.datetime
-_datetime: Any = None
+_datetime: ModuleType | None = None
 """The module, once a Timestamp is converted: it may take as long to import as all of this package."""
 
 
-def _load_datetime() -> Any:
+def _load_datetime() -> ModuleType:
     global _datetime, _epoch
     import datetime
 

@@ -15,7 +15,7 @@ from purepy.msgpack.plain_writer import array_header, map_header
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Final, Protocol
+    from typing import Callable, Final, NoReturn, Protocol
 
     from typing_extensions import Buffer
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     class Writable(Protocol):
         """A stream that `pack` writes to."""
 
-        def write(self, data: bytes, /) -> Any:
+        def write(self, data: bytes, /) -> object:
             """Take all of `data`."""
 
 
@@ -146,7 +146,7 @@ class Packer:
             return memoryview(bytes(self._buffer))
         return memoryview(self._buffer).toreadonly()
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise TypeError(f"cannot pickle {type(self).__name__!r} object")
 
     def __bytes__(self) -> _Bytes:
@@ -184,7 +184,7 @@ def pack_into(o: object, buffer: Buffer, offset: int = 0, *, options: OptionValu
     return pack_into_with(o, buffer, offset, options, Encoder)
 
 
-def prepare_packb(**options: object) -> Callable[[Any], _Bytes]:
+def prepare_packb(**options: object) -> Callable[[object], _Bytes]:
     """Return `packb` with options that are taken once."""
     return Encoder(PACKING.defaults._replace(**options)).encode
 

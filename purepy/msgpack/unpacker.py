@@ -18,9 +18,9 @@ from purepy.msgpack.skimmer import Skimmer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, ClassVar, Final
+    from typing import Any, Callable, ClassVar, Final, NoReturn
 
-    from purepy._types import OptionValues
+    from purepy._types import Buffer, OptionValues
     from purepy.msgpack.oneshot import Readable
 
 _READ_SIZE: Final = 1024 * 1024
@@ -96,10 +96,10 @@ class Unpacker:
 
     __class_getitem__: ClassVar[object] = classmethod(type(list[int]))  # what `types` calls GenericAlias
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise TypeError(f"cannot pickle {type(self).__name__!r} object")
 
-    def _enter(self, method: str) -> Any:
+    def _enter(self, method: str) -> Lock:
         """
         Return the lock to hold during a method; RuntimeError if it is held.
 
@@ -120,7 +120,7 @@ class Unpacker:
 
     # --- input ----------------------------------------------------------------------------------------------------
 
-    def feed(self, next_bytes: Any, /) -> None:
+    def feed(self, next_bytes: Buffer, /) -> None:
         """
         Append the bytes of `next_bytes`, a buffer, to the stream; BufferFull if too much waits, AssertionError if a
         file is read.

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from purepy._types import Bytes
+
 READ_ERROR, WRITE_ERROR = 37, 70
 SUFFIXES = {".zst": "", ".tzst": ".tar"}
 """Ends of the names of compressed files, and what the names of their content end with."""
@@ -48,7 +50,7 @@ class InputFile:
         self.position += len(data)
         return data
 
-    def chunks(self, size: int) -> Iterator[Any]:
+    def chunks(self, size: int) -> Iterator[Bytes]:
         """Yield the rest in chunks of up to `size` bytes, each valid until the next one is asked for."""
         if JIT or not hasattr(self.file, "readinto"):  # PyPy's C calls would copy the memory
             while data := self.read(size):
@@ -127,7 +129,7 @@ class OutputFile:
         self._sparse = sparse
         self._skipped = 0
 
-    def write(self, data: Any) -> int:
+    def write(self, data: Bytes) -> int:
         """Write bytes, or leave a hole where they are zeros."""
         size = len(data)
         self.written += size
@@ -140,7 +142,7 @@ class OutputFile:
                 raise _cannot_write(exc) from None
         return size
 
-    def _write_sparse(self, data: Any) -> None:
+    def _write_sparse(self, data: Bytes) -> None:
         at = 0
         for start, end in _no_holes(data):
             self._skipped += start - at
@@ -148,7 +150,7 @@ class OutputFile:
             at = end
         self._skipped += len(data) - at
 
-    def _put(self, data: Any, start: int, end: int) -> None:
+    def _put(self, data: Bytes, start: int, end: int) -> None:
         if self._skipped:
             self._file.seek(self._skipped, io.SEEK_CUR)
             self._skipped = 0
@@ -172,7 +174,7 @@ class OutputFile:
         """The descriptor of the file; None if nothing is written."""
         return None if self._file is None else self._file.fileno()
 
-    def write_at(self, descriptor: int, data: Any, position: int) -> None:
+    def write_at(self, descriptor: int, data: Bytes, position: int) -> None:
         """Write bytes to a place of a duplicate of the descriptor, or leave a hole there; in any thread and order."""
         from purepy.zstd.threads.positions import write_at
 
@@ -229,7 +231,7 @@ def _cannot_write(exc: OSError) -> Fatal:
     return Fatal(WRITE_ERROR, f"Write error : cannot write block : {reason}")
 
 
-def _no_holes(data: Any) -> Iterator[tuple[int, int]]:
+def _no_holes(data: Bytes) -> Iterator[tuple[int, int]]:
     """Yield where bytes begin and end between which there are segments of zeros."""
     start = at = 0
     end = len(data)

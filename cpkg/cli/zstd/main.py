@@ -31,7 +31,7 @@ from purepy._cores import usable_cores
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, NoReturn
+    from typing import Any, NoReturn, TextIO
 
 _INTERRUPTED = 2
 _THREADS_MAX = 256
@@ -97,7 +97,7 @@ class Command:
         self._options = Options()
         self._destination: OutputFile | None = None
         self._stdin_is_input = False
-        self._worker: Any = None  # what compresses or decompresses
+        self._worker: Any = None  # Compressing or Decompressing
         self._total = [0, 0, 0]  # files done, bytes read, bytes written
 
     def abandon(self) -> bool:
@@ -388,9 +388,8 @@ class Command:
                 raise Fatal(1, f"zstd: {source.name}: {exc.strerror}") from None
 
 
-def _is_terminal(stream: Any) -> bool:
+def _is_terminal(stream: TextIO) -> bool:
     try:
-        answer: bool = stream.isatty()
+        return stream.isatty()
     except (AttributeError, ValueError):
         return False
-    return answer
