@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F401 - editors find there the documentation of what the stub declares
 """
 MessagePack straight into dataclasses and their kin, checked on the way, and back.
 
 `typed.decode(data, list[User])` gives Users, or a ValidationError that says where the message is not of that type;
 `typed.encode(users)` packs them. `Decoder` and `Encoder` are for many messages, `Unpacker` and `unpack_async` for
-streams, `convert` and `to_builtins` for objects
-in the place of messages, `options`, `Name` and `Pattern` for what classes say about themselves, `schema` and `inspect`
-for tools. docs/typed.md shows all of it.
+streams, `convert` and `to_builtins` for objects in the place of messages, `options`, `Name` and `Pattern` for what
+classes say about themselves, `schema` and `inspect` for tools. docs/typed.md shows all of it.
 """
 
 from __future__ import annotations
@@ -21,33 +21,17 @@ if TYPE_CHECKING:
     from cpkg.typed.schemas import inspect, schema
     from cpkg.typed.streams import Unpacker, unpack_async
 
-__all__ = [
-    "Decoder",
-    "Encoder",
-    "Name",
-    "Pattern",
-    "Unpacker",
-    "ValidationError",
-    "convert",
-    "decode",
-    "encode",
-    "inspect",
-    "options",
-    "schema",
-    "to_builtins",
-    "unpack_async",
-]
+_SOURCES = {
+    **dict.fromkeys(("Decoder", "Encoder", "convert", "decode", "encode", "to_builtins"), "cpkg.typed.codecs"),
+    **dict.fromkeys(("Name", "Pattern", "options"), "cpkg.typed.class_options"),
+    **dict.fromkeys(("inspect", "schema"), "cpkg.typed.schemas"),
+    **dict.fromkeys(("Unpacker", "unpack_async"), "cpkg.typed.streams"),
+    "ValidationError": "cpkg.typed.errors",
+}
+"""The modules of the public names, which are loaded at their first use."""
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        **dict.fromkeys(("Decoder", "Encoder", "convert", "decode", "encode", "to_builtins"), "cpkg.typed.codecs"),
-        **dict.fromkeys(("Name", "Pattern", "options"), "cpkg.typed.class_options"),
-        **dict.fromkeys(("inspect", "schema"), "cpkg.typed.schemas"),
-        **dict.fromkeys(("Unpacker", "unpack_async"), "cpkg.typed.streams"),
-        "ValidationError": "cpkg.typed.errors",
-    },
-)
+__all__ = sorted(_SOURCES)
+__getattr__ = lazy_names(__name__, _SOURCES)
 
 
 def __dir__() -> list[str]:
