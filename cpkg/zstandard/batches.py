@@ -15,24 +15,29 @@ from purepy.crew import run_all
 from purepy.errors import ZstdError
 
 if TYPE_CHECKING:
-    from cpkg.zstandard.compressor import ZstdCompressor
-    from cpkg.zstandard.decompressor import ZstdDecompressor
+    from typing_extensions import TypeAlias
+
     from purepy._types import Buffer
+
+    Many: TypeAlias = Callable[..., "list[tuple[bytes, bytes]] | None"]
+    """Does it in C; None where that is left to Python."""
 
 _SIZE = Struct("=Q")
 
 
-def compress_all(compressor: ZstdCompressor, data: object, threads: int) -> BufferWithSegmentsCollection:
+def compress_all(
+    compress_one: Callable[[Bytes], bytes], compress_many: Many, data: object, threads: int
+) -> BufferWithSegmentsCollection:
     """Do what `ZstdCompressor.multi_compress_to_buffer` is documented to do, in so many threads."""
     items = data if type(data) is list else _compression_items(data)
-    done = compressor._compress_many(items, threads)
+    done = compress_many(items, threads)
     if done is not None:
         return _collected(done)
     items = _compression_items(data)
 
     def compress(number: int) -> bytes:
         try:
-            return compressor.compress(items[number])
+            return compress_one(items[number])
         except ZstdError as exc:
             raise rename(exc, f"error compressing item {number}") from exc
 
@@ -40,12 +45,16 @@ def compress_all(compressor: ZstdCompressor, data: object, threads: int) -> Buff
 
 
 def decompress_all(
-    decompressor: ZstdDecompressor, frames: object, sizes: Buffer | None, threads: int
+    decompress_one: Callable[[Bytes, int], bytes],
+    decompress_many: Many,
+    frames: object,
+    sizes: Buffer | None,
+    threads: int,
 ) -> BufferWithSegmentsCollection:
     """Do what `ZstdDecompressor.multi_decompress_to_buffer` is documented to do, in so many threads."""
     given = None if sizes is None else view_of(sizes)
     items = frames if type(frames) is list else _decompression_items(frames)
-    done = decompressor._decompress_many(items, given, threads)
+    done = decompress_many(items, given, threads)
     if done is not None:
         return _collected(done)
     items = _decompression_items(frames)
@@ -66,7 +75,7 @@ def decompress_all(
     def decompress(number: int) -> bytes:
         size = size_of(number)
         try:
-            content = decompressor.decompress(items[number], size)
+            content = decompress_one(items[number], size)
         except ZstdError as exc:
             raise rename(exc, f"error decompressing item {number}") from exc
         if len(content) != size:

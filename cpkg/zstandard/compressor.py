@@ -266,7 +266,7 @@ class ZstdCompressor:
         """
         from cpkg.zstandard.batches import compress_all
 
-        return compress_all(self, data, threads_wanted(threads))
+        return compress_all(self.compress, self._compress_many, data, threads_wanted(threads))
 
 
 def split(data: bytes, size: int) -> Iterator[bytes]:

@@ -339,7 +339,9 @@ class ZstdDecompressor:
         """
         from cpkg.zstandard.batches import decompress_all
 
-        return decompress_all(self, frames, decompressed_sizes, threads_wanted(threads))
+        return decompress_all(
+            self.decompress, self._decompress_many, frames, decompressed_sizes, threads_wanted(threads)
+        )
 
 
 _PREFIX_MIN = 8

@@ -7,8 +7,6 @@ Replaces ZSTD_estimateCCtxSize_usingCCtxParams, which other versions of libzstd 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cpkg.zstandard.constants import (
     BLOCKSIZE_MAX,
     HASHLOG_MIN,
@@ -20,9 +18,6 @@ from cpkg.zstandard.constants import (
     STRATEGY_LAZY2,
 )
 from cpkg.zstandard.levels import MATCH_FIELDS, match_parameters
-
-if TYPE_CHECKING:
-    from cpkg.zstandard.parameters import ZstdCompressionParameters
 
 _FIXED = 25592
 """The context itself, the entropy tables of two blocks, and room to work in."""
@@ -47,15 +42,14 @@ def _aligned(size: int) -> int:
     return -(-size // 64) * 64
 
 
-def compression_context_size(parameters: ZstdCompressionParameters) -> int:
-    """Return the bytes of memory that compressing with a ZstdCompressionParameters takes, without threads."""
-    row = dict(zip(MATCH_FIELDS, match_parameters(parameters.compression_level, 0, 0)))
-    if parameters.enable_ldm == 1:
+def compression_context_size(values: dict[str, int]) -> int:
+    """Return the bytes of memory that compressing with values of parameters takes, without threads."""
+    row = dict(zip(MATCH_FIELDS, match_parameters(values["compression_level"], 0, 0)))
+    if values["enable_ldm"] == 1:
         row["window_log"] = _LDM_WINDOW_LOG
     for name in MATCH_FIELDS:
-        value = getattr(parameters, name)
-        if value:
-            row[name] = value
+        if values[name]:
+            row[name] = values[name]
     strategy, window_log = row["strategy"], row["window_log"]
     block_size = min(BLOCKSIZE_MAX, 1 << window_log)
     sequences = block_size // (3 if row["min_match"] == MINMATCH_MIN else 4)
@@ -70,15 +64,15 @@ def compression_context_size(parameters: ZstdCompressionParameters) -> int:
         size += _INDEX_SIZE << min(_HASH3_LOG_MAX, window_log)
     if strategy >= STRATEGY_BTOPT:
         size += _OPTIMAL_SPACE
-    if parameters.enable_ldm == 1:
-        size += _long_distance_size(parameters, window_log, strategy, block_size)
+    if values["enable_ldm"] == 1:
+        size += _long_distance_size(values, window_log, strategy, block_size)
     return size
 
 
-def _long_distance_size(parameters: ZstdCompressionParameters, window_log: int, strategy: int, block_size: int) -> int:
-    rate_log = parameters.ldm_hash_rate_log or _LDM_HASH_RATE_LOG
-    hash_log = parameters.ldm_hash_log or max(HASHLOG_MIN, window_log - rate_log)
-    bucket_log = min(parameters.ldm_bucket_size_log or _LDM_BUCKET_SIZE_LOG, hash_log)
-    min_match = parameters.ldm_min_match or (_LDM_MIN_MATCH // 2 if strategy >= STRATEGY_BTULTRA else _LDM_MIN_MATCH)
+def _long_distance_size(values: dict[str, int], window_log: int, strategy: int, block_size: int) -> int:
+    rate_log = values["ldm_hash_rate_log"] or _LDM_HASH_RATE_LOG
+    hash_log = values["ldm_hash_log"] or max(HASHLOG_MIN, window_log - rate_log)
+    bucket_log = min(values["ldm_bucket_size_log"] or _LDM_BUCKET_SIZE_LOG, hash_log)
+    min_match = values["ldm_min_match"] or (_LDM_MIN_MATCH // 2 if strategy >= STRATEGY_BTULTRA else _LDM_MIN_MATCH)
     sequences = block_size // min_match
     return (1 << (hash_log - bucket_log)) + (_LDM_ENTRY_SIZE << hash_log) + _aligned(sequences * _LDM_SEQUENCE_SIZE)

@@ -139,7 +139,7 @@ class ZstdCompressionParameters:
         """Return about how many bytes libzstd needs to compress with these parameters in one thread, in one call."""
         from cpkg.zstandard.estimates import compression_context_size
 
-        return compression_context_size(self)
+        return compression_context_size(self._values)
 
     def _pairs(self) -> list[tuple[int, int]]:
         """Return keys and values for a context of libzstd: those that are not its defaults."""

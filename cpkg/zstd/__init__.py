@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: F405 - names come at their first use
 """
 Zstandard: a drop-in for `compression.zstd` of Python 3.14, on every Python from 3.9, and its extensions.
 
@@ -20,7 +19,25 @@ if TYPE_CHECKING:
 
     # where editors find the documentation of what the stub declares
     from cpkg.zstd._shutil import register_shutil
-    from purepy.zstd import *  # noqa: F403
+    from purepy.zstd import (
+        acompress,
+        adecompress,
+        aopen,
+        compress,
+        compress_into,
+        compress_iter,
+        copy_stream,
+        decompress,
+        decompress_into,
+        decompress_iter,
+        finalize_dict,
+        get_frame_info,
+        get_frame_size,
+        index_frames,
+        iter_frames,
+        train_dict,
+        verify,
+    )  # fmt: skip
     from purepy.zstd.aio.file import AsyncZstdFile as _AsyncZstdFile  # noqa: F401
     from purepy.zstd.files.zstd_file import ZstdFile
     from purepy.zstd.format.compressor_base import CompressorBase as ZstdCompressor

@@ -15,7 +15,7 @@ from purepy.msgpack.plain_writer import array_header, map_header
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Final, NoReturn, Protocol
+    from typing import Any, Callable, Final, NoReturn, Protocol
 
     from typing_extensions import Buffer
 
@@ -169,18 +169,18 @@ def _length(size: int, kind: str) -> int:
 
 # making a Packer or an Encoder costs more than packing a short message
 @PACKING.taken_by(plain=PLAIN_ENCODER.encode)
-def packb(o: object, *, options: OptionValues) -> bytes:
+def packb(o: Any, *, options: OptionValues) -> bytes:
     packed: bytes = packb_with(o, options, Encoder)
     return packed
 
 
 @PACKING.taken_by()
-def pack(o: object, stream: Writable, *, options: OptionValues) -> None:
+def pack(o: Any, stream: Writable, *, options: OptionValues) -> None:
     pack_with(o, stream, options, Encoder)
 
 
 @PACKING.taken_by()
-def pack_into(o: object, buffer: Buffer, offset: int = 0, *, options: OptionValues) -> int:
+def pack_into(o: Any, buffer: Buffer, offset: int = 0, *, options: OptionValues) -> int:
     return pack_into_with(o, buffer, offset, options, Encoder)
 
 

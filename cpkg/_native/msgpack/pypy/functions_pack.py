@@ -36,17 +36,17 @@ def _packb_plain(o: object) -> bytes:
 
 
 @PACKING.taken_by(plain=_packb_plain)
-def packb(o: object, *, options: OptionValues) -> Any:
+def packb(o: Any, *, options: OptionValues) -> Any:
     return packb_with(o, options, pypy_encoder.PyPyEncoder)
 
 
 @PACKING.taken_by()
-def pack(o: object, stream: object, *, options: OptionValues) -> None:
+def pack(o: Any, stream: Any, *, options: OptionValues) -> None:
     pack_with(o, stream, options, pypy_encoder.PyPyEncoder)
 
 
 @PACKING.taken_by()
-def pack_into(o: object, buffer: Buffer, offset: int = 0, *, options: OptionValues) -> int:
+def pack_into(o: Any, buffer: Buffer, offset: int = 0, *, options: OptionValues) -> int:
     return pack_into_with(o, buffer, offset, options, pypy_encoder.PyPyEncoder)
 
 
