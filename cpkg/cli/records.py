@@ -293,9 +293,9 @@ def convert(
     sizes = [None if is_url(file) else size_of(file) for file in files]
     total = None if None in sizes else sum(size or 0 for size in sizes)
     with contextlib.closing(Bar(2 if kind == "csv" else 1, total, quiet=quiet)) as bar:
-        text = kind != "records"
+        reading = {} if kind == "records" else formats.READ_OPTIONS
         target = _STDOUT if output == "-" else output
-        job = _Conversion(files, source, target, bar, numbers=numbers, skip=skip_damage, threads=threads, text=text)
+        job = _Conversion(files, source, target, bar, numbers, skip_damage, threads, reading)
         options: dict[str, Any] = {"level": level, "threads": threads}
         if frame_size is not None:
             options["frame_size"] = frame_size
@@ -349,73 +349,63 @@ def _output(output: str) -> Iterator[IO[bytes]]:
         yield file
 
 
+@dataclasses.dataclass
 class _Conversion:
-    """The records of several files of one format or of several."""
+    """The records of several files of one format or of several; `options` are those of reading records."""
 
-    def __init__(
-        self,
-        files: tuple[str, ...],
-        source: str,
-        target: str,
-        bar: Bar,
-        *,
-        numbers: bool,
-        skip: bool,
-        threads: int | None,
-        text: bool,
-    ) -> None:
-        self.files = files
-        self.count = 0
-        """How many records were there in the last run."""
-        self._source = source
-        self._target = target
-        self._bar = bar
-        self._numbers = numbers
-        self._skip = skip
-        self._threads = threads
-        self._options = formats.READ_OPTIONS if text else {}
-        self._before = 0
+    files: tuple[str, ...]
+    source: str
+    target: str
+    bar: Bar
+    numbers: bool
+    skip: bool
+    threads: int | None
+    options: dict[str, Any]
+    count: int = 0
+    """How many records were there in the last run."""
+    before: int = 0
+    """How many bytes the files have that are done."""
 
     def run(self, stage: str, take: formats.Take) -> None:
         """Give all records to `take`, in lists."""
-        self._bar.stage(stage)
-        self._before = self.count = 0
+        self.bar.stage(stage)
+        self.before = self.count = 0
 
         def counted(batch: list[object]) -> None:
-            with naming(self._target):
+            with naming(self.target):
                 take(batch)
             self.count += len(batch)
 
         for file in self.files:
-            kind = formats.format_of(file, self._source)
+            kind = formats.format_of(file, self.source)
             size = (None if is_url(file) else size_of(file)) or 0
             if kind == "records":
                 self._records(file, size, counted)
             else:
                 with open_text(file) as stream:
                     self._others(kind, stream, shown(file), counted)
-            self._before += size
+            self.before += size
 
     def _records(self, file: str, size: int, take: formats.Take) -> None:
         done = 0
-        opened = _opened(file, skip=self._skip, threads=self._threads, **self._options)
+        opened = _opened(file, skip=self.skip, threads=self.threads, **self.options)
         with opened as reader, _named(file, records.DamagedError):
             for batch in reader.batches():
                 take(batch)
                 done += len(batch)
-                self._bar.at(self._before + size * done // max(len(reader), 1))
+                self.bar.at(self.before + size * done // max(len(reader), 1))
 
     def _others(self, kind: str, stream: Any, name: str, take: formats.Take) -> None:
         if kind == "jsonl":
-            formats.read_json(stream, name, take, lambda done: self._bar.at(self._before + done))
+            formats.read_json(stream, name, take, lambda done: self.bar.at(self.before + done))
             return
         if kind == "csv":
-            batches = formats.read_csv(stream, name, numbers=self._numbers)
+            batches = formats.read_csv(stream, name, numbers=self.numbers)
         elif kind == "msgpack":
-            batches = formats.read_msgpack(stream, name, **self._options)
+            batches = formats.read_msgpack(stream, name, **self.options)
         else:
             batches = formats.read_parquet(stream, name)
         for batch in batches:
             take(batch)
             if stream.seekable():
-                self._bar.at(self._before + stream.tell())
+                self.bar.at(self.before + stream.tell())
