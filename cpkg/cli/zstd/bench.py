@@ -38,8 +38,7 @@ def benchmark(options: Options, console: Console) -> int:
                 with open(name, "rb") as file:
                     contents.append((os.path.basename(name), file.read()))
             except OSError:
-                console.say(1, "Error loading files\n")
-                return _LOAD_FAILED
+                return console.fail("Error loading files\n", _LOAD_FAILED)
         if options.separately or len(contents) == 1:
             groups = [(name, [content]) for name, content in contents]
         else:

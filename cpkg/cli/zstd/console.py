@@ -40,6 +40,11 @@ class Console:
             self.clear()
             self._write(text)
 
+    def fail(self, text: str, status: int = 1) -> int:
+        """Write the text of an error and return the exit status."""
+        self.say(1, text)
+        return status
+
     def _write(self, text: str) -> None:
         # with standard error closed only the exit status is left
         with contextlib.suppress(OSError, ValueError, AttributeError):

@@ -57,13 +57,11 @@ def list_files(names: list[str], console: Console) -> int:
     """Describe files, one per line, or on several with -v; return 1 if one of them cannot be read."""
     for name in names:
         if name == STDIN:
-            console.say(1, "zstd: --list does not support reading from standard input \n")
-            return 1
+            return console.fail("zstd: --list does not support reading from standard input \n")
     if not names:
         if not sys.stdin.isatty():
             console.say(1, "zstd: --list does not support reading from standard input \n")
-        console.say(1, "No files given \n")
-        return 1
+        return console.fail("No files given \n")
     in_detail = console.level > 2
     failed = False
     if not in_detail:

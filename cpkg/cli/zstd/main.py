@@ -54,11 +54,9 @@ def main(arguments: Sequence[str]) -> int:
         console.say(1, exc.message)
         return exc.code
     except MemoryError:
-        console.say(1, "zstd: error 1 : not enough memory \n")
-        return 1
+        return console.fail("zstd: error 1 : not enough memory \n")
     except ImportError as exc:
-        console.say(1, f"zstd: {exc} \n")
-        return 1
+        return console.fail(f"zstd: {exc} \n")
     except KeyboardInterrupt:
         if command.abandon():
             console.say(1, "\n")
@@ -188,8 +186,7 @@ class Command:
         if options.files == [STDIN] and options.output is None and options.mode != modes.TEST:
             options.output = STDOUT
         if self._stdin_is_input and not options.force_stdin and _is_terminal(sys.stdin):
-            console.say(1, "stdin is a console, aborting\n")
-            return 1
+            return console.fail("stdin is a console, aborting\n")
         if (
             self._stdin_is_input
             and options.output in (None, STDOUT)
@@ -197,18 +194,14 @@ class Command:
             and not options.force_stdout
             and _is_terminal(sys.stdout)
         ):
-            console.say(1, "stdout is a console, aborting\n")
-            return 1
+            return console.fail("stdout is a console, aborting\n")
         if options.dictionary is not None and options.patch_from is not None:
-            console.say(1, "error : can't use -D and --patch-from=# at the same time \n")
-            return 1
+            return console.fail("error : can't use -D and --patch-from=# at the same time \n")
         if options.patch_from is not None and len(options.files) > 1:
-            console.say(1, "error : can't use --patch-from=# on multiple files \n")
-            return 1
+            return console.fail("error : can't use --patch-from=# on multiple files \n")
         if options.shows_parameters:
             if options.mode == modes.DECOMPRESS:
-                console.say(1, "error : can't use --show-default-cparams in decompression mode \n")
-                return 1
+                return console.fail("error : can't use --show-default-cparams in decompression mode \n")
             from cpkg.cli.zstd.compress import print_parameters
 
             print_parameters(options, console)

@@ -24,21 +24,18 @@ def train(options: Options, console: Console) -> int:
         console.say(2, "!  Warning : nb of samples too low for proper processing ! \n")
         console.say(2, "!  Please provide _one file per sample_. \n")
         console.say(2, "!  Alternatively, split files into fixed-size blocks representative of samples, with -B# \n")
-        console.say(1, f"Error {_TOO_FEW} : nb of samples too low\n")
-        return _TOO_FEW
+        return console.fail(f"Error {_TOO_FEW} : nb of samples too low\n", _TOO_FEW)
     size = options.dictionary_size
     if sum(map(len, samples)) < size * 8:
         console.say(2, "!  Warning : data size of samples too small for target dictionary size \n")
         console.say(2, "!  Samples should be about 100x larger than target dictionary size \n")
     if size < _SMALLEST_DICTIONARY:
         console.say(1, f"dictBufferCapacity must be at least {_SMALLEST_DICTIONARY}\n")
-        console.say(1, "dictionary training failed : Destination buffer is too small \n")
-        return 1
+        return console.fail("dictionary training failed : Destination buffer is too small \n")
     try:
         content = zstd.train_dict(samples, size).dict_content
     except (zstd.ZstdError, ValueError) as exc:
-        console.say(1, f"dictionary training failed : {getattr(exc, 'name', None) or exc} \n")
-        return 1
+        return console.fail(f"dictionary training failed : {getattr(exc, 'name', None) or exc} \n")
     if options.dictionary_id:
         content = content[:4] + options.dictionary_id.to_bytes(4, "little") + content[8:]
     name = options.output or DICTIONARY_NAME
@@ -47,8 +44,7 @@ def train(options: Options, console: Console) -> int:
         with replacing(name) as file:
             file.write(content)
     except OSError as exc:
-        console.say(1, f"zstd: {name}: {exc.strerror}\n")
-        return 1
+        return console.fail(f"zstd: {name}: {exc.strerror}\n")
     return 0
 
 
