@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How commands fail: in one line on standard error, with a status that says whose fault it was."""
+"""How commands fail (in one line on standard error, with a status that says whose fault it was); options they share."""
 
 from __future__ import annotations
 
