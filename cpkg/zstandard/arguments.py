@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import index
-from typing import Union
+from typing import TYPE_CHECKING, Union
 
 from purepy._buffers import view_of
 from purepy._cores import usable_cores
 from purepy._reading import read_some
 from purepy.errors import ZstdError
+
+if TYPE_CHECKING:
+    from purepy._types import Readable
 
 Bytes = Union[bytes, memoryview]
 
@@ -28,7 +31,7 @@ def pieces_of(data: Bytes, size: int = PIECE_SIZE) -> Iterator[Bytes]:
         yield view[start : start + size]
 
 
-def read_chunk(source: object, size: int) -> Bytes:
+def read_chunk(source: Readable, size: int) -> Bytes:
     """Return the next bytes of a file, b"" at its end; raises BlockingIOError if it has none at the moment."""
     return view_of(read_some(source, size))
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cpkg._backend_protocols import ZstdBackend
 
 
-def preset_types(codec: ZstdBackend) -> tuple[Any, Any]:
+def preset_types(codec: Any) -> tuple[Any, Any]:
     """Return the types of presets of a backend's module."""
     if not codec.IS_WRAPPED:
         from purepy.zstd.pure import presets

@@ -219,6 +219,8 @@ class StreamReader(StreamFile):
 class Writer(StreamFile):
     """Base of the writers, which write at most `write_size` bytes at a time."""
 
+    _file: Writable
+
     def __init__(self, writer: Writable, write_size: int, write_return_read: bool, closefd: bool) -> None:
         super().__init__(writer, closefd)
         self._write_size = write_size

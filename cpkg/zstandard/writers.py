@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from purepy._types import Buffer, Bytes, DecompressionStream, Writable
 
 
-def write_pieces(file: object, data: bytes, write_size: int) -> int:
+def write_pieces(file: Writable, data: bytes, write_size: int) -> int:
     """Write `data` to a file in pieces of at most `write_size` bytes; return how many bytes that were."""
     if data:
         for piece in pieces_of(data, write_size):
