@@ -13,7 +13,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Final
+from typing import IO, TYPE_CHECKING, BinaryIO, Final
 
 import click
 
@@ -25,6 +25,9 @@ from cpkg.cli.shell import Failure
 from purepy._reading import read_some
 from purepy._writing import write_all
 from purepy.errors import ZstdError
+
+if TYPE_CHECKING:
+    from purepy._types import Bytes
 
 _CHUNK: Final = 1 << 20
 _COMPRESSED: Final = (".zst", ".gz")
@@ -136,7 +139,7 @@ def target_for(file: str, output: str | None, suffix: str, replaced: tuple[str, 
     return output
 
 
-def write(target: str, data: Any, *, overwrite: bool) -> None:
+def write(target: str, data: Bytes, *, overwrite: bool) -> None:
     if target == "-":
         write_all(sys.stdout.buffer, data)  # with PYTHONUNBUFFERED that is a raw file, which may take a part
         sys.stdout.buffer.flush()

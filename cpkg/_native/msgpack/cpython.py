@@ -23,7 +23,7 @@ from purepy.msgpack.interface import *  # noqa: F403
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import inspect
-    from typing import Any
+    from typing import Any, Callable
 
     from cpkg._native.msgpack.starts import message_starts as message_starts
     from purepy.msgpack import Packer as Packer
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from purepy.msgpack import unpackb as unpackb
     from purepy.msgpack import unpackb_from as unpackb_from
 
-    job_functions: Any
-    typed_packb: Any
-    TypedTable: Any
-    TypedClass: Any
+    job_functions: Callable[..., object]
+    typed_packb: Callable[..., object]
+    TypedTable: Callable[..., object]
+    TypedClass: Callable[..., object]
 
 if not TYPE_CHECKING:  # mypy holds a module to a Protocol by what its `__all__` has
     __all__ = [*interface.__all__, *interface.FUNCTIONS]

@@ -31,7 +31,10 @@ from purepy._cores import usable_cores
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, NoReturn, TextIO
+    from typing import NoReturn, TextIO
+
+    from cpkg.cli.zstd.compress import Compressing
+    from cpkg.cli.zstd.decompress import Decompressing
 
 _INTERRUPTED = 2
 _THREADS_MAX = 256
@@ -95,7 +98,7 @@ class Command:
         self._options = Options()
         self._destination: OutputFile | None = None
         self._stdin_is_input = False
-        self._worker: Any = None  # Compressing or Decompressing
+        self._worker: Compressing | Decompressing  # once the options are known
         self._total = [0, 0, 0]  # files done, bytes read, bytes written
 
     def abandon(self) -> bool:
