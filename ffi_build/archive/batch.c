@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files to write out of one chunk of content: a thread takes a batch. */
-#ifndef CPKG_ARCHIVE_BATCH
-#define CPKG_ARCHIVE_BATCH
+#pragma once
 
 #include "file.c"
 #include "interface.c"
@@ -151,5 +150,3 @@ void cpkg_batch_free(cpkg_batch *batch)
     bytes_free(&batch->records);
     free(batch);
 }
-
-#endif

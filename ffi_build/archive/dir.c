@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Open directories that several parts use. */
-#ifndef CPKG_ARCHIVE_DIR
-#define CPKG_ARCHIVE_DIR
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -83,5 +82,3 @@ static void held_release(Held *held)
         dir_forget(dir);
     }
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Headers of entries: the bytes that purepy/tar/encode.py writes, for entries without attributes and sparse maps. */
-#ifndef CPKG_ARCHIVE_ENCODE
-#define CPKG_ARCHIVE_ENCODE
+#pragma once
 
 #include <stdio.h>
 
@@ -203,5 +202,3 @@ static int add_header(Bytes *out, const TarHeader *entry, Bytes *body)
     out->size += TAR_BLOCK;
     return 1;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * Nothing is done that could fail in more than one way: an entry that is not ordinary, or whose directory or link
  * cannot be made at the first attempt, is left to cpkg/archive/in_python/disk.py with nothing done yet.
  */
-#ifndef CPKG_ARCHIVE_ENTRY
-#define CPKG_ARCHIVE_ENTRY
+#pragma once
 
 #include "tree.c"
 
@@ -225,5 +224,3 @@ static int tree_entry(cpkg_tree *tree, const Parsed *parsed, const char *data, s
     tree->skipped = padding_of(parsed->size) + (tree->large == NULL ? here : 0);
     return TREE_MORE;
 }
-
-#endif

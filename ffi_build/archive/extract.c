@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Extract: read the headers of an archive's content in order, and make what they describe. */
-#ifndef CPKG_ARCHIVE_EXTRACT
-#define CPKG_ARCHIVE_EXTRACT
+#pragma once
 
 #include "entry.c"
 
@@ -242,5 +241,3 @@ cpkg_tree *cpkg_tree_new(const cpkg_tree_options *options, int root, const char 
     }
     return tree;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Make a file without its name, or under a temporary one, and give it its name when it is whole. */
-#ifndef CPKG_ARCHIVE_FILE
-#define CPKG_ARCHIVE_FILE
+#pragma once
 
 #include <stdio.h>
 
@@ -117,5 +116,3 @@ static int write_all_at(int fd, const char *data, size_t size, uint64_t offset)
     }
     return 0;
 }
-
-#endif

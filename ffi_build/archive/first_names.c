@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that have several names: the first is archived, the others are links to it. */
-#ifndef CPKG_ARCHIVE_FIRST_NAMES
-#define CPKG_ARCHIVE_FIRST_NAMES
+#pragma once
 
 #include <sys/stat.h>
 
@@ -63,5 +62,3 @@ static void first_names_free(FirstNames *first)
     bytes_free(&first->names);
     free(first->links);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The directories of a tree that is archived, and a cursor that keeps one of them open at a time. */
-#ifndef CPKG_ARCHIVE_FOLDER
-#define CPKG_ARCHIVE_FOLDER
+#pragma once
 
 #include "dir.c"
 
@@ -172,5 +171,3 @@ static int cursor_reach(Cursor *cursor, Folder *folder)
     }
     return cursor_descend(cursor, folder) ? cursor->here.fd : -1;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plan of a frame: the headers and pieces of files that are its content. */
-#ifndef CPKG_ARCHIVE_PLAN
-#define CPKG_ARCHIVE_PLAN
+#pragma once
 
 #include "folder.c"
 #include "interface.c"
@@ -142,5 +141,3 @@ const char *cpkg_plan_problem(const cpkg_plan *plan, size_t index, int *what, in
     *error = trouble->error;
     return plan->bytes.data + trouble->name_at;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lay out frames: the header of each entry, and which pieces of its file follow it. */
-#ifndef CPKG_ARCHIVE_LAYOUT
-#define CPKG_ARCHIVE_LAYOUT
+#pragma once
 
 #include <sys/sysmacros.h>
 
@@ -277,5 +276,3 @@ static int plan_entry(cpkg_walk *walk, int dir, const struct stat *status)
     plan->entries++;
     return is_large ? plan_rest(walk) : WALK_ON;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The names in a directory. */
-#ifndef CPKG_ARCHIVE_LISTING
-#define CPKG_ARCHIVE_LISTING
+#pragma once
 
 #include <dirent.h>
 
@@ -68,5 +67,3 @@ static int level_read(Level *level, int open_fd, int is_sorted)
         qsort(level->names, level->count, sizeof *level->names, compare_names);
     return error;
 }
-
-#endif

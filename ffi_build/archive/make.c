@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Carry out a plan: read files into the content of a frame, and compress it. Called in threads, a plan in each. */
-#ifndef CPKG_ARCHIVE_MAKE
-#define CPKG_ARCHIVE_MAKE
+#pragma once
 
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -88,5 +87,3 @@ size_t cpkg_plan_make(cpkg_plan *plan, cpkg_maker *maker, void *out, size_t capa
     plan->size = content->size;
     return content->size ? cpkg_maker_deflate(maker, out, capacity, content->data, content->size) : 0;
 }
-
-#endif

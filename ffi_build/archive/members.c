@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The numbers of names by which a member of an archive is found, as purepy/tar/members.py has them. */
-#ifndef CPKG_ARCHIVE_MEMBERS
-#define CPKG_ARCHIVE_MEMBERS
+#pragma once
 
 #include "memory.c"
 
@@ -62,5 +61,3 @@ static void members_sort(Members *members)
             numbers[kept++] = numbers[index];
     members->numbers.size = kept * sizeof *numbers;
 }
-
-#endif

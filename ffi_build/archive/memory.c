@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that grows, and numbers of what can go wrong. */
-#ifndef CPKG_ARCHIVE_MEMORY
-#define CPKG_ARCHIVE_MEMORY
+#pragma once
 
-#include <stdint.h>
+#include "../common/base.h"
 #include <stdlib.h>
-#include <string.h>
 
 #define TAR_BLOCK 512
 
@@ -85,5 +83,3 @@ static size_t padding_of(uint64_t size)
 {
     return (size_t)(-size & (TAR_BLOCK - 1));
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The name and mode that an entry is extracted with, and which links are safe: as purepy/tar/names.py has it. */
-#ifndef CPKG_ARCHIVE_NAMES
-#define CPKG_ARCHIVE_NAMES
+#pragma once
 
 #include "interface.c"
 #include "memory.c"
@@ -73,5 +72,3 @@ static int link_is_safe(Text link, size_t count)
     }
     return ups < count;
 }
-
-#endif

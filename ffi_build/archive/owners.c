@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Users and groups: names of numbers, and numbers of names; results are kept. */
-#ifndef CPKG_ARCHIVE_OWNERS
-#define CPKG_ARCHIVE_OWNERS
+#pragma once
 
+#include "../common/base.h"
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/types.h>
 
 typedef struct {
@@ -97,5 +95,3 @@ static int owner_number(Named *last, const char *text, size_t size, int is_user,
         *number = last->number;
     return 1;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * Rare and wrong entries are left to purepy/tar/reader.py, so that each rule and each error has one
  * place; nothing here may accept what is refused there.
  */
-#ifndef CPKG_ARCHIVE_PARSE
-#define CPKG_ARCHIVE_PARSE
+#pragma once
 
 #include <time.h>
 
@@ -245,5 +244,3 @@ static int parse_group(const char *data, size_t size, int with_attributes, Parse
         at = parsed->meta_size;
     }
 }
-
-#endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Patterns, as purepy/tar/patterns.py has them: `*`, `?`, `[...]` and a backslash before the next byte. */
-#ifndef CPKG_ARCHIVE_PATTERNS
-#define CPKG_ARCHIVE_PATTERNS
+#pragma once
 
+#include "../common/base.h"
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct {
     char **items;
@@ -162,5 +161,3 @@ static int patterns_match(const Patterns *patterns, const char *name, int is_anc
     }
     return is_found;
 }
-
-#endif

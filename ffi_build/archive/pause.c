@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When a call has lasted long enough: its caller looks for signals and calls again. */
-#ifndef CPKG_ARCHIVE_PAUSE
-#define CPKG_ARCHIVE_PAUSE
+#pragma once
 
 #include <time.h>
 
@@ -24,5 +23,3 @@ static int pause_is_due(const Pause *pause)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (now.tv_sec - pause->begin.tv_sec) * 1000000000LL + now.tv_nsec - pause->begin.tv_nsec > PAUSE_AFTER;
 }
-
-#endif

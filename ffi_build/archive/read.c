@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Read the files of an archive, and note what happens to them meanwhile. */
-#ifndef CPKG_ARCHIVE_READ
-#define CPKG_ARCHIVE_READ
+#pragma once
 
 #include "frame_plan.c"
 
@@ -56,5 +55,3 @@ static int read_piece(cpkg_plan *plan, const Item *item, int fd, Bytes *content)
         return plan_trouble(plan, item->name_at, CHANGED, 0, 0);
     return 1;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Entries as they are reported to Python: records one after another, each with its texts behind it. */
-#ifndef CPKG_ARCHIVE_RECORDS
-#define CPKG_ARCHIVE_RECORDS
+#pragma once
 
 #include "interface.c"
 #include "memory.c"
@@ -18,5 +17,3 @@ static int record_add(Bytes *records, cpkg_record head, Text name, Text link, Te
            bytes_add(records, link.data, link.size) && bytes_add(records, uname.data, uname.size) &&
            bytes_add(records, gname.data, gname.size);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The paths of an archive so far, in components each ended by NUL. */
-#ifndef CPKG_ARCHIVE_SEEN
-#define CPKG_ARCHIVE_SEEN
+#pragma once
 
 #include "memory.c"
 
@@ -65,5 +64,3 @@ static void seen_free(Seen *seen)
     free(seen->hashes);
     memset(seen, 0, sizeof *seen);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where entries are extracted to: directories that are open, and the names, modes and owners that entries get. */
-#ifndef CPKG_ARCHIVE_TREE
-#define CPKG_ARCHIVE_TREE
+#pragma once
 
 #include <sys/xattr.h>
 
@@ -129,5 +128,3 @@ static int take_owner(cpkg_tree *tree, const Parsed *parsed, Attributes *attribu
     attributes->gid = (gid_t)gid;
     return 1;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * What cpkg/archive/in_python/walk.py and cpkg/archive/in_python/frame_plan.py do without a `select`, attributes and sparse
  * maps; the same order, the same frames.
  */
-#ifndef CPKG_ARCHIVE_WALK
-#define CPKG_ARCHIVE_WALK
+#pragma once
 
 #include <time.h>
 
@@ -175,5 +174,3 @@ int cpkg_walk_open(cpkg_walk *walk, const char *base)
         close(fd);
     return walk->root == NULL ? ENOMEM : 0;
 }
-
-#endif

@@ -2,13 +2,7 @@
 /*
  * The arguments of a builtin: one table of options per function, set straight into a struct, with no argument tuple.
  */
-#ifndef CPKG_COMMON_ARGUMENTS
-#define CPKG_COMMON_ARGUMENTS
-
-#include <Python.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
+#pragma once
 
 #include "compat.c"
 
@@ -218,5 +212,3 @@ static int arguments_read_init(const Signature *s, PyObject *args, PyObject *key
     }
     return positional_check(s, n_args, positional);
 }
-
-#endif

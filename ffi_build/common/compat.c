@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What differs between CPython 3.9 and 3.15, with and without the GIL, behind one set of names. */
-#ifndef CPKG_COMMON_COMPAT
-#define CPKG_COMMON_COMPAT
+#pragma once
 
 #include <Python.h>
-#include <stdbool.h>
+#include <structmember.h>
 #ifdef Py_GIL_DISABLED
 #include <stdatomic.h>
 #endif
 
-#include "attributes.h"
+#include "base.h"
 
 #undef FASTCALL /* Windows has one of its own */
 #define FASTCALL (METH_FASTCALL | METH_KEYWORDS)
@@ -89,6 +88,4 @@ static inline void busy_drop(busy_flag *flag)
 {
     *flag = 0;
 }
-#endif
-
 #endif

@@ -15,15 +15,12 @@
  *   lock looks whether the process is the one that made the queue, and does nothing if it is not.
  * - Failing: work() has no result. A task keeps its own, and whoever waited for it does again what has failed.
  */
-#ifndef CPKG_COMMON_QUEUE
-#define CPKG_COMMON_QUEUE
+#pragma once
 
+#include "base.h"
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -250,5 +247,3 @@ static void queue_unmake(Queue *queue)
     pthread_cond_destroy(&queue->is_work);
     pthread_mutex_destroy(&queue->lock);
 }
-
-#endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Errors of setting up a native module: cffi, which calls that, cannot pass an exception on, so its text is kept. */
-#ifndef CPKG_COMMON_SET_UP_ERROR
-#define CPKG_COMMON_SET_UP_ERROR
+#pragma once
 
-#include <Python.h>
+#include "compat.c"
 #include <stdio.h>
 
 static char set_up_error[256];
@@ -43,5 +42,3 @@ static int set_up_refuse(const char *codec)
                  codec);
     return -1;
 }
-
-#endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What Windows has under other names than POSIX, as far as the native modules need it. */
-#ifndef CPKG_COMMON_SYSTEM
-#define CPKG_COMMON_SYSTEM
+#pragma once
 
+#include "base.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <unistd.h>
 
 #ifdef _WIN32
@@ -42,6 +41,4 @@ static int system_duplicate(int descriptor)
 {
     return fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
 }
-#endif
-
 #endif

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The capsule that the Zstandard module lends to the MessagePack one: a frame for `dumps`, content for `loads`. */
-#ifndef CPKG_COMMON_ZSTD_CALLS
-#define CPKG_COMMON_ZSTD_CALLS
+#pragma once
 
-#include <Python.h>
-#include <stdbool.h>
-#include <stddef.h>
+#include "compat.c"
 
 #define ZSTD_CALLS_NAME "cpkg._native.zstd.compiled._job_calls"
 
@@ -16,5 +13,3 @@ typedef struct {
     /* The content of all frames, if it is at most `limit` bytes. */
     PyObject *(*decompress)(const char *data, size_t size, size_t limit);
 } ZstdCalls;
-
-#endif

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Import: take the shared types out of the namespace, put the builtins into it. */
-#ifndef CPKG_MSGPACK_INSTALL
-#define CPKG_MSGPACK_INSTALL
-
-#include <Python.h>
-#include <datetime.h>
-#include <structmember.h>
+#pragma once
 
 #include "../common/set_up_error.c"
 #include "common/options.c"
@@ -177,5 +172,3 @@ static int cpkg_msgpack_install(void *module)
 {
     return set_up(install, module);
 }
-
-#endif

@@ -5,12 +5,7 @@
  * Whatever is out of the ordinary (hooks, other arguments, buffers, every error of the input) goes to the Python
  * functions of cpkg/objects/dumps_loads.py as it came: they define the behaviour, and raise each error.
  */
-#ifndef CPKG_MSGPACK_JOB
-#define CPKG_MSGPACK_JOB
-
-#include <Python.h>
-#include <stdbool.h>
-#include <stdint.h>
+#pragma once
 
 #include "common/options.c"
 #include "common/state.c"
@@ -282,5 +277,3 @@ done:
     Py_XDECREF(module_name);
     return result;
 }
-
-#endif

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The arguments of `dumps` and `loads` in job.c, and what Python lends to them. */
-#ifndef CPKG_MSGPACK_JOB_ARGUMENTS
-#define CPKG_MSGPACK_JOB_ARGUMENTS
-
-#include <Python.h>
-#include <stdbool.h>
-#include <stdint.h>
+#pragma once
 
 #include "../common/compat.c"
 #include "../common/zstd_calls.h"
@@ -129,5 +124,3 @@ static const ZstdCalls *job_zstd(void)
     }
     return job.calls;
 }
-
-#endif

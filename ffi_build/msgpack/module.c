@@ -6,8 +6,7 @@
  * more than the packing). PyPy, where C cannot make objects, gets the token tape, the scanner and rows.
  * Each part includes what it needs, so that it can be read and compiled alone.
  */
-#ifndef CPKG_MSGPACK_MODULE
-#define CPKG_MSGPACK_MODULE
+#pragma once
 
 #include <msgpack/version_master.h>
 
@@ -55,5 +54,3 @@ static const char *cpkg_msgpack_unpacker_signature(void)
 #endif
 #include "unpack/starts.c"
 #include "unpack/weigh.c"
-
-#endif

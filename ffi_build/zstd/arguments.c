@@ -5,11 +5,7 @@
  * Whatever is out of the ordinary takes the slow path: the Python function gets the call as it came, and raises each
  * error. So nothing here raises, unlike the parser of MessagePack's options, whose errors would be made to be dropped.
  */
-#ifndef CPKG_ZSTD_ARGUMENTS
-#define CPKG_ZSTD_ARGUMENTS
-
-#include <Python.h>
-#include <stddef.h>
+#pragma once
 
 #include <zstd.h>
 
@@ -149,5 +145,3 @@ static int is_ordinary(Parameter parameter)
     return !ZSTD_isError(bounds.error) &&
            (parameter.value == 0 || (parameter.value >= bounds.lowerBound && parameter.value <= bounds.upperBound));
 }
-
-#endif

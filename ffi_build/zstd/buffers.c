@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory that a call reads from and that it writes to. */
-#ifndef CPKG_ZSTD_BUFFERS
-#define CPKG_ZSTD_BUFFERS
-
-#include <Python.h>
-#include <string.h>
+#pragma once
 
 #include <zstd.h>
 
+#include "../common/compat.c"
 #include "contexts.c"
 #include "huge_pages.c"
 
@@ -153,5 +150,3 @@ static int take_memory(Py_buffer *held, PyObject *args, const char *format)
     *held = view;
     return 0;
 }
-
-#endif

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Presets that compress: parameters, and a context that has them (see presets.c). */
-#ifndef CPKG_ZSTD_COMPRESSION_PRESET
-#define CPKG_ZSTD_COMPRESSION_PRESET
-
-#include <Python.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include <zstd.h>
 
@@ -178,5 +173,3 @@ static PyType_Slot compression_preset_slots[] = {
 
 static PyType_Spec compression_preset_spec = TYPE_SPEC(
     "cpkg._native.zstd.compiled._CompressionPreset", CompressionPreset, Py_TPFLAGS_BASETYPE, compression_preset_slots);
-
-#endif

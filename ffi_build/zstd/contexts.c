@@ -20,11 +20,9 @@
  * - Ends: a thread's contexts are freed as the thread ends, when there may be no interpreter, and those of presets and
  *   queues with their owner. A thread's belong to no interpreter: second ones use the same.
  */
-#ifndef CPKG_ZSTD_CONTEXTS
-#define CPKG_ZSTD_CONTEXTS
+#pragma once
 
 #include <pthread.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #include <zstd.h>
@@ -181,7 +179,5 @@ static void give_scratch(Kept *kept, char *scratch)
 
 KEPT_CONTEXTS(CCtx, cctx, KEPT_CCTX_MAX)
 KEPT_CONTEXTS(DCtx, dctx, KEPT_DCTX_MAX)
-
-#endif
 
 #endif

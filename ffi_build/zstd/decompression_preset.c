@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Presets that decompress: limits and a dictionary, and a context that has it (see presets.c). */
-#ifndef CPKG_ZSTD_DECOMPRESSION_PRESET
-#define CPKG_ZSTD_DECOMPRESSION_PRESET
-
-#include <Python.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include <zstd.h>
 
@@ -204,5 +199,3 @@ static PyType_Slot decompression_preset_slots[] = {
 static PyType_Spec decompression_preset_spec = TYPE_SPEC("cpkg._native.zstd.compiled._DecompressionPreset",
                                                          DecompressionPreset, Py_TPFLAGS_BASETYPE,
                                                          decompression_preset_slots);
-
-#endif

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The frame format (RFC 8878, 3.1.1) as far as the builtins read it: headers of frames and blocks, never content. */
-#ifndef CPKG_ZSTD_FORMAT
-#define CPKG_ZSTD_FORMAT
+#pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "../common/attributes.h"
+#include "../common/base.h"
 
 enum { BLOCK_MAX = 128 << 10 };
 
@@ -174,5 +170,3 @@ static int measure_all_frames(const unsigned char *src, size_t size, uint64_t wi
     }
     return is_trusted(*total, *exact, size) ? 0 : -1;
 }
-
-#endif

@@ -10,15 +10,10 @@
  * whether a thread works on it, and refuses what would disturb that. What fails here is left to Python, which does the
  * frame once more and says what is wrong.
  */
-#ifndef CPKG_ZSTD_FRAME_QUEUE
-#define CPKG_ZSTD_FRAME_QUEUE
+#pragma once
 
 #include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <zstd.h>
@@ -497,5 +492,3 @@ static const char *cpkg_job_output(const cpkg_job *job)
 {
     return job->output.data;
 }
-
-#endif

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Huge pages behind a large output: half of the time of decompressing into fresh memory goes into its page faults. */
-#ifndef CPKG_ZSTD_HUGE_PAGES
-#define CPKG_ZSTD_HUGE_PAGES
+#pragma once
 
+#include "../common/base.h"
 #include <Python.h> /* first: it asks for all that the system headers have */
-#include <stddef.h>
-#include <stdint.h>
 #ifndef _WIN32
 #include <sys/mman.h>
 #include <unistd.h>
@@ -29,5 +27,3 @@ static void cpkg_advise_huge_pages(void *start, size_t size)
     (void)size;
 #endif
 }
-
-#endif

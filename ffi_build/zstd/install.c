@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Import: put the builtins into the module cpkg._native.zstd.compiled, and keep the error if that fails. */
-#ifndef CPKG_ZSTD_INSTALL
-#define CPKG_ZSTD_INSTALL
-
-#include <Python.h>
+#pragma once
 
 #include "../common/compat.c"
 #include "../common/set_up_error.c"
@@ -96,5 +93,3 @@ static int cpkg_add_builtins(void *module)
 {
     return set_up(add_builtins, module);
 }
-
-#endif

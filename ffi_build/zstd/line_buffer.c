@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A LineBuffer: decompressed bytes, which lines.c divides into lines, or which Python takes as they are. */
-#ifndef CPKG_ZSTD_LINE_BUFFER
-#define CPKG_ZSTD_LINE_BUFFER
-
-#include <Python.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <structmember.h>
+#pragma once
 
 #include "../common/compat.c"
 #include "buffers.c"
@@ -202,5 +195,3 @@ static PyType_Slot line_buffer_slots[] = {
 
 static PyType_Spec line_buffer_spec =
     TYPE_SPEC("cpkg._native.zstd.compiled._LineBuffer", LineBuffer, Py_TPFLAGS_BASETYPE, line_buffer_slots);
-
-#endif

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where lines end, 64 bytes at a time where the processor has vector instructions. */
-#ifndef CPKG_ZSTD_LINE_ENDS
-#define CPKG_ZSTD_LINE_ENDS
-
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#pragma once
 
 #if defined(__SSE2__) && defined(__GNUC__)
+#include "../common/base.h"
 #include <emmintrin.h>
 #define HAVE_LINE_SIMD
 #endif
@@ -101,7 +97,5 @@ static inline uint16_t *line_note_ends(uint16_t *to, uint64_t found, size_t at)
         *to++ = (uint16_t)(at + (size_t)__builtin_ctzll(found));
     return to;
 }
-
-#endif
 
 #endif

@@ -10,13 +10,7 @@
  * position. Once anything else has taken bytes they may lie in io.TextIOWrapper, so lines come from there too from then
  * on; a seek() ends that. The rest, and the lock for it, is in Python (cpkg/_native/zstd/text_reader.py).
  */
-#ifndef CPKG_ZSTD_LINES
-#define CPKG_ZSTD_LINES
-
-#include <Python.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#pragma once
 
 #include "../common/compat.c"
 #include "line_buffer.c"
@@ -305,5 +299,3 @@ static PyObject *make_text_reader(PyObject *Py_UNUSED(module), PyObject *args)
     Py_XDECREF(slot);
     return type;
 }
-
-#endif

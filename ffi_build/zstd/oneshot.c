@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compress() and decompress(): all of the data in one call; and what the main job of cpkg takes of them. */
-#ifndef CPKG_ZSTD_ONESHOT
-#define CPKG_ZSTD_ONESHOT
-
-#include <Python.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include <zstd.h>
 
@@ -181,5 +176,3 @@ static PyObject *job_decompress(const char *data, size_t size, size_t limit)
 }
 
 static const ZstdCalls calls_for_job = {job_compress, job_decompress};
-
-#endif

@@ -4,10 +4,7 @@
  * in cpkg/_native/zstd/presets.py, whose classes derive from these types: it sets them up, makes contexts with
  * dictionaries or worker threads, and gets every call that is out of the ordinary, as it came.
  */
-#ifndef CPKG_ZSTD_PRESETS
-#define CPKG_ZSTD_PRESETS
-
-#include <Python.h>
+#pragma once
 
 #include "../common/compat.c"
 
@@ -49,5 +46,3 @@ static void preset_return(PyObject *preset, PyObject **lent, int has_failed)
     Py_CLEAR(*lent);
     PyErr_Restore(type, value, traceback);
 }
-
-#endif

@@ -3,11 +3,7 @@
  * Calls that keep the GIL: what takes about a microsecond, of which giving it away and taking it back would be a tenth
  * to a quarter. (hashlib, too, keeps it for small data.)
  */
-#ifndef CPKG_ZSTD_SHORT_CALLS
-#define CPKG_ZSTD_SHORT_CALLS
-
-#include <Python.h>
-#include <stddef.h>
+#pragma once
 
 #include <zstd.h>
 
@@ -37,5 +33,3 @@ static int is_short_compression(size_t size, const Parameter *parameters, int co
         PyEval_RestoreThread(released); \
     } \
     }
-
-#endif

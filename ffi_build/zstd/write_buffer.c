@@ -7,13 +7,7 @@
  * write() is one copy; whatever else there is to do, and the lock for it, is in the subclass in Python
  * (cpkg/_native/zstd/buffered_writer.py): it stops write() from taking anything while it works on the memory.
  */
-#ifndef CPKG_ZSTD_WRITE_BUFFER
-#define CPKG_ZSTD_WRITE_BUFFER
-
-#include <Python.h>
-#include <stddef.h>
-#include <string.h>
-#include <structmember.h>
+#pragma once
 
 #include "../common/compat.c"
 #include "buffers.c"
@@ -118,5 +112,3 @@ static PyType_Slot write_buffer_slots[] = {
 
 static PyType_Spec write_buffer_spec =
     TYPE_SPEC("cpkg._native.zstd.compiled._WriteBuffer", WriteBuffer, Py_TPFLAGS_BASETYPE, write_buffer_slots);
-
-#endif

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The headers of MessagePack's values: the leading byte and the length field behind it (specification, "Formats"). */
-#ifndef CPKG_MSGPACK_COMMON_FORMATS
-#define CPKG_MSGPACK_COMMON_FORMATS
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "../../common/attributes.h"
+#include "../../common/base.h"
 
 enum { FORMAT_NUMBER, FORMAT_STR, FORMAT_BIN, FORMAT_EXT, FORMAT_ARRAY, FORMAT_MAP, FORMAT_WRONG };
 
@@ -108,5 +103,3 @@ static ALWAYS_INLINE bool is_container(int kind)
 {
     return kind == FORMAT_ARRAY || kind == FORMAT_MAP;
 }
-
-#endif

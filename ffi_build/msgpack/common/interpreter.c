@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The insides of CPython 3.9 to 3.15 that the codec uses: ints, dicts, the garbage collector, the C stack. */
-#ifndef CPKG_MSGPACK_COMMON_INTERPRETER
-#define CPKG_MSGPACK_COMMON_INTERPRETER
+#pragma once
 
-#include <Python.h>
-#include <stdbool.h>
-#include <stdint.h>
 #if defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__)
 #include <pthread.h>
 #ifdef __FreeBSD__
@@ -221,5 +217,3 @@ static uintptr_t stack_floor(void)
 #endif
     return floor ? floor + STACK_MARGIN : 0;
 }
-
-#endif

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The options of packing and unpacking. */
-#ifndef CPKG_MSGPACK_COMMON_OPTIONS
-#define CPKG_MSGPACK_COMMON_OPTIONS
-
-#include <Python.h>
-#include <stdbool.h>
-#include <stddef.h>
+#pragma once
 
 #include "../../common/arguments.c"
 
@@ -187,5 +182,3 @@ static int unpack_options_check(UnpackOptions *options)
     }
     return 0;
 }
-
-#endif

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What import sets up once, the types shared with the pure backend, interned names, small tables; and what a first use
    does, since importing it takes longer than a short message. */
-#ifndef CPKG_MSGPACK_COMMON_STATE
-#define CPKG_MSGPACK_COMMON_STATE
-
-#include <Python.h>
-#include <datetime.h>
-#include <stdbool.h>
-#include <stdint.h>
+#pragma once
 
 #include "../../common/compat.c"
+
+#include <datetime.h>
 
 #define SMALL_INT_MIN (-32)
 #define SMALL_INT_MAX 255
@@ -142,5 +138,3 @@ static PyObject *refuse_pickling(PyObject *self, PyObject *unused)
     Py_XDECREF(name);
     return NULL;
 }
-
-#endif

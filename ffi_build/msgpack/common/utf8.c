@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* UTF-8 and ASCII: the checks and measures of text that both halves of the codec and PyPy's parts share. */
-#ifndef CPKG_MSGPACK_COMMON_UTF8
-#define CPKG_MSGPACK_COMMON_UTF8
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#pragma once
 
 #include "words.c"
 
@@ -99,5 +93,3 @@ static inline const unsigned char *find_surrogate(const unsigned char *at, const
             return at - 1;
     return NULL;
 }
-
-#endif

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Short texts by the word: copied, loaded and hashed in less time than a call of memcpy takes. */
-#ifndef CPKG_MSGPACK_COMMON_WORDS
-#define CPKG_MSGPACK_COMMON_WORDS
-
-#include <stdint.h>
-#include <string.h>
+#pragma once
 
 #include <msgpack/sysdep.h>
 
-#include "../../common/attributes.h"
+#include "../../common/base.h"
 
 static ALWAYS_INLINE uint64_t load8(const void *s)
 {
@@ -88,5 +84,3 @@ static inline uint64_t hash_text(const char *p, size_t n, size_t spare)
     hash = (hash ^ load_tail(p, n, spare)) * 0x9fb21c651e98df25u;
     return hash ^ hash >> 29;
 }
-
-#endif

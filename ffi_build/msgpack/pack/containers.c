@@ -11,11 +11,6 @@
 #elif !defined(CPKG_MSGPACK_PACK_CONTAINERS)
 #define CPKG_MSGPACK_PACK_CONTAINERS
 
-#include <Python.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
-
 #include "../common/interpreter.c"
 #include "encoder.c"
 #include "writer.c"

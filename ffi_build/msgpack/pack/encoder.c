@@ -5,13 +5,7 @@
  * max_total_bytes is checked where the output grows, and before whatever else may fail or run Python code, so that no
  * later error or call comes first.
  */
-#ifndef CPKG_MSGPACK_PACK_ENCODER
-#define CPKG_MSGPACK_PACK_ENCODER
-
-#include <Python.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
+#pragma once
 
 #include "../common/interpreter.c"
 #include "../common/options.c"
@@ -239,5 +233,3 @@ static NEVER_INLINE unsigned char *size_changed(const Encoder *c, const unsigned
         PyErr_Format(PyExc_RuntimeError, "%s changed size during packing", what);
     return NULL;
 }
-
-#endif

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packb, pack and pack_into. */
-#ifndef CPKG_MSGPACK_PACK_FUNCTIONS
-#define CPKG_MSGPACK_PACK_FUNCTIONS
-
-#include <Python.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
+#pragma once
 
 #include "../common/options.c"
 #include "../common/state.c"
@@ -149,5 +143,3 @@ static PyObject *pack_into(PyObject *module, PyObject *const *args, Py_ssize_t n
     PyBuffer_Release(&target);
     return result;
 }
-
-#endif

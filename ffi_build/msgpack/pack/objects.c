@@ -8,10 +8,6 @@
 #ifndef CPKG_MSGPACK_PACK_OBJECTS
 #define CPKG_MSGPACK_PACK_OBJECTS
 
-#include <Python.h>
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "../common/interpreter.c"
 #include "../typed/encode.c"
 #include "containers.c"

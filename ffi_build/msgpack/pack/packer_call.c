@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A call of a Packer's: how it begins, where its output goes, and how it ends. */
-#ifndef CPKG_MSGPACK_PACK_PACKER_CALL
-#define CPKG_MSGPACK_PACK_PACKER_CALL
-
-#include <Python.h>
-#include <stdbool.h>
-#include <string.h>
+#pragma once
 
 #include "../common/options.c"
 #include "../common/state.c"
@@ -134,5 +129,3 @@ static PyObject *packer_deliver(Packer *self, Packing *call, Encoder *c, unsigne
     END_LOCKED()
     return result;
 }
-
-#endif

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The type Packer. */
-#ifndef CPKG_MSGPACK_PACK_PACKER_TYPE
-#define CPKG_MSGPACK_PACK_PACKER_TYPE
-
-#include <Python.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
+#pragma once
 
 #include "../common/options.c"
 #include "../common/state.c"
@@ -317,5 +311,3 @@ static PyType_Slot packer_slots[] = {
 
 static PyType_Spec packer_spec =
     TYPE_SPEC("cpkg._native.msgpack.cpython.Packer", Packer, Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, packer_slots);
-
-#endif

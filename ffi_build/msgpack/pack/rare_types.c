@@ -5,11 +5,6 @@
 #elif !defined(CPKG_MSGPACK_PACK_RARE_TYPES)
 #define CPKG_MSGPACK_PACK_RARE_TYPES
 
-#include <Python.h>
-#include <datetime.h>
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "../common/interpreter.c"
 #include "../common/options.c"
 #include "../common/state.c"

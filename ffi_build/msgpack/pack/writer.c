@@ -8,12 +8,7 @@
  *
  * Packing functions take the write position and return it (NULL after an error): it lives in a register.
  */
-#ifndef CPKG_MSGPACK_PACK_WRITER
-#define CPKG_MSGPACK_PACK_WRITER
-
-#include <Python.h>
-#include <stdint.h>
-#include <string.h>
+#pragma once
 
 #include <msgpack/sysdep.h>
 #include <msgpack/timestamp.h>
@@ -199,5 +194,3 @@ static ALWAYS_INLINE PyObject *writer_finish(Writer *w, unsigned char *p)
     writer_drop(w);
     return result;
 }
-
-#endif

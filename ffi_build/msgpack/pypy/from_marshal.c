@@ -10,14 +10,9 @@
  * marshal does not distinguish bytes from other buffers, say an array of the module `array`, which is no MessagePack
  * type. So for each such value a path is noted on which the caller finds the object and its type.
  */
-#ifndef CPKG_MSGPACK_PYPY_FROM_MARSHAL
-#define CPKG_MSGPACK_PYPY_FROM_MARSHAL
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../common/utf8.c"
 #include "../common/words.c"
@@ -303,5 +298,3 @@ static int cpkg_from_marshal_run(cpkg_from_marshal *m, const char *data, size_t 
     }
     return done;
 }
-
-#endif

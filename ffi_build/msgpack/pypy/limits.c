@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The limits that a message is checked against, on both ways that C reads one for PyPy. */
-#ifndef CPKG_MSGPACK_PYPY_LIMITS
-#define CPKG_MSGPACK_PYPY_LIMITS
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../../common/base.h"
 
 typedef struct {
     size_t max_str, max_bin, max_array, max_map, max_ext;
@@ -30,5 +27,3 @@ static void limits_set(MessageLimits *l, uint32_t frames, int strict_keys, int64
     l->max_map = limit_of(max_map);
     l->max_ext = limit_of(max_ext);
 }
-
-#endif

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What both ways through `marshal` share: limits, and the memory that is written to, which grows and is kept if small. */
-#ifndef CPKG_MSGPACK_PYPY_MARSHAL_BUFFER
-#define CPKG_MSGPACK_PYPY_MARSHAL_BUFFER
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../../common/base.h"
 #include <stdlib.h>
-#include <string.h>
 
 #ifdef __linux__
 #include <pthread.h>
@@ -99,5 +95,3 @@ static int cpkg_marshal_stack(void)
     }
     return answer > 0;
 }
-
-#endif

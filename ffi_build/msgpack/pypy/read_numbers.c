@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of numbers for PyPy, which cffi makes of an array at once: a third to a fifth of the JIT's time. */
-#ifndef CPKG_MSGPACK_PYPY_READ_NUMBERS
-#define CPKG_MSGPACK_PYPY_READ_NUMBERS
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
+#include "../../common/base.h"
 #include <msgpack/sysdep.h>
 
 static inline uint64_t load_big_endian(const unsigned char *p)
@@ -49,5 +44,3 @@ static int64_t cpkg_read_numbers(const char *data, size_t size, int64_t *positio
     *position = p - (const unsigned char *)data;
     return count;
 }
-
-#endif

@@ -12,14 +12,9 @@
  *
  * What this does not serve, wrong bytes among it, ends the rows in front of it: the pure codec goes on there.
  */
-#ifndef CPKG_MSGPACK_PYPY_ROWS
-#define CPKG_MSGPACK_PYPY_ROWS
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../common/formats.c"
 #include "../common/utf8.c"
@@ -416,5 +411,3 @@ static void cpkg_rows_after(void *rows, const char *data, size_t size, int64_t m
            rows_batch(r, (const unsigned char *)data, size, start, most - r->rows))
         start = (size_t)r->end;
 }
-
-#endif

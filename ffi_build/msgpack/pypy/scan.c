@@ -12,12 +12,7 @@
  *
  * It stops in front of a value that is cut, so that there is nothing of a value to remember.
  */
-#ifndef CPKG_MSGPACK_PYPY_SCAN
-#define CPKG_MSGPACK_PYPY_SCAN
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "../common/formats.c"
 #include "../common/utf8.c"
@@ -152,5 +147,3 @@ cut:
     s->needed = (int64_t)needed;
     return found;
 }
-
-#endif

@@ -11,14 +11,9 @@
  * The bytes are those of marshal's version 4: a type code, then what belongs to it, numbers in little-endian order
  * (CPython's Python/marshal.c and PyPy's module marshal agree on it).
  */
-#ifndef CPKG_MSGPACK_PYPY_TO_MARSHAL
-#define CPKG_MSGPACK_PYPY_TO_MARSHAL
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../common/formats.c"
 #include "../common/utf8.c"
@@ -320,5 +315,3 @@ static int64_t cpkg_to_marshal_run(cpkg_to_marshal *m, const char *data, size_t 
         cpkg_marshal_trim(&m->output);
     return m->output.bytes == m->output.kept ? end : -end;
 }
-
-#endif

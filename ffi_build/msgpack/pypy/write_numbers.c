@@ -3,12 +3,9 @@
  * Packing for PyPy: the lists that it keeps as plain int64s or doubles, which is where C is faster than the JIT, and the
  * search for surrogates in text that is packed.
  */
-#ifndef CPKG_MSGPACK_PYPY_WRITE_NUMBERS
-#define CPKG_MSGPACK_PYPY_WRITE_NUMBERS
+#pragma once
 
 #include <limits.h>
-#include <stdint.h>
-#include <string.h>
 
 #include <msgpack/sysdep.h>
 
@@ -99,5 +96,3 @@ static int64_t cpkg_find_surrogate(const unsigned char *data, int64_t size, int6
     }
     return -1;
 }
-
-#endif

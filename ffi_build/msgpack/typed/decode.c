@@ -6,14 +6,9 @@
  * (cpkg/typed/walker.py). An object is made when its fields are complete; until then they are on a stack of ours. Lists and
  * tuples that are being filled are not tracked by the collector: nobody can find them.
  */
-#ifndef CPKG_MSGPACK_TYPED_DECODE
-#define CPKG_MSGPACK_TYPED_DECODE
+#pragma once
 
-#include <Python.h>
 #include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "../common/formats.c"
 #include "../common/interpreter.c"
@@ -931,5 +926,3 @@ static PyType_Slot typed_table_slots[] = {
 
 static PyType_Spec typed_table_spec =
     TYPE_SPEC("cpkg._native.msgpack.cpython.TypedTable", TypedTable, Py_TPFLAGS_HAVE_GC, typed_table_slots);
-
-#endif

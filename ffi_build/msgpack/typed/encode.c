@@ -9,10 +9,6 @@
 #elif !defined(CPKG_MSGPACK_TYPED_ENCODE)
 #define CPKG_MSGPACK_TYPED_ENCODE
 
-#include <Python.h>
-#include <stdbool.h>
-#include <string.h>
-
 #include "../common/state.c"
 #include "../common/words.c"
 #include "../pack/containers.c"

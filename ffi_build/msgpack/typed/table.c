@@ -4,14 +4,7 @@
  *
  * The description (a list of dicts) stays alive with the table and owns every object that the nodes refer to.
  */
-#ifndef CPKG_MSGPACK_TYPED_TABLE
-#define CPKG_MSGPACK_TYPED_TABLE
-
-#include <Python.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
-#include <structmember.h>
+#pragma once
 
 #include "../common/options.c"
 #include "../common/state.c"
@@ -356,5 +349,3 @@ static PyObject *typed_table_new(PyTypeObject *type, PyObject *args, PyObject *k
     }
     return (PyObject *)self;
 }
-
-#endif

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unpackb, unpackb_from and unpack: whole messages. */
-#ifndef CPKG_MSGPACK_UNPACK_FUNCTIONS
-#define CPKG_MSGPACK_UNPACK_FUNCTIONS
-
-#include <Python.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <structmember.h>
+#pragma once
 
 #include "../../common/compat.c"
 #include "../common/options.c"
@@ -308,5 +301,3 @@ static PyObject *unpack_function_new(PyObject *type, size_t which)
     }
     return (PyObject *)self;
 }
-
-#endif

@@ -8,13 +8,8 @@
  * that together they can be advised to consist of huge pages, which each arena by itself is too small for. What is left
  * over at the end of the call goes back to that allocator, which frees the others whenever they become empty, as ever.
  */
-#ifndef CPKG_MSGPACK_UNPACK_HUGE_PAGES
-#define CPKG_MSGPACK_UNPACK_HUGE_PAGES
+#pragma once
 
-#include <Python.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
 #if defined(__linux__) && defined(WITH_PYMALLOC) && !defined(Py_GIL_DISABLED)
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -203,6 +198,4 @@ static ALWAYS_INLINE void arenas_drop_kept(ArenasAhead **kept)
 {
     (void)kept;
 }
-#endif
-
 #endif

@@ -7,14 +7,7 @@
  * the dict will need, in a table that has its size. Keys that nobody has chosen need less than two each; regular ones,
  * say multiples of 3 * 2**42, up to 56 in a map of 87,381. purepy/msgpack/key_meter.py does the same.
  */
-#ifndef CPKG_MSGPACK_UNPACK_KEY_METER
-#define CPKG_MSGPACK_UNPACK_KEY_METER
-
-#include <Python.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#pragma once
 
 #include "../common/interpreter.c"
 #include "../common/state.c"
@@ -154,5 +147,3 @@ static int key_meter_add(KeyMeters *all, Py_ssize_t level, Py_ssize_t pairs, PyO
     PyErr_SetString(S.LimitError, "too many map keys whose hashes collide");
     return 0;
 }
-
-#endif

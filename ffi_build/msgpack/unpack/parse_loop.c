@@ -9,12 +9,7 @@
  * parser_run() and parser_skip() (skip.c) mirror each other: what one builds the other passes over, with the same frames,
  * positions and limits of depth. The loops of weigh.c and of PyPy's parts read headers as parser_skip() does.
  */
-#ifndef CPKG_MSGPACK_UNPACK_PARSE_LOOP
-#define CPKG_MSGPACK_UNPACK_PARSE_LOOP
-
-#include <Python.h>
-#include <stdbool.h>
-#include <stdint.h>
+#pragma once
 
 #include <msgpack/sysdep.h>
 
@@ -569,5 +564,3 @@ static enum parse_result parser_run_plain(Parser *ps, const unsigned char *data,
 {
     return parser_run_as(ps, data, size, position, result, true);
 }
-
-#endif

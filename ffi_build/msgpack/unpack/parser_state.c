@@ -10,14 +10,7 @@
  * free-threaded build. What is not there yet would be NULL, and a list that is resized moves the slots that are written
  * to. So the collector does not track it, where such code may run before it is complete. A dict is whole at any time.
  */
-#ifndef CPKG_MSGPACK_UNPACK_PARSER_STATE
-#define CPKG_MSGPACK_UNPACK_PARSER_STATE
-
-#include <Python.h>
-#include <datetime.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
+#pragma once
 
 #include "../common/interpreter.c"
 #include "../common/options.c"
@@ -283,5 +276,3 @@ static ALWAYS_INLINE Py_ssize_t parser_reserve(Parser *ps, uint64_t n, uint64_t 
     ps->reserved += (Py_ssize_t)n;
     return (Py_ssize_t)n;
 }
-
-#endif

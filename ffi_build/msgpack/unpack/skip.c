@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Passing over values without making objects of them: the other half of parse_loop.c. */
-#ifndef CPKG_MSGPACK_UNPACK_SKIP
-#define CPKG_MSGPACK_UNPACK_SKIP
-
-#include <Python.h>
-#include <stdbool.h>
-#include <stdint.h>
+#pragma once
 
 #include "../common/formats.c"
 #include "parser_state.c"
@@ -61,5 +56,3 @@ static NEVER_INLINE enum parse_result parser_skip(Parser *ps, const unsigned cha
         }
     }
 }
-
-#endif

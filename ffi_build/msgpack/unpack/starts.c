@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Find where consecutive messages begin, for readers of record files, in any thread. */
-#ifndef CPKG_MSGPACK_UNPACK_STARTS
-#define CPKG_MSGPACK_UNPACK_STARTS
-
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "../common/formats.c"
 #include "../common/words.c"
@@ -71,5 +67,3 @@ static int64_t cpkg_message_starts(const char *bytes, size_t size, int64_t *star
     starts[done] = p - data;
     return done;
 }
-
-#endif

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an Unpacker holds, and its input: the buffer that feed() and the file fill. */
-#ifndef CPKG_MSGPACK_UNPACK_STREAM
-#define CPKG_MSGPACK_UNPACK_STREAM
-
-#include <Python.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
+#pragma once
 
 #include "../common/formats.c"
 #include "../common/options.c"
@@ -130,5 +124,3 @@ static int unpacker_read_file(Unpacker *self)
     Py_DECREF(data);
     return result;
 }
-
-#endif

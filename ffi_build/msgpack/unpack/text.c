@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* UTF-8 to str, built straight into the new object, and the cache of map keys. */
-#ifndef CPKG_MSGPACK_UNPACK_TEXT
-#define CPKG_MSGPACK_UNPACK_TEXT
-
-#include <Python.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
+#pragma once
 
 #include "../common/state.c"
 #include "../common/utf8.c"
@@ -180,6 +174,4 @@ static ALWAYS_INLINE PyObject *key_new(const unsigned char *s, size_t n)
 {
     return text_new(s, n);
 }
-#endif
-
 #endif

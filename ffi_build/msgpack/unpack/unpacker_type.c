@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The type Unpacker: a stream of messages, from feed() or from a file. */
-#ifndef CPKG_MSGPACK_UNPACK_UNPACKER_TYPE
-#define CPKG_MSGPACK_UNPACK_UNPACKER_TYPE
-
-#include <Python.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
+#pragma once
 
 #include "../common/formats.c"
 #include "../common/options.c"
@@ -392,5 +386,3 @@ static PyType_Slot unpacker_slots[] = {
 
 static PyType_Spec unpacker_spec = TYPE_SPEC("cpkg._native.msgpack.cpython.Unpacker", Unpacker,
                                              Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, unpacker_slots);
-
-#endif

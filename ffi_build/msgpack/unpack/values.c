@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The values that need more than a line of the parser's loop, and the checks of keys. */
-#ifndef CPKG_MSGPACK_UNPACK_VALUES
-#define CPKG_MSGPACK_UNPACK_VALUES
-
-#include <Python.h>
-#include <datetime.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
+#pragma once
 
 #include <msgpack/sysdep.h>
 
@@ -264,5 +257,3 @@ static NEVER_INLINE int raise_key_too_deep(void)
     PyErr_Format(S.StackError, "a map key nested deeper than %d containers", KEY_DEPTH_MAX);
     return -1;
 }
-
-#endif

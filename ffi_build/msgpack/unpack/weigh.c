@@ -3,14 +3,9 @@
  * The memory that the objects of a message will take, computed from its headers before any is created: what
  * purepy/msgpack/weigher.py does, where the weights are explained, at the speed of memory.
  */
-#ifndef CPKG_MSGPACK_UNPACK_WEIGH
-#define CPKG_MSGPACK_UNPACK_WEIGH
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../common/formats.c"
 #include "../common/utf8.c"
@@ -151,5 +146,3 @@ static int64_t cpkg_weigh(const char *data, size_t size, int64_t limit, int64_t 
     free(w);
     return found;
 }
-
-#endif

@@ -4,12 +4,9 @@
  * of Python. Whatever is out of the ordinary is left to cpkg/zstandard/batches.py, which does one item after the other
  * and says which is wrong.
  */
-#ifndef CPKG_ZSTD_DROPIN_BATCHES
-#define CPKG_ZSTD_DROPIN_BATCHES
+#pragma once
 
-#include <Python.h>
 #include <pthread.h>
-#include <stdint.h>
 
 #include <zstd.h>
 
@@ -386,5 +383,3 @@ done:
     batch_close(&batch);
     return result;
 }
-
-#endif

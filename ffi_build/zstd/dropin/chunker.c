@@ -3,11 +3,7 @@
  * ZstdCompressionChunker, and the iterators that its methods return, which do the work.
  * cpkg/zstandard/compression_objects.py has the same in Python.
  */
-#ifndef CPKG_ZSTD_DROPIN_CHUNKER
-#define CPKG_ZSTD_DROPIN_CHUNKER
-
-#include <Python.h>
-#include <string.h>
+#pragma once
 
 #include "../streams/calls.c"
 #include "../streams/feed.c"
@@ -256,5 +252,3 @@ static PyObject *make_chunker(PyObject *preset, PyObject *const *args, Py_ssize_
     chunker->chunk_size = chunk_size;
     return (PyObject *)chunker;
 }
-
-#endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ZstdCompressionWriter: a file that compresses what it is given and writes it to another. */
-#ifndef CPKG_ZSTD_DROPIN_COMPRESSION_WRITER
-#define CPKG_ZSTD_DROPIN_COMPRESSION_WRITER
-
-#include <Python.h>
+#pragma once
 
 #include "target.c"
 #include "writer_base.c"
@@ -149,5 +146,3 @@ static PyObject *make_compression_writer(PyObject *preset, PyObject *const *args
         Py_CLEAR(writer);
     return (PyObject *)writer;
 }
-
-#endif

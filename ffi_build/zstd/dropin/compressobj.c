@@ -3,10 +3,7 @@
  * ZstdCompressionObj: compressing what a caller hands over, without a file.
  * cpkg/zstandard/compression_objects.py is the same in Python.
  */
-#ifndef CPKG_ZSTD_DROPIN_COMPRESSOBJ
-#define CPKG_ZSTD_DROPIN_COMPRESSOBJ
-
-#include <Python.h>
+#pragma once
 
 #include "../streams/calls.c"
 #include "../streams/feed.c"
@@ -105,5 +102,3 @@ static PyObject *make_compression_obj(PyObject *preset, PyObject *size)
         Py_CLEAR(obj);
     return (PyObject *)obj;
 }
-
-#endif

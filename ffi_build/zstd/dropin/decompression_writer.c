@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ZstdDecompressionWriter: a file that decompresses what it is given and writes it to another. */
-#ifndef CPKG_ZSTD_DROPIN_DECOMPRESSION_WRITER
-#define CPKG_ZSTD_DROPIN_DECOMPRESSION_WRITER
-
-#include <Python.h>
+#pragma once
 
 #include "target.c"
 #include "writer_base.c"
@@ -141,5 +138,3 @@ static PyObject *make_decompression_writer(PyObject *preset, PyObject *const *ar
         Py_CLEAR(writer);
     return (PyObject *)writer;
 }
-
-#endif

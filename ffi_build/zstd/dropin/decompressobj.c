@@ -3,10 +3,7 @@
  * ZstdDecompressionObj: decompressing what a caller hands over, without a file.
  * cpkg/zstandard/decompression_objects.py is the same in Python.
  */
-#ifndef CPKG_ZSTD_DROPIN_DECOMPRESSOBJ
-#define CPKG_ZSTD_DROPIN_DECOMPRESSOBJ
-
-#include <Python.h>
+#pragma once
 
 #include "../streams/calls.c"
 #include "../streams/decoder.c"
@@ -157,5 +154,3 @@ static PyObject *make_decompression_obj(PyObject *preset, PyObject *is_wanted)
     obj->read_across_frames = read_across_frames;
     return (PyObject *)obj;
 }
-
-#endif

@@ -4,12 +4,7 @@
  * none in python-zstandard: one that is given up is neither closed nor flushed. cpkg/zstandard/files.py is the same in
  * Python.
  */
-#ifndef CPKG_ZSTD_DROPIN_FILE_OBJECT
-#define CPKG_ZSTD_DROPIN_FILE_OBJECT
-
-#include <Python.h>
-#include <stddef.h>
-#include <structmember.h>
+#pragma once
 
 #include "../streams/calls.c"
 #include "names.c"
@@ -158,5 +153,3 @@ static PyMemberDef file_members[] = {
     { \
         0, NULL \
     }
-
-#endif

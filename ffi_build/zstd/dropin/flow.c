@@ -3,10 +3,7 @@
  * A Flow: what comes of a source when it is compressed, or decompressed, piece by piece. Readers, read_to_iter() and
  * copy_stream() are made of it.
  */
-#ifndef CPKG_ZSTD_DROPIN_FLOW
-#define CPKG_ZSTD_DROPIN_FLOW
-
-#include <Python.h>
+#pragma once
 
 #include "../streams/decoder.c"
 #include "../streams/feed.c"
@@ -144,5 +141,3 @@ static PyObject *flow_next(Flow *flow, Py_ssize_t limit)
 {
     return flow->is_packing ? flow_next_packed(flow, limit) : flow_next_content(flow, limit);
 }
-
-#endif

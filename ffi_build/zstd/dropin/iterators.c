@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* read_to_iter() and copy_stream(), in both directions. */
-#ifndef CPKG_ZSTD_DROPIN_ITERATORS
-#define CPKG_ZSTD_DROPIN_ITERATORS
-
-#include <Python.h>
+#pragma once
 
 #include "flow.c"
 #include "../streams/object.c"
@@ -118,5 +115,3 @@ static PyObject *copy_decompressing(PyObject *preset, PyObject *const *args, Py_
     Flow flow = {.is_finished = 0};
     return copy_flow(&flow, flow_open_unpacking(&flow, preset, args[0], sizes[0], 0), args[1], sizes[1]);
 }
-
-#endif

@@ -3,10 +3,7 @@
  * The methods by which presets make stream objects. cpkg/zstandard/compressor.py and cpkg/zstandard/decompressor.py
  * call them with checked arguments, all by position, in place of their own methods that make objects of Python.
  */
-#ifndef CPKG_ZSTD_DROPIN_METHODS
-#define CPKG_ZSTD_DROPIN_METHODS
-
-#include <Python.h>
+#pragma once
 
 #include "batches.c"
 #include "chunker.c"
@@ -85,5 +82,3 @@ static int add_stream_types(PyObject *module)
                ? -1
                : add_methods(module, "_DecompressionPreset", decompression_methods);
 }
-
-#endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The names of methods that the stream objects call, interned by install.c. */
-#ifndef CPKG_ZSTD_DROPIN_NAMES
-#define CPKG_ZSTD_DROPIN_NAMES
+#pragma once
 
-#include <Python.h>
+#include "../../common/compat.c"
 
 static PyObject *name_read, *name_write, *name_flush, *name_close;
 
@@ -31,5 +30,3 @@ static int call_if_there(PyObject *object, PyObject *name)
     Py_XDECREF(result);
     return result == NULL ? -1 : 0;
 }
-
-#endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where content comes from: a file that is read in chunks, or a buffer. */
-#ifndef CPKG_ZSTD_DROPIN_ORIGIN
-#define CPKG_ZSTD_DROPIN_ORIGIN
+#pragma once
 
-#include <Python.h>
 #include <errno.h>
 
 #include <zstd.h>
@@ -131,5 +129,3 @@ static unsigned long long origin_taken(const Origin *source)
 {
     return source->before + source->in.size;
 }
-
-#endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the two readers, files that read from a file or a buffer, have in common: reading. */
-#ifndef CPKG_ZSTD_DROPIN_READER_BASE
-#define CPKG_ZSTD_DROPIN_READER_BASE
-
-#include <Python.h>
+#pragma once
 
 #include "file_object.c"
 #include "flow.c"
@@ -149,5 +146,3 @@ static int reader_skip(Reader *reader, unsigned long long left)
     }
     return 0;
 }
-
-#endif

@@ -3,12 +3,9 @@
  * ZstdCompressionReader and ZstdDecompressionReader: files that read from a file or a buffer.
  * cpkg/zstandard/readers.py is the same in Python.
  */
-#ifndef CPKG_ZSTD_DROPIN_READERS
-#define CPKG_ZSTD_DROPIN_READERS
+#pragma once
 
-#include <Python.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "reader_base.c"
 
@@ -224,5 +221,3 @@ static PyObject *make_decompression_reader(PyObject *preset, PyObject *const *ar
     }
     return (PyObject *)reader;
 }
-
-#endif

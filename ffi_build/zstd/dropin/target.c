@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing to the other file: purepy/_writing.py has the rule how much a write() took, and does the rare cases. */
-#ifndef CPKG_ZSTD_DROPIN_TARGET
-#define CPKG_ZSTD_DROPIN_TARGET
-
-#include <Python.h>
+#pragma once
 
 #include "../../common/compat.c"
 #include "names.c"
@@ -44,5 +41,3 @@ static int write_pieces(PyObject *file, PyObject *bytes, Py_ssize_t write_size)
     Py_XDECREF(view);
     return result;
 }
-
-#endif

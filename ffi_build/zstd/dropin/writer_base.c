@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the two writers, files that write to a file, have in common. cpkg/zstandard/writers.py is the same in Python. */
-#ifndef CPKG_ZSTD_DROPIN_WRITER_BASE
-#define CPKG_ZSTD_DROPIN_WRITER_BASE
-
-#include <Python.h>
+#pragma once
 
 #include "../streams/decoder.c"
 #include "../streams/feed.c"
@@ -90,5 +87,3 @@ static PyObject *writer_fileno(PyObject *self, PyObject *Py_UNUSED(unused))
         FILE_UNSUPPORTED("seek", ", offset, whence=0"), FILE_UNSUPPORTED("truncate", ", size=None"), \
         FILE_UNSUPPORTED("read", ", size=-1"), FILE_UNSUPPORTED("readall", ""), FILE_UNSUPPORTED("readinto", ", b"), \
         FILE_METHODS
-
-#endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The arguments of methods that have no Python half to hand a wrong call to. */
-#ifndef CPKG_ZSTD_STREAMS_CALLS
-#define CPKG_ZSTD_STREAMS_CALLS
-
-#include <Python.h>
+#pragma once
 
 #include "../arguments.c"
 
@@ -80,5 +77,3 @@ static int take_numbers(PyObject *const *args, Py_ssize_t *sizes, int n_sizes, i
     }
     return 0;
 }
-
-#endif

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chunks: what all streams do with a context of libzstd, and the calls of cpkg/_native/zstd/functions.py. */
-#ifndef CPKG_ZSTD_STREAMS_CHUNKS
-#define CPKG_ZSTD_STREAMS_CHUNKS
-
-#include <Python.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -261,5 +256,3 @@ done:
     input_close(&step.data);
     return result;
 }
-
-#endif

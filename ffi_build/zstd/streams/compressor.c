@@ -3,10 +3,7 @@
  * ZstdCompressor of cpkg.zstd: a Feed that goes from frame to frame, and after an error on to a new one.
  * cpkg/_native/zstd/compressor.py is the same in Python, for where there is no C.
  */
-#ifndef CPKG_ZSTD_STREAMS_COMPRESSOR
-#define CPKG_ZSTD_STREAMS_COMPRESSOR
-
-#include <Python.h>
+#pragma once
 
 #include <zstd.h>
 
@@ -249,5 +246,3 @@ static PyType_Slot compressor_slots[] = {
 
 static PyType_Spec compressor_spec = TYPE_SPEC("cpkg._native.zstd.compiled._Compressor", Compressor,
                                                Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, compressor_slots);
-
-#endif

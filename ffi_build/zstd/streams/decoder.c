@@ -3,12 +3,8 @@
  * A Decoder: frames being decompressed, one after the other, with a context of a preset, which it takes when a frame
  * comes that does not lie ahead whole. After an error it is of no use before decoder_restart().
  */
-#ifndef CPKG_ZSTD_STREAMS_DECODER
-#define CPKG_ZSTD_STREAMS_DECODER
+#pragma once
 
-#include <Python.h>
-
-#include <string.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
@@ -257,5 +253,3 @@ static PyObject *decoder_memory_size(const Decoder *decoder)
         Py_RETURN_NONE;
     return PyObject_CallMethod((PyObject *)decoder->preset, "_memory_size", NULL);
 }
-
-#endif

@@ -3,11 +3,7 @@
  * ZstdDecompressor of cpkg.zstd: a Decoder, and the data that it was given and has not used.
  * cpkg/_native/zstd/decompressor.py is the same in Python, for where there is no C.
  */
-#ifndef CPKG_ZSTD_STREAMS_DECOMPRESSOR
-#define CPKG_ZSTD_STREAMS_DECOMPRESSOR
-
-#include <Python.h>
-#include <string.h>
+#pragma once
 
 #include <zstd.h>
 
@@ -428,5 +424,3 @@ static PyType_Slot decompressor_slots[] = {
 
 static PyType_Spec decompressor_spec = TYPE_SPEC("cpkg._native.zstd.compiled._Decompressor", Decompressor,
                                                  Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, decompressor_slots);
-
-#endif

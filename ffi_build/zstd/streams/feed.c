@@ -5,10 +5,8 @@
  *
  * After an error the frame has lost data: whatever is asked for then fails with the same text.
  */
-#ifndef CPKG_ZSTD_STREAMS_FEED
-#define CPKG_ZSTD_STREAMS_FEED
+#pragma once
 
-#include <Python.h>
 #include <unistd.h>
 
 #include <zstd.h>
@@ -237,5 +235,3 @@ static PyObject *frame_progression(PyObject *self, PyObject *Py_UNUSED(unused))
     unsigned long long taken = latest->ingested, waiting = (latest->ingested - latest->flushed) % BLOCK_MAX;
     return Py_BuildValue("(KKK)", taken, taken - waiting, (unsigned long long)latest->produced);
 }
-
-#endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The common base of stream objects. Only methods of presets create them. */
-#ifndef CPKG_ZSTD_STREAMS_OBJECT
-#define CPKG_ZSTD_STREAMS_OBJECT
-
-#include <Python.h>
+#pragma once
 
 #include "../../common/compat.c"
 
@@ -59,5 +56,3 @@ static PyObject *object_refuse_pickling(PyObject *self, PyObject *Py_UNUSED(prot
     { \
         Py_tp_clear, object##_clear \
     }
-
-#endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The exceptions that the stream objects raise: the types are Python's, and the texts that depend on libzstd, too. */
-#ifndef CPKG_ZSTD_STREAMS_RAISING
-#define CPKG_ZSTD_STREAMS_RAISING
+#pragma once
 
-#include <Python.h>
+#include "../../common/compat.c"
 #include <stdarg.h>
 
 /* Raise a type of a module with a text, which is taken over; for what happens seldom. Returns NULL. */
@@ -94,5 +93,3 @@ static PyObject *failure_text(const char *format, PyObject *(*convert)(PyObject 
     PyErr_Restore(type, value, traceback);
     return text;
 }
-
-#endif

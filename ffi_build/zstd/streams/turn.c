@@ -4,10 +4,7 @@
  * (a finalizer, a signal handler) gets a RuntimeError, because waiting would not end. purepy/zstd/format/locks.py is
  * the same in Python. A lock is created only when a thread has to wait.
  */
-#ifndef CPKG_ZSTD_STREAMS_TURN
-#define CPKG_ZSTD_STREAMS_TURN
-
-#include <Python.h>
+#pragma once
 
 #include "../../common/compat.c"
 
@@ -88,5 +85,3 @@ static void turn_free(Turn *turn)
         turn->bell = NULL;
     }
 }
-
-#endif

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What compilers other than gcc and clang have to do without. */
-#ifndef CPKG_COMMON_ATTRIBUTES
-#define CPKG_COMMON_ATTRIBUTES
+/*
+ * What every part has, through whatever it includes: the types and functions of these headers, and what compilers other
+ * than gcc and clang have to do without.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #if defined(__GNUC__) || defined(__clang__)
 #define LIKELY(x) __builtin_expect(!!(x), 1)
@@ -16,5 +23,3 @@
 #endif
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
-#endif
