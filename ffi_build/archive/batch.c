@@ -2,9 +2,9 @@
 /* Files to write out of one chunk of content: a thread takes a batch. */
 #pragma once
 
+#include "../common/clock.c"
 #include "file.c"
 #include "interface.c"
-#include "pause.c"
 #include "records.c"
 
 /* A file whose data comes in several chunks, which several threads may write at the same time. */
@@ -95,14 +95,14 @@ enum { BATCH_WRITTEN, BATCH_IS_WRITING, BATCH_NO_DESCRIPTOR };
 
 int cpkg_batch_write(cpkg_batch *batch, int may_wait)
 {
-    Pause pause = pause_begin();
+    const int64_t begun = clock_ms();
     while (batch->written < batch->count) {
         Job *job = &batch->jobs[batch->written];
         job->error = job->large != NULL ? write_part(job) : write_whole(batch, job);
         if (may_wait && job->large == NULL && (job->error == EMFILE || job->error == ENFILE))
             return BATCH_NO_DESCRIPTOR;
         batch->written++;
-        if (pause_is_due(&pause) && batch->written < batch->count)
+        if (pause_is_due(begun) && batch->written < batch->count)
             return BATCH_IS_WRITING;
     }
     return BATCH_WRITTEN;

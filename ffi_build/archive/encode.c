@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "../common/is_utf8.c"
 #include "memory.c"
 
 #define TAR_NAME 100
@@ -92,29 +93,6 @@ static int pax_time(Bytes *body, int64_t seconds, long nanoseconds)
             size--;
     }
     return pax_record(body, "mtime", text, (size_t)size);
-}
-
-static int is_utf8(const unsigned char *text, size_t size)
-{
-    for (size_t at = 0; at < size;) {
-        unsigned char first = text[at];
-        size_t more = first < 0x80                    ? 0
-                      : first >= 0xC2 && first < 0xE0 ? 1
-                      : (first & 0xF0) == 0xE0        ? 2
-                      : first >= 0xF0 && first < 0xF5 ? 3
-                                                      : 9;
-        if (more >= size - at)
-            return 0;
-        unsigned second = more ? text[at + 1] : 0x80;
-        if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) || (first == 0xF0 && second < 0x90) ||
-            (first == 0xF4 && second > 0x8F))
-            return 0;
-        for (size_t index = 1; index <= more; index++)
-            if ((text[at + index] & 0xC0) != 0x80)
-                return 0;
-        at += more + 1;
-    }
-    return 1;
 }
 
 /* Add a pax header with this body; false for want of memory. */

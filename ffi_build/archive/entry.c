@@ -60,9 +60,7 @@ static int batch_path(const cpkg_tree *tree, cpkg_batch *batch, Text name, size_
     *at = batch->texts.size;
     if (!bytes_add(&batch->texts, tree->path.data, tree->path.size))
         return 0;
-    for (size_t index = *at; index + 1 < batch->texts.size; index++)
-        if (batch->texts.data[index] == '\0')
-            batch->texts.data[index] = '/';
+    path_join(batch->texts.data + *at, tree->path.size);
     return bytes_add(&batch->texts, name.data, name.size) && bytes_add(&batch->texts, "", 1);
 }
 

@@ -68,7 +68,7 @@ uint64_t cpkg_tree_entries(const cpkg_tree *tree)
 
 int cpkg_tree_parse(cpkg_tree *tree, const char *chunk, size_t size, int64_t begin, size_t *position, cpkg_batch *batch)
 {
-    Pause pause = pause_begin();
+    const int64_t begun = clock_ms();
     size_t at = *position;
     int result = TREE_MORE;
     while (result == TREE_MORE) {
@@ -112,7 +112,7 @@ int cpkg_tree_parse(cpkg_tree *tree, const char *chunk, size_t size, int64_t beg
         if (tree->large != NULL)
             at = size; /* its begin is in the batch */
         *position = at;
-        if (pause_is_due(&pause))
+        if (pause_is_due(begun))
             return TREE_FULL;
     }
     return result;
@@ -171,7 +171,7 @@ int cpkg_tree_finish_later(cpkg_tree *tree, const char *path, size_t size, size_
 
 int cpkg_tree_finish(cpkg_tree *tree, const char **path, int *error, size_t *number)
 {
-    Pause pause = pause_begin();
+    const int64_t begun = clock_ms();
     if (!tree->is_finishing)
         finish_begin(tree);
     while (tree->finished_count) {
@@ -188,13 +188,11 @@ int cpkg_tree_finish(cpkg_tree *tree, const char **path, int *error, size_t *num
         const Dir *dir = tree_directory(tree, count, 0);
         *error = dir == NULL ? 0 : set_attributes(dir->fd, &finished->attributes, 0);
         if (*error) {
-            for (size_t at = 0; at + 1 < tree->path.size; at++)
-                if (tree->path.data[at] == '\0')
-                    tree->path.data[at] = '/';
+            path_join(tree->path.data, tree->path.size);
             *path = count ? tree->path.data : ".";
             return FINISH_FAILED;
         }
-        if (pause_is_due(&pause))
+        if (pause_is_due(begun))
             return FINISH_PAUSE;
     }
     return FINISH_DONE;

@@ -36,6 +36,14 @@ static int target_path(Bytes *path, Text name, int strip, size_t depth_max)
     return strip && left_out < strip ? -1 : count;
 }
 
+/* Join the components of a path by slashes, in place; the last one keeps its NUL. */
+static void path_join(char *path, size_t size)
+{
+    for (size_t at = 0; at + 1 < size; at++)
+        if (path[at] == '\0')
+            path[at] = '/';
+}
+
 /* Return the permissions that an entry gets. */
 static unsigned target_mode(const cpkg_tree_options *options, unsigned mode, int is_directory)
 {

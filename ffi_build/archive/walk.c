@@ -7,11 +7,8 @@
  */
 #pragma once
 
-#include <time.h>
-
+#include "../common/clock.c"
 #include "layout.c"
-
-enum { SLICE = 20 }; /* milliseconds after which the caller looks for signals */
 
 /* Begin to walk the directory at hand; false for want of memory. */
 static int walk_enter(cpkg_walk *walk, int dir, const struct stat *status)
@@ -98,17 +95,9 @@ static int walk_one(cpkg_walk *walk)
     return result;
 }
 
-/* Return the milliseconds of a clock that is cheap to read. */
-static int64_t coarse_time(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 int cpkg_walk_fill(cpkg_walk *walk, cpkg_plan *plan)
 {
-    int64_t begin = coarse_time();
+    const int64_t begun = clock_ms();
     walk->plan = plan;
     do {
         int result = WALK_ON;
@@ -124,7 +113,7 @@ int cpkg_walk_fill(cpkg_walk *walk, cpkg_plan *plan)
         }
         if (result != WALK_ON)
             return result;
-    } while (coarse_time() - begin < SLICE);
+    } while (!pause_is_due(begun));
     return WALK_ON;
 }
 

@@ -14,13 +14,6 @@
 #define FASTCALL (METH_FASTCALL | METH_KEYWORDS)
 #define AS_METHOD(function) ((PyCFunction)(void (*)(void))(function))
 
-/* The specification of a type. */
-#define TYPE_SPEC(type_name, structure, more_flags, type_slots) \
-    {.name = (type_name), \
-     .basicsize = sizeof(structure), \
-     .flags = Py_TPFLAGS_DEFAULT | (more_flags), \
-     .slots = (type_slots)}
-
 static ALWAYS_INLINE PyObject *new_ref(PyObject *o)
 {
     Py_INCREF(o);

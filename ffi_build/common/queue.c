@@ -17,11 +17,10 @@
  */
 #pragma once
 
-#include "base.h"
+#include "clock.c"
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -47,14 +46,6 @@ typedef struct {
     int is_stopping; /* read and written atomically */
     pid_t process;
 } Queue;
-
-/* Return how many milliseconds a clock shows that is never set. */
-static int64_t clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Make a condition whose timed waits go by that clock, where the system can do that. */
 static bool condition_make(pthread_cond_t *condition)

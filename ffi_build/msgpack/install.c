@@ -156,7 +156,7 @@ static int install(PyObject *module)
     PyObject *type = PyType_FromSpec(&typed_table_spec);
     int failed = !type || PyDict_SetItemString(ns, "TypedTable", type) < 0;
     Py_XDECREF(type);
-    type = failed ? NULL : PyType_FromSpec(&unpack_function_type_spec);
+    type = failed ? NULL : PyType_FromSpec(&unpack_function_spec);
     if (!type)
         return -1;
     for (size_t i = 0; i < COUNT_OF(unpack_functions) && !failed; i++) {

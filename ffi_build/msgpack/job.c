@@ -63,10 +63,9 @@ static PyObject *job_pack(const PackOptions *options, PyObject *o, enum compress
     return frame;
 }
 
-static PyObject *job_dumps(PyObject *module, PyObject *const *args, Py_ssize_t n_args, PyObject *keywords)
+static PyObject *job_dumps(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n_args, PyObject *keywords)
 {
     PyObject *values[DUMPS_OPTIONS];
-    (void)module;
     if (LIKELY(n_args == 1 && !keywords))
         return job_pack(&job.packing, args[0], AUTO, job.level, job.min_size, true);
     if (n_args != 1 || !job_keywords(dumps_names, DUMPS_OPTIONS, args + 1, keywords, values))
@@ -165,11 +164,10 @@ static bool job_may_retry(void)
     return true;
 }
 
-static PyObject *job_loads(PyObject *module, PyObject *const *args, Py_ssize_t n_args, PyObject *keywords)
+static PyObject *job_loads(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n_args, PyObject *keywords)
 {
     PyObject *values[LOADS_OPTIONS], *o;
     JobLimits limits = {0, 0, false, false};
-    (void)module;
     if (UNLIKELY(n_args != 1 || !PyBytes_CheckExact(args[0])))
         goto slow;
     if (!keywords)
@@ -224,10 +222,9 @@ static int job_intern(const char *const *names, int n, PyObject **to)
  * Return the functions `dumps` and `loads`, given a dict of what they take from Python. Called again, it takes all of
  * that anew, the Zstandard module too.
  */
-static PyObject *job_functions(PyObject *module, PyObject *shared)
+static PyObject *job_functions(PyObject *Py_UNUSED(module), PyObject *shared)
 {
     PyObject *module_name = PyUnicode_FromString("cpkg"), *functions[2] = {NULL, NULL}, *result = NULL;
-    (void)module;
     for (size_t i = 0; i < COUNT_OF(job_shared) && module_name; i++) {
         PyObject *found = PyDict_GetItemString(shared, job_shared[i].name);
         if (!found) {

@@ -22,9 +22,8 @@ static const char *cpkg_msgpack_version(void)
 #ifndef PYPY_VERSION
 #include "install.c" /* which includes the packer and the unpacker */
 #else
-static int cpkg_msgpack_install(void *module)
+static int cpkg_msgpack_install(void *Py_UNUSED(module))
 {
-    (void)module;
     return -1;
 }
 

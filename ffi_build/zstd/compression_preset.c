@@ -4,7 +4,7 @@
 
 #include <zstd.h>
 
-#include "../common/compat.c"
+#include "../common/objects.c"
 #include "arguments.c"
 #include "buffers.c"
 #include "contexts.c"
@@ -83,11 +83,9 @@ static PyObject *compression_set_up(PyObject *self, PyObject *args)
 
 static void compression_preset_dealloc(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
     CompressionPreset *preset = (CompressionPreset *)self;
     settle_cctx(NULL, preset->is_plain, preset->context); /* presets often serve one frame: for the next of them */
-    type->tp_free(self);
-    Py_DECREF(type);
+    object_free(self);
 }
 
 static PyObject *preset_compress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -164,12 +162,6 @@ static PyMethodDef compression_preset_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot compression_preset_slots[] = {
-    {Py_tp_doc, "Settings for any number of frames; for the class in zstd/presets.py."},
-    {Py_tp_dealloc, compression_preset_dealloc},
-    {Py_tp_methods, compression_preset_methods},
-    {0, NULL},
-};
-
-static PyType_Spec compression_preset_spec = TYPE_SPEC(
-    "cpkg._native.zstd.compiled._CompressionPreset", CompressionPreset, Py_TPFLAGS_BASETYPE, compression_preset_slots);
+DECLARE_TYPE(compression_preset, "cpkg._native.zstd.compiled._CompressionPreset", CompressionPreset,
+             Py_TPFLAGS_BASETYPE, {Py_tp_doc, "Settings for any number of frames; for the class in zstd/presets.py."},
+             {Py_tp_dealloc, compression_preset_dealloc}, {Py_tp_methods, compression_preset_methods})

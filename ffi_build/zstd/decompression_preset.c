@@ -4,7 +4,7 @@
 
 #include <zstd.h>
 
-#include "../common/compat.c"
+#include "../common/objects.c"
 #include "arguments.c"
 #include "buffers.c"
 #include "contexts.c"
@@ -74,11 +74,9 @@ static PyObject *decompression_set_up(PyObject *self, PyObject *args)
 
 static void decompression_preset_dealloc(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
     DecompressionPreset *preset = (DecompressionPreset *)self;
     settle_dctx(NULL, is_default(preset), preset->context); /* for the next of those that serve one frame */
-    type->tp_free(self);
-    Py_DECREF(type);
+    object_free(self);
 }
 
 /* Measure the frame at the start of an input; return -1 for what takes the slow path. */
@@ -189,13 +187,7 @@ static PyMethodDef decompression_preset_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot decompression_preset_slots[] = {
-    {Py_tp_doc, "Limits and a dictionary for any number of frames; for the class in zstd/presets.py."},
-    {Py_tp_dealloc, decompression_preset_dealloc},
-    {Py_tp_methods, decompression_preset_methods},
-    {0, NULL},
-};
-
-static PyType_Spec decompression_preset_spec = TYPE_SPEC("cpkg._native.zstd.compiled._DecompressionPreset",
-                                                         DecompressionPreset, Py_TPFLAGS_BASETYPE,
-                                                         decompression_preset_slots);
+DECLARE_TYPE(decompression_preset, "cpkg._native.zstd.compiled._DecompressionPreset", DecompressionPreset,
+             Py_TPFLAGS_BASETYPE,
+             {Py_tp_doc, "Limits and a dictionary for any number of frames; for the class in zstd/presets.py."},
+             {Py_tp_dealloc, decompression_preset_dealloc}, {Py_tp_methods, decompression_preset_methods})

@@ -2,12 +2,13 @@
 /* Huge pages behind a large output: half of the time of decompressing into fresh memory goes into its page faults. */
 #pragma once
 
-#include "../common/base.h"
 #include <Python.h> /* first: it asks for all that the system headers have */
 #ifndef _WIN32
 #include <sys/mman.h>
 #include <unistd.h>
 #endif
+
+#include "../common/base.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
 #define HUGE_PAGES_FROM (2 * HUGE_PAGE)

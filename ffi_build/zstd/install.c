@@ -31,16 +31,17 @@ static PyMethodDef builtins[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* Add a type to a module, and put it into `place`, if that is not NULL; return 0, or -1 with an exception set. */
-static int add_type(PyObject *module, const char *name, PyType_Spec *spec, PyTypeObject **place)
-{
-    PyObject *type = PyType_FromSpec(spec);
-    int result = type == NULL ? -1 : PyObject_SetAttrString(module, name, type);
-    if (result == 0 && place != NULL)
-        *place = (PyTypeObject *)new_ref(type); /* for good, as the process has one module of this kind */
-    Py_XDECREF(type);
-    return result;
-}
+/* The types that Python finds in the module. */
+static const TypeToAdd builtin_types[] = {
+    {"_WriteBuffer", &write_buffer_spec, NULL},
+    {"_CompressionPreset", &compression_preset_spec, &compression_preset_type},
+    {"_DecompressionPreset", &decompression_preset_spec, &decompression_preset_type},
+    {"_Compressor", &compressor_spec, NULL},
+    {"_Decompressor", &decompressor_spec, NULL},
+#ifndef Py_GIL_DISABLED
+    {"_LineBuffer", &line_buffer_spec, NULL},
+#endif
+};
 
 /*
  * Add the builtins to a module, which has to have `_slow_compress` and `_slow_decompress`; return 0, or -1 with an
@@ -60,21 +61,9 @@ static int add_builtins(PyObject *module)
     served = true;
     int result = PyModule_AddFunctions(module, builtins);
     if (result == 0)
-        result = add_type(module, "_WriteBuffer", &write_buffer_spec, NULL);
-    if (result == 0)
-        result = add_type(module, "_CompressionPreset", &compression_preset_spec, &compression_preset_type);
-    if (result == 0)
-        result = add_type(module, "_DecompressionPreset", &decompression_preset_spec, &decompression_preset_type);
-    if (result == 0)
-        result = add_type(module, "_Compressor", &compressor_spec, NULL);
-    if (result == 0)
-        result = add_type(module, "_Decompressor", &decompressor_spec, NULL);
+        result = add_types(PyModule_GetDict(module), builtin_types, COUNT_OF(builtin_types));
     if (result == 0)
         result = add_stream_types(module);
-#ifndef Py_GIL_DISABLED
-    if (result == 0)
-        result = add_type(module, "_LineBuffer", &line_buffer_spec, NULL);
-#endif
     if (result == 0) {
         PyObject *calls = PyCapsule_New((void *)&calls_for_job, ZSTD_CALLS_NAME, NULL);
         result = calls == NULL ? -1 : PyObject_SetAttrString(module, "_job_calls", calls);

@@ -2,7 +2,7 @@
 /* A LineBuffer: decompressed bytes, which lines.c divides into lines, or which Python takes as they are. */
 #pragma once
 
-#include "../common/compat.c"
+#include "../common/objects.c"
 #include "buffers.c"
 
 enum { LINE_STRETCH = 2048 /* bytes that are looked through at a time; a multiple of 64 */ };
@@ -45,10 +45,8 @@ static int line_buffer_init(PyObject *self, PyObject *args, PyObject *Py_UNUSED(
 
 static void line_buffer_dealloc(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
     PyBuffer_Release(&((LineBuffer *)self)->memory);
-    type->tp_free(self);
-    Py_DECREF(type);
+    object_free(self);
 }
 
 /* Give `size` of the bytes held. */
@@ -184,14 +182,7 @@ static PyMemberDef line_buffer_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot line_buffer_slots[] = {
-    {Py_tp_doc, "A buffer of decompressed bytes; for the class in zstd/text_reader.py."},
-    {Py_tp_init, line_buffer_init},
-    {Py_tp_dealloc, line_buffer_dealloc},
-    {Py_tp_methods, line_buffer_methods},
-    {Py_tp_members, line_buffer_members},
-    {0, NULL},
-};
-
-static PyType_Spec line_buffer_spec =
-    TYPE_SPEC("cpkg._native.zstd.compiled._LineBuffer", LineBuffer, Py_TPFLAGS_BASETYPE, line_buffer_slots);
+DECLARE_TYPE(line_buffer, "cpkg._native.zstd.compiled._LineBuffer", LineBuffer, Py_TPFLAGS_BASETYPE,
+             {Py_tp_doc, "A buffer of decompressed bytes; for the class in zstd/text_reader.py."},
+             {Py_tp_init, line_buffer_init}, {Py_tp_dealloc, line_buffer_dealloc}, {Py_tp_methods, line_buffer_methods},
+             {Py_tp_members, line_buffer_members})

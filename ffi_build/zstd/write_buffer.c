@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "../common/compat.c"
+#include "../common/objects.c"
 #include "buffers.c"
 
 typedef struct {
@@ -31,10 +31,8 @@ static int write_buffer_init(PyObject *self, PyObject *args, PyObject *Py_UNUSED
 
 static void write_buffer_dealloc(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
     PyBuffer_Release(&((WriteBuffer *)self)->memory);
-    type->tp_free(self);
-    Py_DECREF(type);
+    object_free(self);
 }
 
 static PyObject *write_buffer_write(PyObject *self, PyObject *data)
@@ -101,14 +99,7 @@ static PyMemberDef write_buffer_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot write_buffer_slots[] = {
-    {Py_tp_doc, "A buffer with a write() that costs one copy; for the class in zstd/buffered_writer.py."},
-    {Py_tp_init, write_buffer_init},
-    {Py_tp_dealloc, write_buffer_dealloc},
-    {Py_tp_methods, write_buffer_methods},
-    {Py_tp_members, write_buffer_members},
-    {0, NULL},
-};
-
-static PyType_Spec write_buffer_spec =
-    TYPE_SPEC("cpkg._native.zstd.compiled._WriteBuffer", WriteBuffer, Py_TPFLAGS_BASETYPE, write_buffer_slots);
+DECLARE_TYPE(write_buffer, "cpkg._native.zstd.compiled._WriteBuffer", WriteBuffer, Py_TPFLAGS_BASETYPE,
+             {Py_tp_doc, "A buffer with a write() that costs one copy; for the class in zstd/buffered_writer.py."},
+             {Py_tp_init, write_buffer_init}, {Py_tp_dealloc, write_buffer_dealloc},
+             {Py_tp_methods, write_buffer_methods}, {Py_tp_members, write_buffer_members})

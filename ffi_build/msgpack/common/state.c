@@ -3,7 +3,7 @@
    does, since importing it takes longer than a short message. */
 #pragma once
 
-#include "../../common/compat.c"
+#include "../../common/objects.c"
 
 #include <datetime.h>
 
@@ -23,7 +23,6 @@ static struct {
     PyObject *one_second_in_ns;
     PyObject *convert, *NOT_CONVERTED; /* purepy.msgpack.conversions; NULL before conversions_ready() */
     PyObject *typed_functions;         /* purepy.msgpack.interface; NULL before typed_function() */
-    PyObject *write_rest;              /* purepy._writing; NULL before write_rest_ready() */
     PyObject *epoch;                   /* a datetime; NULL before datetime_ready() */
     PyObject *frozendict;              /* the builtin type, or NULL before 3.15 */
     PyObject *Packer, *Unpacker;
@@ -51,15 +50,10 @@ static inline void slot_init(PyObject *o, Py_ssize_t offset, PyObject *stolen)
     *(PyObject **)((char *)o + offset) = stolen;
 }
 
-static PyObject *type_alloc(PyObject *type)
-{
-    return ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
-}
-
 /* A Raw over `data`, which is stolen. */
 static PyObject *raw_new(PyObject *data)
 {
-    PyObject *raw = data ? type_alloc(S.Raw) : NULL;
+    PyObject *raw = data ? object_new(S.Raw) : NULL;
     if (raw)
         slot_init(raw, S.raw_data, data);
     else
@@ -86,11 +80,6 @@ static int conversions_ready(void)
     return import_name("purepy.msgpack.conversions", "NOT_CONVERTED", &S.NOT_CONVERTED) < 0
                ? -1
                : import_name("purepy.msgpack.conversions", "convert", &S.convert);
-}
-
-static int write_rest_ready(void)
-{
-    return S.write_rest ? 0 : import_name("purepy._writing", "write_rest", &S.write_rest);
 }
 
 /* A function of `cpkg.typed` that serves the option `type`; a new reference. */
@@ -126,15 +115,4 @@ static void error_set_offset(uint64_t offset)
         PyErr_Clear();
     Py_XDECREF(number);
     PyErr_Restore(type, value, traceback);
-}
-
-/* The __reduce__ of a type whose objects cannot be copied or pickled. */
-static PyObject *refuse_pickling(PyObject *self, PyObject *unused)
-{
-    PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(self), "__name__");
-    (void)unused;
-    if (name)
-        PyErr_Format(PyExc_TypeError, "cannot pickle '%S' object", name);
-    Py_XDECREF(name);
-    return NULL;
 }

@@ -2,6 +2,7 @@
 /* UTF-8 and ASCII: the checks and measures of text that both halves of the codec and PyPy's parts share. */
 #pragma once
 
+#include "../../common/is_utf8.c"
 #include "words.c"
 
 #define ASCII_MASK 0x8080808080808080u
@@ -47,31 +48,6 @@ static ALWAYS_INLINE size_t count_characters(const unsigned char *s, size_t n, u
     }
     *largest = top;
     return count;
-}
-
-/* Well-formed as Python's strict codec has it: no surrogates, no longer forms than needed (RFC 3629, section 4). */
-static inline bool is_utf8(const unsigned char *p, size_t n)
-{
-    const unsigned char *end = p + n;
-    while (p < end) {
-        unsigned char lead = *p;
-        if (lead < 0x80) {
-            p++;
-            continue;
-        }
-        int length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-        if (lead < 0xc2 || lead > 0xf4 || end - p < length)
-            return false;
-        unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-        unsigned char high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-        if (p[1] < low || p[1] > high)
-            return false;
-        for (int i = 2; i < length; i++)
-            if ((p[i] & 0xc0) != 0x80)
-                return false;
-        p += length;
-    }
-    return true;
 }
 
 /* As is_ascii(), where `spare` bytes may be read from p on: a short text then takes no branch on its size. */

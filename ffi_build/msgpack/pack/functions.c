@@ -2,6 +2,7 @@
 /* packb, pack and pack_into. */
 #pragma once
 
+#include "../../common/writing.c"
 #include "../common/options.c"
 #include "../common/state.c"
 #include "objects.c"
@@ -20,11 +21,10 @@ static ALWAYS_INLINE PyObject *pack_to_bytes(const PackOptions *options, PyObjec
 }
 
 /* typed_packb(o, default, max_depth): as cpkg.typed encodes. */
-static PyObject *typed_packb(PyObject *module, PyObject *const *args, Py_ssize_t n_args)
+static PyObject *typed_packb(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n_args)
 {
     Encoder c;
     PackOptions options = default_pack_options;
-    (void)module;
     if (n_args != 3) {
         PyErr_SetString(PyExc_TypeError, "typed_packb takes three arguments");
         return NULL;
@@ -53,9 +53,8 @@ static PyObject *pack_result(const PackOptions *options, PyObject *o)
     return packed;
 }
 
-static PyObject *packb(PyObject *module, PyObject *const *args, Py_ssize_t n_args, PyObject *keyword_names)
+static PyObject *packb(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n_args, PyObject *keyword_names)
 {
-    (void)module;
     if (LIKELY(n_args == 1 && !keyword_names))
         return pack_to_bytes(&default_pack_options, args[0]);
     PackOptions options = default_pack_options;
@@ -66,9 +65,8 @@ static PyObject *packb(PyObject *module, PyObject *const *args, Py_ssize_t n_arg
     return pack_result(&options, positional[0]);
 }
 
-static PyObject *pack(PyObject *module, PyObject *const *args, Py_ssize_t n_args, PyObject *keyword_names)
+static PyObject *pack(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n_args, PyObject *keyword_names)
 {
-    (void)module;
     PackOptions options = default_pack_options;
     PyObject *positional[2] = {NULL};
     if (arguments_read(&pack_signature, args, n_args, keyword_names, positional, &options) < 0 ||
@@ -77,26 +75,16 @@ static PyObject *pack(PyObject *module, PyObject *const *args, Py_ssize_t n_args
     PyObject *packed = pack_result(&options, positional[0]);
     if (!packed)
         return NULL;
-    PyObject *written = PyObject_CallMethodObjArgs(positional[1], S.str_write, packed, NULL);
-    if (written && packed != Py_None &&
-        !(PyLong_CheckExact(written) && PyLong_AsSsize_t(written) == PyBytes_GET_SIZE(packed))) {
-        PyErr_Clear(); /* a number beyond Py_ssize_t */
-        PyObject *result = NULL;
-        if (write_rest_ready() == 0)
-            result = PyObject_CallFunctionObjArgs(S.write_rest, positional[1], packed, written, NULL);
-        Py_DECREF(written);
-        written = result;
-    }
+    int result = file_write(positional[1], S.str_write, packed, packed == Py_None ? -1 : PyBytes_GET_SIZE(packed));
     Py_DECREF(packed);
-    if (!written)
+    if (result < 0)
         return NULL;
-    Py_DECREF(written);
     Py_RETURN_NONE;
 }
 
-static PyObject *pack_into(PyObject *module, PyObject *const *args, Py_ssize_t n_args, PyObject *keyword_names)
+static PyObject *pack_into(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n_args,
+                           PyObject *keyword_names)
 {
-    (void)module;
     PackOptions options = default_pack_options;
     PyObject *positional[3] = {NULL};
     Py_ssize_t offset = 0;

@@ -2,62 +2,52 @@
 /* The type Packer. */
 #pragma once
 
+#include "../../common/objects.c"
 #include "../common/options.c"
 #include "../common/state.c"
 #include "objects.c"
 #include "packer_call.c"
 
-static PyObject *packer_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+static PyObject *packer_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(keywords))
 {
-    (void)args;
-    (void)keywords;
-    Packer *self = (Packer *)type->tp_alloc(type, 0);
+    Packer *self = object_new(type);
     if (self)
         self->options = default_pack_options;
     return (PyObject *)self;
 }
 
+/* What a Packer owns of its options. */
+#define PACKER_OBJECTS(visit, options) \
+    visit((options)->default_); \
+    visit((options)->unicode_errors); \
+    visit((options)->buffer)
+
 static int packer_traverse(PyObject *object, visitproc visit, void *arg)
 {
-    Packer *self = (Packer *)object;
-    Py_VISIT(Py_TYPE(object));
-    Py_VISIT(self->options.default_);
-    Py_VISIT(self->options.buffer);
+    const PackOptions *options = &((Packer *)object)->options;
+    VISIT_TYPE(object);
+    PACKER_OBJECTS(Py_VISIT, options);
     return 0;
 }
 
 static int packer_clear(PyObject *object)
 {
-    Packer *self = (Packer *)object;
-    Py_CLEAR(self->options.default_);
-    Py_CLEAR(self->options.unicode_errors);
-    Py_CLEAR(self->options.buffer);
+    PackOptions *options = &((Packer *)object)->options;
+    PACKER_OBJECTS(Py_CLEAR, options);
     return 0;
 }
 
-static void packer_dealloc(PyObject *object)
-{
-    PyTypeObject *type = Py_TYPE(object);
-    PyObject_GC_UnTrack(object);
-    packer_clear(object);
-    PyMem_Free(((Packer *)object)->data);
-    type->tp_free(object);
-    Py_DECREF(type);
-}
+COLLECTED_DEALLOC(packer, PyMem_Free(((Packer *)self)->data))
 
 static void packer_set(Packer *self, const PackOptions *options)
 {
     const PackOptions old = self->options;
-    Py_XINCREF(options->default_);
-    Py_XINCREF(options->unicode_errors);
-    Py_XINCREF(options->buffer);
+    PACKER_OBJECTS(Py_XINCREF, options);
     self->options = *options;
     PyMem_Free(self->data);
     self->data = NULL;
     self->size = self->capacity = 0;
-    Py_XDECREF(old.default_);
-    Py_XDECREF(old.unicode_errors);
-    Py_XDECREF(old.buffer);
+    PACKER_OBJECTS(Py_XDECREF, &old);
 }
 
 static int packer_init(PyObject *object, PyObject *args, PyObject *keywords)
@@ -208,11 +198,10 @@ static PyObject *packer_pack_ext_type(PyObject *object, PyObject *const *args, P
     return result;
 }
 
-static PyObject *packer_reset(PyObject *object, PyObject *unused)
+static PyObject *packer_reset(PyObject *object, PyObject *Py_UNUSED(unused))
 {
     Packer *self = (Packer *)object;
     bool done = false;
-    (void)unused;
     WITH_LOCKED(self)
     if (packer_check(self, "reset")) {
         self->size = 0;
@@ -222,11 +211,10 @@ static PyObject *packer_reset(PyObject *object, PyObject *unused)
     return done ? new_ref(Py_None) : NULL;
 }
 
-static PyObject *packer_bytes(PyObject *object, PyObject *unused)
+static PyObject *packer_bytes(PyObject *object, PyObject *Py_UNUSED(unused))
 {
     Packer *self = (Packer *)object;
     PyObject *result = NULL, *buffer = self->options.buffer;
-    (void)unused;
     WITH_LOCKED(self)
     if (!self->under_way || !packer_called_from_within(self, "bytes"))
         result = buffer ? PyBytes_FromStringAndSize(PyByteArray_AS_STRING(buffer), PyByteArray_GET_SIZE(buffer))
@@ -259,18 +247,16 @@ static int packer_export(PyObject *object, Py_buffer *view, int flags)
     return result;
 }
 
-static void packer_release_buffer(PyObject *object, Py_buffer *view)
+static void packer_release_buffer(PyObject *object, Py_buffer *Py_UNUSED(view))
 {
     Packer *self = (Packer *)object;
-    (void)view;
     WITH_LOCKED(self)
     self->exports--;
     END_LOCKED()
 }
 
-static PyObject *packer_getbuffer(PyObject *object, PyObject *unused)
+static PyObject *packer_getbuffer(PyObject *object, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyMemoryView_FromObject(object);
 }
 
@@ -292,22 +278,11 @@ static PyMethodDef packer_methods[] = {
     {"reset", packer_reset, METH_NOARGS, "reset($self)\n--\n\n" DOCUMENTED_Packer_reset},
     {"bytes", packer_bytes, METH_NOARGS, "bytes($self)\n--\n\n" DOCUMENTED_Packer_bytes},
     {"getbuffer", packer_getbuffer, METH_NOARGS, "getbuffer($self)\n--\n\n" DOCUMENTED_Packer_getbuffer},
-    {"__reduce__", refuse_pickling, METH_NOARGS, "__reduce__($self)\n--\n\nRaise TypeError."},
+    {"__reduce__", object_refuse_pickling, METH_NOARGS, "__reduce__($self)\n--\n\nRaise TypeError."},
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot packer_slots[] = {
-    {Py_tp_doc, DOCUMENTED_Packer},
-    {Py_tp_new, packer_new},
-    {Py_tp_init, packer_init},
-    {Py_tp_dealloc, packer_dealloc},
-    {Py_tp_traverse, packer_traverse},
-    {Py_tp_clear, packer_clear},
-    {Py_tp_methods, packer_methods},
-    {Py_bf_getbuffer, packer_export},
-    {Py_bf_releasebuffer, packer_release_buffer},
-    {0, NULL},
-};
-
-static PyType_Spec packer_spec =
-    TYPE_SPEC("cpkg._native.msgpack.cpython.Packer", Packer, Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, packer_slots);
+DECLARE_TYPE(packer, "cpkg._native.msgpack.cpython.Packer", Packer, Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+             {Py_tp_doc, DOCUMENTED_Packer}, {Py_tp_new, packer_new}, {Py_tp_init, packer_init},
+             COLLECTED_SLOTS(packer), {Py_tp_methods, packer_methods}, {Py_bf_getbuffer, packer_export},
+             {Py_bf_releasebuffer, packer_release_buffer})

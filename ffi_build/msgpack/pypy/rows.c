@@ -16,7 +16,7 @@
 
 #include <stdlib.h>
 
-#include "../common/formats.c"
+#include "../common/numbers.c"
 #include "../common/utf8.c"
 #include "../common/words.c"
 #include "../unpack/starts.c"
@@ -180,15 +180,7 @@ static ALWAYS_INLINE int64_t rows_place(size_t offset, size_t size)
 /* A number, by its leading byte; its kind, or 0 for an integer above 2**63 - 1. */
 static int rows_number(const unsigned char *p, size_t left, int64_t *word)
 {
-    const size_t n = formats[*p - 0xc0].length;
-    uint64_t value = 0;
-    if (n && left > 8)
-        value = _msgpack_be64(load8(p + 1)) >> (64 - 8 * n);
-    else if (n)
-        value = big_endian(p + 1, n);
     double number;
-    float single;
-    uint32_t half = (uint32_t)value;
     switch (*p) {
     case 0xc0:
         *word = 0;
@@ -198,24 +190,14 @@ static int rows_number(const unsigned char *p, size_t left, int64_t *word)
         *word = *p - 0xc1;
         return ROWS_CONSTANT;
     case 0xca:
-        memcpy(&single, &half, sizeof single);
-        number = single;
+        number = read_float(p + 1);
         memcpy(word, &number, sizeof *word);
         return ROWS_FLOAT;
     case 0xcb:
-        memcpy(word, &value, sizeof *word);
+        *word = (int64_t)read64(p + 1);
         return ROWS_FLOAT;
-    case 0xd0:
-        *word = (int8_t)value;
-        return ROWS_INT;
-    case 0xd1:
-        *word = (int16_t)value;
-        return ROWS_INT;
-    case 0xd2:
-        *word = (int32_t)value;
-        return ROWS_INT;
     default:
-        *word = (int64_t)value;
+        *word = read_int(p, left);
         return *p != 0xcf || *word >= 0 ? ROWS_INT : 0;
     }
 }

@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-#include "../common/formats.c"
+#include "../common/numbers.c"
 #include "../common/utf8.c"
 #include "../common/words.c"
 #include "marshal_buffer.c"
@@ -93,11 +93,10 @@ static unsigned char *marshal_double(unsigned char *to, double value)
     return marshal_u64(to, bits);
 }
 
-/* The value whose leading byte, at p, is no container, str, bin or ext: a constant or number. */
-static unsigned char *marshal_number(unsigned char *to, const unsigned char *p)
+/* The value whose leading byte, at p with `left` bytes, is no container, str, bin or ext: a constant or number. */
+static unsigned char *marshal_number(unsigned char *to, const unsigned char *p, size_t left)
 {
-    unsigned char byte = *p++;
-    uint64_t bits;
+    unsigned char byte = *p;
     if (is_fixint(byte))
         return marshal_int(to, (signed char)byte);
     switch (byte) {
@@ -110,35 +109,14 @@ static unsigned char *marshal_number(unsigned char *to, const unsigned char *p)
     case 0xc3:
         *to++ = 'T';
         return to;
-    case 0xca: {
-        uint32_t word = (uint32_t)big_endian(p, 4);
-        float value;
-        memcpy(&value, &word, sizeof value);
-        return marshal_double(to, value);
+    case 0xca:
+        return marshal_double(to, read_float(p + 1));
+    case 0xcb:
+        return marshal_double(to, read_double(p + 1));
+    default: {
+        int64_t value = read_int(p, left);
+        return byte == 0xcf && value < 0 ? marshal_large(to, (uint64_t)value) : marshal_int(to, value);
     }
-    case 0xcb: {
-        bits = big_endian(p, 8);
-        double value;
-        memcpy(&value, &bits, sizeof value);
-        return marshal_double(to, value);
-    }
-    case 0xcc:
-        return marshal_int(to, *p);
-    case 0xcd:
-        return marshal_int(to, (int64_t)big_endian(p, 2));
-    case 0xce:
-        return marshal_int(to, (int64_t)big_endian(p, 4));
-    case 0xcf:
-        bits = big_endian(p, 8);
-        return bits > INT64_MAX ? marshal_large(to, bits) : marshal_int(to, (int64_t)bits);
-    case 0xd0:
-        return marshal_int(to, (int8_t)*p);
-    case 0xd1:
-        return marshal_int(to, (int16_t)big_endian(p, 2));
-    case 0xd2:
-        return marshal_int(to, (int32_t)big_endian(p, 4));
-    default:
-        return marshal_int(to, (int64_t)big_endian(p, 8));
     }
 }
 
@@ -246,7 +224,7 @@ static size_t marshal_message(cpkg_to_marshal *m, const char *data, size_t size,
         case FORMAT_NUMBER:
             if (is_key && (limits->strict_keys || frame >> 2 >= MARSHAL_KEYS))
                 return 0;
-            to = marshal_number(to, p);
+            to = marshal_number(to, p, left);
             break;
         case FORMAT_STR:
             if (length > limits->max_str)

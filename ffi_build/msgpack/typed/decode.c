@@ -10,11 +10,12 @@
 
 #include <limits.h>
 
-#include "../common/formats.c"
+#include "../common/numbers.c"
 #include "../common/interpreter.c"
 #include "../common/state.c"
 #include "../unpack/huge_pages.c"
 #include "../unpack/parse_loop.c"
+#include "../unpack/starts.c"
 #include "../unpack/text.c"
 #include "../unpack/values.c"
 #include "table.c"
@@ -83,14 +84,6 @@ static ALWAYS_INLINE bool typed_may_nest(TypedDecoder *d, Py_ssize_t depth)
     return true;
 }
 
-static uint64_t typed_big_endian(const unsigned char *p, int size)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < size; i++)
-        value = value << 8 | p[i];
-    return value;
-}
-
 /* The length that the header at d->p declares, whose shortest form is `fix` to `fix` + `most`, and whose others follow `next`
    in the sizes that `forms` has; d->p goes behind it. False if it is no such header. */
 static ALWAYS_INLINE bool typed_length(TypedDecoder *d, unsigned fix, unsigned most, unsigned next, bool from_1,
@@ -110,7 +103,7 @@ static ALWAYS_INLINE bool typed_length(TypedDecoder *d, unsigned fix, unsigned m
     const int size = 1 << (byte - next + !from_1);
     if (d->end - p <= size)
         return false;
-    *n = typed_big_endian(p + 1, size);
+    *n = big_endian(p + 1, (size_t)size);
     d->p = p + 1 + size;
     return true;
 }
@@ -119,45 +112,15 @@ static ALWAYS_INLINE bool typed_length(TypedDecoder *d, unsigned fix, unsigned m
 #define MAP_LENGTH(d, n) typed_length(d, 0x80, 15, 0xde, false, n)
 #define STR_LENGTH(d, n) typed_length(d, 0xa0, 31, 0xd9, true, n)
 
-/* Go to the end of the value at hand; false if it is cut or none. */
+/* Go to the end of the value at hand; false with an exception set if it is cut or none. */
 static bool typed_skip(TypedDecoder *d)
 {
-    const unsigned char *p = d->p;
-    uint64_t left = 1;
-    while (left--) {
-        if (p == d->end)
-            return false;
-        if (!typed_tick(d))
-            return false;
-        const unsigned byte = *p++;
-        if (byte < 0x80 || byte >= 0xe0)
-            continue;
-        uint64_t n = 0;
-        if (byte < 0xc0) {
-            if (byte >= 0xa0)
-                n = byte & 0x1f;
-            else {
-                left += byte >= 0x90 ? byte & 15u : (byte & 15u) * 2;
-                continue;
-            }
-        }
-        else {
-            const int field = formats[byte - 0xc0].field, kind = formats[byte - 0xc0].kind;
-            if (kind == FORMAT_WRONG || d->end - p < field)
-                return false;
-            n = typed_big_endian(p, field) + formats[byte - 0xc0].length + (kind == FORMAT_EXT);
-            p += field;
-            if (byte >= 0xdc) {
-                left += byte < 0xde ? n : 2 * n;
-                continue;
-            }
-        }
-        if ((uint64_t)(d->end - p) < n)
-            return false;
-        p += n;
-    }
-    d->p = p;
-    return true;
+    const unsigned char *end = typed_tick(d) ? value_pass(d->p, d->end) : NULL;
+    if (end)
+        d->p = end;
+    else if (!PyErr_Occurred())
+        typed_mismatch(d);
+    return end != NULL;
 }
 
 /* ---- numbers and text ---- */
@@ -175,27 +138,17 @@ static NEVER_INLINE PyObject *typed_int(TypedDecoder *d)
     const int size = 1 << ((byte - 0xcc) & 3);
     if (d->end - p <= size)
         return typed_mismatch(d);
-    const uint64_t value = typed_big_endian(p + 1, size);
+    const int64_t value = read_int(p, (size_t)(d->end - p));
     d->p = p + 1 + size;
-    if (byte <= 0xcf)
-        return value_uint(value);
-    return value_int(size == 8   ? (int64_t)value
-                     : size == 4 ? (int32_t)value
-                     : size == 2 ? (int16_t)value
-                                 : (int8_t)value);
+    return byte == 0xcf ? value_uint((uint64_t)value) : value_int(value);
 }
 
 static ALWAYS_INLINE PyObject *typed_double(TypedDecoder *d)
 {
-    union {
-        uint64_t bits;
-        double value;
-    } number;
     if (UNLIKELY(d->end - d->p < 9))
         return typed_mismatch(d);
-    _msgpack_load64(uint64_t, d->p + 1, &number.bits);
     d->p += 9;
-    return PyFloat_FromDouble(number.value);
+    return PyFloat_FromDouble(read_double(d->p - 8));
 }
 
 static NEVER_INLINE PyObject *typed_float(TypedDecoder *d)
@@ -203,15 +156,10 @@ static NEVER_INLINE PyObject *typed_float(TypedDecoder *d)
     if (*d->p == 0xcb)
         return typed_double(d);
     if (*d->p == 0xca) {
-        union {
-            uint32_t bits;
-            float value;
-        } number;
         if (d->end - d->p < 5)
             return typed_mismatch(d);
-        number.bits = (uint32_t)typed_big_endian(d->p + 1, 4);
         d->p += 5;
-        return PyFloat_FromDouble((double)number.value);
+        return PyFloat_FromDouble(read_float(d->p - 4));
     }
     PyObject *whole = typed_int(d);
     if (!whole)
@@ -721,11 +669,12 @@ static PyObject *typed_object(TypedDecoder *d, const TypedNode *node, Py_ssize_t
         else {
             i = typed_find(d, node);
             if (UNLIKELY(i < 0)) {
-                if (i == -2 || node->forbid || !typed_tick(d) || !typed_skip(d)) {
-                    if (!PyErr_Occurred())
-                        typed_mismatch(d);
+                if (i == -2 || node->forbid) {
+                    typed_mismatch(d);
                     goto done;
                 }
+                if (!typed_skip(d))
+                    goto done;
                 continue;
             }
         }
@@ -756,11 +705,8 @@ static PyObject *typed_row(TypedDecoder *d, const TypedNode *node, Py_ssize_t de
     PyObject *o = NULL;
     for (uint64_t i = 0; i < n; i++) {
         if (i >= most) {
-            if (!typed_skip(d)) {
-                if (!PyErr_Occurred())
-                    typed_mismatch(d);
+            if (!typed_skip(d))
                 goto done;
-            }
             continue;
         }
         PyObject *value = typed_quick(d, node->fields[i].node, depth - 1);
@@ -919,10 +865,5 @@ static PyMethodDef typed_table_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot typed_table_slots[] = {
-    {Py_tp_new, typed_table_new},     {Py_tp_dealloc, typed_table_dealloc}, {Py_tp_traverse, typed_table_traverse},
-    {Py_tp_clear, typed_table_clear}, {Py_tp_methods, typed_table_methods}, {0, NULL},
-};
-
-static PyType_Spec typed_table_spec =
-    TYPE_SPEC("cpkg._native.msgpack.cpython.TypedTable", TypedTable, Py_TPFLAGS_HAVE_GC, typed_table_slots);
+DECLARE_TYPE(typed_table, "cpkg._native.msgpack.cpython.TypedTable", TypedTable, Py_TPFLAGS_HAVE_GC,
+             {Py_tp_new, typed_table_new}, COLLECTED_SLOTS(typed_table), {Py_tp_methods, typed_table_methods})

@@ -27,7 +27,7 @@ typedef struct {
 
 static int typed_class_traverse(PyObject *o, visitproc visit, void *arg)
 {
-    Py_VISIT(Py_TYPE(o));
+    VISIT_TYPE(o);
     Py_VISIT(((TypedClass *)o)->cls);
     Py_VISIT(((TypedClass *)o)->keep);
     return 0;
@@ -42,25 +42,16 @@ static int typed_class_clear(PyObject *o)
     return 0;
 }
 
-static void typed_class_dealloc(PyObject *o)
-{
-    PyTypeObject *type = Py_TYPE(o);
-    PyObject_GC_UnTrack(o);
-    typed_class_clear(o);
-    PyMem_Free(((TypedClass *)o)->fields);
-    type->tp_free(o);
-    Py_DECREF(type);
-}
+COLLECTED_DEALLOC(typed_class, PyMem_Free(((TypedClass *)self)->fields))
 
 /* TypedClass(cls, fields, array_like, omit_defaults) */
-static PyObject *typed_class_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+static PyObject *typed_class_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(keywords))
 {
     PyObject *cls, *fields;
     int array_like, omit_defaults;
-    (void)keywords;
     if (!PyArg_ParseTuple(args, "O!O!pp", &PyType_Type, &cls, &PyList_Type, &fields, &array_like, &omit_defaults))
         return NULL;
-    TypedClass *self = (TypedClass *)type->tp_alloc(type, 0);
+    TypedClass *self = object_new(type);
     if (!self)
         return NULL;
     self->cls = new_ref(cls);
@@ -76,16 +67,8 @@ static PyObject *typed_class_new(PyTypeObject *type, PyObject *args, PyObject *k
     return (PyObject *)self;
 }
 
-static PyType_Slot typed_class_slots[] = {
-    {Py_tp_new, typed_class_new},
-    {Py_tp_dealloc, typed_class_dealloc},
-    {Py_tp_traverse, typed_class_traverse},
-    {Py_tp_clear, typed_class_clear},
-    {0, NULL},
-};
-
-static PyType_Spec typed_class_spec =
-    TYPE_SPEC("cpkg._native.msgpack.cpython.TypedClass", TypedClass, Py_TPFLAGS_HAVE_GC, typed_class_slots);
+DECLARE_TYPE(typed_class, "cpkg._native.msgpack.cpython.TypedClass", TypedClass, Py_TPFLAGS_HAVE_GC,
+             {Py_tp_new, typed_class_new}, COLLECTED_SLOTS(typed_class))
 
 /* What a class keeps of its fields, owned; NULL without an exception if there is nothing. */
 static inline TypedClass *typed_class_of(PyTypeObject *type)

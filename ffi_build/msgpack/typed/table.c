@@ -109,7 +109,7 @@ typedef struct {
 static int typed_table_traverse(PyObject *o, visitproc visit, void *arg)
 {
     TypedTable *self = (TypedTable *)o;
-    Py_VISIT(Py_TYPE(o));
+    VISIT_TYPE(o);
     Py_VISIT(self->keep);
     Py_VISIT(self->mismatch);
     Py_VISIT(self->untyped.ext_hook);
@@ -126,20 +126,16 @@ static int typed_table_clear(PyObject *o)
     return 0;
 }
 
-static void typed_table_dealloc(PyObject *o)
+static void typed_table_free(TypedTable *self)
 {
-    TypedTable *self = (TypedTable *)o;
-    PyTypeObject *type = Py_TYPE(o);
-    PyObject_GC_UnTrack(o);
-    typed_table_clear(o);
     for (Py_ssize_t i = 0; self->nodes && i < self->count; i++) {
         PyMem_Free((void *)self->nodes[i].parts);
         PyMem_Free(self->nodes[i].fields);
     }
     PyMem_Free(self->nodes);
-    type->tp_free(o);
-    Py_DECREF(type);
 }
+
+COLLECTED_DEALLOC(typed_table, typed_table_free((TypedTable *)self))
 
 /* ---- reading the description ---- */
 
@@ -324,7 +320,7 @@ static PyObject *typed_table_new(PyTypeObject *type, PyObject *args, PyObject *k
     }
     if (!PyArg_ParseTuple(args, "O!OO", &PyList_Type, &specs, &mismatch, &ext_hook))
         return NULL;
-    TypedTable *self = (TypedTable *)type->tp_alloc(type, 0);
+    TypedTable *self = object_new(type);
     if (!self)
         return NULL;
     self->keep = PyList_AsTuple(specs);

@@ -121,10 +121,9 @@ static NEVER_INLINE PyObject *typed_call(const char *name, PyObject *const *args
     return o;
 }
 
-static PyObject *unpackb(PyObject *callable, PyObject *const *args, size_t n, PyObject *keyword_names)
+static PyObject *unpackb(PyObject *Py_UNUSED(callable), PyObject *const *args, size_t n, PyObject *keyword_names)
 {
     const Py_ssize_t n_args = PyVectorcall_NARGS(n);
-    (void)callable;
     if (LIKELY(n_args == 1 && !keyword_names) && LIKELY(PyBytes_CheckExact(args[0])))
         return unpack_data(&default_unpack_options, (const unsigned char *)PyBytes_AS_STRING(args[0]),
                            PyBytes_GET_SIZE(args[0]), 0, args[0], NULL);
@@ -137,12 +136,11 @@ static PyObject *unpackb(PyObject *callable, PyObject *const *args, size_t n, Py
     return unpack_object(&options, positional[0], 0, NULL);
 }
 
-static PyObject *unpackb_from(PyObject *callable, PyObject *const *args, size_t n, PyObject *keyword_names)
+static PyObject *unpackb_from(PyObject *Py_UNUSED(callable), PyObject *const *args, size_t n, PyObject *keyword_names)
 {
     UnpackOptions options = default_unpack_options;
     PyObject *positional[2] = {NULL};
     Py_ssize_t offset = 0, end;
-    (void)callable;
     if (arguments_read(&unpackb_from_signature, args, PyVectorcall_NARGS(n), keyword_names, positional, &options) < 0)
         return NULL;
     if (UNLIKELY(options.type != NULL))
@@ -156,11 +154,10 @@ static PyObject *unpackb_from(PyObject *callable, PyObject *const *args, size_t 
     return o ? Py_BuildValue("Nn", o, end) : NULL;
 }
 
-static PyObject *unpack(PyObject *callable, PyObject *const *args, size_t n, PyObject *keyword_names)
+static PyObject *unpack(PyObject *Py_UNUSED(callable), PyObject *const *args, size_t n, PyObject *keyword_names)
 {
     UnpackOptions options = default_unpack_options;
     PyObject *positional[1] = {NULL};
-    (void)callable;
     if (arguments_read(&unpack_signature, args, PyVectorcall_NARGS(n), keyword_names, positional, &options) < 0)
         return NULL;
     if (UNLIKELY(options.type != NULL))
@@ -184,28 +181,23 @@ static const UnpackFunctionSpec *unpack_function_of(PyObject *self)
     return &unpack_functions[((UnpackFunction *)self)->which];
 }
 
-static PyObject *unpack_function_name(PyObject *self, void *unused)
+static PyObject *unpack_function_name(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyUnicode_FromString(unpack_function_of(self)->name);
 }
 
-static PyObject *unpack_function_doc(PyObject *self, void *unused)
+static PyObject *unpack_function_doc(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyUnicode_FromString(unpack_function_of(self)->doc);
 }
 
-static PyObject *unpack_function_module(PyObject *self, void *unused)
+static PyObject *unpack_function_module(PyObject *Py_UNUSED(self), void *Py_UNUSED(unused))
 {
-    (void)self;
-    (void)unused;
     return new_ref(S.module_name);
 }
 
-static PyObject *unpack_function_signature(PyObject *self, void *unused)
+static PyObject *unpack_function_signature(PyObject *self, void *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyObject_CallFunction(S.signature_of, "s", unpack_function_of(self)->signature);
 }
 
@@ -215,33 +207,22 @@ static PyObject *unpack_function_repr(PyObject *self)
 }
 
 /* Pickled and copied by name, as functions are. */
-static PyObject *unpack_function_reduce(PyObject *self, PyObject *unused)
+static PyObject *unpack_function_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    (void)unused;
     return PyUnicode_FromString(unpack_function_of(self)->name);
-}
-
-static PyObject *unpack_function_refuse(PyTypeObject *type, PyObject *args, PyObject *keywords)
-{
-    (void)args;
-    (void)keywords;
-    PyErr_Format(PyExc_TypeError, "cannot create '%s' instances", type->tp_name);
-    return NULL;
 }
 
 /* Tracked by the collector, as builtin functions are, for leave_uncounted(). */
 static int unpack_function_traverse(PyObject *self, visitproc visit, void *arg)
 {
-    Py_VISIT(Py_TYPE(self));
+    VISIT_TYPE(self);
     return 0;
 }
 
 static void unpack_function_dealloc(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
-    type->tp_free(self);
-    Py_DECREF(type);
+    object_free(self);
 }
 
 static PyGetSetDef unpack_function_attributes[] = {
@@ -263,18 +244,6 @@ static PyMemberDef unpack_function_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot unpack_function_slots[] = {
-    {Py_tp_new, unpack_function_refuse},
-    {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_repr, unpack_function_repr},
-    {Py_tp_dealloc, unpack_function_dealloc},
-    {Py_tp_getset, unpack_function_attributes},
-    {Py_tp_methods, unpack_function_methods},
-    {Py_tp_members, unpack_function_members},
-    {Py_tp_traverse, unpack_function_traverse},
-    {0, NULL},
-};
-
 #ifdef Py_TPFLAGS_HAVE_VECTORCALL
 #define VECTORCALL_FLAG Py_TPFLAGS_HAVE_VECTORCALL
 #else
@@ -287,13 +256,16 @@ static PyType_Slot unpack_function_slots[] = {
 #define IMMUTABLE_FLAG 0
 #endif
 
-static PyType_Spec unpack_function_type_spec = TYPE_SPEC("cpkg._native.msgpack.cpython.unpack_function", UnpackFunction,
-                                                         VECTORCALL_FLAG | IMMUTABLE_FLAG | Py_TPFLAGS_HAVE_GC,
-                                                         unpack_function_slots);
+DECLARE_TYPE(unpack_function, "cpkg._native.msgpack.cpython.unpack_function", UnpackFunction,
+             VECTORCALL_FLAG | IMMUTABLE_FLAG | Py_TPFLAGS_HAVE_GC, {Py_tp_new, object_refuse_new},
+             {Py_tp_call, PyVectorcall_Call}, {Py_tp_repr, unpack_function_repr},
+             {Py_tp_dealloc, unpack_function_dealloc}, {Py_tp_getset, unpack_function_attributes},
+             {Py_tp_methods, unpack_function_methods}, {Py_tp_members, unpack_function_members},
+             {Py_tp_traverse, unpack_function_traverse})
 
 static PyObject *unpack_function_new(PyObject *type, size_t which)
 {
-    UnpackFunction *self = (UnpackFunction *)type_alloc(type);
+    UnpackFunction *self = object_new(type);
     if (self) {
         self->vectorcall = unpack_functions[which].vectorcall;
         self->which = which;

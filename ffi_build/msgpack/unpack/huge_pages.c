@@ -168,34 +168,10 @@ static ALWAYS_INLINE void arenas_drop_kept(ArenasAhead **kept)
 #else
 typedef char ArenasAhead;
 
-static void arenas_setup(void)
-{
-}
-
-static ALWAYS_INLINE void arenas_hold(ArenasAhead *ahead, Py_ssize_t message_size)
-{
-    (void)ahead;
-    (void)message_size;
-}
-
-static ALWAYS_INLINE void arenas_release(ArenasAhead *ahead)
-{
-    (void)ahead;
-}
-
-static ALWAYS_INLINE void arenas_hold_kept(ArenasAhead **kept, uint64_t taken)
-{
-    (void)kept;
-    (void)taken;
-}
-
-static ALWAYS_INLINE void arenas_release_kept(ArenasAhead *kept)
-{
-    (void)kept;
-}
-
-static ALWAYS_INLINE void arenas_drop_kept(ArenasAhead **kept)
-{
-    (void)kept;
-}
+#define arenas_setup() ((void)0)
+#define arenas_hold(ahead, message_size) ((void)(ahead), (void)(message_size))
+#define arenas_release(ahead) ((void)(ahead))
+#define arenas_hold_kept(kept, taken) ((void)(kept), (void)(taken))
+#define arenas_release_kept(kept) ((void)(kept))
+#define arenas_drop_kept(kept) ((void)(kept))
 #endif

@@ -11,37 +11,14 @@
  */
 #pragma once
 
-#include <msgpack/sysdep.h>
-
 #include "../common/interpreter.c"
+#include "../common/numbers.c"
 #include "../common/options.c"
 #include "../common/state.c"
 #include "parser_state.c"
 #include "skip.c"
 #include "text.c"
 #include "values.c"
-
-/* The number that starts a header: `from` points behind the leading byte. */
-static ALWAYS_INLINE uint16_t read16(const unsigned char *from)
-{
-    uint16_t value;
-    _msgpack_load16(uint16_t, from, &value);
-    return value;
-}
-
-static ALWAYS_INLINE uint32_t read32(const unsigned char *from)
-{
-    uint32_t value;
-    _msgpack_load32(uint32_t, from, &value);
-    return value;
-}
-
-static ALWAYS_INLINE uint64_t read64(const unsigned char *from)
-{
-    uint64_t value;
-    _msgpack_load64(uint64_t, from, &value);
-    return value;
-}
 
 #define IN_KEY(f) ((f) && ((f)->in_key || (f)->kind == FRAME_MAP_KEY || (f)->kind == FRAME_PAIRS_KEY))
 
@@ -169,24 +146,10 @@ header:
     case 0xc9:
         LENGTH(4, read32(p));
         goto ext;
-    case 0xca: {
-        union {
-            uint32_t bits;
-            float value;
-        } number;
-        NEED(4);
-        number.bits = read32(p);
-        NUMBER(4, PyFloat_FromDouble((double)number.value));
-    }
-    case 0xcb: {
-        union {
-            uint64_t bits;
-            double value;
-        } number;
-        NEED(8);
-        number.bits = read64(p);
-        NUMBER(8, PyFloat_FromDouble(number.value));
-    }
+    case 0xca:
+        NUMBER(4, PyFloat_FromDouble(read_float(p)));
+    case 0xcb:
+        NUMBER(8, PyFloat_FromDouble(read_double(p)));
     case 0xcc:
         NUMBER(1, small_int(*p));
     case 0xcd:

@@ -2,6 +2,7 @@
 /* The type Unpacker: a stream of messages, from feed() or from a file. */
 #pragma once
 
+#include "../../common/objects.c"
 #include "../common/formats.c"
 #include "../common/options.c"
 #include "../common/state.c"
@@ -11,11 +12,9 @@
 #include "parser_state.c"
 #include "stream.c"
 
-static PyObject *unpacker_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+static PyObject *unpacker_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(keywords))
 {
-    (void)args;
-    (void)keywords;
-    Unpacker *self = (Unpacker *)type->tp_alloc(type, 0);
+    Unpacker *self = object_new(type);
     if (self) {
         self->options = default_unpack_options;
         self->options.ext_hook = NULL; /* owns nothing until __init__ */
@@ -24,20 +23,21 @@ static PyObject *unpacker_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     return (PyObject *)self;
 }
 
-#define UNPACKER_OBJECTS(visit) \
-    visit(self->options.file_like); \
-    visit(self->options.object_hook); \
-    visit(self->options.object_pairs_hook); \
-    visit(self->options.list_hook); \
-    visit(self->options.ext_hook); \
-    visit(self->options.unicode_errors); \
-    visit(self->options.type)
+/* What an Unpacker owns of its options. */
+#define UNPACKER_OBJECTS(visit, options) \
+    visit((options)->file_like); \
+    visit((options)->object_hook); \
+    visit((options)->object_pairs_hook); \
+    visit((options)->list_hook); \
+    visit((options)->ext_hook); \
+    visit((options)->unicode_errors); \
+    visit((options)->type)
 
 static int unpacker_traverse(PyObject *object, visitproc visit, void *arg)
 {
     Unpacker *self = (Unpacker *)object;
-    Py_VISIT(Py_TYPE(object));
-    UNPACKER_OBJECTS(Py_VISIT);
+    VISIT_TYPE(object);
+    UNPACKER_OBJECTS(Py_VISIT, &self->options);
     return parser_traverse(&self->ps, visit, arg);
 }
 
@@ -46,21 +46,17 @@ static int unpacker_clear(PyObject *object)
     Unpacker *self = (Unpacker *)object;
     parser_clear(&self->ps);
     arenas_drop_kept(&self->ahead);
-    UNPACKER_OBJECTS(Py_CLEAR);
+    UNPACKER_OBJECTS(Py_CLEAR, &self->options);
     return 0;
 }
 
-static void unpacker_dealloc(PyObject *object)
+static void unpacker_free(Unpacker *self)
 {
-    Unpacker *self = (Unpacker *)object;
-    PyTypeObject *type = Py_TYPE(object);
-    PyObject_GC_UnTrack(object);
-    unpacker_clear(object);
     parser_free(&self->ps);
     PyMem_Free(self->buffer);
-    type->tp_free(object);
-    Py_DECREF(type);
 }
+
+COLLECTED_DEALLOC(unpacker, unpacker_free((Unpacker *)self))
 
 static NEVER_INLINE bool unpacker_refuse(const char *method)
 {
@@ -124,13 +120,7 @@ static int unpacker_set(Unpacker *self, UnpackOptions *options, PyObject *file_l
     }
     if (!unpacker_enter(self, "__init__"))
         return -1;
-    Py_XINCREF(options->file_like);
-    Py_XINCREF(options->object_hook);
-    Py_XINCREF(options->object_pairs_hook);
-    Py_XINCREF(options->list_hook);
-    Py_XINCREF(options->ext_hook);
-    Py_XINCREF(options->unicode_errors);
-    Py_XINCREF(options->type);
+    UNPACKER_OBJECTS(Py_XINCREF, options);
     unpacker_clear((PyObject *)self);
     parser_free(&self->ps);
     self->options = *options;
@@ -348,10 +338,9 @@ static PyObject *unpacker_read_bytes(PyObject *object, PyObject *argument)
     return result;
 }
 
-static PyObject *unpacker_tell(PyObject *object, PyObject *unused)
+static PyObject *unpacker_tell(PyObject *object, PyObject *Py_UNUSED(unused))
 {
     Unpacker *self = (Unpacker *)object;
-    (void)unused;
     return PyLong_FromUnsignedLongLong(self->base + (uint64_t)(self->head + self->header_read));
 }
 
@@ -371,18 +360,12 @@ static PyMethodDef unpacker_methods[] = {
      "read_map_header($self)\n--\n\n" DOCUMENTED_Unpacker_read_map_header},
     {"read_bytes", unpacker_read_bytes, METH_O, "read_bytes($self, nbytes, /)\n--\n\n" DOCUMENTED_Unpacker_read_bytes},
     {"tell", unpacker_tell, METH_NOARGS, "tell($self)\n--\n\n" DOCUMENTED_Unpacker_tell},
-    {"__reduce__", refuse_pickling, METH_NOARGS, "__reduce__($self)\n--\n\nRaise TypeError."},
+    {"__reduce__", object_refuse_pickling, METH_NOARGS, "__reduce__($self)\n--\n\nRaise TypeError."},
     {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS, "Return what a type checker reads."},
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot unpacker_slots[] = {
-    {Py_tp_doc, DOCUMENTED_Unpacker},    {Py_tp_new, unpacker_new},
-    {Py_tp_init, unpacker_init},         {Py_tp_dealloc, unpacker_dealloc},
-    {Py_tp_traverse, unpacker_traverse}, {Py_tp_clear, unpacker_clear},
-    {Py_tp_methods, unpacker_methods},   {Py_tp_iter, PyObject_SelfIter},
-    {Py_tp_iternext, unpacker_iternext}, {0, NULL},
-};
-
-static PyType_Spec unpacker_spec = TYPE_SPEC("cpkg._native.msgpack.cpython.Unpacker", Unpacker,
-                                             Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, unpacker_slots);
+DECLARE_TYPE(unpacker, "cpkg._native.msgpack.cpython.Unpacker", Unpacker, Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+             {Py_tp_doc, DOCUMENTED_Unpacker}, {Py_tp_new, unpacker_new}, {Py_tp_init, unpacker_init},
+             COLLECTED_SLOTS(unpacker), {Py_tp_methods, unpacker_methods}, {Py_tp_iter, PyObject_SelfIter},
+             {Py_tp_iternext, unpacker_iternext})

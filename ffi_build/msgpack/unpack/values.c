@@ -2,9 +2,8 @@
 /* The values that need more than a line of the parser's loop, and the checks of keys. */
 #pragma once
 
-#include <msgpack/sysdep.h>
-
 #include "../common/interpreter.c"
+#include "../common/numbers.c"
 #include "../common/options.c"
 #include "../common/state.c"
 #include "../common/utf8.c"
@@ -86,22 +85,16 @@ static PyObject *timestamp_value(Parser *ps, const unsigned char *s, size_t n)
 {
     int64_t seconds;
     uint32_t nanoseconds = 0;
-    if (n == 4) {
-        uint32_t value;
-        _msgpack_load32(uint32_t, s, &value);
-        seconds = value;
-    }
+    if (n == 4)
+        seconds = read32(s);
     else if (n == 8) {
-        uint64_t value;
-        _msgpack_load64(uint64_t, s, &value);
+        const uint64_t value = read64(s);
         nanoseconds = (uint32_t)(value >> 34);
         seconds = (int64_t)(value & 0x3ffffffff);
     }
     else if (n == 12) {
-        uint64_t value;
-        _msgpack_load32(uint32_t, s, &nanoseconds);
-        _msgpack_load64(uint64_t, s + 4, &value);
-        seconds = (int64_t)value;
+        nanoseconds = read32(s);
+        seconds = (int64_t)read64(s + 4);
     }
     else {
         PyErr_Format(PyExc_ValueError, "invalid timestamp data (length %zu)", n);
@@ -115,7 +108,7 @@ static PyObject *timestamp_value(Parser *ps, const unsigned char *s, size_t n)
     switch (ps->options->timestamp) {
     case 0: {
         PyObject *s_object = PyLong_FromLongLong(seconds), *ns_object = PyLong_FromUnsignedLong(nanoseconds);
-        PyObject *o = s_object && ns_object ? type_alloc(S.Timestamp) : NULL;
+        PyObject *o = s_object && ns_object ? object_new(S.Timestamp) : NULL;
         if (!o) {
             Py_XDECREF(s_object);
             Py_XDECREF(ns_object);

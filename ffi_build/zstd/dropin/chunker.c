@@ -6,7 +6,7 @@
 #pragma once
 
 #include "../streams/calls.c"
-#include "../streams/feed.c"
+#include "flow.c"
 #include "../streams/object.c"
 #include "../streams/turn.c"
 
@@ -14,8 +14,7 @@ typedef struct {
     PyObject_HEAD
     Turn turn;
     Feed feed;
-    PyObject *held; /* bytes that are no chunk yet, or are some; NULL for none */
-    Py_ssize_t given;
+    Pending pending; /* bytes that are no chunk yet, or are some */
     Py_ssize_t chunk_size;
     int is_finished;
     int is_busy; /* an iterator is not used up */
@@ -37,7 +36,7 @@ static int chunker_clear(PyObject *self)
 {
     ((Chunker *)self)->is_finished = 1;
     feed_clear(&((Chunker *)self)->feed);
-    Py_CLEAR(((Chunker *)self)->held);
+    Py_CLEAR(((Chunker *)self)->pending.bytes);
     return 0;
 }
 
@@ -64,72 +63,49 @@ static int chunks_clear(PyObject *self)
     return 0;
 }
 
-static void chunks_dealloc(PyObject *self)
-{
-    PyObject_GC_UnTrack(self);
-    chunks_clear(self);
-    object_free(self);
-}
+COLLECTED_DEALLOC(chunks, )
 
 /* Append output, and own it; return 0, or -1 with an exception set. */
-static int chunker_hold(Chunker *chunker, PyObject *output)
+static int pending_add(Pending *pending, PyObject *output)
 {
     if (output == NULL)
         return -1;
-    if (chunker->held == NULL) {
-        chunker->held = output;
-        chunker->given = 0;
+    if (pending->bytes == NULL) {
+        *pending = (Pending){output, 0};
         return 0;
     }
-    Py_ssize_t rest = PyBytes_GET_SIZE(chunker->held) - chunker->given, more = PyBytes_GET_SIZE(output);
+    Py_ssize_t rest = pending_left(pending), more = PyBytes_GET_SIZE(output);
     PyObject *joined = more == 0 ? NULL : PyBytes_FromStringAndSize(NULL, rest + more);
     if (joined != NULL) {
-        memcpy(PyBytes_AS_STRING(joined), PyBytes_AS_STRING(chunker->held) + chunker->given, (size_t)rest);
+        memcpy(PyBytes_AS_STRING(joined), PyBytes_AS_STRING(pending->bytes) + pending->given, (size_t)rest);
         memcpy(PyBytes_AS_STRING(joined) + rest, PyBytes_AS_STRING(output), (size_t)more);
-        Py_SETREF(chunker->held, joined);
-        chunker->given = 0;
+        Py_SETREF(pending->bytes, joined);
+        pending->given = 0;
     }
     Py_DECREF(output);
     return joined == NULL && more != 0 ? -1 : 0;
-}
-
-/* Return up to `size` bytes of the held output. */
-static PyObject *chunker_give(Chunker *chunker, Py_ssize_t size)
-{
-    Py_ssize_t left = PyBytes_GET_SIZE(chunker->held) - chunker->given;
-    PyObject *chunk;
-    if (chunker->given == 0 && left <= size) {
-        chunk = chunker->held;
-        chunker->held = NULL;
-        return chunk;
-    }
-    chunk = PyBytes_FromStringAndSize(PyBytes_AS_STRING(chunker->held) + chunker->given, left < size ? left : size);
-    chunker->given += left < size ? left : size;
-    if (chunker->given == PyBytes_GET_SIZE(chunker->held))
-        Py_CLEAR(chunker->held);
-    return chunk;
 }
 
 /* Return the next chunk, or NULL, without an exception if there is none. */
 static PyObject *chunks_step(Chunks *chunks, Chunker *chunker)
 {
     for (;;) {
-        Py_ssize_t left = chunker->held == NULL ? 0 : PyBytes_GET_SIZE(chunker->held) - chunker->given;
+        Py_ssize_t left = pending_left(&chunker->pending);
         Input piece;
         if (left >= chunker->chunk_size)
-            return chunker_give(chunker, chunker->chunk_size);
+            return pending_give(&chunker->pending, chunker->chunk_size);
         if (chunks->mode == ZSTD_e_continue && input_piece(&piece, &chunks->input, &chunks->done)) {
-            if (chunker_hold(chunker, feed_push(&chunker->feed, &piece, ZSTD_e_continue)) < 0)
+            if (pending_add(&chunker->pending, feed_push(&chunker->feed, &piece, ZSTD_e_continue)) < 0)
                 return NULL;
         }
         else if (chunks->mode != ZSTD_e_continue && chunks->done == 0) {
             chunks->done = 1;
-            if (chunker_hold(chunker, feed_flush(&chunker->feed, chunks->mode)) < 0)
+            if (pending_add(&chunker->pending, feed_flush(&chunker->feed, chunks->mode)) < 0)
                 return NULL;
         }
         else {
             if (chunks->mode != ZSTD_e_continue && left > 0)
-                return chunker_give(chunker, left);
+                return pending_give(&chunker->pending, left);
             if (chunks->mode == ZSTD_e_end) {
                 chunker->is_finished = 1;
                 feed_release(&chunker->feed);
@@ -219,24 +195,12 @@ static PyMethodDef chunker_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot chunker_slots[] = {
-    {Py_tp_doc, DROPIN_ZstdCompressionChunker},
-    OBJECT_SLOTS(chunker),
-    {Py_tp_methods, chunker_methods},
-    {0, NULL},
-};
+DECLARE_STREAM_TYPE(chunker, "ZstdCompressionChunker", Chunker, {Py_tp_doc, DROPIN_ZstdCompressionChunker},
+                    {Py_tp_methods, chunker_methods})
 
-static PyType_Spec chunker_spec = OBJECT_SPEC("ZstdCompressionChunker", Chunker, chunker_slots);
-
-static PyType_Slot chunks_slots[] = {
-    {Py_tp_doc, "Chunks of a ZstdCompressionChunker."},
-    OBJECT_SLOTS(chunks),
-    {Py_tp_iter, PyObject_SelfIter},
-    {Py_tp_iternext, chunks_next},
-    {0, NULL},
-};
-
-static PyType_Spec chunks_spec = OBJECT_SPEC("ZstdCompressionChunkerIterator", Chunks, chunks_slots);
+DECLARE_STREAM_TYPE(chunks, "ZstdCompressionChunkerIterator", Chunks,
+                    {Py_tp_doc, "Chunks of a ZstdCompressionChunker."}, {Py_tp_iter, PyObject_SelfIter},
+                    {Py_tp_iternext, chunks_next})
 
 /* _chunker(size, chunk_size) */
 static PyObject *make_chunker(PyObject *preset, PyObject *const *args, Py_ssize_t nargs)

@@ -7,24 +7,26 @@
 #pragma once
 
 #include "../streams/calls.c"
-#include "names.c"
+#include "other_file.c"
 #include "../streams/object.c"
 #include "../streams/raising.c"
 #include "../streams/turn.c"
 
-typedef struct {
+typedef struct FileObject {
     PyObject_HEAD
     PyObject *weak_references;
     Turn turn;
-    PyObject *file; /* the source or the target */
+    int (*end)(struct FileObject *object); /* what close() does once; return 0, or -1 with an exception set */
+    PyObject *file;                        /* the source or the target */
     int is_closing_file;
     int is_entered;
     int is_closed;
 } FileObject;
 
 /* Begin one in zeroed memory. */
-static void file_open(FileObject *object, PyObject *file, int closefd)
+static void file_open(FileObject *object, PyObject *file, int closefd, int (*end)(FileObject *))
 {
+    object->end = end;
     object->file = new_ref(file);
     object->is_closing_file = closefd;
 }
@@ -61,20 +63,6 @@ static int file_enter(FileObject *object)
     return 0;
 }
 
-/*
- * Do something in a turn, whether the file is open or not. Returns what the function does, or NULL with an exception
- * set.
- */
-static PyObject *file_in_turn(PyObject *self, PyObject *(*function)(PyObject *))
-{
-    FileObject *object = (FileObject *)self;
-    if (turn_enter(self, &object->turn) < 0)
-        return NULL;
-    PyObject *result = function(self);
-    turn_leave(self, &object->turn);
-    return result;
-}
-
 /* Close the other file, if that is wanted and possible; whatever exception is set stays. Return 0 or -1. */
 static int file_close_other(FileObject *object)
 {
@@ -89,6 +77,16 @@ static int file_close_other(FileObject *object)
         PyErr_Restore(type, value, traceback);
     }
     return result;
+}
+
+static PyObject *file_close(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    FileObject *object = (FileObject *)self;
+    if (turn_enter(self, &object->turn) < 0)
+        return NULL;
+    int result = object->is_closed ? 0 : object->end(object);
+    turn_leave(self, &object->turn);
+    return result < 0 ? NULL : new_ref(Py_None);
 }
 
 static PyObject *file_unsupported(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs))
@@ -146,10 +144,9 @@ static PyMemberDef file_members[] = {
         {"seekable", file_false, METH_NOARGS, "seekable($self, /)\n--\n\nReturn False."}, \
         FILE_UNSUPPORTED("readline", ", size=-1"), FILE_UNSUPPORTED("readlines", ", hint=-1")
 
-/* The slots of a file object whose functions begin with `file`. */
-#define FILE_SLOTS(file, methods) \
-    OBJECT_SLOTS(file), {Py_tp_iter, file_not_iterable}, {Py_tp_iternext, file_not_iterable}, \
-        {Py_tp_getset, file_getset}, {Py_tp_members, file_members}, {Py_tp_methods, methods}, \
-    { \
-        0, NULL \
-    }
+/* Declare the type of a file object whose other functions begin with `base`. */
+#define DECLARE_FILE_TYPE(object, base, type_name, structure, doc) \
+    DECLARE_TYPE(object, "cpkg.zstandard." type_name, structure, Py_TPFLAGS_HAVE_GC, {Py_tp_doc, doc}, \
+                 {Py_tp_new, object_refuse_new}, COLLECTED_SLOTS(base), {Py_tp_iter, file_not_iterable}, \
+                 {Py_tp_iternext, file_not_iterable}, {Py_tp_getset, file_getset}, {Py_tp_members, file_members}, \
+                 {Py_tp_methods, object##_methods})

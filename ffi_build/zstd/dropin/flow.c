@@ -9,33 +9,55 @@
 #include "../streams/feed.c"
 #include "origin.c"
 
+/* Output that is given piece by piece. */
+typedef struct {
+    PyObject *bytes; /* NULL for none */
+    Py_ssize_t given;
+} Pending;
+
+static Py_ssize_t pending_left(const Pending *pending)
+{
+    return pending->bytes == NULL ? 0 : PyBytes_GET_SIZE(pending->bytes) - pending->given;
+}
+
+/* Return up to `limit` bytes (-1: all) of the output, of which there is some. */
+static PyObject *pending_give(Pending *pending, Py_ssize_t limit)
+{
+    Py_ssize_t left = pending_left(pending), size = limit < 0 || left < limit ? left : limit;
+    PyObject *piece = pending->given == 0 && size == left
+                          ? new_ref(pending->bytes)
+                          : PyBytes_FromStringAndSize(PyBytes_AS_STRING(pending->bytes) + pending->given, size);
+    pending->given += size;
+    if (size == left) {
+        Py_CLEAR(pending->bytes);
+        pending->given = 0;
+    }
+    return piece;
+}
+
 typedef struct {
     Origin source;
     int is_packing;
     int is_finished;
     int is_first_only; /* nothing is looked at behind the first frame */
     Feed feed;         /* of one that compresses */
-    PyObject *held;    /* output of that */
-    Py_ssize_t given;  /* how much of it */
+    Pending pending;   /* output of that */
     Decoder decoder;   /* of one that decompresses */
 } Flow;
 
-/* Begin one that compresses, in zeroed memory; return 0, or -1 with an exception set. */
-static int flow_open_packing(Flow *flow, PyObject *preset, PyObject *source, PyObject *size, Py_ssize_t read_size)
+/*
+ * Begin one in zeroed memory: one that compresses if a size is promised (-1: none), one that decompresses if that is
+ * NULL. Return 0, or -1 with an exception set.
+ */
+static int flow_open(Flow *flow, PyObject *preset, PyObject *source, PyObject *size, Py_ssize_t read_size,
+                     Py_ssize_t skip)
 {
-    flow->is_packing = 1;
-    size_t piece = read_size > PIECE_SIZE ? (size_t)read_size : PIECE_SIZE;
-    return origin_open(&flow->source, source, read_size, 0, piece) < 0
-               ? -1
-               : feed_open(&flow->feed, (CompressionPreset *)preset, size);
-}
-
-/* Begin one that decompresses, in zeroed memory; return 0, or -1 with an exception set. */
-static int flow_open_unpacking(Flow *flow, PyObject *preset, PyObject *source, Py_ssize_t read_size, Py_ssize_t skip)
-{
-    return origin_open(&flow->source, source, read_size, skip, PY_SSIZE_T_MAX) < 0
-               ? -1
-               : decoder_open(&flow->decoder, (DecompressionPreset *)preset);
+    size_t piece = size == NULL ? PY_SSIZE_T_MAX : read_size > PIECE_SIZE ? (size_t)read_size : PIECE_SIZE;
+    flow->is_packing = size != NULL;
+    if (origin_open(&flow->source, source, read_size, skip, piece) < 0)
+        return -1;
+    return size != NULL ? feed_open(&flow->feed, (CompressionPreset *)preset, size)
+                        : decoder_open(&flow->decoder, (DecompressionPreset *)preset);
 }
 
 /* Release everything; there is no output afterwards. */
@@ -45,7 +67,7 @@ static void flow_release(Flow *flow)
     feed_release(&flow->feed);
     if (flow->decoder.preset != NULL)
         decoder_release(&flow->decoder);
-    Py_CLEAR(flow->held);
+    Py_CLEAR(flow->pending.bytes);
     origin_drop_chunk(&flow->source);
 }
 
@@ -63,30 +85,12 @@ static void flow_clear(Flow *flow)
     origin_clear(&flow->source);
     feed_clear(&flow->feed);
     decoder_clear(&flow->decoder);
-    Py_CLEAR(flow->held);
-}
-
-/* Return the held output, up to `limit` bytes of it (-1: all). */
-static PyObject *flow_give(Flow *flow, Py_ssize_t limit)
-{
-    Py_ssize_t left = PyBytes_GET_SIZE(flow->held) - flow->given;
-    PyObject *piece;
-    if (limit < 0 || left <= limit) {
-        piece = flow->given == 0 ? new_ref(flow->held)
-                                 : PyBytes_FromStringAndSize(PyBytes_AS_STRING(flow->held) + flow->given, left);
-        Py_CLEAR(flow->held);
-        flow->given = 0;
-    }
-    else {
-        piece = PyBytes_FromStringAndSize(PyBytes_AS_STRING(flow->held) + flow->given, limit);
-        flow->given += limit;
-    }
-    return piece;
+    Py_CLEAR(flow->pending.bytes);
 }
 
 static PyObject *flow_next_packed(Flow *flow, Py_ssize_t limit)
 {
-    while (flow->held == NULL && !flow->is_finished) {
+    while (flow->pending.bytes == NULL && !flow->is_finished) {
         int is_more = origin_fill(&flow->source);
         if (is_more < 0)
             return NULL;
@@ -94,19 +98,19 @@ static PyObject *flow_next_packed(Flow *flow, Py_ssize_t limit)
         if (is_more) {
             Input data = {(const char *)source->in.src + source->in.pos, source->in.size - source->in.pos, {0}};
             source->in.pos = source->in.size;
-            flow->held = feed_push(&flow->feed, &data, ZSTD_e_continue);
+            flow->pending.bytes = feed_push(&flow->feed, &data, ZSTD_e_continue);
         }
         else {
-            flow->held = feed_flush(&flow->feed, ZSTD_e_end);
+            flow->pending.bytes = feed_flush(&flow->feed, ZSTD_e_end);
             flow->is_finished = 1;
             feed_release(&flow->feed);
         }
-        if (flow->held == NULL)
+        if (flow->pending.bytes == NULL)
             return NULL;
-        if (PyBytes_GET_SIZE(flow->held) == 0)
-            Py_CLEAR(flow->held);
+        if (PyBytes_GET_SIZE(flow->pending.bytes) == 0)
+            Py_CLEAR(flow->pending.bytes);
     }
-    return flow->held == NULL ? PyBytes_FromStringAndSize(NULL, 0) : flow_give(flow, limit);
+    return flow->pending.bytes == NULL ? PyBytes_FromStringAndSize(NULL, 0) : pending_give(&flow->pending, limit);
 }
 
 static PyObject *flow_next_content(Flow *flow, Py_ssize_t limit)

@@ -4,7 +4,6 @@
 
 #include "flow.c"
 #include "../streams/object.c"
-#include "target.c"
 #include "../streams/turn.c"
 
 typedef struct {
@@ -38,15 +37,21 @@ static PyObject *pieces_next(PyObject *self)
     return piece;
 }
 
-static PyType_Slot pieces_slots[] = {
-    {Py_tp_doc, "The iterator that read_to_iter() returns."},
-    OBJECT_SLOTS(pieces),
-    {Py_tp_iter, PyObject_SelfIter},
-    {Py_tp_iternext, pieces_next},
-    {0, NULL},
-};
+DECLARE_STREAM_TYPE(pieces, "ZstdIterator", Pieces, {Py_tp_doc, "The iterator that read_to_iter() returns."},
+                    {Py_tp_iter, PyObject_SelfIter}, {Py_tp_iternext, pieces_next})
 
-static PyType_Spec pieces_spec = OBJECT_SPEC("ZstdIterator", Pieces, pieces_slots);
+static PyObject *new_pieces(PyObject *preset, PyObject *reader, PyObject *size, Py_ssize_t read_size,
+                            Py_ssize_t write_size, Py_ssize_t skip)
+{
+    Pieces *pieces = object_new(pieces_type);
+    if (pieces != NULL && flow_open(&pieces->flow, preset, reader, size, read_size, skip) < 0)
+        Py_CLEAR(pieces);
+    if (pieces != NULL) {
+        pieces->flow.is_first_only = size == NULL;
+        pieces->write_size = write_size;
+    }
+    return (PyObject *)pieces;
+}
 
 /* _read_to_iter(reader, size, read_size, write_size) of one that compresses */
 static PyObject *make_compression_iterator(PyObject *preset, PyObject *const *args, Py_ssize_t nargs)
@@ -54,12 +59,7 @@ static PyObject *make_compression_iterator(PyObject *preset, PyObject *const *ar
     Py_ssize_t sizes[2] = {0, 0};
     if (check_count("_read_to_iter", nargs, 4) < 0 || take_numbers(args + 2, sizes, 2, NULL, 0) < 0)
         return NULL;
-    Pieces *pieces = object_new(pieces_type);
-    if (pieces != NULL && flow_open_packing(&pieces->flow, preset, args[0], args[1], sizes[0]) < 0)
-        Py_CLEAR(pieces);
-    if (pieces != NULL)
-        pieces->write_size = sizes[1];
-    return (PyObject *)pieces;
+    return new_pieces(preset, args[0], args[1], sizes[0], sizes[1], 0);
 }
 
 /* _read_to_iter(reader, read_size, write_size, skip_bytes) of one that decompresses */
@@ -68,32 +68,27 @@ static PyObject *make_decompression_iterator(PyObject *preset, PyObject *const *
     Py_ssize_t sizes[3] = {0, 0, 0};
     if (check_count("_read_to_iter", nargs, 4) < 0 || take_numbers(args + 1, sizes, 3, NULL, 0) < 0)
         return NULL;
-    Pieces *pieces = object_new(pieces_type);
-    if (pieces != NULL && flow_open_unpacking(&pieces->flow, preset, args[0], sizes[0], sizes[2]) < 0)
-        Py_CLEAR(pieces);
-    if (pieces != NULL) {
-        pieces->flow.is_first_only = 1;
-        pieces->write_size = sizes[1];
-    }
-    return (PyObject *)pieces;
+    return new_pieces(preset, args[0], NULL, sizes[0], sizes[1], sizes[2]);
 }
 
-/* Write all that comes of a flow, unless opening it has failed, and end it; return (bytes read, bytes written). */
-static PyObject *copy_flow(Flow *flow, int opened, PyObject *target, Py_ssize_t write_size)
+/* Write all that comes of a source, by the sizes to read and to write at a time; return (bytes read, bytes written). */
+static PyObject *copy_through(PyObject *preset, PyObject *source, PyObject *target, PyObject *size,
+                              const Py_ssize_t *sizes)
 {
+    Flow flow = {.is_finished = 0};
     unsigned long long written = 0;
-    Py_ssize_t size = opened < 0 ? -1 : 1;
-    while (size > 0) {
-        PyObject *piece = PyErr_CheckSignals() < 0 ? NULL : flow_next(flow, write_size);
-        size = piece == NULL ? -1 : PyBytes_GET_SIZE(piece);
-        if (size > 0 && write_one_piece(target, piece, size) < 0)
-            size = -1;
+    Py_ssize_t moved = flow_open(&flow, preset, source, size, sizes[0], 0) < 0 ? -1 : 1;
+    while (moved > 0) {
+        PyObject *piece = PyErr_CheckSignals() < 0 ? NULL : flow_next(&flow, sizes[1]);
+        moved = piece == NULL ? -1 : PyBytes_GET_SIZE(piece);
+        if (moved > 0 && file_write(target, name_write, piece, moved) < 0)
+            moved = -1;
         Py_XDECREF(piece);
-        written += size > 0 ? (unsigned long long)size : 0;
+        written += moved > 0 ? (unsigned long long)moved : 0;
     }
-    unsigned long long taken = origin_taken(&flow->source);
-    flow_clear(flow);
-    return size < 0 ? NULL : Py_BuildValue("(KK)", taken, written);
+    unsigned long long taken = origin_taken(&flow.source);
+    flow_clear(&flow);
+    return moved < 0 ? NULL : Py_BuildValue("(KK)", taken, written);
 }
 
 /* _copy_stream(ifh, ofh, size, read_size, write_size) of one that compresses */
@@ -102,8 +97,7 @@ static PyObject *copy_compressing(PyObject *preset, PyObject *const *args, Py_ss
     Py_ssize_t sizes[2] = {0, 0};
     if (check_count("_copy_stream", nargs, 5) < 0 || take_numbers(args + 3, sizes, 2, NULL, 0) < 0)
         return NULL;
-    Flow flow = {.is_finished = 0};
-    return copy_flow(&flow, flow_open_packing(&flow, preset, args[0], args[2], sizes[0]), args[1], sizes[1]);
+    return copy_through(preset, args[0], args[1], args[2], sizes);
 }
 
 /* _copy_stream(ifh, ofh, read_size, write_size) of one that decompresses */
@@ -112,6 +106,5 @@ static PyObject *copy_decompressing(PyObject *preset, PyObject *const *args, Py_
     Py_ssize_t sizes[2] = {0, 0};
     if (check_count("_copy_stream", nargs, 4) < 0 || take_numbers(args + 2, sizes, 2, NULL, 0) < 0)
         return NULL;
-    Flow flow = {.is_finished = 0};
-    return copy_flow(&flow, flow_open_unpacking(&flow, preset, args[0], sizes[0], 0), args[1], sizes[1]);
+    return copy_through(preset, args[0], args[1], NULL, sizes);
 }

@@ -7,12 +7,10 @@
 
 #include "batches.c"
 #include "chunker.c"
-#include "compressobj.c"
-#include "compression_writer.c"
-#include "decompressobj.c"
-#include "decompression_writer.c"
 #include "iterators.c"
+#include "objects.c"
 #include "readers.c"
+#include "writers.c"
 
 static PyMethodDef compression_methods[] = {
     {"_compressobj", make_compression_obj, METH_O, NULL},
@@ -53,11 +51,7 @@ static int add_methods(PyObject *module, const char *type_name, PyMethodDef *met
 /* Make the types of stream objects, in a dict `_stream_types` of the module, and give presets the methods above. */
 static int add_stream_types(PyObject *module)
 {
-    static const struct {
-        const char *name;
-        PyType_Spec *spec;
-        PyTypeObject **place;
-    } types[] = {
+    static const TypeToAdd types[] = {
         {"ZstdCompressionObj", &compression_obj_spec, &compression_obj_type},
         {"ZstdCompressionChunker", &chunker_spec, &chunker_type},
         {"ZstdCompressionReader", &compression_reader_spec, &compression_reader_type},
@@ -69,12 +63,7 @@ static int add_stream_types(PyObject *module)
         {NULL, &pieces_spec, &pieces_type},
     };
     PyObject *names = names_set_up() < 0 ? NULL : PyDict_New();
-    int result = names == NULL ? -1 : 0;
-    for (size_t i = 0; result == 0 && i < COUNT_OF(types); i++) {
-        PyObject *type = PyType_FromSpec(types[i].spec);
-        *types[i].place = (PyTypeObject *)type; /* for good, as the process has one module of this kind */
-        result = type == NULL ? -1 : types[i].name == NULL ? 0 : PyDict_SetItemString(names, types[i].name, type);
-    }
+    int result = names == NULL ? -1 : add_types(names, types, COUNT_OF(types));
     if (result == 0)
         result = PyObject_SetAttrString(module, "_stream_types", names);
     Py_XDECREF(names);

@@ -6,9 +6,8 @@
 
 #include <zstd.h>
 
-#include "../../common/compat.c"
 #include "../buffers.c"
-#include "names.c"
+#include "other_file.c"
 
 typedef struct {
     PyObject *file; /* NULL for a buffer */

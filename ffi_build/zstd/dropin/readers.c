@@ -7,9 +7,152 @@
 
 #include <stdio.h>
 
-#include "reader_base.c"
+#include "file_object.c"
+#include "flow.c"
 
 static PyTypeObject *compression_reader_type, *decompression_reader_type;
+
+enum { SKIPPED_AT_ONCE = BLOCK_MAX };
+
+typedef struct {
+    FileObject base;
+    Flow flow;
+    unsigned long long position;
+    PyObject *failure;      /* an exception */
+    int read_across_frames; /* one read goes from frame to frame */
+} Reader;
+
+static int reader_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Reader *reader = (Reader *)self;
+    VISIT_TYPE(self);
+    Py_VISIT(reader->base.file);
+    Py_VISIT(reader->failure);
+    return flow_traverse(&reader->flow, visit, arg);
+}
+
+static int reader_clear(PyObject *self)
+{
+    Reader *reader = (Reader *)self;
+    reader->base.is_closed = 1;
+    flow_clear(&reader->flow);
+    Py_CLEAR(reader->failure);
+    Py_CLEAR(reader->base.file);
+    return 0;
+}
+
+static void reader_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    reader_clear(self);
+    file_free((FileObject *)self);
+}
+
+/* Do flow_next(); what it raised once it raises from then on. */
+static PyObject *reader_more(Reader *reader, Py_ssize_t limit)
+{
+    if (reader->failure != NULL) {
+        PyException_SetTraceback(reader->failure, Py_None);
+        return raise_made(new_ref(reader->failure));
+    }
+    PyObject *piece = flow_next(&reader->flow, limit);
+    if (piece == NULL && is_zstd_error())
+        reader->failure = current_exception();
+    return piece;
+}
+
+/* Say whether a read may go on behind what came last. */
+static int reader_goes_on(const Reader *reader)
+{
+    return reader->flow.is_packing || reader->read_across_frames || !reader->flow.decoder.at_start;
+}
+
+/* Join pieces, which are taken over, and count them as read. */
+static PyObject *reader_given(Reader *reader, PyObject *first, PyObject *rest)
+{
+    PyObject *result = first;
+    if (rest != NULL) {
+        PyObject *empty = PyBytes_FromStringAndSize(NULL, 0);
+        result = empty == NULL || PyList_Insert(rest, 0, first) < 0 ? NULL
+                                                                    : PyObject_CallMethod(empty, "join", "O", rest);
+        Py_XDECREF(empty);
+        Py_DECREF(first);
+        Py_DECREF(rest);
+    }
+    if (result != NULL)
+        reader->position += (unsigned long long)PyBytes_GET_SIZE(result);
+    return result;
+}
+
+/* Return up to `size` bytes (-1: all that is left, whatever the frames); NULL with an exception set. */
+static PyObject *reader_gather(Reader *reader, Py_ssize_t size)
+{
+    PyObject *first = reader_more(reader, size);
+    PyObject *rest = NULL;
+    if (first == NULL)
+        return NULL;
+    Py_ssize_t total = PyBytes_GET_SIZE(first), last = total;
+    while (last > 0 && (size < 0 ? PyErr_CheckSignals() == 0 : total < size && reader_goes_on(reader))) {
+        PyObject *piece = reader_more(reader, size < 0 ? -1 : size - total);
+        if (piece == NULL && size >= 0 && reader->failure != NULL && is_zstd_error()) {
+            PyErr_Clear(); /* the next read raises it; what lies in front of the error is given before */
+            break;
+        }
+        last = piece == NULL ? -1 : PyBytes_GET_SIZE(piece);
+        total += last;
+        if (last > 0 && ((rest == NULL && (rest = PyList_New(0)) == NULL) || PyList_Append(rest, piece) < 0))
+            last = -1;
+        Py_XDECREF(piece);
+    }
+    if (last < 0 || (size < 0 && PyErr_Occurred())) {
+        Py_DECREF(first);
+        Py_XDECREF(rest);
+        return NULL;
+    }
+    return reader_given(reader, first, rest);
+}
+
+/* Read as `read` (is_once: as `read1`) does. */
+static PyObject *reader_read_size(Reader *reader, Py_ssize_t size, int is_once)
+{
+    PyObject *result = NULL;
+    if (file_enter(&reader->base) < 0)
+        return NULL;
+    if (size < -1) {
+        PyErr_SetString(PyExc_ValueError, "cannot read negative amounts less than -1");
+    }
+    else if (size == 0) {
+        result = PyBytes_FromStringAndSize(NULL, 0);
+    }
+    else if (is_once) {
+        PyObject *piece = reader_more(reader, size == -1 ? PIECE_SIZE : size);
+        result = piece == NULL ? NULL : reader_given(reader, piece, NULL);
+    }
+    else {
+        result = reader_gather(reader, size);
+    }
+    turn_leave((PyObject *)reader, &reader->base.turn);
+    return result;
+}
+
+/* Read and drop so many bytes, as far as there are; return 0, or -1 with an exception set. */
+static int reader_skip(Reader *reader, unsigned long long left)
+{
+    while (left > 0) {
+        PyObject *piece = reader_more(reader, left < SKIPPED_AT_ONCE ? (Py_ssize_t)left : SKIPPED_AT_ONCE);
+        if (piece == NULL || PyErr_CheckSignals() < 0) {
+            Py_XDECREF(piece);
+            return -1;
+        }
+        Py_ssize_t size = PyBytes_GET_SIZE(piece);
+        Py_DECREF(piece);
+        if (size == 0)
+            return 0;
+        left -= (unsigned long long)size;
+        reader->position += (unsigned long long)size;
+    }
+    return 0;
+}
 
 static PyObject *reader_read_named(PyObject *self, const char *name, int is_once, PyObject *const *args,
                                    Py_ssize_t nargs, PyObject *kwnames)
@@ -72,21 +215,11 @@ static PyObject *reader_tell(PyObject *self, PyObject *Py_UNUSED(unused))
     return PyLong_FromUnsignedLongLong(((Reader *)self)->position);
 }
 
-static PyObject *reader_end(PyObject *self)
+static int reader_end(FileObject *object)
 {
-    Reader *reader = (Reader *)self;
-    int result = 0;
-    if (!reader->base.is_closed) {
-        reader->base.is_closed = 1;
-        flow_release(&reader->flow);
-        result = file_close_other(&reader->base);
-    }
-    return result < 0 ? NULL : new_ref(Py_None);
-}
-
-static PyObject *reader_close(PyObject *self, PyObject *Py_UNUSED(unused))
-{
-    return file_in_turn(self, reader_end);
+    object->is_closed = 1;
+    flow_release(&((Reader *)object)->flow);
+    return file_close_other(object);
 }
 
 static PyObject *reader_flush(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
@@ -159,7 +292,7 @@ static PyObject *reader_seek(PyObject *self, PyObject *const *args, Py_ssize_t n
         {"readinto1", reader_readinto1, METH_O, \
          "readinto1($self, b, /)\n--\n\n" DROPIN_ZstdDecompressionReader_readinto1}, \
         {"tell", reader_tell, METH_NOARGS, "tell($self, /)\n--\n\n" DROPIN_ZstdDecompressionReader_tell}, \
-        {"close", reader_close, METH_NOARGS, "close($self, /)\n--\n\n" DROPIN_ZstdDecompressionReader_close}, \
+        {"close", file_close, METH_NOARGS, "close($self, /)\n--\n\n" DROPIN_ZstdDecompressionReader_close}, \
         {"flush", reader_flush, METH_NOARGS, "flush($self, /)\n--\n\nDo nothing."}, \
         {"__enter__", reader_begin, METH_NOARGS, NULL}, {"__exit__", file_exit, METH_VARARGS, NULL}, \
         {"readable", file_true, METH_NOARGS, "readable($self, /)\n--\n\nReturn True."}, \
@@ -175,34 +308,32 @@ static PyMethodDef decompression_reader_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot compression_reader_slots[] = {
-    {Py_tp_doc, DROPIN_ZstdCompressionReader},
-    FILE_SLOTS(reader, compression_reader_methods),
-};
+DECLARE_FILE_TYPE(compression_reader, reader, "ZstdCompressionReader", Reader, DROPIN_ZstdCompressionReader)
 
-static PyType_Spec compression_reader_spec = OBJECT_SPEC("ZstdCompressionReader", Reader, compression_reader_slots);
+DECLARE_FILE_TYPE(decompression_reader, reader, "ZstdDecompressionReader", Reader, DROPIN_ZstdDecompressionReader)
 
-static PyType_Slot decompression_reader_slots[] = {
-    {Py_tp_doc, DROPIN_ZstdDecompressionReader},
-    FILE_SLOTS(reader, decompression_reader_methods),
-};
-
-static PyType_Spec decompression_reader_spec =
-    OBJECT_SPEC("ZstdDecompressionReader", Reader, decompression_reader_slots);
+/* Return a reader of a type; `truths` say whether it reads across frames, and closes its source. */
+static PyObject *new_reader(PyTypeObject *type, PyObject *preset, PyObject *source, PyObject *size,
+                            Py_ssize_t read_size, const int *truths)
+{
+    Reader *reader = object_new(type);
+    if (reader != NULL && flow_open(&reader->flow, preset, source, size, read_size, 0) < 0)
+        Py_CLEAR(reader);
+    if (reader != NULL) {
+        reader->read_across_frames = truths[0];
+        file_open(&reader->base, source, truths[1], reader_end);
+    }
+    return (PyObject *)reader;
+}
 
 /* _stream_reader(source, size, read_size, closefd) of one that compresses */
 static PyObject *make_compression_reader(PyObject *preset, PyObject *const *args, Py_ssize_t nargs)
 {
     Py_ssize_t read_size = 0;
-    int closefd;
-    if (check_count("_stream_reader", nargs, 4) < 0 || take_numbers(args + 2, &read_size, 1, &closefd, 1) < 0)
+    int truths[2] = {0};
+    if (check_count("_stream_reader", nargs, 4) < 0 || take_numbers(args + 2, &read_size, 1, &truths[1], 1) < 0)
         return NULL;
-    Reader *reader = object_new(compression_reader_type);
-    if (reader != NULL && flow_open_packing(&reader->flow, preset, args[0], args[1], read_size) < 0)
-        Py_CLEAR(reader);
-    if (reader != NULL)
-        file_open(&reader->base, args[0], closefd);
-    return (PyObject *)reader;
+    return new_reader(compression_reader_type, preset, args[0], args[1], read_size, truths);
 }
 
 /* _stream_reader(source, read_size, read_across_frames, closefd) of one that decompresses */
@@ -212,12 +343,5 @@ static PyObject *make_decompression_reader(PyObject *preset, PyObject *const *ar
     int truths[2];
     if (check_count("_stream_reader", nargs, 4) < 0 || take_numbers(args + 1, &read_size, 1, truths, 2) < 0)
         return NULL;
-    Reader *reader = object_new(decompression_reader_type);
-    if (reader != NULL && flow_open_unpacking(&reader->flow, preset, args[0], read_size, 0) < 0)
-        Py_CLEAR(reader);
-    if (reader != NULL) {
-        reader->read_across_frames = truths[0];
-        file_open(&reader->base, args[0], truths[1]);
-    }
-    return (PyObject *)reader;
+    return new_reader(decompression_reader_type, preset, args[0], NULL, read_size, truths);
 }

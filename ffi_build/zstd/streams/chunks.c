@@ -50,39 +50,6 @@ static PyObject *compress_chunk(ZSTD_CCtx *cctx, const Input *data, int mode, si
     }
 }
 
-static PyObject *decoded(PyObject *bytes, size_t position, int is_frame_end)
-{
-    return bytes == NULL ? NULL
-                         : Py_BuildValue("(NnO)", bytes, (Py_ssize_t)position, is_frame_end ? Py_True : Py_False);
-}
-
-/* Decompress a frame that lies ahead whole; return None, with nothing changed, if that cannot be done at once. */
-static PyObject *decompress_whole_frame(ZSTD_DCtx *dctx, const Input *data, size_t start)
-{
-    const unsigned char *src = (const unsigned char *)data->start;
-    Frame frame;
-    if (measure_frame(src + start, src + data->size, WINDOW_SIZE_MAX_DEFAULT, &frame) < 0 ||
-        !is_trusted(frame.content, frame.is_declared, frame.size)) {
-        Py_RETURN_NONE;
-    }
-    Output out;
-    size_t capacity = (size_t)frame.content;
-    if (output_begin(&out, capacity <= SCRATCH_SIZE ? 0 : capacity, capacity) < 0)
-        return NULL;
-    size_t written;
-    Py_BEGIN_ALLOW_THREADS
-    written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, src + start, frame.size);
-    Py_END_ALLOW_THREADS
-    if (ZSTD_isError(written)) {
-        /* the slow path raises the error */
-        ZSTD_DCtx_reset(dctx, ZSTD_reset_session_only);
-        output_abandon(&out);
-        Py_RETURN_NONE;
-    }
-    out.buffer.pos = written;
-    return decoded(output_finish(&out), start + frame.size, 1);
-}
-
 /* What both ways of decompressing a chunk are called with. */
 typedef struct {
     ZSTD_DCtx *dctx;
@@ -178,10 +145,8 @@ static PyObject *decompress_chunk(Step *step, size_t limit, size_t expected, siz
  * -> (bytes, position, is_frame_end), or libzstd's result as an int if that is an error.
  *
  * Reads `data` from `start`; `position` is where it stopped. `address` is a ZSTD_DCtx * that the caller keeps alive
- * and locked. `expected` is a size to allocate at once, 0 if there is none, or -1 to say that the context has no
- * parameters or dictionary and is between frames: then the header of a frame that lies ahead whole is read.
- * `window_max` is the limit that the context has if a frame begins at `start`, else 0; `has_magic`, whether frames have
- * a magic number.
+ * and locked. `expected` is a size to allocate at once, 0 if there is none. `window_max` is the limit that the context
+ * has if a frame begins at `start`, else 0; `has_magic`, whether frames have a magic number.
  */
 static PyObject *stream_decompress(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
@@ -192,23 +157,15 @@ static PyObject *stream_decompress(PyObject *Py_UNUSED(module), PyObject *const 
     Step step;
     if (PyErr_Occurred() || step_open(&step, args, args + 5) < 0)
         return NULL;
-    PyObject *result = NULL;
-    if (expected < 0 && max_length < 0) {
-        result = decompress_whole_frame(step.dctx, &step.data, step.in.pos);
-        if (result != Py_None)
-            goto done;
-        Py_CLEAR(result);
-    }
     size_t limit = max_length < 0 ? PY_SSIZE_T_MAX : (size_t)max_length;
     if (expected <= 0)
         expected = max_length > SCRATCH_SIZE && max_length <= BIG_PIECE ? max_length : 0;
     size_t left = 0;
-    PyObject *content = decompress_chunk(&step, limit, (size_t)expected, &left);
+    PyObject *result = NULL, *content = decompress_chunk(&step, limit, (size_t)expected, &left);
     if (content != NULL)
-        result = decoded(content, step.in.pos, left == 0);
+        result = Py_BuildValue("(NnO)", content, (Py_ssize_t)step.in.pos, left == 0 ? Py_True : Py_False);
     else if (ZSTD_isError(left))
         result = PyLong_FromSize_t(left);
-done:
     input_close(&step.data);
     return result;
 }

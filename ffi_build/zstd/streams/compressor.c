@@ -233,16 +233,7 @@ static PyGetSetDef compressor_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static PyType_Slot compressor_slots[] = {
-    {Py_tp_doc, "_Compressor(level=None, options=None, zstd_dict=None)\n--\n\n" DOCUMENTED_ZstdCompressor},
-    {Py_tp_init, compressor_init},
-    {Py_tp_dealloc, compressor_dealloc},
-    {Py_tp_traverse, compressor_traverse},
-    {Py_tp_clear, compressor_clear},
-    {Py_tp_methods, compressor_methods},
-    {Py_tp_getset, compressor_getset},
-    {0, NULL},
-};
-
-static PyType_Spec compressor_spec = TYPE_SPEC("cpkg._native.zstd.compiled._Compressor", Compressor,
-                                               Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, compressor_slots);
+DECLARE_TYPE(compressor, "cpkg._native.zstd.compiled._Compressor", Compressor, Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+             {Py_tp_doc, "_Compressor(level=None, options=None, zstd_dict=None)\n--\n\n" DOCUMENTED_ZstdCompressor},
+             {Py_tp_init, compressor_init}, COLLECTED_SLOTS(compressor), {Py_tp_methods, compressor_methods},
+             {Py_tp_getset, compressor_getset})

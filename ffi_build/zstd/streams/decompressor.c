@@ -410,17 +410,9 @@ static PyGetSetDef decompressor_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static PyType_Slot decompressor_slots[] = {
-    {Py_tp_doc,
-     "_Decompressor(zstd_dict=None, options=None, *, multi_frame=False)\n--\n\n" DOCUMENTED_ZstdDecompressor},
-    {Py_tp_init, decompressor_init},
-    {Py_tp_dealloc, decompressor_dealloc},
-    {Py_tp_traverse, decompressor_traverse},
-    {Py_tp_clear, decompressor_clear},
-    {Py_tp_methods, decompressor_methods},
-    {Py_tp_getset, decompressor_getset},
-    {0, NULL},
-};
-
-static PyType_Spec decompressor_spec = TYPE_SPEC("cpkg._native.zstd.compiled._Decompressor", Decompressor,
-                                                 Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, decompressor_slots);
+DECLARE_TYPE(decompressor, "cpkg._native.zstd.compiled._Decompressor", Decompressor,
+             Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+             {Py_tp_doc,
+              "_Decompressor(zstd_dict=None, options=None, *, multi_frame=False)\n--\n\n" DOCUMENTED_ZstdDecompressor},
+             {Py_tp_init, decompressor_init}, COLLECTED_SLOTS(decompressor), {Py_tp_methods, decompressor_methods},
+             {Py_tp_getset, decompressor_getset})

@@ -1,14 +1,115 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ZstdDecompressionObj: decompressing what a caller hands over, without a file.
- * cpkg/zstandard/decompression_objects.py is the same in Python.
+ * ZstdCompressionObj and ZstdDecompressionObj: what a caller hands over is compressed or decompressed, without a file.
+ * cpkg/zstandard/compression_objects.py and cpkg/zstandard/decompression_objects.py are the same in Python.
  */
 #pragma once
 
 #include "../streams/calls.c"
 #include "../streams/decoder.c"
+#include "../streams/feed.c"
 #include "../streams/object.c"
-#include "../streams/turn.c"
+
+static PyTypeObject *compression_obj_type, *decompression_obj_type;
+
+/* Do a method whose only argument is data, in a turn. Returns what `run` does, or NULL with an exception set. */
+static ALWAYS_INLINE PyObject *run_in_turn(PyObject *self, Turn *turn, PyObject *(*run)(PyObject *, const Input *),
+                                           const char *name, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyObject *data, *result = NULL;
+    Input in;
+    if (take_only_argument(name, "data", 1, args, nargs, kwnames, &data) < 0 || input_open(&in, data) < 0)
+        return NULL;
+    if (turn_enter(self, turn) == 0) {
+        result = run(self, &in);
+        turn_leave(self, turn);
+    }
+    input_close(&in);
+    return result;
+}
+
+/* Modes of ZstdCompressionObj.flush(). */
+enum { OBJ_FINISH = 0, OBJ_BLOCK = 1 };
+
+typedef struct {
+    PyObject_HEAD
+    Turn turn;
+    Feed feed;
+    int is_finished;
+} CompressionObj;
+
+static int compression_obj_clear(PyObject *self)
+{
+    ((CompressionObj *)self)->is_finished = 1;
+    feed_clear(&((CompressionObj *)self)->feed);
+    return 0;
+}
+
+OBJECT_WITH_TURN(compression_obj, CompressionObj, feed)
+
+static PyObject *compression_obj_run(PyObject *self, const Input *data)
+{
+    CompressionObj *obj = (CompressionObj *)self;
+    return obj->is_finished ? raise_zstd_error("cannot call compress() after compressor finished")
+                            : feed_push(&obj->feed, data, ZSTD_e_continue);
+}
+
+static PyObject *compression_obj_compress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    return run_in_turn(self, &((CompressionObj *)self)->turn, compression_obj_run, "compress", args, nargs, kwnames);
+}
+
+static PyObject *compression_obj_flush(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    CompressionObj *obj = (CompressionObj *)self;
+    PyObject *given, *output = NULL;
+    if (take_only_argument("flush", "flush_mode", 0, args, nargs, kwnames, &given) < 0)
+        return NULL;
+    long mode = given == NULL ? OBJ_FINISH : PyLong_AsLong(given);
+    if (mode == -1 && PyErr_Occurred())
+        return NULL;
+    if (mode != OBJ_FINISH && mode != OBJ_BLOCK) {
+        PyErr_SetString(PyExc_ValueError, "flush mode not recognized");
+        return NULL;
+    }
+    if (turn_enter(self, &obj->turn) < 0)
+        return NULL;
+    if (obj->is_finished) {
+        raise_zstd_error("compressor object already finished");
+    }
+    else if (mode == OBJ_BLOCK) {
+        output = feed_flush(&obj->feed, ZSTD_e_flush);
+    }
+    else {
+        obj->is_finished = 1;
+        output = feed_flush(&obj->feed, ZSTD_e_end);
+        feed_release(&obj->feed);
+    }
+    turn_leave(self, &obj->turn);
+    return output;
+}
+
+static PyMethodDef compression_obj_methods[] = {
+    {"compress", AS_METHOD(compression_obj_compress), FASTCALL,
+     "compress($self, /, data)\n--\n\n" DROPIN_ZstdCompressionObj_compress},
+    {"flush", AS_METHOD(compression_obj_flush), FASTCALL,
+     "flush($self, /, flush_mode=0)\n--\n\n" DROPIN_ZstdCompressionObj_flush},
+    {NULL, NULL, 0, NULL},
+};
+
+DECLARE_STREAM_TYPE(compression_obj, "ZstdCompressionObj", CompressionObj, {Py_tp_doc, DROPIN_ZstdCompressionObj},
+                    {Py_tp_methods, compression_obj_methods})
+
+/* _compressobj(size) */
+static PyObject *make_compression_obj(PyObject *preset, PyObject *size)
+{
+    CompressionObj *obj = object_new(compression_obj_type);
+    if (obj != NULL && feed_open(&obj->feed, (CompressionPreset *)preset, size) < 0)
+        Py_CLEAR(obj);
+    return (PyObject *)obj;
+}
+
+/* ---- the one that decompresses ---- */
 
 typedef struct {
     PyObject_HEAD
@@ -20,8 +121,6 @@ typedef struct {
     int read_across_frames;
     int is_cleared; /* by the collector */
 } DecompressionObj;
-
-static PyTypeObject *decompression_obj_type;
 
 static int decompression_obj_clear(PyObject *self)
 {
@@ -44,8 +143,9 @@ static PyObject *bytes_joined(PyObject *first, PyObject *second)
     return first;
 }
 
-static PyObject *decompression_obj_run(DecompressionObj *obj, const Input *data)
+static PyObject *decompression_obj_run(PyObject *self, const Input *data)
 {
+    DecompressionObj *obj = (DecompressionObj *)self;
     ZSTD_inBuffer in = {data->start, data->size, 0};
     PyObject *content = NULL;
     if (obj->unused != NULL)
@@ -78,17 +178,8 @@ static PyObject *decompression_obj_run(DecompressionObj *obj, const Input *data)
 static PyObject *decompression_obj_decompress(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                               PyObject *kwnames)
 {
-    DecompressionObj *obj = (DecompressionObj *)self;
-    PyObject *data, *content = NULL;
-    Input in;
-    if (take_only_argument("decompress", "data", 1, args, nargs, kwnames, &data) < 0 || input_open(&in, data) < 0)
-        return NULL;
-    if (turn_enter(self, &obj->turn) == 0) {
-        content = decompression_obj_run(obj, &in);
-        turn_leave(self, &obj->turn);
-    }
-    input_close(&in);
-    return content;
+    return run_in_turn(self, &((DecompressionObj *)self)->turn, decompression_obj_run, "decompress", args, nargs,
+                       kwnames);
 }
 
 static PyObject *decompression_obj_flush(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t nargs,
@@ -131,16 +222,9 @@ static PyGetSetDef decompression_obj_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static PyType_Slot decompression_obj_slots[] = {
-    {Py_tp_doc, DROPIN_ZstdDecompressionObj},
-    OBJECT_SLOTS(decompression_obj),
-    {Py_tp_methods, decompression_obj_methods},
-    {Py_tp_getset, decompression_obj_getset},
-    {0, NULL},
-};
-
-static PyType_Spec decompression_obj_spec =
-    OBJECT_SPEC("ZstdDecompressionObj", DecompressionObj, decompression_obj_slots);
+DECLARE_STREAM_TYPE(decompression_obj, "ZstdDecompressionObj", DecompressionObj,
+                    {Py_tp_doc, DROPIN_ZstdDecompressionObj}, {Py_tp_methods, decompression_obj_methods},
+                    {Py_tp_getset, decompression_obj_getset})
 
 /* _decompressobj(read_across_frames) */
 static PyObject *make_decompression_obj(PyObject *preset, PyObject *is_wanted)

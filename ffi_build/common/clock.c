@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A clock, and when a call has lasted long enough: its caller looks for signals and calls again. */
+#pragma once
+
+#include <time.h>
+
+#include "base.h"
+
+enum { PAUSE_AFTER = 20 /* milliseconds */ };
+
+/* Return how many milliseconds a clock shows that is never set. */
+static int64_t clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Say whether a call that began at that time is to return. */
+static bool pause_is_due(int64_t begin)
+{
+    return clock_ms() - begin > PAUSE_AFTER;
+}

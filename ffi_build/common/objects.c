@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Types, declared once each, and what their objects have in common. */
+#pragma once
+
+#include "compat.c"
+
+/* Declare a type: its slots follow the flags. `object`_spec is what PyType_FromSpec() takes. */
+#define DECLARE_TYPE(object, type_name, structure, more_flags, ...) \
+    static PyType_Slot object##_slots[] = {__VA_ARGS__, {0, NULL}}; \
+    static PyType_Spec object##_spec = {.name = (type_name), \
+                                        .basicsize = sizeof(structure), \
+                                        .flags = Py_TPFLAGS_DEFAULT | (more_flags), \
+                                        .slots = object##_slots};
+
+/* The slots of a type that the collector knows, whose functions begin with `object`. */
+#define COLLECTED_SLOTS(object) \
+    {Py_tp_dealloc, object##_dealloc}, {Py_tp_traverse, object##_traverse}, \
+    { \
+        Py_tp_clear, object##_clear \
+    }
+
+/* Define `object`_dealloc() for such a type: do `object`_clear(), then `more`, then free the memory. */
+#define COLLECTED_DEALLOC(object, more) \
+    static void object##_dealloc(PyObject *self) \
+    { \
+        PyObject_GC_UnTrack(self); \
+        object##_clear(self); \
+        more; \
+        object_free(self); \
+    }
+
+/* Visit the type, which owns its objects since 3.9. */
+#define VISIT_TYPE(self) Py_VISIT(Py_TYPE(self))
+
+/* Return a new object in zeroed memory, or NULL with an exception set. */
+static inline void *object_new(void *type)
+{
+    return ((PyTypeObject *)type)->tp_alloc(type, 0);
+}
+
+/* A type to be created, for good, as the process has one module of its kind; NULL for no name, or no place. */
+typedef struct {
+    const char *name;
+    PyType_Spec *spec;
+    PyTypeObject **place;
+} TypeToAdd;
+
+/* Create types, and put them into a dict and into their places; return 0, or -1 with an exception set. */
+static int add_types(PyObject *dict, const TypeToAdd *types, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        PyObject *type = PyType_FromSpec(types[i].spec);
+        if (type == NULL || (types[i].name != NULL && PyDict_SetItemString(dict, types[i].name, type) < 0)) {
+            Py_XDECREF(type);
+            return -1;
+        }
+        if (types[i].place != NULL)
+            *types[i].place = (PyTypeObject *)type;
+        else
+            Py_DECREF(type);
+    }
+    return 0;
+}
+
+static void object_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+/* __new__() of a type whose objects are created elsewhere. */
+static PyObject *object_refuse_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs))
+{
+    return PyErr_Format(PyExc_TypeError, "cannot create '%s' instances", type->tp_name);
+}
+
+/* __reduce__() or __reduce_ex__() of an object that cannot be copied or pickled. */
+static PyObject *object_refuse_pickling(PyObject *self, PyObject *Py_UNUSED(protocol))
+{
+    PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(self), "__name__");
+    if (name != NULL)
+        PyErr_Format(PyExc_TypeError, "cannot pickle '%S' object", name);
+    Py_XDECREF(name);
+    return NULL;
+}

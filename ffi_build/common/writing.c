@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing to a caller's file: purepy/_writing.py has the rule how much a write() took, and does the rare cases. */
+#pragma once
+
+#include "compat.c"
+
+/*
+ * Have a file write an object of `size` bytes (-1: whatever it takes of it is right); return 0, or -1 with an exception
+ * set. `name_write` is "write".
+ */
+static int file_write(PyObject *file, PyObject *name_write, PyObject *data, Py_ssize_t size)
+{
+    PyObject *returned = PyObject_CallMethodOneArg(file, name_write, data);
+    if (returned == NULL)
+        return -1;
+    int overflow = 0;
+    if (size < 0 ||
+        (PyLong_CheckExact(returned) && PyLong_AsLongAndOverflow(returned, &overflow) == size && overflow == 0)) {
+        Py_DECREF(returned);
+        return 0;
+    }
+    PyObject *module = PyImport_ImportModule("purepy._writing");
+    PyObject *done = module == NULL ? NULL : PyObject_CallMethod(module, "write_rest", "OOO", file, data, returned);
+    Py_XDECREF(module);
+    Py_DECREF(returned);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
