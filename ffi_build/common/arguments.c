@@ -70,26 +70,21 @@ static int option_set(const Option *opt, void *options, PyObject *value)
         return 0;
     }
     case OPTION_OBJECT:
-        if (value == Py_None)
-            value = NULL;
         break;
     case OPTION_CALLABLE:
-        if (value == Py_None)
-            value = NULL;
-        else if (!PyCallable_Check(value)) {
+        if (value != Py_None && !PyCallable_Check(value)) {
             PyErr_Format(PyExc_TypeError, "%s must be a callable.", opt->name);
             return -1;
         }
         break;
     case OPTION_STR:
-        if (value == Py_None)
-            value = NULL;
-        else if (!PyUnicode_Check(value)) {
-            PyErr_Format(PyExc_TypeError, "%s must be a str or None, not %.100s", opt->name, Py_TYPE(value)->tp_name);
-            return -1;
-        }
-        else {
+        if (value != Py_None) {
             Py_ssize_t size;
+            if (!PyUnicode_Check(value)) {
+                PyErr_Format(PyExc_TypeError, "%s must be a str or None, not %.100s", opt->name,
+                             Py_TYPE(value)->tp_name);
+                return -1;
+            }
             const char *text = PyUnicode_AsUTF8AndSize(value, &size);
             if (text && strlen(text) != (size_t)size)
                 PyErr_SetString(PyExc_ValueError, "embedded null character");
@@ -98,16 +93,14 @@ static int option_set(const Option *opt, void *options, PyObject *value)
         }
         break;
     case OPTION_BYTEARRAY:
-        if (value == Py_None)
-            value = NULL;
-        else if (!PyByteArray_CheckExact(value)) {
+        if (value != Py_None && !PyByteArray_CheckExact(value)) {
             PyErr_Format(PyExc_TypeError, "%s must be a bytearray or None, not %.100s", opt->name,
                          Py_TYPE(value)->tp_name);
             return -1;
         }
         break;
     }
-    *(PyObject **)field = value;
+    *(PyObject **)field = value == Py_None ? NULL : value;
     return 0;
 }
 

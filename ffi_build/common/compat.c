@@ -4,9 +4,6 @@
 
 #include <Python.h>
 #include <structmember.h>
-#ifdef Py_GIL_DISABLED
-#include <stdatomic.h>
-#endif
 
 #include "base.h"
 
@@ -58,27 +55,20 @@ static inline void leave_uncounted(PyObject *o)
 }
 
 /* A flag that says "in use"; taken by one caller at a time. */
-#ifdef Py_GIL_DISABLED
-typedef atomic_int busy_flag;
-static inline bool busy_take(busy_flag *flag)
-{
-    return atomic_exchange_explicit(flag, 1, memory_order_acquire) == 0;
-}
-static inline void busy_drop(busy_flag *flag)
-{
-    atomic_store_explicit(flag, 0, memory_order_release);
-}
-#else
 typedef int busy_flag;
+
 static inline bool busy_take(busy_flag *flag)
 {
-    if (*flag)
-        return false;
+#ifdef Py_GIL_DISABLED
+    return __atomic_exchange_n(flag, 1, __ATOMIC_ACQUIRE) == 0;
+#else
+    const bool is_free = *flag == 0;
     *flag = 1;
-    return true;
+    return is_free;
+#endif
 }
+
 static inline void busy_drop(busy_flag *flag)
 {
-    *flag = 0;
+    __atomic_store_n(flag, 0, __ATOMIC_RELEASE);
 }
-#endif

@@ -45,12 +45,13 @@ typedef struct {
     PyTypeObject **place;
 } TypeToAdd;
 
-/* Create types, and put them into a dict and into their places; return 0, or -1 with an exception set. */
-static int add_types(PyObject *dict, const TypeToAdd *types, size_t count)
+/* Create types, and put them into an object by `set` and into their places; return 0, or -1 with an exception set. */
+static inline int add_types(PyObject *target, int (*set)(PyObject *, const char *, PyObject *), const TypeToAdd *types,
+                            size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         PyObject *type = PyType_FromSpec(types[i].spec);
-        if (type == NULL || (types[i].name != NULL && PyDict_SetItemString(dict, types[i].name, type) < 0)) {
+        if (type == NULL || (types[i].name != NULL && set(target, types[i].name, type) < 0)) {
             Py_XDECREF(type);
             return -1;
         }

@@ -6,7 +6,8 @@
  * more than the packing). PyPy, where C cannot make objects, gets the token tape, the scanner and rows.
  * Each part includes what it needs, so that it can be read and compiled alone.
  */
-#pragma once
+#ifndef CPKG_MSGPACK_MODULE
+#define CPKG_MSGPACK_MODULE
 
 #include <msgpack/version_master.h>
 
@@ -53,3 +54,5 @@ static const char *cpkg_msgpack_unpacker_signature(void)
 #endif
 #include "unpack/starts.c"
 #include "unpack/weigh.c"
+
+#endif

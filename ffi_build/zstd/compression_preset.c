@@ -152,16 +152,3 @@ static PyObject *compression_give(PyObject *self, PyObject *address)
         preset_give_cctx((CompressionPreset *)self, cctx);
     Py_RETURN_NONE;
 }
-
-static PyMethodDef compression_preset_methods[] = {
-    {"compress", AS_METHOD(preset_compress), FASTCALL,
-     "compress($self, /, data)\n--\n\n" DROPIN_ZstdCompressor_compress},
-    {"_set_up", compression_set_up, METH_VARARGS, NULL},
-    {"_take", compression_take, METH_NOARGS, NULL},
-    {"_give", compression_give, METH_O, NULL},
-    {NULL, NULL, 0, NULL},
-};
-
-DECLARE_TYPE(compression_preset, "cpkg._native.zstd.compiled._CompressionPreset", CompressionPreset,
-             Py_TPFLAGS_BASETYPE, {Py_tp_doc, "Settings for any number of frames; for the class in zstd/presets.py."},
-             {Py_tp_dealloc, compression_preset_dealloc}, {Py_tp_methods, compression_preset_methods})

@@ -85,7 +85,7 @@ static ALWAYS_INLINE int preset_measure(const DecompressionPreset *preset, const
     const unsigned char *src = (const unsigned char *)in->start;
     if (!preset->is_ready || in->size < 4 || little_endian(src, 4) != FRAME_MAGIC)
         return -1;
-    return measure_frame_for(src, src + in->size, preset->window_max, preset->has_dictionary, frame);
+    return measure_frame(src, src + in->size, preset->window_max, preset->has_dictionary, frame);
 }
 
 /*
@@ -177,17 +177,3 @@ static PyObject *decompression_give(PyObject *self, PyObject *address)
         settle_dctx(&((DecompressionPreset *)self)->context, 0, dctx);
     Py_RETURN_NONE;
 }
-
-static PyMethodDef decompression_preset_methods[] = {
-    {"decompress", AS_METHOD(preset_decompress), FASTCALL,
-     "decompress($self, /, data, max_output_size=0, read_across_frames=False, allow_extra_data=True)\n--\n\n" DROPIN_ZstdDecompressor_decompress},
-    {"_set_up", decompression_set_up, METH_VARARGS, NULL},
-    {"_take", decompression_take, METH_NOARGS, NULL},
-    {"_give", decompression_give, METH_O, NULL},
-    {NULL, NULL, 0, NULL},
-};
-
-DECLARE_TYPE(decompression_preset, "cpkg._native.zstd.compiled._DecompressionPreset", DecompressionPreset,
-             Py_TPFLAGS_BASETYPE,
-             {Py_tp_doc, "Limits and a dictionary for any number of frames; for the class in zstd/presets.py."},
-             {Py_tp_dealloc, decompression_preset_dealloc}, {Py_tp_methods, decompression_preset_methods})

@@ -84,8 +84,8 @@ typedef struct {
  * A declared size is believed only as far as the blocks behind it can reach. Return -1 for input that takes the slow
  * path: truncated, malformed, with a dictionary where there is none, or with a window above the limit.
  */
-static int measure_frame_for(const unsigned char *src, const unsigned char *end, uint64_t window_max,
-                             int has_dictionary, Frame *frame)
+static int measure_frame(const unsigned char *src, const unsigned char *end, uint64_t window_max, int has_dictionary,
+                         Frame *frame)
 {
     const unsigned char *start = src;
     if (end - src < 8)
@@ -140,11 +140,6 @@ static int measure_frame_for(const unsigned char *src, const unsigned char *end,
     return 0;
 }
 
-static int measure_frame(const unsigned char *src, const unsigned char *end, uint64_t window_max, Frame *frame)
-{
-    return measure_frame_for(src, end, window_max, 0, frame);
-}
-
 /* Return whether to allocate a declared size, or a bound, at once: if it is small, or the input large enough for it. */
 static int is_trusted(uint64_t content, int is_declared, size_t input)
 {
@@ -162,7 +157,7 @@ static int measure_all_frames(const unsigned char *src, size_t size, uint64_t wi
         return -1;
     while (src < end) {
         Frame frame;
-        if (measure_frame(src, end, window_max, &frame) < 0)
+        if (measure_frame(src, end, window_max, 0, &frame) < 0)
             return -1;
         *total += frame.content;
         *exact &= frame.is_declared;

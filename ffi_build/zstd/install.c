@@ -61,7 +61,7 @@ static int add_builtins(PyObject *module)
     served = true;
     int result = PyModule_AddFunctions(module, builtins);
     if (result == 0)
-        result = add_types(PyModule_GetDict(module), builtin_types, COUNT_OF(builtin_types));
+        result = add_types(module, PyObject_SetAttrString, builtin_types, COUNT_OF(builtin_types));
     if (result == 0)
         result = add_stream_types(module);
     if (result == 0) {

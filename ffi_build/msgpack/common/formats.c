@@ -72,30 +72,13 @@ typedef struct {
 /* Read the header at p, with `left` bytes, one at least; false if it is cut: then all but the length is set. */
 static ALWAYS_INLINE bool read_header(const unsigned char *p, size_t left, FormatHeader *h)
 {
-    const unsigned char byte = *p;
-    h->size = 1;
-    if (is_fixint(byte)) {
-        h->kind = FORMAT_NUMBER;
-        h->length = 0;
-    }
-    else if (byte < 0xa0) {
-        h->kind = byte < 0x90 ? FORMAT_MAP : FORMAT_ARRAY;
-        h->length = byte & 0x0f;
-    }
-    else if (byte < 0xc0) {
-        h->kind = FORMAT_STR;
-        h->length = byte & 0x1f;
-    }
-    else {
-        const size_t field = formats[byte - 0xc0].field;
-        h->kind = formats[byte - 0xc0].kind;
-        h->length = formats[byte - 0xc0].length;
-        h->size = 1 + field;
-        if (left <= field)
-            return false;
-        if (field)
-            h->length = big_endian(p + 1, field);
-    }
+    size_t field;
+    TELL_FORMAT(*p, h->kind, field, h->length);
+    h->size = 1 + field;
+    if (left <= field)
+        return false;
+    if (field)
+        h->length = big_endian(p + 1, field);
     return true;
 }
 

@@ -25,11 +25,9 @@ typedef struct {
     int64_t rows, fewest;
     ...;
 } cpkg_rows;
-cpkg_rows *cpkg_rows_new(void);
-void cpkg_rows_free(cpkg_rows *rows);
+void *cpkg_rows_new(void);
+void cpkg_rows_free(void *rows);
 int64_t cpkg_rows_next(cpkg_rows *rows, const char *data, size_t size, size_t start, int64_t most);
-void *cpkg_rows_make(void);
-void cpkg_rows_unmake(void *rows);
 void cpkg_rows_after(void *rows, const char *data, size_t size, int64_t most);
 
 /* Messages to marshal's bytes and back (msgpack/pypy/to_marshal.c, from_marshal.c, marshal_buffer.c). */

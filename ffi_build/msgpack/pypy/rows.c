@@ -350,27 +350,17 @@ static bool rows_batch(cpkg_rows *r, const unsigned char *data, size_t size, siz
     return true;
 }
 
-static cpkg_rows *cpkg_rows_new(void)
+/* Return memory for rows, or NULL; the two as cpkg_job_make() of zstd/frame_queue.c takes them. */
+static void *cpkg_rows_new(void)
 {
     return calloc(1, sizeof(cpkg_rows));
 }
 
-static void cpkg_rows_free(cpkg_rows *r)
+static void cpkg_rows_free(void *rows)
 {
-    if (r != NULL)
-        free(r->batches);
-    free(r);
-}
-
-/* The two as cpkg_job_make() of zstd/frame_queue.c takes them. */
-static void *cpkg_rows_make(void)
-{
-    return cpkg_rows_new();
-}
-
-static void cpkg_rows_unmake(void *rows)
-{
-    cpkg_rows_free(rows);
+    if (rows != NULL)
+        free(((cpkg_rows *)rows)->batches);
+    free(rows);
 }
 
 /* Lay out the rows of data[start..size), `most` of them or a batch; return how many there are. */

@@ -5,31 +5,10 @@
  */
 #pragma once
 
-#include <limits.h>
-
 #include <msgpack/sysdep.h>
 
+#include "../common/formats.c"
 #include "../common/utf8.c"
-
-typedef struct {
-    unsigned char *end;
-} NumbersOutput;
-
-#define msgpack_pack_inline_func(name) static inline void numbers_write##name
-#define msgpack_pack_inline_func_cint(name) static inline void numbers_write##name
-#define msgpack_pack_inline_func_fixint(name) static inline void numbers_write_fix##name
-#define msgpack_pack_user NumbersOutput *
-#define msgpack_pack_append_buffer(user, buffer, length) \
-    do { \
-        memcpy((user)->end, buffer, length); \
-        (user)->end += (length); \
-        return; \
-    } while (0)
-/* the template's timestamp writer calls this by its name in the library */
-#define msgpack_pack_ext(user, length, type) numbers_write_ext(user, length, type)
-#include <msgpack/timestamp.h>
-#include <msgpack/pack_template.h>
-#undef msgpack_pack_ext
 
 /* Write n ints to `output`, which has room for 9 bytes each; returns the number of bytes. Without branches: the widths
    of ints that differ cannot be predicted, and a wrong guess costs more than the int. */
@@ -52,10 +31,13 @@ static int64_t cpkg_write_ints(const int64_t *values, int64_t n, unsigned char *
 /* The same for doubles. */
 static int64_t cpkg_write_doubles(const double *values, int64_t n, unsigned char *output)
 {
-    NumbersOutput o = {output};
-    for (int64_t i = 0; i < n; i++)
-        numbers_write_double(&o, values[i]);
-    return o.end - output;
+    for (int64_t i = 0; i < n; i++, output += 9) {
+        uint64_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        *output = 0xcb;
+        _msgpack_store64(output + 1, bits);
+    }
+    return 9 * n;
 }
 
 /* Find the first str that has a surrogate in `size` bytes of whole values as cpkg/_native/msgpack/pypy/pack.py packs them
@@ -66,33 +48,16 @@ static int64_t cpkg_find_surrogate(const unsigned char *data, int64_t size, int6
     if (!find_surrogate(at, end))
         return -1;
     while (at < end) {
-        unsigned char head = *at++;
-        int64_t n = 0;
-        bool text = false;
-        if (head >= 0xa0 && head <= 0xbf) {
-            n = head & 0x1f;
-            text = true;
-        }
-        else if (head == 0xd9 || head == 0xc4) {
-            n = *at++;
-            text = head == 0xd9;
-        }
-        else if (head == 0xda || head == 0xc5) {
-            n = at[0] << 8 | at[1];
-            at += 2;
-            text = head == 0xda;
-        }
-        else if (head >= 0xca && head <= 0xd3) { /* float 32 and 64, uint and int of 1, 2, 4, 8 bytes */
-            n = head < 0xcc ? 4 << (head - 0xca) : 1 << (head & 3);
-        }
-        else if (head == 0xdc || head == 0xde) {
-            n = 2;
-        }
-        if (text && find_surrogate(at, at + n)) {
-            *length = n;
+        FormatHeader h;
+        read_header(at, (size_t)(end - at), &h);
+        at += h.size;
+        if (is_container(h.kind))
+            continue;
+        if (h.kind == FORMAT_STR && find_surrogate(at, at + h.length)) {
+            *length = (int64_t)h.length;
             return at - data;
         }
-        at += n;
+        at += h.length;
     }
     return -1;
 }

@@ -91,8 +91,10 @@ struct TypedNode {
     const unsigned char *by_byte; /* of a union: 256 bytes */
     const char *tag;              /* the packed key that distinguishes its objects */
     Py_ssize_t tag_size;
-    PyObject *tag_values, *choose;
-    PyObject *cls, *made, *slow, *post_init, *keywords, *by_str, *by_int, *search, *problem;
+#define NODE_OBJECTS(X) \
+    X(tag_values) X(choose) X(cls) X(made) X(slow) X(post_init) X(keywords) X(by_str) X(by_int) X(search) X(problem)
+#define NODE_OBJECT(name) PyObject *name;
+    NODE_OBJECTS(NODE_OBJECT)
     Py_ssize_t min_len, max_len; /* -1 for none */
     int bounds_count;
     TypedBound bounds[BOUNDS_MAX];
@@ -269,17 +271,8 @@ static bool typed_read_node(const TypedTable *self, PyObject *spec, TypedNode *n
     node->required = spec_number(spec, "required", 0);
     node->item = spec_node(self, spec, "item");
     node->key = spec_node(self, spec, "key");
-    node->cls = spec_get(spec, "cls");
-    node->made = spec_get(spec, "made");
-    node->slow = spec_get(spec, "slow");
-    node->post_init = spec_get(spec, "post_init");
-    node->keywords = spec_get(spec, "keywords");
-    node->by_str = spec_get(spec, "by_str");
-    node->by_int = spec_get(spec, "by_int");
-    node->search = spec_get(spec, "search");
-    node->problem = spec_get(spec, "problem");
-    node->choose = spec_get(spec, "choose");
-    node->tag_values = spec_get(spec, "tag_values");
+#define READ_OBJECT(name) node->name = spec_get(spec, #name);
+    NODE_OBJECTS(READ_OBJECT)
     node->min_len = spec_number(spec, "min_len", -1);
     node->max_len = spec_number(spec, "max_len", -1);
     PyObject *fields = spec_get(spec, "fields"), *parts = spec_get(spec, "parts"), *bounds = spec_get(spec, "bounds");

@@ -20,7 +20,7 @@ typedef struct FileObject {
     PyObject *file;                        /* the source or the target */
     int is_closing_file;
     int is_entered;
-    int is_closed;
+    char is_closed;
 } FileObject;
 
 /* Begin one in zeroed memory. */
@@ -109,11 +109,6 @@ static PyObject *file_true(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused
     Py_RETURN_TRUE;
 }
 
-static PyObject *file_closed(PyObject *self, void *Py_UNUSED(unused))
-{
-    return PyBool_FromLong(((FileObject *)self)->is_closed);
-}
-
 static PyObject *file_exit(PyObject *self, PyObject *Py_UNUSED(args))
 {
     ((FileObject *)self)->is_entered = 0;
@@ -124,12 +119,8 @@ static PyObject *file_exit(PyObject *self, PyObject *Py_UNUSED(args))
     Py_RETURN_FALSE;
 }
 
-static PyGetSetDef file_getset[] = {
-    {"closed", file_closed, NULL, "Whether close() was called.", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-
 static PyMemberDef file_members[] = {
+    {"closed", T_BOOL, offsetof(FileObject, is_closed), READONLY, "Whether close() was called."},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(FileObject, weak_references), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
@@ -148,5 +139,5 @@ static PyMemberDef file_members[] = {
 #define DECLARE_FILE_TYPE(object, base, type_name, structure, doc) \
     DECLARE_TYPE(object, "cpkg.zstandard." type_name, structure, Py_TPFLAGS_HAVE_GC, {Py_tp_doc, doc}, \
                  {Py_tp_new, object_refuse_new}, COLLECTED_SLOTS(base), {Py_tp_iter, file_not_iterable}, \
-                 {Py_tp_iternext, file_not_iterable}, {Py_tp_getset, file_getset}, {Py_tp_members, file_members}, \
+                 {Py_tp_iternext, file_not_iterable}, {Py_tp_members, file_members}, \
                  {Py_tp_methods, object##_methods})

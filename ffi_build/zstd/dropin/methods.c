@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The methods by which presets make stream objects. cpkg/zstandard/compressor.py and cpkg/zstandard/decompressor.py
- * call them with checked arguments, all by position, in place of their own methods that make objects of Python.
+ * The types of presets, and their methods that make stream objects. cpkg/zstandard/compressor.py and
+ * cpkg/zstandard/decompressor.py call these with checked arguments, all by position, in place of their own methods that
+ * make objects of Python.
  */
 #pragma once
 
@@ -12,7 +13,12 @@
 #include "readers.c"
 #include "writers.c"
 
-static PyMethodDef compression_methods[] = {
+static PyMethodDef compression_preset_methods[] = {
+    {"compress", AS_METHOD(preset_compress), FASTCALL,
+     "compress($self, /, data)\n--\n\n" DROPIN_ZstdCompressor_compress},
+    {"_set_up", compression_set_up, METH_VARARGS, NULL},
+    {"_take", compression_take, METH_NOARGS, NULL},
+    {"_give", compression_give, METH_O, NULL},
     {"_compressobj", make_compression_obj, METH_O, NULL},
     {"_chunker", AS_METHOD(make_chunker), METH_FASTCALL, NULL},
     {"_stream_reader", AS_METHOD(make_compression_reader), METH_FASTCALL, NULL},
@@ -25,7 +31,12 @@ static PyMethodDef compression_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyMethodDef decompression_methods[] = {
+static PyMethodDef decompression_preset_methods[] = {
+    {"decompress", AS_METHOD(preset_decompress), FASTCALL,
+     "decompress($self, /, data, max_output_size=0, read_across_frames=False, allow_extra_data=True)\n--\n\n" DROPIN_ZstdDecompressor_decompress},
+    {"_set_up", decompression_set_up, METH_VARARGS, NULL},
+    {"_take", decompression_take, METH_NOARGS, NULL},
+    {"_give", decompression_give, METH_O, NULL},
     {"_decompressobj", make_decompression_obj, METH_O, NULL},
     {"_stream_reader", AS_METHOD(make_decompression_reader), METH_FASTCALL, NULL},
     {"_stream_writer", AS_METHOD(make_decompression_writer), METH_FASTCALL, NULL},
@@ -35,20 +46,16 @@ static PyMethodDef decompression_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int add_methods(PyObject *module, const char *type_name, PyMethodDef *methods)
-{
-    PyObject *type = PyObject_GetAttrString(module, type_name);
-    int result = type == NULL ? -1 : 0;
-    for (PyMethodDef *method = methods; result == 0 && method->ml_name != NULL; method++) {
-        PyObject *descriptor = PyDescr_NewMethod((PyTypeObject *)type, method);
-        result = descriptor == NULL ? -1 : PyObject_SetAttrString(type, method->ml_name, descriptor);
-        Py_XDECREF(descriptor);
-    }
-    Py_XDECREF(type);
-    return result;
-}
+DECLARE_TYPE(compression_preset, "cpkg._native.zstd.compiled._CompressionPreset", CompressionPreset,
+             Py_TPFLAGS_BASETYPE, {Py_tp_doc, "Settings for any number of frames; for the class in zstd/presets.py."},
+             {Py_tp_dealloc, compression_preset_dealloc}, {Py_tp_methods, compression_preset_methods})
 
-/* Make the types of stream objects, in a dict `_stream_types` of the module, and give presets the methods above. */
+DECLARE_TYPE(decompression_preset, "cpkg._native.zstd.compiled._DecompressionPreset", DecompressionPreset,
+             Py_TPFLAGS_BASETYPE,
+             {Py_tp_doc, "Limits and a dictionary for any number of frames; for the class in zstd/presets.py."},
+             {Py_tp_dealloc, decompression_preset_dealloc}, {Py_tp_methods, decompression_preset_methods})
+
+/* Make the types of stream objects, in a dict `_stream_types` of the module; return 0, or -1 with an exception set. */
 static int add_stream_types(PyObject *module)
 {
     static const TypeToAdd types[] = {
@@ -63,11 +70,9 @@ static int add_stream_types(PyObject *module)
         {NULL, &pieces_spec, &pieces_type},
     };
     PyObject *names = names_set_up() < 0 ? NULL : PyDict_New();
-    int result = names == NULL ? -1 : add_types(names, types, COUNT_OF(types));
+    int result = names == NULL ? -1 : add_types(names, PyDict_SetItemString, types, COUNT_OF(types));
     if (result == 0)
         result = PyObject_SetAttrString(module, "_stream_types", names);
     Py_XDECREF(names);
-    return result < 0 || add_methods(module, "_CompressionPreset", compression_methods) < 0
-               ? -1
-               : add_methods(module, "_DecompressionPreset", decompression_methods);
+    return result;
 }

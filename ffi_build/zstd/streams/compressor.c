@@ -188,11 +188,6 @@ static PyObject *compressor_pledge(PyObject *self, PyObject *size)
     return done;
 }
 
-static PyObject *compressor_last_mode(PyObject *self, void *Py_UNUSED(unused))
-{
-    return PyLong_FromLong(((Compressor *)self)->last_mode);
-}
-
 static PyObject *compressor_memory_size(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     if (compressor_enter(self) < 0)
@@ -228,12 +223,12 @@ static PyMethodDef compressor_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyGetSetDef compressor_getset[] = {
-    {"last_mode", compressor_last_mode, NULL, DOCUMENTED_ZstdCompressor_last_mode, NULL},
-    {NULL, NULL, NULL, NULL, NULL},
+static PyMemberDef compressor_members[] = {
+    {"last_mode", T_INT, offsetof(Compressor, last_mode), READONLY, DOCUMENTED_ZstdCompressor_last_mode},
+    {NULL, 0, 0, 0, NULL},
 };
 
 DECLARE_TYPE(compressor, "cpkg._native.zstd.compiled._Compressor", Compressor, Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
              {Py_tp_doc, "_Compressor(level=None, options=None, zstd_dict=None)\n--\n\n" DOCUMENTED_ZstdCompressor},
              {Py_tp_init, compressor_init}, COLLECTED_SLOTS(compressor), {Py_tp_methods, compressor_methods},
-             {Py_tp_getset, compressor_getset})
+             {Py_tp_members, compressor_members})

@@ -25,7 +25,7 @@ typedef struct {
     uint64_t window_max;
     int has_magic;
     int has_failed;
-    int at_start;   /* no frame has begun, or one has ended */
+    char at_start;  /* no frame has begun, or one has ended */
     int is_drained; /* nothing more comes without more input */
     /* Of the frame at hand: its header, as far as it has come, and its content. */
     unsigned char head[HEADER_MAX];

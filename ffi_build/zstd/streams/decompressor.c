@@ -20,8 +20,8 @@ typedef struct {
     PyObject *pending; /* bytes that were given and not used up, from `position` on; NULL for none */
     Py_ssize_t position;
     unsigned long long offset; /* of pending[0] in all that was given; without it, of what is given next */
-    int is_eof;
-    int needs_input;
+    char is_eof;
+    char needs_input;
     int is_multi_frame;
     int goes_on; /* one call goes from frame to frame */
 } Decompressor;
@@ -354,21 +354,6 @@ static PyObject *decompressor_unused(PyObject *self, void *Py_UNUSED(unused))
     return rest;
 }
 
-static PyObject *decompressor_eof(PyObject *self, void *Py_UNUSED(unused))
-{
-    return PyBool_FromLong(((Decompressor *)self)->is_eof);
-}
-
-static PyObject *decompressor_needs_input(PyObject *self, void *Py_UNUSED(unused))
-{
-    return PyBool_FromLong(((Decompressor *)self)->needs_input);
-}
-
-static PyObject *decompressor_at_start(PyObject *self, void *Py_UNUSED(unused))
-{
-    return PyBool_FromLong(((Decompressor *)self)->decoder.at_start);
-}
-
 static PyObject *decompressor_memory_size(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     if (decompressor_enter(self) < 0)
@@ -403,11 +388,15 @@ static PyMethodDef decompressor_methods[] = {
 };
 
 static PyGetSetDef decompressor_getset[] = {
-    {"eof", decompressor_eof, NULL, DOCUMENTED_ZstdDecompressor_eof, NULL},
-    {"needs_input", decompressor_needs_input, NULL, DOCUMENTED_ZstdDecompressor_needs_input, NULL},
     {"unused_data", decompressor_unused, NULL, DOCUMENTED_ZstdDecompressor_unused_data, NULL},
-    {"_at_start", decompressor_at_start, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMemberDef decompressor_members[] = {
+    {"eof", T_BOOL, offsetof(Decompressor, is_eof), READONLY, DOCUMENTED_ZstdDecompressor_eof},
+    {"needs_input", T_BOOL, offsetof(Decompressor, needs_input), READONLY, DOCUMENTED_ZstdDecompressor_needs_input},
+    {"_at_start", T_BOOL, offsetof(Decompressor, decoder.at_start), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
 };
 
 DECLARE_TYPE(decompressor, "cpkg._native.zstd.compiled._Decompressor", Decompressor,
@@ -415,4 +404,4 @@ DECLARE_TYPE(decompressor, "cpkg._native.zstd.compiled._Decompressor", Decompres
              {Py_tp_doc,
               "_Decompressor(zstd_dict=None, options=None, *, multi_frame=False)\n--\n\n" DOCUMENTED_ZstdDecompressor},
              {Py_tp_init, decompressor_init}, COLLECTED_SLOTS(decompressor), {Py_tp_methods, decompressor_methods},
-             {Py_tp_getset, decompressor_getset})
+             {Py_tp_getset, decompressor_getset}, {Py_tp_members, decompressor_members})

@@ -56,7 +56,7 @@ class Rows:
     __slots__ = ("_handle",)
 
     def __init__(self, fewest: int = 1, owned: int = 0) -> None:
-        handle = ffi.cast("cpkg_rows *", owned) if owned else lib.cpkg_rows_new()
+        handle = ffi.cast("cpkg_rows *", owned or lib.cpkg_rows_new())
         if not handle:
             raise MemoryError("no memory for rows")
         handle.fewest = fewest
@@ -95,7 +95,7 @@ class Rows:
 
 
 _FUNCTIONS: Final = tuple(
-    int(ffi.cast("uintptr_t", ffi.addressof(lib, f"cpkg_rows_{name}"))) for name in ("make", "unmake", "after")
+    int(ffi.cast("uintptr_t", ffi.addressof(lib, f"cpkg_rows_{name}"))) for name in ("new", "free", "after")
 )
 """The addresses of what makes memory for rows, frees it, and lays out all rows of a content in it."""
 
