@@ -11,6 +11,7 @@ Nothing here raises: a setup script that does cannot even give its package's nam
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -18,11 +19,13 @@ import shlex
 import subprocess
 import sysconfig
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ENVIRONMENT = "CPKG_BUILD_NATIVE"
 MODES = ("auto", "never", "require")
+_ARGUMENTS = ("include_dirs", "library_dirs", "libraries", "extra_compile_args", "extra_link_args")
 _REBUILD = (
     "build from source: pip install --force-reinstall --no-deps --no-binary=:all: cpkg-codecs "
     "(in a checkout: pip install .)"
@@ -58,13 +61,7 @@ class FoundLibrary:
 
     def extension_arguments(self) -> dict[str, list[str]]:
         """Return the keyword arguments for `FFI.set_source` that name this library."""
-        return {
-            "include_dirs": list(self.include_dirs),
-            "library_dirs": list(self.library_dirs),
-            "libraries": list(self.libraries),
-            "extra_compile_args": list(self.extra_compile_args),
-            "extra_link_args": list(self.extra_link_args),
-        }
+        return {name: list(getattr(self, name)) for name in _ARGUMENTS}
 
 
 # The programs define an init function so that the trial links the same kind of object as the real build does.
@@ -154,13 +151,7 @@ def _pkg_config(name: str) -> tuple[list[str] | None, str | None]:
 
 
 def _split(flags: list[str]) -> dict[str, list[str]]:
-    arguments: dict[str, list[str]] = {
-        "include_dirs": [],
-        "library_dirs": [],
-        "libraries": [],
-        "extra_compile_args": [],
-        "extra_link_args": [],
-    }
+    arguments: dict[str, list[str]] = {name: [] for name in _ARGUMENTS}
     kinds = {"-I": "include_dirs", "-L": "library_dirs", "-l": "libraries"}
     for flag in flags:
         kind = kinds.get(flag[:2])
@@ -235,20 +226,16 @@ def _program(compiler: object, role: str) -> str:
     return command[0] if command else "the compiler"
 
 
-class _quiet:  # noqa: N801
+@contextlib.contextmanager
+def _quiet(log: Path) -> Iterator[Path]:
     """Send what the compiler prints into a file: distutils writes to the descriptors themselves."""
-
-    def __init__(self, log: Path) -> None:
-        self._log = log
-
-    def __enter__(self) -> Path:
-        self._saved = os.dup(1), os.dup(2)
-        with self._log.open("wb") as file:
-            os.dup2(file.fileno(), 1)
-            os.dup2(file.fileno(), 2)
-        return self._log
-
-    def __exit__(self, *exc_info: object) -> None:
-        for saved, descriptor in zip(self._saved, (1, 2)):
-            os.dup2(saved, descriptor)
-            os.close(saved)
+    saved = os.dup(1), os.dup(2)
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    try:
+        yield log
+    finally:
+        for kept, descriptor in zip(saved, (1, 2)):
+            os.dup2(kept, descriptor)
+            os.close(kept)

@@ -112,29 +112,31 @@ static int take_record(Override *over, Text key, Text value, int with_attributes
         return 0;
     if (starts_with(key, "SCHILY.xattr."))
         return !with_attributes;
-    int is_text = is_key(key, "path") || is_key(key, "linkpath") || is_key(key, "uname") || is_key(key, "gname");
-    int is_number = is_key(key, "size") || is_key(key, "uid") || is_key(key, "gid") || is_key(key, "mtime");
-    if (!is_text && !is_number)
+    enum { PATH, LINKPATH, UNAME, GNAME, SIZE, UID, GID, MTIME, KEYS };
+    static const char *const keys[KEYS] = {"path", "linkpath", "uname", "gname", "size", "uid", "gid", "mtime"};
+    int which = 0;
+    while (which < KEYS && !is_key(key, keys[which]))
+        which++;
+    if (which == KEYS)
         return 1;
     if (!value.size || memchr(value.data, '\0', value.size) != NULL)
         return 0;
-    if (is_key(key, "path"))
-        over->path = value;
-    else if (is_key(key, "linkpath"))
-        over->link = value;
-    else if (is_key(key, "uname"))
-        over->uname = value;
-    else if (is_key(key, "gname"))
-        over->gname = value;
-    else if (is_key(key, "size"))
+    switch (which) {
+    case SIZE:
         return over->has_size = read_decimal(value.data, value.size, 18, &over->size);
-    else if (is_key(key, "uid"))
+    case UID:
         return over->has_uid = read_decimal(value.data, value.size, 9, &over->uid);
-    else if (is_key(key, "gid"))
+    case GID:
         return over->has_gid = read_decimal(value.data, value.size, 9, &over->gid);
-    else
+    case MTIME:
         return over->has_time = read_time(value.data, value.size, &over->mtime);
-    return 1;
+    default:
+        *(which == PATH       ? &over->path
+          : which == LINKPATH ? &over->link
+          : which == UNAME    ? &over->uname
+                              : &over->gname) = value;
+        return 1;
+    }
 }
 
 static int take_pax(Override *over, const char *data, size_t size, int with_attributes)

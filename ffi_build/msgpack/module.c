@@ -46,11 +46,10 @@ static const char *cpkg_msgpack_unpacker_signature(void)
 
 #if defined(PYPY_VERSION) || defined(CPKG_ALL_PARTS)
 #include "pypy/from_marshal.c"
-#include "pypy/read_numbers.c"
+#include "pypy/number_lists.c"
 #include "pypy/rows.c"
 #include "pypy/scan.c"
 #include "pypy/to_marshal.c"
-#include "pypy/write_numbers.c"
 #endif
 #include "unpack/starts.c"
 #include "unpack/weigh.c"

@@ -6,7 +6,7 @@
 
 #include "../common/compat.c"
 #include "contexts.c"
-#include "huge_pages.c"
+#include "memory.c"
 
 /*
  * An output of unknown length. It begins in the scratch buffer, so that a short one is copied once into bytes of

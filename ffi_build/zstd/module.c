@@ -2,7 +2,7 @@
 /*
  * The C side of the native Zstandard backend.
  *
- * On every interpreter: copy.c, frame_queue.c and huge_pages.c. On CPython besides: builtin functions and types, which
+ * On every interpreter: frame_queue.c and memory.c. On CPython besides: builtin functions and types, which
  * install.c puts into a module at import. They do what cpkg/_native/zstd/functions.py does through cffi, in one call
  * with one allocation; everything out of the ordinary (options, dictionaries, bad input, wrong arguments) they hand to
  * the Python function that they were given, so that each error has one place.
@@ -31,8 +31,7 @@
 #include "../archive/module.c"
 #endif
 #include "frame_queue.c"
-#include "copy.c"
-#include "huge_pages.c"
+#include "memory.c"
 #ifndef PYPY_VERSION
 #include "install.c"
 #endif

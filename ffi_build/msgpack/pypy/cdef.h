@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What cffi exposes of the parts that are for PyPy. */
 
-/* What packing leaves to C (write_numbers.c). */
+/* What packing leaves to C (number_lists.c). */
 int64_t cpkg_write_ints(const int64_t *values, int64_t n, unsigned char *output);
 int64_t cpkg_write_doubles(const double *values, int64_t n, unsigned char *output);
 int64_t cpkg_find_surrogate(const unsigned char *data, int64_t size, int64_t *length);
 
-/* Lists of numbers (read_numbers.c). */
+/* Lists of numbers (number_lists.c). */
 int64_t cpkg_read_numbers(const char *data, size_t size, int64_t *position, int64_t n, int64_t *values);
 
 /* The scanner (msgpack/pypy/scan.c), with which the PyPy backend finds the end of a message that comes in pieces. */

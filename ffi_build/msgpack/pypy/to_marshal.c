@@ -6,7 +6,7 @@
  * The whole message is checked here, before marshal sees a byte of it: that it is complete, its limits, its text, the types
  * of its keys. Counts are only passed on when as many items are there. Whatever is not plain is refused with one code:
  * extensions, containers as keys, nesting deeper than MARSHAL_FRAMES (marshal recurses), and every error.
- * So are long arrays that begin with a number, which read_numbers.c reads without a loop.
+ * So are long arrays that begin with a number, which number_lists.c reads without a loop.
  *
  * The bytes are those of marshal's version 4: a type code, then what belongs to it, numbers in little-endian order
  * (CPython's Python/marshal.c and PyPy's module marshal agree on it).
@@ -27,7 +27,7 @@ enum {
     MARSHAL_SLOTS = 512, /* of a table of texts; a power of two */
     MARSHAL_SCALAR = 16, /* bytes that a number, or all of another value but its payload, takes at most */
     MARSHAL_KEYS = 8,    /* of maps with so many keys that are numbers the decoder counts collisions */
-    MARSHAL_RUN = 256,   /* longer arrays of numbers are read_numbers.c's */
+    MARSHAL_RUN = 256,   /* longer arrays of numbers are number_lists.c's */
 };
 
 /* An earlier text of the message: its place and the number of its reference; only of this call. */
@@ -187,7 +187,7 @@ static void cpkg_to_marshal_configure(cpkg_to_marshal *m, int strict_keys, int64
     limits_set(&m->limits, MARSHAL_FRAMES, strict_keys, max_depth, max_str, max_bin, max_array, max_map, max_ext);
 }
 
-/* Whether the value at p is the first of numbers that read_numbers.c reads together. */
+/* Whether the value at p is the first of numbers that number_lists.c reads together. */
 static bool marshal_is_number(const unsigned char *p, const unsigned char *end)
 {
     return p < end && (is_fixint(*p) || (*p >= 0xca && *p <= 0xd3));
