@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F403, F405  # the exceptions are listed in cpkg/errors.py
 """
 MessagePack and Zstandard at native speed on CPython and PyPy, behind one API.
 
@@ -19,27 +20,11 @@ if TYPE_CHECKING:
     from cpkg._backend_info import BackendInfo, backend_info
     from cpkg._install import install
     from cpkg._version import __version__
+    from cpkg.errors import *
     from cpkg.msgpack import packb, unpackb
     from cpkg.objects.dumps_loads import dumps, loads
     from cpkg.objects.files import dump, load
     from cpkg.zstd import compress, decompress
-    from purepy.errors import (
-        ArchiveError,
-        ArchiveLimitError,
-        BufferFull,
-        CodecError,
-        ExtraData,
-        FormatError,
-        LimitError,
-        OutOfData,
-        SeekableFormatError,
-        StackError,
-        TruncatedError,
-        UnpackException,
-        UnsafeEntryError,
-        ZstdError,
-        ZstdLimitError,
-    )
 
 _SUBMODULES = ("archive", "dask", "errors", "integrations", "msgpack", "records", "typed", "zstandard", "zstd")
 
