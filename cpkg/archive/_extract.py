@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from cpkg._places import is_url, reading
@@ -19,73 +19,9 @@ from cpkg.archive._threads import frames_ahead
 from purepy._cores import thread_count
 from purepy._reading import read_some
 from purepy.crew import Crew, Stopped
-from purepy.errors import ArchiveLimitError
 from purepy.tar.entry import Entry
-from purepy.tar.reader import Content
 from purepy.zstd.format.splitter import FrameSplitter
 from purepy.zstd.threads.positions import Descriptor
-
-
-class Opened:
-    """
-    An iterator over the content of an archive, in chunks as its codec makes them; whoever takes one gives it back.
-
-    `size` counts the content that came or was skipped.
-    """
-
-    def __init__(
-        self, frames: FrameSplitter | IndexedFrames, inflater: Inflater, codec: Codec, limit: ContentLimit
-    ) -> None:
-        self._frames = frames
-        self._inflater = inflater
-        self._codec = codec
-        self._limit = limit
-        self.size = 0
-
-    def __iter__(self) -> Opened:
-        return self
-
-    def __next__(self) -> Any:
-        chunk = next(self._inflater)
-        self.size += len(chunk)
-        allowed = self._limit.allowed(self.consumed)
-        if self.size > allowed:
-            error = ArchiveLimitError(
-                f"the archive holds more than {allowed:,} bytes, from {self.consumed:,} compressed so far"
-            )
-            error.advice = "if you trust it, allow more with max_size"
-            raise error
-        return chunk
-
-    @property
-    def consumed(self) -> int:
-        """How many compressed bytes were read or left out."""
-        return self._frames.consumed
-
-    @property
-    def is_continued(self) -> bool | None:
-        """Whether the last chunk begins within an entry; None if nobody knows."""
-        return self._inflater.is_continued
-
-    def position_behind(self) -> int:
-        """Return where the last chunk ends in the content."""
-        return self.size + self._inflater.left_out
-
-    def skip(self, size: int) -> int:
-        """Pass over content."""
-        skipped = self._inflater.skip(size)
-        self.size += skipped
-        return skipped
-
-    def views(self) -> Iterator[Any]:
-        """Yield the bytes of the next chunks; each is valid until the next one is asked for."""
-        for chunk in self:
-            yield self._codec.view(chunk)
-            self._codec.give_back(chunk)
-
-    def content(self, views: Iterable[Any] | None = None) -> Content:
-        """Return the content in the chunks that follow, or in views of them."""
-        return Content(self.views() if views is None else views, self.skip, self.position_behind)
 
 
 def check_window(window_log_max: int) -> None:
@@ -105,7 +41,7 @@ def opened_archive(
     by_table: bool = False,
     include: list[str] | None = None,
     is_damaged: bool = False,
-) -> Iterator[tuple[Opened, Crew]]:
+) -> Iterator[tuple[Inflater, Crew]]:
     """
     Open an archive for reading; yields it and the crew whose `threads` decompress by `codec`.
 
@@ -132,7 +68,7 @@ def opened_archive(
                     return read_some(own, size)
 
                 frames = FrameSplitter(read, window_log_max)
-            yield Opened(frames, Inflater(frames, codec, crew, frames_ahead(threads)), codec, limit), crew
+            yield Inflater(frames, codec, crew, frames_ahead(threads), limit), crew
         finally:
             if crew.stop() and own is not file:
                 own.close()

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, Protocol
 
 from cpkg.archive._indexed_frames import IndexedFrame, IndexedFrames
+from cpkg.archive._settings import ContentLimit
 from purepy.crew import Call, Crew
+from purepy.errors import ArchiveLimitError
+from purepy.tar.reader import Content
 from purepy.zstd.format.splitter import FrameSplitter, Pieces, WholeFrame
 
 CHUNK: Final = 4 << 20
@@ -27,31 +30,67 @@ class Codec(Protocol):
 
 class Inflater:
     """
-    An iterator over the content of frames in chunks, in order; up to `ahead` frames are decompressed in advance.
+    An iterator over the content of an archive in chunks of its codec, in order; whoever takes one gives it back.
 
-    `skip` passes over content that was not asked for yet, without decompressing frames that lie in it whole. An error
-    comes when all frames before it were taken; the iterator goes on behind a frame that is damaged. `left_out` counts
-    the content left out so far, and `is_continued` says whether the last chunk begins within an entry, None if unknown.
+    The crew decompresses up to `ahead` frames in advance. `skip` passes over content that was not asked for yet,
+    without decompressing frames that lie in it whole. An error comes when all frames before it were taken; the iterator
+    goes on behind a frame that is damaged. `size` counts the content that came or was skipped, and `is_continued` says
+    whether the last chunk begins within an entry, None if unknown.
     """
 
-    def __init__(self, source: FrameSplitter | IndexedFrames, codec: Codec, crew: Crew, ahead: int) -> None:
+    def __init__(
+        self, source: FrameSplitter | IndexedFrames, codec: Codec, crew: Crew, ahead: int, limit: ContentLimit
+    ) -> None:
         self._source = source
         self._frames: Iterator[WholeFrame | Pieces | IndexedFrame] = iter(source)
         self._codec = codec
         self._crew = crew
         self._ahead = ahead
+        self._limit = limit
         self._queue: deque[tuple[Call, WholeFrame | IndexedFrame] | Pieces] = deque()
         self._passed: list[Call] = []  # that were passed over while a thread was at them
         self._stream: Call | None = None
         self._chunks: Iterator[object] = iter(())
         self._error: Exception | None = None
-        self.left_out = 0
+        self._left_out = 0  # of the content, so far
+        self.size = 0
         self.is_continued: bool | None = None
 
-    def __iter__(self) -> Iterator[object]:
+    @property
+    def consumed(self) -> int:
+        """How many compressed bytes were read or left out."""
+        return self._source.consumed
+
+    def position_behind(self) -> int:
+        """Return where the last chunk ends in the content."""
+        return self.size + self._left_out
+
+    def views(self) -> Iterator[Any]:
+        """Yield the bytes of the next chunks; each is valid until the next one is asked for."""
+        for chunk in self:
+            yield self._codec.view(chunk)
+            self._codec.give_back(chunk)
+
+    def content(self, views: Iterable[Any] | None = None) -> Content:
+        """Return the content in the chunks that follow, or in views of them."""
+        return Content(self.views() if views is None else views, self.skip, self.position_behind)
+
+    def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
+        chunk = self._next_chunk()
+        self.size += len(chunk)
+        allowed = self._limit.allowed(self.consumed)
+        if self.size > allowed:
+            error = ArchiveLimitError(
+                f"the archive holds more than {allowed:,} bytes, from {self.consumed:,} compressed so far"
+            )
+            error.advice = "if you trust it, allow more with max_size"
+            raise error
+        return chunk
+
+    def _next_chunk(self) -> Any:
         while True:
             if self._stream is not None:
                 stream, self._stream = self._stream, None
@@ -105,32 +144,32 @@ class Inflater:
 
     def _pass(self, frame: WholeFrame | IndexedFrame) -> None:
         if isinstance(frame, IndexedFrame):
-            self.left_out += frame.left_out
+            self._left_out += frame.left_out
             self.is_continued = frame.is_continued
 
     def skip(self, size: int) -> int:
         """Pass over whole frames of declared size within the next `size` bytes; return how many bytes that are."""
-        skipped = 0
-        if self._stream is not None:
-            return 0
-        while True:
+        begin = self.size
+        while self._stream is None:
+            left = begin + size - self.size
             if not self._queue:
                 frame = self._next_frame()
                 if frame is None:
-                    return skipped
-                if isinstance(frame, Pieces) or not self._is_within(frame, size - skipped):
+                    break
+                if isinstance(frame, Pieces) or not self._is_within(frame, left):
                     self._queue.append(frame if isinstance(frame, Pieces) else self._submit(frame))
-                    return skipped
+                    break
             else:
                 item = self._queue[0]
-                if isinstance(item, Pieces) or not self._is_within(item[1], size - skipped):
-                    return skipped
+                if isinstance(item, Pieces) or not self._is_within(item[1], left):
+                    break
                 self._queue.popleft()
                 frame = item[1]
                 if not self._crew.cancel(item[0]):
                     self._passed.append(item[0])
             self._pass(frame)
-            skipped += frame.size or 0
+            self.size += frame.size or 0
+        return self.size - begin
 
     def _is_within(self, frame: WholeFrame | IndexedFrame, size: int) -> bool:
         """Say whether all of a frame lies within the next `size` bytes; looks at it, if its size is that of a table."""
