@@ -80,7 +80,7 @@ class MsgpackBackend(Protocol):
         """Encode the objects of a class of `cpkg.typed` in C."""
 
     @property
-    def Rows(self) -> Any:
+    def Rows(self) -> type[pypy_rows.Rows] | None:
         """Alike maps by columns, from a job of a queue of frames; None where `read_rows` is None."""
 
     @property
@@ -192,11 +192,11 @@ class ZstdBackend(Protocol):
     def verify(self) -> Function: ...
 
     @property
-    def compressing_queue(self) -> Function | None:
+    def compressing_queue(self) -> Callable[..., FrameQueue] | None:
         """Return a queue of frames that threads of C compress: `compressing_queue(options, zstd_dict, threads)`."""
 
     @property
-    def decompressing_queue(self) -> Function | None:
+    def decompressing_queue(self) -> Callable[..., FrameQueue] | None:
         """Return a queue of frames that threads of C decompress: `decompressing_queue(zstd_dict, threads)`."""
 
     @property
@@ -211,7 +211,9 @@ class ZstdBackend(Protocol):
 if TYPE_CHECKING:
     from cpkg._native.msgpack import cpython
     from cpkg._native.msgpack.pypy import backend as pypy
+    from cpkg._native.msgpack.pypy import rows as pypy_rows
     from cpkg._native.zstd import compiled, dlopen, stdlib
+    from cpkg._native.zstd.frame_queue import FrameQueue
     from purepy import msgpack as pure_msgpack
     from purepy import zstd as pure_zstd
     from purepy.zstd.format.parameters import DecompressionParameter, FrameInfo

@@ -27,6 +27,7 @@ from cpkg.records.writer import Writer
 
 if TYPE_CHECKING:
     from cpkg._places import Place
+    from cpkg.records.typed_records import Record
     from cpkg.zstd import ZstdDict
 
 __all__ = [
@@ -50,13 +51,24 @@ __all__ = [
 
 @overload
 def open(
-    place: Place,
+    place: list[Place] | tuple[Place, ...],
     mode: Literal["rb", "r"] = "rb",
     *,
+    type: type[Record],
     threads: int | None = None,
     errors: Literal["raise", "skip"] = "raise",
     **options: object,
-) -> Reader: ...
+) -> Shards[Record]: ...
+@overload
+def open(
+    place: Place,
+    mode: Literal["rb", "r"] = "rb",
+    *,
+    type: type[Record],
+    threads: int | None = None,
+    errors: Literal["raise", "skip"] = "raise",
+    **options: object,
+) -> Reader[Record]: ...
 @overload
 def open(
     place: list[Place] | tuple[Place, ...],
@@ -66,6 +78,15 @@ def open(
     errors: Literal["raise", "skip"] = "raise",
     **options: object,
 ) -> Shards: ...
+@overload
+def open(
+    place: Place,
+    mode: Literal["rb", "r"] = "rb",
+    *,
+    threads: int | None = None,
+    errors: Literal["raise", "skip"] = "raise",
+    **options: object,
+) -> Reader: ...
 @overload
 def open(
     place: Place,

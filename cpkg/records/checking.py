@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Callable, Final, NamedTuple
+from typing import BinaryIO, Callable, Final, NamedTuple
 
 from cpkg._places import Place, Source, replacing
 from cpkg.records import format as fmt
@@ -23,7 +23,7 @@ from purepy.crew import mapped
 _ANY: Final[dict[str, object]] = {"max_memory": -1}
 """Frames of any size are checked and copied: nothing becomes an object."""
 
-Progress = Callable[[int, int], Any]
+Progress = Callable[[int, int], object]
 """Called with the bytes done and the bytes in all."""
 
 
@@ -135,7 +135,7 @@ def _begin(source: Source, layout: Layout) -> Report:
 
 def _check(source: Source, layout: Layout, threads: int | None, progress: Progress | None) -> _Checked:
     report = _begin(source, layout)
-    decoder = Decoder(_ANY)
+    decoder: Decoder[object] = Decoder(_ANY)
     try:
         decoder.dictionary = read_dictionary(source, layout.dictionary_at)
     except RecordsError as exc:
@@ -150,7 +150,7 @@ def _check(source: Source, layout: Layout, threads: int | None, progress: Progre
         data = source.read_at(frame.offset - size, size + frame.compressed)
         error = None
         try:
-            decoder.check_count(frame, decoder.content(frame, data[size:]))
+            decoder.pick(frame, decoder.content(frame, data[size:]), [])  # which counts the records
         except DamagedError as exc:
             error = exc
         return number, frame, fmt.parse_data_header(data, layout.token), error
@@ -327,7 +327,7 @@ class _Copy:
     def add(self, source: Source, old: Layout, bad: Container[int] = ()) -> None:
         """Append the frames of a file but those whose numbers are in `bad`, whose records are marked as lost."""
         new, base = self.layout, self.layout.total
-        decoder = Decoder(_ANY, read_dictionary(source, old.dictionary_at))
+        decoder: Decoder[object] = Decoder(_ANY, read_dictionary(source, old.dictionary_at))
         own = decoder.dictionary
         again = own is not None and own.dict_content != getattr(self._dictionary, "dict_content", None)
         for piece in _sound(old, bad):

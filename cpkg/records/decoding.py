@@ -3,19 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, Union
 
 from cpkg import _backend, msgpack, zstd
 from cpkg._places import Source
 from cpkg.records import format as fmt
 from cpkg.records.errors import DamagedError, RecordsError, numbers
 from cpkg.records.layout import Frame, Gap
-from cpkg.records.typed_records import TypedRecords
+from cpkg.records.typed_records import Record, TypedRecords
 from purepy.errors import CodecError, ExtraData, LimitError, StackError, UnpackException, ZstdError
 from purepy.msgpack.interface import HEAVIEST
 
+if TYPE_CHECKING:
+    from cpkg._native.cffi_types import CBuffer
+    from cpkg._native.msgpack.pypy.rows import Rows
+    from cpkg._native.zstd.frame_queue import FrameJob, FrameQueue
+
+Content = Union[bytes, "CBuffer"]
+"""The records of a frame, one behind the other; in memory of C where its threads have decompressed it."""
 _ARRAY32: Final = b"\xdd"
 _ARRAY_HEADER: Final = 5
 _DEPTH: Final = 1024
@@ -61,7 +68,7 @@ class LaidOut:
 
     __slots__ = ("data", "rows")
 
-    def __init__(self, data: Any, rows: Any) -> None:
+    def __init__(self, data: CBuffer, rows: Rows) -> None:
         self.data = data
         self.rows = rows
 
@@ -69,14 +76,14 @@ class LaidOut:
         return len(self.data)
 
 
-class Decoder:
+class Decoder(Generic[Record]):
     """Decompresses and unpacks frames, under one set of options of `unpackb`; used by several threads at once."""
 
     def __init__(self, options: dict[str, Any], dictionary: zstd.ZstdDict | None = None) -> None:
         options = dict(options)
         self._max_memory: int | None = options.pop("max_memory", None)
         self._is_limited = any(name.startswith("max_") and name != "max_depth" for name in options)
-        self._typed = TypedRecords(options) if "type" in options else None
+        self._typed: TypedRecords[Record] | None = TypedRecords(options) if "type" in options else None
         if options and self._typed is None:
             try:
                 msgpack.unpackb(b"\xc0", **options)  # an option that does not exist is found here, not in a frame
@@ -94,16 +101,17 @@ class Decoder:
         self._frames_without_rows = 0
         self._starts_by_c = _backend.msgpack().message_starts
 
-    def rows_of(self, job: object, frame: Frame) -> Any:
+    def rows_of(self, job: FrameJob, frame: Frame) -> Rows | None:
         """Have a thread of C lay out the rows of a frame's content, where records are read by columns; else None."""
-        return _backend.msgpack().Rows.of_job(job, frame.records, _ROWS) if self.reads_rows else None
+        rows = _backend.msgpack().Rows if self.reads_rows else None
+        return rows.of_job(job, frame.records, _ROWS) if rows is not None else None
 
     @property
     def reads_rows(self) -> bool:
         """Whether records are read by columns, as far as those of this file have shown."""
         return self._read_rows is not None
 
-    def decompressing_queue(self, threads: int) -> Any:
+    def decompressing_queue(self, threads: int) -> FrameQueue:
         """Return a queue of frames that so many threads of C decompress, where the backend has them."""
         make_queue = _backend.zstd().decompressing_queue
         assert make_queue is not None
@@ -145,7 +153,7 @@ class Decoder:
         allowed = f"max_memory={self._allowed(frame)}"
         return LimitError(f"{which}: a frame of {frame.compressed} bytes has {what}, beyond {allowed}; raise that")
 
-    def _is_heavy(self, frame: Frame, content: Any, prefix: bytes = b"", max_depth: int = fmt.CONTENT_MAX) -> bool:
+    def _is_heavy(self, frame: Frame, content: Content, prefix: bytes = b"", max_depth: int = fmt.CONTENT_MAX) -> bool:
         """
         Return whether the objects in a content take more memory than they may, all of them at once.
 
@@ -158,7 +166,7 @@ class Decoder:
         excess: int = _backend.msgpack().find_excess(data, allowed, max_depth)
         return excess >= 0
 
-    def records(self, frame: Frame, content: bytes | LaidOut) -> list[Any]:
+    def records(self, frame: Frame, content: bytes | LaidOut) -> list[Record]:
         """
         Unpack the records of a frame's content, by one call where that is fastest.
 
@@ -170,7 +178,7 @@ class Decoder:
         if self._is_heavy(frame, data, prefix, self._max_depth + 1):
             raise self._too_large(frame, "objects of too much memory")
         if self._typed is not None:
-            return list(self._typed_records(frame, content, 0))
+            return list(self._typed_records(frame, data[:], 0))
         if not self._whole or self._read_rows is not None or isinstance(content, LaidOut):
             return list(self.each(frame, content))
         whole = b"".join((prefix, content))
@@ -182,7 +190,7 @@ class Decoder:
             raise self._wrong(frame, exc) from exc
         return found if type(found) is list else list(found)
 
-    def each(self, frame: Frame, content: bytes | LaidOut, skip: int = 0) -> Iterator[Any]:
+    def each(self, frame: Frame, content: bytes | LaidOut, skip: int = 0) -> Iterator[Record]:
         """
         Unpack the records of a frame's content one after the other, without the first `skip`.
 
@@ -191,7 +199,7 @@ class Decoder:
         """
         return chain.from_iterable(self.stretches(frame, content, skip))
 
-    def stretches(self, frame: Frame, content: bytes | LaidOut, skip: int = 0) -> Iterator[Iterator[Any]]:
+    def stretches(self, frame: Frame, content: bytes | LaidOut, skip: int = 0) -> Iterator[Iterator[Record]]:
         """Yield iterators that together are what `each` returns; each is to be exhausted before the next one."""
         plain = content.data if isinstance(content, LaidOut) else content
         is_heavy = self._is_heavy(frame, plain, _ARRAY32 + frame.records.to_bytes(4, "big"))
@@ -209,7 +217,7 @@ class Decoder:
         if done < frame.records or end < len(content):
             yield self._one_by_one(frame, content.data[:] if isinstance(content, LaidOut) else content, max(skip, done))
 
-    def _weighed(self, frame: Frame, content: bytes, skip: int) -> Iterator[object]:
+    def _weighed(self, frame: Frame, content: bytes, skip: int) -> Iterator[Record]:
         """Unpack records one by one; each may take as much memory as otherwise all of them together."""
         while skip < frame.records:
             try:
@@ -222,14 +230,14 @@ class Decoder:
                 skip += 1
                 yield self.record(frame, skip - 1, content[start:end])
 
-    def _typed_records(self, frame: Frame, content: Any, skip: int) -> Iterable[object]:
+    def _typed_records(self, frame: Frame, content: bytes, skip: int) -> Iterable[Record]:
         """Return the records as objects of the caller's type: all at one go if they are whole and nothing is wrong."""
         found = None
         if self._typed is not None and not skip and not self._is_limited:
             found = self._typed.decode_all(_ARRAY32 + frame.records.to_bytes(4, "big"), content)
         return self._typed_one_by_one(frame, content, skip) if found is None else found
 
-    def _typed_one_by_one(self, frame: Frame, content: bytes, skip: int) -> Iterator[object]:
+    def _typed_one_by_one(self, frame: Frame, content: bytes, skip: int) -> Iterator[Record]:
         unpacker = self._unpacker(content, {**_ANY_DEPTH, "raw_depth": 0})
         done = 0
         while done < frame.records:
@@ -246,7 +254,7 @@ class Decoder:
             done += 1
         _check_end(frame, unpacker.tell(), content)
 
-    def _one_by_one(self, frame: Frame, content: bytes, skip: int, items: int = 0) -> Iterator[object]:
+    def _one_by_one(self, frame: Frame, content: bytes, skip: int, items: int = 0) -> Iterator[Record]:
         """Unpack records one by one; LimitError for one of more than so many `items`, if nothing else limits them."""
         options = self._options if not items or self._is_limited else {**self._options, "max_total_items": items}
         unpacker = self._unpacker(content, options)
@@ -277,7 +285,7 @@ class Decoder:
             return exc
         return damaged(frame, f"its MessagePack is wrong: {exc}")
 
-    def _rows(self, frame: Frame, content: bytes | LaidOut) -> Iterator[tuple[Iterator[object], int, int]]:
+    def _rows(self, frame: Frame, content: bytes | LaidOut) -> Iterator[tuple[Iterator[Any], int, int]]:
         """Yield the records that a frame begins with, their numbers and ends, as long as many have the same keys."""
         done = end = 0
         if isinstance(content, LaidOut):
@@ -302,12 +310,12 @@ class Decoder:
             done += count
             yield found
 
-    def _unpacker(self, content: bytes, options: dict[str, Any]) -> msgpack.Unpacker:
+    def _unpacker(self, content: Content, options: Mapping[str, Any]) -> msgpack.Unpacker:
         unpacker = msgpack.Unpacker(**options, max_buffer_size=0)
         unpacker.feed(content)
         return unpacker
 
-    def _plain(self, data: Any, **more: Any) -> Any:
+    def _plain(self, data: bytes, **more: Any) -> Any:
         """Call `unpackb`; once more for arrays among the map keys, which takes longer on PyPy."""
         try:
             return msgpack.unpackb(data, **self._options, **more)
@@ -316,26 +324,26 @@ class Decoder:
                 raise
         return msgpack.unpackb(data, **self._options, **more, tuple_keys=True)
 
-    def decode(self, frame: Frame, data: bytes) -> list[Any]:
+    def decode(self, frame: Frame, data: bytes) -> list[Record]:
         """Return the records of a frame."""
         return self.records(frame, self.content(frame, data))
 
-    def starts(self, frame: Frame, content: Any) -> Sequence[int] | None:
+    def starts(self, frame: Frame, content: Content) -> Sequence[int] | None:
         """Return where each record begins in a frame's content, and where the last one ends; None if that is slow."""
         if self._starts_by_c is None or frame.records > _STARTS_MAX:
             return None
         found: Sequence[int] | None = self._starts_by_c(content, frame.records)
         return found if found is not None and found[frame.records] == len(content) else None
 
-    def message_starts(self, content: Any, count: int) -> Sequence[int] | None:
+    def message_starts(self, content: Content, count: int) -> Sequence[int] | None:
         """Return where each of so many records begins in a content, and where the last one ends; None if it is slow."""
         return None if self._starts_by_c is None else self._starts_by_c(content, count)
 
     def put_records(
         self,
-        content: Any,
+        content: Content,
         spans: Iterable[tuple[int, int, int]],
-        found: list[Any],
+        found: list[Record | None],
         frame_at: Callable[[int], tuple[Frame, int]],
     ) -> None:
         """
@@ -343,7 +351,8 @@ class Decoder:
 
         `frame_at` returns of a place in `found` the frame and the record's number in it.
         """
-        unpackb, options = msgpack.unpackb, self._options
+        unpackb: Callable[..., Record] = msgpack.unpackb
+        options = self._options
         if self._typed is not None:
             unpackb, options = self._typed.decode, {}
         for place, start, end in spans:
@@ -356,7 +365,9 @@ class Decoder:
                     pass  # the error has a number, or it is none
             found[place] = self.record(*frame_at(place), data)
 
-    def pick(self, frame: Frame, content: Any, places: Sequence[int], *, count: bool = True) -> list[tuple[int, int]]:
+    def pick(
+        self, frame: Frame, content: Content, places: Sequence[int], *, count: bool = True
+    ) -> list[tuple[int, int]]:
         """
         Return where records of a frame begin and end in its content.
 
@@ -365,7 +376,7 @@ class Decoder:
         """
         spans = []
         start = end = 0
-        done = places[0]
+        done = places[0] if places else 0
         try:
             unpacker = self._skipper(content, done)
             for place in places:
@@ -384,7 +395,7 @@ class Decoder:
             _check_end(frame, end, content)
         return spans
 
-    def _skipper(self, content: Any, count: int) -> msgpack.Unpacker:
+    def _skipper(self, content: Content | memoryview, count: int) -> msgpack.Unpacker:
         """Return an Unpacker positioned behind the first `count` objects of a content, if it has as many."""
         unpacker = msgpack.Unpacker(**_ANY_DEPTH, max_buffer_size=0)
         unpacker.feed(_ARRAY32 + count.to_bytes(4, "big"))  # as one array: skipping them is one call
@@ -392,15 +403,7 @@ class Decoder:
         unpacker.skip()
         return unpacker
 
-    def check_count(self, frame: Frame, content: bytes) -> None:
-        """Raise DamagedError if a frame's content is not as many objects as it should be."""
-        try:
-            end = self._skipper(content, frame.records).tell() - _ARRAY_HEADER
-        except CodecError as exc:
-            raise damaged(frame, f"its MessagePack is wrong: {exc}") from exc
-        _check_end(frame, end, content)
-
-    def record(self, frame: Frame, number: int, data: bytes) -> Any:
+    def record(self, frame: Frame, number: int, data: bytes) -> Record:
         """Unpack one record of a frame, of which it is number `number`."""
         if len(data) > _LIGHT and self._is_heavy(frame, data, b"", self._max_depth):
             raise self._too_large(frame, "a record of too much memory")
@@ -410,7 +413,7 @@ class Decoder:
             raise self._wrong(frame, exc) from exc
 
 
-def _check_end(frame: Frame, end: int, content: Any) -> None:
+def _check_end(frame: Frame, end: int, content: Content) -> None:
     """Raise DamagedError if a frame's content goes on where its last record ends."""
     if end != len(content):
         raise damaged(frame, f"it holds more than {frame.records} records")

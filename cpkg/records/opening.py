@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from typing import Any, Final
 
 from cpkg import zstd
-from cpkg._places import Target
+from cpkg._places import Place, Target
 from cpkg.records.decoding import read_dictionary
 from cpkg.records.layout import Layout, new_token
 from cpkg.records.loading import load
@@ -22,7 +23,9 @@ SUFFIX: Final = ".rec"
 """How the names of record files end."""
 
 
-def open_reader(place: Any, *, threads: int | None, errors: str, options: dict[str, Any]) -> Reader | Shards:
+def open_reader(
+    place: Place | Sequence[Place], *, threads: int | None, errors: str, options: dict[str, Any]
+) -> Reader[Any] | Shards[Any]:
     """Open a record file, several of them, or those of a folder for reading: `records.open` with "rb"."""
     if isinstance(place, (list, tuple)):
         return Shards(place, threads=threads, errors=errors, options=options)
@@ -46,7 +49,7 @@ def _files_in(folder: str) -> list[str]:
     return [os.path.join(folder, entry) for entry in found]
 
 
-def open_writer(place: Any, mode: str, settings: WriterSettings) -> Writer:
+def open_writer(place: Place, mode: str, settings: WriterSettings) -> Writer:
     """Open a record file for writing: `records.open` with "wb", "xb" or "ab"."""
     target, layout, found = _open_target(place, mode)
     try:
@@ -58,7 +61,7 @@ def open_writer(place: Any, mode: str, settings: WriterSettings) -> Writer:
         raise
 
 
-def _open_target(place: Any, mode: str) -> tuple[Target, Layout, zstd.ZstdDict | None]:
+def _open_target(place: Place, mode: str) -> tuple[Target, Layout, zstd.ZstdDict | None]:
     """Return the target, the layout of the frames in it, and their dictionary."""
     target = open_target(place, mode)
     if mode != "ab":

@@ -4,10 +4,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cpkg import _backend, msgpack, zstd
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from cpkg._native.cffi_types import CBuffer
+    from cpkg._native.zstd.frame_queue import FrameQueue
 
 LEVEL: Final = 3
 FRAME_SIZE: Final = 256 << 10
@@ -22,7 +28,7 @@ _NOT_PACKING: Final = frozenset(("autoreset", "buffer", "buf_size", "errors", "m
 """Options of Packer that a writer sets itself, and those of a reader."""
 
 
-def batches(options: dict[str, Any]) -> bool:
+def batches(options: Mapping[str, object]) -> bool:
     """Return whether several records can be packed by one call under these options."""
     return not _PER_RECORD_PACKING.intersection(options)
 
@@ -71,16 +77,16 @@ class FrameCompressor:
         self.level = level
         self.dictionary = dictionary
 
-    def compressing_queue(self, threads: int) -> Any:
+    def compressing_queue(self, threads: int) -> FrameQueue:
         """Return a queue of frames that so many threads of C compress; see `has_threads_of_c`."""
         make_queue = _backend.zstd().compressing_queue
         assert make_queue is not None
         return make_queue(self._options, self.dictionary, threads)
 
-    def encode(self, content: Any) -> bytes:
+    def encode(self, content: Buffer) -> bytes:
         """Return the frame for records packed one behind the other; it has their size and checksum."""
         return zstd.compress(content, options=self._options, zstd_dict=self.dictionary)
 
-    def encoded(self, content: Any, records: int) -> Encoded:
+    def encoded(self, content: bytes | CBuffer, records: int) -> Encoded:
         """Return the same frame with its numbers of records and bytes."""
         return Encoded(records, len(content), self.encode(content))

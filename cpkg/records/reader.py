@@ -6,12 +6,12 @@ from __future__ import annotations
 import contextlib
 import operator
 import os
-from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Any, Final, overload
+from typing import Any, Final, Generic, overload
 
 from cpkg._places import Source, is_url
-from cpkg.records.decoding import Decoder, lost, read_dictionary
+from cpkg.records.decoding import Content, Decoder, lost, read_dictionary
 from cpkg.records.errors import DamagedError
 from cpkg.records.layout import Frame, Gap, Layout
 from cpkg.records.loading import extend, joined, load
@@ -19,6 +19,7 @@ from cpkg.records.reading_ahead import Decoding, OneFrame
 from cpkg.records.sources import WINDOW, Window, open_source
 from cpkg.records.taking import Bunch, bunches, spans
 from cpkg.records.threads import AHEAD, has_threads_of_c, thread_count
+from cpkg.records.typed_records import Record
 from purepy._cores import python_runs_in_parallel
 from purepy._locks import Lock
 from purepy.crew import Crew, mapped
@@ -32,7 +33,7 @@ _WORTH_THREADS: Final = 2
 """After so many frames threads have decompressed more than it takes to start them."""
 
 
-class Reader:
+class Reader(Generic[Record]):
     """
     The records of a file, as a sequence.
 
@@ -46,7 +47,7 @@ class Reader:
     def __init__(self, source: Source, *, threads: int | None, errors: str, options: dict[str, Any]) -> None:
         check_errors(errors)
         self._arguments = threads, errors, options
-        self._decoder = Decoder(options)
+        self._decoder: Decoder[Record] = Decoder(options)
         # where threads of Python's run in parallel, these unpack, too
         self._ahead_by_c = not python_runs_in_parallel() and has_threads_of_c()
         if self._ahead_by_c:
@@ -67,11 +68,11 @@ class Reader:
 
     # --- in order -------------------------------------------------------------------------------------------------
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Record]:
         """Iterate over all records from the first one on."""
         return self.iter()
 
-    def iter(self, start: int = 0, stop: int | None = None) -> Iterator[Any]:
+    def iter(self, start: int = 0, stop: int | None = None) -> Iterator[Record]:
         """
         Iterate over the records from number `start` on, up to `stop` (not included) or the end.
 
@@ -81,7 +82,7 @@ class Reader:
         start, stop, _ = slice(start, stop).indices(len(self))
         return chain.from_iterable(self._streams(start, stop))
 
-    def _streams(self, start: int, stop: int) -> Iterator[Iterable[object]]:
+    def _streams(self, start: int, stop: int) -> Iterator[Iterable[Record]]:
         """Yield iterables that together give the records."""
         with contextlib.closing(self._ready(start, stop)) as frames:
             for piece, result in frames:
@@ -97,19 +98,19 @@ class Reader:
                 else:
                     yield result[max(start - piece.first, 0) : stop - piece.first]
 
-    def _each(self, frame: Frame, content: bytes, skip: int) -> Iterator[object]:
+    def _each(self, frame: Frame, content: bytes, skip: int) -> Iterator[Record]:
         """Unpack a frame's records up to its damage, and note or raise that."""
         try:
             yield from self._decoder.each(frame, content, skip)
         except DamagedError as exc:
             self._note(exc)
 
-    def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Any]]:
+    def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Record]]:
         """Iterate over the records from number `start` to `stop` (None: the end) in lists, one for each frame."""
         start, stop, _ = slice(start, stop).indices(len(self))
         return self._batches(start, stop)
 
-    def _batches(self, start: int, stop: int) -> Generator[list[object], None, None]:
+    def _batches(self, start: int, stop: int) -> Generator[list[Record], None, None]:
         with contextlib.closing(self._ready(start, stop)) as frames:
             for piece, result in frames:
                 try:
@@ -169,7 +170,7 @@ class Reader:
             raise exc
         self.damage.append(exc)
 
-    def _pieces(self, start: int, stop: int) -> Iterator[Any]:
+    def _pieces(self, start: int, stop: int) -> Iterator[Frame | Gap]:
         layout = self._layout
         number = max(layout.find(start), 0)
         for piece in layout.pieces(number):
@@ -202,10 +203,10 @@ class Reader:
         return self._layout.total
 
     @overload
-    def __getitem__(self, number: int) -> Any: ...
+    def __getitem__(self, number: int) -> Record: ...
     @overload
-    def __getitem__(self, number: slice) -> list[Any]: ...
-    def __getitem__(self, number: int | slice) -> Any:
+    def __getitem__(self, number: slice) -> list[Record]: ...
+    def __getitem__(self, number: int | slice) -> Record | list[Record]:
         """
         Return one record, or those of a slice as a list.
 
@@ -241,7 +242,7 @@ class Reader:
         if self._closed:
             self.close()
 
-    def take(self, numbers: Iterable[int]) -> list[Any]:
+    def take(self, numbers: Iterable[int]) -> list[Record]:
         """
         Return the records with these numbers, in the order of the numbers, which may repeat.
 
@@ -256,12 +257,12 @@ class Reader:
             work = list(bunches(self._layout, wanted))
         except KeyError as exc:
             raise self._lost(exc.args[0]) from None
-        found = [None] * len(wanted)
+        found: list[Any] = [None] * len(wanted)
         with contextlib.closing(self._contents(work)) as contents:
             for bunch, content in contents:
                 starts = self._decoder.message_starts(content, bunch.before[-1][0]) if content is not None else None
                 where = spans(bunch, starts) if starts is not None else None
-                if where is None:
+                if where is None or content is None:
                     self._take_by_frame(bunch, found)
                 else:
                     self._decoder.put_records(content, where, found, lambda place: self._found_at(wanted[place]))
@@ -269,7 +270,7 @@ class Reader:
 
     __getitems__ = take  # as PyTorch's DataLoader and Grain ask for batches
 
-    def _contents(self, work: list[Bunch]) -> Generator[tuple[Bunch, object], None, None]:
+    def _contents(self, work: list[Bunch]) -> Generator[tuple[Bunch, Content | None], None, None]:
         """Yield the contents of bunches; None for what C is not to do, or has failed at."""
         if self._ahead_by_c and self._threads > 1 and len(work) > _WORTH_THREADS:
             yield from self._in_advance(iter(work), self._source)
@@ -285,7 +286,7 @@ class Reader:
         frame = self._frame_of(number)
         return frame, number - frame.first
 
-    def _take_by_frame(self, bunch: Bunch, found: list[Any]) -> None:
+    def _take_by_frame(self, bunch: Bunch, found: list[Record | None]) -> None:
         last = self._idle.pop() if self._idle else _Last()
         for at, places, inside in bunch.by_frame():
             frame = self._layout.frame(at)
@@ -311,7 +312,7 @@ class Reader:
         """Decompress a frame into the memory of `last`."""
         last.forget()
         one = self._one_of(last)
-        content = one.content(frame) if one is not None else None
+        content: Content | None = one.content(frame) if one is not None else None
         if content is None:  # or it says why
             content = self._decoder.content(frame, _read(self._source, frame))
         starts = self._decoder.starts(frame, content)
@@ -327,7 +328,7 @@ class Reader:
         self._counted.add(frame.offset)
         return spans
 
-    def _record(self, index: int, last: _Last) -> Any:
+    def _record(self, index: int, last: _Last) -> Record:
         frame = last.frame
         if frame is None or not frame.first <= index < frame.first + frame.records:
             frame = self._frame_of(index)
@@ -347,14 +348,14 @@ class Reader:
 
     # --- asynchronously -------------------------------------------------------------------------------------------
 
-    async def __aiter__(self) -> AsyncIterator[Any]:
+    async def __aiter__(self) -> AsyncIterator[Record]:
         """Iterate over all records without keeping the event loop waiting for the file."""
         import asyncio
 
         from purepy.zstd.aio.work import Work
 
         batches = self._batches(0, len(self))
-        end: list[Any] = []
+        end: list[Record] = []
         # a thread of its own, so that a reader that is given up midway can be closed behind its last call
         thread = Crew(1)
         try:
@@ -406,21 +407,21 @@ class Reader:
         """Return what says which file it is: equal for readers of the same one, as Grain's checkpoints want it."""
         return f"<cpkg.records.Reader of {self.name or self._source!r}: {len(self)} records>"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[..., Reader[Record]], tuple[object, ...]]:
         """Pickle the place, where the copy opens the file again."""
         if not self.name:
             raise TypeError("a Reader pickles that was opened by a path or a URL, not one of a file object")
         threads, errors, options = self._arguments
         return _reopened, (self.name if is_url(self.name) else os.path.abspath(self.name), threads, errors, options)
 
-    def __enter__(self) -> Reader:
+    def __enter__(self) -> Reader[Record]:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
 
-def _reopened(place: str, threads: int | None, errors: str, options: dict[str, object]) -> Reader:
+def _reopened(place: str, threads: int | None, errors: str, options: dict[str, object]) -> Reader[Any]:
     return Reader(open_source(place), threads=threads, errors=errors, options=options)
 
 
@@ -432,13 +433,13 @@ class _Last:
     def __init__(self) -> None:
         self.first = self.stop = 0
         self.frame: Frame | None = None
-        self.content: Any = None
+        self.content: Content = b""
         self.starts: Sequence[int] | None = None
         self.one: OneFrame | None = None
 
     def forget(self) -> None:
         """Have no content: its memory is to serve another one."""
-        self.frame = self.content = self.starts = None
+        self.frame, self.content, self.starts = None, b"", None
 
     def close(self) -> None:
         """Free the memory, in which the content may be."""

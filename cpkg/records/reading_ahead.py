@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cpkg._places import Source
 from cpkg.records.decoding import Decoder, LaidOut, lost
 from cpkg.records.layout import Frame, Gap
 from cpkg.records.taking import Bunch
+
+if TYPE_CHECKING:
+    from cpkg._native.cffi_types import CBuffer
+    from cpkg._native.zstd.frame_queue import FrameJob
 
 _READ_MAX: Final = 4 << 20
 """Frames of more bytes of records are not decompressed in advance by C: several of them are in memory."""
@@ -23,8 +27,8 @@ class OneFrame:
     Frames of one record each after the other, as bytes, are what PyPy's collector is at work for longest.
     """
 
-    def __init__(self, decoder: Decoder, source: Source) -> None:
-        self._frames: Any = decoder.decompressing_queue(0)
+    def __init__(self, decoder: Decoder[Any], source: Source) -> None:
+        self._frames = decoder.decompressing_queue(0)
         self._process = os.getpid()
         self._job = self._frames.job()
         self._source = source
@@ -34,7 +38,7 @@ class OneFrame:
         """Whether this is the process that has the memory; in a forked child all fails."""
         return self._process == os.getpid()
 
-    def content(self, frame: Frame) -> Any:
+    def content(self, frame: Frame) -> CBuffer | None:
         """Return a frame's content, a buffer that is valid until the next call; None if that fails."""
         if not _is_served(frame):
             return None
@@ -42,7 +46,7 @@ class OneFrame:
         self._frames.expect(self._job, frame.decompressed)
         return self._frames.do(self._job, size)
 
-    def contents(self, bunch: Bunch) -> Any:
+    def contents(self, bunch: Bunch) -> CBuffer | None:
         """Do what `content` does for several frames; their contents follow each other."""
         return self._frames.do(self._job, 0) if _fill_with(self._job, bunch, self._source) else None
 
@@ -58,9 +62,9 @@ class Decoding:
     Where the file is the system's they read it, too: PyPy's collector counts bytes that Python reads.
     """
 
-    def __init__(self, decoder: Decoder, source: Source, threads: int) -> None:
+    def __init__(self, decoder: Decoder[Any], source: Source, threads: int) -> None:
         self._decoder = decoder
-        self._ahead: Any = decoder.decompressing_queue(threads)
+        self._ahead = decoder.decompressing_queue(threads)
         self._most = threads + 2 if self._ahead.begin() else 1
         self._source = source
         self._queue: deque[tuple[Any, Any]] = deque()  # with each frame the job that has it, or bytes, or an error
@@ -77,7 +81,7 @@ class Decoding:
     def put(self, piece: Frame | Gap) -> None:
         """Have a frame read and decompressed; errors, gaps among them, wait for their turn."""
         try:
-            data = lost(piece) if isinstance(piece, Gap) else self._submitted(piece)
+            data: object = lost(piece) if isinstance(piece, Gap) else self._submitted(piece)
         except Exception as exc:
             data = exc
         self._queue.append((piece, data))
@@ -91,7 +95,7 @@ class Decoding:
         self._ahead.submit(job, 0)
         self._queue.append((bunch, job))
 
-    def _submitted(self, piece: Frame) -> object:
+    def _submitted(self, piece: Frame) -> FrameJob | bytes:
         """Have a frame decompressed; return the job, or its bytes if the threads are not to do it."""
         if not _is_served(piece) or not self._ahead.begin():
             return self._read(piece)
@@ -138,7 +142,7 @@ class Decoding:
         return self._source.read_at(frame.offset, frame.compressed)
 
 
-def _fill(job: Any, frame: Frame, source: Source) -> int:
+def _fill(job: FrameJob, frame: Frame, source: Source) -> int:
     """Give a job its input, or the file that C reads it from; return its size."""
     descriptor = source.descriptor()
     if descriptor is not None:
@@ -153,7 +157,7 @@ def _fill(job: Any, frame: Frame, source: Source) -> int:
     return len(data)
 
 
-def _fill_with(job: Any, bunch: Bunch, source: Source) -> bool:
+def _fill_with(job: FrameJob, bunch: Bunch, source: Source) -> bool:
     """Have a job read several frames from the file; false if they are too large, or not in a file of the system's."""
     descriptor = source.descriptor()
     records, content = bunch.before[-1]

@@ -6,16 +6,17 @@ from __future__ import annotations
 import operator
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Any, overload
+from typing import Any, Generic, overload
 
 from cpkg._places import Place
 from cpkg.records.reader import Reader
 from cpkg.records.sources import open_source
+from cpkg.records.typed_records import Record
 
 
-class Shards:
+class Shards(Generic[Record]):
     """
     The records of several files, one behind the other, as a sequence.
 
@@ -25,7 +26,7 @@ class Shards:
     """
 
     def __init__(self, places: Sequence[Place], *, threads: int | None, errors: str, options: dict[str, Any]) -> None:
-        self._readers: list[Reader] = []
+        self._readers: list[Reader[Record]] = []
         try:
             for place in places:
                 source = open_source(place)
@@ -52,17 +53,17 @@ class Shards:
         return file, index - self._begin(file)
 
     @overload
-    def __getitem__(self, number: int) -> Any: ...
+    def __getitem__(self, number: int) -> Record: ...
     @overload
-    def __getitem__(self, number: slice) -> list[Any]: ...
-    def __getitem__(self, number: int | slice) -> Any:
+    def __getitem__(self, number: slice) -> list[Record]: ...
+    def __getitem__(self, number: int | slice) -> Record | list[Record]:
         """Return one record, or those of a slice as a list. Raises what a Reader does."""
         if isinstance(number, slice):
             return self.take(range(*number.indices(len(self))))
         file, inside = self._find(number)
         return self._readers[file][inside]
 
-    def take(self, numbers: Iterable[int]) -> list[Any]:
+    def take(self, numbers: Iterable[int]) -> list[Record]:
         """Return the records of these numbers, in their order; see `Reader.take`."""
         files: dict[int, list[tuple[int, int]]] = {}
         found: list[Any] = []
@@ -77,20 +78,20 @@ class Shards:
 
     __getitems__ = take
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Record]:
         return self.iter()
 
-    def iter(self, start: int = 0, stop: int | None = None) -> Iterator[Any]:
+    def iter(self, start: int = 0, stop: int | None = None) -> Iterator[Record]:
         """Iterate over the records from number `start` on, up to `stop` (not included) or the end."""
         for reader, first, last in self._parts(start, stop):
             yield from reader.iter(first, last)
 
-    def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Any]]:
+    def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Record]]:
         """Iterate over the records from number `start` to `stop` (None: the end) in lists, one for each frame."""
         for reader, first, last in self._parts(start, stop):
             yield from reader.batches(first, last)
 
-    def _parts(self, start: int, stop: int | None) -> Iterator[tuple[Reader, int, int]]:
+    def _parts(self, start: int, stop: int | None) -> Iterator[tuple[Reader[Record], int, int]]:
         start, stop, _ = slice(start, stop).indices(len(self))
         for file in range(bisect_right(self._ends, start), len(self._readers)):
             begin = self._begin(file)
@@ -108,19 +109,19 @@ class Shards:
         more = f", and {len(self._readers) - 3} more" if len(self._readers) > 3 else ""
         return f"<cpkg.records.Shards of {names}{more}: {len(self)} records>"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[..., Shards[Record]], tuple[object, ...]]:
         """Pickle the places, where the copy opens the files again."""
         return _reopened, ([reader.__reduce__() for reader in self._readers],)
 
-    def __enter__(self) -> Shards:
+    def __enter__(self) -> Shards[Record]:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
 
-def _reopened(readers: list[Any]) -> Shards:
-    shards = Shards([], threads=None, errors="raise", options={})
+def _reopened(readers: list[tuple[Callable[..., Reader[Any]], tuple[object, ...]]]) -> Shards[Any]:
+    shards: Shards[Any] = Shards([], threads=None, errors="raise", options={})
     for function, arguments in readers:
         shards._readers.append(function(*arguments))
     shards._ends = list(accumulate(map(len, shards._readers)))

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import io
-from typing import Any, Final
+from typing import Final
 
 from cpkg import _places
-from cpkg._places import Source, Target
+from cpkg._places import Place, Source, Target
 from cpkg.records.errors import LockedError, RecordsError
 
 _TAIL_SIZE: Final = 1 << 16
@@ -18,7 +18,7 @@ WINDOW: Final = 4 << 20
 """How many bytes to read at once from a source that is read from front to back."""
 
 
-def open_source(place: Any) -> Source:
+def open_source(place: Place) -> Source:
     """Open a path, a URL, a descriptor or a file object to read at any position; RecordsError if it cannot seek."""
     try:
         return _places.open_source(place)
@@ -26,7 +26,7 @@ def open_source(place: Any) -> Source:
         raise RecordsError(str(exc)) from None
 
 
-def open_target(place: Any, mode: str) -> Target:
+def open_target(place: Place, mode: str) -> Target:
     """Open a place to write; LockedError if another writer has it, RecordsError for a path of no regular file."""
     try:
         return _places.open_target(place, mode)

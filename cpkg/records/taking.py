@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from cpkg.records.layout import Layout
 
@@ -75,7 +75,7 @@ def bunches(layout: Layout, wanted: Sequence[int]) -> Iterator[Bunch]:
         yield bunch
 
 
-def spans(bunch: Bunch, starts: Any) -> Iterator[tuple[int, int, int]] | None:
+def spans(bunch: Bunch, starts: Sequence[int]) -> Iterator[tuple[int, int, int]] | None:
     """
     Yield for each record that is wanted its place in the caller's list, and where it begins and ends in the content.
 

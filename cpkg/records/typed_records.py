@@ -4,37 +4,47 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic
 
 from purepy._lazy import imported
 from purepy.errors import CodecError
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
 
-class TypedRecords:
+    Record = TypeVar("Record", default=Any)
+else:
+    from typing import TypeVar
+
+    Record = TypeVar("Record")
+
+
+class TypedRecords(Generic[Record]):
     """Decodes records of one type. `options` are those of `typed.Decoder`, `type` among them."""
 
-    def __init__(self, options: dict[str, Any]) -> None:
+    def __init__(self, options: dict[str, object]) -> None:
         codecs = imported("cpkg.typed.codecs")
         # what objects take is limited for a frame, before it comes here
         options = {**options, "max_memory": -1}
         try:
-            self._decoder = codecs.Decoder(**options)
+            decoder = codecs.Decoder(**options)
         except TypeError as exc:
             raise TypeError(re.sub(r"\S*__init__\(\)", "records.open()", str(exc))) from None
-        self.decode = self._decoder.decode
-        self.limits = self._decoder.limits
+        self.decode: Callable[[bytes], Record] = decoder.decode
+        self.limits = decoder.limits
         kind: Any = options["type"]
-        options["type"] = list[kind]
-        self._all = codecs.Decoder(**{**options, "max_depth": self._decoder.limits.max_depth + 1})
+        options = {**options, "type": list[kind], "max_depth": self.limits.max_depth + 1}
+        self._decode_all: Callable[[bytes], list[Record]] = codecs.Decoder(**options).decode
 
-    def decode_all(self, header: bytes, content: bytes) -> Any:
+    def decode_all(self, header: bytes, content: bytes) -> list[Record] | None:
         """Return the records of a content as a list; None if any of them is wrong. `header` is that of their array."""
         try:
-            return self._all.decode(b"".join((header, content)))
+            return self._decode_all(b"".join((header, content)))
         except CodecError:
             return None  # they are decoded one by one, up to the one that is wrong
 
-    def record(self, number: int, data: bytes) -> Any:
+    def record(self, number: int, data: bytes) -> Record:
         """Return one record. The path of a ValidationError begins with its number."""
         try:
             return self.decode(data)

@@ -7,7 +7,7 @@ import os
 import weakref
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from cpkg import msgpack, zstd
 from cpkg._places import Target
@@ -83,7 +83,7 @@ class Writer:
 
     # --- records --------------------------------------------------------------------------------------------------
 
-    def append(self, record: Any) -> None:
+    def append(self, record: object) -> None:
         """
         Add one record.
 

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from cpkg.records.packing import Encoded, FrameCompressor
 from cpkg.records.threads import has_threads_of_c
-from purepy.crew import Crew
+from purepy.crew import Call, Crew
+
+if TYPE_CHECKING:
+    from cpkg._native.zstd.frame_queue import FrameJob
 
 _GROUP_SIZE: Final = 1 << 19
 """Frames of so many bytes of records go to a thread of Python's at once: handing over takes time, too."""
@@ -23,21 +26,24 @@ _FRAMES_WAITING: Final = (2, 16)
 """Records of so many bytes wait for each thread of C, but at least two frames and at most so many."""
 
 
-class _Frame:
+Content = TypeVar("Content")
+
+
+class _Frame(Generic[Content]):
     """A frame that has ended: what it holds, the work that compresses it, and what comes of that."""
 
     __slots__ = ("content", "encoded", "number", "records", "size", "work")
 
-    def __init__(self, number: int, content: Any, size: int, records: int) -> None:
+    def __init__(self, number: int, content: Content, size: int, records: int) -> None:
         self.number = number
         self.content = content
         self.size = size
         self.records = records
-        self.work: Any = None
+        self.work: Call | bool | None = None
         self.encoded: Encoded | None = None
 
 
-class Encoding:
+class Encoding(Generic[Content]):
     """
     The frame at hand, and those that have ended and are being compressed, in order.
 
@@ -49,8 +55,8 @@ class Encoding:
         self.encoder = encoder
         self._threads = threads
         self._most = most
-        self._queue: deque[_Frame] = deque()
-        self._at_hand: tuple[int, object] = (-1, None)  # the number of the frame at hand, and its content
+        self._queue: deque[_Frame[Content]] = deque()
+        self._at_hand: tuple[int, Content | None] = (-1, None)  # the number of the frame at hand, and its content
 
     def __len__(self) -> int:
         """Return the number of frames for `first`."""
@@ -95,7 +101,7 @@ class Encoding:
             for frame in waiting:
                 frame.encoded = self._encoded(frame)
         elif waiting:
-            self._start(waiting, final=final)
+            self._start(waiting, final)
 
     def first(self) -> Encoded:
         """Wait for the first frame; raises what compressing it did."""
@@ -111,48 +117,44 @@ class Encoding:
         self._queue.clear()
         self._at_hand = (-1, None)
 
-    def _content(self, number: int) -> Any:
-        if self._at_hand[0] != number:
-            self._at_hand = number, self._new_content()
-        return self._at_hand[1]
+    def _content(self, number: int) -> Content:
+        found = self._at_hand[1]
+        if found is None or self._at_hand[0] != number:
+            found = self._new_content()
+            self._at_hand = number, found
+        return found
 
-    def _new_content(self) -> Any:
-        raise NotImplementedError
-
-    def _put(self, content: Any, at: int, piece: bytes, start: int) -> None:
-        raise NotImplementedError
-
-    def _reuse(self, content: Any) -> None:
+    def _reuse(self, content: Content) -> None:
         """Take the content of a frame that is written."""
 
-    def _has_threads(self) -> bool:
-        """Start threads, if there are none yet; return whether there are some."""
-        raise NotImplementedError
-
-    def _start(self, waiting: list[_Frame], *, final: bool) -> None:
-        """Have threads compress frames, and put down who does; some may wait if this is not `final`."""
-        raise NotImplementedError
-
-    def _finish(self, frame: _Frame) -> None:
-        """Wait for the threads; `encoded` stays None if they have failed."""
-        raise NotImplementedError
-
-    def _encoded(self, frame: _Frame) -> Encoded:
-        raise NotImplementedError
+    _new_content: Callable[[], Content]
+    _put: Callable[[Content, int, bytes, int], None]
+    """Put `piece[start:]` behind the first `at` bytes of a content: `_put(content, at, piece, start)`."""
+    _has_threads: Callable[[], bool]
+    """Start threads, if there are none yet; return whether there are some."""
+    _start: Callable[[list[_Frame[Content]], bool], None]
+    """Have threads compress frames, and put down who does: `_start(waiting, final)`; some may wait if not `final`."""
+    _finish: Callable[[_Frame[Content]], None]
+    """Wait for the threads; `encoded` stays None if they have failed."""
+    _encoded: Callable[[_Frame[Content]], Encoded]
+    """Compress a frame in this thread."""
 
 
-class EncodingByPython(Encoding):
-    """The one of any backend. A content is a list of pieces, and where each begins."""
+Pieces = list[tuple[int, memoryview]]
+
+
+class EncodingByPython(Encoding[Pieces]):
+    """Compresses by threads of Python, on any backend. A content is a list of pieces, and where each begins."""
 
     def __init__(self, encoder: FrameCompressor, threads: int, frame_size: int) -> None:
         helpers = threads if threads > 1 else 0
         super().__init__(encoder, helpers, max(helpers * max(_GROUPS * _GROUP_SIZE // frame_size, 2), 1))
         self._crew: Crew | None = None
 
-    def _new_content(self) -> list[tuple[int, memoryview]]:
+    def _new_content(self) -> Pieces:
         return []
 
-    def _put(self, content: Any, at: int, piece: bytes, start: int) -> None:
+    def _put(self, content: Pieces, at: int, piece: bytes, start: int) -> None:
         while content and content[-1][0] >= at:
             del content[-1]
         content.append((at, memoryview(piece)[start:]))
@@ -162,23 +164,24 @@ class EncodingByPython(Encoding):
             self._crew = Crew(self._threads)
         return bool(self._threads) and self._crew.begin() > 0
 
-    def _start(self, waiting: list[_Frame], *, final: bool) -> None:
+    def _start(self, waiting: list[_Frame[Pieces]], final: bool) -> None:
         if self._crew is not None and (final or sum(frame.size for frame in waiting) >= _GROUP_SIZE):
             work = self._crew.submit(self._encode, waiting)
             for frame in waiting:
                 frame.work = work
 
-    def _encode(self, frames: list[_Frame]) -> None:
+    def _encode(self, frames: list[_Frame[Pieces]]) -> None:
         for frame in frames:
             frame.encoded = self._encoded(frame)
 
-    def _finish(self, frame: _Frame) -> None:
+    def _finish(self, frame: _Frame[Pieces]) -> None:
         try:
+            assert isinstance(frame.work, Call)
             frame.work.result()
         except Exception:  # the caller does it again, and learns why
             frame.work = None
 
-    def _encoded(self, frame: _Frame) -> Encoded:
+    def _encoded(self, frame: _Frame[Pieces]) -> Encoded:
         pieces = [piece for at, piece in frame.content if at < frame.size]
         return self.encoder.encoded(b"".join(pieces), frame.records)
 
@@ -189,8 +192,8 @@ class EncodingByPython(Encoding):
             self._crew = None
 
 
-class EncodingByC(Encoding):
-    """The one of the compiled libzstd. A content is a job, in whose memory it lies; the caller works, too."""
+class EncodingByC(Encoding["FrameJob"]):
+    """Compresses by threads of C, and in the caller. A content is a job, in whose memory it lies."""
 
     def __init__(self, encoder: FrameCompressor, threads: int, frame_size: int) -> None:
         fewest, most = _FRAMES_WAITING
@@ -198,33 +201,34 @@ class EncodingByC(Encoding):
         super().__init__(encoder, helpers, helpers * min(max(_WAITING // frame_size, fewest), most))
         self._ahead: Any = None
 
-    def _new_content(self) -> Any:
+    def _new_content(self) -> FrameJob:
         if self._ahead is None:
             self._ahead = self.encoder.compressing_queue(self._threads)
-        return self._ahead.job()
+        job: FrameJob = self._ahead.job()
+        return job
 
-    def _put(self, content: Any, at: int, piece: bytes, start: int) -> None:
+    def _put(self, content: FrameJob, at: int, piece: bytes, start: int) -> None:
         # copied at once: what lives on in Python is copied by the collector of PyPy, and more than once
         content.put(at, piece, start)
 
-    def _reuse(self, content: Any) -> None:
+    def _reuse(self, content: FrameJob) -> None:
         self._ahead.back(content)
 
     def _has_threads(self) -> bool:
         has: bool = self._ahead.begin()
         return has
 
-    def _start(self, waiting: list[_Frame], *, final: bool) -> None:
+    def _start(self, waiting: list[_Frame[FrameJob]], final: bool) -> None:
         for frame in waiting:
             self._ahead.submit(frame.content, frame.size)
-            frame.work = self._ahead
+            frame.work = True
 
-    def _finish(self, frame: _Frame) -> None:
+    def _finish(self, frame: _Frame[FrameJob]) -> None:
         data = self._ahead.wait(frame.content)
         if data is not None:
             frame.encoded = Encoded(frame.records, frame.size, data[:])
 
-    def _encoded(self, frame: _Frame) -> Encoded:
+    def _encoded(self, frame: _Frame[FrameJob]) -> Encoded:
         return self.encoder.encoded(frame.content.input(frame.size), frame.records)
 
     def close(self) -> None:
@@ -234,7 +238,7 @@ class EncodingByC(Encoding):
             self._ahead = None
 
 
-def encoding(encoder: FrameCompressor, threads: int, frame_size: int) -> Encoding:
+def encoding(encoder: FrameCompressor, threads: int, frame_size: int) -> Encoding[Any]:
     """Return what compresses the frames of a writer."""
     if threads > 1 and has_threads_of_c():
         return EncodingByC(encoder, threads, frame_size)

@@ -27,7 +27,7 @@ MODULES = (
 TYPED = """
 import asyncio
 from dataclasses import dataclass
-from cpkg import msgpack, typed
+from cpkg import msgpack, records, typed
 @dataclass
 class User:
     id: int
@@ -57,6 +57,10 @@ t: str = msgpack.unpack(open("x", "rb"), type=decoder)[0].id
 u: str = next(msgpack.Unpacker(type=decoder))[0].id
 v: str = msgpack.Unpacker(type=decoder).unpack()[0].id
 w: str = next(typed.Unpacker(type=decoder))[0].id
+x: int = records.open("x", type=User)[0].id
+y: str = records.open("x", type=User)[0].id
+z: list[str] = [user.id for user in records.open(["x"], type=User)]
+records.open("x")[0].anything
 """
 RESULTS = """
 import io
@@ -154,7 +158,7 @@ def test_every_public_name_is_seen(check: Callable[[Path], list[int]], tmp_path:
 def test_what_is_decoded_has_its_type(check: Callable[[Path], list[int]], tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(TYPED)
-    assert check(program) == [9, 11, 13, 15, 18, 21, 23, 25, 28, 29, 30, 31, 32, 33]
+    assert check(program) == [9, 11, 13, 15, 18, 21, 23, 25, 28, 29, 30, 31, 32, 33, 35, 36]
 
 
 @CHECKERS

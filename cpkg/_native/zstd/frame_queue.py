@@ -138,11 +138,11 @@ class FrameQueue:
         """Hand a job with an input of `size` bytes to the threads, which have begun; again: nothing."""
         self.lib.cpkg_frames_submit(self._handle, job.handle, size)
 
-    def do(self, job: FrameJob, size: int) -> object:
+    def do(self, job: FrameJob, size: int) -> CBuffer | None:
         """Do a job with an input of `size` bytes in the caller's thread; return what `wait` does."""
         return self._output(job) if self.lib.cpkg_frames_do(self._handle, job.handle, size) else None
 
-    def wait(self, job: FrameJob) -> object:
+    def wait(self, job: FrameJob) -> CBuffer | None:
         """
         Wait for a job, and do meanwhile what waits for a thread; return its output, None if it has failed.
 
