@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from types import ModuleType
@@ -90,14 +91,11 @@ def _is_ours(name: str) -> bool:
     return spec is not None and isinstance(spec.loader, _Loader)
 
 
-class _Loader:
+class _Loader(Loader):
     """Makes a module whose attributes are those of the module `target`, fetched at their first use."""
 
     def __init__(self, target: str) -> None:
         self.target = target
-
-    def create_module(self, spec: ModuleSpec) -> None:
-        return None
 
     def exec_module(self, module: ModuleType) -> None:
         target = importlib.import_module(self.target)
@@ -123,18 +121,12 @@ class _Loader:
         )
 
 
-class _ParentLoader:
-    """Makes an empty package, for a name with a dot in it to be in."""
-
-    def create_module(self, spec: ModuleSpec) -> None:
-        return None
-
-    def exec_module(self, module: ModuleType) -> None:
-        return None
-
-
 class _Portions:
-    """The path of such a package: what a namespace package of that name has, if directories come to `sys.path`."""
+    """
+    The path of an empty package, for a name with a dot in it to be in.
+
+    It is what a namespace package of that name has, if directories come to `sys.path`.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -150,16 +142,16 @@ class _Finder:
     def __init__(self) -> None:
         self.names: set[str] = set()
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if name in self.names:
-            return ModuleSpec(name, _Loader(_TARGETS[name]), origin=_TARGETS[name], is_package=True)  # type: ignore[arg-type]
+            return ModuleSpec(name, _Loader(_TARGETS[name]), origin=_TARGETS[name], is_package=True)
         parent = name.rpartition(".")[0]
         if name in _SUBMODULES:
             # not below a package of somebody else's
             if parent in self.names and _is_ours(parent):
-                return ModuleSpec(name, _Loader(_SUBMODULES[name]), origin=_SUBMODULES[name])  # type: ignore[arg-type]
+                return ModuleSpec(name, _Loader(_SUBMODULES[name]), origin=_SUBMODULES[name])
         elif self is _last and not parent and any(wanted.startswith(name + ".") for wanted in self.names):
-            spec = ModuleSpec(name, _ParentLoader(), is_package=True)  # type: ignore[arg-type]
+            spec = ModuleSpec(name, None, is_package=True)
             spec.submodule_search_locations = _Portions(name)  # type: ignore[assignment]
             return spec
         return None

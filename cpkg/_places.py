@@ -533,6 +533,8 @@ class Target:
     """Bytes at growing offsets."""
 
     name = ""
+    is_broken = False
+    """Whether nobody knows how much was written, so that `write` raises."""
     write: Callable[[int, bytes], None]
     """Write bytes at an offset, the end of those written before."""
 
@@ -551,11 +553,6 @@ class Target:
     def discard(self) -> None:
         """Close the file if it was opened here; an upload leaves nothing behind."""
         self.close()
-
-    @property
-    def is_broken(self) -> bool:
-        """Whether nobody knows how much was written, so that `write` raises."""
-        return False
 
     @property
     def is_closed(self) -> bool:
@@ -634,23 +631,18 @@ class FileTarget(Target):
     def __init__(self, file: Any) -> None:
         self._file: Any = file if not isinstance(file, int) else open(file, "wb", buffering=0, closefd=False)  # noqa: SIM115
         self._is_owned = isinstance(file, Upload)
-        self._is_broken = False
         self._done = 0
         self.name = _name_of(self._file)
 
-    @property
-    def is_broken(self) -> bool:
-        return self._is_broken
-
     def write(self, offset: int, data: bytes) -> None:
-        if self._is_broken:
+        if self.is_broken:
             raise OSError(errno.EIO, "writing failed before, and a file object cannot take back what it got", self.name)
         if offset + len(data) == self._done:
             return  # all of it, and then the caller was interrupted
-        self._is_broken = True
+        self.is_broken = True
         write_all(self._file, data)
         self._done = offset + len(data)
-        self._is_broken = False
+        self.is_broken = False
 
     def flush(self) -> None:
         flush = getattr(self._file, "flush", None)

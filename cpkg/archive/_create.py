@@ -17,10 +17,10 @@ from typing import Any, Final
 
 from cpkg._places import writing
 from cpkg.archive import _c_or_python
+from cpkg.archive._descriptors import frames_ahead, thread_count_within
 from cpkg.archive._frame import CompressedFrame
 from cpkg.archive._result import Problem, Problems, Summary
 from cpkg.archive._settings import FRAME_SIZE, LEVEL, CreateSettings, Patterns, Select
-from cpkg.archive._threads import frames_ahead, thread_count_within
 from purepy._writing import write_all
 from purepy.crew import mapped
 from purepy.tar.encode import END

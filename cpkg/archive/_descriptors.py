@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many files and directories an extraction keeps open: its part of those that the process may still open."""
+"""How many files and directories archives keep open, and how many threads work, within what the process may open."""
 
 from __future__ import annotations
 
+import os
 from typing import Final, NamedTuple
 
-from cpkg.archive._threads import spare_descriptors
+from purepy._cores import thread_count
 
 _PER_BATCH: Final = 64
 _DEPTH: Final = 256
@@ -35,3 +36,29 @@ def divided(batches: int) -> Descriptors:
         batches_max=batches_max,
         held_max=min(max(3 * part // (batches_max + 1), 1), _PER_BATCH),
     )
+
+
+def spare_descriptors() -> int:
+    """Return how many files this process may open besides those that are open; a large number where nobody knows."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        return 1 << 20 if limit == resource.RLIM_INFINITY else limit - len(os.listdir("/dev/fd"))
+    except (ImportError, OSError):
+        return 1 << 20
+
+
+def thread_count_within(threads: int | None, besides: int, each: int) -> int:
+    """
+    Return the argument `threads`: None and 0 mean one per core, as far as there are descriptors.
+
+    Each thread needs `each` of them, and the whole `besides`. Raises ValueError and TypeError.
+    """
+    wanted = thread_count(0 if threads is None else threads)
+    return max(min(wanted, (spare_descriptors() - besides) // each), 1)
+
+
+def frames_ahead(threads: int) -> int:
+    """Return how many frames are compressed or decompressed in advance: one per thread, and one that is ready."""
+    return threads + 1 if threads > 1 else 1

@@ -11,11 +11,11 @@ from typing import Any, Literal
 
 from cpkg._places import is_url, reading
 from cpkg.archive import _c_or_python
+from cpkg.archive._descriptors import frames_ahead
 from cpkg.archive._indexed_frames import IndexedFrames, indexed_frames
 from cpkg.archive._inflate import Codec, Inflater
 from cpkg.archive._result import Problem, Problems, Summary
 from cpkg.archive._settings import WINDOW_LOG_MAX, ContentLimit, ExtractSettings, Patterns, Select
-from cpkg.archive._threads import frames_ahead
 from purepy._cores import thread_count
 from purepy._reading import read_some
 from purepy.crew import Crew, Stopped
@@ -149,5 +149,5 @@ def extract(
     )
     with contextlib.closing(codec), opened as (archive, crew):
         engine.run(archive, crew)
-    settings.tell_unmatched(problems)
+    settings.report_unmatched(problems)
     return Summary(engine.entries, archive.size, archive.consumed, problems.found)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tell what was done, and what went wrong on the way."""
+"""What was done, and what went wrong on the way."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Problems:
         self.found: list[Problem] = []
 
     def add(self, problem: Problem) -> None:
-        """Tell of a problem; raises its error if nobody listens."""
+        """Report a problem; raises its error if the caller has no `on_problem`."""
         self.found.append(problem)
         if self._on_problem is not None:
             self._on_problem(problem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, Union
+from typing import Final, Union
 
 from cpkg.archive._result import Problem, Problems
 from purepy import _system
@@ -14,6 +14,7 @@ from purepy.tar.acl import ACL_KEYS
 from purepy.tar.decode import NUMBER_MAX, SECONDS_MAX
 from purepy.tar.encode import NANO, OCTAL_7_MAX, encoded
 from purepy.tar.entry import Entry
+from purepy.tar.owners import owner_name
 from purepy.tar.windows import Spellings
 from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
 
@@ -159,7 +160,7 @@ class CreateSettings:
         self.sparse = sparse
         self.select = select
 
-    def own(self, entry: Entry, status: os.stat_result, user: Any, group: Any) -> None:
+    def own(self, entry: Entry, status: os.stat_result) -> None:
         """Give an entry the owner and time of its file, or those that were asked for."""
         if self.mtime_ns is not None:
             entry.mtime_ns = self.mtime_ns
@@ -169,7 +170,7 @@ class CreateSettings:
             return
         entry.uid, entry.gid = status.st_uid, status.st_gid
         if not self.numeric_owner:
-            entry.uname, entry.gname = user(entry.uid), group(entry.gid)
+            entry.uname, entry.gname = owner_name(entry.uid, True), owner_name(entry.gid, False)
 
 
 class ExtractSettings:
@@ -226,8 +227,8 @@ class ExtractSettings:
         """Note that a pattern of `include` is of use."""
         self._unmatched.pop(pattern, None)
 
-    def tell_unmatched(self, problems: Problems) -> None:
-        """Tell of the patterns of `include` that no name matched, as tar does."""
+    def report_unmatched(self, problems: Problems) -> None:
+        """Report the patterns of `include` that no name matched, as tar does."""
         for pattern in self._unmatched:
             problems.add(Problem(pattern, "not found in the archive"))
 

@@ -24,6 +24,7 @@ from typing import Any, Final, Union
 from cpkg import records
 from cpkg._places import filesystem, is_url, replacing
 from cpkg.dask import columns as _columns
+from cpkg.records.opening import SUFFIX as _SUFFIX
 
 try:
     import dask
@@ -37,7 +38,6 @@ Urls = Union[str, "os.PathLike[str]", Iterable[Union[str, "os.PathLike[str]"]]]
 PARTITION_SIZE: Final = 8 << 20
 """Of compressed records; as objects they take some ten times as much memory."""
 
-_SUFFIX: Final = ".rec"
 _PART: Final = re.compile(r"part-\d{5,}\.rec")
 _SAMPLE: Final = 1000
 

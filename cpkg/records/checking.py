@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from typing import BinaryIO, Callable, Final, NamedTuple
 
 from cpkg._places import Place, Source, replacing
@@ -155,8 +156,8 @@ def _check(source: Source, layout: Layout, threads: int | None, progress: Progre
             error = exc
         return number, frame, fmt.parse_data_header(data, layout.token), error
 
-    count = thread_count(threads)
-    for number, frame, header, error in mapped(examined, range(len(layout)), count, AHEAD * count):
+    workers = thread_count(threads)
+    for number, frame, header, error in mapped(examined, range(len(layout)), workers, AHEAD * workers):
         if error is not None:
             bad.add(number)
             report.damage.append(Damage(frame.offset, frame.first, frame.records, error.reason, True))
@@ -209,7 +210,7 @@ def repair(path: str | os.PathLike[str], *, threads: int | None = None, progress
         try:
             checked = [(part, _check(part, layout, threads, progress)) for part, layout in parts(source)]
             report = _together([found.report for _, found in checked], source)
-            if has_dictionary_damage(report):
+            if any("the dictionary at byte" in problem for problem in report.problems):  # no record can be read
                 raise RecordsError(report.problems[-1])
             _, layout, bad, is_misled = checked[0][1]
             if (
@@ -274,27 +275,13 @@ def join(
             source.close()
 
 
-def has_dictionary_damage(report: Report) -> bool:
-    """Return whether no record can be read because the dictionary is damaged."""
-    return any("the dictionary at byte" in problem for problem in report.problems)
-
-
 def _together(reports: list[Report], source: Source) -> Report:
     """Return one report of all parts of a file."""
     whole = reports[0]
     for report in reports[1:]:
-        for name in (
-            "records",
-            "total",
-            "marked",
-            "frames",
-            "compressed",
-            "decompressed",
-            "torn",
-            "damage",
-            "problems",
-        ):
-            setattr(whole, name, getattr(whole, name) + getattr(report, name))
+        for name, value in vars(report).items():
+            if name not in ("name", "size", "indexed", "has_dictionary"):
+                setattr(whole, name, getattr(whole, name) + value)
         whole.indexed = False
     if len(reports) > 1:
         whole.size = source.size()
@@ -354,8 +341,9 @@ class _Copy:
 def _sound(layout: Layout, bad: Container[int]) -> Iterator[Frame | Gap]:
     """Yield frames that are not among `bad`, and in the place of all else gaps that join."""
     lost: Gap | None = None
-    for number, piece in enumerate_frames(layout):
-        if isinstance(piece, Frame) and number not in bad:
+    numbers = count()
+    for piece in layout.pieces():
+        if isinstance(piece, Frame) and next(numbers) not in bad:
             if lost is not None:
                 yield lost
                 lost = None
@@ -365,11 +353,3 @@ def _sound(layout: Layout, bad: Container[int]) -> Iterator[Frame | Gap]:
             lost = Gap(0, 0, first, piece.first + piece.records - first, MARKED, True)
     if lost is not None:
         yield lost
-
-
-def enumerate_frames(layout: Layout) -> Iterator[tuple[int, Frame | Gap]]:
-    """Yield what a file has, each frame with its number, each gap with that of the frame behind it."""
-    number = 0
-    for piece in layout.pieces():
-        yield number, piece
-        number += isinstance(piece, Frame)

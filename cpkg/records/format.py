@@ -10,6 +10,7 @@ these letters and of the bytes behind the CRC. Numbers are little-endian.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Container
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -136,16 +137,17 @@ def index_size(frames: int, token: bytes) -> int:
     return PREFIX.size + _INDEX_BODIES[bool(token)].size + frames * INDEX_ENTRY_SIZE
 
 
-def _parse(data: bytes, kind: bytes, at: int = 0) -> tuple[int, int] | None:
-    """Return the size field and CRC of a frame of that kind, whose start is at data[at:], or None."""
+def _body(kind: bytes, data: bytes, at: int = 0, sizes: Container[int] | None = None) -> bytes | None:
+    """Return the body of a sound frame of that kind at data[at:], or None; where `sizes` are given, of those alone."""
     if len(data) - at < PREFIX.size:
         return None
     magic, size, found, crc = PREFIX.unpack_from(data, at)
-    return (size, crc) if magic == SKIPPABLE_MAGIC and found == kind else None
-
-
-def _is_sound(kind: bytes, crc: int, body: bytes) -> bool:
-    return zlib.crc32(body, zlib.crc32(kind)) == crc
+    size += _SIZE_FIELDS_END
+    is_of_kind = magic == SKIPPABLE_MAGIC and found == kind and (sizes is None or size in sizes)
+    if not is_of_kind or not PREFIX.size <= size <= len(data) - at:
+        return None
+    body = data[at + PREFIX.size : at + size]
+    return body if zlib.crc32(body, zlib.crc32(kind)) == crc else None
 
 
 def parse_data_header(data: bytes, token: bytes | None, at: int = 0) -> DataHeader | None:
@@ -155,30 +157,20 @@ def parse_data_header(data: bytes, token: bytes | None, at: int = 0) -> DataHead
     `token` is that of the file, whose headers alone count; None takes those of any file.
     """
     for kind in (DATA, LOST):
-        found = _parse(data, kind, at)
-        if found is None:
-            continue
-        size, crc = found
-        size += _SIZE_FIELDS_END
-        if size not in DATA_HEADER_SIZES or len(data) - at < size:
-            return None
-        body = data[at + PREFIX.size : at + size]
-        fields = _DATA_BODIES[size == DATA_HEADER_SIZE].unpack(body)
-        header = DataHeader(*fields)._replace(lost=kind == LOST)
-        # the shortest record has one byte
-        possible = not header.compressed if header.lost else 0 < header.records <= header.decompressed
-        ours = token is None or header.token == token
-        return header if possible and ours and _is_sound(kind, crc, body) else None
+        body = _body(kind, data, at, DATA_HEADER_SIZES)
+        if body is not None:
+            fields = _DATA_BODIES[len(body) == _DATA_BODIES[1].size].unpack(body)
+            header = DataHeader(*fields)._replace(lost=kind == LOST)
+            # the shortest record has one byte
+            possible = not header.compressed if header.lost else 0 < header.records <= header.decompressed
+            return header if possible and token in (None, header.token) else None
     return None
 
 
 def parse_file_header(data: bytes, at: int = 0) -> tuple[int, bytes] | None:
     """Return the version and token that a file's first bytes give, or None if they are no header of a record file."""
-    found = _parse(data, FILE, at)
-    if found is None or len(data) - at < found[0] + _SIZE_FIELDS_END:
-        return None
-    body = data[at + PREFIX.size : at + found[0] + _SIZE_FIELDS_END]
-    if not body or not _is_sound(FILE, found[1], body):
+    body = _body(FILE, data, at)
+    if not body:
         return None
     version = body[0]
     if version in (1, 2) and len(body) != _FILE_BODIES[version - 1].size:
@@ -206,22 +198,15 @@ def parse_skippable(data: bytes) -> tuple[int, bytes] | None:
 
 def parse_dictionary_frame(data: bytes) -> bytes | None:
     """Return the dictionary in a whole frame, or None if it is damaged."""
-    found = _parse(data, DICTIONARY)
-    content = data[PREFIX.size :]
-    if found is None or found[0] != len(data) - _SIZE_FIELDS_END or not _is_sound(DICTIONARY, found[1], content):
-        return None
-    return content
+    return _body(DICTIONARY, data, sizes=(len(data),))
 
 
 def parse_index_frame(data: bytes) -> Index | None:
     """Return what a whole index frame holds, of either version, or None if it is damaged."""
-    found = _parse(data, INDEX)
-    if found is None or found[0] != len(data) - _SIZE_FIELDS_END or not _is_sound(INDEX, found[1], data[PREFIX.size :]):
-        return None
+    body = _body(INDEX, data, sizes=(len(data),)) or b""
     for layout in _INDEX_BODIES:
-        begin = PREFIX.size + layout.size
-        if len(data) >= begin:
-            total, dictionary, frames, table_crc, *token = layout.unpack_from(data, PREFIX.size)
-            if len(data) - begin == frames * INDEX_ENTRY_SIZE:
-                return Index(total, dictionary, data[begin:], table_crc, *token)
+        if len(body) >= layout.size:
+            total, dictionary, frames, table_crc, *token = layout.unpack_from(body)
+            if len(body) - layout.size == frames * INDEX_ENTRY_SIZE:
+                return Index(total, dictionary, body[layout.size :], table_crc, *token)
     return None

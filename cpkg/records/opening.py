@@ -8,8 +8,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, Final
 
-from cpkg import zstd
-from cpkg._places import Place, Target
+from cpkg._places import Place
 from cpkg.records.decoding import read_dictionary
 from cpkg.records.layout import Layout, new_token
 from cpkg.records.loading import load
@@ -51,30 +50,21 @@ def _files_in(folder: str) -> list[str]:
 
 def open_writer(place: Place, mode: str, settings: WriterSettings) -> Writer:
     """Open a record file for writing: `records.open` with "wb", "xb" or "ab"."""
-    target, layout, found = _open_target(place, mode)
-    try:
-        if found is not None:
-            settings.take_dictionary(found, target.name)
-        return Writer(target, layout, settings)
-    except BaseException:
-        target.close()
-        raise
-
-
-def _open_target(place: Place, mode: str) -> tuple[Target, Layout, zstd.ZstdDict | None]:
-    """Return the target, the layout of the frames in it, and their dictionary."""
     target = open_target(place, mode)
-    if mode != "ab":
-        return target, Layout(new_token()), None
     try:
+        if mode != "ab":
+            return Writer(target, Layout(new_token()), settings)
         source = open_source(place)
         try:
             layout = load(source)
             if not layout.end:
                 layout.token = new_token()
-            return target, layout, read_dictionary(source, layout.dictionary_at)
+            found = read_dictionary(source, layout.dictionary_at)
         finally:
             source.close()
+        if found is not None:
+            settings.take_dictionary(found, target.name)
+        return Writer(target, layout, settings)
     except BaseException:
         target.close()
         raise

@@ -218,7 +218,7 @@ class Reader(Generic[Record]):
             if step == 1:
                 return list(chain.from_iterable(self._batches(start, stop)))
             return [self[index] for index in range(start, stop, step)]
-        index = self._index(number)
+        index = index_of(number, self._layout.total)
         last = self._idle.pop() if self._idle else _Last()
         frame, starts = last.frame, last.starts
         if frame is not None and starts is not None and last.first <= index < last.stop:  # as `_record` does it
@@ -228,14 +228,6 @@ class Reader(Generic[Record]):
             found = self._record(index, last)
         self._give_back(last)
         return found
-
-    def _index(self, number: int) -> int:
-        index, total = operator.index(number), self._layout.total
-        if index < 0:
-            index += total
-        if not 0 <= index < total:
-            raise IndexError(f"record {number} is not among {total}")
-        return index
 
     def _give_back(self, last: _Last) -> None:
         self._idle.append(last)
@@ -252,7 +244,7 @@ class Reader(Generic[Record]):
         total = len(self)
         wanted = [operator.index(number) for number in numbers]
         if wanted and not 0 <= min(wanted) <= max(wanted) < total:
-            wanted = [self._index(number) for number in wanted]
+            wanted = [index_of(number, total) for number in wanted]
         try:
             work = list(bunches(self._layout, wanted))
         except KeyError as exc:
@@ -323,7 +315,8 @@ class Reader(Generic[Record]):
     def _pick(self, frame: Frame, last: _Last, places: Sequence[int]) -> Iterable[tuple[int, int]]:
         """Return where records of the frame in `last` begin and end. Raises DamagedError if it has another number."""
         if last.starts is not None:
-            return _spans(last.starts, places)
+            starts = last.starts
+            return ((starts[place], starts[place + 1]) for place in places)
         spans = self._decoder.pick(frame, last.content, places, count=frame.offset not in self._counted)
         self._counted.add(frame.offset)
         return spans
@@ -448,8 +441,14 @@ class _Last:
             self.one.close()
 
 
-def _spans(starts: Sequence[int], places: Iterable[int]) -> Iterator[tuple[int, int]]:
-    return ((starts[place], starts[place + 1]) for place in places)
+def index_of(number: int, total: int) -> int:
+    """Return the number of a record among `total`, counted from the end if it is negative; IndexError beyond them."""
+    index = operator.index(number)
+    if index < 0:
+        index += total
+    if not 0 <= index < total:
+        raise IndexError(f"record {number} is not among {total}")
+    return index
 
 
 def check_errors(errors: str) -> None:

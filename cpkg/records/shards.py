@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +10,7 @@ from itertools import accumulate
 from typing import Any, Generic, overload
 
 from cpkg._places import Place
-from cpkg.records.reader import Reader
+from cpkg.records.reader import Reader, index_of
 from cpkg.records.sources import open_source
 from cpkg.records.typed_records import Record
 
@@ -44,11 +43,7 @@ class Shards(Generic[Record]):
 
     def _find(self, number: int) -> tuple[int, int]:
         """Return the file that has a record, and the record's number in it."""
-        index = operator.index(number)
-        if index < 0:
-            index += len(self)
-        if not 0 <= index < len(self):
-            raise IndexError(f"record {number} is not among {len(self)}")
+        index = index_of(number, len(self))
         file = bisect_right(self._ends, index)
         return file, index - self._begin(file)
 

@@ -157,7 +157,21 @@ def _share(entry: Entry, key: tuple[str, int, int, int, str, str]) -> tuple[byte
 
 
 def _encode_any(entry: Entry) -> bytes:
-    records = []
+    records: list[bytes] = []
+
+    def cut(key: bytes, value: bytes, most: int) -> bytes:
+        """Return as much of a text as the header takes; the record has all of a longer one."""
+        if len(value) > most:
+            records.append(pax_record(key, value))
+        return value[:most]
+
+    def bounded(key: bytes, number: int, most: int) -> int:
+        """Return a number, or 0 for one that the header does not take; the record has it."""
+        if 0 <= number <= most:
+            return number
+        records.append(pax_record(key, b"%d" % number))
+        return 0
+
     name = encoded(entry.name)
     size = entry.stored_size
     if entry.sparse is not None:
@@ -175,31 +189,11 @@ def _encode_any(entry: Entry) -> bytes:
     prefix = b""
     if len(name) > _NAME_MAX:
         parts = split_name(name)
-        if parts is None:
-            records.append(pax_record(b"path", name))
-            name = name[:_NAME_MAX]
-        else:
-            prefix, name = parts
-    linkname = encoded(entry.linkname)
-    if len(linkname) > _NAME_MAX:
-        records.append(pax_record(b"linkpath", linkname))
-        linkname = linkname[:_NAME_MAX]
-    if size > OCTAL_11_MAX:
-        records.append(pax_record(b"size", b"%d" % size))
-        size = 0
-    numbers = []
-    for key, number in ((b"uid", entry.uid), (b"gid", entry.gid)):
-        if not 0 <= number <= OCTAL_7_MAX:
-            records.append(pax_record(key, b"%d" % number))
-            number = 0
-        numbers.append(number)
-    owners = []
-    for key, text in ((b"uname", entry.uname), (b"gname", entry.gname)):
-        owner = encoded(text)
-        if len(owner) > _OWNER_MAX:
-            records.append(pax_record(key, owner))
-            owner = owner[:_OWNER_MAX]
-        owners.append(owner)
+        prefix, name = (b"", cut(b"path", name, _NAME_MAX)) if parts is None else parts
+    linkname = cut(b"linkpath", encoded(entry.linkname), _NAME_MAX)
+    size = bounded(b"size", size, OCTAL_11_MAX)
+    owner = bounded(b"uid", entry.uid, OCTAL_7_MAX), bounded(b"gid", entry.gid, OCTAL_7_MAX)
+    names = cut(b"uname", encoded(entry.uname), _OWNER_MAX), cut(b"gname", encoded(entry.gname), _OWNER_MAX)
     mtime, nanoseconds = divmod(entry.mtime_ns, NANO)
     if nanoseconds or not 0 <= mtime <= OCTAL_11_MAX:
         records.append(pax_record(b"mtime", pax_time(entry.mtime_ns)))
@@ -208,20 +202,8 @@ def _encode_any(entry: Entry) -> bytes:
         records.append(_xattr_record(key_text, value))
     if not (0 <= entry.device[0] <= OCTAL_7_MAX and 0 <= entry.device[1] <= OCTAL_7_MAX):
         raise ValueError(f"no archive can hold the device number {entry.device}")
-    header = _block(
-        name,
-        prefix,
-        TYPEFLAGS[entry.type],
-        entry.mode & 0o7777,
-        numbers[0],
-        numbers[1],
-        size,
-        mtime,
-        linkname,
-        owners[0],
-        owners[1],
-        entry.device,
-    )
+    flag, mode = TYPEFLAGS[entry.type], entry.mode & 0o7777
+    header = _block(name, prefix, flag, mode, *owner, size, mtime, linkname, *names, entry.device)
     return pax_header(records) + header if records else header
 
 

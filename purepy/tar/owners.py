@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of users and groups by their names; what was looked up is kept."""
+"""Users and groups: their numbers by names, and names by numbers; what was looked up is kept."""
 
 from __future__ import annotations
 
@@ -19,3 +19,18 @@ def owner_number(name: str, is_user: bool) -> int | None:
         return grp.getgrnam(name).gr_gid
     except (ImportError, KeyError, ValueError):  # a name with a NUL, or one that cannot be encoded
         return None
+
+
+@lru_cache(maxsize=1024)
+def owner_name(number: int, is_user: bool) -> str:
+    """Return the name of the user or group with a number, "" if it has none here."""
+    try:
+        if is_user:
+            import pwd
+
+            return pwd.getpwuid(number).pw_name
+        import grp
+
+        return grp.getgrgid(number).gr_name
+    except (ImportError, KeyError, OverflowError):
+        return ""

@@ -341,7 +341,7 @@ def test_small_limits_of_descriptors(tree: Path) -> None:
     """Threads are as many as there are descriptors for, and at least the caller's."""
     import resource
 
-    from cpkg.archive._threads import thread_count_within
+    from cpkg.archive._descriptors import thread_count_within
 
     kept = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:

@@ -6,9 +6,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from cpkg.archive._result import Problem
-from cpkg.archive.in_python.walk import Member, Walker
+from cpkg.archive.in_python.walk import CANNOT_READ, GONE, Member, Walker, failed
 from purepy import _system
 from purepy.errors import ArchiveError
 from purepy.tar.encode import encode, sparse_map
@@ -19,6 +20,14 @@ from purepy.tar.members import Collector
 VANISHED, OPEN_FAILED, READ_FAILED, SHRANK, CHANGED, REPLACED = range(1, 7)
 # or before it is read
 STAT_FAILED, IS_SOCKET, UNKNOWN_TYPE, DIRECTORY_FAILED = range(7, 11)
+_TEXTS: Final = {
+    VANISHED: GONE,
+    SHRANK: "file shrank by {:,} bytes; padding with zeros",
+    CHANGED: "file changed as we read it",
+    REPLACED: "file was replaced before we read it",
+    IS_SOCKET: "socket ignored",
+    UNKNOWN_TYPE: "file of an unknown type ignored",
+}
 
 
 class Plan:
@@ -149,11 +158,11 @@ class Planner:
                         yield self._take()
                         self._plan.members.is_continued = True
                         continue
-                    data, failed = _read(fd, offset, here)
+                    data, exc = _read(fd, offset, here)
                     self._plan.pieces += filter(None, (data, bytes(here - len(data))))
                     self._plan.size += here
                     missing += here - len(data)
-                    error = error or failed
+                    error = error or exc
                     offset += here
                     size -= here
             self._check(member, os.fstat(fd), missing, error)
@@ -197,32 +206,19 @@ def _read(fd: int, offset: int, size: int) -> tuple[bytes, OSError | None]:
 
 
 def open_problem(name: str, exc: OSError) -> Problem:
-    """Tell of a file that cannot be opened as tar does."""
+    """Return the problem of a file that cannot be opened, in tar's words."""
     if isinstance(exc, FileNotFoundError):
-        return Problem(name, "file removed before we read it")
-    exc.filename = name
-    return Problem(name, f"cannot be opened: {exc.strerror}", exc)
+        return problem(name, VANISHED, 0, 0)
+    return failed(name, "cannot be opened", exc)
 
 
 def problem(name: str, what: int, amount: int, code: int) -> Problem:
-    """Tell what happened to a file while it was read: bytes that are missing, or an error's number."""
-    if what == SHRANK:
-        return Problem(name, f"file shrank by {amount:,} bytes; padding with zeros")
-    if what == CHANGED:
-        return Problem(name, "file changed as we read it")
-    if what == REPLACED:
-        return Problem(name, "file was replaced before we read it")
-    if what == READ_FAILED:
-        return Problem(
-            name, f"read error: {os.strerror(code)}; padding with zeros", OSError(code, os.strerror(code), name)
-        )
-    if what == VANISHED:
-        return Problem(name, "file removed before we read it")
-    if what == IS_SOCKET:
-        return Problem(name, "socket ignored")
-    if what == UNKNOWN_TYPE:
-        return Problem(name, "file of an unknown type ignored")
+    """Return what happened to a file while it was read: `amount` bytes are missing, or `code` is an error's number."""
+    if what in _TEXTS:
+        return Problem(name, _TEXTS[what].format(amount))
     error = OSError(code, os.strerror(code), name)
+    if what == READ_FAILED:
+        return Problem(name, f"read error: {error.strerror}; padding with zeros", error)
     if what == OPEN_FAILED:
         return open_problem(name, error)
-    return Problem(name, f"cannot be {'opened' if what == DIRECTORY_FAILED else 'read'}: {error.strerror}", error)
+    return failed(name, "cannot be opened" if what == DIRECTORY_FAILED else CANNOT_READ, error)

@@ -8,10 +8,10 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
-from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 from cpkg.archive._result import Problem
 from cpkg.archive._settings import CreateSettings, chosen
@@ -38,6 +38,7 @@ _TYPES = {
     stat.S_IFBLK: BLOCK_DEVICE,
 }
 CANNOT_READ = "cannot be read"
+GONE = "file removed before we read it"
 DIRECTORY_FLAGS = os.O_RDONLY | _system.O_DIRECTORY | _system.O_NOFOLLOW | _system.OPEN_FLAGS
 
 
@@ -51,33 +52,6 @@ class Member(NamedTuple):
     entry: Entry
     base: str
     status: os.stat_result
-
-
-@lru_cache(maxsize=1024)
-def user_name(number: int) -> str:
-    """Return a user's name, or "" if the number has none."""
-    try:
-        import pwd
-    except ImportError:  # not on this system
-        return ""
-    return _found(pwd.getpwuid, number)
-
-
-@lru_cache(maxsize=1024)
-def group_name(number: int) -> str:
-    """Return a group's name, or "" if the number has none."""
-    try:
-        import grp
-    except ImportError:
-        return ""
-    return _found(grp.getgrgid, number)
-
-
-def _found(find: Callable[[int], Any], number: int) -> str:
-    try:
-        return str(find(number)[0])
-    except (KeyError, OverflowError):
-        return ""
 
 
 def member_name(path: str) -> str:
@@ -243,7 +217,7 @@ class Walker:
                 found = self._member(innermost.number if at == depth else self.directory(), base, name)
             except OSError as exc:
                 is_gone = isinstance(exc, FileNotFoundError) and not is_given
-                found = Problem(name, "file removed before we read it") if is_gone else failed(name, CANNOT_READ, exc)
+                found = Problem(name, GONE) if is_gone else failed(name, CANNOT_READ, exc)
             if found is not None:
                 yield found
 
@@ -259,7 +233,7 @@ class Walker:
         if kind != DIRECTORY and settings.is_included is not None and not settings.is_included(name):
             return None
         entry = Entry(name, kind, mode=stat.S_IMODE(status.st_mode), mtime_ns=status.st_mtime_ns)
-        settings.own(entry, status, user_name, group_name)
+        settings.own(entry, status)
         if kind == FILE:
             entry.size = status.st_size
             if settings.sparse and hasattr(status, "st_blocks") and status.st_blocks * 512 < status.st_size:
