@@ -99,7 +99,7 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-def _dask() -> Any:
+def _dask() -> object:
     """Import `cpkg.dask`; without Dask an AttributeError, because completion and `inspect` pass over nothing else."""
     from purepy._lazy import imported
 

@@ -16,7 +16,6 @@ from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
 
 # a name that libraries import -> the module of ours behind it, and the same for its submodules
 _TARGETS = {
@@ -100,7 +99,7 @@ class _Loader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         target = importlib.import_module(self.target)
 
-        def fetch(name: str) -> Any:
+        def fetch(name: str) -> object:
             submodule = f"{module.__name__}.{name}"
             if submodule in _SUBMODULES:
                 return importlib.import_module(submodule)

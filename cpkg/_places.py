@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeAlias, TypeGuard
 
+    from purepy._types import Bytes
+
 Path: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
 Place: TypeAlias = "Path | int | Any"
 """A path, a URL, a descriptor, or a binary file object."""
@@ -74,7 +76,7 @@ def filesystem(url: str) -> tuple[Any, str]:
     return fs, path
 
 
-def _is_file(place: Any, method: str) -> bool:
+def _is_file(place: object, method: str) -> bool:
     """Return whether a place is a file object with this method; TypeError if it is open for text, or no place."""
     if isinstance(place, (str, bytes, int, os.PathLike)) and not isinstance(place, bool):
         return False
@@ -159,7 +161,7 @@ class Upload:
         except NotImplementedError:
             raise OSError(errno.EROFS, "its file system only reads", url) from None
 
-    def write(self, data: Any) -> int:
+    def write(self, data: Bytes) -> int:
         """Write all of `data`; return its size."""
         self._begin()
         write_all(self._file, data)
@@ -681,7 +683,7 @@ def open_target(place: Place, mode: str = "wb") -> Target:
     return FileTarget(Upload(place) if isinstance(place, str) else place)
 
 
-def _name_of(file: Any) -> str:
+def _name_of(file: object) -> str:
     name = getattr(file, "name", "")
     return name if isinstance(name, str) else ""
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 
 from cpkg._native.cffi_modules import cffi_module
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cpkg._native.cffi_types import FFI, Lib
+
 _module = cffi_module("_zstd_ffi")
-ffi, lib = _module.ffi, _module.lib
+ffi: FFI = _module.ffi
+lib: Lib = _module.lib
 
 if not hasattr(lib, "cpkg_walk_new"):
     raise ImportError("archives have no C side on this system: it is written for Linux")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from cpkg import _backend
 from cpkg.archive._descriptors import divided
@@ -18,7 +18,10 @@ from cpkg.archive._result import Problems
 from cpkg.archive._settings import CreateSettings, ExtractSettings
 from cpkg.archive.in_python.codec import PureCodec
 from cpkg.archive.in_python.create import FramesInPython
-from cpkg.archive.in_python.extract import PureExtract
+from cpkg.archive.in_python.extract import Extract, PureExtract
+
+if TYPE_CHECKING:
+    from cpkg.archive.in_c.create import FramesInC
 
 _BATCHES_PER_THREAD: Final = 2
 """Batches that wait to be written, or are."""
@@ -45,12 +48,13 @@ def _why_no_c() -> ImportError | None:
     return None
 
 
-def for_create(settings: CreateSettings, has_entries: bool) -> Any:
+def for_create(settings: CreateSettings, has_entries: bool) -> FramesInC | FramesInPython:
     """Return what makes the frames of an archive; `has_entries` asks for the entries of each."""
     if _is_native():
         in_c = importlib.import_module("cpkg.archive.in_c.create")
         if in_c.can_do(settings):
-            return in_c.FramesInC(settings, has_entries)
+            frames: FramesInC = in_c.FramesInC(settings, has_entries)
+            return frames
     return FramesInPython(settings, has_entries)
 
 
@@ -69,7 +73,7 @@ def for_extract(
     progress: Callable[[int, int], object] | None,
     window_log_max: int,
     threads: int,
-) -> tuple[Any, Any]:
+) -> tuple[Extract, Codec]:
     """Return the engine of `extract`, and what decompresses for it."""
     if _is_native():
         native = importlib.import_module("cpkg.archive.in_c.extract")

@@ -13,9 +13,9 @@ import os
 from array import array
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
-from typing import Any, Final
+from typing import IO, TYPE_CHECKING, Final
 
-from cpkg._places import writing
+from cpkg._places import Place, writing
 from cpkg.archive import _c_or_python
 from cpkg.archive._descriptors import frames_ahead, thread_count_within
 from cpkg.archive._frame import CompressedFrame
@@ -28,6 +28,11 @@ from purepy.tar.entry import Entry
 from purepy.tar.members import Members
 from purepy.zstd.seekable.table import SeekTable
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from purepy._types import Bytes
+
 _HELD_BACK = 4
 _DESCRIPTORS: Final = 8
 """Open descriptors beside the threads' files: the target, the root, a directory and the scan of its entries."""
@@ -36,7 +41,7 @@ _DESCRIPTORS_EACH: Final = 4
 
 
 def create(
-    target: Any,
+    target: Place,
     *paths: str | os.PathLike[str],
     base: str | os.PathLike[str] | None = None,
     files_from: Iterable[str | os.PathLike[str]] | None = None,
@@ -137,7 +142,7 @@ def _names(
     return ["."]
 
 
-def _own_files(file: Any, target: Any) -> list[tuple[int, int]]:
+def _own_files(file: IO[bytes], target: Place) -> list[tuple[int, int]]:
     """Return device and number of the file that is written and of the one that it will replace: neither is archived."""
     found = []
     with suppress(AttributeError, OSError, ValueError):
@@ -150,7 +155,7 @@ def _own_files(file: Any, target: Any) -> list[tuple[int, int]]:
 class _Output:
     """Writes frames, holding back the end of each until the next one, then the list of members and the seek table."""
 
-    def __init__(self, file: Any, progress: Callable[[int, int], object] | None) -> None:
+    def __init__(self, file: IO[bytes], progress: Callable[[int, int], object] | None) -> None:
         self._file = file
         self._progress = progress
         self._held = b""
@@ -164,9 +169,9 @@ class _Output:
         self._members.append(frame.members, frame.is_continued)
         self._put(frame.data, frame.size)
 
-    def _put(self, data: Any, size: int) -> None:
-        self.table.append(len(data), size)
+    def _put(self, data: Buffer, size: int) -> None:
         view = memoryview(data)
+        self.table.append(len(view), size)
         self._write(self._held)
         self._write(view[:-_HELD_BACK])
         self._held = bytes(view[-_HELD_BACK:])
@@ -181,7 +186,7 @@ class _Output:
             self.table.append(len(listed), 0)
         self._write(self._held + listed + self.table.to_bytes())
 
-    def _write(self, data: Any) -> None:
+    def _write(self, data: Bytes) -> None:
         if len(data):
             write_all(self._file, data)
             self.written += len(data)

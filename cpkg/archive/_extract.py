@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
-from cpkg._places import is_url, reading
+from cpkg._places import Place, is_url, reading
 from cpkg.archive import _c_or_python
 from cpkg.archive._descriptors import frames_ahead
 from cpkg.archive._indexed_frames import IndexedFrames, indexed_frames
@@ -32,7 +32,7 @@ def check_window(window_log_max: int) -> None:
 
 @contextlib.contextmanager
 def opened_archive(
-    source: Any,
+    source: Place,
     threads: int,
     max_size: int | None,
     window_log_max: int,
@@ -75,7 +75,7 @@ def opened_archive(
 
 
 def extract(
-    source: Any,
+    source: Place,
     directory: str | os.PathLike[str] = ".",
     *,
     include: Patterns = (),

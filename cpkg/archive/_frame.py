@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 from array import array
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cpkg.archive._result import Problem
 from purepy.tar.entry import Entry
+
+if TYPE_CHECKING:
+    from cpkg._native.cffi_types import CBuffer, CData
 
 
 class CompressedFrame(NamedTuple):
@@ -18,11 +21,11 @@ class CompressedFrame(NamedTuple):
     `entries` are there if they were asked for, and `memory` is what C may use again behind this frame.
     """
 
-    data: Any
+    data: bytes | CBuffer
     size: int
     entry_count: int
     problems: list[Problem]
     members: array[int]
     is_continued: bool
     entries: list[Entry]
-    memory: Any = None
+    memory: CData | None = None

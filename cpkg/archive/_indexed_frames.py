@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from typing import Any, NamedTuple
 
 from purepy import _system
@@ -134,7 +134,7 @@ class IndexedFrames:
         """Return the bytes of a frame if the caller has to read them; None where `inflate` does."""
         return None if self._is_local else self._bytes(stored.compressed_size, stored.offset)
 
-    def inflate(self, stored: IndexedFrame, data: bytes | None, inflate: Callable[[WholeFrame], Any]) -> Any:
+    def inflate(self, stored: IndexedFrame, data: bytes | None, inflate: Callable[[WholeFrame], Sized]) -> Sized:
         """Decompress a frame; called in threads."""
         why = "it holds less"
         try:

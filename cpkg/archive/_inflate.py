@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from typing import Any, Final, Protocol
 
 from cpkg.archive._indexed_frames import IndexedFrame, IndexedFrames
@@ -21,8 +21,8 @@ CHUNK: Final = 4 << 20
 class Codec(Protocol):
     """A codec that decompresses: to chunks, whose bytes `view` gives, and which `give_back` takes in the end."""
 
-    def inflate(self, frame: WholeFrame) -> Any: ...
-    def inflate_pieces(self, pieces: Iterator[bytes]) -> Iterator[object]: ...
+    def inflate(self, frame: WholeFrame) -> Sized: ...
+    def inflate_pieces(self, pieces: Iterator[bytes]) -> Iterator[Sized]: ...
     def view(self, chunk: Any) -> Any: ...
     def give_back(self, chunk: Any) -> None: ...
     def close(self) -> None: ...
@@ -50,7 +50,7 @@ class Inflater:
         self._queue: deque[tuple[Call, WholeFrame | IndexedFrame] | Pieces] = deque()
         self._passed: list[Call] = []  # that were passed over while a thread was at them
         self._stream: Call | None = None
-        self._chunks: Iterator[object] = iter(())
+        self._chunks: Iterator[Sized] = iter(())
         self._error: Exception | None = None
         self._left_out = 0  # of the content, so far
         self.size = 0
@@ -90,11 +90,11 @@ class Inflater:
             raise error
         return chunk
 
-    def _next_chunk(self) -> Any:
+    def _next_chunk(self) -> Sized:
         while True:
             if self._stream is not None:
                 stream, self._stream = self._stream, None
-                chunk = stream.result()
+                chunk: Sized | None = stream.result()
                 if chunk is not None:
                     self._stream = self._crew.submit(next, self._chunks, None)
                     return chunk
@@ -109,7 +109,8 @@ class Inflater:
                 continue
             self._fill()
             self._pass(item[1])
-            return item[0].result()
+            whole: Sized = item[0].result()
+            return whole
 
     def _fill(self) -> None:
         while len(self._queue) < self._ahead and not (self._queue and isinstance(self._queue[-1], Pieces)):

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import Any
 
+from cpkg._places import Place
 from cpkg.archive import _c_or_python
 from cpkg.archive._extract import check_window, opened_archive
 from cpkg.archive._result import Summary
@@ -18,7 +18,7 @@ from purepy.tar.reader import TarReader
 
 
 def entries(
-    source: Any,
+    source: Place,
     *,
     include: Patterns = (),
     exclude: Patterns = (),
@@ -49,7 +49,7 @@ def entries(
 
 
 def verify(
-    source: Any,
+    source: Place,
     *,
     threads: int | None = None,
     max_size: int | None = None,

@@ -19,7 +19,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, Union
+from typing import TYPE_CHECKING, Any, Final, Union
 
 from cpkg import records
 from cpkg._places import filesystem, is_url, replacing
@@ -32,6 +32,11 @@ try:
     import fsspec
 except ImportError as exc:
     raise ImportError(f"{exc}; cpkg.dask needs Dask (pip install 'dask[distributed]')", name=exc.name) from None
+
+if TYPE_CHECKING:
+    import dask.dataframe
+    import pandas
+    from dask.delayed import Delayed
 
 Urls = Union[str, "os.PathLike[str]", Iterable[Union[str, "os.PathLike[str]"]]]
 
@@ -79,7 +84,7 @@ def partitions(urls: Urls, partition_size: int = PARTITION_SIZE) -> list[records
     return [split for url in find(urls) for split in records.splits(url, size=partition_size)]
 
 
-def read_records(urls: Urls, *, partition_size: int = PARTITION_SIZE, **options: object) -> Any:
+def read_records(urls: Urls, *, partition_size: int = PARTITION_SIZE, **options: object) -> dask.bag.Bag:
     """
     Return a dask.bag of the records of files, in order, with one partition per split.
 
@@ -104,8 +109,13 @@ def _read(split: records.Split, options: dict[str, Any]) -> Iterator[object]:
 
 
 def write_records(
-    bag: Any, url: str | os.PathLike[str], *, overwrite: bool = False, compute: bool = True, **options: object
-) -> Any:
+    bag: dask.bag.Bag,
+    url: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    compute: bool = True,
+    **options: object,
+) -> list[str] | Delayed:
     """
     Write each partition of a dask.bag to a file of its own, `part-00000.rec` and so on, in the folder `url`.
 
@@ -158,7 +168,7 @@ class _Folder:
         self._run = os.urandom(8).hex()
         self._is_new = False
 
-    def _place(self) -> tuple[Any, str, str]:
+    def _place(self) -> tuple[fsspec.AbstractFileSystem, str, str]:
         """Return the file system of the folder, its path there, and that of the write's own folder."""
         if is_url(self.url):
             fs, path = filesystem(self.url)
@@ -176,19 +186,19 @@ class _Folder:
         fs.touch(f"{own}/begun")
         return self
 
-    def _refuse_parts(self, fs: Any, path: str, own: str) -> None:
+    def _refuse_parts(self, fs: fsspec.AbstractFileSystem, path: str, own: str) -> None:
         if not self._overwrite and not fs.exists(f"{own}/named") and self._parts(fs, path):
             raise FileExistsError(f"{self.url}: has record files; give another folder, or overwrite=True")
 
     @staticmethod
-    def _parts(fs: Any, path: str) -> list[str]:
+    def _parts(fs: fsspec.AbstractFileSystem, path: str) -> list[str]:
         """Return the names of the parts that are in the folder, whoever wrote them."""
         if not fs.isdir(path):
             return []
         names = (name.rstrip("/").rpartition("/")[2] for name in fs.ls(path, detail=False))
         return [name for name in names if _PART.fullmatch(name)]
 
-    def write(self, number: int, part: Iterable[Any], options: dict[str, Any]) -> None:
+    def write(self, number: int, part: Iterable[object], options: dict[str, Any]) -> None:
         """Write a part, which appears whole or not at all."""
         rows = list(part)
         fs, _, own = self._place()
@@ -205,7 +215,7 @@ class _Folder:
         raise RuntimeError(f"{self.url}: part {number} comes too late, this write has failed or is complete")
 
     @staticmethod
-    def _upload(fs: Any, name: str, rows: list[object], options: dict[str, Any]) -> None:
+    def _upload(fs: fsspec.AbstractFileSystem, name: str, rows: list[object], options: dict[str, Any]) -> None:
         with tempfile.TemporaryFile() as spool:
             with records.open(spool, "wb", **options) as writer:
                 writer.extend(rows)
@@ -264,7 +274,7 @@ class _Folder:
                 fs.rmdir(path)
 
 
-def _move(fs: Any, old: str, new: str) -> None:
+def _move(fs: fsspec.AbstractFileSystem, old: str, new: str) -> None:
     """Give a file another name in one step, or by a copy: the `mv` that copies takes names for patterns."""
     if type(fs).mv is fsspec.AbstractFileSystem.mv:
         fs.cp_file(old, new)
@@ -280,12 +290,12 @@ def _part(number: int) -> str:
 def to_dataframe(
     urls: Urls,
     *,
-    type: Any = None,
+    type: object = None,
     meta: Any = None,
     columns: list[str] | None = None,
     partition_size: int = PARTITION_SIZE,
     **options: Any,
-) -> Any:
+) -> dask.dataframe.DataFrame:
     """
     Return a dask.dataframe of the records of files, which have to be maps, with one partition per split.
 
@@ -312,7 +322,7 @@ def to_dataframe(
     if meta is None and type is not None:
         meta = _columns.of_type(type)
     elif meta is None:
-        sample: list[Any] = []
+        sample: list[object] = []
         for batch in splits[0].batches(**options) if splits else ():
             sample += batch
             if len(sample) >= _SAMPLE:
@@ -329,7 +339,7 @@ def to_dataframe(
         return dask.dataframe.from_map(_frame, splits, meta=meta, types=meta.dtypes.to_dict(), options=options)
 
 
-def _frame(split: records.Split, types: dict[str, Any], options: dict[str, Any]) -> object:
+def _frame(split: records.Split, types: dict[str, object], options: dict[str, Any]) -> object:
     """Read a split into a pandas.DataFrame, a frame of the file at a time."""
     import pandas
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
 
 _INT64_MAX = 2**63 - 1
 _PLAIN = {bool: "bool", int: "int64", float: "float64"}
@@ -20,7 +23,7 @@ def _named(place: int, first: int | None) -> str:
     return f"record {first + place}" if first is not None else "a record"
 
 
-def check_maps(rows: list[Any], before: int, first: int | None) -> None:
+def check_maps(rows: list[object], before: int, first: int | None) -> None:
     """Raise MisfitError for a record that is no map; `before` records were in front of these."""
     if set(map(type, rows)) <= {dict}:
         return
@@ -29,7 +32,7 @@ def check_maps(rows: list[Any], before: int, first: int | None) -> None:
             raise MisfitError(f"{_named(before + place, first)} is no map, but {type(row).__name__}")
 
 
-def guessed(rows: list[Any], first: int) -> Any:
+def guessed(rows: list[Any], first: int) -> pandas.DataFrame:
     """Return an empty DataFrame with the columns of some records, and types that their values fit."""
     import pandas
 
@@ -58,14 +61,14 @@ def _guess(values: list[Any]) -> object:
 _OF_KINDS = {"int": int, "float": float, "bool": bool, "str": str}
 
 
-def of_type(kind: Any) -> Any:
+def of_type(kind: object) -> pandas.DataFrame:
     """Return an empty DataFrame with the fields of a type; TypeError if it has none."""
     import pandas
 
     return pandas.DataFrame({name: pandas.Series(dtype=_dtype(field)) for name, field in _fields(kind)[1].items()})
 
 
-def _fields(kind: Any) -> tuple[bool, dict[str, tuple[dict[str, object], bool]]]:
+def _fields(kind: object) -> tuple[bool, dict[str, tuple[dict[str, object], bool]]]:
     """Return whether objects of a type are dicts, and of each field its type and whether it may be missing."""
     from cpkg import typed
 
@@ -93,7 +96,7 @@ def _dtype(field: tuple[dict[str, Any], bool]) -> object:
     return _dtype_of(kinds.pop(), has_gaps) if len(kinds) == 1 else "object"
 
 
-def _dtype_of(kind: Any, has_gaps: bool) -> object:
+def _dtype_of(kind: type | None, has_gaps: bool) -> object:
     import pandas
 
     if kind in _PLAIN:
@@ -101,21 +104,21 @@ def _dtype_of(kind: Any, has_gaps: bool) -> object:
     return pandas.Series([""]).dtype if kind is str else "object"
 
 
-def getters(kind: Any, names: Iterable[str]) -> dict[str, Callable[[Any], Any]]:
+def getters(kind: object, names: Iterable[str]) -> dict[str, Callable[[object], object]]:
     """Return for columns the functions that take their values from an object of a type."""
     is_dict, fields = _fields(kind)
-    get: Any = operator.attrgetter
+    get: Callable[[str], Callable[[object], object]] = operator.attrgetter
     return {
         name: operator.methodcaller("get", name) if is_dict else get(name) if name in fields else _nothing
         for name in names
     }
 
 
-def _nothing(row: Any) -> None:
+def _nothing(row: object) -> None:
     return None
 
 
-def column(name: Any, values: list[Any], dtype: Any, first: int | None) -> Any:
+def column(name: str, values: list[object], dtype: object, first: int | None) -> pandas.Series:
     """
     Return values as a pandas.Series of a type; None is a missing value.
 
@@ -140,7 +143,7 @@ def column(name: Any, values: list[Any], dtype: Any, first: int | None) -> Any:
     return series
 
 
-def _misfit(name: Any, place: int, value: Any, dtype: object, first: int | None) -> MisfitError:
+def _misfit(name: str, place: int, value: object, dtype: object, first: int | None) -> MisfitError:
     shown = repr(value)
     shown = shown if len(shown) <= 80 else shown[:77] + "..."
     return MisfitError(f"{_named(place, first)}: {name!r} is {shown}, and the values do not fit {dtype}")
@@ -153,7 +156,7 @@ def _is_exact(kinds: set[type], dtype: object) -> bool:
     return str(dtype) in ("int64", "Int64") and kinds <= ({int} if str(dtype) == "int64" else {int, type(None)})
 
 
-def _is_held(value: Any, dtype: object) -> bool:
+def _is_held(value: object, dtype: object) -> bool:
     import pandas
 
     try:

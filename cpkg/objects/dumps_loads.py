@@ -118,8 +118,9 @@ class Codecs:
 _chosen: Codecs | None = None
 
 
-def _compiled_functions(msgpack: Any) -> tuple[Function, Function]:
+def _compiled_functions(msgpack: MsgpackBackend) -> tuple[Function, Function]:
     """Create the compiled module's `dumps` and `loads`, which leave rare cases to those here."""
+    assert msgpack.job_functions is not None
     functions: tuple[Function, Function] = msgpack.job_functions(
         {
             "dumps": dumps,
@@ -167,18 +168,18 @@ def chosen_codecs() -> Codecs:
     return _chosen
 
 
-def encode(codecs: Codecs, obj: Any, **options: object) -> bytes:
+def encode(codecs: Codecs, obj: object, **options: object) -> bytes:
     """Do what `dumps` does, with the given codecs; not while another thread packs or unpacks."""
     packed: bytes = _call_with(codecs, codecs.dumps, obj, options)
     return packed
 
 
-def decode(codecs: Codecs, data: Any, **options: Any) -> Any:
+def decode(codecs: Codecs, data: Buffer, **options: object) -> Any:
     """Do what `loads` does, with the given codecs; not while another thread packs or unpacks."""
     return _call_with(codecs, codecs.loads, data, options)
 
 
-def _call_with(codecs: Codecs, function: Callable[..., Any], value: Any, options: dict[str, object]) -> Any:
+def _call_with(codecs: Codecs, function: Function, value: object, options: dict[str, object]) -> Any:
     """Call a function with these codecs in the place of those that are chosen."""
     global _chosen
     before, _chosen = _chosen, codecs
@@ -191,7 +192,7 @@ def _call_with(codecs: Codecs, function: Callable[..., Any], value: Any, options
 
 
 def dumps(
-    obj: Any,
+    obj: object,
     *,
     compress: Compress = "auto",
     level: int = LEVEL,
@@ -358,7 +359,7 @@ def memory_allowed(size: int, max_output_size: int | None) -> int:
     return -1 if max_output_size < 0 else max(MEMORY_FLOOR, size * EXPANSION, 2 * max_output_size)
 
 
-def check_memory(codecs: Codecs, message: Any, max_memory: int, max_depth: int) -> None:
+def check_memory(codecs: Codecs, message: Bytes, max_memory: int, max_depth: int) -> None:
     """Raise LimitError if the objects of a message take more than `max_memory` bytes, about."""
     # Not even the heaviest message of that size? Never, by default, if it is not compressed.
     if max_memory < 0 or len(message) * HEAVIEST <= max_memory:

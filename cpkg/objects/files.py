@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def dump(
-    obj: Any,
+    obj: object,
     path_or_file: object,
     *,
     compress: Compress = "auto",

@@ -20,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import datetime
     from collections.abc import Callable
+    from types import ModuleType
     from typing import Any, Final
 
 DATE: Final = ord("D")
@@ -34,10 +35,10 @@ MAX_DECIMAL_LENGTH: Final = 4096
 
 DURATION_FIELDS = struct.Struct(">iii")  # days, seconds, microseconds, normalised as timedelta does
 
-_values: object = None
+_values: ModuleType | None = None
 """The module cpkg.objects.types_read, once it is needed: what it imports takes longer than a first call."""
 
-_readers: dict[int, Callable[[bytes], Any]] = {}
+_readers: dict[int, Callable[[bytes], object]] = {}
 """Its functions that read extension values, by their codes; none before the first such value."""
 
 
@@ -45,7 +46,7 @@ class ExtensionError(FormatError):
     """An extension value that is not what its code says."""
 
 
-def pack_default(obj: Any) -> Any:
+def pack_default(obj: object) -> object:
     """Return the ExtType or plain value that packs `obj`, else raise TypeError. For a packer's `default`."""
     replacement = _convert(obj)
     if replacement is None:
@@ -56,10 +57,10 @@ def pack_default(obj: Any) -> Any:
     return replacement
 
 
-def with_default(default: Callable[[Any], object]) -> Callable[[Any], Any]:
+def with_default(default: Callable[[Any], object]) -> Callable[[object], object]:
     """Return a packer's `default` that asks the caller's `default` for the objects this module does not know."""
 
-    def pack_with_default(obj: Any) -> Any:
+    def pack_with_default(obj: object) -> object:
         try:
             replacement = _convert(obj)
         except OverflowError:
@@ -74,7 +75,7 @@ def with_default(default: Callable[[Any], object]) -> Callable[[Any], Any]:
     return pack_with_default
 
 
-def _convert(obj: Any) -> object:
+def _convert(obj: object) -> object:
     """Return the ExtType or plain value that packs `obj`, or None."""
     # An object cannot be of a module's type while the module is not imported, which spares importing it here.
     modules = sys.modules
@@ -100,7 +101,7 @@ def _convert(obj: Any) -> object:
     return None
 
 
-def _convert_time(module: Any, obj: Any) -> object:
+def _convert_time(module: ModuleType, obj: object) -> object:
     """Return the ExtType or plain value that packs an object of the module datetime, or None."""
     if isinstance(obj, module.datetime):
         return _convert_datetime(obj)
@@ -127,7 +128,7 @@ def _matches(pattern: str, text: str) -> bool:
     return getattr(_values or _load_values(), pattern).fullmatch(text) is not None
 
 
-def _load_values() -> Any:
+def _load_values() -> ModuleType:
     global _values
     _values = imported("cpkg.objects.types_read")
     return _values
@@ -138,7 +139,7 @@ def _load_readers() -> dict[int, Callable[[bytes], object]]:
     return _readers
 
 
-def unpack_ext(code: int, data: bytes) -> Any:
+def unpack_ext(code: int, data: bytes) -> object:
     """Return the object of an extension value; one with an unknown code stays an ExtType."""
     reader = (_readers or _load_readers()).get(code)
     if reader is not None:
@@ -152,10 +153,10 @@ def unpack_ext(code: int, data: bytes) -> Any:
 unpack_ext.makes_no_cycles = True  # type: ignore[attr-defined]
 
 
-def with_ext_hook(ext_hook: Callable[[int, bytes], object]) -> Callable[[int, bytes], Any]:
+def with_ext_hook(ext_hook: Callable[[int, bytes], object]) -> Callable[[int, bytes], object]:
     """Return an ext hook that hands the codes that are not this module's to the caller's `ext_hook`."""
 
-    def unpack_with_hook(code: int, data: bytes) -> Any:
+    def unpack_with_hook(code: int, data: bytes) -> object:
         reader = (_readers or _load_readers()).get(code)
         return ext_hook(code, data) if reader is None else reader(bytes(data))
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cpkg._native.archive import ffi, lib
 from cpkg._native.zstd.contexts import Place
@@ -13,6 +13,9 @@ from purepy._cores import THREADS_MAX
 from purepy.errors import ZstdError
 from purepy.zstd.format.error_codes import truncated_error
 from purepy.zstd.format.splitter import WholeFrame
+
+if TYPE_CHECKING:
+    from cpkg._native.cffi_types import CBuffer, CData
 
 _WINDOW_LOG_MAX_KEY: Final = 100  # ZSTD_d_windowLogMax
 _KEPT_MAX: Final = 16
@@ -23,7 +26,7 @@ class Chunk:
 
     __slots__ = ("capacity", "memory", "size", "users")
 
-    def __init__(self, memory: Any, capacity: int) -> None:
+    def __init__(self, memory: CData, capacity: int) -> None:
         self.memory = memory
         self.capacity = capacity
         self.size = 0
@@ -58,7 +61,7 @@ class NativeCodec:
                 return chunk
         return Chunk(self._new("char[]", capacity), capacity)
 
-    def view(self, chunk: Chunk) -> Any:
+    def view(self, chunk: Chunk) -> CBuffer:
         """Return a chunk's bytes, as a buffer whose slices are bytes."""
         return ffi.buffer(chunk.memory, chunk.size)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Generator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from cpkg._native.archive import ffi, lib
 from cpkg._native.zstd.contexts import Place
@@ -20,6 +20,9 @@ from purepy._cores import THREADS_MAX
 from purepy.errors import ZstdError
 from purepy.tar.encode import NANO
 
+if TYPE_CHECKING:
+    from cpkg._native.cffi_types import CData
+
 _NO_MEMORY: Final = -1
 _END, _FULL = 0, 1
 
@@ -29,7 +32,7 @@ def can_do(settings: CreateSettings) -> bool:
     return not (settings.select is not None or settings.xattrs or settings.acls or settings.sparse)
 
 
-def _owned(pointer: object, free: object) -> Any:
+def _owned(pointer: CData, free: CData) -> CData:
     """Return a pointer that is freed with the last who holds it; raises MemoryError if it is NULL."""
     if not pointer:
         raise MemoryError("no memory for an archive")
@@ -47,7 +50,7 @@ class FramesInC:
         self._settings = settings
         self._has_entries = has_entries
         self._makers = Place(THREADS_MAX)
-        self._outputs: list[Any] = []
+        self._outputs: list[CData] = []
         self._new = ffi.new_allocator(should_clear_after_alloc=False)
 
     def close(self) -> None:
@@ -55,7 +58,7 @@ class FramesInC:
         while (maker := self._makers.take()) is not None:
             ffi.release(maker)
 
-    def _options(self, own: list[tuple[int, int]]) -> Any:
+    def _options(self, own: list[tuple[int, int]]) -> CData:
         settings = self._settings
         options = ffi.new("cpkg_walk_options *")
         options.frame_size = settings.frame_size
@@ -75,7 +78,7 @@ class FramesInC:
         options.own_count = len(own)
         return options
 
-    def plans(self, base: str, paths: list[str], own: list[tuple[int, int]]) -> Generator[Any, None, None]:
+    def plans(self, base: str, paths: list[str], own: list[tuple[int, int]]) -> Generator[CData, None, None]:
         """Yield the plans of all frames."""
         included, excluded = self._settings.include, self._settings.exclude
         texts = b"".join(os.fsencode(pattern) + b"\0" for pattern in (*included, *excluded))
@@ -102,8 +105,8 @@ class FramesInC:
         finally:
             ffi.release(walk)
 
-    def _maker(self) -> Any:
-        maker = self._makers.take()
+    def _maker(self) -> CData:
+        maker: CData | None = self._makers.take()
         return _owned(lib.cpkg_maker_new(self._settings.level), lib.cpkg_maker_free) if maker is None else maker
 
     def _checked(self, size: int) -> int:
@@ -120,14 +123,14 @@ class FramesInC:
         frame: bytes = ffi.buffer(output, size)[:]
         return frame
 
-    def make(self, plan: Any) -> CompressedFrame:
+    def make(self, plan: CData) -> CompressedFrame:
         """Make the frame of a plan, and free the plan; called in threads."""
         try:
             maker = self._maker()
             # a plan has a frame's size at most, but for one entry whose header alone has more
             capacity = lib.ZSTD_compressBound(max(self._settings.frame_size, lib.cpkg_plan_size(plan)))
             try:
-                output = self._outputs.pop()
+                output: CData | None = self._outputs.pop()
             except IndexError:
                 output = None
             if output is None or len(output) < capacity:
@@ -138,7 +141,7 @@ class FramesInC:
         finally:
             ffi.release(plan)
 
-    def _frame(self, plan: Any, output: Any, size: int) -> CompressedFrame:
+    def _frame(self, plan: CData, output: CData, size: int) -> CompressedFrame:
         count, is_continued, length = ffi.new("size_t *"), ffi.new("int *"), ffi.new("size_t *")
         numbers = lib.cpkg_plan_members(plan, count, is_continued)
         records = lib.cpkg_plan_records(plan, length)
@@ -153,7 +156,7 @@ class FramesInC:
             output,
         )
 
-    def _problems(self, plan: Any) -> list[Problem]:
+    def _problems(self, plan: CData) -> list[Problem]:
         what, amount, error = ffi.new("int *"), ffi.new("int64_t *"), ffi.new("int *")
         found = []
         for index in range(lib.cpkg_plan_problem_count(plan)):
@@ -163,4 +166,5 @@ class FramesInC:
 
     def give_back(self, frame: CompressedFrame) -> None:
         """Take back the memory of a frame that was written."""
+        assert frame.memory is not None
         self._outputs.append(frame.memory)

@@ -5,19 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import Struct
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from cpkg._native.archive import ffi
 from purepy.tar.decode import text
 from purepy.tar.encode import NANO
 from purepy.tar.entry import TYPES, Entry
 
+if TYPE_CHECKING:
+    from cpkg._native.cffi_types import CData
+
 _HEAD: Final = Struct("=2I5q10I")
 """`cpkg_record` in ffi_build/archive/cdef.h."""
 _KINDS: Final = {flag[0]: kind for flag, kind in TYPES.items()}
 
 
-def entries_of(records: Any, size: int) -> Iterator[Entry]:
+def entries_of(records: CData, size: int) -> Iterator[Entry]:
     """Yield the entries of records, but for those that were lost."""
     data: bytes = ffi.buffer(records, size)[:] if size else b""
     at = 0

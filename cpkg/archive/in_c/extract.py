@@ -11,10 +11,11 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 from cpkg._native.archive import ffi, lib
+from cpkg.archive._inflate import Inflater
 from cpkg.archive._settings import ExtractSettings
 from cpkg.archive.in_c.codec import Chunk, NativeCodec
 from cpkg.archive.in_c.entries import entries_of
@@ -26,6 +27,9 @@ from purepy.tar.decode import text
 from purepy.tar.encode import encoded
 from purepy.tar.entry import DIRECTORY, Entry
 from purepy.tar.reader import Content, TarReader, left_out_within
+
+if TYPE_CHECKING:
+    from cpkg._native.cffi_types import CData
 
 _NO_MEMORY, _MORE, _FULL, _ODD, _AGAIN = range(-1, 4)
 _WRITTEN, _IS_WRITING, _NO_DESCRIPTOR = range(3)
@@ -48,7 +52,7 @@ class _Batch:
 
     __slots__ = ("call", "chunk", "pointer", "tree")
 
-    def __init__(self, tree: Any) -> None:
+    def __init__(self, tree: CData) -> None:
         self.tree = tree
         self.pointer = ffi.gc(lib.cpkg_batch_new(tree), lib.cpkg_batch_free)
         if not self.pointer:
@@ -56,7 +60,7 @@ class _Batch:
         self.chunk: Chunk
         self.call: Call
 
-    def records(self) -> tuple[Any, int]:
+    def records(self) -> tuple[CData, int]:
         """Return the records of the batch's entries, and their size."""
         size = ffi.new("size_t *")
         return lib.cpkg_batch_records(self.pointer, size), size[0]
@@ -87,11 +91,11 @@ class NativeExtract(Extract):
         """Hard links whose files came before them, in batches that may not be written yet."""
         self._waiting: deque[_Batch] = deque()
         self._at = ffi.new("size_t *")
-        self._c_tree: object = None
+        self._c_tree: CData | None = None
         self._is_first = True
         self._behind = 0
 
-    def _read(self, archive: Any, crew: Crew) -> None:
+    def _read(self, archive: Inflater, crew: Crew) -> None:
         self._archive, self._crew = archive, crew
         self._chunks = iter(archive)
         self._c_tree = self._new_tree()
@@ -126,7 +130,7 @@ class NativeExtract(Extract):
             ffi.release(batch.pointer)
         super()._end(crew, is_wanted)
 
-    def _new_tree(self) -> object:
+    def _new_tree(self) -> CData:
         settings = self._settings
         options = ffi.new("cpkg_tree_options *")
         options.is_data = settings.filter == names.DATA
@@ -154,11 +158,13 @@ class NativeExtract(Extract):
         if self._progress is not None:
             self._progress(self._archive.size, self._archive.consumed)
 
-    def _take(self, chunk: Chunk, memory: Any, size: int) -> None:
+    def _take(self, chunk: Chunk, memory: CData, size: int) -> None:
         """Read a chunk, or the rest of one, and give it back."""
         self._at[0] = 0
         begin = self._archive.position_behind() - size
-        batch = _Batch(self._c_tree)
+        tree = self._c_tree
+        assert tree is not None
+        batch = _Batch(tree)
         try:
             while True:
                 result = lib.cpkg_tree_parse(self._c_tree, memory, size, begin, self._at, batch.pointer)
@@ -166,7 +172,7 @@ class NativeExtract(Extract):
                     raise MemoryError("no memory for extracting")
                 if result == _MORE:
                     break
-                batch, full = _Batch(self._c_tree), batch
+                batch, full = _Batch(tree), batch
                 self._submit(full, chunk)
                 if result == _AGAIN:
                     length = ffi.new("size_t *")
@@ -244,7 +250,7 @@ class NativeExtract(Extract):
         skipped = ffi.new("uint64_t *")
         return bool(lib.cpkg_tree_missing(self._c_tree, skipped) or skipped[0] or self._carried())
 
-    def _odd(self, chunk: Chunk, memory: Any, size: int) -> tuple[Chunk, object, int]:
+    def _odd(self, chunk: Chunk, memory: CData, size: int) -> tuple[Chunk, CData, int]:
         """Have Python extract one entry, or all that is left; return the rest of the chunk behind it."""
         held = self._carried()
         at = self._at[0]
@@ -271,7 +277,7 @@ class NativeExtract(Extract):
         # not from_buffer(rest): before CPython 3.12 a collection that clears a memoryview which is exported crashes
         return chunk, chunk.memory + (len(chunk) - left), left
 
-    def _views(self, held: bytes, chunk: Chunk, memory: Any, at: int, size: int) -> Iterator[memoryview]:
+    def _views(self, held: bytes, chunk: Chunk, memory: CData, at: int, size: int) -> Iterator[memoryview]:
         """Give the content from an entry on, and give chunks back when they are passed over."""
         self._is_in_chunk = False
         self._behind = self._archive.position_behind() - (size - at)
@@ -292,8 +298,7 @@ class NativeExtract(Extract):
 
     def _skip(self, size: int) -> int:
         """Pass over content behind the chunk at hand, once that was taken."""
-        skipped: int = self._archive.skip(size) if self._is_in_chunk else 0
-        return skipped
+        return self._archive.skip(size) if self._is_in_chunk else 0
 
     def _extract_if_wanted(self, entry: Entry, reader: TarReader) -> None:
         if self._settings.is_wanted(entry.name):
@@ -393,6 +398,6 @@ class NativeExtract(Extract):
         super()._close()
 
 
-def _joined(parts: Any) -> bytes:
+def _joined(parts: Iterable[str]) -> bytes:
     """Return a path as C has it: its components, each ended by NUL."""
     return b"".join(encoded(part) + b"\0" for part in parts)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from cpkg import zstd
 from cpkg.archive._inflate import CHUNK
@@ -22,15 +21,15 @@ class PureCodec:
         }
         self._reading: dict[int, int] = {zstd.DecompressionParameter.window_log_max: window_log_max}
 
-    def deflate(self, data: Any) -> bytes:
+    def deflate(self, data: bytes) -> bytes:
         """Return data as one frame with its size and a checksum."""
         return zstd.compress(data, options=self._options)
 
-    def inflate(self, frame: WholeFrame) -> Any:
+    def inflate(self, frame: WholeFrame) -> bytes:
         """Return a frame's content."""
         return zstd.decompress(frame.data, options=self._reading, max_output_size=frame.bound)
 
-    def inflate_pieces(self, pieces: Iterator[bytes]) -> Iterator[object]:
+    def inflate_pieces(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         """Return the content of a frame that comes in pieces, in chunks."""
         decompressor = zstd.ZstdDecompressor(options=self._reading)
         for piece in pieces:
@@ -52,5 +51,5 @@ class PureCodec:
         """Return a chunk's bytes."""
         return chunk
 
-    def give_back(self, chunk: Any) -> None:
+    def give_back(self, chunk: bytes) -> None:
         """Do nothing: the chunk is freed when nobody holds it."""

@@ -19,7 +19,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Union
 
 from cpkg.archive._settings import ExtractSettings
 from cpkg.archive.in_python.walk import DIRECTORY_FLAGS, opened
@@ -30,6 +30,7 @@ from purepy.tar.entry import CHARACTER, DIRECTORY, FIFO, FILE, HARDLINK, SYMLINK
 from purepy.tar.owners import owner_number
 from purepy.zstd.threads.positions import Descriptor, write_next
 
+Data = Iterable[Union[bytes, memoryview]]
 _CREATE_FLAGS = (os.O_WRONLY | os.O_CREAT | os.O_EXCL | _system.O_NOFOLLOW | _system.OPEN_FLAGS,)
 _REPLACED = "another file has taken the place of the one that was created"
 _PATH_FLAGS = _system.O_NOFOLLOW | getattr(os, "O_PATH", 0o10000000) | _system.OPEN_FLAGS  # PyPy has no O_PATH
@@ -185,7 +186,7 @@ class Tree:
     def _shown(self, parts: Iterable[str]) -> str:
         return os.path.join(self._directory, *parts)
 
-    def make(self, entry: Entry, parts: list[str], data: Iterable[Any]) -> None:
+    def make(self, entry: Entry, parts: list[str], data: Data) -> None:
         """Make what an entry describes at `parts`; OSError names the path."""
         if not parts and entry.type != DIRECTORY:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), self._directory)
@@ -225,7 +226,7 @@ class Tree:
                     os.chmod(_path(self._held[-1].number), stat.S_IMODE(status.st_mode) | 0o700)
         self.finished.append((parts, entry))
 
-    def _make_file(self, entry: Entry, parts: list[str], data: Iterable[Any]) -> None:
+    def _make_file(self, entry: Entry, parts: list[str], data: Data) -> None:
         parent = self.directory(parts[:-1])
         temporary = self._temporary
         mode = names.target_mode(entry.mode, entry.type, self._settings.filter)
@@ -266,7 +267,7 @@ class Tree:
             self._with_list[parent] = found
         return found
 
-    def _write(self, fd: int, entry: Entry, data: Iterable[Any]) -> None:
+    def _write(self, fd: int, entry: Entry, data: Data) -> None:
         if entry.sparse is None:
             for piece in data:
                 write_next(fd, piece)
@@ -377,7 +378,7 @@ class Tree:
             raise OSError(errno.ESTALE, _REPLACED)
         return fd
 
-    def _place(self, make: Any, parent: int, name: bytes) -> None:
+    def _place(self, make: Callable[[bytes], None], parent: int, name: bytes) -> None:
         """Make something under its name or, if that is taken, under a temporary name that takes its place."""
         try:
             make(name)

@@ -7,12 +7,13 @@ import contextlib
 import errno
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, Union
+from typing import Final
 
 from cpkg.archive._descriptors import Descriptors
+from cpkg.archive._inflate import Inflater
 from cpkg.archive._result import Problem, Problems
 from cpkg.archive._settings import ExtractSettings, chosen
-from cpkg.archive.in_python.disk import Tree
+from cpkg.archive.in_python.disk import Data, Tree
 from purepy import _system
 from purepy.crew import Crew
 from purepy.errors import ArchiveError, LimitError, UnsafeEntryError, ZstdError
@@ -21,7 +22,6 @@ from purepy.tar.decode import NUL_BLOCK, is_checksum_right
 from purepy.tar.entry import BLOCK, HARDLINK, Entry
 from purepy.tar.reader import Content, TarReader
 
-Data = Iterable[Union[bytes, memoryview]]
 _HELD_DATA: Final = 8 << 20
 _HELD_ENTRIES: Final = 10_000
 _LARGE: Final = 1 << 20
@@ -59,7 +59,7 @@ class Extract:
         self.entries = 0
         """How many entries were extracted."""
 
-    def run(self, archive: object, crew: Crew) -> None:
+    def run(self, archive: Inflater, crew: Crew) -> None:
         """Extract an archive."""
         try:
             self._tree.open()
@@ -77,9 +77,8 @@ class Extract:
         """Close all descriptors."""
         self._tree.close()
 
-    def _read(self, archive: Any, crew: Crew) -> None:
-        """Extract all entries."""
-        raise NotImplementedError
+    _read: Callable[[Inflater, Crew], None]
+    """Extract all entries."""
 
     def _end(self, crew: Crew, is_wanted: bool) -> None:
         """End after an error; what came before it `is_wanted`, or not if the caller was interrupted."""
@@ -182,10 +181,10 @@ class PureExtract(Extract):
 
     _last = ""
 
-    def _read(self, archive: Any, crew: Crew) -> None:
+    def _read(self, archive: Inflater, crew: Crew) -> None:
         if _system.listdir(self._tree.root):
             self._made = set()
-        content = archive.content()
+        content: Content | None = archive.content()
         while content is not None:
             content = self._extract_all(archive, content)
 
@@ -202,7 +201,7 @@ class PureExtract(Extract):
             return False
         return self._tree.has(target) if self._made is None else target in self._made
 
-    def _extract_all(self, archive: Any, content: Content) -> Content | None:
+    def _extract_all(self, archive: Inflater, content: Content) -> Content | None:
         """Extract what follows; return None, or behind damage the content from the next entry on that is whole."""
         reader = TarReader(content)
         batches = self._batches(reader, archive)
@@ -225,7 +224,7 @@ class PureExtract(Extract):
             return _next_whole(archive)
         return None
 
-    def _batches(self, reader: TarReader, archive: Any) -> Iterator[list[tuple[Entry, Data]]]:
+    def _batches(self, reader: TarReader, archive: Inflater) -> Iterator[list[tuple[Entry, Data]]]:
         progress = self._progress
         size = 0
         while True:
@@ -272,7 +271,7 @@ class PureExtract(Extract):
                 self._extract(found[index][0], entry, found[index][1])
 
 
-def _next_whole(archive: Any) -> Content | None:
+def _next_whole(archive: Inflater) -> Content | None:
     """Return the content from the next chunk on that begins with an entry, or None if there is none."""
     while True:
         try:
@@ -280,8 +279,7 @@ def _next_whole(archive: Any) -> Content | None:
             for view in views:
                 block = bytes(view[:BLOCK])
                 if not archive.is_continued and (block == NUL_BLOCK or is_checksum_right(block)):
-                    content: Content = archive.content(itertools.chain([view], views))
-                    return content
+                    return archive.content(itertools.chain([view], views))
             return None
         except ZstdError as exc:
             if isinstance(exc, LimitError):
