@@ -419,9 +419,6 @@ class Source:
     read_at: Callable[[int, int], bytes]
     """Return so many bytes from an offset on: `read_at(offset, size)`, fewer only at the end."""
 
-    def check(self) -> None:
-        """Raise ValueError if the file was closed."""
-
     def descriptor(self) -> int | None:
         """Return the descriptor of a local file, None if there is none; ValueError if the file was closed."""
         return None
@@ -448,17 +445,17 @@ class PathSource(Source):
         return os.fstat(self._descriptor).st_size
 
     def descriptor(self) -> int | None:
-        self.check()
+        self._check()
         return self._descriptor
 
-    def check(self) -> None:
+    def _check(self) -> None:
         if self._descriptor < 0:
             raise ValueError("I/O operation on a closed file")
 
     def read_at(self, offset: int, size: int) -> bytes:
-        self.check()
+        self._check()
         found = _system.pread(self._descriptor, size, offset)
-        self.check()  # closed meanwhile: these may be another file's bytes
+        self._check()  # closed meanwhile: these may be another file's bytes
         if len(found) == size or not found:
             return found
         pieces = [found]

@@ -192,6 +192,8 @@ class ExtractSettings:
     ) -> None:
         if strip_components < 0:
             raise ValueError(f"strip_components is not negative: {strip_components}")
+        if filter not in names.FILTERS:
+            raise ValueError(f"unknown filter {filter!r}: expected one of {', '.join(names.FILTERS)}")
         self.include = member_patterns(include)
         self.exclude = pattern_list(exclude)
         self.is_included = patterns.matcher(self.include, anchored=True)
@@ -199,7 +201,7 @@ class ExtractSettings:
         self._unmatched = {pattern: patterns.matcher([pattern], anchored=True) for pattern in self.include}
         self.recover = recover
         self.strip = strip_components
-        self.filter = names.check_filter(filter)
+        self.filter = filter
         self.xattrs = xattrs
         self.acls = acls
         self.numeric_owner = numeric_owner

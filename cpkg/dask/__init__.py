@@ -35,7 +35,6 @@ except ImportError as exc:
 
 if TYPE_CHECKING:
     import dask.dataframe
-    import pandas
     from dask.delayed import Delayed
 
 Urls = Union[str, "os.PathLike[str]", Iterable[Union[str, "os.PathLike[str]"]]]

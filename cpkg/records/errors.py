@@ -19,7 +19,7 @@ class DamagedError(RecordsError):
     A stretch of a record file is damaged or was lost; the rest of the file can be read.
 
     `first` is the number of the first record that is lost with it and `count` how many there are; both are None where
-    nothing tells. Reading goes on behind it with `reader.iter(error.first + error.count)`, or passes over all damage
+    nobody knows. Reading goes on behind it with `reader.iter(error.first + error.count)`, or passes over all damage
     with `errors="skip"`.
     """
 

@@ -3,7 +3,7 @@
 Finding the frames of a record file: by the index at its end, or by walking over all headers.
 
 A file has an index once a writer has closed it. Without one, and where it is damaged, the headers in front of the
-frames tell the same.
+frames say the same.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def _by_index(source: Source, token: bytes | None) -> _Found | None:
         last = Stretch(source, begin, source.size())
         head = fmt.parse_file_header(last.read_at(0, fmt.FILE_HEADER_SIZE))
         layout = from_index(last, head[1] if head is not None else None)[0]
-        # a damaged header leaves the token to tell another file from one that bytes came into
+        # if the header is damaged, the token shows whether this is another file or one that bytes came into
         if layout is not None and (head is not None or token not in (None, layout.token)):
             return _Found(layout, Joint(begin))
     return None

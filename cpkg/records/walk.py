@@ -178,7 +178,7 @@ class Walk:
         return header.offset + self._moved == at and 0 <= header.first - following <= fmt.LOST_MAX
 
     def _is_sound(self, at: int, size: int, kind: bytes) -> bool:
-        """Tell whether a frame of our own is as it was written."""
+        """Return whether a frame of our own is as it was written."""
         if kind not in (fmt.FILE, fmt.DICTIONARY, fmt.INDEX) or size < fmt.PREFIX.size:
             return False  # a header in front of records, and a damaged one
         prefix = self._source.read_at(at, fmt.PREFIX.size)

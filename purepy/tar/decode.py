@@ -101,7 +101,9 @@ def decode(block: bytes, pax: dict[str, bytes], long_name: bytes | None, long_li
     ArchiveError.
     """
     flag = block[156:157]
-    is_ustar, is_gnu, mode, uid, gid, uname, gname = _shared(block, pax)
+    is_ustar, is_gnu, mode, uid, gid, uname, gname = (
+        shared(block) if _OWNER_KEYS.isdisjoint(pax) else _read_shared(block, pax)
+    )
     name = string(block[:100])
     end = 0
     if is_ustar:
@@ -144,11 +146,6 @@ def decode(block: bytes, pax: dict[str, bytes], long_name: bytes | None, long_li
     if len(pax) > 1 or (pax and "mtime" not in pax):
         _take_attributes(entry, pax)
     return entry
-
-
-def _shared(block: bytes, pax: dict[str, bytes]) -> Shared:
-    """Return what most entries of an archive have in common."""
-    return shared(block) if _OWNER_KEYS.isdisjoint(pax) else _read_shared(block, pax)
 
 
 def shared(block: bytes) -> Shared:

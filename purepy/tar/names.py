@@ -23,13 +23,6 @@ COMPONENT_MAX: Final = 255
 _ORDINARY: Final = (FILE, HARDLINK, SYMLINK, DIRECTORY)
 
 
-def check_filter(name: str) -> str:
-    """Return the name of a filter; raises ValueError if there is none of that name."""
-    if name not in FILTERS:
-        raise ValueError(f"unknown filter {name!r}: expected one of {', '.join(FILTERS)}")
-    return name
-
-
 def refused(entry: Entry, why: str) -> UnsafeEntryError:
     """Return the error for an entry that is not extracted."""
     error = UnsafeEntryError(f"{entry.name!r} {why}")

@@ -70,12 +70,6 @@ def _umask() -> int:
     return 0o7777
 
 
-def _number(name: str, number: int, is_user: bool) -> int:
-    """Return the number of an owner's name here, or the number stored if the name is unknown."""
-    found = owner_number(name, is_user) if name else None
-    return number if found is None else found
-
-
 class Tree:
     """
     The directory that entries are extracted to.
@@ -298,9 +292,11 @@ class Tree:
         _system.utime(fd, ns=(entry.mtime_ns, entry.mtime_ns))
 
     def _owner(self, entry: Entry) -> tuple[int, int]:
-        if self._settings.numeric_owner:
-            return entry.uid, entry.gid
-        return _number(entry.uname, entry.uid, True), _number(entry.gname, entry.gid, False)
+        """Return the numbers that the names of an entry's owners have here, or those stored if a name is unknown."""
+        is_numeric = self._settings.numeric_owner
+        uid = None if is_numeric or not entry.uname else owner_number(entry.uname, True)
+        gid = None if is_numeric or not entry.gname else owner_number(entry.gname, False)
+        return entry.uid if uid is None else uid, entry.gid if gid is None else gid
 
     def _make_hard_link(self, entry: Entry, parts: list[str]) -> None:
         target = names.link_target(entry, self._settings.strip)
