@@ -24,12 +24,6 @@ from purepy.zstd.format.splitter import FrameSplitter
 from purepy.zstd.threads.positions import Descriptor
 
 
-def check_window(window_log_max: int) -> None:
-    """Raise ValueError for a limit that Zstandard does not have."""
-    if not 10 <= window_log_max <= 31:
-        raise ValueError(f"window_log_max is 10 to 31, not {window_log_max}")
-
-
 @contextlib.contextmanager
 def opened_archive(
     source: Place,
@@ -40,16 +34,19 @@ def opened_archive(
     *,
     by_table: bool = False,
     include: list[str] | None = None,
-    is_damaged: bool = False,
+    recover: bool = False,
 ) -> Iterator[tuple[Inflater, Crew]]:
     """
-    Open an archive for reading; yields it and the crew whose `threads` decompress by `codec`.
+    Open an archive for reading; yields it and the crew whose `threads` decompress by `codec`, which is closed then.
 
     `by_table` asks for the seek table of a path or URL, so that frames are left out which `include` does not need.
     """
+    if not 10 <= window_log_max <= 31:
+        raise ValueError(f"window_log_max is 10 to 31, not {window_log_max}")
     limit = ContentLimit(max_size)
     crew = Crew(threads if threads > 1 else 0)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.closing(codec))
         file = stack.enter_context(reading(source, seeks=by_table))
         own = file
         try:
@@ -57,7 +54,7 @@ def opened_archive(
                 own = Descriptor(file.fileno()).file("rb", 0)
             frames: FrameSplitter | IndexedFrames | None = None
             if by_table and isinstance(source, (str, bytes, os.PathLike)):
-                frames = indexed_frames(own, include or [], is_damaged)
+                frames = indexed_frames(own, include or [], recover)
                 if frames is None and is_url(source):
                     file = own = stack.enter_context(reading(source))
             if frames is None:
@@ -131,23 +128,15 @@ def extract(
         on_entry=on_entry,
     )
     problems = Problems(on_problem)
-    check_window(window_log_max)
     workers = thread_count(threads or 0)
     engine, codec = _c_or_python.for_extract(
         settings, problems, os.fsdecode(directory), progress, window_log_max, workers
     )
     by_table = recover or bool(settings.include) or not is_url(source)
     opened = opened_archive(
-        source,
-        workers,
-        max_size,
-        window_log_max,
-        codec,
-        by_table=by_table,
-        include=settings.include,
-        is_damaged=recover,
+        source, workers, max_size, window_log_max, codec, by_table=by_table, include=settings.include, recover=recover
     )
-    with contextlib.closing(codec), opened as (archive, crew):
+    with opened as (archive, crew):
         engine.run(archive, crew)
     settings.report_unmatched(problems)
     return Summary(engine.entries, archive.size, archive.consumed, problems.found)

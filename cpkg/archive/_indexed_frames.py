@@ -154,12 +154,12 @@ class IndexedFrames:
         )
 
 
-def indexed_frames(file: Any, include: list[str], is_damaged: bool) -> IndexedFrames | None:
+def indexed_frames(file: Any, include: list[str], recover: bool) -> IndexedFrames | None:
     """
     Return the frames of a file by its seek table; None, and the file at its begin, if it has none or cannot seek.
 
-    Nor is it used if the headers of frames disagree with it, unless the file is taken to be damaged. They are read of
-    a local file; of a URL each may be a request.
+    Nor is it used if the headers of frames disagree with it, unless `recover` takes the file to be damaged. They are
+    read of a local file; of a URL each may be a request.
     """
     try:
         if not file.seekable():
@@ -169,7 +169,7 @@ def indexed_frames(file: Any, include: list[str], is_damaged: bool) -> IndexedFr
             sizes = [table.frame(index) for index in range(len(table))]
             if sizes and all(size <= WHOLE_SIZE_MAX and most <= WHOLE_CONTENT_MAX for _, size, _, most, _ in sizes):
                 found = IndexedFrames(file, table, include)
-                if is_damaged or not isinstance(file, io.FileIO) or found.agrees():
+                if recover or not isinstance(file, io.FileIO) or found.agrees():
                     return found
         except SeekableFormatError:
             pass

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
 
 from cpkg._places import Place
 from cpkg.archive import _c_or_python
-from cpkg.archive._extract import check_window, opened_archive
+from cpkg.archive._extract import opened_archive
 from cpkg.archive._result import Summary
 from cpkg.archive._settings import WINDOW_LOG_MAX, Patterns, member_patterns, pattern_list
 from purepy._cores import thread_count
@@ -33,14 +32,13 @@ def entries(
     data of one file are not decompressed, and of a path or URL not read, nor are those that hold nothing of `include`.
     Raises ArchiveError and ZstdError where the archive is damaged or cut, ArchiveLimitError, OSError.
     """
-    is_included = patterns.matcher(member_patterns(include), anchored=True)
+    wanted = member_patterns(include)
+    is_included = patterns.matcher(wanted, anchored=True)
     is_excluded = patterns.matcher(pattern_list(exclude), anchored=False)
-    check_window(window_log_max)
     codec = _c_or_python.for_reading(window_log_max)
     workers = thread_count(threads or 0)
-    wanted = member_patterns(include)
     opened = opened_archive(source, workers, max_size, window_log_max, codec, by_table=True, include=wanted)
-    with closing(codec), opened as (archive, _):
+    with opened as (archive, _):
         for entry in TarReader(archive.content()):
             if is_included is not None and not is_included(entry.name):
                 continue
@@ -66,10 +64,9 @@ def verify(
     Raises ArchiveError and ZstdError where it is damaged or cut, as `extract` would.
     """
     count = 0
-    check_window(window_log_max)
     codec = _c_or_python.for_reading(window_log_max)
     opened = opened_archive(source, thread_count(threads or 0), max_size, window_log_max, codec)
-    with closing(codec), opened as (archive, _):
+    with opened as (archive, _):
         for _entry in TarReader(archive.content()):
             count += 1
             if progress is not None:

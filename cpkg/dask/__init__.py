@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Final, Union
 
 from cpkg import records
 from cpkg._places import filesystem, is_url, replacing
-from cpkg.dask import columns as _columns
 from cpkg.records.opening import SUFFIX as _SUFFIX
 
 try:
@@ -108,12 +107,7 @@ def _read(split: records.Split, options: dict[str, Any]) -> Iterator[object]:
 
 
 def write_records(
-    bag: dask.bag.Bag,
-    url: str | os.PathLike[str],
-    *,
-    overwrite: bool = False,
-    compute: bool = True,
-    **options: object,
+    bag: dask.bag.Bag, url: str | os.PathLike[str], *, overwrite: bool = False, compute: bool = True, **options: object
 ) -> list[str] | Delayed:
     """
     Write each partition of a dask.bag to a file of its own, `part-00000.rec` and so on, in the folder `url`.
@@ -313,7 +307,8 @@ def to_dataframe(
     raises `typed.ValidationError`, whose path begins with its number.
     """
     import dask.dataframe
-    import pandas
+
+    from cpkg.dask import columns as _columns
 
     splits = partitions(urls, partition_size)
     if type is not None:
@@ -328,7 +323,7 @@ def to_dataframe(
                 break
         meta = _columns.guessed(sample[:_SAMPLE], splits[0].first or 0 if splits else 0)
     elif isinstance(meta, dict):
-        meta = pandas.DataFrame({name: pandas.Series(dtype=kind) for name, kind in meta.items()})
+        meta = _columns.empty(meta)
     if columns is not None:
         meta = meta[columns]
     # or Dask makes texts of all objects, lists and numbers among them
@@ -340,7 +335,7 @@ def to_dataframe(
 
 def _frame(split: records.Split, types: dict[str, object], options: dict[str, Any]) -> object:
     """Read a split into a pandas.DataFrame, a frame of the file at a time."""
-    import pandas
+    from cpkg.dask import columns as _columns
 
     columns: dict[str, list[object]] = {name: [] for name in types}
     getters = _columns.getters(options["type"], columns) if "type" in options else None
@@ -355,4 +350,4 @@ def _frame(split: records.Split, types: dict[str, object], options: dict[str, An
         made = {name: _columns.column(name, values, types[name], first) for name, values in columns.items()}
     except _columns.MisfitError as exc:
         raise ValueError(f"{split.place}: {exc}") from exc
-    return pandas.DataFrame(made, columns=list(types))
+    return _columns.pandas.DataFrame(made, columns=list(types))

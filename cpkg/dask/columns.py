@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-if TYPE_CHECKING:
-    import pandas
+import pandas
 
 _INT64_MAX = 2**63 - 1
 _PLAIN = {bool: "bool", int: "int64", float: "float64"}
@@ -32,18 +31,19 @@ def check_maps(rows: list[object], before: int, first: int | None) -> None:
             raise MisfitError(f"{_named(before + place, first)} is no map, but {type(row).__name__}")
 
 
+def empty(types: Mapping[str, object]) -> pandas.DataFrame:
+    """Return an empty DataFrame with columns of these names and types."""
+    return pandas.DataFrame({name: pandas.Series(dtype=kind) for name, kind in types.items()})
+
+
 def guessed(rows: list[Any], first: int) -> pandas.DataFrame:
     """Return an empty DataFrame with the columns of some records, and types that their values fit."""
-    import pandas
-
     check_maps(rows, 0, first)
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return pandas.DataFrame({name: pandas.Series(dtype=_guess([row.get(name) for row in rows])) for name in names})
+    return empty({name: _guess([row.get(name) for row in rows]) for name in names})
 
 
 def _guess(values: list[Any]) -> object:
-    import pandas
-
     kinds = set(map(type, values))
     has_gaps = type(None) in kinds
     kinds.discard(type(None))
@@ -63,9 +63,7 @@ _OF_KINDS = {"int": int, "float": float, "bool": bool, "str": str}
 
 def of_type(kind: object) -> pandas.DataFrame:
     """Return an empty DataFrame with the fields of a type; TypeError if it has none."""
-    import pandas
-
-    return pandas.DataFrame({name: pandas.Series(dtype=_dtype(field)) for name, field in _fields(kind)[1].items()})
+    return empty({name: _dtype(field) for name, field in _fields(kind)[1].items()})
 
 
 def _fields(kind: object) -> tuple[bool, dict[str, tuple[dict[str, object], bool]]]:
@@ -97,8 +95,6 @@ def _dtype(field: tuple[dict[str, Any], bool]) -> object:
 
 
 def _dtype_of(kind: type | None, has_gaps: bool) -> object:
-    import pandas
-
     if kind in _PLAIN:
         return _NULLABLE.get(kind, _PLAIN[kind]) if has_gaps else _PLAIN[kind]
     return pandas.Series([""]).dtype if kind is str else "object"
@@ -125,8 +121,6 @@ def column(name: str, values: list[object], dtype: object, first: int | None) ->
     Raises MisfitError, with the number of the record (`first` is that of the first value), for a value that the type
     cannot hold as it is.
     """
-    import pandas
-
     kinds = set(map(type, values))
     try:
         series = pandas.Series(values, dtype=dtype)
@@ -157,8 +151,6 @@ def _is_exact(kinds: set[type], dtype: object) -> bool:
 
 
 def _is_held(value: object, dtype: object) -> bool:
-    import pandas
-
     try:
         series = pandas.Series([value], dtype=dtype)
     except (TypeError, ValueError, OverflowError):
@@ -168,8 +160,6 @@ def _is_held(value: object, dtype: object) -> bool:
 
 def _is_same(value: Any, held: Any, dtype: object) -> bool:
     """Return whether what a series holds is the value that was given."""
-    import pandas
-
     types = pandas.api.types
     if value is None:
         return bool(pandas.isna(held))

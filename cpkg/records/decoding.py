@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Final, Generic, Union
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Union
 
 from cpkg import _backend, msgpack, zstd
 from cpkg._places import Source
@@ -59,21 +59,15 @@ def read_dictionary(source: Source, offset: int) -> zstd.ZstdDict | None:
     return zstd.ZstdDict(content)
 
 
-class LaidOut:
+class LaidOut(NamedTuple):
     """
     The content of a frame in memory of C's threads, with the rows that they have laid out.
 
     `data` is a buffer of cffi's, `rows` the memory of the rows; both serve another frame when this one is done with.
     """
 
-    __slots__ = ("data", "rows")
-
-    def __init__(self, data: CBuffer, rows: Rows) -> None:
-        self.data = data
-        self.rows = rows
-
-    def __len__(self) -> int:
-        return len(self.data)
+    data: CBuffer
+    rows: Rows
 
 
 class Decoder(Generic[Record]):
@@ -214,8 +208,8 @@ class Decoder(Generic[Record]):
             if done + count > skip:
                 yield rows if done >= skip else islice(rows, skip - done, None)
             done += count
-        if done < frame.records or end < len(content):
-            yield self._one_by_one(frame, content.data[:] if isinstance(content, LaidOut) else content, max(skip, done))
+        if done < frame.records or end < len(plain):
+            yield self._one_by_one(frame, plain[:], max(skip, done))
 
     def _weighed(self, frame: Frame, content: bytes, skip: int) -> Iterator[Record]:
         """Unpack records one by one; each may take as much memory as otherwise all of them together."""

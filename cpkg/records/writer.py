@@ -40,12 +40,7 @@ class Writer:
     A forked child cannot use its parent's writer.
     """
 
-    def __init__(
-        self,
-        target: Target,
-        layout: Layout,
-        settings: WriterSettings,
-    ) -> None:
+    def __init__(self, target: Target, layout: Layout, settings: WriterSettings) -> None:
         self._closed = True  # until the file is begun
         self._is_forked = False
         self._target = target

@@ -24,11 +24,7 @@ _STAR_MAP: Final = 356
 
 
 def read_map(
-    block: bytes,
-    pax: dict[str, bytes],
-    pieces: list[tuple[int, int]],
-    entry: Entry,
-    read: Callable[[int], bytes],
+    block: bytes, pax: dict[str, bytes], pieces: list[tuple[int, int]], entry: Entry, read: Callable[[int], bytes]
 ) -> None:
     """Read the map of a file, if header or records call it sparse; `pieces` are those of GNU tar's format 0.0."""
     if block[156:157] == b"S":

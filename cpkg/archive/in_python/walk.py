@@ -17,16 +17,7 @@ from cpkg.archive._result import Problem
 from cpkg.archive._settings import CreateSettings, chosen
 from purepy import _system
 from purepy.tar.acl import ACL_KEYS
-from purepy.tar.entry import (
-    BLOCK_DEVICE,
-    CHARACTER,
-    DIRECTORY,
-    FIFO,
-    FILE,
-    HARDLINK,
-    SYMLINK,
-    Entry,
-)
+from purepy.tar.entry import BLOCK_DEVICE, CHARACTER, DIRECTORY, FIFO, FILE, HARDLINK, SYMLINK, Entry
 from purepy.zstd.threads.positions import Descriptor
 
 _TYPES = {
