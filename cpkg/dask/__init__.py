@@ -335,6 +335,8 @@ def to_dataframe(
 
 def _frame(split: records.Split, types: dict[str, object], options: dict[str, Any]) -> object:
     """Read a split into a pandas.DataFrame, a frame of the file at a time."""
+    import pandas
+
     from cpkg.dask import columns as _columns
 
     columns: dict[str, list[object]] = {name: [] for name in types}
@@ -350,4 +352,4 @@ def _frame(split: records.Split, types: dict[str, object], options: dict[str, An
         made = {name: _columns.column(name, values, types[name], first) for name, values in columns.items()}
     except _columns.MisfitError as exc:
         raise ValueError(f"{split.place}: {exc}") from exc
-    return _columns.pandas.DataFrame(made, columns=list(types))
+    return pandas.DataFrame(made, columns=list(types))

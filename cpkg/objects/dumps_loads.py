@@ -126,7 +126,8 @@ def _compiled_functions(msgpack: MsgpackBackend) -> tuple[Function, Function]:
             "dumps": dumps,
             "loads": loads,
             "finish": _finish_chosen,
-            "find_zstd": _find_zstd,
+            # what the compiled Zstandard module lends to them; None if another one was chosen
+            "find_zstd": lambda: chosen_codecs().zstd._job_calls,
             "pack_default": types_written.pack_default,
             "with_default": types_written.with_default,
             "unpack_ext": types_written.unpack_ext,
@@ -149,11 +150,6 @@ def _documented(function: Any, first: str) -> str:
     """Return the documentation of a builtin, its signature in front as the interpreter reads it."""
     options = ", ".join(f"{name}={value!r}" for name, value in function.__kwdefaults__.items())
     return f"{function.__name__}({first}, *, {options})\n--\n\n{function.__doc__}"
-
-
-def _find_zstd() -> object:
-    """Return what the compiled Zstandard module lends to `dumps` and `loads`; None if another one was chosen."""
-    return chosen_codecs().zstd._job_calls
 
 
 def _finish_chosen(message: bytes, compress: Compress, level: int, checksum: bool) -> bytes:

@@ -324,9 +324,7 @@ class Decoder(Generic[Record]):
 
     def starts(self, frame: Frame, content: Content) -> Sequence[int] | None:
         """Return where each record begins in a frame's content, and where the last one ends; None if that is slow."""
-        if self._starts_by_c is None or frame.records > _STARTS_MAX:
-            return None
-        found: Sequence[int] | None = self._starts_by_c(content, frame.records)
+        found = self.message_starts(content, frame.records) if frame.records <= _STARTS_MAX else None
         return found if found is not None and found[frame.records] == len(content) else None
 
     def message_starts(self, content: Content, count: int) -> Sequence[int] | None:

@@ -94,10 +94,7 @@ class FramesInC:
             result = _FULL
             while result != _END:
                 plan = _owned(lib.cpkg_plan_new(), lib.cpkg_plan_free)
-                while True:
-                    result = lib.cpkg_walk_fill(walk, plan)
-                    if result in (_END, _FULL):
-                        break
+                while (result := lib.cpkg_walk_fill(walk, plan)) not in (_END, _FULL):
                     if result == _NO_MEMORY:
                         raise MemoryError("no memory for the names of files")
                 yield plan
