@@ -151,7 +151,7 @@ def _check(source: Source, layout: Layout, threads: int | None, progress: Progre
         data = source.read_at(frame.offset - size, size + frame.compressed)
         error = None
         try:
-            decoder.pick(frame, decoder.content(frame, data[size:]), [])  # which counts the records
+            decoder.check_count(frame, decoder.content(frame, data[size:]))
         except DamagedError as exc:
             error = exc
         return number, frame, fmt.parse_data_header(data, layout.token), error

@@ -368,7 +368,7 @@ class Decoder(Generic[Record]):
         """
         spans = []
         start = end = 0
-        done = places[0] if places else 0
+        done = places[0]
         try:
             unpacker = self._skipper(content, done)
             for place in places:
@@ -394,6 +394,14 @@ class Decoder(Generic[Record]):
         unpacker.feed(content)
         unpacker.skip()
         return unpacker
+
+    def check_count(self, frame: Frame, content: bytes) -> None:
+        """Raise DamagedError if a frame's content is not as many objects as it should be."""
+        try:
+            end = self._skipper(content, frame.records).tell() - _ARRAY_HEADER
+        except CodecError as exc:
+            raise damaged(frame, f"its MessagePack is wrong: {exc}") from exc
+        _check_end(frame, end, content)
 
     def record(self, frame: Frame, number: int, data: bytes) -> Record:
         """Unpack one record of a frame, of which it is number `number`."""
