@@ -34,7 +34,8 @@ def load(source: Source) -> Layout:
     Raises RecordsError if it is no record file, one of a newer version, or several files joined.
     """
     found = _found(source)
-    _refuse_joined(source, found.joined)
+    if found.joined is not None:
+        raise joined(source.name, found.joined)
     return found.layout
 
 
@@ -44,13 +45,9 @@ def load_index(source: Source) -> tuple[Layout | None, bytes | None]:
     found = _by_index(source, token)
     if found is None:
         return None, token
-    _refuse_joined(source, found.joined)
+    if found.joined is not None:
+        raise joined(source.name, found.joined)
     return found.layout, token
-
-
-def _refuse_joined(source: Source, at: Joint | None) -> None:
-    if at is not None:
-        raise joined(source.name, at)
 
 
 def joined(name: str, at: Joint) -> RecordsError:
