@@ -92,7 +92,7 @@ def extract(
     progress: Callable[[int, int], object] | None = None,
 ) -> Summary:
     """
-    Extract a .tar.zst archive into a directory, which is made if it is missing; return a Summary.
+    Extract a .tar.zst archive into a directory, which is created if it is missing; return a Summary.
 
     `source` is a path, a binary file that is read from where it stands, or a URL of fsspec. `include` and `exclude` are
     patterns as GNU tar's, those of `include` for whole names or directories: of a path or URL only the frames that hold

@@ -118,7 +118,7 @@ def write_records(
 
     Args:
         bag: a dask.bag of anything that MessagePack holds.
-        url: a folder, or URL of one; made if it does not exist. This process and all workers have to reach it.
+        url: a folder, or URL of one; created if it does not exist. This process and all workers have to reach it.
         overwrite: replace the parts that exist, and remove those beyond the last one. Other files stay.
         compute: write now and return the files' names; if false, return a Delayed that does.
         **options: `level`, `frame_size`, `dictionary` and the options of packing, as for `records.open`.
@@ -244,7 +244,7 @@ class _Folder:
         return [f"{self.url}/{_part(number)}" for number in range(count)]
 
     def settle(self, count: int) -> list[str]:
-        """Name the parts, and return their names, if that has begun; else remove what this write has made."""
+        """Name the parts, and return their names, if that has begun; else remove what this write has created."""
         fs, _, own = self._place()
         if fs.exists(f"{own}/named"):
             return self.finish(count)
@@ -349,7 +349,7 @@ def _frame(split: records.Split, types: dict[str, object], options: dict[str, An
                 _columns.check_maps(batch, len(next(iter(columns.values()), ())), first)
             for name, values in columns.items():
                 values += map(getters[name], batch) if getters is not None else [row.get(name) for row in batch]
-        made = {name: _columns.column(name, values, types[name], first) for name, values in columns.items()}
+        filled = {name: _columns.column(name, values, types[name], first) for name, values in columns.items()}
     except _columns.MisfitError as exc:
         raise ValueError(f"{split.place}: {exc}") from exc
-    return pandas.DataFrame(made, columns=list(types))
+    return pandas.DataFrame(filled, columns=list(types))
