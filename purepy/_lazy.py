@@ -34,6 +34,27 @@ def lazy_names(module: str, sources: Mapping[str, str]) -> Callable[[str], Any]:
     return __getattr__
 
 
+def grouped_names(module: str, group: Callable[[str], Mapping[str, object]]) -> Callable[[str], Any]:
+    """
+    Return the `__getattr__` of a module whose further names come in groups, each made at the first use of one of them.
+
+    `group(name)` returns the one that a name is in, or raises AttributeError. What the module has already stays.
+    """
+    namespace = vars(sys.modules[module])
+    locks: dict[str, Any] = {}
+
+    def __getattr__(name: str) -> Any:  # noqa: N807 - as above
+        from purepy._locks import RLock
+
+        with locks.setdefault(module, RLock()):  # two threads must not get two types of one name
+            if name not in namespace:
+                for key, value in group(name).items():
+                    namespace.setdefault(key, value)
+            return namespace[name]
+
+    return __getattr__
+
+
 def names_behind(module: str, other: object) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the `__getattr__` and `__dir__` of a module whose further names are all those of another one."""
     namespace = vars(sys.modules[module])

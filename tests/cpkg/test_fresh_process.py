@@ -84,7 +84,7 @@ UNPACKING = {
 }
 JOB = {
     *("cpkg.objects", "cpkg.objects.dumps_loads", "cpkg.objects.types_written"),
-    *("purepy.zstd", "purepy.zstd.format", "purepy.zstd.format.rules", "purepy.zstd.format.shared_names"),
+    *("purepy.zstd", "purepy.zstd.format", "purepy.zstd.format.rules", "purepy.zstd.names"),
 }
 ZSTD_COMMON = {
     *(
@@ -92,7 +92,8 @@ ZSTD_COMMON = {
         "purepy._locks",
         "purepy.zstd",
         "purepy.zstd.format",
-        "purepy.zstd.format.shared_names",
+        "purepy.zstd.functions",
+        "purepy.zstd.names",
         "purepy.zstd.format.error_codes",
         "purepy.zstd.format.locks",
     ),
@@ -106,7 +107,7 @@ ZSTD_LIBRARY = {
         "cpkg._native.zstd.functions",
         "cpkg._native.zstd.library",
     ),
-    *("cpkg._native.zstd.contexts", "cpkg._native.zstd.training"),
+    "cpkg._native.zstd.contexts",
     *("cpkg._native.zstd.settings", "cpkg._native.buffers", "cpkg._native.pins", "cpkg._native.pressure"),
     *ZSTD_COMMON,
 }

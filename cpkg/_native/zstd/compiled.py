@@ -11,17 +11,19 @@ from __future__ import annotations
 import sys
 
 from cpkg._native.cffi_modules import cffi_module
-from cpkg._native.zstd.backend_names import Builtins, Names
+from cpkg._native.zstd.backend_names import Names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from cpkg._native.zstd.frame_queue import FrameQueue
-    from cpkg._native.zstd.lazy_names import *  # noqa: F403
     from cpkg._native.zstd.library import Library
     from purepy._types import Parameters
+    from purepy.zstd import ZstdCompressor as ZstdCompressor
+    from purepy.zstd import ZstdDecompressor as ZstdDecompressor
     from purepy.zstd.format.zdict import ZstdDict
+    from purepy.zstd.made_names import *  # noqa: F403
 
 BACKEND = "native"
 HAS_ARCHIVES = True
@@ -31,22 +33,23 @@ _module = cffi_module("_zstd_ffi")
 ffi, lib = _module.ffi, _module.lib
 
 
-def _add_builtins(module: object) -> Builtins:
-    """Have C put its builtins into this module, by whose name they pickle, and return them."""
+def _add_builtins(module: object) -> None:
+    """Have C put its builtins into this module, by whose name they pickle."""
     if lib.cpkg_add_builtins(ffi.cast("void *", id(module))) != 0:
         reason = ffi.string(lib.cpkg_builtins_error()).decode("utf-8", "replace")
         raise ImportError(f"the builtin functions of cpkg._native._zstd_ffi cannot be set up: {reason}")
-    return Builtins(globals())
 
 
 def _make_library() -> Library:
     from cpkg._native.zstd.compiled_library import BuiltinLibrary, CompiledLibrary
 
-    return CompiledLibrary(ffi, lib, BACKEND) if _builtins is None else BuiltinLibrary(sys.modules[__name__])
+    return BuiltinLibrary(sys.modules[__name__]) if _HAS_BUILTINS else CompiledLibrary(ffi, lib, BACKEND)
 
 
-_builtins = _add_builtins(sys.modules[__name__]) if sys.implementation.name == "cpython" else None
-__getattr__ = Names(__name__, BACKEND, ffi, lib, _make_library, _builtins).get
+_HAS_BUILTINS = sys.implementation.name == "cpython"
+if _HAS_BUILTINS:
+    _add_builtins(sys.modules[__name__])
+__getattr__ = Names(__name__, ffi, lib, _make_library).get
 
 
 def compressing_queue(options: Parameters, zstd_dict: ZstdDict | None, threads: int) -> FrameQueue:

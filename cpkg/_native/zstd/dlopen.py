@@ -20,8 +20,10 @@ except ImportError as exc:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cpkg._native.cffi_types import Lib
-    from cpkg._native.zstd.lazy_names import *  # noqa: F403
     from cpkg._native.zstd.library import Library
+    from purepy.zstd import ZstdCompressor as ZstdCompressor
+    from purepy.zstd import ZstdDecompressor as ZstdDecompressor
+    from purepy.zstd.made_names import *  # noqa: F403
 
 
 def _open() -> Lib:
@@ -42,4 +44,4 @@ BACKEND = "dlopen"
 HAS_ARCHIVES = False
 compressing_queue = decompressing_queue = _job_calls = _stream_types = None
 _lib = _open()
-__getattr__ = Names(__name__, BACKEND, ffi, _lib, _make_library).get
+__getattr__ = Names(__name__, ffi, _lib, _make_library).get

@@ -13,13 +13,14 @@ from cpkg._native import buffers
 from cpkg._native.buffers import Bytes
 from cpkg._native.zstd.library import Library
 from cpkg._native.zstd.settings import CompressionSettings, DecompressionSettings
-from cpkg._native.zstd.training import Training
+from purepy._lazy import imported
 from purepy.errors import ZstdError
 from purepy.zstd.format.error_codes import (
     CANNOT_DECOMPRESS,
     DICTIONARY_WRONG,
     FRAME_PARAMETER_UNSUPPORTED,
     PREFIX_UNKNOWN,
+    SRC_SIZE_WRONG,
     VERSION_UNSUPPORTED,
     WINDOW_TOO_LARGE,
     limit_error,
@@ -27,7 +28,7 @@ from purepy.zstd.format.error_codes import (
     output_limit_error,
     truncated_error,
 )
-from purepy.zstd.format.parameters import FrameInfo, size_argument
+from purepy.zstd.format.parameters import FrameInfo
 from purepy.zstd.format.rules import (
     BLOCK_SIZE_MAX,
     ERROR_SIZE,
@@ -38,68 +39,40 @@ from purepy.zstd.format.rules import (
     is_trusted,
     trusted_hint,
 )
-from purepy.zstd.format.zdict import PREFIX
+from purepy.zstd.format.zdict import MIN_DICT_SIZE, PREFIX, can_train
+from purepy.zstd.functions import Functions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cpkg._native.cffi_types import CData
     from purepy._types import Buffer, DictArgument, Parameters
+    from purepy.zstd.threads.arguments import DecompressionPlan
+    from purepy.zstd.threads.decompress_buffer import Divided
 
 HEADER_ERRORS = (PREFIX_UNKNOWN, VERSION_UNSUPPORTED, FRAME_PARAMETER_UNSUPPORTED, WINDOW_TOO_LARGE, DICTIONARY_WRONG)
 
 
-class Codec(Training):
-    """The functions of `compression.zstd` over one Library, bound methods of one object per backend module."""
+class Codec(Functions):
+    """The functions over one Library."""
 
-    def __init__(self, library: Library, module: str) -> None:
-        super().__init__(library)
-        self._module = module
+    def __init__(self, module: str, library: Library) -> None:
+        super().__init__(module)
+        self.library = library
 
     def __reduce__(self) -> tuple[object, ...]:
         # what pickles is a function of a module, as it would be without this class
         return _codec_of, (self._module,)
 
-    def _names(self) -> object:
-        """Return the backend's module, whose functions may be builtins that are faster than these."""
-        return sys.modules[self._module]
-
     # compressing
 
-    def compress(
-        self,
-        data: Buffer,
-        level: int | None = None,
-        options: Parameters = None,
-        zstd_dict: DictArgument = None,
-        *,
-        threads: int | None = None,
-        frame_size: int | None = None,
-    ) -> bytes:
-        """
-        Compress a buffer and return the frame (replaces `compression.zstd.compress`).
-
-        The frame's header has the content's size.
-
-        Args:
-            data (Buffer): the content.
-            level (int | None): -131072 to 22; None and 0 stand for 3.
-            options (Mapping[int, int] | None): values of CompressionParameter, in place of `level`.
-            zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-            threads (int | None): how many threads compress at a time, 0 for one per core; it then makes frames
-                of `frame_size`. None for one frame.
-            frame_size (int | None): bytes of content in each frame; None for 16 to 64 MiB, by the level.
-
-        Raises TypeError and ValueError for wrong arguments, ZstdError for a corrupted dictionary and if libzstd fails.
-        """
-        if threads is not None or frame_size is not None:
-            from purepy.zstd.threads.arguments import plan_compression
-            from purepy.zstd.threads.compress import compress_buffer
-
-            plan = plan_compression(self._names(), threads, frame_size, level, options, zstd_dict)
-            return compress_buffer(data, plan, self.library.join)
+    def _compress(self, data: Buffer, level: int | None, options: Parameters, zstd_dict: DictArgument) -> bytes:
         library = self.library
         settings = CompressionSettings(library, level, options, zstd_dict)
-        return library.compress_frame(settings, buffers.readable(data))
+        frame: bytes = library.compress_frame(settings, buffers.readable(data))
+        return frame
+
+    def _join(self, pieces: list[bytes], threads: int) -> bytes:
+        return self.library.join(pieces, threads)
 
     def compress_into(
         self,
@@ -109,65 +82,29 @@ class Codec(Training):
         options: Parameters = None,
         zstd_dict: DictArgument = None,
     ) -> int:
-        """
-        Compress a buffer into one frame at the start of a writable buffer; return the frame's size in bytes.
-
-        Args:
-            data (Buffer): the content.
-            buffer (Buffer): where the frame goes; behind it nothing changes. From 128 KiB of content on,
-                len(data) + len(data) // 255 + 64 bytes are always enough.
-            level (int | None): -131072 to 22; None and 0 stand for 3.
-            options (Mapping[int, int] | None): values of CompressionParameter, in place of `level`.
-            zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-
-        Raises TypeError and ValueError for wrong arguments, ZstdError, with nothing written, if the frame does not fit.
-        """
         library = self.library
         settings = CompressionSettings(library, level, options, zstd_dict)
         source, target = buffers.readable(data), buffers.writable(buffer)
         with target:
-            return library.compress_frame(settings, source, target)
+            size: int = library.compress_frame(settings, source, target)
+            return size
 
     # decompressing
 
-    def decompress(
-        self,
-        data: Buffer,
-        zstd_dict: DictArgument = None,
-        options: Parameters = None,
-        *,
-        max_output_size: int | None = None,
-        size_hint: int | None = None,
-        threads: int | None = None,
-    ) -> bytes:
-        """
-        Return the content of all frames of a buffer, one after the other (replaces `compression.zstd.decompress`).
+    def _settings(self, zstd_dict: DictArgument, options: Parameters) -> DecompressionSettings:
+        return DecompressionSettings(self.library, zstd_dict, options)
 
-        Args:
-            data (Buffer): frames, one after the other; skippable ones give nothing.
-            zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-            options (Mapping[int, int] | None): values of DecompressionParameter.
-            max_output_size (int | None): the most bytes of content, whatever the frames declare; ZstdLimitError
-                beyond.
-            size_hint (int | None): how many bytes to expect where the frames do not say; it changes the speed
-                alone.
-            threads (int | None): how many frames to decompress at a time, 0 for one per core; None for one.
+    def _decompress_parts(
+        self, plan: DecompressionPlan, divided: Divided, settings: DecompressionSettings
+    ) -> bytes | None:
+        if divided.content_size is None:
+            return super()._decompress_parts(plan, divided, settings)
+        from cpkg._native.zstd.shared_output import decompress_shared
 
-        Raises TypeError and ValueError for wrong arguments, ZstdError for data that is cut, corrupted, followed by
-        anything but a frame, or needs another dictionary or a larger window than allowed.
-        """
-        limit = size_argument(max_output_size, "max_output_size")
-        hint = size_argument(size_hint, "size_hint") or 0
+        return decompress_shared(self.library, plan.threads, divided, divided.content_size, settings)
+
+    def _decompress(self, data: Buffer, settings: DecompressionSettings, limit: int | None, hint: int) -> bytes:
         library = self.library
-        settings = DecompressionSettings(library, zstd_dict, options)
-        if threads is not None:
-            from cpkg._native.zstd.shared_output import decompress_shared
-            from purepy.zstd.threads.arguments import plan_decompression
-
-            plan = plan_decompression(self._names(), threads, zstd_dict, options)
-            result = None if plan is None else decompress_shared(library, plan, settings, data, limit)
-            if result is not None:
-                return result
         source = buffers.readable(data)
         dctx = settings.take(library)
         try:
@@ -190,18 +127,6 @@ class Codec(Training):
     def decompress_into(
         self, data: Buffer, buffer: Buffer, zstd_dict: DictArgument = None, options: Parameters = None
     ) -> int:
-        """
-        Decompress all frames of a buffer to the start of a writable buffer; return the content's size in bytes.
-
-        Args:
-            data (Buffer): frames, one after the other; skippable ones give nothing.
-            buffer (Buffer): where the content goes; behind it nothing changes.
-            zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-            options (Mapping[int, int] | None): values of DecompressionParameter.
-
-        Raises ZstdError as `decompress` does, and ZstdLimitError if the content does not fit; what the buffer holds
-        then is undefined.
-        """
         library = self.library
         settings = DecompressionSettings(library, zstd_dict, options)
         source, target = buffers.readable(data), buffers.writable(buffer)
@@ -341,16 +266,9 @@ class Codec(Training):
             exc.offset = frame
         return exc
 
-    # frames
+    # frames and parameters
 
     def get_frame_info(self, frame_buffer: Buffer) -> FrameInfo:
-        """
-        Return what the header of the frame at the start of `frame_buffer` says (replaces
-        `compression.zstd.get_frame_info`).
-
-        A skippable frame has a size and a dictionary id of 0. Raises ZstdError for what begins no frame, and for a
-        header that is cut.
-        """
         source = buffers.readable(frame_buffer)
         lib, memory = self.library.lib, self.library.ffi.from_buffer(source)
         declared = lib.ZSTD_getFrameContentSize(memory, len(source))
@@ -364,14 +282,8 @@ class Codec(Training):
         return FrameInfo(None if declared == UNKNOWN_SIZE else declared, dict_id)
 
     def get_frame_size(self, frame_buffer: Buffer) -> int:
-        """
-        Return the size in bytes of the frame at the start of `frame_buffer`, header and checksum included.
-
-        Nothing is decoded; what follows the frame does not matter. Raises ZstdError if the frame is not complete.
-        Replaces `compression.zstd.get_frame_size`.
-        """
         source = buffers.readable(frame_buffer)
-        size = self.library.lib.ZSTD_findFrameCompressedSize(self.library.ffi.from_buffer(source), len(source))
+        size: int = self.library.lib.ZSTD_findFrameCompressedSize(self.library.ffi.from_buffer(source), len(source))
         if self.library.lib.ZSTD_isError(size):
             text = (
                 "Unable to find a Zstandard frame's size: the buffer has to begin with a frame, and its size be "
@@ -380,20 +292,37 @@ class Codec(Training):
             raise located(ZstdError(text), 0)
         return size
 
-    # dictionaries
-
     def parameter_bounds(self, key: int, is_compress: bool) -> tuple[int, int]:
-        """Return the bounds of a parameter in this libzstd; ValueError if it does not know it."""
         return self.library.bounds(key, is_compress)
 
+    # dictionaries
 
-for _name, _method in {**vars(Training), **vars(Codec)}.items():
-    if not _name.startswith("_"):
-        _method.__qualname__ = _name  # to callers each is a function of the module, as TypeErrors name it
+    def _train(self, pieces: list[bytes], dict_size: int) -> bytes:
+        library, sizes = self.library, list(map(len, pieces))
+        memory = library.new_nonzero("char[]", dict_size)
+        if dict_size >= MIN_DICT_SIZE and not can_train(sizes):
+            size = library.error_result(SRC_SIZE_WRONG)
+        else:
+            size = library.lib.ZDICT_trainFromBuffer(
+                memory, dict_size, b"".join(pieces), library.ffi.new("size_t[]", sizes), len(sizes)
+            )
+        return self._made(memory, size, "Unable to train the Zstandard dictionary")
+
+    def _finalize(self, content: bytes, pieces: list[bytes], dict_size: int, level: int) -> bytes:
+        library, sizes = self.library, list(map(len, pieces))
+        parameters = library.ffi.new("ZDICT_params_t *", {"compressionLevel": level})
+        memory = library.new_nonzero("char[]", dict_size)
+        samples = b"".join(pieces), library.ffi.new("size_t[]", sizes), len(sizes)
+        size = library.lib.ZDICT_finalizeDictionary(memory, dict_size, content, len(content), *samples, parameters[0])
+        return self._made(memory, size, "Unable to finalize the Zstandard dictionary")
+
+    def _made(self, memory: CData, size: int, what: str) -> bytes:
+        """Return the dictionary that a function of libzstd's has made, by what that has returned."""
+        if self.library.lib.ZDICT_isError(size):
+            raise self.library.error(size, what)
+        return self.library.ffi.buffer(memory, size)[:]
 
 
 def _codec_of(module: str) -> Codec:
-    import importlib
-
-    codec: Codec = importlib.import_module(module).codec
+    codec: Codec = imported(module).codec
     return codec

@@ -16,35 +16,22 @@ from cpkg._native.zstd.settings import DecompressionSettings
 from purepy.crew import run_all
 from purepy.errors import ZstdError
 from purepy.zstd.format.error_codes import CANNOT_DECOMPRESS
-from purepy.zstd.threads import decompress_buffer
-from purepy.zstd.threads.arguments import DecompressionPlan
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
+    from purepy.zstd.threads.decompress_buffer import Divided
 
 
 def decompress_shared(
-    library: Library, plan: DecompressionPlan, settings: DecompressionSettings, data: Buffer, limit: int | None
+    library: Library, threads: int, divided: Divided, size: int, settings: DecompressionSettings
 ) -> bytes | None:
-    """
-    Return the content of all frames of a buffer; None if that is for the caller's thread alone, as all errors are.
-
-    It is at most `limit` bytes.
-    """
-    divided = decompress_buffer.divide(data, settings.window_max, limit)
-    if divided is None:
-        return None
-    if divided.content_size is None:
-        return decompress_buffer.decompress_parts(plan, divided)
+    """Return the `size` bytes of content of a buffer's frames; None for errors, which the caller's thread raises."""
     try:
-        return _filled(library, settings, plan.threads, divided, divided.content_size)
+        return _filled(library, threads, divided, size, settings)
     except ZstdError:
         return None
 
 
-def _filled(
-    library: Library, settings: DecompressionSettings, threads: int, divided: decompress_buffer.Divided, size: int
-) -> bytes:
+def _filled(library: Library, threads: int, divided: Divided, size: int, settings: DecompressionSettings) -> bytes:
     ffi, lib = library.ffi, library.lib
     # On CPython the object is made first, and filled while nobody else has it; PyPy's objects may move.
     result = bytes(size) if DIRECT else b""

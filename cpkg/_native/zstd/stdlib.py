@@ -13,12 +13,9 @@ import sys
 from operator import index
 
 from purepy._buffers import as_bytes
-from purepy._lazy import imported
-from purepy._locks import RLock
+from purepy._lazy import grouped_names, imported
 from purepy.errors import ZstdError
 from purepy.zstd.decoder import decompressor as pure_decompressor
-from purepy.zstd.decoder.frame import get_frame_info as get_frame_info
-from purepy.zstd.decoder.frame import get_frame_size as get_frame_size
 from purepy.zstd.decoder.frame_decoder import FrameDecoder, Settings, read_block
 from purepy.zstd.encoder import compressor as pure_compressor
 from purepy.zstd.encoder.options import EncoderOptions
@@ -35,7 +32,7 @@ from purepy.zstd.format.error_codes import (
     decoding_error,
 )
 from purepy.zstd.format.header import read_header
-from purepy.zstd.format.parameters import DECOMPRESSION_FORMAT, WINDOW_SIZE_MAX_DEFAULT, size_argument
+from purepy.zstd.format.parameters import DECOMPRESSION_FORMAT, WINDOW_SIZE_MAX_DEFAULT
 from purepy.zstd.format.rules import (
     BLOCK_HEADER_SIZE,
     BLOCK_SIZE_MAX,
@@ -48,36 +45,25 @@ from purepy.zstd.format.rules import (
     SINGLE_SEGMENT_FLAG,
     WINDOW_LOG_MIN,
 )
-from purepy.zstd.format.shared_names import SHARED
 from purepy.zstd.format.zdict import (
     DIGESTED,
     MIN_DICT_SIZE,
     UNDIGESTED,
     ZstdDict,
     can_train,
-    check_finalize_arguments,
     parse_dict_argument,
 )
+from purepy.zstd.functions import Functions
+from purepy.zstd.names import group_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
     from typing import Any
 
-    from cpkg._native.zstd.lazy_names import DecompressionParameter as DecompressionParameter
-    from cpkg._native.zstd.lazy_names import SeekableZstdFile as SeekableZstdFile
-    from cpkg._native.zstd.lazy_names import ZstdFile as ZstdFile
-    from cpkg._native.zstd.lazy_names import acompress as acompress
-    from cpkg._native.zstd.lazy_names import adecompress as adecompress
-    from cpkg._native.zstd.lazy_names import aopen as aopen
-    from cpkg._native.zstd.lazy_names import compress_iter as compress_iter
-    from cpkg._native.zstd.lazy_names import copy_stream as copy_stream
-    from cpkg._native.zstd.lazy_names import decompress_iter as decompress_iter
-    from cpkg._native.zstd.lazy_names import index_frames as index_frames
-    from cpkg._native.zstd.lazy_names import iter_frames as iter_frames
-    from cpkg._native.zstd.lazy_names import open as open
-    from cpkg._native.zstd.lazy_names import verify as verify
+    from purepy._types import Buffer, DictArgument, Parameters
     from purepy.zstd.format.header import Header
+    from purepy.zstd.made_names import *  # noqa: F403
 
 
 def _found() -> Any:
@@ -96,9 +82,9 @@ _std = _found()
 BACKEND = "stdlib"
 IS_WRAPPED, RELEASES_GIL, HAS_ARCHIVES = False, True, False
 compressing_queue = decompressing_queue = _job_calls = _stream_types = None
-zstd_version: str = _std.zstd_version
-zstd_version_info: tuple[int, int, int] = tuple(map(int, zstd_version.split(".")))  # type: ignore[assignment]
-LIBRARY_VERSION: str | None = f"libzstd {zstd_version}"
+zstd_version = _std.zstd_version
+zstd_version_info = tuple(map(int, zstd_version.split(".")))  # type: ignore[assignment]
+LIBRARY_VERSION = f"libzstd {zstd_version}"
 
 _WINDOW_LOG_MAX_KEY = 100
 _WINDOW_LOG_MAX: int = _std.get_param_bounds(_WINDOW_LOG_MAX_KEY, is_compress=False)[1]
@@ -114,7 +100,7 @@ _kept: list[Any] = []  # compressors between frames, taken out while in use
 _CODES = {name: code for code, name in NAMES.items()}
 
 
-def parameter_bounds(key: int, is_compress: bool) -> tuple[int, int]:
+def _bounds(key: int, is_compress: bool) -> tuple[int, int]:
     """Return the bounds of a parameter; raises ValueError if there is no such. A frame is compressed by one thread."""
     bounds = pure_bounds(key, is_compress)
     try:
@@ -136,7 +122,7 @@ class _Settings(Settings):
     def __init__(self, zstd_dict: Any, options: Any) -> None:
         super().__init__(zstd_dict, options)
         self._options = None
-        if self.magicless or self.window_size_max > WINDOW_SIZE_MAX_DEFAULT:  # the limit is held to at the header
+        if self.magicless or self.window_max > WINDOW_SIZE_MAX_DEFAULT:  # the limit is held to at the header
             self._options = {_WINDOW_LOG_MAX_KEY: _WINDOW_LOG_MAX, DECOMPRESSION_FORMAT: int(self.magicless)}
         self._pair = None
         if zstd_dict is not None:
@@ -425,7 +411,7 @@ class ZstdCompressor(pure_compressor.ZstdCompressor):
     _frame: Any
 
     def _prepare(self, level: Any, options: Any, zstd_dict: Any) -> None:
-        self._options = EncoderOptions(level, options, parameter_bounds)
+        self._options = EncoderOptions(level, options, _bounds)
         self._pair = None
         if zstd_dict is not None:
             found, how = parse_dict_argument(zstd_dict, UNDIGESTED)
@@ -479,23 +465,6 @@ class ZstdCompressor(pure_compressor.ZstdCompressor):
             self._library = None  # inside a frame that an exception ended
 
 
-def compress(
-    data: Any,
-    level: Any = None,
-    options: Any = None,
-    zstd_dict: Any = None,
-    *,
-    threads: Any = None,
-    frame_size: Any = None,
-) -> bytes:
-    if level is options is zstd_dict is threads is frame_size is None and type(data) is bytes:
-        return _compressed(data)
-    return pure_compressor.compress_by(ZstdCompressor, __name__, data, level, options, zstd_dict, threads, frame_size)
-
-
-compress.__doc__ = pure_compressor.compress.__doc__
-
-
 def _compressed(data: bytes) -> bytes:
     """Compress at the default level; making a compressor takes longer than compressing a short message."""
     try:
@@ -506,35 +475,6 @@ def _compressed(data: bytes) -> bytes:
     if len(data) <= _KEPT_SIZE_MAX and len(_kept) < _KEPT_MAX:
         _kept.append(library)
     return frame
-
-
-def compress_into(data: Any, buffer: Any, level: Any = None, options: Any = None, zstd_dict: Any = None) -> int:
-    return pure_compressor.into(compress, data, buffer, level, options, zstd_dict)
-
-
-compress_into.__doc__ = pure_compressor.compress_into.__doc__
-
-
-def decompress(
-    data: Any,
-    zstd_dict: Any = None,
-    options: Any = None,
-    *,
-    max_output_size: int | None = None,
-    size_hint: int | None = None,
-    threads: int | None = None,
-) -> bytes:
-    if zstd_dict is options is max_output_size is size_hint is threads is None:
-        content = _frame_at_once(data)
-        if content is not None:
-            return content
-    size_argument(size_hint, "size_hint")
-    return pure_decompressor.decompress_by(
-        ZstdDecompressor, __name__, data, zstd_dict, options, max_output_size, threads
-    )
-
-
-decompress.__doc__ = pure_decompressor.decompress.__doc__
 
 
 def _frame_at_once(data: Any) -> bytes | None:
@@ -554,132 +494,58 @@ def _frame_at_once(data: Any) -> bytes | None:
     return content if library.eof and len(content) == size and not library.unused_data else None
 
 
-def decompress_into(data: Any, buffer: Any, zstd_dict: Any = None, options: Any = None) -> int:
-    return pure_decompressor.fill(buffer, data, _Settings(zstd_dict, options), _FrameDecoder)
+class _Functions(Functions):
+    """The functions, with short cuts for ordinary arguments."""
 
+    def _compress(self, data: Buffer, level: int | None, options: Parameters, zstd_dict: DictArgument) -> bytes:
+        if level is None and options is None and zstd_dict is None and type(data) is bytes:
+            return _compressed(data)
+        return super()._compress(data, level, options, zstd_dict)
 
-decompress_into.__doc__ = pure_decompressor.decompress_into.__doc__
+    def decompress(
+        self,
+        data: Buffer,
+        zstd_dict: DictArgument = None,
+        options: Parameters = None,
+        *,
+        max_output_size: int | None = None,
+        size_hint: int | None = None,
+        threads: int | None = None,
+    ) -> bytes:
+        if zstd_dict is None and options is None and max_output_size is size_hint is threads is None:
+            content = _frame_at_once(data)
+            if content is not None:
+                return content
+        return super().decompress(
+            data, zstd_dict, options, max_output_size=max_output_size, size_hint=size_hint, threads=threads
+        )
 
+    def parameter_bounds(self, key: int, is_compress: bool) -> tuple[int, int]:
+        return _bounds(key, is_compress)
 
-def train_dict(samples: Iterable[Any], dict_size: int) -> ZstdDict:
-    """
-    Train a dictionary on samples (replaces `compression.zstd.train_dict`).
-
-    Args:
-        samples (Iterable[Buffer]): what the content will look like, 7 at least.
-        dict_size (int): the most bytes of the dictionary, 256 at least.
-
-    Raises TypeError and ValueError for wrong arguments and samples without data, ZstdError for too little to learn
-    from.
-    """
-    from purepy.zstd.encoder import training
-
-    pieces = [as_bytes(sample) for sample in samples]
-    sizes = tuple(map(len, pieces))
-    if isinstance(dict_size, int) and dict_size >= MIN_DICT_SIZE and can_train(list(sizes)):
-        try:
-            return ZstdDict(_std.train_dict(b"".join(pieces), sizes, dict_size))
-        except _std.ZstdError:  # the pure codec may learn more, or says why not
-            pass
-    return training.train_dict(pieces, dict_size)
-
-
-def finalize_dict(zstd_dict: ZstdDict, /, samples: Iterable[Any], dict_size: int, level: int) -> ZstdDict:
-    """
-    Return a dictionary of the given content, with tables for samples (replaces `compression.zstd.finalize_dict`).
-
-    Args:
-        zstd_dict (ZstdDict): the content, which is cut at its start if it does not fit.
-        samples (Iterable[Buffer]): what the content will look like.
-        dict_size (int): the most bytes of the dictionary, 256 at least.
-        level (int): the level that it is meant for.
-
-    Raises TypeError and ValueError for wrong arguments, ZstdError if no dictionary can be made of them.
-    """
-    from purepy.zstd.encoder import training
-
-    check_finalize_arguments(zstd_dict, dict_size, level)
-    pieces = [as_bytes(sample) for sample in samples]
-    if dict_size >= MIN_DICT_SIZE and any(pieces) and LEVEL_MIN <= level <= LEVEL_MAX:
+    def _train(self, pieces: list[bytes], dict_size: int) -> bytes:
         sizes = tuple(map(len, pieces))
-        try:
-            return ZstdDict(_std.finalize_dict(zstd_dict.dict_content, b"".join(pieces), sizes, dict_size, level))
-        except _std.ZstdError:
-            pass
-    return training.finalize_dict(zstd_dict, pieces, dict_size, level)
+        if dict_size >= MIN_DICT_SIZE and can_train(list(sizes)):
+            try:
+                trained: bytes = _std.train_dict(b"".join(pieces), sizes, dict_size)
+                return trained
+            except _std.ZstdError:  # the pure codec may learn more, or says why not
+                pass
+        return super()._train(pieces, dict_size)
+
+    def _finalize(self, content: bytes, pieces: list[bytes], dict_size: int, level: int) -> bytes:
+        if dict_size >= MIN_DICT_SIZE and LEVEL_MIN <= level <= LEVEL_MAX:
+            try:
+                sizes = tuple(map(len, pieces))
+                finalized: bytes = _std.finalize_dict(content, b"".join(pieces), sizes, dict_size, level)
+                return finalized
+            except _std.ZstdError:
+                pass
+        return super()._finalize(content, pieces, dict_size, level)
 
 
-def _streams() -> dict[str, Any]:
-    from purepy.zstd.files.streams import Streams
-
-    streams = Streams(__name__, ZstdCompressor, ZstdDecompressor)
-    return {name: getattr(streams, name) for name in ("compress_iter", "copy_stream", "decompress_iter")}
+def _group(name: str) -> Mapping[str, object]:
+    return group_of(name, __name__, _Functions)
 
 
-def _files() -> dict[str, Any]:
-    from purepy.zstd.files import opening, zstd_file
-
-    attributes = {
-        "__doc__": zstd_file.ZstdFile.__doc__,
-        "__module__": __name__,
-        "_backend": __name__,
-        "_compressor_type": ZstdCompressor,
-        "_decompressor_type": ZstdDecompressor,
-    }
-    file_type: Any = type("ZstdFile", (zstd_file.ZstdFile,), attributes)
-    return {"ZstdFile": file_type, "open": opening.make_open(file_type)}
-
-
-def _extras() -> dict[str, Any]:
-    from purepy.zstd.seekable.inspecting import names_of
-
-    return names_of(__name__, __getattr__("ZstdFile"))
-
-
-def _async() -> dict[str, Any]:
-    from purepy.zstd.aio.functions import names_of
-
-    return names_of(__name__)
-
-
-_MADE = {
-    **dict.fromkeys(("compress_iter", "copy_stream", "decompress_iter"), _streams),
-    **dict.fromkeys(("ZstdFile", "open"), _files),
-    **dict.fromkeys(("SeekableZstdFile", "index_frames", "iter_frames", "verify"), _extras),
-    **dict.fromkeys(("acompress", "adecompress", "aopen"), _async),
-}
-_lock = RLock()  # two threads must not get two types of one name
-
-
-def __getattr__(name: str) -> Any:
-    if name in SHARED:
-        return globals().setdefault(name, getattr(imported(SHARED[name]), name))
-    if name not in _MADE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with _lock:
-        if name not in globals():
-            for made, value in _MADE[name]().items():
-                globals().setdefault(made, value)
-        return globals()[name]
-
-
-if not TYPE_CHECKING:  # mypy holds a module to a Protocol by what its `__all__` has
-    __all__ = sorted(
-        [
-            *(
-                "BACKEND",
-                "HAS_ARCHIVES",
-                "IS_WRAPPED",
-                "RELEASES_GIL",
-                "LIBRARY_VERSION",
-                "ZstdCompressor",
-                "ZstdDecompressor",
-                "compress",
-                "compress_into",
-            ),
-            *("decompress", "decompress_into", "finalize_dict", "get_frame_info", "get_frame_size", "parameter_bounds"),
-            *("train_dict", "zstd_version", "zstd_version_info"),
-            *_MADE,
-            *SHARED,
-        ]
-    )
+__getattr__ = grouped_names(__name__, _group)

@@ -39,10 +39,11 @@ class AsyncFunctions:
     """The functions of one backend for asyncio, as methods of an object that knows its module."""
 
     def __init__(self, module: str) -> None:
-        self._name = module
+        self._module = module
 
-    def _module(self) -> Any:
-        return sys.modules[self._name]
+    @property
+    def _backend(self) -> Any:
+        return sys.modules[self._module]
 
     async def acompress(
         self,
@@ -61,12 +62,12 @@ class AsyncFunctions:
         event loop is not held up, and a task that is cancelled ends at once; its thread does within a step of 1 MiB.
         The buffer may not change meanwhile.
         """
-        module = self._module()
+        backend = self._backend
         with memoryview(data) as view:
             size = view.nbytes
 
         def work(check: Callable[[], None]) -> bytes:
-            pieces = module.compress_iter(
+            pieces = backend.compress_iter(
                 _steps(data, check), level, options, zstd_dict, size=size, threads=threads, frame_size=frame_size
             )
             return _all(pieces, check)
@@ -90,11 +91,11 @@ class AsyncFunctions:
         loop is not held up, and a task that is cancelled ends at once; its thread does within a step of 1 MiB. The
         buffer may not change meanwhile.
         """
-        module = self._module()
+        backend = self._backend
         memoryview(data).release()
 
         def work(check: Callable[[], None]) -> bytes:
-            pieces = module.decompress_iter(
+            pieces = backend.decompress_iter(
                 _steps(data, check),
                 zstd_dict,
                 options,
@@ -114,11 +115,5 @@ class AsyncFunctions:
         `mode` and `more` are the arguments of `open`. Gives an AsyncZstdFile, whose methods are those of the file,
         awaited.
         """
-        opener = functools.partial(self._module().open, file, mode, **more)
+        opener = functools.partial(self._backend.open, file, mode, **more)
         return Opening(opener, more.get("newline"))
-
-
-def names_of(module: str) -> dict[str, Any]:
-    """Return the names of a backend, whose module is given."""
-    functions = AsyncFunctions(module)
-    return {"acompress": functions.acompress, "adecompress": functions.adecompress, "aopen": functions.aopen}

@@ -10,13 +10,10 @@ from purepy.errors import ZstdError
 from purepy.zstd.decoder.frame_decoder import FrameDecoder, Input, Settings
 from purepy.zstd.format.decompressor_base import DecompressorBase
 from purepy.zstd.format.error_codes import limit_error, truncated_error
-from purepy.zstd.format.parameters import size_argument
 from purepy.zstd.format.rules import BLOCK_SIZE_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from purepy._types import Buffer, DictArgument, Parameters
 
 
@@ -169,78 +166,8 @@ def decode_all(
             return pieces
 
 
-def decompress(
-    data: Buffer,
-    zstd_dict: DictArgument = None,
-    options: Parameters = None,
-    *,
-    max_output_size: int | None = None,
-    size_hint: int | None = None,
-    threads: int | None = None,
-) -> bytes:
-    """
-    Return the content of all frames of a buffer, one after the other (replaces `compression.zstd.decompress`).
-
-    Args:
-        data (Buffer): frames, one after the other; skippable ones give nothing.
-        zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-        options (Mapping[int, int] | None): values of DecompressionParameter.
-        max_output_size (int | None): the most bytes of content, whatever the frames declare; ZstdLimitError
-            beyond.
-        size_hint (int | None): how many bytes to expect where the frames do not say; it changes the speed
-            alone.
-        threads (int | None): how many frames to decompress at a time, 0 for one per core; None for one.
-
-    Raises TypeError and ValueError for wrong arguments, ZstdError for data that is cut, corrupted, followed by anything
-    but a frame, or needs another dictionary or a larger window than allowed.
-    """
-    size_argument(size_hint, "size_hint")
-    return decompress_by(ZstdDecompressor, "purepy.zstd", data, zstd_dict, options, max_output_size, threads)
-
-
-def decompress_by(
-    kind: Any,
-    module: str,
-    data: Buffer,
-    zstd_dict: DictArgument,
-    options: Parameters,
-    max_output_size: int | None,
-    threads: int | None,
-) -> bytes:
-    """Do what `decompress` does, with the decompressor type of the backend that is the module of this name."""
-    limit = size_argument(max_output_size, "max_output_size")
-    settings = kind._settings_type(zstd_dict, options)
-    if threads is not None:
-        from purepy.zstd.threads.arguments import plan_decompression
-        from purepy.zstd.threads.decompress_buffer import decompress_parts, divide
-
-        plan = plan_decompression(sys.modules[module], threads, zstd_dict, options)
-        divided = divide(data, settings.window_size_max, limit) if plan is not None else None
-        content = decompress_parts(plan, divided) if plan is not None and divided is not None else None
-        if content is not None:
-            return content
-    pieces = decode_all(data, settings, limit, "max_output_size", kind._frame_decoder)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-
-def decompress_into(data: Buffer, buffer: Buffer, zstd_dict: DictArgument = None, options: Parameters = None) -> int:
-    """
-    Decompress all frames of a buffer to the start of a writable buffer; return the content's size in bytes.
-
-    Args:
-        data (Buffer): frames, one after the other; skippable ones give nothing.
-        buffer (Buffer): where the content goes; behind it nothing changes.
-        zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-        options (Mapping[int, int] | None): values of DecompressionParameter.
-
-    Raises ZstdError as `decompress` does, and ZstdLimitError if the content does not fit; what the buffer holds then is
-    undefined.
-    """
-    return fill(buffer, data, Settings(zstd_dict, options))
-
-
 def fill(buffer: Buffer, data: Buffer, settings: Settings, frame_decoder: type[FrameDecoder] = FrameDecoder) -> int:
-    """Do what `decompress_into` does, with checked settings."""
+    """Decompress to the start of a writable buffer; return the content's size."""
     with memoryview(buffer) as whole:
         if whole.readonly:
             raise TypeError(f"a writable bytes-like object is required, not '{type(buffer).__name__}'")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from purepy._buffers import as_bytes
 from purepy.errors import ZstdError
 from purepy.zstd.format.error_codes import (
     CORRUPTION_DETECTED,
@@ -15,11 +14,6 @@ from purepy.zstd.format.header import read_header
 from purepy.zstd.format.parameters import FrameInfo
 from purepy.zstd.format.rules import ERROR_SIZE
 from purepy.zstd.format.scanner import FrameScanner
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
 
 _INFO_FAILED = (
     "Error when getting information from the header of a Zstandard frame. Ensure the frame_buffer argument starts from "
@@ -37,15 +31,8 @@ def _explained(message: str, cause: ZstdError) -> ZstdError:
     return error
 
 
-def get_frame_info(frame_buffer: Buffer) -> FrameInfo:
-    """
-    Return what the header of the frame at the start of `frame_buffer` says (replaces
-    `compression.zstd.get_frame_info`).
-
-    A skippable frame has a size and a dictionary id of 0. Raises ZstdError for what begins no frame, and for a header
-    that is cut.
-    """
-    data = as_bytes(frame_buffer)
+def frame_info(data: bytes) -> FrameInfo:
+    """Return what the header of the frame at the start of `data` says."""
     try:
         header = read_header(data, 0, len(data), 0)
         if isinstance(header, int):
@@ -59,14 +46,8 @@ def get_frame_info(frame_buffer: Buffer) -> FrameInfo:
     return FrameInfo(header.content_size, header.dictionary_id)
 
 
-def get_frame_size(frame_buffer: Buffer) -> int:
-    """
-    Return the size in bytes of the frame at the start of `frame_buffer`, header and checksum included.
-
-    Nothing is decoded; what follows the frame does not matter. Raises ZstdError if the frame is not complete. Replaces
-    `compression.zstd.get_frame_size`.
-    """
-    data = as_bytes(frame_buffer)
+def frame_size(data: bytes) -> int:
+    """Return the size in bytes of the frame at the start of `data`."""
     scanner = FrameScanner(is_strict=False)
     try:
         while not scanner.offset or not scanner.is_between:

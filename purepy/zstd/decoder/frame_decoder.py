@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 class Settings:
     """The checked arguments `zstd_dict` and `options` of a decompressor."""
 
-    __slots__ = ("dictionary", "magicless", "window_size_max")
+    __slots__ = ("dictionary", "magicless", "window_max")
 
     def __init__(self, zstd_dict: DictArgument, options: Parameters) -> None:
         pairs = [] if options is None else checked_options(options, False, table_bounds)
         self.magicless = any(key == DECOMPRESSION_FORMAT and value for key, value in pairs)
-        self.window_size_max = window_size_max(pairs)
+        self.window_max = window_size_max(pairs)
         self.dictionary: DecodingDictionary | None = None
         if zstd_dict is not None:
             found, how = parse_dict_argument(zstd_dict, DIGESTED)
@@ -48,11 +48,11 @@ class Settings:
 
     def check(self, header: Header, offset: int) -> None:
         """Raise ZstdError if a frame, whose header is at `offset`, needs a larger window or another dictionary."""
-        if header.window_size > self.window_size_max:
+        if header.window_size > self.window_max:
             raise decoding_error(
                 WINDOW_TOO_LARGE,
                 offset,
-                f"window of {header.window_size} bytes exceeds the limit of {self.window_size_max}",
+                f"window of {header.window_size} bytes exceeds the limit of {self.window_max}",
                 advice="raise it with DecompressionParameter.window_log_max",
             )
         dictionary = self.dictionary

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ZstdCompressor and the functions over it, as `compression.zstd` has them."""
+"""ZstdCompressor of the pure codec."""
 
 from __future__ import annotations
-
-import sys
 
 from purepy._buffers import as_bytes
 from purepy.zstd.encoder.dictionary import EncodingDictionary, prefix_only
@@ -17,9 +15,8 @@ from purepy.zstd.format.zdict import PREFIX, UNDIGESTED, ZstdDict, parse_dict_ar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
-
     from purepy._types import Buffer, DictArgument, Parameters
+    from purepy.errors import ZstdError
 
 
 class ZstdCompressor(CompressorBase):
@@ -125,92 +122,9 @@ class ZstdCompressor(CompressorBase):
         self._given = 0
 
 
-def compress(
-    data: Buffer,
-    level: int | None = None,
-    options: Parameters = None,
-    zstd_dict: DictArgument = None,
-    *,
-    threads: int | None = None,
-    frame_size: int | None = None,
-) -> bytes:
-    """
-    Compress a buffer and return the frame (replaces `compression.zstd.compress`).
-
-    The frame's header has the content's size.
-
-    Args:
-        data (Buffer): the content.
-        level (int | None): -131072 to 22; None and 0 stand for 3.
-        options (Mapping[int, int] | None): values of CompressionParameter, in place of `level`.
-        zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-        threads (int | None): how many threads compress at a time, 0 for one per core; it then makes frames
-            of `frame_size`. None for one frame.
-        frame_size (int | None): bytes of content in each frame; None for 16 to 64 MiB, by the level.
-
-    Raises TypeError and ValueError for wrong arguments, ZstdError for a corrupted dictionary and if libzstd fails.
-    """
-    return compress_by(ZstdCompressor, "purepy.zstd", data, level, options, zstd_dict, threads, frame_size)
-
-
-def compress_by(
-    kind: Any,
-    module: str,
-    data: Buffer,
-    level: int | None,
-    options: Parameters,
-    zstd_dict: DictArgument,
-    threads: int | None,
-    frame_size: int | None,
-) -> bytes:
-    """Do what `compress` does, with the compressor type of the backend that is the module of this name."""
-    if threads is not None or frame_size is not None:
-        from purepy.zstd.threads.arguments import plan_compression
-        from purepy.zstd.threads.compress import compress_buffer
-
-        plan = plan_compression(sys.modules[module], threads, frame_size, level, options, zstd_dict)
-        return compress_buffer(data, plan)
-    frame: bytes = kind(level, options, zstd_dict).compress(data, ZstdCompressor.FLUSH_FRAME)
-    return frame
-
-
-def compress_into(
-    data: Buffer, buffer: Buffer, level: int | None = None, options: Parameters = None, zstd_dict: DictArgument = None
-) -> int:
-    """
-    Compress a buffer into one frame at the start of a writable buffer; return the frame's size in bytes.
-
-    Args:
-        data (Buffer): the content.
-        buffer (Buffer): where the frame goes; behind it nothing changes. From 128 KiB of content on,
-            len(data) + len(data) // 255 + 64 bytes are always enough.
-        level (int | None): -131072 to 22; None and 0 stand for 3.
-        options (Mapping[int, int] | None): values of CompressionParameter, in place of `level`.
-        zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-
-    Raises TypeError and ValueError for wrong arguments, ZstdError, with nothing written, if the frame does not fit.
-    """
-    return into(compress, data, buffer, level, options, zstd_dict)
-
-
-def into(
-    compress: Callable[..., bytes],
-    data: Buffer,
-    buffer: Buffer,
-    level: int | None,
-    options: Parameters,
-    zstd_dict: DictArgument,
-) -> int:
-    """Do what `compress_into` does, by a backend's `compress`."""
-    with memoryview(buffer) as view, view.cast("B") as target:
-        if target.readonly:
-            raise TypeError("compress_into() needs a writable buffer")
-        frame = compress(data, level, options, zstd_dict)
-        if len(frame) > len(target):
-            raise coded_error(
-                DST_SIZE_TOO_SMALL,
-                f"{CANNOT_COMPRESS}: {NAMES[DST_SIZE_TOO_SMALL]}: the frame takes {len(frame)} bytes, "
-                f"the buffer has {len(target)}",
-            )
-        target[: len(frame)] = frame
-        return len(frame)
+def too_small_error(size: int, room: int) -> ZstdError:
+    """Make the error of a frame that does not fit into a buffer."""
+    return coded_error(
+        DST_SIZE_TOO_SMALL,
+        f"{CANNOT_COMPRESS}: {NAMES[DST_SIZE_TOO_SMALL]}: the frame takes {size} bytes, the buffer has {room}",
+    )

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Making dictionaries: `train_dict` chooses content with the fast cover algorithm, `finalize_dict` adds the tables.
+Make dictionaries: `train_on` chooses content with the fast cover algorithm, `finalize` adds the tables.
 
 Fast cover (as in libzstd's `ZDICT_optimizeTrainFromBuffer_fastCover`, after "Effective construction of relative
 Lempel-Ziv dictionaries", Liao and others, 2016) counts in how many places each group of 8 bytes occurs, then takes
@@ -12,7 +12,6 @@ from __future__ import annotations
 from array import array
 from struct import unpack_from
 
-from purepy._buffers import as_bytes
 from purepy.errors import ZstdError
 from purepy.zstd.encoder import fse, huffman
 from purepy.zstd.encoder.compressor import ZstdCompressor
@@ -32,14 +31,11 @@ from purepy.zstd.format.fse_tables import (
 from purepy.zstd.format.parameters import COMPRESSION_LEVEL_DEFAULT
 from purepy.zstd.format.rules import BLOCK_SIZE_MAX, DICTIONARY_MAGIC, LEVEL_MAX, LEVEL_MIN
 from purepy.zstd.format.xxh64 import xxh64
-from purepy.zstd.format.zdict import MIN_DICT_SIZE, ZstdDict, can_train, check_finalize_arguments
+from purepy.zstd.format.zdict import MIN_DICT_SIZE, ZstdDict, can_train, check_positive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any
-
-    from purepy._types import Buffer
+    from collections.abc import Sequence
 
 # The three repeat offsets of a dictionary lie inside its content, and the largest is 8.
 MIN_CONTENT_SIZE = max(INITIAL_REPEATS)
@@ -56,29 +52,14 @@ PASSES = 4
 TRIAL_BYTES = 256 << 10
 TABLE_BYTES = 4 << 20
 
+_CANNOT_TRAIN = "Unable to train the Zstandard dictionary"
 
-def train_dict(samples: Iterable[Buffer], dict_size: int) -> ZstdDict:
-    """
-    Train a dictionary on samples (replaces `compression.zstd.train_dict`).
 
-    Args:
-        samples (Iterable[Buffer]): what the content will look like, 7 at least.
-        dict_size (int): the most bytes of the dictionary, 256 at least.
-
-    Raises TypeError and ValueError for wrong arguments and samples without data, ZstdError for too little to learn
-    from.
-    """
-    if not isinstance(dict_size, int):
-        raise TypeError(f"dict_size must be an int object, not {type(dict_size).__qualname__!r}.")
-    pieces = _collect(samples)
-    if not any(pieces):
-        raise ValueError("samples contained no data; can't train dictionary.")
-    what = "Unable to train the Zstandard dictionary"
-    _check_size(dict_size, what)
-    if not can_train(list(map(len, pieces))):
-        raise coded_error(SRC_SIZE_WRONG, f"{what}: {NAMES[SRC_SIZE_WRONG]}")
+def train_on(pieces: list[bytes], dict_size: int) -> bytes:
+    """Return a dictionary of at most `dict_size` bytes, trained on samples; ZstdError for too little to learn from."""
+    _check_trainable(pieces, dict_size)
     content, _ = _best_content(pieces, dict_size, SEGMENT_SIZES, COMPRESSION_LEVEL_DEFAULT)
-    return ZstdDict(_finalize(content, pieces, dict_size, COMPRESSION_LEVEL_DEFAULT))
+    return _finalize(content, pieces, dict_size, COMPRESSION_LEVEL_DEFAULT)
 
 
 def train(
@@ -89,14 +70,12 @@ def train(
 
     `k` is the length of the segments that it is made of (0: the best of some), `d` that of the groups that are
     counted, 8 here; `dict_id` its number (0: derived from the content), `level` what it is meant for. Raises ZstdError
-    as `train_dict` does, and for another `d`.
+    as `train_on` does, and for another `d`.
     """
-    what = "Unable to train the Zstandard dictionary"
     if d not in (0, GROUP):
-        raise ZstdError(f"{what}: the pure backend counts groups of d={GROUP} bytes, not {d}")
-    _check_size(dict_size, what)
-    if not can_train(list(map(len, samples))):
-        raise coded_error(SRC_SIZE_WRONG, f"{what}: {NAMES[SRC_SIZE_WRONG]}")
+        raise ZstdError(f"{_CANNOT_TRAIN}: the pure backend counts groups of d={GROUP} bytes, not {d}")
+    check_positive(dict_size)
+    _check_trainable(samples, dict_size)
     level = level or COMPRESSION_LEVEL_DEFAULT
     pieces = list(samples)
     content, k = _best_content(pieces, dict_size, (k,) if k else SEGMENT_SIZES, level)
@@ -122,36 +101,22 @@ def _best_content(pieces: list[bytes], dict_size: int, segment_sizes: Sequence[i
     return best[1], best[2]
 
 
-def finalize_dict(zstd_dict: ZstdDict, /, samples: Iterable[Buffer], dict_size: int, level: int) -> ZstdDict:
-    """
-    Return a dictionary of the given content, with tables for samples (replaces `compression.zstd.finalize_dict`).
-
-    Args:
-        zstd_dict (ZstdDict): the content, which is cut at its start if it does not fit.
-        samples (Iterable[Buffer]): what the content will look like.
-        dict_size (int): the most bytes of the dictionary, 256 at least.
-        level (int): the level that it is meant for.
-
-    Raises TypeError and ValueError for wrong arguments, ZstdError if no dictionary can be made of them.
-    """
-    check_finalize_arguments(zstd_dict, dict_size, level)
+def finalize(content: bytes, pieces: list[bytes], dict_size: int, level: int) -> bytes:
+    """Return a dictionary of the given content, with tables for samples."""
     if not -(2**31) <= level < 2**31:
         raise OverflowError("Python int too large to convert to C int")
-    pieces = _collect(samples)
-    if not any(pieces):
-        raise ValueError("The samples are empty content, can't finalize the dictionary.")
     _check_size(dict_size, "Unable to finalize the Zstandard dictionary")
     level = max(LEVEL_MIN, min(level or COMPRESSION_LEVEL_DEFAULT, LEVEL_MAX))
-    return ZstdDict(_finalize(zstd_dict.dict_content, pieces, dict_size, level))
+    return _finalize(content, pieces, dict_size, level)
 
 
-def _collect(samples: Iterable[Any]) -> list[bytes]:
-    return [as_bytes(sample) for sample in samples]
+def _check_trainable(pieces: Sequence[bytes], dict_size: int) -> None:
+    _check_size(dict_size, _CANNOT_TRAIN)
+    if not can_train(list(map(len, pieces))):
+        raise coded_error(SRC_SIZE_WRONG, f"{_CANNOT_TRAIN}: {NAMES[SRC_SIZE_WRONG]}")
 
 
 def _check_size(dict_size: int, what: str) -> None:
-    if dict_size <= 0:
-        raise ValueError("dict_size argument should be positive number.")
     if dict_size >= 2**63:
         raise OverflowError("Python int too large to convert to C ssize_t")
     if dict_size < MIN_DICT_SIZE:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import sys
 
 from purepy._writing import check_text_arguments
 from purepy.zstd.files.zstd_file import TEXT_CHUNK_SIZE, WRITE, ZstdFile
@@ -24,10 +25,14 @@ class TextWriter(io.TextIOWrapper):
         super().close()
 
 
-def make_open(file_type: type[ZstdFile]) -> Any:
-    """Make the `open` function of the backend module that `file_type` belongs to."""
+class Opening:
+    """`open` of one backend, as a method of an object that knows its module."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
 
     def open(
+        self,
         file: Any,
         /,
         mode: str = "rb",
@@ -74,6 +79,7 @@ def make_open(file_type: type[ZstdFile]) -> Any:
             for name, value in (("encoding", encoding), ("errors", errors), ("newline", newline)):
                 if value is not None:
                     raise ValueError(f'Argument "{name}" not supported in binary mode')
+        file_type: type[ZstdFile] = sys.modules[self._module].ZstdFile
         binary_file = file_type.__new__(file_type)
         text_type: Any = io.TextIOWrapper
         if is_text and "r" in mode:
@@ -99,7 +105,3 @@ def make_open(file_type: type[ZstdFile]) -> Any:
             binary_file._keeps_all = True
             binary_file._buffer.raw.leave_to(text_file)
         return text_file
-
-    open.__module__ = file_type.__module__
-    open.__qualname__ = "open"
-    return open

@@ -27,12 +27,14 @@ _LARGE_READ_SIZE = 1 << 20
 
 
 class Streams:
-    """The stream functions of one backend, as methods of an object that knows its types."""
+    """The stream functions of one backend, as methods of an object that knows its module."""
 
-    def __init__(self, module: str, compressor_type: Any, decompressor_type: Any) -> None:
+    def __init__(self, module: str) -> None:
         self._module = module
-        self._compressor_type = compressor_type
-        self._decompressor_type = decompressor_type
+
+    @property
+    def _backend(self) -> Any:
+        return sys.modules[self._module]
 
     def compress_iter(
         self,
@@ -58,7 +60,7 @@ class Streams:
             return self._compressed_frames(
                 chunks, level, options, zstd_dict, size, read_size, threads, frame_size, None
             )
-        compressor = self._compressor_type(level, options, zstd_dict)
+        compressor = self._backend.ZstdCompressor(level, options, zstd_dict)
         if size is not None:
             compressor.set_pledged_input_size(size)
         return self._compressed(compressor, chunks_of(chunks, _positive(read_size, "read_size")))
@@ -78,7 +80,7 @@ class Streams:
         from purepy.zstd.threads.arguments import plan_compression
         from purepy.zstd.threads.compress import compressed_pieces
 
-        plan = plan_compression(sys.modules[self._module], threads, frame_size, level, options, zstd_dict)
+        plan = plan_compression(self._backend, threads, frame_size, level, options, zstd_dict)
         return compressed_pieces(plan, source, _positive(read_size, "read_size"), size, read)
 
     def _compressed(self, compressor: Any, chunks: Iterator[object]) -> Iterator[bytes]:
@@ -112,7 +114,7 @@ class Streams:
         a time. With several `threads` (0: one per core) frames are decompressed beside each other, and the source is
         read ahead; it is read in the caller's thread.
         """
-        decompressor = self._decompressor_type(zstd_dict, options, multi_frame=True)
+        decompressor = self._backend.ZstdDecompressor(zstd_dict, options, multi_frame=True)
         source = chunks_of(chunks, _positive(read_size, "read_size"))
         write_size = _positive(write_size, "write_size")
         if threads is not None:
@@ -213,7 +215,7 @@ class Streams:
         """Check the arguments; return what several threads decompress with, None if they are of no use."""
         from purepy.zstd.threads.arguments import plan_decompression
 
-        return plan_decompression(sys.modules[self._module], threads, zstd_dict, options)
+        return plan_decompression(self._backend, threads, zstd_dict, options)
 
 
 class _Copy:

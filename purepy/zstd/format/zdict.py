@@ -126,14 +126,10 @@ def can_train(sizes: list[int]) -> bool:
     return len(sizes) >= MIN_SAMPLES and sum(sizes[: len(sizes) * 3 // 4]) >= MIN_TRAINED
 
 
-def check_finalize_arguments(zstd_dict: DictArgument, dict_size: Any, level: int | None) -> None:
-    """Raise TypeError for an argument of `finalize_dict` that is of a wrong type."""
-    if not isinstance(zstd_dict, ZstdDict):
-        raise TypeError("zstd_dict argument should be a ZstdDict object.")
-    if not isinstance(dict_size, int):
-        raise TypeError("dict_size argument should be an int object.")
-    if not isinstance(level, int):
-        raise TypeError("level argument should be an int object.")
+def check_positive(dict_size: int) -> None:
+    """Raise ValueError for a size of a dictionary that is to be made of less than one byte."""
+    if dict_size <= 0:
+        raise ValueError("dict_size argument should be positive number.")
 
 
 def parse_dict_argument(zstd_dict: DictArgument, default: int) -> tuple[ZstdDict, int]:

@@ -57,7 +57,7 @@ class DecompressionPreset:
         options = {} if has_magic else {DECOMPRESSION_FORMAT: 1}
         self._settings = self._stream_type._settings_type(None if zstd_dict is None else (zstd_dict, how), options)
         if window_max is not None:
-            self._settings.window_size_max = window_max
+            self._settings.window_max = window_max
 
     def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> ZstdDecompressor:
         """Return a stream between frames; the arguments are those of `ZstdDecompressor`."""

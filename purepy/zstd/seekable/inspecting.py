@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What goes beyond `compression.zstd` and is the same over every backend: zstd_file files, looking at frames, verifying.
+What goes beyond `compression.zstd` and is the same over every backend: looking at frames, verifying.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from purepy.errors import SeekableFormatError
 from purepy.zstd.format import scanner
 from purepy.zstd.format.error_codes import located, output_limit_error
-from purepy.zstd.seekable import zstd_file
 from purepy.zstd.seekable.frame_index import index_frames
 from purepy.zstd.seekable.table import SEEKABLE_MAGIC, SeekTable, read_seek_table
 
@@ -54,11 +53,11 @@ class Extras:
     """The functions of one backend, as methods of an object that knows its module."""
 
     def __init__(self, module: str) -> None:
-        self._name = module
+        self._module = module
 
     @property
-    def _module(self) -> Any:
-        return sys.modules[self._name]
+    def _backend(self) -> Any:
+        return sys.modules[self._module]
 
     def iter_frames(self, source: Any) -> Iterator[scanner.Frame]:
         """
@@ -81,7 +80,7 @@ class Extras:
         front of it. Raises ZstdError for what is not whole frames, SeekableFormatError for a frame of 4 GiB or more.
         """
         with _opened(source) as file:
-            return index_frames(self._module, file, zstd_dict, options)
+            return index_frames(self._backend, file, zstd_dict, options)
 
     def verify(
         self,
@@ -113,7 +112,7 @@ class Extras:
                 pieces = self._through_table(file, bounds, zstd_dict, options)
             else:
                 file.seek(0)
-                pieces = self._module.decompress_iter(
+                pieces = self._backend.decompress_iter(
                     file, zstd_dict, options, threads=threads, max_output_size=max_output_size, read_size=_READ_SIZE
                 )
             content = 0
@@ -134,7 +133,7 @@ class Extras:
             if offset + size not in known:
                 text = f"the seek table does not fit: no frame ends where entry {index} does"
                 raise located(SeekableFormatError(text), offset)
-        with self._module.SeekableZstdFile(file, level_or_option=options, zstd_dict=zstd_dict) as opened:
+        with self._backend.SeekableZstdFile(file, level_or_option=options, zstd_dict=zstd_dict) as opened:
             yield from iter(lambda: opened.read(_READ_SIZE), b"")
 
 
@@ -142,17 +141,3 @@ def _ends_with_table(file: Any) -> bool:
     size = file.seek(0, io.SEEK_END)
     file.seek(max(size - 4, 0))
     return bool(file.read(4) == SEEKABLE_MAGIC.to_bytes(4, "little"))
-
-
-def names_of(module: str, file_type: Any) -> dict[str, Any]:
-    """Return the names of a backend: its module and its ZstdFile are given."""
-    extras = Extras(module)
-    kind = zstd_file.SeekableZstdFile
-    return {
-        "SeekableZstdFile": type(
-            "SeekableZstdFile", (kind, file_type), {"__module__": module, "__doc__": kind.__doc__}
-        ),
-        "index_frames": extras.index_frames,
-        "iter_frames": extras.iter_frames,
-        "verify": extras.verify,
-    }

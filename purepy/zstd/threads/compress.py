@@ -26,14 +26,7 @@ if TYPE_CHECKING:
     from purepy._types import Buffer, Bytes
 
 
-def join_pieces(pieces: list[bytes], threads: int) -> bytes:
-    """Stand for a `join` where a backend has no faster one."""
-    return b"".join(pieces)
-
-
-def compress_buffer(
-    data: Buffer, plan: CompressionPlan, join: Callable[[list[bytes], int], bytes] = join_pieces
-) -> bytes:
+def compress_buffer(data: Buffer, plan: CompressionPlan, join: Callable[[list[bytes], int], bytes]) -> bytes:
     """Compress a buffer into frames and return them; `join(frames, threads)` puts them together."""
     view = sliceable(data)
     size = plan.frame_size

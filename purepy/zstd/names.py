@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The names of a backend of Zstandard: those that all share, and those made of its functions and of its stream types.
+
+A backend has the types ZstdCompressor and ZstdDecompressor, facts about itself, and its kind of `Functions`. All else
+is made here, in groups, each at the first use of one of its names.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from purepy._lazy import imported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Callable
+
+    from purepy.zstd.functions import Functions
+
+FACTS = (
+    *("BACKEND", "HAS_ARCHIVES", "IS_WRAPPED", "LIBRARY_VERSION", "RELEASES_GIL"),
+    *("zstd_version", "zstd_version_info"),
+)
+STREAM_TYPES = ("ZstdCompressor", "ZstdDecompressor")
+SHARED = {
+    "COMPRESSION_LEVEL_DEFAULT": "purepy.zstd.format.parameters",
+    "CompressionParameter": "purepy.zstd.format.parameters",
+    "DecompressionParameter": "purepy.zstd.format.parameters",
+    "FrameInfo": "purepy.zstd.format.parameters",
+    "SeekableFormatError": "purepy.errors",
+    "Strategy": "purepy.zstd.format.parameters",
+    "ZstdDict": "purepy.zstd.format.zdict",
+    "ZstdError": "purepy.errors",
+    "ZstdLimitError": "purepy.errors",
+}
+"""The public names that all backends share, and the module of each."""
+_FUNCTIONS = (
+    *("compress", "compress_into", "decompress", "decompress_into"),
+    *("finalize_dict", "get_frame_info", "get_frame_size", "parameter_bounds", "train_dict"),
+)
+_METHODS = {
+    ("open",): ("purepy.zstd.files.opening", "Opening"),
+    ("compress_iter", "copy_stream", "decompress_iter"): ("purepy.zstd.files.streams", "Streams"),
+    ("index_frames", "iter_frames", "verify"): ("purepy.zstd.seekable.inspecting", "Extras"),
+    ("acompress", "adecompress", "aopen"): ("purepy.zstd.aio.functions", "AsyncFunctions"),
+}
+"""Functions that are methods of one object, and the module and name of its class."""
+
+
+def group_of(
+    name: str,
+    module: str,
+    make_functions: Callable[[str], Functions],
+    file_hooks: Callable[[], dict[str, object]] = dict,
+) -> Mapping[str, object]:
+    """
+    Return the names that are made together with a name of a backend, whose module is given; AttributeError for others.
+
+    `make_functions(module)` makes its Functions, which stand at `codec` besides; `file_hooks()` returns the functions
+    and types that its files use in place of those of purepy.
+    """
+    if name in _FUNCTIONS or name == "codec":
+        codec = make_functions(module)
+        return {"codec": codec, **{each: getattr(codec, each) for each in _FUNCTIONS}}
+    for names, (where, kind) in _METHODS.items():
+        if name in names:
+            functions = getattr(imported(where), kind)(module)
+            return {each: getattr(functions, each) for each in names}
+    if name in _FILE_TYPES:
+        return {name: _FILE_TYPES[name](module, file_hooks)}
+    if name == "__all__":
+        methods = (each for names in _METHODS for each in names)
+        return {name: sorted((*FACTS, *STREAM_TYPES, *SHARED, *_FUNCTIONS, *_FILE_TYPES, *methods))}
+    if name not in SHARED:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    return {name: getattr(imported(SHARED[name]), name)}
+
+
+def _file_type(module: str, hooks: Callable[[], dict[str, object]]) -> type:
+    from purepy.zstd.files.zstd_file import ZstdFile
+
+    backend = sys.modules[module]
+    attributes = {
+        "__doc__": ZstdFile.__doc__,
+        "__module__": module,
+        "_backend": module,
+        "_compressor_type": backend.ZstdCompressor,
+        "_decompressor_type": backend.ZstdDecompressor,
+    }
+    return type("ZstdFile", (ZstdFile,), {**attributes, **hooks()})
+
+
+def _seekable_file_type(module: str, hooks: Callable[[], dict[str, object]]) -> type:
+    from purepy.zstd.seekable.zstd_file import SeekableZstdFile
+
+    bases = SeekableZstdFile, sys.modules[module].ZstdFile
+    return type("SeekableZstdFile", bases, {"__doc__": SeekableZstdFile.__doc__, "__module__": module})
+
+
+_FILE_TYPES = {"SeekableZstdFile": _seekable_file_type, "ZstdFile": _file_type}
