@@ -29,6 +29,7 @@ from purepy.zstd.format.error_codes import (
     GENERIC,
     NAMES,
     coded_error,
+    corruption,
     decoding_error,
 )
 from purepy.zstd.format.header import read_header
@@ -390,7 +391,7 @@ class ZstdDecompressor(DecompressorBase):
         declared = self._declared
         if self._left < 0:
             what = f"content is longer than the {declared} bytes of its header"
-            raise decoding_error(CORRUPTION_DETECTED, offset, what)
+            raise corruption(offset, what)
         if library.eof:
             self._take_back(library.unused_data)
             self._library = None
@@ -398,7 +399,7 @@ class ZstdDecompressor(DecompressorBase):
             self._ended = True
             if declared is not None and self._left:
                 what = f"content of {declared - self._left} bytes is shorter than the {declared} of its header"
-                raise decoding_error(CORRUPTION_DETECTED, self._offset + self._at, what)
+                raise corruption(self._offset + self._at, what)
 
 
 _compress = pure_compressor.ZstdCompressor.compress

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from purepy.zstd.format.error_codes import CORRUPTION_DETECTED, decoding_error
+from purepy.zstd.format.error_codes import corruption
 
 _WORD = Struct("<q")
 load = _WORD.unpack_from
@@ -40,10 +40,10 @@ def stream_end(data: bytes, start: int, end: int, origin: int, what: str) -> int
     The highest set bit of the last byte marks the end and is no content. Raises ZstdError if there is none.
     """
     if start >= end:
-        raise decoding_error(CORRUPTION_DETECTED, origin + start, f"bitstream of {what} is empty")
+        raise corruption(origin + start, f"bitstream of {what} is empty")
     last = data[end - 1]
     if not last:
-        raise decoding_error(CORRUPTION_DETECTED, origin + end - 1, f"bitstream of {what} has no end mark")
+        raise corruption(origin + end - 1, f"bitstream of {what} has no end mark")
     return (end - 1) * 8 + last.bit_length() - 1
 
 
@@ -51,4 +51,4 @@ def not_at_end(position: int, start: int, origin: int, what: str) -> Exception:
     """Make the error of a bitstream that began at byte `start` and was left at a position other than its first bit."""
     left = position - start * 8
     found = f"{left} bits are left over" if left > 0 else f"{-left} bits are missing"
-    return decoding_error(CORRUPTION_DETECTED, origin + start, f"bitstream of {what} does not end exactly: {found}")
+    return corruption(origin + start, f"bitstream of {what} does not end exactly: {found}")

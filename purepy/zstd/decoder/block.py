@@ -9,7 +9,7 @@ from purepy.zstd.decoder.literals import read_literals
 from purepy.zstd.decoder.sequence_tables import Table, read_count, read_tables
 from purepy.zstd.decoder.sequences import run_sequences
 from purepy.zstd.decoder.window import Window
-from purepy.zstd.format.error_codes import CORRUPTION_DETECTED, decoding_error
+from purepy.zstd.format.error_codes import corruption
 from purepy.zstd.format.rules import RESERVED, block_header
 
 _START_REPEATS = (1, 4, 8)
@@ -23,7 +23,7 @@ def read_block_header(data: bytes, start: int, offset: int) -> tuple[bool, int, 
     """
     found = block_header(data, start)
     if found[1] == RESERVED:
-        raise decoding_error(CORRUPTION_DETECTED, offset, "block has the reserved type")
+        raise corruption(offset, "block has the reserved type")
     return found
 
 
@@ -50,17 +50,13 @@ class BlockDecoder:
         the window has reserved. Raises ZstdError.
         """
         if end - start < 2:
-            raise decoding_error(
-                CORRUPTION_DETECTED, origin + start, f"compressed block of {end - start} bytes, 2 are the least"
-            )
+            raise corruption(origin + start, f"compressed block of {end - start} bytes, 2 are the least")
         literals = read_literals(data, start, end, origin, max_size, self._huffman)
         self._huffman = literals.table
         count, at = read_count(data, literals.after, end, origin)
         if not count:
             if at != end:
-                raise decoding_error(
-                    CORRUPTION_DETECTED, origin + at, f"{end - at} bytes follow in a block without sequences"
-                )
+                raise corruption(origin + at, f"{end - at} bytes follow in a block without sequences")
             window.append(literals.data[literals.start : literals.start + literals.size])
             return
         self._tables, at = read_tables(data, at, end, origin, self._tables)

@@ -17,13 +17,7 @@ from purepy.zstd.decoder.sequence_tables import (
     Table,
     make_table,
 )
-from purepy.zstd.format.error_codes import (
-    CORRUPTION_DETECTED,
-    DICTIONARY_CORRUPTED,
-    NAMES,
-    coded_error,
-    decoding_error,
-)
+from purepy.zstd.format.error_codes import DICTIONARY_CORRUPTED, NAMES, coded_error, corruption
 from purepy.zstd.format.rules import DICTIONARY_MAGIC
 from purepy.zstd.format.zdict import ZstdDict
 
@@ -89,15 +83,13 @@ def _load_formatted(content: bytes) -> DecodingDictionary:
     match_lengths = read(MATCH_LENGTHS)
     literals_lengths = read(LITERALS_LENGTHS)
     if at + 12 > end:
-        raise decoding_error(CORRUPTION_DETECTED, origin + at, "repeat offsets are cut")
+        raise corruption(origin + at, "repeat offsets are cut")
     text = data[at + 12 : end]
     repeats = []
     for _ in range(3):
         repeat = int.from_bytes(data[at : at + 4], "little")
         if not 0 < repeat <= len(text):
-            raise decoding_error(
-                CORRUPTION_DETECTED, origin + at, f"repeat offset {repeat} for a content of {len(text)} bytes"
-            )
+            raise corruption(origin + at, f"repeat offset {repeat} for a content of {len(text)} bytes")
         repeats.append(repeat)
         at += 4
     distributions = (literals_lengths, offsets, match_lengths)

@@ -4,12 +4,7 @@
 from __future__ import annotations
 
 from purepy.errors import ZstdError
-from purepy.zstd.format.error_codes import (
-    CORRUPTION_DETECTED,
-    SRC_SIZE_WRONG,
-    coded_error,
-    decoding_error,
-)
+from purepy.zstd.format.error_codes import SRC_SIZE_WRONG, coded_error, corruption, decoding_error
 from purepy.zstd.format.header import read_header
 from purepy.zstd.format.parameters import FrameInfo
 from purepy.zstd.format.rules import ERROR_SIZE
@@ -40,7 +35,7 @@ def frame_info(data: bytes) -> FrameInfo:
                 SRC_SIZE_WRONG, len(data), f"frame header of {header} bytes or more is cut after {len(data)}"
             )
         if header.content_size == ERROR_SIZE:
-            raise decoding_error(CORRUPTION_DETECTED, 0, f"no content has the declared {ERROR_SIZE} bytes")
+            raise corruption(0, f"no content has the declared {ERROR_SIZE} bytes")
     except ZstdError as exc:
         raise _explained(_INFO_FAILED, exc) from exc
     return FrameInfo(header.content_size, header.dictionary_id)

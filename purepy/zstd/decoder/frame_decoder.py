@@ -15,9 +15,9 @@ from purepy.zstd.decoder.dictionary import DecodingDictionary, digested
 from purepy.zstd.decoder.window import Window
 from purepy.zstd.format.error_codes import (
     CHECKSUM_WRONG,
-    CORRUPTION_DETECTED,
     DICTIONARY_WRONG,
     WINDOW_TOO_LARGE,
+    corruption,
     decoding_error,
 )
 from purepy.zstd.format.header import Header, read_header
@@ -243,12 +243,9 @@ class FrameDecoder:
     def _compare_sizes(self, header: Header, offset: int) -> None:
         """Compare what was decoded with what the header declares, before the checksum is waited for as in libzstd."""
         if header.content_size is not None and self.produced > header.content_size:
-            raise decoding_error(
-                CORRUPTION_DETECTED, offset, f"content is longer than the {header.content_size} bytes of its header"
-            )
+            raise corruption(offset, f"content is longer than the {header.content_size} bytes of its header")
         if self._last and header.content_size is not None and self.produced != header.content_size:
-            raise decoding_error(
-                CORRUPTION_DETECTED,
+            raise corruption(
                 self._input.offset + self._input.at,
                 f"content of {self.produced} bytes is shorter than the {header.content_size} of its header",
             )
@@ -276,7 +273,5 @@ def read_block(data: bytes, at: int, offset: int, header: Header) -> tuple[bool,
     """Read the header of a block as `read_block_header` does; ZstdError if it is larger than the frame allows."""
     last, kind, size, stored = block.read_block_header(data, at, offset)
     if size > header.block_size:
-        raise decoding_error(
-            CORRUPTION_DETECTED, offset, f"block of {size} bytes exceeds the frame's maximum of {header.block_size}"
-        )
+        raise corruption(offset, f"block of {size} bytes exceeds the frame's maximum of {header.block_size}")
     return last, kind, size, stored

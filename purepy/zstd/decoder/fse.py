@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from purepy.zstd.decoder.bits import MASKS, load
-from purepy.zstd.format.error_codes import CORRUPTION_DETECTED, decoding_error
+from purepy.zstd.format.error_codes import corruption
 from purepy.zstd.format.fse_tables import MIN_ACCURACY_LOG, spread_symbols
 
 
@@ -23,17 +23,13 @@ def read_distribution(
     limit = end * 8
     log = (load(data, start)[0] & 15) + MIN_ACCURACY_LOG
     if log > max_log:
-        raise decoding_error(
-            CORRUPTION_DETECTED, origin + start, f"FSE accuracy log {log} exceeds the maximum of {max_log}"
-        )
+        raise corruption(origin + start, f"FSE accuracy log {log} exceeds the maximum of {max_log}")
     at += 4
     remaining = 1 << log
     counts: list[int] = []
     while remaining and at <= limit:
         if len(counts) > max_symbol:
-            raise decoding_error(
-                CORRUPTION_DETECTED, origin + start, f"FSE distribution has symbols above the maximum of {max_symbol}"
-            )
+            raise corruption(origin + start, f"FSE distribution has symbols above the maximum of {max_symbol}")
         # A value in [0, remaining + 1], in as many bits as that takes; the lowest values use one bit less.
         size = (remaining + 1).bit_length()
         value = load(data, at >> 3)[0] >> (at & 7) & MASKS[size]
@@ -58,7 +54,7 @@ def read_distribution(
                 if repeat < 3:
                     break
     if at > limit:
-        raise decoding_error(CORRUPTION_DETECTED, origin + end, "FSE table description is cut")
+        raise corruption(origin + end, "FSE table description is cut")
     return counts, log, at + 7 >> 3
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from purepy._jit import JIT
 from purepy.zstd.decoder.bits import load, not_at_end, store, stream_end
 from purepy.zstd.decoder.fse import build_decoding_table, read_distribution
-from purepy.zstd.format.error_codes import CORRUPTION_DETECTED, decoding_error
+from purepy.zstd.format.error_codes import corruption
 from purepy.zstd.format.fse_tables import MAX_WEIGHTS_LOG
 
 MAX_CODE_LENGTH = 11
@@ -87,7 +87,7 @@ def read_tree(
     Return its table and the position of the byte after the description. `origin` is the input offset of `data[0]`.
     """
     if start >= end:
-        raise decoding_error(CORRUPTION_DETECTED, origin + start, "Huffman tree description is missing")
+        raise corruption(origin + start, "Huffman tree description is missing")
     header = data[start]
     at = start + 1
     if header >= 128:
@@ -95,9 +95,7 @@ def read_tree(
         count = header - 127
         after = at + (count + 1 >> 1)
         if after > end:
-            raise decoding_error(
-                CORRUPTION_DETECTED, origin + start, f"Huffman tree description of {count} weights is cut"
-            )
+            raise corruption(origin + start, f"Huffman tree description of {count} weights is cut")
         weights = []
         for byte in data[at:after]:
             weights.append(byte >> 4)
@@ -106,9 +104,7 @@ def read_tree(
     else:
         after = at + header
         if after > end:
-            raise decoding_error(
-                CORRUPTION_DETECTED, origin + start, f"Huffman tree description of {header} bytes is cut"
-            )
+            raise corruption(origin + start, f"Huffman tree description of {header} bytes is cut")
         weights = _read_coded_weights(data, at, after, origin)
     return _build_table(weights, origin + start, max_length), after
 
@@ -136,7 +132,7 @@ def _read_coded_weights(data: bytes, start: int, end: int, origin: int) -> list[
             return weights
         bits = load(data, position >> 3)[0] >> (position & 7) & (1 << width) - 1
         state, other = other, baselines[state] + bits
-    raise decoding_error(CORRUPTION_DETECTED, origin + start, "Huffman tree has more than 255 weights")
+    raise corruption(origin + start, "Huffman tree has more than 255 weights")
 
 
 def _build_table(weights: list[int], offset: int, max_length: int) -> HuffmanTable:
@@ -144,31 +140,23 @@ def _build_table(weights: list[int], offset: int, max_length: int) -> HuffmanTab
     total = 0
     for symbol, weight in enumerate(weights):
         if weight > max_length:
-            raise decoding_error(
-                CORRUPTION_DETECTED,
-                offset,
-                f"Huffman weight {weight} of symbol {symbol} exceeds the maximum of {max_length}",
-            )
+            raise corruption(offset, f"Huffman weight {weight} of symbol {symbol} exceeds the maximum of {max_length}")
         total += 1 << weight >> 1
     if not total:
-        raise decoding_error(CORRUPTION_DETECTED, offset, "Huffman tree has no weights")
+        raise corruption(offset, "Huffman tree has no weights")
     log = total.bit_length()
     if log > max_length:
-        raise decoding_error(
-            CORRUPTION_DETECTED, offset, f"Huffman code length {log} exceeds the maximum of {max_length}"
-        )
+        raise corruption(offset, f"Huffman code length {log} exceeds the maximum of {max_length}")
     rest = (1 << log) - total
     if rest & rest - 1:
-        raise decoding_error(
-            CORRUPTION_DETECTED, offset, f"Huffman weights leave {rest} for the last symbol, which is no power of two"
-        )
+        raise corruption(offset, f"Huffman weights leave {rest} for the last symbol, which is no power of two")
     weights.append(rest.bit_length())
     by_weight: list[list[int]] = [[] for _ in range(log + 1)]
     for symbol, weight in enumerate(weights):
         by_weight[weight].append(symbol)
     if len(by_weight[1]) < 2:
         # As many codes have the greatest length as make pairs of them; by the sum it is an even number.
-        raise decoding_error(CORRUPTION_DETECTED, offset, "Huffman tree has no pair of longest codes")
+        raise corruption(offset, "Huffman tree has no pair of longest codes")
     entries: list[int] = []
     for weight in range(1, log + 1):
         length = log + 1 - weight

@@ -5,12 +5,7 @@ from __future__ import annotations
 
 from purepy.zstd.decoder.bits import PADDING, load
 from purepy.zstd.decoder.huffman import HuffmanTable, decode_stream, read_tree
-from purepy.zstd.format.error_codes import (
-    CORRUPTION_DETECTED,
-    DICTIONARY_CORRUPTED,
-    LITERALS_HEADER_WRONG,
-    decoding_error,
-)
+from purepy.zstd.format.error_codes import DICTIONARY_CORRUPTED, LITERALS_HEADER_WRONG, corruption, decoding_error
 
 RAW, RLE, COMPRESSED, TREELESS = range(4)
 
@@ -61,12 +56,9 @@ def read_literals(
     at = start + header_size
     after = at + coded_size
     if size > max_size:
-        raise decoding_error(
-            CORRUPTION_DETECTED, origin + start, f"{size} literals exceed the block's maximum of {max_size}"
-        )
+        raise corruption(origin + start, f"{size} literals exceed the block's maximum of {max_size}")
     if after > end:
-        raise decoding_error(
-            CORRUPTION_DETECTED,
+        raise corruption(
             origin + start,
             f"{_KINDS[kind]} literals section of {header_size + coded_size} bytes exceeds its block of {end - start}",
         )
@@ -93,9 +85,7 @@ def _four_streams(data: bytes, start: int, end: int, origin: int, table: Huffman
             LITERALS_HEADER_WRONG, origin + start, f"{size} literals in four streams, which takes 6 or more"
         )
     if end - start < 10:
-        raise decoding_error(
-            CORRUPTION_DETECTED, origin + start, f"four streams in {end - start} bytes, which takes 10 or more"
-        )
+        raise corruption(origin + start, f"four streams in {end - start} bytes, which takes 10 or more")
     part = size + 3 >> 2
     at = start + 6
     pieces = []
@@ -104,9 +94,7 @@ def _four_streams(data: bytes, start: int, end: int, origin: int, table: Huffman
             jump = start + 2 * number
             after = at + (data[jump] | data[jump + 1] << 8)
             if after > end:
-                raise decoding_error(
-                    CORRUPTION_DETECTED, origin + jump, f"literals stream {number + 1} exceeds its section"
-                )
+                raise corruption(origin + jump, f"literals stream {number + 1} exceeds its section")
         else:
             after = end
             part = size - 3 * part

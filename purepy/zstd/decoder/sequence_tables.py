@@ -7,7 +7,7 @@ from purepy._jit import JIT
 from purepy.zstd.decoder.bits import MASKS
 from purepy.zstd.decoder.fse import build_decoding_table, read_distribution
 from purepy.zstd.format import fse_tables
-from purepy.zstd.format.error_codes import CORRUPTION_DETECTED, SRC_SIZE_WRONG, decoding_error
+from purepy.zstd.format.error_codes import SRC_SIZE_WRONG, corruption, decoding_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def read_tables(
         raise decoding_error(SRC_SIZE_WRONG, origin + start, "block ends before its symbol compression modes")
     modes = data[start]
     if modes & 3:
-        raise decoding_error(CORRUPTION_DETECTED, origin + start, "reserved bits of the compression modes are not 0")
+        raise corruption(origin + start, "reserved bits of the compression modes are not 0")
     at = start + 1
     tables = []
     for index, field in enumerate(FIELDS):
@@ -143,10 +143,8 @@ def read_tables(
                 raise decoding_error(SRC_SIZE_WRONG, origin + at, f"RLE code of {field.name} is missing")
             symbol = data[at]
             if symbol > field.max_symbol:
-                raise decoding_error(
-                    CORRUPTION_DETECTED,
-                    origin + at,
-                    f"code {symbol} of {field.name} exceeds the maximum of {field.max_symbol}",
+                raise corruption(
+                    origin + at, f"code {symbol} of {field.name} exceeds the maximum of {field.max_symbol}"
                 )
             table = _make_rle_table(field, symbol)
             at += 1
@@ -154,9 +152,7 @@ def read_tables(
             counts, log, at = read_distribution(data, at, end, field.max_symbol, field.max_log, origin)
             table = make_table(field, counts, log)
         elif previous is None:
-            raise decoding_error(
-                CORRUPTION_DETECTED, origin + start, f"no earlier table of {field.name} in the frame to repeat"
-            )
+            raise corruption(origin + start, f"no earlier table of {field.name} in the frame to repeat")
         else:
             table = previous[index]
         tables.append(table)

@@ -19,7 +19,7 @@ from purepy.zstd.decoder.bits import MASKS, load, not_at_end, store, stream_end
 from purepy.zstd.decoder.literals import Literals
 from purepy.zstd.decoder.sequence_tables import Table
 from purepy.zstd.decoder.window import Window
-from purepy.zstd.format.error_codes import CORRUPTION_DETECTED, decoding_error
+from purepy.zstd.format.error_codes import corruption
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,12 +41,11 @@ def _initial_states(
 
 
 def _zero_offset(origin: int, start: int, index: int) -> Exception:
-    return decoding_error(CORRUPTION_DETECTED, origin + start, f"offset of sequence {index} is 0")
+    return corruption(origin + start, f"offset of sequence {index} is 0")
 
 
 def _bad_offset(origin: int, start: int, index: int, offset: int, reach: int) -> Exception:
-    return decoding_error(
-        CORRUPTION_DETECTED,
+    return corruption(
         origin + start,
         f"offset {offset} of sequence {index} lies beyond the {reach} bytes of history that it may refer to",
     )
@@ -70,7 +69,7 @@ def _too_long(origin: int, start: int, literals: int, size: int, max_size: int) 
         detail = f"sequences take {literals} literals of {size}"
     else:
         detail = f"block decodes to more than its maximum of {max_size} bytes"
-    return decoding_error(CORRUPTION_DETECTED, origin + start, detail)
+    return corruption(origin + start, detail)
 
 
 def run_sequences(

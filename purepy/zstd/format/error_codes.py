@@ -85,6 +85,11 @@ def decoding_error(code: int, offset: int, detail: str, advice: str | None = Non
     return error
 
 
+def corruption(offset: int, detail: str) -> ZstdError:
+    """Make the ZstdError of damaged data: `detail` says what is wrong at byte `offset`."""
+    return decoding_error(CORRUPTION_DETECTED, offset, detail)
+
+
 def moved(error: ZstdError, by: int) -> None:
     """Let the `offset` of an error, in its text too, count from `by` bytes earlier on."""
     old = error.offset

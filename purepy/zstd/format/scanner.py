@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from purepy._reading import read_full
 from purepy.errors import ZstdError
-from purepy.zstd.format.error_codes import CORRUPTION_DETECTED, SRC_SIZE_WRONG, decoding_error
+from purepy.zstd.format.error_codes import SRC_SIZE_WRONG, corruption, decoding_error
 from purepy.zstd.format.header import Header, read_header
 from purepy.zstd.format.rules import (
     BLOCK_HEADER_SIZE,
@@ -124,7 +124,7 @@ class FrameScanner:
         return True
 
     def _damaged(self, what: str) -> ZstdError:
-        return decoding_error(CORRUPTION_DETECTED, self.offset, f"block {what}")
+        return corruption(self.offset, f"block {what}")
 
 
 def frame_extent(read: Callable[[int, int], bytes], offset: int, content_max: int) -> tuple[int, int] | None:
