@@ -44,10 +44,10 @@ class Fields(tuple):  # type: ignore[type-arg]
 
     __replace__ = _replace
 
-    def _asdict(self) -> dict[str, Any]:
+    def _asdict(self) -> dict[str, object]:
         return dict(zip(self._fields, self))
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
+    def __getnewargs__(self) -> tuple[object, ...]:
         return tuple(self)
 
     def __repr__(self) -> str:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Callable
 
+    from purepy._locks import RLock
+
 
 def imported(name: str) -> Any:
     """Import a module by its full name and return it, as importlib.import_module does."""
@@ -41,7 +43,7 @@ def grouped_names(module: str, group: Callable[[str], Mapping[str, object]]) -> 
     `group(name)` returns the one that a name is in, or raises AttributeError. What the module has already stays.
     """
     namespace = vars(sys.modules[module])
-    locks: dict[str, Any] = {}
+    locks: dict[str, RLock] = {}
 
     def __getattr__(name: str) -> Any:  # noqa: N807 - as above
         from purepy._locks import RLock

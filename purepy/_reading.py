@@ -7,7 +7,7 @@ import errno
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from purepy._types import Readable
 
 
 def no_data() -> BlockingIOError:
@@ -15,7 +15,7 @@ def no_data() -> BlockingIOError:
     return BlockingIOError(errno.EAGAIN, "the source has no data at the moment; a non-blocking file cannot be a source")
 
 
-def read_some(file: Any, size: int) -> Any:
+def read_some(file: Readable, size: int) -> bytes:
     """Return what `file.read(size)` gives, nothing at the end; BlockingIOError if there is none at the moment."""
     data = file.read(size)
     if data is None:
@@ -23,7 +23,7 @@ def read_some(file: Any, size: int) -> Any:
     return data
 
 
-def read_full(file: Any, size: int, enough: int | None = None) -> bytes:
+def read_full(file: Readable, size: int, enough: int | None = None) -> bytes:
     """
     Return the next `size` bytes of a file, fewer at its end, or as soon as there are `enough`.
 

@@ -74,7 +74,7 @@ if IS_WINDOWS:  # which reads at a position in one call, so that no two threads 
             memory = _by_path.of_windows("ctypes").create_string_buffer(bytes(piece), len(piece))
             return _at_place("WriteFile", descriptor, memory, len(piece), offset)
 
-    def _at_place(name: str, descriptor: int, memory: Any, size: int, offset: int) -> int:
+    def _at_place(name: str, descriptor: int, memory: object, size: int, offset: int) -> int:
         ctypes, kernel, handle = _kernel(descriptor)
         done = ctypes.c_uint32(0)
         where = (ctypes.c_uint64 * 4)(0, 0, offset, 0)

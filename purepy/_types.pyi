@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Types of arguments, for type checkers alone: there is no module of this name at run time.
+import os
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -10,6 +11,7 @@ from purepy.zstd.format.zdict import ZstdDict
 
 Bytes: TypeAlias = bytes | memoryview
 DictArgument: TypeAlias = ZstdDict | tuple[ZstdDict, int] | None
+Name: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Parameters: TypeAlias = Mapping[int, int] | None
 
 class OptionValues(tuple[Any, ...]):
@@ -41,9 +43,30 @@ class DecompressionStream(Protocol):
     def _memory_size(self) -> int | None: ...
 
 class Readable(Protocol):
-    def read(self, size: int = ..., /) -> bytes | None: ...
+    def read(self, size: int, /) -> bytes | None: ...
+
+class Seekable(Readable, Protocol):
+    def seek(self, offset: int, whence: int = ..., /) -> int: ...
 
 class Writable(Protocol):
     def write(self, data: Any, /) -> object: ...
 
 Source: TypeAlias = Readable | Buffer
+class Compressor(Protocol):
+    """What writes for files: a backend's ZstdCompressor, or what makes several frames with some."""
+    @property
+    def last_mode(self) -> int: ...
+    def compress(self, data: Buffer, /) -> bytes: ...
+    def flush(self, mode: int = ..., /) -> bytes: ...
+
+class FrameCompressor(Compressor, Protocol):
+    """What a backend's ZstdCompressor does."""
+    def set_pledged_input_size(self, size: int | None, /) -> None: ...
+
+class Decompressor(Protocol):
+    """What a backend's ZstdDecompressor does."""
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    def decompress(self, data: Buffer, max_length: int = ..., /) -> bytes: ...

@@ -15,12 +15,10 @@ import io
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from purepy._types import Bytes
+    from purepy._types import Bytes, Writable
 
 
-def write_some(file: Any, data: Bytes) -> int:
+def write_some(file: Writable, data: Bytes) -> int:
     """
     Write `data`, bytes or a view of bytes and not empty, to a file; return how many were taken, at least one.
 
@@ -37,7 +35,7 @@ def write_some(file: Any, data: Bytes) -> int:
     return taken_by(file, returned, len(data))
 
 
-def taken_by(file: Any, returned: object, size: int) -> int:
+def taken_by(file: object, returned: object, size: int) -> int:
     """Return how much of `size` bytes a file's write() took, by what that has returned; raises as `write_some`."""
     if returned is None:
         if isinstance(file, io.RawIOBase):
@@ -50,7 +48,7 @@ def taken_by(file: Any, returned: object, size: int) -> int:
     return returned
 
 
-def write_all(file: Any, data: Bytes) -> None:
+def write_all(file: Writable, data: Bytes) -> None:
     """
     Write all of `data`, bytes or a view of bytes, to a file.
 
@@ -60,7 +58,7 @@ def write_all(file: Any, data: Bytes) -> None:
     write_rest(file, data, file.write(data))
 
 
-def write_rest(file: Any, data: Bytes, returned: object) -> None:
+def write_rest(file: Writable, data: Bytes, returned: object) -> None:
     """Write the rest for `write_all` after a first call of write(), which returned `returned`."""
     size = len(data)
     if not size:

@@ -29,8 +29,16 @@ from purepy._locks import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
-    from typing import Any, Callable
+    from collections.abc import Generator, Iterable, Sized
+    from typing import Any, Callable, TypeVar
+
+    from typing_extensions import TypeAlias
+
+    _Item = TypeVar("_Item")
+    _Result = TypeVar("_Result")
+
+Work: TypeAlias = "Callable[[int, Callable[[], None]], None]"
+"""The work of `run_all` on one number; the function that it is given raises Stopped once it is not wanted."""
 
 LOOK_AGAIN = 1.0
 """Seconds until a thread that waits looks by itself whether it is still wanted."""
@@ -78,7 +86,7 @@ class Job:
 
     def __init__(self) -> None:
         self.crew: Shared
-        self.output: deque[Any] = deque()
+        self.output: deque[Sized] = deque()
         self.room = Bell()
         self.is_begun = False
         self.is_done = False
@@ -90,7 +98,7 @@ class Job:
         """Do the work, in one of the threads."""
         raise NotImplementedError
 
-    def put(self, piece: Any) -> None:
+    def put(self, piece: Sized) -> None:
         """Hand on a piece of output, which has a length; waits while there is no room. Raises Stopped."""
         crew = self.crew
         while self._put - self._taken >= self.output_max and crew.has_threads:
@@ -114,9 +122,9 @@ class Job:
 class Call(Job):
     """A call of a function as a job; `result` is what it returned."""
 
-    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    def __init__(self, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
         super().__init__()
-        self._call: tuple[Callable[..., object], tuple[object, ...]] | None = (function, arguments)
+        self._call: tuple[Callable[..., object], tuple[object, ...]] | None = function, arguments
         self._value: object = None
 
     def run(self) -> None:
@@ -143,7 +151,7 @@ class Shared:
         """Rung for each change that the caller may wait for."""
         self.waiting: deque[Job] = deque()
         self.work = Bell()
-        self.alive: dict[int, Any] = {}  # by thread: a lock that it holds until it ends
+        self.alive: dict[int, Lock] = {}  # by thread: a lock that it holds until it ends
         self.idle = 0
         self.started = 0
 
@@ -271,20 +279,17 @@ class Crew:
 
     def give(self, job: Job) -> None:
         """Have a job run, whose output comes behind that of the jobs before it."""
-        self._hand_over(job)
+        self.start(job)
         self._given.append(job)  # at last: `take` waits for no job that nobody will run
 
-    def start(self, job: Job) -> None:
-        """Have a job run whose output nobody takes."""
-        self._hand_over(job)
-
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Call:
+    def submit(self, function: Callable[..., object], *arguments: object) -> Call:
         """Have a function called; its result is asked for by the Call that is returned, not by `take`."""
         call = Call(function, arguments)
         self.start(call)
         return call
 
-    def _hand_over(self, job: Job) -> None:
+    def start(self, job: Job) -> None:
+        """Have a job run whose output nobody takes."""
         self._check_process()
         shared = job.crew = self._shared
         if len(shared.waiting) >= shared.idle:
@@ -370,7 +375,7 @@ def wait_for(job: Job) -> None:
 class _Share(Job):
     """The part of `run_all` that one thread does: one number after the other, until none is left."""
 
-    def __init__(self, numbers: Any, work: Callable[[int, Callable[[], None]], None], failures: dict[int, Any]) -> None:
+    def __init__(self, numbers: deque[int], work: Work, failures: dict[int, BaseException | None]) -> None:
         super().__init__()
         self._numbers = numbers
         self._work = work
@@ -401,7 +406,7 @@ class _Share(Job):
             raise Stopped
 
 
-def run_all(threads: int, count: int, work: Callable[[int, Callable[[], None]], None]) -> None:
+def run_all(threads: int, count: int, work: Work) -> None:
     """
     Call `work(number, check)` for each number below `count`, in this thread and up to `threads` - 1 others.
 
@@ -410,7 +415,7 @@ def run_all(threads: int, count: int, work: Callable[[int, Callable[[], None]], 
     still run when it has ended: they hold what they need, and look at `check` before they write.
     """
     numbers = deque(range(count))
-    failures: dict[int, Any] = {}
+    failures: dict[int, BaseException | None] = {}
     crew = Crew(max(min(threads, count) - 1, 0))
     mine = _Share(numbers, work, failures)
     mine.crew = crew._shared
@@ -437,8 +442,8 @@ def run_all(threads: int, count: int, work: Callable[[int, Callable[[], None]], 
 
 
 def mapped(
-    function: Callable[[Any], Any], items: Iterable[Any], threads: int, ahead: int
-) -> Generator[Any, None, None]:
+    function: Callable[[_Item], _Result], items: Iterable[_Item], threads: int, ahead: int
+) -> Generator[_Result, None, None]:
     """Yield `function(item)` for each item, in order; from 2 `threads` on they are `ahead` of who takes, by so many."""
     if threads <= 1:
         yield from map(function, items)

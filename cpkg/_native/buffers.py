@@ -16,11 +16,9 @@ from purepy._buffers import as_bytes, view_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from typing_extensions import Buffer, TypeAlias
 
-    from cpkg._native.cffi_types import CData
+    from cpkg._native.cffi_types import Allocator, CData
 
 Bytes: TypeAlias = "bytes | memoryview"
 
@@ -72,7 +70,7 @@ class OutputBuffer:
     without an error; a view that is `owned` is released then.
     """
 
-    def __init__(self, library: Any, view: memoryview, *, owned: bool = False) -> None:
+    def __init__(self, library: Allocator, view: memoryview, *, owned: bool = False) -> None:
         self.written = 0
         self._owned = owned
         self._library = library

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What cffi's modules hold, for type checkers alone: there is no module of this name at run time.
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from typing_extensions import Buffer
 
@@ -47,3 +47,9 @@ class FFI:
     def string(self, value: CData, size: int = ...) -> bytes: ...
     def typeof(self, value: str | CData) -> Any: ...
     def unpack(self, value: CData, size: int) -> Any: ...
+
+class Allocator(Protocol):
+    """What makes memory of C that is not cleared."""
+
+    ffi: FFI
+    new_nonzero: Callable[..., CData]

@@ -15,16 +15,12 @@ import gc
 import sys
 from _weakref import ref
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 _IS_NEEDED = sys.implementation.name == "cpython"
 
 _pinned: dict[object, object] = {}
 
 
-def pin(thing: object) -> Any:
+def pin(thing: object) -> object:
     """Keep a C object alive until the result is dropped, which its owner holds beside it; None where that is no use."""
     if not _IS_NEEDED:
         return None

@@ -8,12 +8,14 @@ import os
 import shutil
 import tarfile as standard_tarfile
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 from cpkg._places import replacing
 from cpkg.zstd import tarfile, zipfile
 
 if TYPE_CHECKING:
+    from logging import Logger
+
     from purepy._types import Parameters
 
 _TAR = "zstdtar"
@@ -47,7 +49,7 @@ def register_shutil(
         _register_unpack("zip", [".zip"], _unpack_zip, "ZIP file")
 
 
-def _register_unpack(name: str, extensions: list[str], function: Any, description: str) -> None:
+def _register_unpack(name: str, extensions: list[str], function: Callable[..., object], description: str) -> None:
     with contextlib.suppress(KeyError):
         shutil.unregister_unpack_format(name)
     shutil.register_unpack_format(name, extensions, function, [], description)
@@ -60,11 +62,11 @@ def _make_tarball(
     level: int | None,
     options: Parameters,
     threads: int | None,
-    root_dir: Any = None,
+    root_dir: str | None = None,
     dry_run: bool = False,
     owner: str | None = None,
     group: str | None = None,
-    logger: Any = None,
+    logger: Logger | None = None,
     **ignored: object,
 ) -> str:
     """Write base_name.tar.zst, as shutil.make_archive calls it (replaces `shutil._make_tarball`)."""
@@ -116,7 +118,7 @@ def _number_of(name: str, module: str, function: str, kind: str) -> int | None:
         return None
 
 
-def _unpack_tarball(threads: int | None, filename: object, extract_dir: Any, **filter: Any) -> None:
+def _unpack_tarball(threads: int | None, filename: str, extract_dir: str, **filter: Any) -> None:
     """Extract a tar archive, with `filter` where Python has filters (replaces `shutil._unpack_tarfile`)."""
     try:
         archive = tarfile.open(filename, "r:zst", threads=threads)
@@ -126,7 +128,7 @@ def _unpack_tarball(threads: int | None, filename: object, extract_dir: Any, **f
         archive.extractall(extract_dir, **filter)
 
 
-def _unpack_zip(filename: Any, extract_dir: object) -> None:
+def _unpack_zip(filename: str, extract_dir: str) -> None:
     """Extract a ZIP archive (replaces `shutil._unpack_zipfile`)."""
     if not zipfile.is_zipfile(filename):
         raise shutil.ReadError(f"{filename} is not a zip file")

@@ -15,7 +15,7 @@ from tarfile import RECORDSIZE
 from tarfile import ReadError as ReadError
 from tarfile import StreamError as StreamError
 from tarfile import TarError as TarError
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 from cpkg.zstd import ZstdError, ZstdFile
 from purepy._lazy import names_behind
@@ -90,22 +90,21 @@ class TarFile(_TarFile):
             fileobj or name, mode, level=level, options=options, zstd_dict=zstd_dict, threads=threads
         )
         try:
-            archive: Any = cls.taropen(name, mode, file, **kwargs)  # type: ignore[arg-type]
+            archive = cls.taropen(name, mode, file, **kwargs)  # type: ignore[arg-type]
         except BaseException as exc:
             file.close()
             if mode == "r" and isinstance(exc, (ZstdError, EOFError)):
                 raise ReadError(f"not a zstd file: {exc}") from exc
             raise
-        archive._extfileobj = False
-        opened: Self = archive
-        return opened
+        vars(archive)["_extfileobj"] = False
+        return archive
 
     @classmethod
     def _open_stream(
         cls,
         name: Any,
         source: Any,
-        owned: tuple[object, ...],
+        owned: tuple[BinaryIO, ...],
         level: Any = None,
         options: Parameters = None,
         zstd_dict: DictArgument = None,
@@ -113,7 +112,7 @@ class TarFile(_TarFile):
         **kwargs: Any,
     ) -> Self:
         # which refuses a level
-        file: Any = ZstdFile(source, "r", level=level, options=options, zstd_dict=zstd_dict, threads=threads)
+        file = ZstdFile(source, "r", level=level, options=options, zstd_dict=zstd_dict, threads=threads)
         stream: Any = _Stream(file, owned)
         try:
             archive = cls(name, "r", stream, **kwargs)
@@ -147,11 +146,11 @@ class TarFile(_TarFile):
 class _Repeated:
     """A file that gives its first bytes, which were read before, once more."""
 
-    def __init__(self, first: bytes, file: Any) -> None:
+    def __init__(self, first: bytes, file: BinaryIO) -> None:
         self._first = first
         self._file = file
 
-    def read(self, size: int) -> Any:
+    def read(self, size: int) -> bytes:
         data, self._first = self._first[:size], self._first[size:]
         return data + self._file.read(size - len(data)) if len(data) < size else data
 
@@ -162,7 +161,7 @@ class _Repeated:
 class _Stream:
     """The side of a stream that TarFile reads: the content of all frames, forward only."""
 
-    def __init__(self, file: Any, owned: tuple[Any, ...]) -> None:
+    def __init__(self, file: ZstdFile, owned: tuple[BinaryIO, ...]) -> None:
         self._file = file
         self._owned = owned
         self._position = 0

@@ -53,7 +53,7 @@ class ZipFile(_ZipFile):  # type: ignore[misc]
     def __init__(
         self,
         file: Any,
-        mode: Any = "r",
+        mode: str = "r",
         compression: int = ZIP_STORED,
         allowZip64: bool = True,  # noqa: N803
         compresslevel: int | None = None,

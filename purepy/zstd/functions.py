@@ -14,6 +14,7 @@ from purepy.zstd.format.zdict import ZstdDict, check_positive
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from types import ModuleType
     from typing import Any
 
     from purepy._types import Buffer, DictArgument, Parameters
@@ -48,7 +49,7 @@ class Functions:
         _name_methods(cls)
 
     @property
-    def _backend(self) -> Any:
+    def _backend(self) -> ModuleType:
         """The backend's module, whose functions may be builtins that are faster than these."""
         return sys.modules[self._module]
 

@@ -8,7 +8,7 @@ from cpkg._native.zstd.library import Library
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from types import ModuleType
 
     from cpkg._native.cffi_types import CData
 
@@ -23,7 +23,7 @@ class CompiledLibrary(Library):
 class BuiltinLibrary(CompiledLibrary):
     """The same on CPython: builtins do the work, given a context's address, and share what contexts a thread keeps."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: ModuleType) -> None:
         super().__init__(ffi, lib, module.BACKEND)
         self.cctxs.share(lib.cpkg_take_cctx, lib.cpkg_give_cctx)
         self.dctxs.share(lib.cpkg_take_dctx, lib.cpkg_give_dctx)
@@ -37,5 +37,5 @@ class BuiltinLibrary(CompiledLibrary):
 
         return join(self, pieces, threads)
 
-    def handle(self, context: Any) -> Any:
+    def handle(self, context: CData) -> int:
         return int(ffi.cast("uintptr_t", context))

@@ -31,9 +31,9 @@ from purepy.zstd.format.rules import BLOCK_SIZE_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Callable
 
-    from cpkg._native.cffi_types import FFI, CData
+    from cpkg._native.cffi_types import FFI, CData, Lib
 
 RESET_SESSION, RESET_ALL = 1, 3
 
@@ -47,7 +47,7 @@ SCRATCH_SIZE = BLOCK_SIZE_MAX + (4 << 10)
 class Scratch:
     """A thread's scratch memory, and the two structs that libzstd's stream calls take."""
 
-    def __init__(self, ffi: FFI, new_nonzero: Any) -> None:
+    def __init__(self, ffi: FFI, new_nonzero: Callable[..., CData]) -> None:
         self.memory = new_nonzero("char[]", SCRATCH_SIZE)
         self.input = ffi.new("ZSTD_inBuffer *")
         self.output = ffi.new("ZSTD_outBuffer *")
@@ -65,11 +65,11 @@ class Place:
     __slots__ = ("_contexts", "_most", "_pin")
 
     def __init__(self, most: int = 1) -> None:
-        self._contexts: list[object] = []
+        self._contexts: list[CData] = []
         self._most = most
         self._pin = pin(self._contexts)
 
-    def take(self) -> Any:
+    def take(self) -> CData | None:
         """Return a context, or None if all are in use or were never made."""
         try:
             return self._contexts.pop()
@@ -96,19 +96,21 @@ class _Kept(local):
 class Contexts:
     """Contexts of one direction, by the functions of libzstd that make one, free it, return its size and reset it."""
 
-    def __init__(self, library: Any, create: Any, free: Any, size_of: Any, reset: Any, kept_max: int) -> None:
-        self._ffi = library.ffi
-        self._is_error = library.lib.ZSTD_isError
+    def __init__(
+        self, ffi: FFI, lib: Lib, create: CData, free: CData, size_of: CData, reset: CData, kept_max: int
+    ) -> None:
+        self._ffi = ffi
+        self._is_error = lib.ZSTD_isError
         self._create = create
         self._free = free
         self.size_of = size_of
         self._reset = reset
         self._kept_max = kept_max
         self._kept = _Kept()
-        self._with_workers: dict[int, tuple[Any, Any]] | None = None
+        self._with_workers: dict[int, tuple[ref[CData], object]] | None = None
         self._gone: list[object] = []
 
-    def take(self) -> Any:
+    def take(self) -> CData:
         """Return this thread's kept context, without parameters, or a new one."""
         context = self._kept.place.take()
         if context is None:
@@ -116,12 +118,12 @@ class Contexts:
             context = self.new()
         return context
 
-    def new(self) -> Any:
+    def new(self) -> CData:
         """Make a context; MemoryError if libzstd cannot."""
         context = self._checked(self._create())
         return self._ffi.gc(context, self._free, self.size_of(context))
 
-    def new_with_workers(self, keep: Any) -> CData:
+    def new_with_workers(self, keep: object) -> CData:
         """
         Make a context for threads of libzstd's.
 
@@ -147,7 +149,7 @@ class Contexts:
             if context is not None:
                 self._ffi.gc(context, None)
 
-    def _checked(self, context: CData) -> object:
+    def _checked(self, context: CData) -> CData:
         if not context:
             raise MemoryError("libzstd cannot make a context")
         return context
@@ -174,7 +176,7 @@ class Contexts:
         """Forget the frame at hand, but no parameter; return False if libzstd cannot."""
         return not self._is_error(self._reset(context, RESET_SESSION))
 
-    def share(self, take: Any, give: Any) -> None:
+    def share(self, take: CData, give: CData) -> None:
         """Have functions of C keep contexts, for its builtins and these methods alike."""
 
         def take_shared() -> CData:
@@ -186,7 +188,7 @@ class Contexts:
 
         self.take, self.give = take_shared, give_shared  # type: ignore[method-assign]
 
-    def report(self, context: Any, reported: int | None) -> int:
+    def report(self, context: CData, reported: int | None) -> int:
         """
         Report to PyPy's collector how large a context has become; return the size that it knows.
 

@@ -14,8 +14,6 @@ from cpkg._native.zstd.settings import CompressionSettings, DecompressionSetting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from cpkg._native.cffi_types import CBuffer, CData
     from purepy._types import Parameters
     from purepy.zstd.format.zdict import ZstdDict
@@ -30,9 +28,9 @@ class FrameJob:
 
     __slots__ = ("_handle", "_queue", "made")
 
-    def __init__(self, queue: FrameQueue, handle: Any) -> None:
+    def __init__(self, queue: FrameQueue, handle: CData) -> None:
         self._queue = queue
-        self._handle = handle
+        self._handle: CData | None = handle
         self.made: object = None
 
     @property

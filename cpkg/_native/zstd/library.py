@@ -57,11 +57,11 @@ class Library:
         self._bounds: dict[tuple[int, bool], tuple[int, int]] = {}
         self._kept = KeptScratch()
         self.cctxs = Contexts(
-            self, lib.ZSTD_createCCtx, lib.ZSTD_freeCCtx, lib.ZSTD_sizeof_CCtx, lib.ZSTD_CCtx_reset, KEPT_CCTX_MAX
+            ffi, lib, lib.ZSTD_createCCtx, lib.ZSTD_freeCCtx, lib.ZSTD_sizeof_CCtx, lib.ZSTD_CCtx_reset, KEPT_CCTX_MAX
         )
         """Those that compress."""
         self.dctxs = Contexts(
-            self, lib.ZSTD_createDCtx, lib.ZSTD_freeDCtx, lib.ZSTD_sizeof_DCtx, lib.ZSTD_DCtx_reset, KEPT_DCTX_MAX
+            ffi, lib, lib.ZSTD_createDCtx, lib.ZSTD_freeDCtx, lib.ZSTD_sizeof_DCtx, lib.ZSTD_DCtx_reset, KEPT_DCTX_MAX
         )
         pin_for_good(lib)  # a library that is closed cannot free its contexts any more
 
@@ -143,20 +143,20 @@ class Library:
         return zstd_dict.digest((self.name, "content"), lambda: self.ffi.new("char[]", zstd_dict.dict_content))
 
     def _cdict(self, zstd_dict: ZstdDict, level: int) -> CData:
-        def make() -> Any:
+        def make() -> tuple[CData, object]:
             made = self.lib.ZSTD_createCDict(self.dict_memory(zstd_dict), len(zstd_dict), level)
             return self._digested(made, self.lib.ZSTD_freeCDict, self.lib.ZSTD_sizeof_CDict, "ZSTD_CDict")
 
         return zstd_dict.digest((self.name, "compress", level), make)[0]
 
     def _ddict(self, zstd_dict: ZstdDict) -> CData:
-        def make() -> Any:
+        def make() -> tuple[CData, object]:
             made = self.lib.ZSTD_createDDict(self.dict_memory(zstd_dict), len(zstd_dict))
             return self._digested(made, self.lib.ZSTD_freeDDict, self.lib.ZSTD_sizeof_DDict, "ZSTD_DDict")
 
         return zstd_dict.digest((self.name, "decompress"), make)[0]
 
-    def _digested(self, made: Any, free: Any, size_of: Any, kind: str) -> Any:
+    def _digested(self, made: CData, free: CData, size_of: CData, kind: str) -> tuple[CData, object]:
         """Return a dictionary's tables, which are freed with the last reference, and their pin."""
         if not made:
             raise ZstdError(f"libzstd cannot make a {kind} of the Zstandard dictionary content.")
@@ -165,11 +165,11 @@ class Library:
 
     # contexts
 
-    def drop(self, context: Any) -> None:
+    def drop(self, context: CData) -> None:
         """Free a context at once: one whose call failed, or that is not worth keeping."""
         self.ffi.release(context)
 
-    def handle(self, context: Any) -> Any:
+    def handle(self, context: CData) -> CData | int:
         """Return what the `stream_*` calls take for a context."""
         return context
 
@@ -242,7 +242,7 @@ class Library:
             if is_large:
                 self.ffi.release(memory)
 
-    def stream_compress(self, handle: Any, data: Bytes, mode: int) -> bytes | int:
+    def stream_compress(self, handle: CData | int, data: Bytes, mode: int) -> bytes | int:
         """Compress a chunk; return the output, or libzstd's result if that is an error."""
         lib, ffi = self.lib, self.ffi
         work = self._take_work()
@@ -310,7 +310,7 @@ class Library:
 
     def stream_decompress(
         self,
-        handle: Any,
+        handle: CData | int,
         data: Bytes,
         start: int,
         max_length: int,
@@ -376,7 +376,7 @@ class Library:
         return declared
 
     def stream_decompress_into(
-        self, handle: Any, data: Bytes, start: int, buffer: memoryview, window_max: int, has_magic: bool
+        self, handle: CData | int, data: Bytes, start: int, buffer: memoryview, window_max: int, has_magic: bool
     ) -> DecodedInto:
         """
         Decompress from `data[start:]` into a writable buffer, as far as one frame goes, and change nothing behind that.

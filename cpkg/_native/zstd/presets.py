@@ -40,7 +40,7 @@ class _Preset:
 
     if TYPE_CHECKING:
 
-        def take(self, library: Library) -> Any:
+        def take(self, library: Library) -> CData:
             """Return a context that is set up, between frames."""
 
     def give(self, library: Library, context: CData, reported: int | None = None) -> None:
@@ -97,7 +97,7 @@ class CompressionPreset(_Preset):
         frame: bytes = self._library.compress_frame(self, buffers.readable(data))
         return frame
 
-    def take(self, library: Library) -> Any:
+    def take(self, library: Library) -> CData:
         """Return a context that is set up, between frames."""
         if self._made_in and self._made_in != os.getpid():
             self._place, self._made_in = Place(), os.getpid()  # its threads are not in a forked child
@@ -155,7 +155,7 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
         self.is_default = zstd_dict is None and not self.pairs
         self._place = Place()
 
-    def take(self, library: Library) -> Any:
+    def take(self, library: Library) -> CData:
         """Return a context that is set up, between frames."""
         dctx = self._place.take()
         if dctx is not None and self.how != PREFIX:
@@ -193,7 +193,7 @@ class BuiltinCompressionPreset(CompressionPreset):
         if self._is_builtin:
             self._set_up(pairs, zstd_dict is None)
 
-    def take(self, library: Library) -> Any:
+    def take(self, library: Library) -> CData:
         """Return a context that is set up, between frames."""
         if not self._is_builtin:
             return super().take(library)
@@ -242,7 +242,7 @@ class BuiltinDecompressionPreset(DecompressionPreset):
         if self.has_magic and self.how != PREFIX:
             self._set_up(self.window_max, self.dict is not None)
 
-    def take(self, library: Library) -> Any:
+    def take(self, library: Library) -> CData:
         """Return a context that is set up, between frames."""
         address = self._take()
         if address is not None and self.how != PREFIX:

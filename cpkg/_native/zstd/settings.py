@@ -17,8 +17,6 @@ from purepy.zstd.format.zdict import DIGESTED, UNDIGESTED, ZstdDict, parse_dict_
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from cpkg._native.cffi_types import CData
     from purepy._types import DictArgument, Parameters
 
@@ -46,7 +44,7 @@ class CompressionSettings:
         if zstd_dict is not None:
             self.dict, self.how = parse_dict_argument(zstd_dict, UNDIGESTED)
 
-    def take(self, library: Library) -> Any:
+    def take(self, library: Library) -> CData:
         """Return a context that is set up."""
         contexts = library.cctxs
         cctx = contexts.new_with_workers(self.dict) if self.workers else contexts.take()
@@ -121,7 +119,7 @@ class DecompressionSettings(SetsUpDecompression):
             self.window_max = window_size_max(self.pairs)
         self.is_default = self.dict is None and not self.pairs
 
-    def take(self, library: Library) -> Any:
+    def take(self, library: Library) -> CData:
         """Return a context that is set up."""
         dctx = library.dctxs.take()
         return dctx if self.is_default else self.applied(library, dctx)

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from purepy._types import Buffer, DictArgument, Parameters
+    from purepy._types import Buffer, Bytes, DictArgument, Parameters
     from purepy.zstd.format.header import Header
     from purepy.zstd.made_names import *  # noqa: F403
 
@@ -120,7 +120,7 @@ class _Settings(Settings):
 
     __slots__ = ("_options", "_pair")
 
-    def __init__(self, zstd_dict: Any, options: Any) -> None:
+    def __init__(self, zstd_dict: DictArgument, options: Parameters) -> None:
         super().__init__(zstd_dict, options)
         self._options = None
         if self.magicless or self.window_max > WINDOW_SIZE_MAX_DEFAULT:  # the limit is held to at the header
@@ -146,7 +146,7 @@ def _error(exc: Exception, failed: str, otherwise: int, offset: int | None = Non
     return coded_error(code, f"{failed}: {NAMES[code]}", offset)
 
 
-def _decompressed(library: Any, data: Any, room: int, offset: int) -> bytes:
+def _decompressed(library: Any, data: Bytes, room: int, offset: int) -> bytes:
     """Return what a decompressor of the library's makes of data at `offset`; ZstdError as the pure codec raises it."""
     try:
         output: bytes = library.decompress(data, room)
@@ -225,8 +225,8 @@ class ZstdDecompressor(DecompressorBase):
     _settings_type = _Settings
     _frame_decoder = _FrameDecoder
 
-    def _checked(self, zstd_dict: Any, options: Any) -> _Settings:
-        return _DEFAULT if zstd_dict is options is None else _Settings(zstd_dict, options)
+    def _checked(self, zstd_dict: DictArgument, options: Parameters) -> _Settings:
+        return _DEFAULT if zstd_dict is None and options is None else _Settings(zstd_dict, options)
 
     def _start(self) -> None:
         self._library: Any = None  # of the frame whose header has come
@@ -256,7 +256,7 @@ class ZstdDecompressor(DecompressorBase):
         with self._turn():
             return self._pending[self._at :] if self._eof and not self._multi_frame else b""
 
-    def decompress(self, data: Any, max_length: int = -1) -> bytes:
+    def decompress(self, data: Buffer, max_length: int = -1) -> bytes:
         if self._takes_pieces and max_length is _ALL and type(data) is bytes and 0 < len(data) <= _STEP:
             with self._turn():
                 if self._takes_pieces and not self._pending:  # inside of a frame, as most calls are
@@ -411,7 +411,7 @@ class ZstdCompressor(pure_compressor.ZstdCompressor):
 
     _frame: Any
 
-    def _prepare(self, level: Any, options: Any, zstd_dict: Any) -> None:
+    def _prepare(self, level: int | None, options: Parameters, zstd_dict: DictArgument) -> None:
         self._options = EncoderOptions(level, options, _bounds)
         self._pair = None
         if zstd_dict is not None:
@@ -425,7 +425,7 @@ class ZstdCompressor(pure_compressor.ZstdCompressor):
         except _std.ZstdError as exc:
             raise _error(exc, CANNOT_COMPRESS, GENERIC) from exc
 
-    def compress(self, data: Any, mode: int = 0) -> bytes:
+    def compress(self, data: Buffer, mode: int = 0) -> bytes:
         if self._frame is not None and mode is _CONTINUE and type(data) is bytes:
             with self._turn():
                 if self._frame is not None and self._pledged is None:  # a piece inside of a frame, as most calls are
@@ -478,7 +478,7 @@ def _compressed(data: bytes) -> bytes:
     return frame
 
 
-def _frame_at_once(data: Any) -> bytes | None:
+def _frame_at_once(data: Buffer) -> bytes | None:
     """Return the content of bytes that are one frame and declare its size; None for all else, errors included."""
     if type(data) is not bytes or len(data) < _SHORTEST or data[:4] != MAGIC:
         return None

@@ -18,7 +18,7 @@ from purepy.zstd.files.buffering import SerialMemory
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
+    from typing import Any, Callable
 
     from typing_extensions import Buffer
 
@@ -26,7 +26,7 @@ PLAIN_COOKIES = 1 << 64
 """From here on what io.TextIOWrapper.tell() returns is more than a position in the file."""
 
 
-def line_codec(encoding: Any, newline: Any) -> str | None:
+def line_codec(encoding: str | None, newline: str | None) -> str | None:
     """Return the codec of text whose lines can be found byte by byte; None for others, and wrong arguments."""
     try:
         name = codecs.lookup(locale.getpreferredencoding(False) if encoding is None else encoding).name
@@ -129,7 +129,7 @@ class LineReader(_Base):
     def readinto1(self, buffer: Buffer, /) -> int:
         return self._into(buffer, self.read1)
 
-    def _into(self, buffer: Buffer, read: Any) -> int:
+    def _into(self, buffer: Buffer, read: Callable[[int], bytes]) -> int:
         with memoryview(buffer) as view, view.cast("B") as target:
             if target.readonly:
                 raise TypeError("a writable buffer is needed")

@@ -123,7 +123,7 @@ class Decompressing:
         if plan is None:
             from purepy.zstd.format.chunks import decompressed
 
-            decompressor: object = zstd.ZstdDecompressor(self._zstd_dict, self._parameters, multi_frame=True)
+            decompressor = zstd.ZstdDecompressor(self._zstd_dict, self._parameters, multi_frame=True)
             return decompressed(decompressor, chain((first,), chunks), _WRITE_SIZE, truncated=truncated_file_error)
         from purepy.zstd.threads.copy_files import rest_of
 

@@ -84,7 +84,7 @@ class AsyncZstdFile:
     # one call after the other, for the holder of the lock
 
     async def _call(
-        self, work: Callable[..., Any], *arguments: Any, done: Callable[[Any], object] | None = None
+        self, work: Callable[..., Any], *arguments: object, done: Callable[[Any], object] | None = None
     ) -> Any:
         """Run a method of the file in a thread."""
         await self._settle()
@@ -96,11 +96,11 @@ class AsyncZstdFile:
         if self._begun is not None and not self._begun.future.done():
             await asyncio.wait([self._begun.start()])
 
-    async def _do(self, name: str, *arguments: Any) -> Any:
+    async def _do(self, name: str, *arguments: object) -> Any:
         async with self._lock:
             return await self._call(getattr(self._file, name), *arguments)
 
-    async def _fetch(self, read: Callable[..., object], *arguments: Any) -> bool:
+    async def _fetch(self, read: Callable[..., object], *arguments: object) -> bool:
         """Read behind what is ahead, which keeps it whatever becomes of the task; return whether there was more."""
         return bool(await self._call(read, *arguments, done=self._keep))
 
@@ -301,12 +301,12 @@ class AsyncZstdFile:
         return bool(self._file.closed)
 
     @property
-    def name(self) -> Any:
+    def name(self) -> object:
         """The name of the compressed file."""
         return self._file.name
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> object:
         """The mode of the file below."""
         return self._file.mode
 

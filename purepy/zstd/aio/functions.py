@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable
 
 from purepy.zstd.aio.file import Opening
@@ -28,7 +29,7 @@ def _steps(data: Buffer, check: Callable[[], None]) -> Iterator[object]:
         yield view[start : start + STEP]
 
 
-def _all(pieces: Any, check: Callable[[], None]) -> bytes:
+def _all(pieces: Generator[bytes, None, None], check: Callable[[], None]) -> bytes:
     try:
         return joined(pieces, check)
     finally:
@@ -42,7 +43,7 @@ class AsyncFunctions:
         self._module = module
 
     @property
-    def _backend(self) -> Any:
+    def _backend(self) -> ModuleType:
         return sys.modules[self._module]
 
     async def acompress(
@@ -72,8 +73,7 @@ class AsyncFunctions:
             )
             return _all(pieces, check)
 
-        result: bytes = await in_thread(work)
-        return result
+        return await in_thread(work)
 
     async def adecompress(
         self,
@@ -105,10 +105,9 @@ class AsyncFunctions:
             )
             return _all(pieces, check)
 
-        result: bytes = await in_thread(work)
-        return result
+        return await in_thread(work)
 
-    def aopen(self, file: Any, /, mode: str = "rb", **more: Any) -> Opening:
+    def aopen(self, file: object, /, mode: str = "rb", **more: Any) -> Opening:
         """
         Open a Zstandard `file` for asyncio: `async with aopen(...) as file`, or `file = await aopen(...)`.
 

@@ -34,7 +34,7 @@ class Work(Job):
     """
 
     def __init__(
-        self, function: Callable[..., Any], *arguments: Any, done: Callable[[Any], object] | None = None
+        self, function: Callable[..., Any], *arguments: object, done: Callable[[Any], object] | None = None
     ) -> None:
         super().__init__()
         self._loop = asyncio.get_running_loop()
@@ -69,7 +69,7 @@ class Work(Job):
         del outcome, give  # no cycle of an error with its frames
 
 
-async def in_thread(work: Callable[[Callable[[], None]], object]) -> Any:
+async def in_thread(work: Callable[[Callable[[], None]], bytes]) -> bytes:
     """Return what `work(check)` returns in a thread; `check()` raises once the task was cancelled."""
     is_stopped = False
 
@@ -78,7 +78,8 @@ async def in_thread(work: Callable[[Callable[[], None]], object]) -> Any:
             raise Stopped
 
     try:
-        return await asyncio.shield(Work(work, check).start())
+        result: bytes = await asyncio.shield(Work(work, check).start())
+        return result
     except BaseException:
         is_stopped = True
         raise

@@ -21,7 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from typing_extensions import Buffer
+    from purepy._types import Buffer
+    from purepy.zstd.files.writer import CompressWriter
 
 # From 3.13 on io objects report what goes wrong when they are closed by the collector, before only when developing.
 _TELLS_OF_CLOSING = sys.version_info >= (3, 13) or sys.flags.dev_mode
@@ -38,7 +39,7 @@ def is_closed_from_above(raw: object) -> bool:
 class PlainWriter(io.BufferedWriter):
     """An io.BufferedWriter whose finalizer leaves it to what is above to close it."""
 
-    def __init__(self, raw: Any, size: int) -> None:
+    def __init__(self, raw: CompressWriter, size: int) -> None:
         super().__init__(raw, size)
         raw.repeats = True  # after an exception it writes again what it holds
 
@@ -70,7 +71,7 @@ class SerialMemory(Serial):
     if TYPE_CHECKING:
         _memory: Any
 
-    def __init__(self, raw: Any, size: int) -> None:
+    def __init__(self, raw: io.RawIOBase, size: int) -> None:
         memory = bytearray(size)
         view = memoryview(memory)
         super().__init__(raw, memory)
@@ -134,7 +135,7 @@ class BuilderWriter(BufferedWriterBase):
 
     __slots__ = ("_builder", "_end", "_lock", "_size", "raw")
 
-    def __init__(self, raw: Any, size: int) -> None:
+    def __init__(self, raw: CompressWriter, size: int) -> None:
         self._size = size
         self._builder = new_builder(size)
         self._end = 0  # the position behind what was gathered

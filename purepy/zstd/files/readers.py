@@ -15,9 +15,9 @@ from purepy.zstd.format.locks import release
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any, BinaryIO, Callable
 
-    from typing_extensions import Buffer
+    from purepy._types import Buffer, Decompressor
 
 READ_SIZE = 64 << 10
 """How much is read from the compressed file at a time; from 128 KiB on malloc takes fresh pages each time."""
@@ -35,7 +35,7 @@ class ContentReader(io.RawIOBase):
     _close_fp = False
     _lock: Any = None  # of an object that was never made, and is finalized all the same
 
-    def __init__(self, fp: Any, close_fp: bool) -> None:
+    def __init__(self, fp: BinaryIO, close_fp: bool) -> None:
         self._fp = fp
         self._close_fp = close_fp
         self._lock = RLock()
@@ -138,14 +138,16 @@ class DecompressReader(StreamReader):
     to it. (A file that cannot be read, or ends too early, may be tried again as it is.)
     """
 
-    _decompressor: Any = None
+    _decompressor: Any = None  # of one that is closed
 
-    def __init__(self, fp: Any, close_fp: bool, first: Any, make_decompressor: Callable[[], Any]) -> None:
+    def __init__(
+        self, fp: BinaryIO, close_fp: bool, first: Decompressor, make_decompressor: Callable[[], Decompressor]
+    ) -> None:
         super().__init__(fp, close_fp)
         self._make_decompressor = make_decompressor
         self._use(first)
 
-    def _use(self, decompressor: Any) -> None:
+    def _use(self, decompressor: Decompressor) -> None:
         self._decompressor = decompressor
         self._into = getattr(decompressor, "_decompress_into", None)
         self._eof = False

@@ -16,10 +16,14 @@ from purepy.zstd.format.locks import release
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, Callable
+    from collections.abc import Generator, Iterable, Iterator
+    from types import ModuleType
+    from typing import Callable, Union
 
-    from purepy._types import DictArgument, Parameters
+    from purepy._types import Buffer, Bytes, Compressor, DictArgument, Parameters, Readable, Writable
+    from purepy.zstd.threads.arguments import DecompressionPlan
+
+    Source = Union[Readable, Iterable[Buffer]]
 
 READ_SIZE = 128 << 10
 WRITE_SIZE = 128 << 10
@@ -33,12 +37,12 @@ class Streams:
         self._module = module
 
     @property
-    def _backend(self) -> Any:
+    def _backend(self) -> ModuleType:
         return sys.modules[self._module]
 
     def compress_iter(
         self,
-        chunks: Any,
+        chunks: Source,
         level: int | None = None,
         options: Parameters = None,
         zstd_dict: DictArgument = None,
@@ -47,7 +51,7 @@ class Streams:
         read_size: int = READ_SIZE,
         threads: int | None = None,
         frame_size: int | None = None,
-    ) -> Iterator[bytes]:
+    ) -> Generator[bytes, None, None]:
         """
         Compress `chunks`, an iterable of buffers or a file object, into one frame; yield its bytes piece by piece.
 
@@ -67,7 +71,7 @@ class Streams:
 
     def _compressed_frames(
         self,
-        source: Any,
+        source: Source,
         level: int | None,
         options: Parameters,
         zstd_dict: DictArgument,
@@ -76,14 +80,14 @@ class Streams:
         threads: int | None,
         frame_size: int | None,
         read: Callable[[int], None] | None,
-    ) -> Iterator[bytes]:
+    ) -> Generator[bytes, None, None]:
         from purepy.zstd.threads.arguments import plan_compression
         from purepy.zstd.threads.compress import compressed_pieces
 
         plan = plan_compression(self._backend, threads, frame_size, level, options, zstd_dict)
         return compressed_pieces(plan, source, _positive(read_size, "read_size"), size, read)
 
-    def _compressed(self, compressor: Any, chunks: Iterator[object]) -> Iterator[bytes]:
+    def _compressed(self, compressor: Compressor, chunks: Iterator[Buffer]) -> Generator[bytes, None, None]:
         try:
             for chunk in chunks:
                 output = compressor.compress(chunk)
@@ -96,7 +100,7 @@ class Streams:
 
     def decompress_iter(
         self,
-        chunks: Any,
+        chunks: Source,
         zstd_dict: DictArgument = None,
         options: Parameters = None,
         *,
@@ -104,7 +108,7 @@ class Streams:
         read_size: int = READ_SIZE,
         write_size: int = WRITE_SIZE,
         threads: int | None = None,
-    ) -> Iterator[bytes]:
+    ) -> Generator[bytes, None, None]:
         """
         Decompress `chunks`, an iterable of buffers or a file object, in pieces of at most `write_size` bytes.
 
@@ -128,8 +132,8 @@ class Streams:
 
     def copy_stream(
         self,
-        source: Any,
-        destination: Any,
+        source: Source,
+        destination: Writable,
         *,
         mode: str = "compress",
         level: int | None = None,
@@ -160,6 +164,7 @@ class Streams:
         if mode == "compress":
             if max_output_size is not None:
                 raise ValueError("max_output_size is for mode='decompress'")
+            pieces: Generator[Bytes, None, None]
             if threads is None and frame_size is None:
                 chunks = copy.counted(chunks_of(source, read_size))
                 pieces = self.compress_iter(chunks, level, options, zstd_dict, size=size)
@@ -183,14 +188,14 @@ class Streams:
     def _decompressed(
         self,
         copy: _Copy,
-        source: Any,
+        source: Source,
         zstd_dict: DictArgument,
         options: Parameters,
         limit: int | None,
         read_size: int,
         write_size: int,
         threads: int | None,
-    ) -> Iterator[Any]:
+    ) -> Generator[Bytes, None, None]:
         """Yield the content for `copy_stream`, but for what threads have written to its place."""
         plan = None
         if threads is not None:
@@ -211,7 +216,9 @@ class Streams:
         copy.read, copy.written = copy_frames(plan, source, copy.destination, limit, copy.progress)
         return rest_of(plan, chunks, limit, copy.read, copy.written)
 
-    def _plan_of_threads(self, threads: int | None, zstd_dict: DictArgument, options: Parameters) -> Any:
+    def _plan_of_threads(
+        self, threads: int | None, zstd_dict: DictArgument, options: Parameters
+    ) -> DecompressionPlan | None:
         """Check the arguments; return what several threads decompress with, None if they are of no use."""
         from purepy.zstd.threads.arguments import plan_decompression
 
@@ -221,7 +228,7 @@ class Streams:
 class _Copy:
     """How far a copy has come: the bytes that it has read and written."""
 
-    def __init__(self, destination: Any, progress: Callable[[int, int], Any] | None) -> None:
+    def __init__(self, destination: Writable, progress: Callable[[int, int], object] | None) -> None:
         self.destination = destination
         self.progress = progress
         self.read = self.written = 0
@@ -230,13 +237,13 @@ class _Copy:
         """Count bytes as read."""
         self.read += size
 
-    def counted(self, chunks: Iterator[Any]) -> Iterator[object]:
+    def counted(self, chunks: Iterator[Buffer]) -> Iterator[Buffer]:
         """Yield chunks and count them as read."""
         for chunk in chunks:
             self.read += nbytes(chunk)
             yield chunk
 
-    def write(self, pieces: Any) -> None:
+    def write(self, pieces: Generator[Bytes, None, None]) -> None:
         """Write pieces to the destination and count them."""
         try:
             for piece in pieces:

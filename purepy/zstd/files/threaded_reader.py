@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, BinaryIO, Callable
 
 from purepy._reading import read_some
 from purepy.errors import ZstdError
@@ -14,7 +15,7 @@ from purepy.zstd.threads.arguments import DecompressionPlan, plan_decompression
 from purepy.zstd.threads.decompress import ParallelDecompressor
 
 if TYPE_CHECKING:
-    from purepy._types import Buffer, DictArgument, Parameters
+    from purepy._types import Buffer, Bytes, DictArgument, Parameters
 
 _READ_SIZE = 1 << 20
 
@@ -24,13 +25,13 @@ class ParallelReader(StreamReader):
 
     _parallel: ParallelDecompressor | None = None
 
-    def __init__(self, fp: Any, close_fp: bool, plan: DecompressionPlan) -> None:
+    def __init__(self, fp: BinaryIO, close_fp: bool, plan: DecompressionPlan) -> None:
         super().__init__(fp, close_fp)
         self._plan = plan
         self._start()
 
     def _start(self) -> None:
-        self._piece: Any = b""
+        self._piece: Bytes = b""
         self._at = 0
         self._parallel = ParallelDecompressor(self._plan)
 
@@ -40,7 +41,7 @@ class ParallelReader(StreamReader):
             self._parallel.close()
             self._parallel = None
 
-    def _chunk(self) -> Any:
+    def _chunk(self) -> bytes | None:
         """Read from the file; None at its end."""
         try:
             return read_some(self._fp, _READ_SIZE) or None
@@ -48,7 +49,7 @@ class ParallelReader(StreamReader):
             self._failure = None
             raise
 
-    def _next(self) -> Any:
+    def _next(self) -> memoryview:
         """Return what is left of the current piece, or the next one; empty at the end."""
         if self._failure is not None and not self.closed:
             raise copy.copy(self._failure)
@@ -104,14 +105,14 @@ class ParallelReader(StreamReader):
 
 
 def reader_maker(
-    module: object, threads: int | None, zstd_dict: DictArgument, options: Parameters
-) -> Callable[[object, bool], object] | None:
+    module: ModuleType, threads: int | None, zstd_dict: DictArgument, options: Parameters
+) -> Callable[[BinaryIO, bool], ParallelReader] | None:
     """Return what makes the raw stream of a file; None if several threads are of no use."""
     plan = plan_decompression(module, threads, zstd_dict, options, truncated_file_error)
     if plan is None:
         return None
 
-    def make(fp: Any, close_fp: bool) -> ParallelReader:
+    def make(fp: BinaryIO, close_fp: bool) -> ParallelReader:
         return ParallelReader(fp, close_fp, plan)
 
     return make

@@ -15,9 +15,11 @@ from purepy.zstd.format.rules import FLUSH_FRAME, MAGIC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable, TypeVar
 
-    from typing_extensions import Buffer
+    from purepy._types import Buffer, Bytes, Compressor
+
+    _Argument = TypeVar("_Argument")
 
 
 class WriteFile(io.FileIO):
@@ -45,12 +47,12 @@ class CompressWriter(Exclusive, io.RawIOBase):
     does not, `repeats` is set, and an interrupt that comes after the data was taken breaks this.
     """
 
-    def __init__(self, compressor: Any) -> None:
+    def __init__(self, compressor: Compressor) -> None:
         self.compressor = compressor
         self._fp: Any = None
         self._close_fp = False
         self._pos = 0
-        self._output: tuple[Any, list[Any]] = b"", []
+        self._output: tuple[Bytes, list[object]] = b"", []
         """What the file has yet to take, and what its write() of that has returned: two facts that change at once."""
         self._unflushed = False  # whether the file is to be flushed once it has all
         self._interrupt: BaseException | None = None  # what the next call raises
@@ -120,7 +122,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
                 self.is_broken = True
             raise
 
-    def _take(self, call: Any, argument: Any, size: int) -> None:
+    def _take(self, call: Callable[[_Argument], bytes], argument: _Argument, size: int) -> None:
         """Call the compressor, and count what it has taken; broken if that is interrupted anywhere, or fails."""
         self.is_broken = True
         self._queue(call(argument))

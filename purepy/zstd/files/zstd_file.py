@@ -16,7 +16,7 @@ import sys
 
 from purepy._jit import JIT
 from purepy.zstd.files.buffering import BuilderWriter, PlainWriter, is_closed_from_above
-from purepy.zstd.files.readers import DecompressReader
+from purepy.zstd.files.readers import ContentReader, DecompressReader
 from purepy.zstd.files.writer import CompressWriter, WriteFile
 from purepy.zstd.format.locks import release
 from purepy.zstd.format.rules import FLUSH_BLOCK, FLUSH_FRAME
@@ -24,9 +24,9 @@ from purepy.zstd.format.rules import FLUSH_BLOCK, FLUSH_FRAME
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, Callable, ClassVar
+    from typing import Any, BinaryIO, Callable, ClassVar
 
-    from purepy._types import Buffer, Bytes, DictArgument, Parameters
+    from purepy._types import Buffer, Bytes, Compressor, Decompressor, DictArgument, Parameters
 
 BUFFER_SIZE = 128 << 10
 """How much is decompressed ahead while reading, and gathered before compressing while writing."""
@@ -79,11 +79,11 @@ class ZstdFile(io.BufferedIOBase):
     """Mode of flush(): end the frame."""
 
     _backend: ClassVar[str]  # its module
-    _compressor_type: ClassVar[Any]
-    _decompressor_type: ClassVar[Any]
+    _compressor_type: ClassVar[Callable[..., Compressor]]
+    _decompressor_type: ClassVar[Callable[..., Decompressor]]
     _reader_type: Any = io.BufferedReader
-    _text_types: ClassVar[Any] = staticmethod(text_types)
-    _writer_type: ClassVar[Any] = BuilderWriter if JIT else PlainWriter
+    _text_types: ClassVar[Callable[[str | None, str | None], tuple[object, object]]] = staticmethod(text_types)
+    _writer_type: ClassVar[type[BuilderWriter | PlainWriter]] = BuilderWriter if JIT else PlainWriter
 
     def __init__(
         self,
@@ -165,11 +165,11 @@ class ZstdFile(io.BufferedIOBase):
 
     def _reader_maker(
         self, options: Parameters, zstd_dict: DictArgument, threads: int | None
-    ) -> Callable[[object, bool], object]:
+    ) -> Callable[[BinaryIO, bool], ContentReader]:
         """Check the arguments; return what makes the raw stream of content of a file."""
         decompressor_type = self._decompressor_type
 
-        def make_decompressor() -> object:
+        def make_decompressor() -> Decompressor:
             return decompressor_type(zstd_dict, options, multi_frame=True)
 
         first = make_decompressor()
@@ -221,7 +221,7 @@ class ZstdFile(io.BufferedIOBase):
             raise
         self._end_of_use()
 
-    def _end(self, raw: Any) -> None:
+    def _end(self, raw: CompressWriter) -> None:
         """End the last frame."""
         raw.end(self.FLUSH_FRAME)
 
@@ -375,22 +375,19 @@ class ZstdFile(io.BufferedIOBase):
         Backwards, or from the end, it decompresses from the start of the file.
         """
         self._check_can_read()
-        position: int = self._buffer.seek(offset, whence)
-        return position
+        return int(self._buffer.seek(offset, whence))
 
     def tell(self) -> int:
         """Return the position in the content."""
         self._check_not_closed()
-        position: int = self._buffer.tell()
-        return position
+        return int(self._buffer.tell())
 
     def fileno(self) -> int:
         """Return the descriptor of the compressed file."""
-        number: int = self._file_below().fileno()
-        return number
+        return int(self._file_below().fileno())
 
     @property
-    def _compressor(self) -> Any:
+    def _compressor(self) -> object:
         """The compressor of a file that is written: subclasses of `compression.zstd.ZstdFile` pledge its size."""
         if self._mode != WRITE:
             raise AttributeError("a file that is not open for writing has no compressor")

@@ -11,19 +11,19 @@ from purepy.zstd.format.locks import release
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any, Callable
+    from collections.abc import Generator, Iterable, Iterator
+    from typing import Callable
 
-    from typing_extensions import Buffer
+    from purepy._types import Buffer, Bytes, Decompressor, Readable
 
 
-def sliceable(data: Buffer) -> Any:
+def sliceable(data: Buffer) -> Bytes:
     """Return the bytes of a C-contiguous buffer as what gives slices for C to read, copied only where need be."""
     # on PyPy C gets at the bytes of a slice of a view only by a copy of them one by one
     return as_bytes(data) if JIT else memoryview(view_of(data))
 
 
-def content_of(pieces: Iterator[Any], write_size: int) -> Iterator[bytes]:
+def content_of(pieces: Iterable[Buffer], write_size: int) -> Iterator[bytes]:
     """Yield buffers as bytes of at most `write_size`."""
     for piece in pieces:
         if type(piece) is bytes and len(piece) <= write_size:
@@ -34,16 +34,13 @@ def content_of(pieces: Iterator[Any], write_size: int) -> Iterator[bytes]:
             yield bytes(view[start : start + write_size])
 
 
-def chunks_of(source: Any, read_size: int) -> Iterator[Any]:
+def chunks_of(source: Readable | Iterable[Buffer], read_size: int) -> Iterator[Buffer]:
     """Yield the chunks of a source; of a file object, what read(read_size) gives until it gives nothing."""
     if getattr(source, "read", None) is None:
-        yield from source
-        return
-    while True:
-        chunk = read_some(source, read_size)
-        if not chunk:
-            return
-        yield chunk
+        yield from source  # type: ignore[misc]
+    else:
+        while chunk := read_some(source, read_size):  # type: ignore[arg-type]
+            yield chunk
 
 
 def nbytes(chunk: Buffer) -> int:
@@ -54,12 +51,12 @@ def nbytes(chunk: Buffer) -> int:
 
 
 def decompressed(
-    decompressor: Any,
-    chunks: Iterable[Any],
+    decompressor: Decompressor,
+    chunks: Iterable[Buffer],
     write_size: int,
     limit: int | None = None,
     truncated: Callable[[int], Exception] = truncated_error,
-) -> Iterator[bytes]:
+) -> Generator[bytes, None, None]:
     """
     Yield what a decompressor that nobody else uses makes of chunks, in pieces of at most `write_size`.
 

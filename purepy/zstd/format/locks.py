@@ -61,7 +61,7 @@ class ExclusiveStream(Exclusive):
         raise TypeError(f"cannot pickle {type(self).__name__!r} object")
 
 
-def release(stream: Any) -> None:
+def release(stream: object) -> None:
     """Let a stream object that is not used again give back what it keeps, if its backend has that."""
     give_back = getattr(stream, "_release", None)
     if give_back is not None:

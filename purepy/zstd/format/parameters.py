@@ -15,7 +15,7 @@ from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN, WINDOW_LOG_MAX, WINDO
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Callable
 
     from typing_extensions import TypeAlias
 
@@ -218,7 +218,7 @@ def _integer(value: object) -> int:
     return int(number)
 
 
-def size_argument(value: Any, name: str) -> int | None:
+def size_argument(value: int | None, name: str) -> int | None:
     """Return an argument that is a size in bytes, or None; raises TypeError and ValueError for others."""
     if value is None:
         return None

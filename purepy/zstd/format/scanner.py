@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from purepy._reading import read_full
 from purepy.errors import ZstdError
@@ -19,6 +19,9 @@ from purepy.zstd.format.rules import (
     RESERVED,
     block_header,
 )
+
+if TYPE_CHECKING:
+    from purepy._types import Seekable
 
 _BLOCK_TYPES = ("raw", "rle", "compressed")
 
@@ -168,7 +171,7 @@ class Frame(NamedTuple):
     blocks: tuple[Block, ...]
 
 
-def scan_frames(file: Any, with_blocks: bool = True, is_strict: bool = True) -> Iterator[Frame]:
+def scan_frames(file: Seekable, with_blocks: bool = True, is_strict: bool = True) -> Iterator[Frame]:
     """
     Yield the frames of a binary file that can seek, from its beginning, without decompressing.
 

@@ -7,7 +7,8 @@ There are no contexts to keep here. Preparing a dictionary is kept in the dictio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from purepy.zstd.decoder.decompressor import ZstdDecompressor
 from purepy.zstd.encoder.compressor import ZstdCompressor
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 class CompressionPreset:
     """Parameters and a dictionary for any number of frames. `_configure` is called once, before anything else."""
 
-    _stream_type: Any = ZstdCompressor
+    _stream_type = ZstdCompressor
 
     def _configure(self, pairs: list[tuple[int, int]], zstd_dict: ZstdDict | None, how: int) -> None:
         """Take checked parameters, and a dictionary with the way to load it (DIGESTED, UNDIGESTED, PREFIX)."""
@@ -39,8 +40,7 @@ class CompressionPreset:
 
     def _new_stream(self) -> ZstdCompressor:
         """Return a stream between frames."""
-        stream: ZstdCompressor = self._stream_type(None, self._options, self._dictionary)
-        return stream
+        return self._stream_type(None, self._options, self._dictionary)
 
     def _memory_size(self) -> int:
         """Return about how many bytes a frame's tables and window will take."""
@@ -50,7 +50,7 @@ class CompressionPreset:
 class DecompressionPreset:
     """Limits and a dictionary for any number of frames. `_configure` is called once, before anything else."""
 
-    _stream_type: Any = ZstdDecompressor
+    _stream_type = ZstdDecompressor
 
     def _configure(self, zstd_dict: ZstdDict | None, how: int, window_max: int | None, has_magic: bool) -> None:
         """Take a dictionary with the way to load it (DIGESTED, PREFIX), the largest window in bytes, and the format."""
@@ -61,15 +61,14 @@ class DecompressionPreset:
 
     def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> ZstdDecompressor:
         """Return a stream between frames; the arguments are those of `ZstdDecompressor`."""
-        stream: ZstdDecompressor = self._stream_type._over(self._settings, multi_frame, frame_by_frame)
-        return stream
+        return self._stream_type._over(self._settings, multi_frame, frame_by_frame)
 
     def _memory_size(self) -> int:
         """Return about how many bytes decoding a block takes, besides the window."""
         return BLOCK_SIZE_MAX
 
 
-def preset_types(codec: Any) -> tuple[object, object]:
+def preset_types(codec: ModuleType) -> tuple[object, object]:
     """Return the types of presets over the stream types of a backend's module."""
     return tuple(
         type(base.__name__, (base,), {"_stream_type": stream})

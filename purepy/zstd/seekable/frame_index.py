@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, BinaryIO
 
 from purepy._reading import read_some
 from purepy.errors import SeekableFormatError
@@ -14,13 +15,15 @@ from purepy.zstd.format.scanner import Frame, scan_frames
 from purepy.zstd.seekable.table import SIZE_MAX, SeekTable
 
 if TYPE_CHECKING:
-    from purepy._types import DictArgument, Parameters
+    from purepy._types import Decompressor, DictArgument, Name, Parameters
 
 _READ_SIZE = 64 << 10
 _PIECE = 128 << 10
 
 
-def index_frames(module: Any, file: Any, zstd_dict: DictArgument = None, options: Parameters = None) -> SeekTable:
+def index_frames(
+    module: ModuleType, file: BinaryIO, zstd_dict: DictArgument = None, options: Parameters = None
+) -> SeekTable:
     """
     Return the table of the frames of a file that has none, or whose table is of no use.
 
@@ -38,7 +41,7 @@ def index_frames(module: Any, file: Any, zstd_dict: DictArgument = None, options
     return table
 
 
-def _counted(decompressor: Any, file: Any, frame: Frame) -> int:
+def _counted(decompressor: Decompressor, file: BinaryIO, frame: Frame) -> int:
     """Return the size of a frame's content by decompressing it."""
     position = file.seek(frame.offset)
     end = frame.offset + frame.size
@@ -52,7 +55,7 @@ def _counted(decompressor: Any, file: Any, frame: Frame) -> int:
     return total
 
 
-def index_name(index: Any, filename: object) -> Any:
+def index_name(index: Name | bool | None, filename: object) -> str | bytes | None:
     """
     Return the name of the file that keeps the index of `filename`, a name or a file object; None if none is wanted.
 
@@ -68,7 +71,7 @@ def index_name(index: Any, filename: object) -> Any:
     return os.fsdecode(name) + ".seek"
 
 
-def write_index(name: Any, table: SeekTable) -> None:
+def write_index(name: str | bytes, table: SeekTable) -> None:
     """Write a table to a file of its own, which appears whole or not at all."""
     folder, base = os.path.split(os.fsdecode(name))
     made = os.path.join(folder, f".{base[:200]}.cpkg-{os.getpid()}-{os.urandom(4).hex()}.tmp")

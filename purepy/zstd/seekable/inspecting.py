@@ -10,7 +10,8 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from purepy.errors import SeekableFormatError
 from purepy.zstd.format import scanner
@@ -19,7 +20,11 @@ from purepy.zstd.seekable.frame_index import index_frames
 from purepy.zstd.seekable.table import SEEKABLE_MAGIC, SeekTable, read_seek_table
 
 if TYPE_CHECKING:
+    from typing import Union
+
     from purepy._types import DictArgument, Parameters
+
+    Source = Union[bytes, bytearray, memoryview, str, os.PathLike[str], BinaryIO]
 
 _READ_SIZE = 1 << 20
 
@@ -36,7 +41,7 @@ class Verified(NamedTuple):
 
 
 @contextmanager
-def _opened(source: Any) -> Iterator[Any]:
+def _opened(source: Source) -> Iterator[BinaryIO]:
     """Give a binary file that can seek: one opened by name, the caller's, or one over a buffer's bytes."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         yield io.BytesIO(source)
@@ -56,10 +61,10 @@ class Extras:
         self._module = module
 
     @property
-    def _backend(self) -> Any:
+    def _backend(self) -> ModuleType:
         return sys.modules[self._module]
 
-    def iter_frames(self, source: Any) -> Iterator[scanner.Frame]:
+    def iter_frames(self, source: Source) -> Iterator[scanner.Frame]:
         """
         Yield the frames of bytes or of a file, with their blocks, without decompressing.
 
@@ -71,7 +76,7 @@ class Extras:
         with _opened(source) as file:
             yield from scanner.scan_frames(file)
 
-    def index_frames(self, source: Any, zstd_dict: DictArgument = None, options: Parameters = None) -> SeekTable:
+    def index_frames(self, source: Source, zstd_dict: DictArgument = None, options: Parameters = None) -> SeekTable:
         """
         Return the table of the frames of bytes or of a file, as a seekable file has it at its end, without checksums.
 
@@ -84,7 +89,7 @@ class Extras:
 
     def verify(
         self,
-        source: Any,
+        source: Source,
         zstd_dict: DictArgument = None,
         options: Parameters = None,
         *,
@@ -123,7 +128,7 @@ class Extras:
             return Verified(frames, skippable, checksums, bounds[-1] if bounds else 0, content, has_table)
 
     def _through_table(
-        self, file: Any, bounds: list[int], zstd_dict: DictArgument, options: Parameters
+        self, file: BinaryIO, bounds: list[int], zstd_dict: DictArgument, options: Parameters
     ) -> Iterator[bytes]:
         """Yield the content of a file with a seek table, whose entries have to be the frames."""
         table = read_seek_table(file)
@@ -137,7 +142,7 @@ class Extras:
             yield from iter(lambda: opened.read(_READ_SIZE), b"")
 
 
-def _ends_with_table(file: Any) -> bool:
+def _ends_with_table(file: BinaryIO) -> bool:
     size = file.seek(0, io.SEEK_END)
     file.seek(max(size - 4, 0))
     return bool(file.read(4) == SEEKABLE_MAGIC.to_bytes(4, "little"))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, BinaryIO, Callable
 
 from purepy._reading import read_some
 from purepy.errors import SeekableFormatError, ZstdError
@@ -15,7 +15,7 @@ from purepy.zstd.format.rules import CHECKSUM_FLAG, CHECKSUM_SIZE, MAGIC
 from purepy.zstd.seekable.table import SeekTable
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
+    from purepy._types import Buffer, Compressor, Decompressor
 
 _PIECE = 128 << 10
 
@@ -26,7 +26,12 @@ class TableReader(ContentReader):
     _frame: _FrameReader | None = None
 
     def __init__(
-        self, fp: Any, close_fp: bool, table: SeekTable, decompressor: Callable[[], Any], hasher: Callable[[], Any]
+        self,
+        fp: BinaryIO,
+        close_fp: bool,
+        table: SeekTable,
+        decompressor: Callable[[], Decompressor],
+        hasher: Callable[[], Compressor],
     ) -> None:
         super().__init__(fp, close_fp)
         self._table = table
@@ -102,7 +107,12 @@ class _FrameReader:
     """One frame that is being decompressed, and held to what the table says of it."""
 
     def __init__(
-        self, fp: Any, table: SeekTable, index: int, decompressor: Any, make_hasher: Callable[[], Any]
+        self,
+        fp: BinaryIO,
+        table: SeekTable,
+        index: int,
+        decompressor: Decompressor,
+        make_hasher: Callable[[], Compressor],
     ) -> None:
         self._fp = fp
         self._index = index
@@ -112,7 +122,7 @@ class _FrameReader:
         self.end = self.position + content
         self._decompressor = decompressor
         self._make_hasher = make_hasher
-        self._hasher: Any = None
+        self._hasher: Compressor | None = None
         self._tail = b""
 
     def close(self) -> None:

@@ -27,7 +27,8 @@ from purepy.zstd.format.rules import SKIPPABLE_HEADER_SIZE, content_size_max
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any
+
+    from purepy._types import Seekable
 
 SKIPPABLE_MAGIC = 0x184D2A5E
 SEEKABLE_MAGIC = 0x8F92EAB1
@@ -137,7 +138,7 @@ def _bounds(sizes: Iterable[int]) -> array[int]:
     return bounds
 
 
-def read_seek_table(file: Any, frames_size: int | None = None) -> SeekTable:
+def read_seek_table(file: Seekable, frames_size: int | None = None) -> SeekTable:
     """
     Return the table at the end of a binary file that can seek; frames and table have to fill the file.
 
@@ -189,7 +190,7 @@ def _table(entries: array[int], columns: int, frames_size: int) -> SeekTable:
     return table
 
 
-def _read_at(file: Any, start: int, end: int) -> bytes:
+def _read_at(file: Seekable, start: int, end: int) -> bytes:
     """Read `file[start:end]`, from raw files in several pieces."""
     file.seek(start)
     data = read_full(file, end - start)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from purepy.zstd.files.writer import CompressWriter
 from purepy.zstd.format.chunks import sliceable
@@ -12,7 +12,7 @@ from purepy.zstd.format.rules import CHECKSUM_SIZE, CONTINUE, FLUSH_FRAME
 from purepy.zstd.seekable.table import SeekTable
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
+    from purepy._types import Buffer, Compressor
 
 
 class FrameCompressor:
@@ -22,7 +22,7 @@ class FrameCompressor:
     The frames have checksums if the table has: an entry's is the one that its frame ends with.
     """
 
-    def __init__(self, compressor: Any, table: SeekTable, frame_size: int, compressed_max: int) -> None:
+    def __init__(self, compressor: Compressor, table: SeekTable, frame_size: int, compressed_max: int) -> None:
         self._compressor = compressor
         self._frame_size = frame_size
         self._compressed_max = compressed_max
@@ -78,6 +78,7 @@ class TableWriter(CompressWriter):
     """A raw stream that compresses, and ends with the table of its frames."""
 
     _has_table = False
+    compressor: FrameCompressor
 
     def write(self, data: Buffer, /) -> int:
         if self._has_table:

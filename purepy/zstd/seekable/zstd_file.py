@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import TYPE_CHECKING, Any, Callable, ClassVar
+from typing import TYPE_CHECKING, BinaryIO, Callable, ClassVar
 
 from purepy.errors import SeekableFormatError
 from purepy.zstd.files.writer import CompressWriter
@@ -26,7 +26,7 @@ from purepy.zstd.seekable.table import SeekTable, read_seek_table
 from purepy.zstd.seekable.writer import FrameCompressor, TableWriter
 
 if TYPE_CHECKING:
-    from purepy._types import Buffer, DictArgument, Parameters
+    from purepy._types import Buffer, Compressor, Decompressor, DictArgument, Name, Parameters
 
 _CHECKSUM_KEY = int(CompressionParameter.checksum_flag)
 _LEVEL_KEY = int(CompressionParameter.compression_level)
@@ -60,17 +60,17 @@ class SeekableZstdFile(ZstdFile):
 
     def __init__(
         self,
-        filename: Any,
+        filename: Name | BinaryIO,
         mode: str = "r",
         *,
-        level_or_option: Any = None,
+        level_or_option: int | dict[int, int] | None = None,
         zstd_dict: DictArgument = None,
         read_size: int = _READ_SIZE_DEFAULT,
         write_size: int = _WRITE_SIZE_DEFAULT,
         max_frame_content_size: int = 1 << 30,
         checksums: bool = True,
         scan: bool = False,
-        index: Any = None,
+        index: Name | bool | None = None,
     ) -> None:
         if not isinstance(mode, str):
             raise TypeError("mode must be a str")
@@ -134,18 +134,18 @@ class SeekableZstdFile(ZstdFile):
 
     def _reader_maker(
         self, options: Parameters, zstd_dict: DictArgument, threads: int | None
-    ) -> Callable[[object, bool], object]:
+    ) -> Callable[[BinaryIO, bool], TableReader]:
         decompressor_type, compressor_type = self._decompressor_type, self._compressor_type
         release(decompressor_type(zstd_dict, options, multi_frame=True))
 
-        def decompressor() -> Any:
+        def decompressor() -> Decompressor:
             return decompressor_type(zstd_dict, options, multi_frame=True)
 
-        def hasher() -> Any:
+        def hasher() -> Compressor:
             # libzstd gives an XXH64 only as the end of a frame, so one is made as fast as can be
             return compressor_type(options={_LEVEL_KEY: LEVEL_MIN, _CHECKSUM_KEY: 1})
 
-        def make(fp: Any, close_fp: bool) -> TableReader:
+        def make(fp: BinaryIO, close_fp: bool) -> TableReader:
             try:
                 for name in ("readable", "seekable"):
                     if not hasattr(fp, name) or not getattr(fp, name)():
@@ -160,7 +160,7 @@ class SeekableZstdFile(ZstdFile):
 
         return make
 
-    def _find_table(self, fp: Any, zstd_dict: DictArgument, options: Parameters) -> SeekTable:
+    def _find_table(self, fp: BinaryIO, zstd_dict: DictArgument, options: Parameters) -> SeekTable:
         size = fp.seek(0, io.SEEK_END)
         if not size:
             return SeekTable(checksums=False)
@@ -195,7 +195,8 @@ class SeekableZstdFile(ZstdFile):
         super().close()
         self._table = None
 
-    def _end(self, raw: Any) -> None:
+    def _end(self, raw: CompressWriter) -> None:
+        assert isinstance(raw, TableWriter)
         raw.end_with_table()
 
     @property
@@ -211,7 +212,7 @@ class SeekableZstdFile(ZstdFile):
         return len(table), table.compressed_size, table.decompressed_size
 
     @staticmethod
-    def is_seekable_format_file(filename: Any) -> bool:
+    def is_seekable_format_file(filename: Name | BinaryIO) -> bool:
         """
         Return whether a file ends with a table that fits it, or has 0 bytes; `filename` is its name or a file object.
 
@@ -231,7 +232,7 @@ class SeekableZstdFile(ZstdFile):
             filename.seek(position)
 
 
-def _has_table(file: Any) -> bool:
+def _has_table(file: BinaryIO) -> bool:
     try:
         return not file.seek(0, io.SEEK_END) or bool(read_seek_table(file) is not None)
     except SeekableFormatError:

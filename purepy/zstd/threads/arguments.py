@@ -8,7 +8,8 @@ pure backend makes the same frames in the calling thread, and decompresses as if
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from purepy._cores import python_runs_in_parallel, thread_count
 from purepy.errors import ZstdError
@@ -18,14 +19,14 @@ from purepy.zstd.format.zdict import DIGESTED, PREFIX, UNDIGESTED, parse_dict_ar
 from purepy.zstd.threads.frame_sizes import frame_size_for, is_slow
 
 if TYPE_CHECKING:
-    from purepy._types import Bytes, DictArgument, Parameters
+    from purepy._types import Bytes, Decompressor, DictArgument, FrameCompressor, Parameters
 
 _STEP = 1 << 20
 _NO_MEMORY = 64  # ZSTD_error_memory_allocation
 _WORKERS_KEY = int(CompressionParameter.nb_workers)
 
 
-def useful_threads(module: Any, threads: int | None) -> int:
+def useful_threads(module: ModuleType, threads: int | None) -> int:
     """Check the argument `threads`; return how many are of use. None is one, 0 one per core."""
     count = 1 if threads is None else thread_count(threads)
     return count if module.RELEASES_GIL or python_runs_in_parallel() else 1
@@ -35,7 +36,7 @@ class CompressionPlan(NamedTuple):
     """What all frames of an output are compressed with: a backend's functions and the caller's checked arguments."""
 
     compress: Callable[..., bytes]
-    compressor_type: Any
+    compressor_type: Callable[..., FrameCompressor]
     threads: int
     frame_size: int
     level: int | None
@@ -66,7 +67,7 @@ class CompressionPlan(NamedTuple):
 
 
 def plan_compression(
-    module: Any,
+    module: ModuleType,
     threads: int | None,
     frame_size: int | None,
     level: int | None,
@@ -97,19 +98,19 @@ class DecompressionPlan(NamedTuple):
 
     decompress: Callable[..., bytes]
     decompress_into: Callable[..., int]
-    decompressor_type: Any
+    decompressor_type: Callable[..., Decompressor]
     threads: int
     zstd_dict: DictArgument
     options: Parameters
     truncated: Callable[[int], Exception]
 
-    def new_decompressor(self) -> Any:
+    def new_decompressor(self) -> Decompressor:
         """Return a decompressor that goes over all frames."""
         return self.decompressor_type(self.zstd_dict, self.options, multi_frame=True)
 
 
 def plan_decompression(
-    module: Any,
+    module: ModuleType,
     threads: int | None,
     zstd_dict: DictArgument,
     options: Parameters,

@@ -9,8 +9,8 @@ that reads more than one frame. Each frame declares its size.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO, Callable, NamedTuple
 
 from purepy._jit import JIT
 from purepy._reading import no_data, read_some
@@ -45,12 +45,12 @@ class _FrameJob(Job):
     def __init__(self, plan: CompressionPlan, data: Bytes, finished: Callable[[], None] | None) -> None:
         super().__init__()
         self._plan = plan
-        self._data: Any = data
+        self._data = data
         self._finished = finished
 
     def run(self) -> None:
         frame = self._plan.frame(self._data, self.crew.check)
-        self._data = None
+        self._data = b""  # the memory of a caller's, who may change it from here on
         if self._finished is not None:
             self._finished()
         self.put(frame)
@@ -66,7 +66,7 @@ class _Placed(NamedTuple):
 class _PlaceJob(Job):
     """Compress one frame of what stands at a place in a file; put a _Placed."""
 
-    def __init__(self, plan: CompressionPlan, source: Descriptor, position: int, spare: list[Any]) -> None:
+    def __init__(self, plan: CompressionPlan, source: Descriptor, position: int, spare: list[object]) -> None:
         super().__init__()
         self._plan = plan
         self._source = source
@@ -107,7 +107,7 @@ class _NextFrame:
         self._size = size
         self._spare: list[object] = []
         self._memory: Any = None
-        self._pieces: list[Any] = []
+        self._pieces: list[Bytes] = []
         self.filled = 0
 
     def put(self, data: Bytes, start: int) -> int:
@@ -147,7 +147,7 @@ class _NextFrame:
         self.filled += taken
         return int(taken)
 
-    def give(self) -> tuple[Any, Callable[[], None] | None]:
+    def give(self) -> tuple[Bytes, Callable[[], None] | None]:
         """Return the content, and what to call once nobody reads it any more; begin anew."""
         filled, self.filled = self.filled, 0
         if JIT:
@@ -200,7 +200,7 @@ class ParallelCompressor:
             ready.append(self.flush(mode))
         return b"".join(ready)
 
-    def compress_from(self, file: Any) -> tuple[int, list[bytes]]:
+    def compress_from(self, file: BinaryIO) -> tuple[int, list[bytes]]:
         """Read once from a file; return how much that was, 0 at its end, and the frames that are ready."""
         self.last_mode = CONTINUE
         ready: list[bytes] = []
@@ -208,7 +208,7 @@ class ParallelCompressor:
         self._dispatch(ready)
         return taken, ready
 
-    def compress_places(self, file: Any, count: Callable[[int], None]) -> Iterator[bytes]:
+    def compress_places(self, file: BinaryIO, count: Callable[[int], None]) -> Iterator[bytes]:
         """
         Yield the frames of a file as far as they are full, if threads can read it each at its place; then read on.
 
@@ -273,7 +273,7 @@ class ParallelCompressor:
 
 def compressed_pieces(
     plan: CompressionPlan, source: Any, read_size: int, size: int | None, read: Callable[[int], None] | None
-) -> Iterator[bytes]:
+) -> Generator[bytes, None, None]:
     """
     Yield the frames of a source: a plain file, or else chunks, which a file object gives by read(read_size).
 

@@ -10,7 +10,7 @@ included, is left to who goes through the frames one after the other from there 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Callable
@@ -27,14 +27,14 @@ from purepy.zstd.threads.positions import Descriptor, place_of, write_at
 from purepy.zstd.threads.spare_memory import reused
 
 if TYPE_CHECKING:
-    from purepy._types import Bytes
+    from purepy._types import Buffer, Bytes, Decompressor
 
 _PART_SIZE = 4 << 20  # small frames are put together until they have so much content
 _PART_FRAMES = 1 << 10
 _READ_SIZE = 256 << 10
 _WRITE_SIZE = 1 << 20
 
-Put = Callable[[int, Any, int], None]
+Put = Callable[[int, "Bytes", int], None]
 """A function like `write_at`: writes bytes to a descriptor at a position."""
 
 
@@ -63,7 +63,7 @@ class _CopyJob(Job):
         part: CopyPart,
         destination: Descriptor | None,
         put: Put,
-        spare: list[Any],
+        spare: list[object],
     ) -> None:
         super().__init__()
         self._plan = plan
@@ -82,7 +82,7 @@ class _CopyJob(Job):
             release(decompressor)
         self.put(self._part)
 
-    def _copy(self, decompressor: Any, into: Callable[[object, object], int] | None) -> None:
+    def _copy(self, decompressor: Decompressor, into: Callable[[object, object], int] | None) -> None:
         part = self._part
         offset, end = part.start, part.start + part.size
         position, room = part.position, part.content_size
@@ -185,7 +185,7 @@ class FrameCopy:
         self.read = 0
         self.written = 0
 
-    def run(self, limit: int | None, done: Callable[[int, int], Any] | None) -> None:
+    def run(self, limit: int | None, done: Callable[[int, int], object] | None) -> None:
         """
         Copy as far as it can, at most `limit` bytes of content; nothing if all is in one CopyPart.
 
@@ -217,7 +217,7 @@ class FrameCopy:
                 if destination is not None:
                     destination.close()
 
-    def _take(self, crew: Crew, most: int, done: Callable[[int, int], Any] | None) -> None:
+    def _take(self, crew: Crew, most: int, done: Callable[[int, int], object] | None) -> None:
         """Take note of what was copied, and wait until there are no more than `most` parts under way."""
         while True:
             copied = crew.take(lambda: len(crew) > most)
@@ -230,7 +230,11 @@ class FrameCopy:
 
 
 def copy_frames(
-    plan: DecompressionPlan, source: Any, destination: Any, limit: int | None, done: Callable[[int, int], Any] | None
+    plan: DecompressionPlan,
+    source: Any,
+    destination: Any,
+    limit: int | None,
+    done: Callable[[int, int], object] | None,
 ) -> tuple[int, int]:
     """
     Decompress frames from file to file as far as that goes by FrameCopy, and leave both files behind those.
@@ -256,8 +260,8 @@ def copy_frames(
 
 
 def rest_of(
-    plan: DecompressionPlan, chunks: Iterator[object], limit: int | None, read: int, written: int
-) -> Iterator[object]:
+    plan: DecompressionPlan, chunks: Iterator[Buffer], limit: int | None, read: int, written: int
+) -> Generator[Bytes, None, None]:
     """
     Yield the content of a stream behind the `read` bytes and the content that `copy_frames` has done, as views.
 
@@ -275,4 +279,4 @@ def rest_of(
         moved(exc, read)
         raise
     finally:
-        views.close()  # type: ignore[attr-defined]
+        views.close()

@@ -10,7 +10,7 @@ what a decompressor in the caller's thread would. Memory is bounded: by frames u
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any, Callable
 
 from purepy._jit import JIT
@@ -40,21 +40,21 @@ class _DecompressJob(Job):
 
     output_max = _AHEAD_MAX
 
-    def __init__(self, plan: DecompressionPlan, offset: int, spare_pieces: list[Any]) -> None:
+    def __init__(self, plan: DecompressionPlan, offset: int, spare_pieces: list[object]) -> None:
         super().__init__()
         self._plan = plan
         self._offset = offset
         self._spare_pieces = spare_pieces  # memory of _PIECE bytes that nobody uses
 
-    def _flow(self, read: Callable[[], Any]) -> None:
+    def _flow(self, read: Callable[[], Bytes | None]) -> None:
         plan = self._plan
         decompressor = plan.new_decompressor()
         into = None if JIT else getattr(decompressor, "_decompress_into", None)
         given = 0
         try:
-            for data in iter(read, None):
+            while (data := read()) is not None:
                 given += len(data)
-                rest = data
+                rest: Bytes = data
                 while True:
                     self.crew.check()
                     content = decompressor.decompress(rest, _PIECE) if into is None else self._filled(into, rest)
@@ -87,8 +87,8 @@ class _WholeJob(_DecompressJob):
         data: Lent,
         offset: int,
         content_max: int,
-        spare_pieces: list[Any],
-        spare: list[Any],
+        spare_pieces: list[object],
+        spare: list[object],
     ) -> None:
         super().__init__(plan, offset, spare_pieces)
         self._data = data
@@ -105,7 +105,7 @@ class _WholeJob(_DecompressJob):
         self._data.give_back()
         self.put(content)
 
-    def _content(self, data: memoryview) -> Any:
+    def _content(self, data: memoryview) -> bytes | Lent:
         plan, size_max = self._plan, self._content_max
         if JIT:  # C can neither read nor write a bytearray where it is
             return plan.decompress(bytes(data), plan.zstd_dict, plan.options, max_output_size=size_max)
@@ -119,9 +119,9 @@ class _WholeJob(_DecompressJob):
 class _FlowJob(_DecompressJob):
     """Decompress what comes piece by piece: a large frame, or the rest of a stream, which need not be frames."""
 
-    def __init__(self, plan: DecompressionPlan, offset: int, spare_pieces: list[Any]) -> None:
+    def __init__(self, plan: DecompressionPlan, offset: int, spare_pieces: list[object]) -> None:
         super().__init__(plan, offset, spare_pieces)
-        self._input: deque[Any] = deque()
+        self._input: deque[bytes] = deque()
         self._arrived = Bell()
         self._fed = 0  # counts of bytes, each written by one thread
         self._used = 0
@@ -132,7 +132,7 @@ class _FlowJob(_DecompressJob):
         """The size of the input that was fed and not used, in bytes."""
         return self._fed - self._used
 
-    def feed(self, data: bytes | bytearray) -> None:
+    def feed(self, data: bytes) -> None:
         """Give more input; called by who gave the job."""
         self._fed += len(data)
         self._input.append(data)
@@ -147,7 +147,7 @@ class _FlowJob(_DecompressJob):
         super().wake()
         self._arrived.ring()
 
-    def _next(self) -> Any:
+    def _next(self) -> bytes | None:
         while True:
             is_complete = self._is_complete
             if self._input:
@@ -312,7 +312,7 @@ class ParallelDecompressor:
 
     # output
 
-    def _take(self) -> Any:
+    def _take(self) -> Bytes | None:
         """
         Return the next piece of content, bytes or a view that holds until the next call; None if there is none.
 
@@ -321,13 +321,13 @@ class ParallelDecompressor:
         if self._lent is not None:
             self._lent.give_back()
             self._lent = None
-        piece = self._crew.take(lambda: not self.wants_input)
+        piece: Bytes | Lent | None = self._crew.take(lambda: not self.wants_input)
         if isinstance(piece, Lent):
             self._lent = piece
             return piece.view()
         return piece
 
-    def next_piece(self, read: Callable[[], Any]) -> object:
+    def next_piece(self, read: Callable[[], Bytes | None]) -> Bytes | None:
         """
         Return the next piece of content as `_take` does, None at the end of the stream.
 
@@ -353,25 +353,20 @@ class ParallelDecompressor:
                 return piece
         return None
 
-    def pieces(self, chunks: Iterator[object]) -> Iterator[Any]:
+    def pieces(self, chunks: Iterator[Buffer]) -> Generator[Bytes, None, None]:
         """Yield the content of a stream that comes in chunks: bytes, or views that hold until the next is asked for."""
         parts = content_of(chunks, _PIECE)
 
-        def read() -> Any:
-            return next(parts, None)
-
         try:
-            piece = self.next_piece(read)
-            while piece is not None:
+            while (piece := self.next_piece(lambda: next(parts, None))) is not None:
                 yield piece
-                piece = self.next_piece(read)
         finally:
             self.close()
 
 
 def decompressed_views(
-    plan: DecompressionPlan, chunks: Iterator[object], limit: int | None, before: int = 0
-) -> Iterator[object]:
+    plan: DecompressionPlan, chunks: Iterator[Buffer], limit: int | None, before: int = 0
+) -> Generator[Bytes, None, None]:
     """
     Yield the content of a stream, as bytes or views that hold until the next is asked for.
 
@@ -386,15 +381,15 @@ def decompressed_views(
                 raise output_limit_error(limit, None)
             yield piece
     finally:
-        pieces.close()  # type: ignore[attr-defined]
+        pieces.close()
 
 
 def decompressed_pieces(
-    plan: DecompressionPlan, chunks: Iterator[object], limit: int | None, write_size: int
-) -> Iterator[bytes]:
+    plan: DecompressionPlan, chunks: Iterator[Buffer], limit: int | None, write_size: int
+) -> Generator[bytes, None, None]:
     """Yield the content of a stream in pieces of at most `write_size`, within the limit."""
     views = decompressed_views(plan, chunks, limit)
     try:
         yield from content_of(views, write_size)
     finally:
-        views.close()  # type: ignore[attr-defined]
+        views.close()

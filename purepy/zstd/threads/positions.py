@@ -14,7 +14,7 @@ from purepy import _system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any, BinaryIO, Callable
 
     from purepy._types import Bytes
 
@@ -22,12 +22,12 @@ IS_POSSIBLE = hasattr(os, "pread") and hasattr(os, "pwrite")
 _FILES = (io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom)
 
 
-def is_plain_file(file: Any) -> bool:
+def is_plain_file(file: object) -> bool:
     """Say whether a file is one of the io module's own, which read into memory and do not keep what they are given."""
     return type(file) in (*_FILES, io.BytesIO)
 
 
-def place_of(file: Any, *, is_written: bool) -> tuple[int, int] | None:
+def place_of(file: BinaryIO, *, is_written: bool) -> tuple[int, int] | None:
     """
     Return the descriptor of a file and its position there; None if it cannot be worked on by its descriptor.
 
@@ -73,7 +73,7 @@ class Descriptor(_Closed):
     __slots__ = ()
     is_closed = False
 
-    def __init__(self, *arguments: Any, by: Callable[..., int] = os.dup) -> None:
+    def __init__(self, *arguments: object, by: Callable[..., int] = os.dup) -> None:
         self._numbers: list[int] = []
         self._numbers.extend(map(by, *zip(arguments)))
 
@@ -109,7 +109,7 @@ def write_next(descriptor: int, data: Bytes) -> None:
         _write_rest(data, done, lambda rest, _: os.write(descriptor, rest))
 
 
-def _write_rest(data: Bytes, done: int, some: Callable[[Any, int], int]) -> None:
+def _write_rest(data: Bytes, done: int, some: Callable[[memoryview, int], int]) -> None:
     """Write what follows the bytes that are `done`, by a function of a view and its place that says how much."""
     while done < len(data):
         with memoryview(data)[done:] as rest:
@@ -119,7 +119,7 @@ def _write_rest(data: Bytes, done: int, some: Callable[[Any, int], int]) -> None
         done += more
 
 
-def read_at(descriptor: int, memory: Any, position: int) -> int:
+def read_at(descriptor: int, memory: memoryview, position: int) -> int:
     """Fill a view of bytes from a place in a file, as far as that goes; return how much that was."""
     filled = 0
     while filled < len(memory):

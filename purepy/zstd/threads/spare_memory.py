@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from purepy._jit import JIT
 
 if TYPE_CHECKING:
-    from purepy._types import Bytes
+    from purepy._types import Buffer, Bytes
 
 _HUGE_FROM = 4 << 20
 
@@ -51,7 +51,7 @@ def reused(spare: list[object], make: Callable[[], object]) -> Any:
 class Lent:
     """Bytes in memory that is given back once they were consumed."""
 
-    def __init__(self, memory: Any, size: int, spare: list[Any]) -> None:
+    def __init__(self, memory: Buffer, size: int, spare: list[object]) -> None:
         self.memory = memory
         self.size = size
         self._spare = spare
