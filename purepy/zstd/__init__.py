@@ -5,6 +5,8 @@ Zstandard (RFC 8878) in pure Python, written for a tracing JIT: a backend with t
 
 from __future__ import annotations
 
+import sys
+
 from purepy._lazy import grouped_names, imported
 from purepy.zstd.names import group_of
 
@@ -31,6 +33,7 @@ zstd_version_info = (1, 5, 7)
 """The libzstd whose interface, limits and error codes this backend follows; there is no library behind it."""
 zstd_version = ".".join(map(str, zstd_version_info))
 
+_BACKEND = sys.modules[__name__]
 _TYPES = {
     "ZstdCompressor": "purepy.zstd.encoder.compressor",
     "ZstdDecompressor": "purepy.zstd.decoder.decompressor",
@@ -40,7 +43,7 @@ _TYPES = {
 def _group(name: str) -> Mapping[str, object]:
     if name in _TYPES:
         return {name: getattr(imported(_TYPES[name]), name)}
-    return group_of(name, __name__, imported("purepy.zstd.functions").Functions)
+    return group_of(name, _BACKEND, imported("purepy.zstd.functions").Functions)
 
 
 __getattr__ = grouped_names(__name__, _group)

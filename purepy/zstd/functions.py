@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import sys
-
 from purepy._buffers import as_bytes
 from purepy._lazy import Later
+from purepy.zstd.format.backend_methods import BackendMethods
 from purepy.zstd.format.parameters import size_argument
 from purepy.zstd.format.rules import FLUSH_FRAME
 from purepy.zstd.format.zdict import ZstdDict, check_positive
@@ -14,7 +13,6 @@ from purepy.zstd.format.zdict import ZstdDict, check_positive
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from types import ModuleType
     from typing import Any
 
     from purepy._types import Buffer, DictArgument, Parameters
@@ -34,24 +32,16 @@ else:
     _training = Later("purepy.zstd.encoder.training")
 
 
-class Functions:
+class Functions(BackendMethods):
     """
-    The functions of one backend, as methods of an object that knows its module.
+    The functions of one backend.
 
     Those with an underscore do the work, behind the checks that are the same for all. Here that is done by the stream
     types of the module, which are those of the pure codec or derived from them; other backends override it.
     """
 
-    def __init__(self, module: str) -> None:
-        self._module = module
-
     def __init_subclass__(cls) -> None:
         _name_methods(cls)
-
-    @property
-    def _backend(self) -> ModuleType:
-        """The backend's module, whose functions may be builtins that are faster than these."""
-        return sys.modules[self._module]
 
     # compressing
 

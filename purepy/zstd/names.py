@@ -8,13 +8,12 @@ is made here, in groups, each at the first use of one of its names.
 
 from __future__ import annotations
 
-import sys
-
 from purepy._lazy import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from types import ModuleType
     from typing import Callable
 
     from purepy.zstd.functions import Functions
@@ -51,52 +50,51 @@ _METHODS = {
 
 def group_of(
     name: str,
-    module: str,
-    make_functions: Callable[[str], Functions],
+    backend: ModuleType,
+    make_functions: Callable[[ModuleType], Functions],
     file_hooks: Callable[[], dict[str, object]] = dict,
 ) -> Mapping[str, object]:
     """
-    Return the names that are made together with a name of a backend, whose module is given; AttributeError for others.
+    Return the names that are made together with a name of a backend, which is a module; AttributeError for others.
 
-    `make_functions(module)` makes its Functions, which stand at `codec` besides; `file_hooks()` returns the functions
+    `make_functions(backend)` makes its Functions, which stand at `codec` besides; `file_hooks()` returns the functions
     and types that its files use in place of those of purepy.
     """
     if name in _FUNCTIONS or name == "codec":
-        codec = make_functions(module)
+        codec = make_functions(backend)
         return {"codec": codec, **{each: getattr(codec, each) for each in _FUNCTIONS}}
     for names, (where, kind) in _METHODS.items():
         if name in names:
-            functions = getattr(imported(where), kind)(module)
+            functions = getattr(imported(where), kind)(backend)
             return {each: getattr(functions, each) for each in names}
     if name in _FILE_TYPES:
-        return {name: _FILE_TYPES[name](module, file_hooks)}
+        return {name: _FILE_TYPES[name](backend, file_hooks)}
     if name == "__all__":
         methods = (each for names in _METHODS for each in names)
         return {name: sorted((*FACTS, *STREAM_TYPES, *SHARED, *_FUNCTIONS, *_FILE_TYPES, *methods))}
     if name not in SHARED:
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        raise AttributeError(f"module {backend.__name__!r} has no attribute {name!r}")
     return {name: getattr(imported(SHARED[name]), name)}
 
 
-def _file_type(module: str, hooks: Callable[[], dict[str, object]]) -> type:
+def _file_type(backend: ModuleType, hooks: Callable[[], dict[str, object]]) -> type:
     from purepy.zstd.files.zstd_file import ZstdFile
 
-    backend = sys.modules[module]
     attributes = {
         "__doc__": ZstdFile.__doc__,
-        "__module__": module,
-        "_backend": module,
+        "__module__": backend.__name__,
+        "_backend": backend.__name__,
         "_compressor_type": backend.ZstdCompressor,
         "_decompressor_type": backend.ZstdDecompressor,
     }
     return type("ZstdFile", (ZstdFile,), {**attributes, **hooks()})
 
 
-def _seekable_file_type(module: str, hooks: Callable[[], dict[str, object]]) -> type:
+def _seekable_file_type(backend: ModuleType, hooks: Callable[[], dict[str, object]]) -> type:
     from purepy.zstd.seekable.zstd_file import SeekableZstdFile
 
-    bases = SeekableZstdFile, sys.modules[module].ZstdFile
-    return type("SeekableZstdFile", bases, {"__doc__": SeekableZstdFile.__doc__, "__module__": module})
+    bases = SeekableZstdFile, backend.ZstdFile
+    return type("SeekableZstdFile", bases, {"__doc__": SeekableZstdFile.__doc__, "__module__": backend.__name__})
 
 
 _FILE_TYPES = {"SeekableZstdFile": _seekable_file_type, "ZstdFile": _file_type}

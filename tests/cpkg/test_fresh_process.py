@@ -92,6 +92,7 @@ ZSTD_COMMON = {
         "purepy._locks",
         "purepy.zstd",
         "purepy.zstd.format",
+        "purepy.zstd.format.backend_methods",
         "purepy.zstd.functions",
         "purepy.zstd.names",
         "purepy.zstd.format.error_codes",

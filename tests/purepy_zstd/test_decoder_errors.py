@@ -312,7 +312,9 @@ def raising_lines() -> dict[tuple[str, int], str]:
             if not (isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)):
                 continue
             text = ast.unparse(node.exc)
-            if text.startswith(("corruption", "decoding_error", "not_at_end", "_zero_offset", "_bad_offset", "_too_long")):
+            if text.startswith(
+                ("corruption", "decoding_error", "not_at_end", "_zero_offset", "_bad_offset", "_too_long")
+            ):
                 found[path.name, node.lineno] = text
     return found
 

@@ -19,6 +19,7 @@ from purepy._lazy import grouped_names, imported
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from types import ModuleType
     from typing import Any
 
     from cpkg._native.cffi_types import FFI, Lib
@@ -50,8 +51,8 @@ class Names:
 
     def __init__(self, module: str, ffi: FFI, lib: Lib, make_library: Callable[[], Library]) -> None:
         info, version = version_of(ffi, lib)
-        self._module = module
-        self._namespace = vars(sys.modules[module])
+        self._backend = sys.modules[module]
+        self._namespace = vars(self._backend)
         self._make_library = make_library
         self._namespace.update(
             IS_WRAPPED=True,
@@ -68,17 +69,17 @@ class Names:
         if name in _SLOW:
             return {name: getattr(self.get("codec"), _SLOW[name])}
         group: Mapping[str, object] = imported("purepy.zstd.names").group_of(
-            name, self._module, self._make_codec, self._file_hooks
+            name, self._backend, self._make_codec, self._file_hooks
         )
         return group
 
-    def _make_codec(self, module: str) -> Codec:
+    def _make_codec(self, backend: ModuleType) -> Codec:
         from cpkg._native.zstd.functions import Codec
 
-        return Codec(module, self._make_library())
+        return Codec(backend, self._make_library())
 
     def _derive(self, name: str, *bases: Any, **attributes: Any) -> Any:
-        return type(name, bases, {"__module__": self._module, "__doc__": bases[0].__doc__, **attributes})
+        return type(name, bases, {"__module__": self._backend.__name__, "__doc__": bases[0].__doc__, **attributes})
 
     def _stream_types(self) -> dict[str, object]:
         """Return the types of compressors and decompressors: of C where there are some, else their twins of Python."""

@@ -44,6 +44,8 @@ from purepy.zstd.functions import Functions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from cpkg._native.cffi_types import CData
     from purepy._types import Buffer, DictArgument, Parameters
     from purepy.zstd.threads.arguments import DecompressionPlan
@@ -55,13 +57,12 @@ HEADER_ERRORS = (PREFIX_UNKNOWN, VERSION_UNSUPPORTED, FRAME_PARAMETER_UNSUPPORTE
 class Codec(Functions):
     """The functions over one Library."""
 
-    def __init__(self, module: str, library: Library) -> None:
-        super().__init__(module)
+    def __init__(self, backend: ModuleType, library: Library) -> None:
+        super().__init__(backend)
         self.library = library
 
     def __reduce__(self) -> tuple[object, ...]:
-        # what pickles is a function of a module, as it would be without this class
-        return _codec_of, (self._module,)
+        return _codec_of, (self._backend.__name__,)
 
     # compressing
 

@@ -545,8 +545,11 @@ class _Functions(Functions):
         return super()._finalize(content, pieces, dict_size, level)
 
 
+_BACKEND = sys.modules[__name__]
+
+
 def _group(name: str) -> Mapping[str, object]:
-    return group_of(name, __name__, _Functions)
+    return group_of(name, _BACKEND, _Functions)
 
 
 __getattr__ = grouped_names(__name__, _group)

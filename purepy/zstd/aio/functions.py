@@ -9,13 +9,12 @@ done with the GIL, putting a large output together included.
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Generator, Iterator
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable
 
 from purepy.zstd.aio.file import Opening
 from purepy.zstd.aio.work import STEP, in_thread, joined
+from purepy.zstd.format.backend_methods import BackendMethods
 from purepy.zstd.format.chunks import sliceable
 
 if TYPE_CHECKING:
@@ -36,15 +35,8 @@ def _all(pieces: Generator[bytes, None, None], check: Callable[[], None]) -> byt
         pieces.close()
 
 
-class AsyncFunctions:
-    """The functions of one backend for asyncio, as methods of an object that knows its module."""
-
-    def __init__(self, module: str) -> None:
-        self._module = module
-
-    @property
-    def _backend(self) -> ModuleType:
-        return sys.modules[self._module]
+class AsyncFunctions(BackendMethods):
+    """The functions of one backend for asyncio."""
 
     async def acompress(
         self,

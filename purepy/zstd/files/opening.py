@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import io
-import sys
 
 from purepy._writing import check_text_arguments
 from purepy.zstd.files.zstd_file import TEXT_CHUNK_SIZE, WRITE, ZstdFile
+from purepy.zstd.format.backend_methods import BackendMethods
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,11 +25,8 @@ class TextWriter(io.TextIOWrapper):
         super().close()
 
 
-class Opening:
-    """`open` of one backend, as a method of an object that knows its module."""
-
-    def __init__(self, module: str) -> None:
-        self._module = module
+class Opening(BackendMethods):
+    """`open` of one backend."""
 
     def open(
         self,
@@ -79,7 +76,7 @@ class Opening:
             for name, value in (("encoding", encoding), ("errors", errors), ("newline", newline)):
                 if value is not None:
                     raise ValueError(f'Argument "{name}" not supported in binary mode')
-        file_type: type[ZstdFile] = sys.modules[self._module].ZstdFile
+        file_type: type[ZstdFile] = self._backend.ZstdFile
         binary_file = file_type.__new__(file_type)
         text_type: Any = io.TextIOWrapper
         if is_text and "r" in mode:

@@ -8,16 +8,14 @@ chunk, the compressor's window and `write_size`.
 
 from __future__ import annotations
 
-import sys
-
 from purepy._writing import write_all
+from purepy.zstd.format.backend_methods import BackendMethods
 from purepy.zstd.format.chunks import chunks_of, decompressed, nbytes
 from purepy.zstd.format.locks import release
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
-    from types import ModuleType
     from typing import Callable, Union
 
     from purepy._types import Buffer, Bytes, Compressor, DictArgument, Parameters, Readable, Writable
@@ -30,15 +28,8 @@ WRITE_SIZE = 128 << 10
 _LARGE_READ_SIZE = 1 << 20
 
 
-class Streams:
-    """The stream functions of one backend, as methods of an object that knows its module."""
-
-    def __init__(self, module: str) -> None:
-        self._module = module
-
-    @property
-    def _backend(self) -> ModuleType:
-        return sys.modules[self._module]
+class Streams(BackendMethods):
+    """The stream functions of one backend."""
 
     def compress_iter(
         self,

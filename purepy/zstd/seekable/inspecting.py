@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import io
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from purepy.errors import SeekableFormatError
 from purepy.zstd.format import scanner
+from purepy.zstd.format.backend_methods import BackendMethods
 from purepy.zstd.format.error_codes import located, output_limit_error
 from purepy.zstd.seekable.frame_index import index_frames
 from purepy.zstd.seekable.table import SEEKABLE_MAGIC, SeekTable, read_seek_table
@@ -54,15 +53,8 @@ def _opened(source: Source) -> Iterator[BinaryIO]:
         raise TypeError("expected bytes, a file's name (str or PathLike) or a binary file that can seek")
 
 
-class Extras:
-    """The functions of one backend, as methods of an object that knows its module."""
-
-    def __init__(self, module: str) -> None:
-        self._module = module
-
-    @property
-    def _backend(self) -> ModuleType:
-        return sys.modules[self._module]
+class Extras(BackendMethods):
+    """The functions of one backend."""
 
     def iter_frames(self, source: Source) -> Iterator[scanner.Frame]:
         """
