@@ -223,15 +223,19 @@ def utime(name: Name | int, *, ns: tuple[int, int], dir_fd: int | None = None, f
         os.utime(_at(name, dir_fd), ns=ns, follow_symlinks=follow_symlinks)
 
 
+def kernel(descriptor: int) -> tuple[Any, Any, Any]:
+    """Return ctypes, the functions of Windows, and the handle of an open file."""
+    ctypes, handle = of_windows("ctypes"), of_windows("msvcrt").get_osfhandle(descriptor)
+    return ctypes, ctypes.WinDLL("kernel32", use_last_error=True), ctypes.c_void_p(handle)
+
+
 def _set_file_time(descriptor: int, ns: int) -> None:
-    ctypes, msvcrt = of_windows("ctypes"), of_windows("msvcrt")
-    kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+    ctypes, functions, handle = kernel(descriptor)
     ticks = ns // 100 + _TICKS_1970
     if not 0 < ticks < 1 << 63:
         raise OSError(errno.EINVAL, "this system has no such time")
     time = ctypes.c_uint64(ticks)
-    handle = ctypes.c_void_p(msvcrt.get_osfhandle(descriptor))
-    if not kernel.SetFileTime(handle, None, ctypes.byref(time), ctypes.byref(time)):
+    if not functions.SetFileTime(handle, None, ctypes.byref(time), ctypes.byref(time)):
         raise ctypes.WinError(ctypes.get_last_error())
 
 

@@ -75,19 +75,13 @@ if IS_WINDOWS:  # which reads at a position in one call, so that no two threads 
             return _at_place("WriteFile", descriptor, memory, len(piece), offset)
 
     def _at_place(name: str, descriptor: int, memory: object, size: int, offset: int) -> int:
-        ctypes, kernel, handle = _kernel(descriptor)
+        ctypes, kernel, handle = _by_path.kernel(descriptor)
         done = ctypes.c_uint32(0)
         where = (ctypes.c_uint64 * 4)(0, 0, offset, 0)
         is_done = getattr(kernel, name)(handle, memory, size, ctypes.byref(done), ctypes.byref(where))
         if not is_done and ctypes.get_last_error() != _EOF:
             raise ctypes.WinError(ctypes.get_last_error())
         return int(done.value)
-
-    def _kernel(descriptor: int) -> tuple[Any, Any, Any]:
-        """Return ctypes, the system's functions, and the handle of an open file."""
-        ctypes = _by_path.of_windows("ctypes")
-        handle = _by_path.of_windows("msvcrt").get_osfhandle(descriptor)
-        return ctypes, ctypes.WinDLL("kernel32", use_last_error=True), ctypes.c_void_p(handle)
 else:
     pread, pwrite = os.pread, os.pwrite
 
@@ -132,7 +126,7 @@ def _taken(name: str) -> BlockingIOError:
 
 def _lock_byte(descriptor: int) -> None:
     """Lock a byte far behind a file's end, which msvcrt.locking does not reach."""
-    ctypes, kernel, handle = _kernel(descriptor)
+    ctypes, kernel, handle = _by_path.kernel(descriptor)
     where = (ctypes.c_uint64 * 4)(0, 0, _LAST_BYTE, 0)
     if not kernel.LockFileEx(handle, _EXCLUSIVE_AT_ONCE, 0, 1, 0, ctypes.byref(where)):
         error = ctypes.WinError(ctypes.get_last_error())

@@ -91,42 +91,24 @@ def joined(pieces: Iterable[bytes], check: Callable[[], None]) -> bytes:
 
     `check` is called for each piece.
     """
-    gatherer = _FileGatherer() if hasattr(os, "memfd_create") else _Gatherer()
+    # Where the system has no files in memory: CPython's BytesIO gives away the memory that it has filled, but as it
+    # grows it may copy some 30 MiB with the GIL, once.
+    gatherer = _MemoryFile() if hasattr(os, "memfd_create") else io.BytesIO()
     try:
         for piece in pieces:
             check()
             if len(piece) <= STEP:
-                gatherer.add(piece)
+                gatherer.write(piece)
             else:
                 for start in range(0, len(piece), STEP):
-                    gatherer.add(piece[start : start + STEP])
+                    gatherer.write(piece[start : start + STEP])
         check()
-        return gatherer.value()
+        return gatherer.getvalue()
     finally:
         gatherer.close()
 
 
-class _Gatherer:
-    """
-    Bytes in an io.BytesIO, where the system has no files in memory.
-
-    CPython's gives away the memory that it has filled, but as it grows it may copy some 30 MiB with the GIL, once.
-    """
-
-    def __init__(self) -> None:
-        self._file = io.BytesIO()
-
-    def add(self, piece: bytes) -> None:
-        self._file.write(piece)
-
-    def value(self) -> bytes:
-        return self._file.getvalue()
-
-    def close(self) -> None:
-        self._file.close()
-
-
-class _FileGatherer:
+class _MemoryFile:
     """
     Bytes in a file in memory: to read it makes an object without the GIL, where anything else copies with it.
 
@@ -138,7 +120,7 @@ class _FileGatherer:
         self._size = 0  # of the pieces, then of the file
         self._file = -1
 
-    def add(self, piece: bytes) -> None:
+    def write(self, piece: bytes) -> None:
         self._size += len(piece)
         if self._file < 0:
             self._pieces.append(piece)
@@ -151,7 +133,7 @@ class _FileGatherer:
         for data in pieces:
             write_next(self._file, data)
 
-    def value(self) -> bytes:
+    def getvalue(self) -> bytes:
         if self._file < 0:
             return b"".join(self._pieces)
         data = os.pread(self._file, self._size, 0)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from purepy._jit import JIT
 from purepy.zstd.decoder.bits import MASKS
 from purepy.zstd.decoder.fse import build_decoding_table, read_distribution
-from purepy.zstd.format import fse_tables
 from purepy.zstd.format.error_codes import SRC_SIZE_WRONG, corruption, decoding_error
+from purepy.zstd.format.fse_tables import LITERALS_LENGTH, MATCH_LENGTH, OFFSET, FieldCodes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,22 +21,14 @@ class Field:
 
     __slots__ = ("codes", "max_log", "max_symbol", "name", "predefined")
 
-    def __init__(
-        self,
-        name: str,
-        bases: tuple[int, ...],
-        extra_bits: tuple[int, ...],
-        max_log: int,
-        predefined: tuple[int, ...],
-        predefined_log: int,
-    ) -> None:
-        self.name = name
+    def __init__(self, codes: FieldCodes) -> None:
+        self.name = codes.name
         # What is the same in every entry of a code: an entry without its state, or (first value, extra bits).
-        pairs = list(zip(bases, extra_bits))
+        pairs = list(zip(codes.bases, codes.extra_bits))
         self.codes: list[Any] = [bits << 4 | base << 18 for base, bits in pairs] if JIT else pairs
-        self.max_symbol = len(bases) - 1
-        self.max_log = max_log
-        self.predefined = make_table(self, predefined, predefined_log)
+        self.max_symbol = len(pairs) - 1
+        self.max_log = codes.max_log
+        self.predefined = make_table(self, codes.predefined, codes.predefined_log)
 
 
 class Table:
@@ -75,30 +67,7 @@ def _make_rle_table(field: Field, symbol: int) -> Table:
     return Table(0, [code if JIT else _entry(code, 0, 0)])
 
 
-LITERALS_LENGTHS = Field(
-    "literals lengths",
-    fse_tables.LITERALS_LENGTH_BASES,
-    fse_tables.LITERALS_LENGTH_BITS,
-    fse_tables.MAX_LITERALS_LENGTH_LOG,
-    fse_tables.PREDEFINED_LITERALS_LENGTH,
-    fse_tables.PREDEFINED_LITERALS_LENGTH_LOG,
-)
-OFFSETS = Field(
-    "offsets",
-    fse_tables.OFFSET_CODE_BASES,
-    fse_tables.OFFSET_CODE_BITS,
-    fse_tables.MAX_OFFSET_LOG,
-    fse_tables.PREDEFINED_OFFSET,
-    fse_tables.PREDEFINED_OFFSET_LOG,
-)
-MATCH_LENGTHS = Field(
-    "match lengths",
-    fse_tables.MATCH_LENGTH_BASES,
-    fse_tables.MATCH_LENGTH_BITS,
-    fse_tables.MAX_MATCH_LENGTH_LOG,
-    fse_tables.PREDEFINED_MATCH_LENGTH,
-    fse_tables.PREDEFINED_MATCH_LENGTH_LOG,
-)
+LITERALS_LENGTHS, OFFSETS, MATCH_LENGTHS = Field(LITERALS_LENGTH), Field(OFFSET), Field(MATCH_LENGTH)
 FIELDS = (LITERALS_LENGTHS, OFFSETS, MATCH_LENGTHS)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from purepy.zstd.encoder.levels import (
     LONG_WINDOW_LOG,
+    LongDistanceParameters,
     MatchParameters,
     fit,
     long_distance,
@@ -29,21 +30,8 @@ LEVEL_BOUNDS = (LEVEL_MIN, LEVEL_MAX)
 
 # One thread compresses, as in a libzstd built without threads.
 _THREADS = (CompressionParameter.nb_workers, CompressionParameter.job_size, CompressionParameter.overlap_log)
-_MATCHING = (
-    (CompressionParameter.window_log, "window_log"),
-    (CompressionParameter.chain_log, "chain_log"),
-    (CompressionParameter.hash_log, "hash_log"),
-    (CompressionParameter.search_log, "search_log"),
-    (CompressionParameter.min_match, "min_match"),
-    (CompressionParameter.target_length, "target_length"),
-    (CompressionParameter.strategy, "strategy"),
-)
-_LONG_DISTANCE = (
-    (CompressionParameter.ldm_hash_log, "hash_log"),
-    (CompressionParameter.ldm_min_match, "min_match"),
-    (CompressionParameter.ldm_bucket_size_log, "bucket_size_log"),
-    (CompressionParameter.ldm_hash_rate_log, "hash_rate_log"),
-)
+_MATCHING = [(CompressionParameter[name], name) for name in MatchParameters._fields if name != "long"]
+_LONG_DISTANCE = [(CompressionParameter[f"ldm_{name}"], name) for name in LongDistanceParameters._fields]
 # Of enable_long_distance_matching: 0 leaves it to the level, which means off here, and 2 is off.
 _ON = 1
 

@@ -8,27 +8,17 @@ from struct import pack_into
 
 from purepy.zstd.encoder import fse
 from purepy.zstd.encoder.fse import EncodingTable
-from purepy.zstd.format.fse_tables import (
-    LITERALS_LENGTH_BITS,
-    MATCH_LENGTH_BITS,
-    MAX_LITERALS_LENGTH_LOG,
-    MAX_MATCH_LENGTH_LOG,
-    MAX_OFFSET_LOG,
-    PREDEFINED_LITERALS_LENGTH,
-    PREDEFINED_LITERALS_LENGTH_LOG,
-    PREDEFINED_MATCH_LENGTH,
-    PREDEFINED_MATCH_LENGTH_LOG,
-    PREDEFINED_OFFSET,
-    PREDEFINED_OFFSET_LOG,
-)
+from purepy.zstd.format.fse_tables import LITERALS_LENGTH, MATCH_LENGTH, OFFSET
 
 PREDEFINED, RLE, FSE, REPEAT = range(4)
 
 MIN_MATCH = 3
 
-LL_DEFAULT = EncodingTable(PREDEFINED_LITERALS_LENGTH, PREDEFINED_LITERALS_LENGTH_LOG)
-ML_DEFAULT = EncodingTable(PREDEFINED_MATCH_LENGTH, PREDEFINED_MATCH_LENGTH_LOG)
-OF_DEFAULT = EncodingTable(PREDEFINED_OFFSET, PREDEFINED_OFFSET_LOG)
+LL_DEFAULT, OF_DEFAULT, ML_DEFAULT = (
+    EncodingTable(field.predefined, field.predefined_log) for field in (LITERALS_LENGTH, OFFSET, MATCH_LENGTH)
+)
+LL_BITS: tuple[int, ...] = LITERALS_LENGTH.extra_bits
+ML_BITS: tuple[int, ...] = MATCH_LENGTH.extra_bits
 
 
 def _codes_by_value(extra_bits: tuple[int, ...], end: int) -> tuple[int, ...]:
@@ -44,10 +34,10 @@ def _codes_by_value(extra_bits: tuple[int, ...], end: int) -> tuple[int, ...]:
 # Lengths become codes by table while they are short. From the table's end on each code covers one power of two:
 # code = length.bit_length() + delta (match lengths less MIN_MATCH).
 LL_TABLE_END = 64
-LL_CODES = _codes_by_value(LITERALS_LENGTH_BITS, LL_TABLE_END)
+LL_CODES = _codes_by_value(LL_BITS, LL_TABLE_END)
 LL_CODE_DELTA = 18
 ML_TABLE_END = 128
-ML_CODES = _codes_by_value(MATCH_LENGTH_BITS, ML_TABLE_END)
+ML_CODES = _codes_by_value(ML_BITS, ML_TABLE_END)
 ML_CODE_DELTA = 35
 
 Repeats = tuple[int, int, int]
@@ -126,11 +116,11 @@ def encode_sequences(sequences: Sequences, values: list[int], known: SequenceTab
         return header, known
     ll_codes, of_codes, ml_codes = sequence_codes(sequences, values)
     ll_mode, ll_table, ll_known, ll_description = _choose(
-        ll_codes, LL_DEFAULT, known.literal_lengths, MAX_LITERALS_LENGTH_LOG
+        ll_codes, LL_DEFAULT, known.literal_lengths, LITERALS_LENGTH.max_log
     )
-    of_mode, of_table, of_known, of_description = _choose(of_codes, OF_DEFAULT, known.offsets, MAX_OFFSET_LOG)
+    of_mode, of_table, of_known, of_description = _choose(of_codes, OF_DEFAULT, known.offsets, OFFSET.max_log)
     ml_mode, ml_table, ml_known, ml_description = _choose(
-        ml_codes, ML_DEFAULT, known.match_lengths, MAX_MATCH_LENGTH_LOG
+        ml_codes, ML_DEFAULT, known.match_lengths, MATCH_LENGTH.max_log
     )
     modes = bytes((ll_mode << 6 | of_mode << 4 | ml_mode << 2,))
     stream = _bitstream(sequences, values, (ll_codes, of_codes, ml_codes), (ll_table, of_table, ml_table))
@@ -246,10 +236,10 @@ def _bitstream(
                 filled -= 32
         # A baseline has no bit in common with its extra bits but for the few below 1 << bits: masking is enough
         # for the codes that come by bit length, and those that come by table start at multiples of 1 << bits.
-        bits = LITERALS_LENGTH_BITS[ll_code]
+        bits = LL_BITS[ll_code]
         acc |= (literal_lengths[at] & ((1 << bits) - 1)) << filled
         filled += bits
-        bits = MATCH_LENGTH_BITS[ml_code]
+        bits = ML_BITS[ml_code]
         acc |= ((match_lengths[at] - MIN_MATCH) & ((1 << bits) - 1)) << filled
         filled += bits
         if filled >= 32:

@@ -21,13 +21,7 @@ from purepy.zstd.encoder.matchfinders import make_match_finder
 from purepy.zstd.encoder.matchfinders.base import LOW32, PRIME
 from purepy.zstd.encoder.sequences import INITIAL_REPEATS, offset_values, sequence_codes
 from purepy.zstd.format.error_codes import DST_SIZE_TOO_SMALL, NAMES, SRC_SIZE_WRONG, coded_error
-from purepy.zstd.format.fse_tables import (
-    MAX_LITERALS_LENGTH_CODE,
-    MAX_LITERALS_LENGTH_LOG,
-    MAX_MATCH_LENGTH_CODE,
-    MAX_MATCH_LENGTH_LOG,
-    MAX_OFFSET_LOG,
-)
+from purepy.zstd.format.fse_tables import LITERALS_LENGTH, MATCH_LENGTH, OFFSET
 from purepy.zstd.format.parameters import COMPRESSION_LEVEL_DEFAULT
 from purepy.zstd.format.rules import BLOCK_SIZE_MAX, DICTIONARY_MAGIC, LEVEL_MAX, LEVEL_MIN
 from purepy.zstd.format.xxh64 import xxh64
@@ -252,8 +246,8 @@ def _tables(content: bytes, samples: Sequence[bytes], level: int) -> bytes:
     literals = [1] * 256
     # Offsets reach from the end of a block back to the content's start.
     offset_codes = [1] * ((len(content) + BLOCK_SIZE_MAX).bit_length())
-    match_codes = [1] * (MAX_MATCH_LENGTH_CODE + 1)
-    literal_length_codes = [1] * (MAX_LITERALS_LENGTH_CODE + 1)
+    match_codes = [1] * len(MATCH_LENGTH.bases)
+    literal_length_codes = [1] * len(LITERALS_LENGTH.bases)
     selection = _spread_selection(list(samples), TABLE_BYTES)
     typical = sum(map(len, selection)) // len(selection)
     parameters = parameters_for(level, typical, len(content))
@@ -272,12 +266,12 @@ def _tables(content: bytes, samples: Sequence[bytes], level: int) -> bytes:
             for code in codes:
                 counts[code] += 1
     described = [_describe_literals(literals)]
-    for counts, log in (
-        (offset_codes, MAX_OFFSET_LOG),
-        (match_codes, MAX_MATCH_LENGTH_LOG),
-        (literal_length_codes, MAX_LITERALS_LENGTH_LOG),
+    for counts, field in (
+        (offset_codes, OFFSET),
+        (match_codes, MATCH_LENGTH),
+        (literal_length_codes, LITERALS_LENGTH),
     ):
-        table_log = fse.table_log_for(sum(counts), len(counts), log)
+        table_log = fse.table_log_for(sum(counts), len(counts), field.max_log)
         described.append(fse.describe(fse.normalise(counts, table_log), table_log))
     return b"".join(described)
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from typing import Callable, Union
 
     from purepy._types import Buffer, Bytes, Compressor, DictArgument, Parameters, Readable, Writable
-    from purepy.zstd.threads.arguments import DecompressionPlan
 
     Source = Union[Readable, Iterable[Buffer]]
 
@@ -113,7 +112,9 @@ class Streams(BackendMethods):
         source = chunks_of(chunks, _positive(read_size, "read_size"))
         write_size = _positive(write_size, "write_size")
         if threads is not None:
-            plan = self._plan_of_threads(threads, zstd_dict, options)
+            from purepy.zstd.threads.arguments import plan_decompression
+
+            plan = plan_decompression(self._backend, threads, zstd_dict, options)
             if plan is not None:
                 from purepy.zstd.threads.decompress import decompressed_pieces
 
@@ -190,9 +191,10 @@ class Streams(BackendMethods):
         """Yield the content for `copy_stream`, but for what threads have written to its place."""
         plan = None
         if threads is not None:
+            from purepy.zstd.threads.arguments import plan_decompression
             from purepy.zstd.threads.positions import is_plain_file
 
-            plan = self._plan_of_threads(threads, zstd_dict, options)
+            plan = plan_decompression(self._backend, threads, zstd_dict, options)
             if is_plain_file(source):
                 read_size = max(read_size, _LARGE_READ_SIZE)
             if not is_plain_file(copy.destination):  # which might keep what it is given
@@ -206,14 +208,6 @@ class Streams(BackendMethods):
 
         copy.read, copy.written = copy_frames(plan, source, copy.destination, limit, copy.progress)
         return rest_of(plan, chunks, limit, copy.read, copy.written)
-
-    def _plan_of_threads(
-        self, threads: int | None, zstd_dict: DictArgument, options: Parameters
-    ) -> DecompressionPlan | None:
-        """Check the arguments; return what several threads decompress with, None if they are of no use."""
-        from purepy.zstd.threads.arguments import plan_decompression
-
-        return plan_decompression(self._backend, threads, zstd_dict, options)
 
 
 class _Copy:

@@ -6,55 +6,60 @@ their predefined distributions, and the order of the states (section 4.1.1), whi
 
 from __future__ import annotations
 
+from collections import namedtuple
 from functools import lru_cache
-
-# Section 3.1.1.3.2.1.1: code -> first value and number of extra bits.
-LITERALS_LENGTH_BASES: tuple[int, ...] = (
-    *range(16),
-    *(16, 18, 20, 22, 24, 28, 32, 40, 48, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536),
-)
-LITERALS_LENGTH_BITS: tuple[int, ...] = (
-    *(0,) * 16,
-    *(1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16),
-)
-MATCH_LENGTH_BASES: tuple[int, ...] = (
-    *range(3, 35),
-    *(35, 37, 39, 41, 43, 47, 51, 59, 67, 83, 99, 131, 259, 515, 1027, 2051, 4099, 8195, 16387, 32771, 65539),
-)
-MATCH_LENGTH_BITS: tuple[int, ...] = (
-    *(0,) * 32,
-    *(1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16),
-)
-# An offset code is its own number of extra bits: offset value = (1 << code) + extra bits.
-OFFSET_CODE_BASES: tuple[int, ...] = tuple(1 << code for code in range(32))
-OFFSET_CODE_BITS: tuple[int, ...] = tuple(range(32))
-
-MAX_LITERALS_LENGTH_CODE = 35
-MAX_MATCH_LENGTH_CODE = 52
-MAX_OFFSET_CODE = 31
 
 # Section 3.1.1.3.2.1.3 (limits of a table that a block describes) and 4.2.1.2 (Huffman weights).
 MIN_ACCURACY_LOG = 5
-MAX_LITERALS_LENGTH_LOG = 9
-MAX_MATCH_LENGTH_LOG = 9
-MAX_OFFSET_LOG = 8
 MAX_WEIGHTS_LOG = 6
 
-# Section 3.1.1.3.2.2: the predefined distributions; -1 means a probability below one.
-PREDEFINED_LITERALS_LENGTH_LOG = 6
-PREDEFINED_LITERALS_LENGTH: tuple[int, ...] = (
-    *(4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2),
-    *(2, 2, 2, 2, 2, 2, 2, 3, 2, 1, 1, 1, 1, 1, -1, -1, -1, -1),
+FieldCodes = namedtuple("FieldCodes", ("name", "bases", "extra_bits", "max_log", "predefined", "predefined_log"))
+"""
+The codes of one field of a sequence.
+
+By code: the first value, and the number of extra bits (section 3.1.1.3.2.1.1). Then the largest table log, and the
+predefined distribution with its own (section 3.1.1.3.2.2), where -1 means a probability below one.
+"""
+
+LITERALS_LENGTH = FieldCodes(
+    "literals lengths",
+    (
+        *range(16),
+        *(16, 18, 20, 22, 24, 28, 32, 40, 48, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536),
+    ),
+    (*(0,) * 16, *(1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)),
+    9,
+    (
+        *(4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2),
+        *(2, 2, 2, 2, 2, 2, 2, 3, 2, 1, 1, 1, 1, 1, -1, -1, -1, -1),
+    ),
+    6,
 )
-PREDEFINED_MATCH_LENGTH_LOG = 6
-PREDEFINED_MATCH_LENGTH: tuple[int, ...] = (
-    *(1, 4, 3, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1),
-    *(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1),
+# An offset code is its own number of extra bits: offset value = (1 << code) + extra bits.
+OFFSET = FieldCodes(
+    "offsets",
+    tuple(1 << code for code in range(32)),
+    tuple(range(32)),
+    8,
+    (
+        *(1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1),
+        *(1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1),
+    ),
+    5,
 )
-PREDEFINED_OFFSET_LOG = 5
-PREDEFINED_OFFSET: tuple[int, ...] = (
-    *(1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1),
-    *(1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1),
+MATCH_LENGTH = FieldCodes(
+    "match lengths",
+    (
+        *range(3, 35),
+        *(35, 37, 39, 41, 43, 47, 51, 59, 67, 83, 99, 131, 259, 515, 1027, 2051, 4099, 8195, 16387, 32771, 65539),
+    ),
+    (*(0,) * 32, *(1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)),
+    9,
+    (
+        *(1, 4, 3, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1),
+        *(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1),
+    ),
+    6,
 )
 
 
