@@ -16,7 +16,8 @@ from purepy._buffers import as_bytes
 from purepy._lazy import grouped_names, imported
 from purepy.errors import ZstdError
 from purepy.zstd.decoder import decompressor as pure_decompressor
-from purepy.zstd.decoder.frame_decoder import FrameDecoder, Settings, read_block
+from purepy.zstd.decoder.block import read_block_header
+from purepy.zstd.decoder.frame_decoder import FrameDecoder, Settings
 from purepy.zstd.encoder import compressor as pure_compressor
 from purepy.zstd.encoder.options import EncoderOptions
 from purepy.zstd.encoder.options import parameter_bounds as pure_bounds
@@ -173,7 +174,7 @@ class _FrameDecoder(FrameDecoder):
         data, start, end = source.data, source.at, source.at + source.available
         at, content, is_last = start, 0, False
         while not is_last and content < _STEP and at + BLOCK_HEADER_SIZE <= end:
-            last, kind, size, stored = read_block(data, at, source.offset + at, header)
+            last, kind, size, stored = read_block_header(data, at, source.offset + at, header.block_size)
             if at + BLOCK_HEADER_SIZE + stored > end:
                 break
             at += BLOCK_HEADER_SIZE + stored

@@ -15,15 +15,18 @@ from purepy.zstd.format.rules import RESERVED, block_header
 _START_REPEATS = (1, 4, 8)
 
 
-def read_block_header(data: bytes, start: int, offset: int) -> tuple[bool, int, int, int]:
+def read_block_header(data: bytes, start: int, offset: int, max_size: int) -> tuple[bool, int, int, int]:
     """
     Read the 3 bytes at `data[start]` (section 3.1.1.2): return what `block_header` does.
 
-    `offset` is the header's place in the input. Raises ZstdError for the reserved type.
+    `offset` is the header's place in the input. Raises ZstdError for the reserved type, and for a block of more than
+    `max_size` bytes, the most that the frame allows.
     """
     found = block_header(data, start)
     if found[1] == RESERVED:
         raise corruption(offset, "block has the reserved type")
+    if found[2] > max_size:
+        raise corruption(offset, f"block of {found[2]} bytes exceeds the frame's maximum of {max_size}")
     return found
 
 

@@ -206,8 +206,8 @@ class FrameDecoder:
         if not source.need(BLOCK_HEADER_SIZE):
             return None
         offset = source.offset + source.at
-        last, kind, size, stored = read_block(source.data, source.at, offset, header)
         max_size = header.block_size
+        last, kind, size, stored = block.read_block_header(source.data, source.at, offset, max_size)
         if not source.need(BLOCK_HEADER_SIZE + stored):
             return None
         at = source.at + BLOCK_HEADER_SIZE
@@ -267,11 +267,3 @@ class FrameDecoder:
         source.use(CHECKSUM_SIZE)
         self.done = True
         return b""
-
-
-def read_block(data: bytes, at: int, offset: int, header: Header) -> tuple[bool, int, int, int]:
-    """Read the header of a block as `read_block_header` does; ZstdError if it is larger than the frame allows."""
-    last, kind, size, stored = block.read_block_header(data, at, offset)
-    if size > header.block_size:
-        raise corruption(offset, f"block of {size} bytes exceeds the frame's maximum of {header.block_size}")
-    return last, kind, size, stored
