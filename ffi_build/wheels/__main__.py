@@ -17,7 +17,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -122,8 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sdist = setuptools_build(ROOT, "sdist", work / "sdist")
     archives.normalise_sdist(sdist)
     shutil.rmtree(work / "tree", ignore_errors=True)
-    with tarfile.open(sdist) as archive:
-        archive.extractall(work / "tree")
+    sources.unpack(sdist, work / "tree")
     tree = next((work / "tree").iterdir())
     pure = archives.read_wheel(setuptools_build(tree, "wheel", work / "pure"))
 

@@ -193,6 +193,13 @@ def run(command: list[str], folder: Path, **environment: str) -> str:
     return result.stdout
 
 
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack a tar archive into a folder, as `data_filter` allows where the interpreter has it: others never warn."""
+    with tarfile.open(archive) as opened:
+        opened.extraction_filter = getattr(tarfile, "data_filter", None)
+        opened.extractall(folder)
+
+
 def _refusal(source: Source, downloads: Path, reason: str) -> str:
     return f"cannot fetch {source.package}: {reason}\nPut {source.archive} into {downloads} by hand."
 

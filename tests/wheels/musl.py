@@ -11,10 +11,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tarfile
 from pathlib import Path
 
-from ffi_build.wheels.sources import apt_for, run
+from ffi_build.wheels.sources import apt_for, run, unpack
 
 PYTHON = "python3.13"
 LOADER = Path("/lib/ld-musl-x86_64.so.1")
@@ -62,8 +61,7 @@ def _unpack(package: str, work: Path) -> Path:
         run([*apt, "source", "--download-only", package], folder)
     # beside it there may be its signature
     archive = next(path for path in folder.glob("*.orig.tar.*") if path.suffix != ".asc")
-    with tarfile.open(archive) as opened:
-        opened.extractall(folder)
+    unpack(archive, folder)
     return next(path for path in folder.iterdir() if path.is_dir())
 
 
