@@ -4,9 +4,9 @@ Build what a release consists of: `python -m ffi_build.wheels [NAME...]`.
 
 NAMEs choose: interpreters (3.11, 3.14t, pypy3.9), architectures (x86_64, aarch64), C libraries (manylinux, musllinux),
 and `pure` and `sdist` for what is built once. Without any of a kind, all of it is built that can be: an interpreter
-that is not here is left out, and said so; one that is named and missing is an error. `windows` and
-`macos` build the wheels for those instead, for each CPython that Maven has or those that are named (needs mvn).
-`--pristine` leaves libzstd as it was released.
+that is not here is left out, and said so; one that is named and missing is an error, but without the GIL (3.14t) the
+headers of the same version with it serve. `windows` and `macos` build the wheels for those instead, for each CPython
+that Maven has or those that are named (needs mvn). `--pristine` leaves libzstd as it was released.
 """
 
 from __future__ import annotations
@@ -102,7 +102,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     roots = [root.resolve() for root in options.root]
     found, missing = interpreters.find([] if wanted.system else wanted.interpreters, roots)
     if wanted.named and missing:
-        raise SystemExit("; ".join(missing.values()))
+        for name, one in interpreters.lend(missing, roots).items():
+            print(f"{name:9} with the headers of {one.program}, and never run: {missing.pop(name)}")
+            found[name] = one
+        if missing:
+            raise SystemExit("; ".join(missing.values()))
     for name, reason in missing.items():
         print(f"{name:9} left out: {reason}")
 

@@ -70,7 +70,14 @@ def platform_by_auditwheel(wheel: Path) -> str:
 
 
 def exported_names(interpreter: Interpreter) -> set[str]:
-    """Return the names that an interpreter gives to extension modules: its own, or those of its shared library."""
+    """
+    Return the names that an interpreter gives to extension modules: its own, or those of its shared library.
+
+    Of one that is not here these are all the names in its headers, since another one lends them.
+    """
+    if interpreter.is_lent:
+        texts = (path.read_text(encoding="utf-8") for path in interpreter.headers.rglob("*.h"))
+        return set(re.findall(r"\b_?Py\w+", " ".join(texts)))
     files = [interpreter.program.resolve()]
     with files[0].open("rb") as file:
         section = ELFFile(file).get_section_by_name(".dynamic")

@@ -88,6 +88,24 @@ def test_an_interpreter_of_another_system(tmp_path: Path, monkeypatch: pytest.Mo
     assert (found["3.99"].copy_headers(tmp_path / "copy") / "pyconfig.h").read_text() == "settings"
 
 
+def test_headers_serve_without_the_gil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where an interpreter without the GIL is not here, its version with the GIL lends them."""
+    headers = tmp_path / "headers"
+    headers.mkdir()
+    (headers / "Python.h").write_text("")
+    (headers / "pyconfig.h").write_text("/* #undef Py_GIL_DISABLED */\n")
+    monkeypatch.setattr(interpreters, "_candidates", lambda name, roots: [(interpreters.SYSTEM, Path("python3.99"))])
+    answer = {"name": "3.99", "suffix": ".cpython-399-x86_64-linux-gnu.so", "headers": str(headers)}
+    monkeypatch.setattr(interpreters, "_ask", lambda root, program: answer)
+    assert interpreters.find(["3.99t"])[1] == {"3.99t": "no python3.99t here"}
+    lent = interpreters.lend(["3.99t", "3.98"])
+    assert [(name, one.suffix, one.tags) for name, one in lent.items()] == [
+        ("3.99t", ".cpython-399t-x86_64-linux-gnu.so", ("cp399", "cp399t"))
+    ]
+    settings = (lent["3.99t"].copy_headers(tmp_path / "copy") / "pyconfig.h").read_text()
+    assert settings.splitlines()[-1] == "#define Py_GIL_DISABLED 1"
+
+
 def test_a_wheel_has_the_same_bytes_each_time(tmp_path: Path) -> None:
     one = archives.write_wheel(
         tmp_path / "a", PURE, "cp311", "cp311", ("manylinux_2_17_x86_64", "manylinux2014_x86_64")
