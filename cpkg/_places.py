@@ -454,8 +454,10 @@ class PathSource(Source):
 
     def read_at(self, offset: int, size: int) -> bytes:
         self._check()
-        found = _system.pread(self._descriptor, size, offset)
-        self._check()  # closed meanwhile: these may be another file's bytes
+        try:
+            found = _system.pread(self._descriptor, size, offset)
+        finally:
+            self._check()  # closed meanwhile: these may be another file's bytes, or an error of a file that is none
         if len(found) == size or not found:
             return found
         pieces = [found]

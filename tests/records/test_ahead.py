@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -15,9 +16,10 @@ from typing import Any
 import pytest
 from record_files import forget_index, record, spans, written
 
-from cpkg import _backend, msgpack, records, zstd
+from cpkg import _backend, _places, msgpack, records, zstd
 from cpkg.records import opening, packing, reading_ahead, writing_ahead
 from cpkg.records import reader as reader_module
+from purepy import _system
 
 COUNT = 400
 # a signal comes at every so many lines, from a place of the run's own
@@ -172,6 +174,20 @@ def test_a_reader_that_is_closed_midway(path: Path, threads_of: str) -> None:
     finally:
         os.close(other)
     assert found == ALL[: len(found)]
+
+
+def test_a_read_that_fails_since_the_file_was_closed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread closes it as it is about to be read: what the system says of the descriptor is not the reason."""
+    path.write_bytes(b"data")
+    source = _places.open_source(path)
+
+    def read(descriptor: int, size: int, offset: int) -> bytes:
+        source.close()
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    monkeypatch.setattr(_system, "pread", read)
+    with pytest.raises(ValueError, match="closed"):
+        source.read_at(0, 4)
 
 
 def test_an_iterator_that_is_dropped(path: Path, threads_of: str) -> None:
