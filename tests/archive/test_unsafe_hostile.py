@@ -25,6 +25,11 @@ def places(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "in" / "out", tmp_path / "outside"
 
 
+def from_the_root(path: Path) -> str:
+    """Return an absolute path as archives have it, without Windows' drive."""
+    return f"/{path.relative_to(path.anchor).as_posix()}"
+
+
 def untouched(outside: Path) -> bool:
     return os.listdir(outside) == ["victim"] and (outside / "victim").read_text() == "untouched"
 
@@ -46,7 +51,9 @@ def test_names_that_lead_out(engine: str, filter: str, name: str, places: tuple[
 
 def test_absolute_names_lose_their_slashes(engine: str, places: tuple[Path, Path]) -> None:
     out, outside = places
-    archive.extract(io.BytesIO(packed((member(f"/{outside}/victim"), b"evil"), (member("//x//y"), b"1"))), out)
+    archive.extract(
+        io.BytesIO(packed((member(f"/{from_the_root(outside)}/victim"), b"evil"), (member("//x//y"), b"1"))), out
+    )
     assert untouched(outside)
     assert (out / "x" / "y").read_bytes() == b"1"
 
@@ -121,7 +128,7 @@ def test_hard_links_that_lead_out_or_nowhere(engine: str, places: tuple[Path, Pa
     for target in ("../../outside/victim", "a/../../x", ".."):
         with pytest.raises(UnsafeEntryError):
             archive.extract(io.BytesIO(packed((member("h", HARD, linkname=target), b""))), out)
-    for target in (str(outside / "victim"), "missing", "h"):
+    for target in (from_the_root(outside / "victim"), "missing", "h"):
         with pytest.raises(FileNotFoundError):
             archive.extract(io.BytesIO(packed((member("h", HARD, linkname=target), b""))), out)
     assert untouched(outside)
