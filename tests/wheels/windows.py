@@ -38,6 +38,8 @@ LEFT_OUT = (
     *("test_options_that_cannot_be", "test_a_wrong_date_in_the_environment", "test_through_pipes"),
     "test_the_list_costs_little",
     *("test_interrupts_hostile", "test_memory_hostile", "test_memory", "test_kill_hostile", "test_other_programs"),
+    # they look at symbolic links, of which wine says that it has made them, and nobody sees one
+    *("test_nothing_is_written_through_a_link", "test_a_chain_of_links", "test_links_in_a_circle"),
 )
 
 
