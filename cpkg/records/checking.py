@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import count
 from typing import BinaryIO, Callable, Final, NamedTuple
@@ -19,10 +20,13 @@ from cpkg.records.packing import LEVEL, FrameCompressor
 from cpkg.records.sources import open_source, open_target
 from cpkg.records.threads import AHEAD, thread_count
 from cpkg.records.walk import Walk
+from purepy._locks import Lock
 from purepy.crew import mapped
 
 _ANY: Final[dict[str, object]] = {"max_memory": -1}
 """Frames of any size are checked and copied: nothing becomes an object."""
+_LARGE: Final = 64 << 20
+"""Frames of more content are checked one at a time: a hundred may lie in a file of a few megabytes."""
 
 Progress = Callable[[int, int], object]
 """Called with the bytes done and the bytes in all."""
@@ -144,6 +148,7 @@ def _check(source: Source, layout: Layout, threads: int | None, progress: Progre
         return _Checked(report, layout, set(), False)
     bad = set()
     is_misled = False
+    large = Lock()
 
     def examined(number: int) -> tuple[int, Frame, fmt.DataHeader | None, DamagedError | None]:
         frame = layout.frame(number)
@@ -151,7 +156,8 @@ def _check(source: Source, layout: Layout, threads: int | None, progress: Progre
         data = source.read_at(frame.offset - size, size + frame.compressed)
         error = None
         try:
-            decoder.check_count(frame, decoder.content(frame, data[size:]))
+            with large if frame.decompressed > _LARGE else nullcontext():
+                decoder.check_count(frame, decoder.content(frame, data[size:]))
         except DamagedError as exc:
             error = exc
         return number, frame, fmt.parse_data_header(data, layout.token), error

@@ -7,6 +7,7 @@ import io
 import os
 import pickle
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from shrinking import SEED
 
 from cpkg import records, zstd
 from cpkg.records import format as fmt
-from cpkg.records import taking
+from cpkg.records import checking, taking
+from cpkg.records.decoding import Decoder
 from purepy.errors import LimitError
 
 ALL = [record(number) for number in range(300)]
@@ -224,6 +226,29 @@ def test_a_content_beyond_the_limit(path: Path) -> None:
         reader[0]
     with records.open(path) as reader:
         assert reader[0] == bytes(1 << 21)
+
+
+def test_large_frames_are_checked_one_at_a_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the threads: a file of some kilobytes may have many frames of 1 GiB."""
+    written(path, 300, frame_size=300)
+    check_count = Decoder.check_count
+    at_work: list[int] = []
+    most: list[int] = []
+
+    def counted(decoder: Decoder, *arguments: Any) -> None:
+        at_work.append(1)
+        most.append(len(at_work))
+        time.sleep(0.002)
+        check_count(decoder, *arguments)
+        at_work.pop()
+
+    monkeypatch.setattr(Decoder, "check_count", counted)
+    assert records.verify(path, threads=3).ok
+    assert max(most) > 1
+    monkeypatch.setattr(checking, "_LARGE", 100)
+    most.clear()
+    assert records.verify(path, threads=3).ok
+    assert max(most) == 1
 
 
 def test_repair_needs_to_understand_no_record(path: Path) -> None:
