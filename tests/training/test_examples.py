@@ -37,6 +37,7 @@ def numbers(batches: Any) -> list[int]:
     return [sample["number"] for batch in batches for sample in batch]
 
 
+@pytest.mark.filterwarnings("ignore:This DataLoader will create 2 worker processes:UserWarning")  # on one processor
 def test_torch(place: Path) -> None:
     data = pytest.importorskip("torch.utils.data")
     names = example("torch", place)
