@@ -560,6 +560,11 @@ class Target:
         """Whether the file was closed that was opened here."""
         return False
 
+    @property
+    def is_locked(self) -> bool:
+        """Whether others are kept from writing to the file."""
+        return False
+
 
 class PathTarget(Target):
     """
@@ -606,6 +611,10 @@ class PathTarget(Target):
     @property
     def is_closed(self) -> bool:
         return self._descriptor.is_closed
+
+    @property
+    def is_locked(self) -> bool:
+        return not self.is_closed
 
 
 _locked: weakref.WeakSet[PathTarget] = weakref.WeakSet()

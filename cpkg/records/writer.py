@@ -42,7 +42,7 @@ class Writer:
 
     def __init__(self, target: Target, layout: Layout, settings: WriterSettings) -> None:
         self._closed = True  # until the file is begun
-        self._is_forked = False
+        self._is_forked = self._is_discarded = False
         self._target = target
         self._batch = BatchPacker(settings.options) if batches(settings.options) else None
         self._layout = layout
@@ -200,8 +200,9 @@ class Writer:
     def _check(self) -> None:
         if self._is_forked:
             raise RuntimeError("a record writer cannot be used in a forked child: open the file there")
-        if self._closed:
+        if self.closed or self._is_discarded:
             raise ValueError("I/O operation on a closed record file")
+        self._closed = False  # what interrupted `close` came before others could write
 
     def _cut(self, *, final: bool = False) -> None:
         """Make a frame of what was gathered, and write those in front of it that are ready."""
@@ -326,14 +327,15 @@ class Writer:
     def discard(self) -> None:
         """Close the file as it is: records that were not written are lost, and an upload leaves nothing behind."""
         with self._lock:
+            self._is_discarded = True
             self._frames.close()
             self._closed = True
             self._target.discard()
 
     @property
     def closed(self) -> bool:
-        """Whether `close` has done its work."""
-        return self._closed
+        """Whether `close` has done its work: not where an exception has left the file locked."""
+        return self._closed and not self._target.is_locked
 
     @property
     def name(self) -> str:

@@ -17,6 +17,7 @@ from processes import run_python
 from record_files import record, spans, written
 
 from cpkg import msgpack, records, zstd
+from cpkg._places import PathTarget
 from cpkg.records import decoding, packing, writing_ahead
 from purepy.errors import LimitError
 from purepy.zstd.seekable.table import read_seek_table
@@ -380,6 +381,25 @@ def test_writers_that_are_given_up_write_all(path: Path) -> None:
         with pytest.raises(ValueError, match="closed"):
             use()
     writer.close()
+
+
+def test_discarding_that_is_interrupted_takes_nothing_more(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = records.open(path, "wb")
+    writer.append(1)
+
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PathTarget, "close", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            writer.discard()
+    assert not writer.closed  # nobody else can write yet
+    with pytest.raises(ValueError, match="closed"):
+        writer.append(2)
+    writer.discard()
+    assert writer.closed
+    records.open(path, "ab").close()
 
 
 # --- backends -------------------------------------------------------------------------------------------------------

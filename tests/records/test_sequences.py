@@ -16,8 +16,8 @@ from record_files import forget_index, record, spans, written
 from shrinking import SEED
 
 from cpkg import records, zstd
-from cpkg.records import format as fmt
 from cpkg.records import checking, taking
+from cpkg.records import format as fmt
 from cpkg.records.decoding import Decoder
 from purepy.errors import LimitError
 

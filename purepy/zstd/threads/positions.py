@@ -51,7 +51,12 @@ class _Closed:
     """A Descriptor that is closed: no finalizer runs for it, out of which an interrupt could not come."""
 
     __slots__ = ("_numbers",)
-    is_closed = True
+    _numbers: list[int]
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is closed, as far as the system knows."""
+        return not self._numbers
 
     @property
     def number(self) -> int:
@@ -71,7 +76,6 @@ class Descriptor(_Closed):
     """
 
     __slots__ = ()
-    is_closed = False
 
     def __init__(self, *arguments: object, by: Callable[..., int] = os.dup) -> None:
         self._numbers: list[int] = []
