@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
+from operator import index
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Union
 
 from cpkg import _backend, msgpack, zstd
@@ -75,7 +76,8 @@ class Decoder(Generic[Record]):
 
     def __init__(self, options: dict[str, Any], dictionary: zstd.ZstdDict | None = None) -> None:
         options = dict(options)
-        self._max_memory: int | None = options.pop("max_memory", None)
+        max_memory = options.pop("max_memory", None)
+        self._max_memory = None if max_memory is None else index(max_memory)
         self._is_limited = any(name.startswith("max_") and name != "max_depth" for name in options)
         self._typed: TypedRecords[Record] | None = TypedRecords(options) if "type" in options else None
         if options and self._typed is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import index
 from typing import Any
 
 from cpkg._places import Place, Source
@@ -98,12 +99,13 @@ def splits(place: Place, count: int | None = None, *, size: int | None = None) -
     """
     if (count is None) == (size is None):
         raise TypeError("give either count or size")
-    if (count or size or 0) < 1:
-        raise ValueError(f"count and size must be 1 or more, not {size if count is None else count}")
+    wanted = index(size if count is None else count)  # type: ignore[arg-type]
+    if wanted < 1:
+        raise ValueError(f"count and size must be 1 or more, not {wanted}")
     source = open_source(place)
     try:
         if count is None:
-            count = max(-(-source.size() // (size or 1)), 1)
+            count = max(-(-source.size() // wanted), 1)
         if not source.name:
             raise ValueError("splits are of a path or URL, which their readers open again")
         layout, token = load_index(source)

@@ -220,6 +220,14 @@ def test_a_record_of_too_many_items(path: Path, count: int) -> None:
     assert records.verify(path).ok == bool(items)
 
 
+@pytest.mark.parametrize("wrong", ["x", 1.5])
+def test_a_limit_that_is_no_integer(path: Path, wrong: Any) -> None:
+    """It is refused at once, not where the first large frame is."""
+    written(path, 3)
+    with pytest.raises(TypeError, match="integer"):
+        records.open(path, max_memory=wrong)
+
+
 def test_a_content_beyond_the_limit(path: Path) -> None:
     one_frame(path, b"\xc6\x00\x20\x00\x00" + bytes(1 << 21), 1)
     with records.open(path, max_memory=1 << 20) as reader, pytest.raises(LimitError, match="raise that"):

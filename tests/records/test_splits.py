@@ -147,7 +147,7 @@ def test_places_without_splits(tmp_path: Path, path: Path) -> None:
     for wrong in ({"count": 0}, {"size": 0}, {"count": -1}):
         with pytest.raises(ValueError, match="1 or more"):
             records.splits(path, **wrong)
-    for wrong in ({}, {"count": 1, "size": 1}):
+    for wrong in ({}, {"count": 1, "size": 1}, {"count": "3"}, {"size": "3"}, {"count": 1.5}):
         with pytest.raises(TypeError):
             records.splits(path, **wrong)
     with open(path, "rb", buffering=0) as file, pytest.raises(ValueError, match="path or URL"):
