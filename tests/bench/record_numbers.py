@@ -27,13 +27,21 @@ from cpkg import msgpack, records, zstd
 
 COUNT, BATCH, RUNS = 200_000, 3000, 7
 NUMBERS = {"d": ("t", "ms"), "q": ("status", "bytes")}
+PEER = "ArrayRecord, group_size:100"
 FILES: dict[str, Any] = {
     "ArrayRecord, group_size:1": "group_size:1,zstd:3",
-    "ArrayRecord, group_size:100": "group_size:100,zstd:3",
+    PEER: "group_size:100,zstd:3",
     "frames of 256 KiB": {},
     "frames of 4 KiB": {"frame_size": 4 << 10},
     "frames of 4 KiB, dictionary of 64 KiB": {"frame_size": 4 << 10, "dictionary": 64 << 10},
     "frames of 2 KiB, dictionary of 64 KiB": {"frame_size": 2 << 10, "dictionary": 64 << 10},
+}
+DECOMPRESSING, UNPACKING = "frames of 1,000 records decompressed", "messages unpacked"
+PEER_SCAN, SCAN = "ArrayRecord's whole scan, unpacked", "frames of 256 KiB, whole scan"
+LIMITS = {
+    "a format that takes no time": (UNPACKING,),
+    "one that decompresses": (DECOMPRESSING, UNPACKING),
+    SCAN: (SCAN,),
 }
 
 
@@ -105,14 +113,14 @@ def child(name: str, path: str) -> None:
 
 
 def bound(rows: list[dict[str, Any]]) -> None:
-    """Print the least processor time a record of each thing that a scan does, one alone, in loops of C."""
+    """Print the least time of each thing that a scan does, one alone, in loops of C, and what it allows a scan."""
     messages = [msgpack.packb(row) for row in rows]
     frames = [zstd.compress(b"".join(messages[at : at + 1000]), 3) for at in range(0, COUNT, 1000)]
     texts = [value.encode() for row in rows for value in row.values() if isinstance(value, str)]
     numbers = [array(kind, [row[name] for row in rows for name in names]) for kind, names in NUMBERS.items()]
     parts: dict[str, Callable[[], Any]] = {
-        "frames of 1,000 records decompressed": lambda: deque(map(zstd.decompress, frames), 0),
-        "messages unpacked": lambda: deque(map(msgpack.unpackb, messages), 0),
+        DECOMPRESSING: lambda: deque(map(zstd.decompress, frames), 0),
+        UNPACKING: lambda: deque(map(msgpack.unpackb, messages), 0),
         "dicts of keys and values that are there": lambda: deque(map(dict.copy, rows), 0),
         "texts made of bytes": lambda: deque(map(bytes.decode, texts), 0),
         "numbers made of machine words": lambda: [deque(column, 0) for column in numbers],
@@ -125,21 +133,41 @@ def bound(rows: list[dict[str, Any]]) -> None:
         import ormsgpack
 
         parts["messages unpacked by ormsgpack"] = lambda: deque(map(ormsgpack.unpackb, messages), 0)
-    least: dict[str, float] = {}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=folder()) as place:
         with contextlib.suppress(ImportError):
             from array_record.python import array_record_module
 
-            write("ArrayRecord, group_size:100", f"{folder}/file", rows)
+            write(PEER, f"{place}/peer", rows)
             make, how = array_record_module.ArrayRecordReader, "readahead_buffer_size:16777216"
-            parts["ArrayRecord's read_all, not unpacked"] = lambda: make(f"{folder}/file", how).read_all()
-        for _ in range(RUNS):
-            for name, part in parts.items():
-                begin = time.process_time()
-                part()
-                least[name] = min(least.get(name, float("inf")), time.process_time() - begin)
-    for name, seconds in least.items():
-        print(f"{name:44}{1e6 * seconds / COUNT:6.2f} us a record")
+            parts["ArrayRecord's read_all, not unpacked"] = lambda: make(f"{place}/peer", how).read_all()
+            parts[PEER_SCAN] = lambda: deque(map(msgpack.unpackb, make(f"{place}/peer", how).read_all()), 0)
+        write("frames of 256 KiB", f"{place}/ours", rows)
+        parts[SCAN] = lambda: deque(records.open(f"{place}/ours"), 0)
+        least = in_turns(parts)
+    print(f"{'least of a record, us':44}processor  by the clock")
+    for name, (processor, clock) in least.items():
+        print(f"{name:44}{processor:9.2f}{clock:14.2f}")
+    for name, parts_left in LIMITS.items():
+        if PEER_SCAN in least:
+            both = (least[PEER_SCAN][n] / sum(least[part][n] for part in parts_left) for n in (0, 1))
+            print("{:44}{:9.2f}{:14.2f} times as fast as ArrayRecord".format(name, *both))
+
+
+def in_turns(parts: dict[str, Callable[[], Any]]) -> dict[str, list[float]]:
+    """Return the least processor time and time by the clock that each part takes, us a record."""
+    least = {name: [float("inf")] * 2 for name in parts}
+    for _ in range(RUNS):
+        for name, part in parts.items():
+            clock, processor = time.perf_counter(), time.process_time()
+            part()
+            taken = time.process_time() - processor, time.perf_counter() - clock
+            least[name] = [min(pair) for pair in zip(least[name], (1e6 * seconds / COUNT for seconds in taken))]
+    return least
+
+
+def folder() -> str | None:
+    """Return where files are in memory, or None."""
+    return "/dev/shm" if os.path.isdir("/dev/shm") else None
 
 
 def main() -> None:
@@ -157,20 +185,20 @@ def main() -> None:
         return
     print(f"{len(msgpack.packb(rows)) / COUNT:.0f} bytes each; us a record of a batch, thousands a second of a scan")
     print(f"{'':40}{'MB':>6}   batch: first; least, processor      scan: first; least, processor")
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
+    with tempfile.TemporaryDirectory(dir=folder()) as place:
         best: dict[str, list[list[float]]] = {}
         for number, name in list(enumerate(FILES)):
             try:
-                write(name, f"{folder}/{number}", rows)
+                write(name, f"{place}/{number}", rows)
             except ImportError:
                 del FILES[name]
         for _ in range(arguments.rounds):
             for number, name in enumerate(FILES):
-                command = [sys.executable, __file__, "--child", name, f"{folder}/{number}"]
+                command = [sys.executable, __file__, "--child", name, f"{place}/{number}"]
                 found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
                 best[name] = [[min(pair) for pair in zip(*pairs)] for pairs in zip(found, best.get(name, found))]
         for number, (name, (batch, scan)) in enumerate(best.items()):
-            size = Path(f"{folder}/{number}").stat().st_size / 1e6
+            size = Path(f"{place}/{number}").stat().st_size / 1e6
             first, first_cpu, least, least_cpu = (1e6 * seconds / BATCH for seconds in batch)
             line = f"{name:40}{size:6.1f}   {first:6.1f}, {first_cpu:5.1f}; {least:5.1f}, {least_cpu:5.1f}"
             print(line + "   " + ", ".join(f"{COUNT / seconds / 1000:6.0f}" for seconds in scan))
