@@ -12,6 +12,7 @@ interrupted. After each call threads and descriptors must be as many as before i
 from __future__ import annotations
 
 import ast
+import dis
 import functools
 import gc
 import os
@@ -23,7 +24,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Callable, NamedTuple
 
 import cpkg
@@ -235,8 +236,12 @@ class _Trace:
         self._lines.clear()  # or a tracer that PyPy keeps would keep the frames
 
     def _call(self, frame: FrameType, event: str, argument: Any) -> Any:
-        name = frame.f_code.co_filename
-        return self._line if name.startswith(ROOTS) and not _in_finalizer(frame) else None
+        code = frame.f_code
+        if self._wanted is None:
+            is_ours = code.co_filename.startswith(ROOTS)
+        else:  # other lines have no part in how often this one is reached
+            is_ours = code.co_filename == self._wanted.file and self._wanted.line in _lines_of(code)
+        return self._line if is_ours and not _in_finalizer(frame) else None
 
     def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "return":
@@ -275,6 +280,13 @@ def _callers(frame: FrameType | None) -> Iterator[FrameType]:
     while frame is not None:
         yield frame
         frame = frame.f_back
+
+
+@functools.cache
+def _lines_of(code: CodeType) -> range:
+    """Return the lines from a function's first to its last."""
+    lines = [code.co_firstlineno, *(line for _, line in dis.findlinestarts(code) if line)]
+    return range(min(lines), max(lines) + 1)
 
 
 @functools.cache
