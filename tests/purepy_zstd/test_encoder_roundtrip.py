@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from purepy.zstd import CompressionParameter, ZstdCompressor, compress, compress_into, decompress, get_frame_info
+from purepy.zstd import CompressionParameter, ZstdCompressor, compress, decompress, get_frame_info
 from purepy.zstd.format.zdict import ZstdDict
 
 LEVELS = [-100, -5, -1, 1, 2, 3, 4, 5, 6, 7, 9, 13, 16, 19, 22]
@@ -63,16 +63,6 @@ def test_history_moves_down_with_the_window(level: int, window_log: int) -> None
     assert len(frame) < len(data)
 
 
-def test_flush_block_makes_everything_readable() -> None:
-    from purepy.zstd import ZstdDecompressor
-
-    compressor, decompressor = ZstdCompressor(), ZstdDecompressor()
-    for line in (b"first line\n", b"second line\n", b"second line\n"):
-        assert decompressor.decompress(compressor.compress(line, ZstdCompressor.FLUSH_BLOCK)) == line
-    decompressor.decompress(compressor.flush())
-    assert decompressor.eof
-
-
 def test_dictionary_makes_small_data_smaller() -> None:
     data = b'{"name": "value", "number": 12345}'
     zstd_dict = ZstdDict(data * 3, is_raw=True)
@@ -80,20 +70,3 @@ def test_dictionary_makes_small_data_smaller() -> None:
         frame = compress(data, zstd_dict=argument)
         assert len(frame) < len(data) // 2
         assert decompress(frame, zstd_dict) == data
-
-
-def test_prefix_holds_for_the_first_frame_alone() -> None:
-    data = random.Random(1).randbytes(1000)
-    zstd_dict = ZstdDict(data, is_raw=True)
-    compressor = ZstdCompressor(zstd_dict=zstd_dict.as_prefix)
-    first = compressor.compress(data, ZstdCompressor.FLUSH_FRAME)
-    second = compressor.compress(data, ZstdCompressor.FLUSH_FRAME)
-    assert len(first) < 100
-    assert decompress(first, zstd_dict.as_prefix) == data
-    assert decompress(second) == data
-
-
-def test_compress_into() -> None:
-    buffer = bytearray(100)
-    size = compress_into(b"a" * 1000, buffer)
-    assert decompress(buffer[:size]) == b"a" * 1000

@@ -133,6 +133,8 @@ def test_corrupted_dictionary(zstd: ModuleType) -> None:
         zstd.compress(b"abc", zstd_dict=broken)
     with pytest.raises(zstd.ZstdError):
         zstd.ZstdDecompressor(broken)
+    # as a prefix it is content like any other
+    assert zstd.decompress(zstd.compress(b"abc", zstd_dict=broken.as_prefix), broken.as_prefix) == b"abc"
 
 
 @pytest.mark.parametrize("wrap", [list, lambda pair: (pair[0], 1.0), lambda pair: pair[:1], lambda pair: (*pair, 1)])

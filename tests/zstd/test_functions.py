@@ -18,25 +18,9 @@ import cpkg.zstd
 from cpkg._backend import choose
 
 DROP_IN = (
-    "COMPRESSION_LEVEL_DEFAULT",
-    "CompressionParameter",
-    "DecompressionParameter",
-    "FrameInfo",
-    "Strategy",
-    "ZstdCompressor",
-    "ZstdDecompressor",
-    "ZstdDict",
-    "ZstdError",
-    "ZstdFile",
-    "compress",
-    "decompress",
-    "finalize_dict",
-    "get_frame_info",
-    "get_frame_size",
-    "open",
-    "train_dict",
-    "zstd_version",
-    "zstd_version_info",
+    *("COMPRESSION_LEVEL_DEFAULT", "CompressionParameter", "DecompressionParameter", "FrameInfo", "Strategy"),
+    *("ZstdCompressor", "ZstdDecompressor", "ZstdDict", "ZstdError", "ZstdFile", "compress", "decompress"),
+    *("finalize_dict", "get_frame_info", "get_frame_size", "open", "train_dict", "zstd_version", "zstd_version_info"),
 )
 
 
@@ -228,7 +212,9 @@ def test_options_take_plain_ints_and_enums(zstd: ModuleType) -> None:
 
 
 def test_checksum_flag(zstd: ModuleType) -> None:
-    plain, checked = zstd.compress(TEXT), zstd.compress(TEXT, options={zstd.CompressionParameter.checksum_flag: 1})
+    flag = zstd.CompressionParameter.checksum_flag
+    plain, checked = (zstd.compress(TEXT, options={flag: value}) for value in (0, 1))
+    assert plain == zstd.compress(TEXT)
     assert len(checked) == len(plain) + 4
     assert zstd.decompress(checked) == TEXT
     with pytest.raises(zstd.ZstdError):
@@ -236,9 +222,10 @@ def test_checksum_flag(zstd: ModuleType) -> None:
 
 
 def test_content_size_flag(zstd: ModuleType) -> None:
-    compressed = zstd.compress(TEXT, options={zstd.CompressionParameter.content_size_flag: 0})
-    assert zstd.get_frame_info(compressed).decompressed_size is None
-    assert zstd.decompress(compressed) == TEXT
+    for value, size in ((0, None), (1, len(TEXT))):
+        compressed = zstd.compress(TEXT, options={zstd.CompressionParameter.content_size_flag: value})
+        assert zstd.get_frame_info(compressed).decompressed_size == size
+        assert zstd.decompress(compressed) == TEXT
 
 
 def test_workers(zstd: ModuleType) -> None:
