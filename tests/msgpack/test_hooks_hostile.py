@@ -21,30 +21,17 @@ class Foreign:
     """An object that nothing packs without `default`."""
 
 
-class Boom(Exception):
-    pass
+class Boom(ValueError):
+    """What a hook raises: of the kind that codecs raise for bad input."""
 
 
 # --- packing ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("change", ["grow", "shrink", "clear"])
-def test_a_list_changed_by_default(msgpack: ModuleType, change: str) -> None:
-    """A list that changes while it is packed is an error: its header is written and would be wrong."""
-    items: list[Any] = [0, Foreign(), 2, [3]]
-
-    def default(o: Any) -> Any:
-        {"grow": lambda: items.append(9), "shrink": items.pop, "clear": items.clear}[change]()
-        return 1
-
-    with pytest.raises(RuntimeError, match="list changed size during packing"):
-        msgpack.packb(items, default=default)
-
-
 @pytest.mark.parametrize("change", ["grow", "shrink", "clear", "replace"])
 @pytest.mark.parametrize("place", ["key", "value"])
 def test_a_dict_changed_by_default(msgpack: ModuleType, change: str, place: str) -> None:
-    """The same for a dict, whether a key or a value is at hand."""
+    """A dict that changes while it is packed is an error, whether a key or a value is at hand."""
     items: dict[Any, Any] = {"a": 1}
     items.update({Foreign(): 2} if place == "key" else {"foreign": Foreign()})
     items.update({f"k{i}": [i] for i in range(20)})
@@ -65,27 +52,37 @@ def test_a_dict_changed_by_default(msgpack: ModuleType, change: str, place: str)
         packed = msgpack.packb(items, default=default)
     except RuntimeError as exc:
         assert "dictionary" in str(exc)  # noqa: PT017 - either outcome is right for a dict of the same size
+        assert change == "replace" or "changed size during" in str(exc)  # noqa: PT017
     else:
         assert change == "replace"
         assert len(msgpack.unpackb(packed, object_pairs_hook=list)) == 22
 
 
-def test_default_that_packs_with_the_same_packer(msgpack: ModuleType) -> None:
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [("pack", (1,)), ("pack_array_header", (1,)), ("pack_map_header", (1,)), ("pack_map_pairs", ([],)),
+     ("pack_ext_type", (1, b"x")), ("reset", ()), ("bytes", ()), ("getbuffer", ()), ("__init__", ())],
+)  # fmt: skip
+def test_default_that_packs_with_the_same_packer(msgpack: ModuleType, method: str, arguments: Any) -> None:
     """A call back into the Packer that is packing is refused, whichever method; afterwards it works again."""
-    for method, arguments in (
-        ("pack", (1,)), ("pack_array_header", (1,)), ("pack_map_header", (1,)), ("pack_map_pairs", ([],)),
-        ("pack_ext_type", (1, b"x")), ("reset", ()), ("bytes", ()), ("getbuffer", ()), ("__init__", ()),
-    ):  # fmt: skip
 
-        def default(o: Any, method: str = method, arguments: tuple[Any, ...] = arguments) -> Any:
-            return getattr(packer, method)(*arguments)  # noqa: B023 - called before the next turn
+    def call(o: Any) -> Any:
+        return getattr(packer, method)(*arguments)
 
-        packer = msgpack.Packer(default=default, autoreset=False)
-        with pytest.raises(RuntimeError, match=r"cannot be called while packing is in progress"):
-            packer.pack([1, Foreign()])
-        assert packer.bytes() == b""
-        packer.pack([1])
-        assert packer.bytes() == b"\x91\x01"
+    def call_and_go_on(o: Any) -> str:
+        with pytest.raises(RuntimeError, match=refusal):
+            call(o)
+        return "ok"
+
+    refusal = rf"^Packer\.{method}\(\) cannot be called while packing is in progress$"
+    packer = msgpack.Packer(default=call, autoreset=False)
+    with pytest.raises(RuntimeError, match=refusal):
+        packer.pack([1, Foreign()])
+    assert packer.bytes() == b""
+    packer.pack([1])
+    assert packer.bytes() == b"\x91\x01"
+    packer = msgpack.Packer(default=call_and_go_on)
+    assert packer.pack([Foreign()]) == b"\x91\xa2ok"
 
 
 def test_default_that_packs_with_functions(msgpack: ModuleType) -> None:
@@ -155,21 +152,6 @@ def test_a_failure_leaves_a_callers_buffer(msgpack: ModuleType) -> None:
     assert target == bytes(3)
 
 
-@pytest.mark.skipif(not CPYTHON, reason="PyPy lets an exported bytearray change")
-def test_exported_buffers(msgpack: ModuleType) -> None:
-    """A Packer whose buffer is looked at refuses to change it."""
-    packer = msgpack.Packer(autoreset=False)
-    packer.pack([1])
-    view = packer.getbuffer()
-    with pytest.raises(BufferError):
-        packer.pack(2)
-    assert bytes(view) == b"\x91\x01"
-    view.release()
-    packer.reset()
-    packer.pack(2)
-    assert packer.bytes() == b"\x02"
-
-
 class Items(dict):  # type: ignore[type-arg]
     """A dict whose items() is Python code, and wrong."""
 
@@ -204,18 +186,29 @@ PACKED = b"\x93\x81\xa1a\x01\x92\x01\x02\xd4\x05x"  # [{"a": 1}, [1, 2], ExtType
      ("read_array_header", ()), ("__next__", ()), ("__init__", ())],
 )  # fmt: skip
 def test_hooks_that_call_back(msgpack: ModuleType, hook: str, method: str, arguments: Any) -> None:
-    """An Unpacker that is unpacking refuses every call but tell()."""
+    """An Unpacker that is unpacking refuses every call but tell(), without harm to what it unpacks."""
     told = []
 
     def call(*_: Any) -> Any:
         told.append(stream.tell())
         return getattr(stream, method)(*arguments)
 
+    def call_and_go_on(*_: Any) -> str:
+        with pytest.raises(RuntimeError, match=refusal):
+            call()
+        return "ok"
+
+    name = "unpack" if method == "__next__" else method
+    refusal = rf"^Unpacker\.{name}\(\) cannot be called while unpacking is in progress$"
     stream = msgpack.Unpacker(**{hook: call})
     stream.feed(PACKED + b"\x07")
-    with pytest.raises(RuntimeError, match="cannot be called while unpacking is in progress"):
+    with pytest.raises(RuntimeError, match=refusal):
         stream.unpack()
     assert told
+    stream = msgpack.Unpacker(**{hook: call_and_go_on})
+    stream.feed(PACKED + b"\x07")
+    assert stream.unpack() == msgpack.unpackb(PACKED, **{hook: lambda *_: "ok"})
+    assert stream.unpack() == 7
 
 
 @pytest.mark.parametrize("hook", HOOKS)
@@ -311,19 +304,6 @@ def test_threads_sharing_an_unpacker(msgpack: ModuleType) -> None:
         assert run_threads(*[work] * 4) == []
         assert len(results) == count
         assert all(result == message for result in results)
-
-
-def test_threads_sharing_a_packer(msgpack: ModuleType) -> None:
-    """A Packer may be shared: each call makes its own message."""
-    with switching(1e-5):
-        packer = msgpack.Packer(default=lambda o: [sum(range(50)), "x" * 100])
-        expected = packer.pack([Foreign(), Foreign()])
-
-        def work() -> None:
-            for _ in range(500):
-                assert packer.pack([Foreign(), Foreign()]) == expected
-
-        assert run_threads(*[work] * 4) == []
 
 
 # --- references and the collector ---------------------------------------------------------------------------------

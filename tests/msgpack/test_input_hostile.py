@@ -25,8 +25,6 @@ from purepy.errors import (
     TruncatedError,
 )
 
-tracemalloc = pytest.importorskip("tracemalloc", reason="PyPy 7.3.11 has no tracemalloc")
-
 MESSAGE: Any = {
     "ints": [0, 127, 128, 255, 256, 65535, 65536, 2**32, 2**63, -1, -33, -129, -32769, -(2**31) - 1],
     "text": ["", "short", "x" * 40, "y" * 300, "é漢🎈" * 30],
@@ -56,23 +54,26 @@ def unpack_error(msgpack: ModuleType, data: bytes, **options: Any) -> Any:
     return caught.value
 
 
-def peak_of(function: Any) -> int:
-    """Return how many bytes were allocated at most while `function` ran."""
+def memory_of(function: Any) -> tuple[int, int]:
+    """Return how many bytes more are allocated behind a call of `function`, and how many there were at most."""
+    tracemalloc = pytest.importorskip("tracemalloc", reason="PyPy 7.3.11 has no tracemalloc")
     gc.collect()
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
         function()
-        return tracemalloc.get_traced_memory()[1] - before
+        now, peak = tracemalloc.get_traced_memory()
+        return now - before, peak - before
     finally:
         tracemalloc.stop()
 
 
-def test_truncated_at_each_byte(msgpack: ModuleType) -> None:
+@pytest.mark.parametrize("options", [{}, {"max_total_items": 100}], ids=["plain", "general"])
+def test_truncated_at_each_byte(msgpack: ModuleType, options: dict[str, Any]) -> None:
     """Every cut is told apart from every other error, with a place inside of the input or at its end."""
     data = msgpack.packb(MESSAGE)
     for size in range(len(data)):
-        error = unpack_error(msgpack, data[:size], max_map_len=1000, max_array_len=1000)
+        error = unpack_error(msgpack, data[:size], max_map_len=1000, max_array_len=1000, **options)
         assert type(error) is TruncatedError
         assert 0 <= error.offset <= size
         assert str(error) == "Unpack failed: incomplete input"
@@ -112,7 +113,7 @@ def test_lies_cost_nothing(msgpack: ModuleType, name: str) -> None:
     """A declared size is not believed: an error, and memory in proportion to the input."""
     data = LIES[name]
     unpack_error(msgpack, data)  # what the first call sets up is not counted
-    peak = peak_of(lambda: unpack_error(msgpack, data, max_array_len=2**32, max_map_len=2**32))
+    _, peak = memory_of(lambda: unpack_error(msgpack, data, max_array_len=2**32, max_map_len=2**32))
     assert peak <= 100 * len(data) + 50_000
 
 
@@ -128,7 +129,7 @@ def test_lies_in_a_stream(msgpack: ModuleType, name: str) -> None:
             stream.unpack()
 
     feed()
-    assert peak_of(feed) <= 100 * len(data) + 50_000
+    assert memory_of(feed)[1] <= 100 * len(data) + 50_000
 
 
 @pytest.mark.parametrize("data", [b"\x90", b"\x80", b"\xa0", b"\xc4\x00", b"\xd4\x05\x00", b"\x81\xa0\xc0"])
@@ -136,7 +137,7 @@ def test_memory_per_input_byte(msgpack: ModuleType, data: bytes) -> None:
     """The objects that take the most memory for their bytes stay under a hundred bytes of it per byte."""
     count = 5_000
     packed = b"\xdd" + struct.pack(">I", count) + data * count
-    per_byte = peak_of(lambda: msgpack.unpackb(packed)) / len(packed)
+    per_byte = memory_of(lambda: msgpack.unpackb(packed))[1] / len(packed)
     # an empty dict is one byte of input and 64 (CPython 3.11) of memory, and its slot in the list
     assert per_byte <= 100
 
@@ -278,7 +279,8 @@ def test_full_buffer(msgpack: ModuleType) -> None:
         stream.feed(bytes(60))
 
 
-def test_idle_unpackers_are_small(msgpack: ModuleType) -> None:
+@pytest.mark.parametrize("rest", [b"", b"\x92\x01"], ids=["nothing", "a part of a message"])
+def test_idle_unpackers_are_small(msgpack: ModuleType, rest: bytes) -> None:
     """Ten thousand connections that have nothing to say take kilobytes each, whatever they were fed before."""
     count = 200
     kept: list[Any] = []
@@ -286,19 +288,13 @@ def test_idle_unpackers_are_small(msgpack: ModuleType) -> None:
     def make() -> None:
         for _ in range(count):
             stream = msgpack.Unpacker()
-            stream.feed(msgpack.packb(b"x" * 200_000))
-            stream.unpack()
+            stream.feed(msgpack.packb([b"x" * 100_000] * 2) + rest)
+            assert len(list(stream)) == 1
             kept.append(stream)
 
     make()
     kept.clear()
-    gc.collect()
-    tracemalloc.start()
-    try:
-        make()
-        assert tracemalloc.get_traced_memory()[0] / count < 8 * 1024
-    finally:
-        tracemalloc.stop()
+    assert memory_of(make)[0] / count < 8 * 1024
 
 
 def test_raw_is_checked(msgpack: ModuleType) -> None:

@@ -461,36 +461,6 @@ def test_exceptions_of_the_file(msgpack: ModuleType) -> None:
     assert unpacker.read_bytes(2) == b"\x02\x03"
 
 
-@pytest.mark.parametrize(
-    ("method", "arguments"),
-    [
-        ("feed", (b"\x01",)),
-        ("unpack", ()),
-        ("skip", ()),
-        ("read_bytes", (1,)),
-        ("read_array_header", ()),
-        ("__init__", ()),
-    ],
-)
-def test_call_from_within_a_hook(msgpack: ModuleType, method: str, arguments: tuple[Any, ...]) -> None:
-    """Refused, without harm to the object that is being unpacked; tell() is allowed."""
-    seen = []
-
-    def hook(code: int, data: bytes) -> str:
-        unpacker.tell()
-        try:
-            getattr(unpacker, method)(*arguments)
-        except RuntimeError as exc:
-            seen.append(str(exc))
-        return "ok"
-
-    unpacker = msgpack.Unpacker(ext_hook=hook)
-    unpacker.feed(b"\x92\xd4\x05a\x01\x02")
-    assert unpacker.unpack() == ["ok", 1]
-    assert seen == [f"Unpacker.{method}() cannot be called while unpacking is in progress"]
-    assert unpacker.unpack() == 2
-
-
 def test_shared_by_threads(msgpack: ModuleType) -> None:
     """A second thread gets an error, never somebody else's data in its object."""
     entered, leave = threading.Event(), threading.Event()
@@ -539,26 +509,6 @@ def test_init_again(msgpack: ModuleType) -> None:
     assert unpacker.tell() == 0
     unpacker.feed(b"\x05")
     assert unpacker.unpack() == 5
-
-
-# --- cost --------------------------------------------------------------------------------------------------------
-
-
-def test_idle_unpacker_is_small(msgpack: ModuleType) -> None:
-    """A hundred Unpackers that wait hold kilobytes each."""
-    tracemalloc = pytest.importorskip("tracemalloc", exc_type=ImportError)
-    big = msgpack.packb([b"x" * 100000] * 20)
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
-        unpackers = [msgpack.Unpacker() for _ in range(100)]
-        for unpacker in unpackers:
-            unpacker.feed(big + b"\x92\x01")
-            assert len(list(unpacker)) == 1
-        used = tracemalloc.get_traced_memory()[0] - before
-    finally:
-        tracemalloc.stop()
-    assert used / len(unpackers) < 16 * 1024
 
 
 # --- async -------------------------------------------------------------------------------------------------------
