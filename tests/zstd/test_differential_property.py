@@ -172,40 +172,6 @@ def test_arguments_have_the_same_outcome(zstd: ModuleType, keywords: dict[str, A
     assert ours == outcome(lambda: type(reference.ZstdCompressor(**keywords)).__name__)
 
 
-@needs_reference
-@relaxed
-@given(
-    data=st.lists(words, min_size=50, max_size=400).map(b"".join),
-    script=st.lists(
-        st.one_of(
-            st.tuples(st.sampled_from(["read", "read1", "readline", "peek_read"]), st.integers(0, 4000)),
-            st.tuples(st.just("seek"), st.integers(0, 6000)),
-        ),
-        max_size=12,
-    ),
-)
-def test_files_read_the_same(zstd: ModuleType, data: bytes, script: list[tuple[str, int]]) -> None:
-    """Where each call leaves the file, and what it reads; read1() may return less, so only its data counts."""
-    compressor = reference.ZstdCompressor()
-    source = compressor.compress(data) + compressor.flush() + reference.compress(data)
-    content = io.BytesIO(data * 2)
-    with zstd.open(io.BytesIO(source)) as file:
-        for name, number in script:
-            if name == "seek":
-                assert file.seek(number) == min(content.seek(number), len(data) * 2) or number > len(data) * 2
-                content.seek(file.tell())
-            elif name == "read1":
-                piece = file.read1(number)
-                assert len(piece) <= number
-                assert piece == content.read(len(piece))
-            elif name == "peek_read":
-                ahead = file.peek(number)
-                assert file.read(len(ahead)) == ahead == content.read(len(ahead))
-            else:
-                assert getattr(file, name)(number) == getattr(content, name)(number)
-            assert file.tell() == content.tell()
-
-
 @pytest.mark.skipif(not OTHERS, reason="one backend alone")
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
 @relaxed

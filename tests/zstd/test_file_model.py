@@ -40,7 +40,7 @@ BAD = [b"\xff", b"\xe2\x80", b"\xed\xa0\x80", b"\xef\xbb\xbf"]
 KINDS = [PARTS, PARTS + LONG, PARTS + RETURNS, PARTS + RETURNS + LONG, PAIRS + LONG, PARTS + RETURNS + LONG + BAD]
 
 NEWLINES = [None, "", "\n", "\r", "\r\n"]
-ENCODINGS = ["utf-8", "utf-8", "utf-8", "UTF8", "ascii", "ascii", "utf-8-sig", "latin-1", "cp1252", "utf-16", "gb18030"]
+ENCODINGS = ["utf-8", "utf-8", "UTF8", "ascii", "utf-8-sig", "latin-1", "cp1252", "utf-16", "utf-16-le", "gb18030"]
 ERRORS = ["strict", "ignore", "replace", "surrogateescape", "backslashreplace"]
 # from one that cuts every line to the real ones
 BUFFER_SIZES = [16, 37, 100, zstd_file.BUFFER_SIZE]
