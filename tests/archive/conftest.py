@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from archives import ENGINES
+from archives import ENGINES, make_tree
 
 
 @pytest.fixture(params=ENGINES)
@@ -12,3 +14,9 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     """Run a test with each engine that there is: the work done in C, and in Python."""
     monkeypatch.setenv("CPKG_ARCHIVE_BACKEND", request.param)
     return str(request.param)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Give a tree with a little of everything that needs no rights."""
+    return make_tree(tmp_path / "tree")

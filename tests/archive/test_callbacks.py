@@ -13,18 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archives import contents, make_tree, member, packed
+from archives import contents, member, packed
 from web import serving
 
 from cpkg import archive
 from cpkg.archive import _extract
 from purepy.crew import Crew
 from purepy.errors import ArchiveError
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return make_tree(tmp_path / "tree")
 
 
 def test_select_and_callbacks(engine: str, tree: Path, tmp_path: Path) -> None:

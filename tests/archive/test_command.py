@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archives import contents, make_tree
+from archives import contents
 
 pytest.importorskip("click")
 from click.testing import CliRunner, Result
@@ -26,11 +26,6 @@ def run(*arguments: Any, status: int = 0) -> Result:
     result = CliRunner(**APART).invoke(cli, ["archive", *map(str, arguments)], prog_name="cpkg")
     assert result.exit_code == status, result.output
     return result
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return make_tree(tmp_path / "tree")
 
 
 def test_create_list_verify_extract(tree: Path, tmp_path: Path) -> None:

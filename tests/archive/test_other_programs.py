@@ -13,7 +13,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from archives import contents, fixed, header_of, make_tree, member, packed, uncompressed
+from archives import contents, fixed, header_of, member, packed, uncompressed
 
 from cpkg import archive, zstd
 from purepy.errors import CodecError
@@ -25,11 +25,6 @@ needs_tar = pytest.mark.skipif(
 )
 needs_bsdtar = pytest.mark.skipif(BSDTAR is None, reason="needs bsdtar")
 needs_go = pytest.mark.skipif(GO is None, reason="needs Go")
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return make_tree(tmp_path / "tree")
 
 
 @needs_tar

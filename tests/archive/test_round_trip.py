@@ -13,17 +13,12 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from archives import ENGINES, contents, header_of, make_tree, member, packed
+from archives import ENGINES, contents, header_of, member, packed
 
 from cpkg import _backend, archive, zstd
 from purepy._system import is_root
 
 TAR = shutil.which("tar")
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return make_tree(tmp_path / "tree")
 
 
 def test_a_tree_comes_back(engine: str, tree: Path, tmp_path: Path) -> None:
