@@ -14,15 +14,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from documents import ARCHIVES, MODULES
 
 import cpkg
 from ffi_build import msgpack_stub
 from purepy.msgpack.options import PACKING, UNPACKING
 
-MODULES = (
-    *("cpkg", "cpkg.archive", "cpkg.errors", "cpkg.msgpack", "cpkg.msgpack.exceptions", "cpkg.msgpack.ext"),
-    *("cpkg.records", "cpkg.typed", "cpkg.zstandard", "cpkg.zstd", "cpkg.zstd.tarfile", "cpkg.zstd.zipfile"),
-)
 MSGPACK = ("Packer", "Unpacker", "pack", "pack_into", "packb", "unpack", "unpack_async", "unpackb", "unpackb_from")
 ZSTD = (
     *("SeekableZstdFile", "ZstdCompressor", "ZstdDecompressor", "ZstdDict", "ZstdFile", "acompress", "adecompress"),
@@ -83,7 +80,7 @@ def unnamed(where: str, value: Any, text: str) -> Iterator[str]:
         yield f"{where}: no word on {', '.join(missing)}"
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", MODULES + ARCHIVES)
 def test_every_public_name(name: str) -> None:
     module = importlib.import_module(name)
     assert inspect.getdoc(module)

@@ -22,108 +22,61 @@ HEAVY = {
 ENUM = {"enum", "types", "operator", "functools", "collections"}
 
 HERE = Path(__file__).parent
+
+
+def of(package: str, names: str = "") -> set[str]:
+    """Return the full names of a package and of what is in it."""
+    return {package, *(f"{package}.{name}" for name in names.split())}
+
+
 COMMON = {"cpkg", "cpkg._backend", "purepy", "purepy._lazy"}
 NATIVE = {"cpkg._native", "_cffi_backend"}
-MSGPACK = {
-    *("cpkg.msgpack", "purepy.errors", "purepy._fields"),
-    *("purepy.msgpack", "purepy.msgpack.exceptions", "purepy.msgpack.ext", "purepy.msgpack.interface"),
-}
+MSGPACK = {"cpkg.msgpack", "purepy.errors", "purepy._fields", *of("purepy.msgpack", "exceptions ext interface")}
 MSGPACK_NATIVE = {*NATIVE, "cpkg._native.msgpack", "cpkg._native._msgpack_ffi"}
-PURE_PACKING = {
-    *(
-        "purepy._jit",
-        "purepy._locks",
-        "purepy.msgpack.builders",
-        "purepy.msgpack.conversions",
-        "purepy.msgpack.encoder",
-    ),
-    *("purepy.msgpack.formats", "purepy.msgpack.options", "purepy.msgpack.packing", "purepy.msgpack.plain_writer"),
-}
-PURE_UNPACKING = {
-    *(
-        "purepy._jit",
-        "purepy.msgpack.decoder",
-        "purepy.msgpack.decoder_base",
-        "purepy.msgpack.formats",
-        "purepy.msgpack.keys",
-        "purepy.msgpack.oneshot",
-    ),
-    *("purepy.msgpack.options", "purepy.msgpack.plain_reader", "purepy.msgpack.skimmer"),
-}
+PURE_PACKING = of("purepy", "_jit _locks") | of(
+    "purepy.msgpack", "builders conversions encoder formats options packing plain_writer"
+)
+PURE_UNPACKING = of("purepy", "_jit") | of(
+    "purepy.msgpack", "decoder decoder_base formats keys oneshot options plain_reader skimmer"
+)
+PYPY_MSGPACK = {"cpkg._native.cffi_modules", "purepy.msgpack.options"}
 PACKING = {
     "native": {
         "cpython": {"cpkg._native.msgpack.cpython"},
-        "pypy": {
-            *(
-                "cpkg._native.cffi_modules",
-                "cpkg._native.msgpack.pypy",
-                "cpkg._native.msgpack.pypy.backend",
-                "cpkg._native.msgpack.pypy.functions_pack",
-            ),
-            *("cpkg._native.msgpack.pypy.marshal", "cpkg._native.msgpack.pypy.marshal_pack"),
-            *("purepy.msgpack.options", "purepy.msgpack.packing"),
-        },
+        "pypy": PYPY_MSGPACK
+        | of("cpkg._native.msgpack.pypy", "backend functions_pack marshal marshal_pack")
+        | {"purepy.msgpack.packing"},
     },
     "pure": {"any": {*PURE_PACKING, "purepy.msgpack.packer"}},
 }
 UNPACKING = {
     "native": {
         "cpython": {"cpkg._native.msgpack.cpython"},
-        "pypy": {
-            *(
-                "cpkg._native.cffi_modules",
-                "cpkg._native.msgpack.pypy",
-                "cpkg._native.msgpack.pypy.backend",
-                "cpkg._native.msgpack.pypy.functions_unpack",
-            ),
-            *("cpkg._native.msgpack.pypy.marshal", "cpkg._native.msgpack.pypy.marshal_read"),
-            *("cpkg._native.msgpack.pypy.checks", "purepy.msgpack.options"),
-        },
+        "pypy": PYPY_MSGPACK | of("cpkg._native.msgpack.pypy", "backend functions_unpack marshal marshal_read checks"),
     },
     "pure": {"any": PURE_UNPACKING},
 }
-JOB = {
-    *("cpkg.objects", "cpkg.objects.dumps_loads", "cpkg.objects.types_written"),
-    *("purepy.zstd", "purepy.zstd.format", "purepy.zstd.format.rules", "purepy.zstd.names"),
-}
-ZSTD_COMMON = {
-    *(
-        "purepy._buffers",
-        "purepy._locks",
-        "purepy.zstd",
-        "purepy.zstd.format",
-        "purepy.zstd.format.backend_methods",
-        "purepy.zstd.functions",
-        "purepy.zstd.names",
-        "purepy.zstd.format.error_codes",
-        "purepy.zstd.format.locks",
-    ),
-    *("purepy.zstd.format.parameters", "purepy.zstd.format.zdict", "purepy.zstd.format.rules", "purepy.errors"),
-}
-ZSTD_LIBRARY = {
-    *NATIVE,
-    *(
-        "cpkg._native.zstd",
-        "cpkg._native.zstd.backend_names",
-        "cpkg._native.zstd.functions",
-        "cpkg._native.zstd.library",
-    ),
-    "cpkg._native.zstd.contexts",
-    *("cpkg._native.zstd.settings", "cpkg._native.buffers", "cpkg._native.pins", "cpkg._native.pressure"),
-    *ZSTD_COMMON,
-}
+JOB = of("cpkg.objects", "dumps_loads types_written") | of("purepy.zstd", "format format.rules names")
+ZSTD_COMMON = of("purepy", "_buffers _locks errors") | of(
+    "purepy.zstd",
+    "format format.backend_methods format.error_codes format.locks format.parameters format.rules format.zdict "
+    "functions names",
+)
+ZSTD_LIBRARY = (
+    NATIVE
+    | of("cpkg._native", "buffers pins pressure")
+    | of("cpkg._native.zstd", "backend_names functions library contexts settings")
+    | ZSTD_COMMON
+)
 ZSTD = {
     "native": {
-        "cpython": {
-            *NATIVE,
-            *("cpkg._native._zstd_ffi", "cpkg._native.cffi_modules", "purepy._locks"),
-            *(f"cpkg._native.zstd{end}" for end in ("", ".backend_names", ".compiled")),
-        },
-        "pypy": {
-            *("cpkg._native._zstd_ffi", "cpkg._native.cffi_modules"),
-            *("cpkg._native.zstd.compiled", "cpkg._native.zstd.compiled_library"),
-            *ZSTD_LIBRARY,
-        },
+        "cpython": NATIVE
+        | of("cpkg._native", "_zstd_ffi cffi_modules")
+        | of("cpkg._native.zstd", "backend_names compiled")
+        | {"purepy._locks"},
+        "pypy": ZSTD_LIBRARY
+        | of("cpkg._native", "_zstd_ffi cffi_modules")
+        | of("cpkg._native.zstd", "compiled compiled_library"),
     },
     "dlopen": {"any": {"cpkg._native._zstd_abi", "cpkg._native.zstd.dlopen", *ZSTD_LIBRARY}},
 }

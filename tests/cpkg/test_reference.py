@@ -11,24 +11,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from documents import DOCS, blocks
+from documents import DOCS, MODULES, blocks
 
 pytestmark = pytest.mark.source
 
 ROOT = Path(__file__).parents[2]
-# modules that anyone imports; those that need another library are read, not imported
-MODULES = [
-    "cpkg",
-    "cpkg.archive",
-    "cpkg.errors",
-    "cpkg.msgpack",
-    "cpkg.msgpack.exceptions",
-    "cpkg.msgpack.ext",
-    "cpkg.records",
-    "cpkg.typed",
-    "cpkg.zstandard",
-    "cpkg.zstd",
-]
 INTEGRATIONS = sorted((ROOT / "cpkg" / "integrations").glob("[!_]*.py"))
 KINDS = {"function", "class", "exception", "data"}
 _DIRECTIVE = re.compile(r"^\.\. (?:py:|auto)?(\w+):: (.*(?:\n {4,}\w.*)*)", re.MULTILINE)

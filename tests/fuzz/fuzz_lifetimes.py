@@ -20,26 +20,11 @@ from typing import Any
 
 # Names that take addresses, end the process or wait for something are left out.
 LEFT_OUT = {
-    "__class__",
-    "__delattr__",
-    "__getattribute__",
-    "__init_subclass__",
-    "__setattr__",
-    "__subclasshook__",
-    "mro",
+    *("__class__", "__delattr__", "__getattribute__", "__init_subclass__", "__setattr__", "__subclasshook__", "mro"),
 }
 WANTED = {
-    "Packer",
-    "Unpacker",
-    "ZstdCompressor",
-    "ZstdDecompressor",
-    "ZstdDict",
-    "ZstdFile",
-    "_LineBuffer",
-    "_WriteBuffer",
-    "_line_reader_type",
-    "_text_reader_type",
-    "_writer_type",
+    *("Packer", "Unpacker", "ZstdCompressor", "ZstdDecompressor", "ZstdDict", "ZstdFile", "_LineBuffer"),
+    *("_WriteBuffer", "_line_reader_type", "_text_reader_type", "_writer_type"),
 }
 KEPT = 40
 

@@ -68,30 +68,9 @@ OWN_UNPACK_OPTIONS = {
     "type": None,
 }
 NAMES = [
-    "packb",
-    "pack",
-    "dumps",
-    "dump",
-    "unpackb",
-    "unpack",
-    "loads",
-    "load",
-    "Packer",
-    "Unpacker",
-    "ExtType",
-    "Timestamp",
-    "BufferFull",
-    "OutOfData",
-    "ExtraData",
-    "FormatError",
-    "StackError",
-    "UnpackException",
-    "UnpackValueError",
-    "PackException",
-    "PackValueError",
-    "PackOverflowError",
-    "version",
-    "__version__",
+    *("packb", "pack", "dumps", "dump", "unpackb", "unpack", "loads", "load", "Packer", "Unpacker", "ExtType"),
+    *("Timestamp", "BufferFull", "OutOfData", "ExtraData", "FormatError", "StackError", "UnpackException"),
+    *("UnpackValueError", "PackException", "PackValueError", "PackOverflowError", "version", "__version__"),
 ]
 
 

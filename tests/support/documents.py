@@ -9,6 +9,13 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).parents[2] / "docs"
+MODULES = [
+    *("cpkg", "cpkg.archive", "cpkg.errors", "cpkg.msgpack", "cpkg.msgpack.exceptions", "cpkg.msgpack.ext"),
+    *("cpkg.records", "cpkg.typed", "cpkg.zstandard", "cpkg.zstd"),
+]
+"""Modules that anyone imports; those that need another library are read, not imported."""
+ARCHIVES = ["cpkg.zstd.tarfile", "cpkg.zstd.zipfile"]
+"""Those whose names are the standard library's."""
 _FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 
 
