@@ -100,7 +100,7 @@ def test_floats_are_written_as_pure_writes_them(items: list[float]) -> None:
     assert written(native.lib.cpkg_write_doubles, "double[]", items) == b"".join(map(pure.packb, items))
 
 
-@pytest.mark.parametrize("length", [0, 7, 8, 4095, 4096, 4097, 60_000, 200_000])
+@pytest.mark.parametrize("length", [0, 7, 8, 4095, 4096, 4097, 60_000])
 def test_long_lists(length: int) -> None:
     """Lists of numbers longer than a piece and than the scratch."""
     for items in (list(range(2**31, 2**31 + length)), [i / 7 for i in range(length)], ["é"] * length):
@@ -126,7 +126,7 @@ def test_the_end_of_the_scratch_buffer(step: int) -> None:
     assert pack(obj) == pure.packb(obj)
 
 
-@pytest.mark.parametrize("before", [0, 1, 1000, 300_000])
+@pytest.mark.parametrize("before", [0, 1, 1000, 70_000])  # the most is more than the scratch buffer holds
 @pytest.mark.parametrize(
     "bad", ["\ud800", "한\udfff", "é" * 30 + "\udabc", "x" * 300 + "\udabc", "é" * 2000 + "\udabc"]
 )
