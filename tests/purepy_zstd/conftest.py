@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fixture of the pure Zstandard decoder: both forms of its hot loops, whatever interpreter runs the test."""
+"""The fixture of the pure Zstandard decoder: the forms of its hot loops."""
 
 from __future__ import annotations
 
 from types import ModuleType
 
 import pytest
-from zstd_oracle import other_form
-
-import purepy.zstd
+from zstd_oracle import FORMS, in_form
 
 
-@pytest.fixture(params=["usual", "other"])
+@pytest.fixture(params=FORMS)
 def codec(request: pytest.FixtureRequest) -> ModuleType:
-    """Return the codec with either form of its hot loops."""
-    return purepy.zstd if request.param == "usual" else other_form()
+    """Return the codec with each form of its hot loops that is tried here."""
+    return in_form(request.param)

@@ -11,17 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from zstd_oracle import libzstd, other_form
+from zstd_oracle import FORMS, in_form, libzstd
 
-import purepy.zstd
 from purepy.errors import ZstdError
 
 SETTINGS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-FORMS = pytest.mark.parametrize("form", ["usual", "other"])
-
-
-def codec_of(form: str) -> ModuleType:
-    return purepy.zstd if form == "usual" else other_form()
+forms = pytest.mark.parametrize("form", FORMS)
 
 
 @st.composite
@@ -106,12 +101,12 @@ def decompress_in_pieces(codec: ModuleType, frame: bytes, rng: random.Random, **
     return b"".join(parts)
 
 
-@FORMS
+@forms
 @SETTINGS
 @given(content=contents(), names=option_sets(), seed=st.integers(0, 2**32), is_streamed=st.booleans())
 def test_any_parameters(form: str, content: bytes, names: dict[str, int], seed: int, is_streamed: bool) -> None:
     """Levels, long mode, windows, flags; compressed at once or in pieces with flushes."""
-    library, codec, rng = libzstd(), codec_of(form), random.Random(seed)
+    library, codec, rng = libzstd(), in_form(form), random.Random(seed)
     options = options_for(library, names)
     if is_streamed:
         frame = compress_in_pieces(library, content, rng, options=options)
@@ -124,12 +119,12 @@ def test_any_parameters(form: str, content: bytes, names: dict[str, int], seed: 
     assert decompress_in_pieces(codec, frame, rng) == content
 
 
-@FORMS
+@forms
 @SETTINGS
 @given(data=st.data(), seed=st.integers(0, 2**32), level=st.integers(-5, 19))
 def test_dictionaries(form: str, data: st.DataObject, seed: int, level: int) -> None:
     """Raw dictionaries and prefixes: frames refer into them as far as the window allows."""
-    library, codec, rng = libzstd(), codec_of(form), random.Random(seed)
+    library, codec, rng = libzstd(), in_form(form), random.Random(seed)
     text = data.draw(contents(20_000))
     text += bytes(max(0, 8 - len(text)))
     content = text[rng.randrange(len(text)) :] + data.draw(contents(5000)) + text[: rng.randrange(len(text))]
@@ -144,12 +139,12 @@ def test_dictionaries(form: str, data: st.DataObject, seed: int, level: int) -> 
     assert decompress_in_pieces(codec, frame, rng, zstd_dict=zstd_dict) == content
 
 
-@FORMS
+@forms
 @SETTINGS
 @given(content=contents(5000), level=st.integers(-5, 19), seed=st.integers(0, 2**32))
 def test_trained_dictionary(form: str, content: bytes, level: int, seed: int) -> None:
     """A dictionary with tables: its id is checked, its tables and repeat offsets are used."""
-    library, codec, rng = libzstd(), codec_of(form), random.Random(seed)
+    library, codec, rng = libzstd(), in_form(form), random.Random(seed)
     trained = trained_dictionary(library)
     theirs, ours = library.ZstdDict(trained), codec.ZstdDict(trained)
     content = b"user=%d;" % (seed & 255) + content + b"name=value; path=/index.html; user=17;"
@@ -172,12 +167,12 @@ def trained_dictionary(library: ModuleType) -> bytes:
     return content
 
 
-@FORMS
+@forms
 @SETTINGS
 @given(first=contents(3000), second=contents(3000), seed=st.integers(0, 2**32), level=st.integers(-5, 19))
 def test_several_frames(form: str, first: bytes, second: bytes, seed: int, level: int) -> None:
     """Concatenated and skippable frames; a stream of one frame stops where it ends."""
-    library, codec, rng = libzstd(), codec_of(form), random.Random(seed)
+    library, codec, rng = libzstd(), in_form(form), random.Random(seed)
     note = rng.choice((b"", b"note"))
     skippable = bytes((0x50 | seed & 15,)) + b"\x2a\x4d\x18" + len(note).to_bytes(4, "little") + note
     parts = [library.compress(first, level=level), skippable, library.compress(second, level=level)]

@@ -27,16 +27,17 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Callable, NamedTuple
 
+from extent import IS_FULL, IS_PYPY, IS_THOROUGH
+
 import cpkg
 import purepy
 
 ROOTS = tuple(os.path.join(os.path.dirname(os.path.abspath(package.__file__)), "") for package in (cpkg, purepy))
-THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
-# PyPy traces slowly; other versions run the same source as 3.11
-SPARSE = 8 if sys.implementation.name == "pypy" else 1 if sys.version_info[:2] == (3, 11) else 4
+# PyPy traces slowly
+SPARSE = 8 if IS_PYPY else 1 if IS_FULL else 4
 SETTLES = 10.0
 """Seconds that threads, and on PyPy finalizers, may take to end behind a call."""
-COMPARES = 64 if sys.implementation.name == "pypy" else 1
+COMPARES = 64 if IS_PYPY else 1
 """Calls between looks at the threads and descriptors that are left: PyPy lets go of objects when it collects."""
 
 
@@ -109,7 +110,7 @@ def at_every_line(
         value = act(subject)
     check(subject, Outcome(value, None))
     count = _count(os.environ["PYTEST_CURRENT_TEST"])
-    points = [point for point in trace.points if point.time < times][:: 1 if THOROUGH else every * SPARSE]
+    points = [point for point in trace.points if point.time < times][:: 1 if IS_THOROUGH else every * SPARSE]
     assert points, "no line of ours was reached"
     raised = 0
     traces = _Watched(settles)
@@ -153,7 +154,7 @@ def by_timer(
     longest = time.perf_counter() - begin
     check(subject, Outcome(value, None))
     interrupted = number = 0
-    if not THOROUGH:
+    if not IS_THOROUGH:
         times = times // SPARSE + 1
     gc.collect()  # importlib's own callbacks have nothing left to do
     traces = _Watched(settles)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from extent import IS_FULL, IS_PYPY
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "cpkg._native.msgpack.pypy"
@@ -30,7 +31,9 @@ NAME = "_msgpack_pypy_parts"
 def pypy_part(name: str) -> Any:
     """Return a module of the parts for PyPy; skips the test where the native module or its source is not there."""
     pytest.importorskip(SHIPPED, reason="the native module is not built")
-    if sys.implementation.name != "pypy":
+    if not IS_PYPY:
+        if not IS_FULL:
+            pytest.skip("they are PyPy's: one version of CPython is enough to try them on", allow_module_level=True)
         if not (ROOT / "ffi_build").exists():
             pytest.skip("the sources in C are not beside the tests", allow_module_level=True)
         load()

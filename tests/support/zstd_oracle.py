@@ -10,7 +10,9 @@ from types import ModuleType
 
 import pytest
 from backends import available
+from extent import IS_FULL
 
+import purepy.zstd
 from purepy import _jit
 
 
@@ -33,12 +35,21 @@ def libzstd() -> ModuleType:
     return found
 
 
+FORMS = ["usual", "other"] if IS_FULL else ["usual"]
+"""The forms of the hot loops that tests run over: PyPy's on CPython, too; PyPy is slow with those of CPython."""
+
+
+def in_form(form: str) -> ModuleType:
+    """Return the codec with its hot loops in this form."""
+    return purepy.zstd if form == "usual" else other_form()
+
+
 @functools.lru_cache(maxsize=1)
 def other_form() -> ModuleType:
     """
     Import purepy.zstd once more with the hot loops of the other kind of interpreter.
 
-    The loops for PyPy's JIT then run on CPython too, and the other way round: slowly, but all tests reach both.
+    The loops for PyPy's JIT then run on CPython too, and the other way round, slowly.
     """
     saved = {name: module for name, module in sys.modules.items() if _is_codec(name)}
     shared = {

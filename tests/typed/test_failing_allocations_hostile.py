@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import pytest
+from extent import IS_FULL
 from processes import run_python
 
 PROGRAM = """
@@ -178,10 +178,7 @@ for name, (act, check) in CALLS.items():
 """
 
 
-@pytest.mark.skipif(
-    sys.implementation.name != "cpython" or sys.version_info[:2] != (3, 11),
-    reason="other versions run the same source as 3.11",
-)
+@pytest.mark.skipif(not IS_FULL, reason="one version of CPython tries it: the others run the same source")
 def test_a_failing_allocation_is_a_memory_error_and_leaves_nothing_behind(msgpack, tmp_path):
     pytest.importorskip("_testcapi", reason="not installed with every Python")
     if msgpack.TypedTable is None:
