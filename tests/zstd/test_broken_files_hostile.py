@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 from types import ModuleType
 from typing import Any, Callable
@@ -31,10 +32,16 @@ def tail(request: pytest.FixtureRequest, zstd: ModuleType) -> bytes:
     return TAILS[request.param](zstd)
 
 
+@functools.cache
+def good(zstd: ModuleType) -> bytes:
+    """A thousand frames of a line each."""
+    return b"".join(zstd.compress(line.encode()) for line in LINES)
+
+
 @pytest.fixture
 def broken(zstd: ModuleType, tail: bytes) -> bytes:
-    """A thousand frames of a line each, and then what is wrong."""
-    return b"".join(zstd.compress(line.encode()) for line in LINES) + tail
+    """A thousand frames, and then what is wrong."""
+    return good(zstd) + tail
 
 
 def by_lines(file: Any) -> Any:

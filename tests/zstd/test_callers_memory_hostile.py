@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import random
+from functools import partial
 from types import ModuleType
 from typing import Any, Callable
 
@@ -35,40 +37,20 @@ def payloads() -> list[bytes]:
     return [*PAYLOADS.values(), b"ab", TEXT[:6355], TEXT[:1000] + RANDOM[:100], mixed, mixed[:131_072] + TEXT]
 
 
-def sized(zstd: ModuleType, data: bytes) -> bytes:
-    frame: bytes = zstd.compress(data)
+@functools.cache
+def compressed(zstd: ModuleType, data: bytes, kind: str = "sized") -> bytes:
+    parameter = zstd.CompressionParameter
+    options = {"sized": {}, "unsized": {parameter.content_size_flag: 0}, "checked": {parameter.checksum_flag: 1}}
+    frame: bytes = zstd.compress(data, options=options[kind])
     return frame
 
 
-def unsized(zstd: ModuleType, data: bytes) -> bytes:
-    frame: bytes = zstd.compress(data, options={zstd.CompressionParameter.content_size_flag: 0})
-    return frame
-
-
-def checked(zstd: ModuleType, data: bytes) -> bytes:
-    frame: bytes = zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1})
-    return frame
-
-
-def readinto(zstd: ModuleType, frames: bytes, buffer: bytearray) -> int:
+def by_file(method: str, zstd: ModuleType, frames: bytes, buffer: bytearray) -> int:
     with zstd.open(io.BytesIO(frames)) as file:
         total = 0
         with memoryview(buffer) as view:
             while total < len(buffer):
-                size = file.readinto(view[total:])
-                if not size:
-                    break
-                total += size
-                assert view[total:] == filled(len(buffer))[total:]
-    return total
-
-
-def readinto1(zstd: ModuleType, frames: bytes, buffer: bytearray) -> int:
-    with zstd.open(io.BytesIO(frames)) as file:
-        total = 0
-        with memoryview(buffer) as view:
-            while total < len(buffer):
-                size = file.readinto1(view[total:])
+                size = getattr(file, method)(view[total:])
                 if not size:
                     break
                 total += size
@@ -81,26 +63,27 @@ def one_shot(zstd: ModuleType, frames: bytes, buffer: bytearray) -> int:
     return size
 
 
-WAYS = [one_shot, readinto, readinto1]
-MAKERS = [sized, unsized, checked]
+WAYS = {"one_shot": one_shot, "readinto": partial(by_file, "readinto"), "readinto1": partial(by_file, "readinto1")}
+KINDS = ["sized", "unsized", "checked"]
 Way = Callable[[ModuleType, bytes, bytearray], int]
-Maker = Callable[[ModuleType, bytes], bytes]
+ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("make", MAKERS)
-def test_behind_the_content(zstd: ModuleType, make: Maker, way: Way) -> None:
+@ways
+@pytest.mark.parametrize("kind", KINDS)
+def test_behind_the_content(zstd: ModuleType, kind: str, way: Way) -> None:
     for data in payloads():
+        frame = compressed(zstd, data, kind)
         for room in (0, 1, 7, 64, 1500, 200_000):
             buffer = filled(len(data) + room)
-            check(buffer, data, way(zstd, make(zstd, data), buffer))
+            check(buffer, data, way(zstd, frame, buffer))
 
 
-@pytest.mark.parametrize("way", WAYS)
+@ways
 def test_behind_several_frames(zstd: ModuleType, way: Way) -> None:
     """The frames before leave room that the last one may not use; empty ones give nothing."""
     parts = [TEXT[:6355], b"", RANDOM[:1000], TEXT[:300], b"x", b"", bytes(5000)]
-    frames = b"".join(MAKERS[index % 3](zstd, part) + SKIPPABLE for index, part in enumerate(parts))
+    frames = b"".join(compressed(zstd, part, KINDS[index % 3]) + SKIPPABLE for index, part in enumerate(parts))
     buffer = filled(200_000)
     check(buffer, b"".join(parts), way(zstd, frames, buffer))
     buffer = filled(50)
@@ -109,10 +92,10 @@ def test_behind_several_frames(zstd: ModuleType, way: Way) -> None:
 
 def test_behind_the_frames_in_front_of_an_error(zstd: ModuleType) -> None:
     """A frame that fails leaves nothing there of what it gave before."""
-    broken = bytearray(checked(zstd, TEXT[:6355]))
+    broken = bytearray(compressed(zstd, TEXT[:6355], "checked"))
     broken[-1] ^= 1
     for first in (b"abc", TEXT[:3000]):
-        with zstd.open(io.BytesIO(sized(zstd, first) + bytes(broken))) as file:
+        with zstd.open(io.BytesIO(compressed(zstd, first) + bytes(broken))) as file:
             buffer = filled(200_000)
             check(buffer, first, file.readinto1(buffer))
             with pytest.raises(zstd.ZstdError):
@@ -139,7 +122,7 @@ def test_source_that_comes_in_pieces(zstd: ModuleType) -> None:
         def read(self, size: Any = -1) -> bytes:
             return super().read(self.step)
 
-    frames = sized(zstd, TEXT[:6355]) + sized(zstd, TEXT[:6355])
+    frames = compressed(zstd, TEXT[:6355]) * 2
     for step in (1, 5, 11, 1000, len(frames) // 2, len(frames) // 2 + 3):
         source = Pieces(frames)
         source.step = step
@@ -154,7 +137,7 @@ def test_source_that_comes_in_pieces(zstd: ModuleType) -> None:
 
 @pytest.mark.parametrize("level", [-5, 1, 3, 9, 19])
 def test_behind_the_frame(zstd: ModuleType, level: int) -> None:
-    if zstd.BACKEND == "pure" and level > 3:
+    if zstd.BACKEND == "pure" and level != 1:
         pytest.skip("writes nothing but what has been compressed, at any level")
     for data in payloads():
         expected = zstd.compress(data, level)
