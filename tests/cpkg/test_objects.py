@@ -513,6 +513,7 @@ def test_bad_extension_values_are_format_errors(codecs: dumps_loads.Codecs, data
         assert caught.value.offset == len(message) - len(data)
 
 
+@pytest.mark.long
 def test_the_search_for_a_bad_extension_is_bounded(codecs: dumps_loads.Codecs) -> None:
     data = b"\xdd" + struct.pack(">I", 5 * 2**20) + bytes(5 * 2**20 - 1) + b"\xd4Nx"
     with pytest.raises(FormatError, match="Decimal") as caught:

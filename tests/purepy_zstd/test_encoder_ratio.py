@@ -12,6 +12,8 @@ import pytest
 
 from purepy.zstd import compress, decompress
 
+pytestmark = pytest.mark.long
+
 # The least of each that the standard library and the interpreter have everywhere.
 HALF = 150_000
 

@@ -10,6 +10,8 @@ import pytest
 from purepy.zstd import CompressionParameter, ZstdCompressor, compress, decompress, get_frame_info
 from purepy.zstd.format.zdict import ZstdDict
 
+pytestmark = pytest.mark.long
+
 LEVELS = [-100, -5, -1, 1, 2, 3, 4, 5, 6, 7, 9, 13, 16, 19, 22]
 
 _random = random.Random(8878)

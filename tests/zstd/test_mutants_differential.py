@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from types import ModuleType
 
+import pytest
 from backends import available
 from zstd_data import FRAME_ABC, FRAME_ABC_UNSIZED, TEXT
 from zstd_ways import Way, file, into, limited, one_shot, stream
@@ -51,6 +52,7 @@ def mutants(frame: bytes) -> Iterator[bytes]:
                 yield frame[:at] + bytes([value]) + frame[at + 1 :]
 
 
+@pytest.mark.long
 def test_every_way_takes_the_same(zstd: ModuleType) -> None:
     """The pure backend is stricter here and there, but takes nothing that another refuses or reads otherwise."""
     reference = available("zstd").get("dlopen", zstd)
