@@ -4,21 +4,18 @@
 from __future__ import annotations
 
 import itertools
-import os
 import random
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from record_files import record
+from record_files import record, write_in_pieces
 from shrinking import SEED
 
-from cpkg import _places, records
+from cpkg import records
 from cpkg._places import Source
 from cpkg.records.reader import Reader
-from purepy import _system
 
 
 def test_growth_is_seen_when_it_is_asked_for(path: Path) -> None:
@@ -116,23 +113,8 @@ def states(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     """Each state of a file that is opened, appended to and closed several times: no change of it comes at once."""
     path = tmp_path_factory.mktemp("states") / "file.rec"
     seen: list[bytes] = []
-    pwrite, ftruncate = os.pwrite, os.ftruncate
-
-    def write_in_pieces(descriptor: int, data: Any, offset: int) -> int:
-        done = 0
-        for end in (20, len(data) // 2, len(data)):
-            if end > done:
-                done += pwrite(descriptor, data[done:end], offset + done)
-                seen.append(path.read_bytes())
-        return done
-
-    def cut(descriptor: int, size: int) -> None:
-        ftruncate(descriptor, size)
-        seen.append(path.read_bytes())
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_system, "pwrite", write_in_pieces)
-        patch.setattr(_places.os, "ftruncate", cut)
+        write_in_pieces(patch, lambda size: (20, size // 2, size), lambda: seen.append(path.read_bytes()))
         for start in range(0, 72, 12):
             with records.open(path, "ab", threads=1, frame_size=150 if start % 24 else 400) as writer:
                 for number in range(start, start + 12):

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from processes import run_python
-from record_files import record, spans, written
+from record_files import record, spans, write_in_pieces, written
 from shrinking import SEED
 
 from cpkg import _places, records
@@ -95,22 +95,7 @@ def test_every_write_may_be_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyP
             assert len(reader) >= max(seen, default=0)
             seen.append(len(reader))
 
-    pwrite, ftruncate = os.pwrite, os.ftruncate
-
-    def write_in_pieces(descriptor: int, data: Any, offset: int) -> int:
-        done = 0
-        for end in (1, len(data) // 2, len(data) - 1, len(data)):
-            if end > done:
-                done += pwrite(descriptor, data[done:end], offset + done)
-                look()
-        return done
-
-    def cut(descriptor: int, size: int) -> None:
-        ftruncate(descriptor, size)
-        look()
-
-    monkeypatch.setattr(_system, "pwrite", write_in_pieces)
-    monkeypatch.setattr(_places.os, "ftruncate", cut)
+    write_in_pieces(monkeypatch, lambda size: (1, size // 2, size - 1, size), look)
     for start in range(0, 60, 12):
         with records.open(path, "ab", threads=1) as writer:
             for number in range(start, start + 12):

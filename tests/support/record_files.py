@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import plain_record_reader
+import pytest
 
-from cpkg import msgpack, records, zstd
+from cpkg import _places, msgpack, records, zstd
 from cpkg._places import PathSource
 from cpkg.records import format as fmt
 from cpkg.records.format import DATA_HEADER_SIZE
 from cpkg.records.layout import Frame, Layout
 from cpkg.records.loading import load
+from purepy import _system
 from purepy.errors import ZstdError
 
 
@@ -62,6 +65,26 @@ def _decompress(frame: bytes, dictionary: bytes) -> bytes:
 
 def _unpack(content: bytes) -> list[Any]:
     return list(msgpack.Unpacker(io.BytesIO(content), strict_map_key=False))
+
+
+def write_in_pieces(patch: pytest.MonkeyPatch, ends: Callable[[int], tuple[int, ...]], look: Callable[[], Any]) -> None:
+    """Let record files be written in pieces that end where `ends` says of a size; look behind each, and each cut."""
+    pwrite, ftruncate = os.pwrite, os.ftruncate
+
+    def write(descriptor: int, data: Any, offset: int) -> int:
+        done = 0
+        for end in ends(len(data)):
+            if end > done:
+                done += pwrite(descriptor, data[done:end], offset + done)
+                look()
+        return done
+
+    def cut(descriptor: int, size: int) -> None:
+        ftruncate(descriptor, size)
+        look()
+
+    patch.setattr(_system, "pwrite", write)
+    patch.setattr(_places.os, "ftruncate", cut)
 
 
 def forget_index(path: Path) -> None:
