@@ -8,7 +8,13 @@ import io
 import os
 import tarfile
 import urllib.request
+import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Callable
+
+import cpkg
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def unpack(url: str, sha256: str, folder: Path) -> Path:
@@ -28,3 +34,23 @@ def unpack(url: str, sha256: str, folder: Path) -> Path:
         archive.extractall(folder)
     (unpacked,) = folder.iterdir()
     return unpacked
+
+
+def python_path(*folders: Path) -> str:
+    """Return a PYTHONPATH with these folders, the source tree if that is tested here, and what this process has."""
+    tree = [ROOT] if Path(cpkg.__file__).resolve().parents[1] == ROOT else []
+    return os.pathsep.join([*map(str, (*folders, *tree)), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+def outcomes(report: Path, named: Callable[[str, str], str]) -> dict[str, list[str]]:
+    """
+    Return the tests of pytest's report in XML by how they ended: "passed", "failed", "skipped".
+
+    `named` makes the name of each from its class, or module, and its function.
+    """
+    found: dict[str, list[str]] = {"passed": [], "failed": [], "skipped": []}
+    for case in ET.parse(report).getroot().iter("testcase"):
+        said = {child.tag for child in case}
+        how = "failed" if said & {"failure", "error"} else "skipped" if "skipped" in said else "passed"
+        found[how].append(named(case.get("classname", ""), case.get("name", "")))
+    return found

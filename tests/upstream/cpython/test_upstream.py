@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 from backends import available
-from sources import unpack
+from sources import python_path, unpack
 
 pytestmark = pytest.mark.fetch
 
@@ -65,9 +65,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def test_suite(backend: str, suite: tuple[Path, str]) -> None:
     """Every test passes but those that are listed."""
     folder, name = suite
-    source = os.fspath(Path(sys.modules["cpkg"].__file__ or "").parents[1])
-    paths = [os.fspath(folder), source, os.environ.get("PYTHONPATH", "")]
-    environ = {**os.environ, "CPKG_ZSTD_BACKEND": backend, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    environ = {**os.environ, "CPKG_ZSTD_BACKEND": backend, "PYTHONPATH": python_path(folder)}
     command = [sys.executable, HERE / "runner.py", name, *MODULES[name]]
     run = subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr[-5000:]

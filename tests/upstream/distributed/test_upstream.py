@@ -12,11 +12,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from sources import unpack
+from sources import outcomes, unpack
 
 pytestmark = pytest.mark.fetch
 
@@ -47,14 +46,8 @@ def run(tree: Path, tests: tuple[str, ...], *, in_place: bool) -> tuple[set[str]
     command = [sys.executable, "-m", "pytest", *options, *tests]
     done = subprocess.run(command, env=environment, cwd=tree, capture_output=True, text=True, check=False)
     assert report.exists(), done.stdout + done.stderr
-    failed = set()
-    passed = 0
-    for case in ET.parse(report).getroot().iter("testcase"):
-        if case.find("failure") is not None or case.find("error") is not None:
-            failed.add(f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}")
-        elif case.find("skipped") is None:
-            passed += 1
-    return failed, passed, done.stdout
+    found = outcomes(report, lambda where, name: f"{where.replace('.', '/')}.py::{name}")
+    return set(found["failed"]), len(found["passed"]), done.stdout
 
 
 def test_ours_are_in_their_place(tree: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from backends import available
+from sources import python_path
 
 SUITE = Path(__file__).parent / "suite"
 COLLECTED = 161  # tests in the folder of msgpack 1.2.4
@@ -26,9 +27,7 @@ MODULES = {"facade": "cpkg.msgpack", **{name: module.__name__ for name, module i
 @pytest.mark.parametrize("module", list(MODULES.values()), ids=list(MODULES))
 def test_suite(module: str, tmp_path: Path) -> None:
     """Every test of the folder passes, or is skipped for a reason of the interpreter's."""
-    root = Path(__file__).resolve().parents[3]
-    environ = {**os.environ, "CPKG_SUITE_MODULE": module}
-    environ["PYTHONPATH"] = os.pathsep.join(filter(None, [*source_tree(root), os.environ.get("PYTHONPATH", "")]))
+    environ = {**os.environ, "CPKG_SUITE_MODULE": module, "PYTHONPATH": python_path()}
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-c", tmp_path / "pytest.ini"]
     run = subprocess.run(
@@ -39,10 +38,3 @@ def test_suite(module: str, tmp_path: Path) -> None:
     assert counts.get("passed", 0) + counts.get("skipped", 0) == COLLECTED, run.stdout
     # frozendict needs Python 3.15; PyPy has no sys.getrefcount, and its 7.3.11 no tracemalloc (4 cases)
     assert counts.get("skipped", 0) <= (1 if sys.implementation.name == "cpython" else 6), run.stdout
-
-
-def source_tree(root: Path) -> list[str]:
-    """Return the path that makes the source tree importable, if that is what is tested here."""
-    import cpkg
-
-    return [str(root)] if Path(cpkg.__file__).resolve().parents[1] == root else []

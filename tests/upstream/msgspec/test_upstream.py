@@ -14,12 +14,11 @@ import os
 import re
 import subprocess
 import sys
-import xml.etree.ElementTree
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from sources import unpack
+from sources import outcomes, python_path, unpack
 
 pytestmark = pytest.mark.fetch
 
@@ -96,9 +95,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_suite(suite: Path, tmp_path: Path, msgpack: ModuleType) -> None:
     """Every test passes but those that are listed."""
-    source = os.fspath(Path(sys.modules["cpkg"].__file__ or "").parents[1])
-    path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH", "")]))
-    environ = {**os.environ, "CPKG_MSGPACK_BACKEND": msgpack.BACKEND, "PYTHONPATH": path}
+    environ = {**os.environ, "CPKG_MSGPACK_BACKEND": msgpack.BACKEND, "PYTHONPATH": python_path()}
     report = tmp_path / "report.xml"
     files = [suite / f"test_{name}.py" for name in MODULES]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-k", "not json"]
@@ -107,13 +104,9 @@ def test_suite(suite: Path, tmp_path: Path, msgpack: ModuleType) -> None:
         env=environ, cwd=suite.parents[1], capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert run.returncode in (0, 1), run.stdout[-5000:] + run.stderr[-5000:]
-    failed, passed = [], 0
-    for case in xml.etree.ElementTree.parse(report).iter("testcase"):
-        if case.find("failure") is not None or case.find("error") is not None:
-            failed.append(f"{case.get('classname')}.{case.get('name', '').partition('[')[0]}")
-        else:
-            passed += case.find("skipped") is None
-    assert passed > LEAST_PASSED
+    found = outcomes(report, lambda where, name: f"{where}.{name.partition('[')[0]}")
+    assert len(found["passed"]) > LEAST_PASSED
+    failed = found["failed"]
     others = sorted({name for name in failed if not any(re.search(pattern, name) for pattern in LEFT_OUT)})
     assert not others, others
     idle = [pattern for pattern in LEFT_OUT if not any(re.search(pattern, name) for name in failed)]

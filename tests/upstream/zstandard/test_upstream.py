@@ -15,14 +15,13 @@ import os
 import shutil
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from backends import available
-from sources import unpack
+from sources import outcomes, python_path, unpack
 
 pytestmark = pytest.mark.fetch
 
@@ -97,16 +96,15 @@ def test_suite(backend: str, suite: Path) -> None:
         "CPKG_SUITE_EXAMPLES": str(EXAMPLES[backend]),
         "HYPOTHESIS_PROFILE": "cpkg",
         "ZSTD_SLOW_TESTS": "1",
+        "PYTHONPATH": python_path(),
     }
-    environ["PYTHONPATH"] = os.pathsep.join(filter(None, [*source_tree(), os.environ.get("PYTHONPATH", "")]))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", f"--junitxml={report}"]
     run = subprocess.run([*command, "tests"], env=environ, cwd=suite, capture_output=True, text=True, check=False)
     assert report.exists(), run.stdout + run.stderr
-    cases = list(ET.parse(report).getroot().iter("testcase"))
-    assert len(cases) == COLLECTED, run.stdout
-    assert [name(case) for case in cases if case.find("skipped") is not None] == []
-    failed = {name(case) for case in cases if case.find("failure") is not None or case.find("error") is not None}
-    assert failed == set(expected(backend)), run.stdout[-20000:]
+    found = outcomes(report, lambda where, name: f"{where.rpartition('.')[2]}.{name}")
+    assert sum(map(len, found.values())) == COLLECTED, run.stdout
+    assert found["skipped"] == []
+    assert set(found["failed"]) == set(expected(backend)), run.stdout[-20000:]
 
 
 @pytest.mark.parametrize("backend", list(available("zstd")))
@@ -158,21 +156,9 @@ def differences(node: ast.FunctionDef, found: Any, ours: SimpleNamespace) -> lis
     return [f"{node.name}: {each.name}" for each in parameters[len(theirs) :] if each.default is each.empty]
 
 
-def name(case: ET.Element) -> str:
-    return f"{case.get('classname', '').rpartition('.')[2]}.{case.get('name')}"
-
-
 def expected(backend: str) -> dict[str, str]:
     """Return the tests that fail, with the reasons."""
     if backend == "pure":
         return {**DEFECTS, **PURE}
     is_theirs = available("zstd")[backend].zstd_version_info == (1, 5, 7)
     return {**DEFECTS, **({} if is_theirs else VERSIONS), **(NOT_NATIVE if backend == "stdlib" else {})}
-
-
-def source_tree() -> list[str]:
-    """Return the path that makes the source tree importable, if that is what is tested here."""
-    import cpkg
-
-    root = HERE.parents[2]
-    return [str(root)] if Path(cpkg.__file__).resolve().parents[1] == root else []
