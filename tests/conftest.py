@@ -22,6 +22,11 @@ from backends import available
 
 from cpkg import _backend
 
+# The second row of an interpreter reads what pytest has made of the tests for the first one: to make it is half of the
+# time that collecting them takes. Processes that tests start go on writing no bytecode.
+if os.environ.get("CI"):
+    sys.dont_write_bytecode = False
+
 TESTS = Path(__file__).parent
 MARKERS = {
     **{folder.name: f"tests of the folder {folder.name}" for folder in TESTS.iterdir() if folder.is_dir()},
