@@ -285,6 +285,10 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path / "tree"
 
 
+# where the pure codec compresses, its own lines are most of them, and each call takes long
+EVERY = 1 if _backend.choose("zstd").module.RELEASES_GIL else 100
+
+
 def interrupted(tree: Path, threads: int) -> tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any, Any], None]]:
     """Return what the harness takes: a target, its archive, and what holds of it."""
 
@@ -309,8 +313,7 @@ def interrupted(tree: Path, threads: int) -> tuple[Callable[[], Any], Callable[[
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_interrupted_at_every_line(engine: str, tree: Path, threads: int) -> None:
-    # where the pure codec compresses, its own lines are most of them, and each call takes long
-    at_every_line(*interrupted(tree, threads), times=1, every=1 if _backend.choose("zstd").module.RELEASES_GIL else 100)
+    at_every_line(*interrupted(tree, threads), times=1, every=EVERY)
 
 
 @pytest.mark.parametrize("signals", [1, 2])
@@ -334,7 +337,7 @@ def test_a_path_is_written_whole_or_not_at_all(engine: str, tree: Path, tmp_path
         else:
             assert outcome.is_interrupted
 
-    at_every_line(lambda: path, act, check, times=1, every=5)
+    at_every_line(lambda: path, act, check, times=1, every=max(5, EVERY))
 
 
 def test_small_limits_of_descriptors(tree: Path) -> None:
