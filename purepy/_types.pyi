@@ -52,6 +52,7 @@ class Writable(Protocol):
     def write(self, data: Any, /) -> object: ...
 
 Source: TypeAlias = Readable | Buffer
+
 class Compressor(Protocol):
     """What writes for files: a backend's ZstdCompressor, or what makes several frames with some."""
     @property

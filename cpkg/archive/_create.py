@@ -116,7 +116,8 @@ def create(
         with (
             closing(_c_or_python.for_create(settings, has_entries=on_entry is not None)) as engine,
             closing(engine.plans(root, names, _own_files(file, target))) as plans,
-            closing(mapped(engine.make, plans, workers, frames_ahead(workers))) as frames,
+            # each engine makes frames of its own plans
+            closing(mapped(engine.make, plans, workers, frames_ahead(workers))) as frames,  # type: ignore[arg-type]
         ):
             for frame in frames:
                 for problem in frame.problems:
