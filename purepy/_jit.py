@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from typing_extensions import TypeAlias
 
 JIT = sys.implementation.name == "pypy"
-"""True where a tracing JIT compiles the loops."""
+"""
+True where a tracing JIT compiles the loops.
+
+PyPy compiles a loop for the first path that it sees through it. The other paths end at the loop's head, where they must
+leave what that path left: the same variables as integers without objects, in a range as wide, and different ones where
+those were different. Otherwise every variable is put into an object and the round begins at an entry that takes all of
+them out again, which costs as much as the round. So a hot loop of several paths adds 0 to the integers that not all of
+them assign, and sets to 0 before the next round what a path leaves behind and no round reads.
+"""
 
 
 def _signed(value: int) -> int:
@@ -52,10 +60,14 @@ else:
 
 
 if JIT and not TYPE_CHECKING and sys.pypy_version_info < (8,):
+    _PAGE = bytearray(4096)
 
     def zeros(size):
-        # bytearray(size) takes twice the memory while it is made; on PyPy 8 this does.
-        return bytearray(1) * size
+        # bytearray(size) takes twice the memory while it is made; on PyPy 8 this does. One byte times the size is
+        # copied byte by byte.
+        made = _PAGE * (size // len(_PAGE) + 1)
+        del made[size:]
+        return made
 else:
 
     def zeros(size: int) -> bytearray:

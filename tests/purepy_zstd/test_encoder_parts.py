@@ -13,7 +13,7 @@ from purepy.zstd.decoder.fse import read_distribution
 from purepy.zstd.encoder import fse, huffman
 from purepy.zstd.encoder.levels import MatchParameters, parameters_for
 from purepy.zstd.encoder.matchfinders import make_match_finder
-from purepy.zstd.encoder.matchfinders.base import equal_bytes, match_length
+from purepy.zstd.encoder.matchfinders.base import equal_before, equal_bytes, match_length
 from purepy.zstd.encoder.sequences import INITIAL_REPEATS, offset_values
 from purepy.zstd.encoder.sequences import Sequences as EncoderSequences
 
@@ -96,6 +96,14 @@ def test_matches_are_counted_to_the_byte() -> None:
     for byte in range(8):
         assert equal_bytes(1 << (8 * byte)) == byte
         assert equal_bytes(-1 << (8 * byte)) == byte
+
+
+@pytest.mark.parametrize("count", range(4))
+def test_equal_bytes_before_end_at_the_first_difference_at_the_limit_and_at_the_start(count: int) -> None:
+    window = bytearray(b"-abcd+abcd")
+    assert equal_before(window, 6 + count, 1 + count, 9) == count
+    assert equal_before(window, 10, 5, count) == count
+    assert equal_before(window[5:] * 2, 5 + count, count, 9) == count
 
 
 def replay(window: bytes, start: int, sequences: EncoderSequences) -> bytes:

@@ -210,17 +210,92 @@ def _decode_words(data: bytes, start: int, end: int, table: HuffmanTable, count:
             raise not_at_end(position, start, origin, what)
         store(out, at, symbols)
         at += 5
-    while at < count:
-        lo = position - 56
-        entry = entries[load(data, lo >> 3)[0] >> (lo & 7) >> top & mask]
-        position -= entry >> 8
-        if position < first:
-            break
-        out[at] = entry & 255
-        at += 1
+    position = _decode_rest(data, position, first, table, out, at, count)
     if position != first:
         raise not_at_end(position, start, origin, what)
     return bytes(out[:count])
+
+
+def _decode_rest(data: bytes, position: int, first: int, table: HuffmanTable, out: bytearray, at: int, end: int) -> int:
+    """Decode symbols one by one to `out[at:end]`; return where that ends, before `first` if there are not so many."""
+    entries = table.entries
+    top = 56 - table.log
+    mask = (1 << table.log) - 1
+    while at < end and position >= first:
+        lo = position - 56
+        entry = entries[load(data, lo >> 3)[0] >> (lo & 7) >> top & mask]
+        position -= entry >> 8
+        out[at] = entry & 255
+        at += 1
+    return position
+
+
+def decode_pair(
+    data: bytes, starts: list[int], table: HuffmanTable, out: bytearray, at: int, second_at: int, end: int
+) -> bool:
+    """
+    Decode two streams, at `data[starts[0]:starts[1]]` and from there to `starts[2]`, to `out[at:second_at]` and on to
+    `end`; whether all is well with both. The form for a JIT: neither stream waits for the other's look-ups.
+    """
+    start, second_start, stop = starts
+    if start >= second_start or second_start >= stop or not data[second_start - 1] or not data[stop - 1]:
+        return False
+    if table.log > MAX_CODE_LENGTH:
+        return False
+    position = stream_end(data, start, second_start, 0, "")
+    second = stream_end(data, second_start, stop, 0, "")
+    first = start * 8
+    second_first = second_start * 8
+    entries = table.entries
+    log = table.log
+    mask = (1 << log) - 1
+    top = 56 - log
+    done = 0
+    # What a word has beyond its symbols must not reach the other stream's.
+    most = min(second_at - at, end - second_at) - 8
+    while done <= most:
+        lo = position - 56
+        second_lo = second - 56
+        word = load(data, lo >> 3)[0] >> (lo & 7)
+        second_word = load(data, second_lo >> 3)[0] >> (second_lo & 7)
+        entry = entries[word >> top & mask]
+        second_entry = entries[second_word >> top & mask]
+        shift = top - (entry >> 8)
+        second_shift = top - (second_entry >> 8)
+        symbols = entry & 255
+        second_symbols = second_entry & 255
+        entry = entries[word >> shift & mask]
+        second_entry = entries[second_word >> second_shift & mask]
+        shift -= entry >> 8
+        second_shift -= second_entry >> 8
+        symbols |= (entry & 255) << 8
+        second_symbols |= (second_entry & 255) << 8
+        entry = entries[word >> shift & mask]
+        second_entry = entries[second_word >> second_shift & mask]
+        shift -= entry >> 8
+        second_shift -= second_entry >> 8
+        symbols |= (entry & 255) << 16
+        second_symbols |= (second_entry & 255) << 16
+        entry = entries[word >> shift & mask]
+        second_entry = entries[second_word >> second_shift & mask]
+        shift -= entry >> 8
+        second_shift -= second_entry >> 8
+        symbols |= (entry & 255) << 24
+        second_symbols |= (second_entry & 255) << 24
+        entry = entries[word >> shift & mask]
+        second_entry = entries[second_word >> second_shift & mask]
+        symbols |= (entry & 255) << 32
+        second_symbols |= (second_entry & 255) << 32
+        position = lo + shift + log - (entry >> 8)
+        second = second_lo + second_shift + log - (second_entry >> 8)
+        if position < first or second < second_first:
+            return False
+        store(out, at + done, symbols)
+        store(out, second_at + done, second_symbols)
+        done += 5
+    position = _decode_rest(data, position, first, table, out, at + done, second_at)
+    second = _decode_rest(data, second, second_first, table, out, second_at + done, end)
+    return position == first and second == second_first
 
 
 def _decode_wide(data: bytes, start: int, end: int, table: HuffmanTable, count: int, origin: int, what: str) -> bytes:

@@ -25,7 +25,7 @@ class Field:
         self.name = codes.name
         # What is the same in every entry of a code: an entry without its state, or (first value, extra bits).
         pairs = list(zip(codes.bases, codes.extra_bits))
-        self.codes: list[Any] = [bits << 4 | base << 18 for base, bits in pairs] if JIT else pairs
+        self.codes: list[Any] = [bits | bits << 11 | base << 25 for base, bits in pairs] if JIT else pairs
         self.max_symbol = len(pairs) - 1
         self.max_log = codes.max_log
         self.predefined = make_table(self, codes.predefined, codes.predefined_log)
@@ -36,8 +36,9 @@ class Table:
     A decoding table of one field: per state the first value and the extra bits of its code, the width of the next
     state's bits and its baseline.
 
-    `entries` holds them as one integer (width | extra bits << 4 | baseline << 9 | first value << 18) for a JIT, as a
-    tuple otherwise: (first value, extra bits, their mask, width, its mask, baseline, extra bits + width).
+    `entries` holds them as one integer for a JIT (extra bits + width | width << 7 | extra bits << 11 | baseline << 16 |
+    first value << 25: the sum of three entries has the bits of all three), as a tuple otherwise: (first value, extra
+    bits, their mask, width, its mask, baseline, extra bits + width).
     """
 
     __slots__ = ("entries", "log")
@@ -52,7 +53,7 @@ def make_table(field: Field, counts: list[int] | tuple[int, ...], log: int) -> T
     rows = zip(*build_decoding_table(counts, log))
     codes = field.codes
     if JIT:
-        return Table(log, [codes[symbol] | width | baseline << 9 for symbol, width, baseline in rows])
+        return Table(log, [codes[symbol] + width | width << 7 | baseline << 16 for symbol, width, baseline in rows])
     return Table(log, [_entry(codes[symbol], width, baseline) for symbol, width, baseline in rows])
 
 

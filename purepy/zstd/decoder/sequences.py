@@ -5,7 +5,7 @@ and 3.1.1.5); its tables are sequence_tables.py's.
 
 A sequence is: copy some literals, then a match from `offset` bytes back.
 
-There are two forms of the hot loops. For a JIT one loop decodes all sequences of a block to lists and a second one
+There are two forms of the hot loops. For a JIT one loop decodes all sequences of a block to a list and a second one
 executes them, both with plain integers and word-wide copies: one loop with every branch of both would compile to
 many more and longer traces. An interpreter does both in one loop, with appends of slices: `_interpret` mirrors
 `_decode` (values, repeat offsets, next states) and then `_execute` (literals, match).
@@ -21,9 +21,11 @@ from purepy.zstd.decoder.sequence_tables import Table
 from purepy.zstd.decoder.window import Window
 from purepy.zstd.format.error_codes import corruption
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
+_LENGTH_BITS = 18
+"""Bits of a length in a sequence that is one integer: the largest is a match's, 131,074."""
+
+_LENGTH_UNIT = 1 << _LENGTH_BITS
+_LENGTH_MASK = _LENGTH_UNIT - 1
 
 
 def _initial_states(
@@ -91,8 +93,8 @@ def run_sequences(
     to the window. Raises ZstdError.
     """
     if JIT:
-        lists = _decode(data, start, end, origin, count, tables, repeats, literals.size, max_size)
-        _execute(*lists, literals, window, origin, start)
+        sequences = _decode(data, start, end, origin, count, tables, repeats, literals.size, max_size)
+        _execute(sequences, literals, window, origin, start)
     else:
         _interpret(data, start, end, origin, count, tables, repeats, literals, window, max_size)
 
@@ -107,16 +109,18 @@ def _decode(
     repeats: list[int],
     literals_size: int,
     max_size: int,
-) -> tuple[list[int], list[int], list[int]]:
-    """Decode all sequences: return their literals lengths, offsets and match lengths (section 3.1.1.3.2.2)."""
+) -> list[int]:
+    """
+    Decode all sequences (section 3.1.1.3.2.2): return of each its literals length, match length and offset.
+
+    They come as one integer, the lengths in fields of _LENGTH_BITS below the offset.
+    """
     position, ll_state, of_state, ml_state = _initial_states(data, start, end, origin, tables)
     first = start * 8
     ll_entries, of_entries, ml_entries = (table.entries for table in tables)
     masks = MASKS
     repeat1, repeat2, repeat3 = repeats
-    ll_list = [0] * count
-    of_list = [0] * count
-    ml_list = [0] * count
+    sequences = [0] * count
     ll_total = ml_total = 0
     last = count - 1
     index = 0
@@ -124,30 +128,43 @@ def _decode(
         ll_entry = ll_entries[ll_state]
         of_entry = of_entries[of_state]
         ml_entry = ml_entries[ml_state]
-        # The extra bits: of the offset, above those of the match length, above those of the literals length.
-        ll_bits = ll_entry >> 4 & 31
-        of_bits = of_entry >> 4 & 31
-        ml_bits = ml_entry >> 4 & 31
-        lo = position - ll_bits - of_bits - ml_bits
-        if lo < first:
-            raise not_at_end(lo, start, origin, "sequences")
+        lo = position - (ll_entry + of_entry + ml_entry & 127)
+        ll_width = ll_entry >> 7 & 15
+        of_width = of_entry >> 7 & 15
+        ml_width = ml_entry >> 7 & 15
+        widths = ll_width + of_width + ml_width
+        if lo < first and (index < last or lo + widths < first):
+            position = lo
+            break
+        # From above: the extra bits of offset, match length, literals length, then the bits of the next states of
+        # literals length, match length, offset.
         word = load(data, lo >> 3)[0] >> (lo & 7)
+        of_state = (of_entry >> 16 & 511) + (word & masks[of_width])
+        word >>= of_width
+        ml_state = (ml_entry >> 16 & 511) + (word & masks[ml_width])
+        word >>= ml_width
+        ll_state = (ll_entry >> 16 & 511) + (word & masks[ll_width])
+        ll_extra = ll_entry >> 11 & 31
+        of_extra = of_entry >> 11 & 31
+        ml_extra = ml_entry >> 11 & 31
         if position - lo > 56:
-            # Only the offset may lie beyond the word; the other two are at most 32 bits.
-            of_at = position - of_bits
-            value = load(data, of_at >> 3)[0] >> (of_at & 7)
+            # They lie beyond the word; but for the offset they are at most 32.
+            bit = lo + widths
+            word = load(data, bit >> 3)[0] >> (bit & 7)
+            bit = position - of_extra
+            value = load(data, bit >> 3)[0] >> (bit & 7)
         else:
-            value = word >> (ll_bits + ml_bits)
-        ll = (ll_entry >> 18) + (word & masks[ll_bits])
-        ml = (ml_entry >> 18) + (word >> ll_bits & masks[ml_bits])
-        value = (of_entry >> 18) + (value & masks[of_bits])
+            word >>= ll_width
+            value = word >> (ll_extra + ml_extra)
+        ll = (ll_entry >> 25) + (word & masks[ll_extra])
+        ml = (ml_entry >> 25) + (word >> ll_extra & masks[ml_extra])
+        value = (of_entry >> 25) + (value & masks[of_extra])
         position = lo
         # Section 3.1.1.5: values above 3 are offsets, lower ones refer to the last three.
         if value > 3:
             offset = value - 3
             repeat3 = repeat2
             repeat2 = repeat1
-            repeat1 = offset
         else:
             if not ll:
                 value += 1
@@ -156,74 +173,61 @@ def _decode(
             elif value == 2:
                 offset = repeat2
                 repeat2 = repeat1
-                repeat1 = offset
             else:
                 offset = repeat3 if value == 3 else repeat1 - 1
                 if not offset:
                     raise _zero_offset(origin, start, index)
                 repeat3 = repeat2
                 repeat2 = repeat1
-                repeat1 = offset
-        ll_list[index] = ll
-        of_list[index] = offset
-        ml_list[index] = ml
+        # A product, because a shift is done twice, to see whether it overflows.
+        sequences[index] = (offset * _LENGTH_UNIT + ml) * _LENGTH_UNIT + ll
         ll_total += ll
         ml_total += ml
         if index == last:
             break
         index += 1
-        # The next states, in the order literals length, match length, offset from above.
-        ll_bits = ll_entry & 15
-        of_bits = of_entry & 15
-        ml_bits = ml_entry & 15
-        position -= ll_bits + of_bits + ml_bits
-        if position < first:
-            raise not_at_end(position, start, origin, "sequences")
-        word = load(data, position >> 3)[0] >> (position & 7)
-        of_state = (of_entry >> 9 & 511) + (word & masks[of_bits])
-        word >>= of_bits
-        ml_state = (ml_entry >> 9 & 511) + (word & masks[ml_bits])
-        ll_state = (ll_entry >> 9 & 511) + (word >> ml_bits & masks[ll_bits])
-    if position != first:
-        raise not_at_end(position, start, origin, "sequences")
+        # For the JIT, which purepy/_jit.py explains: what no path may leave in another form, and what has served.
+        repeat1 = offset + 0
+        repeat2 += 0
+        repeat3 += 0
+        ll_entry = of_entry = ml_entry = ll_width = of_width = ml_width = ll_extra = of_extra = ml_extra = widths = 0
+        lo = word = bit = value = ll = ml = offset = 0
+    left = _check_bits(position, widths, index == last, first, start, origin)
+    if left:
+        raise not_at_end(first + left, start, origin, "sequences")
     if ll_total > literals_size or literals_size + ml_total > max_size:
         raise _too_long(origin, start, ll_total, literals_size, max_size)
-    repeats[:] = (repeat1, repeat2, repeat3)
-    return ll_list, of_list, ml_list
+    repeats[:] = (offset, repeat2, repeat3)
+    return sequences
 
 
-def _execute(
-    ll_list: list[int],
-    of_list: list[int],
-    ml_list: list[int],
-    literals: Literals,
-    window: Window,
-    origin: int,
-    start: int,
-) -> None:
+def _execute(sequences: list[int], literals: Literals, window: Window, origin: int, start: int) -> None:
     """Execute sequences whose lengths have been checked, and append the literals that are left (section 3.1.1.4)."""
     out = window.data
     at = window.end
     text = literals.data
     text_at = literals.start
     size = window.size
-    for index in range(len(ll_list)):
-        length = ll_list[index]
+    count = len(sequences)
+    index = 0
+    while index < count:
+        entry = sequences[index]
+        length = entry & _LENGTH_MASK
         # Words of 8 bytes: what they write too much, the next copy overwrites. Most copies are short, and one word or
         # two, needed or not, cost less than a branch that is taken half of the time.
         store(out, at, load(text, text_at)[0])
+        done = 8
         if length > 8:
             if length > 32:
                 out[at : at + length] = text[text_at : text_at + length]
             else:
-                done = 8
                 while done < length:
                     store(out, at + done, load(text, text_at + done)[0])
                     done += 8
         at += length
         text_at += length
-        offset = of_list[index]
-        length = ml_list[index]
+        offset = entry >> 2 * _LENGTH_BITS
+        length = entry >> _LENGTH_BITS & _LENGTH_MASK
         source = at - offset
         if source < 0 or offset > size:
             check_offset(window, at, offset, origin, start, index)
@@ -241,6 +245,10 @@ def _execute(
         else:
             _copy_period(out, at, offset, length)
         at += length
+        index += 1
+        # As in `_decode`.
+        text_at += 0
+        entry = length = offset = source = done = 0
     rest = literals.start + literals.size - text_at
     if rest:
         out[at : at + rest] = text[text_at : text_at + rest]

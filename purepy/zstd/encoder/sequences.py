@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections import namedtuple
 from struct import pack_into
 
+from purepy._jit import JIT
+from purepy.zstd.decoder.bits import MASKS
 from purepy.zstd.encoder import fse
 from purepy.zstd.encoder.fse import EncodingTable
 from purepy.zstd.format.fse_tables import LITERALS_LENGTH, MATCH_LENGTH, OFFSET
@@ -34,6 +36,8 @@ def _codes_by_value(extra_bits: tuple[int, ...], end: int) -> tuple[int, ...]:
 # Lengths become codes by table while they are short. From the table's end on each code covers one power of two:
 # code = length.bit_length() + delta (match lengths less MIN_MATCH).
 LL_TABLE_END = 64
+LL_WIDTHS = list(LL_BITS)
+ML_WIDTHS = list(ML_BITS)
 LL_CODES = _codes_by_value(LL_BITS, LL_TABLE_END)
 LL_CODE_DELTA = 18
 ML_TABLE_END = 128
@@ -83,6 +87,11 @@ def offset_values(sequences: Sequences, repeats: Repeats) -> tuple[list[int], Re
     values: list[int] = []
     first, second, third = repeats
     for literal_length, offset in zip(sequences.literal_lengths, sequences.offsets):
+        # `JIT` says why, also of what is set to 0 below.
+        if JIT:
+            first += 0
+            second += 0
+            third += 0
         if literal_length:
             if offset == first:
                 value = 1
@@ -105,6 +114,7 @@ def offset_values(sequences: Sequences, repeats: Repeats) -> tuple[list[int], Re
             value = 3 if offset == first - 1 else offset + 3
             first, second, third = offset, first, second
         values.append(value)
+        literal_length = offset = value = 0
     return values, (first, second, third)
 
 
@@ -194,8 +204,9 @@ def _bitstream(
     """
     Write states and extra bits from the last sequence to the first (section 3.1.1.3.2.1.2).
 
-    At most 31 bits wait when a field is added. With the fields taken as three groups, of up to 26 (states), 32
-    (lengths) and 31 (offset) bits, they stay below 63, which is what an unboxed integer holds.
+    Whole bytes are written after each sequence, and before that only if else more than 62 bits would wait, which is
+    what an unboxed integer holds: the states have up to 26, the lengths 32, the offset 31. A processor can guess that
+    branch; it could not guess when 32 bits are full.
     """
     literal_lengths, match_lengths = sequences.literal_lengths, sequences.match_lengths
     ll_codes, of_codes, ml_codes = codes
@@ -203,6 +214,7 @@ def _bitstream(
     ll_states, ll_delta_bits, ll_delta_state = ll_table.states, ll_table.delta_bits, ll_table.delta_state
     of_states, of_delta_bits, of_delta_state = of_table.states, of_table.delta_bits, of_table.delta_state
     ml_states, ml_delta_bits, ml_delta_state = ml_table.states, ml_table.delta_bits, ml_table.delta_state
+    ll_widths, ml_widths, masks = LL_WIDTHS, ML_WIDTHS, MASKS
     last = len(values) - 1
     ll_state = ll_table.start(ll_codes[last])
     of_state = of_table.start(of_codes[last])
@@ -218,42 +230,41 @@ def _bitstream(
         ml_code = ml_codes[at]
         if at != last:
             bits = (of_state + of_delta_bits[of_code]) >> 16
-            acc |= (of_state & ((1 << bits) - 1)) << filled
+            acc |= (of_state & masks[bits]) << filled
             filled += bits
             of_state = of_states[(of_state >> bits) + of_delta_state[of_code]]
             bits = (ml_state + ml_delta_bits[ml_code]) >> 16
-            acc |= (ml_state & ((1 << bits) - 1)) << filled
+            acc |= (ml_state & masks[bits]) << filled
             filled += bits
             ml_state = ml_states[(ml_state >> bits) + ml_delta_state[ml_code]]
             bits = (ll_state + ll_delta_bits[ll_code]) >> 16
-            acc |= (ll_state & ((1 << bits) - 1)) << filled
+            acc |= (ll_state & masks[bits]) << filled
             filled += bits
             ll_state = ll_states[(ll_state >> bits) + ll_delta_state[ll_code]]
-            if filled >= 32:
-                pack_into("<I", out, position, acc & 0xFFFFFFFF)
-                position += 4
-                acc >>= 32
-                filled -= 32
+            if filled > 30:
+                pack_into("<q", out, position, acc)
+                position += filled >> 3
+                acc >>= filled & 56
+                filled &= 7
         # A baseline has no bit in common with its extra bits but for the few below 1 << bits: masking is enough
         # for the codes that come by bit length, and those that come by table start at multiples of 1 << bits.
-        bits = LL_BITS[ll_code]
-        acc |= (literal_lengths[at] & ((1 << bits) - 1)) << filled
+        bits = ll_widths[ll_code]
+        acc |= (literal_lengths[at] & masks[bits]) << filled
         filled += bits
-        bits = ML_BITS[ml_code]
-        acc |= ((match_lengths[at] - MIN_MATCH) & ((1 << bits) - 1)) << filled
+        bits = ml_widths[ml_code]
+        acc |= ((match_lengths[at] - MIN_MATCH) & masks[bits]) << filled
         filled += bits
-        if filled >= 32:
-            pack_into("<I", out, position, acc & 0xFFFFFFFF)
-            position += 4
-            acc >>= 32
-            filled -= 32
-        acc |= (values[at] & ((1 << of_code) - 1)) << filled
+        if filled > 31:
+            pack_into("<q", out, position, acc)
+            position += filled >> 3
+            acc >>= filled & 56
+            filled &= 7
+        acc |= (values[at] & masks[of_code]) << filled
         filled += of_code
-        if filled >= 32:
-            pack_into("<I", out, position, acc & 0xFFFFFFFF)
-            position += 4
-            acc >>= 32
-            filled -= 32
+        pack_into("<q", out, position, acc)
+        position += filled >> 3
+        acc >>= filled & 56
+        filled &= 7
         if not at:
             break
         at -= 1

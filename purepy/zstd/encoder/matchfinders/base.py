@@ -58,6 +58,16 @@ def match_length(window: bytearray, at: int, earlier: int, end: int) -> int:
     return at - start
 
 
+def equal_before(window: bytearray, at: int, earlier: int, most: int) -> int:
+    """Return how many bytes before `at`, at most `most`, equal those before `earlier` (which is smaller)."""
+    if most > earlier:
+        most = earlier
+    count = 0
+    while count < most and window[at - 1 - count] == window[earlier - 1 - count]:
+        count += 1
+    return count
+
+
 # How many low bytes of the XOR of two words are equal, by the remainder of its lowest set bit: 2 is a primitive root of
 # 67, so that all 64 bits have different remainders. A lookup has no branches for a processor, or a JIT, to guess.
 EQUAL_BYTES_DIVISOR = 67

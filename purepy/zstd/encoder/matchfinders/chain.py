@@ -17,6 +17,7 @@ from purepy.zstd.encoder.matchfinders.base import (
     PRIME,
     WORD,
     MatchFinder,
+    equal_before,
     equal_bytes,
     key_mask,
     match_length,
@@ -123,11 +124,10 @@ class ChainMatchFinder(MatchFinder):
                     tries = depth
             at = place
             if offset != repeat:
-                earlier = at - offset
-                while at > anchor and earlier and window[at - 1] == window[earlier - 1]:
-                    at -= 1
-                    earlier -= 1
-                    length += 1
+                if window[at - 1] == window[at - offset - 1]:
+                    before = equal_before(window, at, at - offset, at - anchor)
+                    at -= before
+                    length += before
                 second = repeat
                 repeat = offset
             literals += window[anchor:at]

@@ -6,12 +6,14 @@ from __future__ import annotations
 from array import array
 from struct import unpack_from
 
+from purepy._jit import JIT
 from purepy.zstd.encoder.levels import MatchParameters
 from purepy.zstd.encoder.matchfinders.base import (
     LOW32,
     PRIME,
     WORD,
     MatchFinder,
+    equal_before,
     equal_bytes,
     hash_word,
     key_mask,
@@ -24,6 +26,7 @@ from purepy.zstd.encoder.sequences import Repeats, Sequences
 
 # After 2**8 positions without a match the steps grow.
 SKIP_SHIFT = 8
+FIRST_STEP = 1 << SKIP_SHIFT
 
 
 class DoubleFastMatchFinder(MatchFinder):
@@ -49,7 +52,8 @@ class DoubleFastMatchFinder(MatchFinder):
             sequences.match_lengths,
             sequences.offsets,
         )
-        anchor = start
+        # Where a step of one position would begin: it grows with the distance from here.
+        origin = start - FIRST_STEP
         # The buffer's first byte has nothing before it.
         at = start or 1
         repeat = usable_repeat(repeats[0], at, max_distance)
@@ -57,6 +61,11 @@ class DoubleFastMatchFinder(MatchFinder):
         # One position more is read ahead, for the repeat offset and for a longer match.
         limit = end - WORD - 1
         while at <= limit:
+            # `JIT` says why, also of what is set to 0 below.
+            if JIT:
+                origin += 0
+                repeat += 0
+                second += 0
             word = unpack_from("<q", window, at)[0]
             slot = ((((word ^ (word >> 29)) & LOW32) * PRIME) & LOW32) >> long_shift
             candidate = long_table[slot]
@@ -65,7 +74,7 @@ class DoubleFastMatchFinder(MatchFinder):
             slot = ((((key ^ (key >> 29)) & LOW32) * PRIME) & LOW32) >> short_shift
             short_candidate = short_table[slot]
             short_table[slot] = at
-            here = at
+            here = at + 2
             if repeat and unpack_from("<I", window, at + 1 - repeat)[0] == (word >> 8) & LOW32:
                 at += 1
                 offset = repeat
@@ -80,12 +89,12 @@ class DoubleFastMatchFinder(MatchFinder):
                     length = WORD + match_length(window, at + WORD, candidate + WORD, end)
                 else:
                     offset = at - short_candidate
-                    if offset > max_distance:
-                        at += 1 + ((at - anchor) >> SKIP_SHIFT)
-                        continue
-                    difference = word ^ unpack_from("<q", window, short_candidate)[0]
-                    if difference & LOW32:
-                        at += 1 + ((at - anchor) >> SKIP_SHIFT)
+                    if offset > max_distance or (
+                        (difference := word ^ unpack_from("<q", window, short_candidate)[0]) & LOW32
+                    ):
+                        at += (at - origin) >> SKIP_SHIFT
+                        if JIT:
+                            candidate = short_candidate = offset = difference = length = before = 0
                         continue
                     # A short match: the next position may have a long one.
                     word = unpack_from("<q", window, at + 1)[0]
@@ -102,20 +111,18 @@ class DoubleFastMatchFinder(MatchFinder):
                             length = equal_bytes(difference)
                         else:
                             length = WORD + match_length(window, at + WORD, candidate + WORD, end)
-                while at > anchor and candidate and window[at - 1] == window[candidate - 1]:
-                    at -= 1
-                    candidate -= 1
-                    length += 1
+                if window[at - 1] == window[candidate - 1]:
+                    before = equal_before(window, at, candidate, at - origin - FIRST_STEP)
+                    at -= before
+                    length += before
                 second = repeat
                 repeat = offset
-            literals += window[anchor:at]
-            literal_lengths.append(at - anchor)
+            literals += window[origin + FIRST_STEP : at]
+            literal_lengths.append(at - origin - FIRST_STEP)
             match_lengths.append(length)
             offsets.append(offset)
             at += length
-            anchor = at
             if at <= limit:
-                here += 2
                 word = unpack_from("<q", window, here)[0]
                 long_table[((((word ^ (word >> 29)) & LOW32) * PRIME) & LOW32) >> long_shift] = here
                 key = word & short_mask
@@ -137,8 +144,9 @@ class DoubleFastMatchFinder(MatchFinder):
                     match_lengths.append(length)
                     offsets.append(repeat)
                     at += length
-                    anchor = at
-        literals += window[anchor:end]
+            origin = at - FIRST_STEP
+            candidate = short_candidate = offset = difference = length = before = 0
+        literals += window[origin + FIRST_STEP : end]
         return sequences
 
     def index(self, window: bytearray, start: int, end: int) -> None:

@@ -6,12 +6,14 @@ from __future__ import annotations
 from array import array
 from struct import unpack_from
 
+from purepy._jit import JIT
 from purepy.zstd.encoder.levels import MatchParameters
 from purepy.zstd.encoder.matchfinders.base import (
     LOW32,
     PRIME,
     WORD,
     MatchFinder,
+    equal_before,
     equal_bytes,
     hash_word,
     key_mask,
@@ -45,7 +47,8 @@ class FastMatchFinder(MatchFinder):
             sequences.match_lengths,
             sequences.offsets,
         )
-        anchor = start
+        first_step = step << SKIP_SHIFT
+        origin = start - first_step
         # The buffer's first byte has nothing before it.
         at = start or 1
         repeat = usable_repeat(repeats[0], at, max_distance)
@@ -53,6 +56,11 @@ class FastMatchFinder(MatchFinder):
         # One position more is read ahead for the repeat offset.
         limit = end - WORD - 1
         while at <= limit:
+            # `JIT` says why, also of what is set to 0 below.
+            if JIT:
+                origin += 0
+                repeat += 0
+                second += 0
             word = unpack_from("<q", window, at)[0]
             key = word & mask
             slot = ((((key ^ (key >> 29)) & LOW32) * PRIME) & LOW32) >> shift
@@ -64,33 +72,32 @@ class FastMatchFinder(MatchFinder):
                 length = match_length(window, at + 4, at + 4 - offset, end) + 4
             else:
                 offset = at - candidate
-                if offset > max_distance:
-                    at += step + ((at - anchor) >> SKIP_SHIFT)
-                    continue
-                difference = word ^ unpack_from("<q", window, candidate)[0]
-                if difference & LOW32:
-                    at += step + ((at - anchor) >> SKIP_SHIFT)
+                if offset > max_distance or ((difference := word ^ unpack_from("<q", window, candidate)[0]) & LOW32):
+                    at += (at - origin) >> SKIP_SHIFT
+                    if JIT:
+                        candidate = offset = difference = length = before = here = 0
                     continue
                 if difference:
                     length = equal_bytes(difference)
                 else:
                     length = WORD + match_length(window, at + WORD, candidate + WORD, end)
-                while at > anchor and candidate and window[at - 1] == window[candidate - 1]:
-                    at -= 1
-                    candidate -= 1
-                    length += 1
+                if window[at - 1] == window[candidate - 1]:
+                    before = equal_before(window, at, candidate, at - origin - first_step)
+                    at -= before
+                    length += before
                 second = repeat
                 repeat = offset
-            literals += window[anchor:at]
-            literal_lengths.append(at - anchor)
+            literals += window[origin + first_step : at]
+            literal_lengths.append(at - origin - first_step)
             match_lengths.append(length)
             offsets.append(offset)
-            after = at + length
-            if after <= limit:
-                for place in (at + 2, after - 2):
-                    key = unpack_from("<q", window, place)[0] & mask
-                    table[((((key ^ (key >> 29)) & LOW32) * PRIME) & LOW32) >> shift] = place
-            at = anchor = after
+            here = at + 2
+            at += length
+            if at <= limit:
+                key = unpack_from("<q", window, here)[0] & mask
+                table[((((key ^ (key >> 29)) & LOW32) * PRIME) & LOW32) >> shift] = here
+                key = unpack_from("<q", window, at - 2)[0] & mask
+                table[((((key ^ (key >> 29)) & LOW32) * PRIME) & LOW32) >> shift] = at - 2
             while second and at <= limit:
                 word = unpack_from("<q", window, at)[0]
                 if unpack_from("<I", window, at - second)[0] != word & LOW32:
@@ -103,8 +110,9 @@ class FastMatchFinder(MatchFinder):
                 match_lengths.append(length)
                 offsets.append(repeat)
                 at += length
-                anchor = at
-        literals += window[anchor:end]
+            origin = at - first_step
+            candidate = offset = difference = length = before = here = 0
+        literals += window[origin + first_step : end]
         return sequences
 
     def index(self, window: bytearray, start: int, end: int) -> None:
