@@ -61,11 +61,6 @@ class DoubleFastMatchFinder(MatchFinder):
         # One position more is read ahead, for the repeat offset and for a longer match.
         limit = end - WORD - 1
         while at <= limit:
-            # `JIT` says why, also of what is set to 0 below.
-            if JIT:
-                origin += 0
-                repeat += 0
-                second += 0
             word = unpack_from("<q", window, at)[0]
             slot = ((((word ^ (word >> 29)) & LOW32) * PRIME) & LOW32) >> long_shift
             candidate = long_table[slot]
@@ -74,7 +69,7 @@ class DoubleFastMatchFinder(MatchFinder):
             slot = ((((key ^ (key >> 29)) & LOW32) * PRIME) & LOW32) >> short_shift
             short_candidate = short_table[slot]
             short_table[slot] = at
-            here = at + 2
+            here = at
             if repeat and unpack_from("<I", window, at + 1 - repeat)[0] == (word >> 8) & LOW32:
                 at += 1
                 offset = repeat
@@ -93,8 +88,12 @@ class DoubleFastMatchFinder(MatchFinder):
                         (difference := word ^ unpack_from("<q", window, short_candidate)[0]) & LOW32
                     ):
                         at += (at - origin) >> SKIP_SHIFT
+                        # `JIT` says why.
                         if JIT:
-                            candidate = short_candidate = offset = difference = length = before = 0
+                            origin += 0
+                            repeat += 0
+                            second += 0
+                            here = candidate = short_candidate = offset = difference = length = before = 0
                         continue
                     # A short match: the next position may have a long one.
                     word = unpack_from("<q", window, at + 1)[0]
@@ -123,6 +122,7 @@ class DoubleFastMatchFinder(MatchFinder):
             offsets.append(offset)
             at += length
             if at <= limit:
+                here += 2
                 word = unpack_from("<q", window, here)[0]
                 long_table[((((word ^ (word >> 29)) & LOW32) * PRIME) & LOW32) >> long_shift] = here
                 key = word & short_mask
@@ -145,7 +145,10 @@ class DoubleFastMatchFinder(MatchFinder):
                     offsets.append(repeat)
                     at += length
             origin = at - FIRST_STEP
-            candidate = short_candidate = offset = difference = length = before = 0
+            if JIT:
+                repeat += 0
+                second += 0
+                here = candidate = short_candidate = offset = difference = length = before = 0
         literals += window[origin + FIRST_STEP : end]
         return sequences
 

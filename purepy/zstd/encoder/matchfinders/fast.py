@@ -56,11 +56,6 @@ class FastMatchFinder(MatchFinder):
         # One position more is read ahead for the repeat offset.
         limit = end - WORD - 1
         while at <= limit:
-            # `JIT` says why, also of what is set to 0 below.
-            if JIT:
-                origin += 0
-                repeat += 0
-                second += 0
             word = unpack_from("<q", window, at)[0]
             key = word & mask
             slot = ((((key ^ (key >> 29)) & LOW32) * PRIME) & LOW32) >> shift
@@ -74,7 +69,11 @@ class FastMatchFinder(MatchFinder):
                 offset = at - candidate
                 if offset > max_distance or ((difference := word ^ unpack_from("<q", window, candidate)[0]) & LOW32):
                     at += (at - origin) >> SKIP_SHIFT
+                    # `JIT` says why.
                     if JIT:
+                        origin += 0
+                        repeat += 0
+                        second += 0
                         candidate = offset = difference = length = before = here = 0
                     continue
                 if difference:
@@ -111,7 +110,10 @@ class FastMatchFinder(MatchFinder):
                 offsets.append(repeat)
                 at += length
             origin = at - first_step
-            candidate = offset = difference = length = before = here = 0
+            if JIT:
+                repeat += 0
+                second += 0
+                candidate = offset = difference = length = before = here = 0
         literals += window[origin + first_step : end]
         return sequences
 
