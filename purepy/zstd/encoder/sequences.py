@@ -19,11 +19,10 @@ MIN_MATCH = 3
 LL_DEFAULT, OF_DEFAULT, ML_DEFAULT = (
     EncodingTable(field.predefined, field.predefined_log) for field in (LITERALS_LENGTH, OFFSET, MATCH_LENGTH)
 )
-LL_BITS: tuple[int, ...] = LITERALS_LENGTH.extra_bits
-ML_BITS: tuple[int, ...] = MATCH_LENGTH.extra_bits
+LL_BITS, ML_BITS = list(LITERALS_LENGTH.extra_bits), list(MATCH_LENGTH.extra_bits)
 
 
-def _codes_by_value(extra_bits: tuple[int, ...], end: int) -> tuple[int, ...]:
+def _codes_by_value(extra_bits: list[int], end: int) -> tuple[int, ...]:
     """Return the code of each value below `end`: a code covers as many values as its extra bits can number."""
     codes: list[int] = []
     for code, bits in enumerate(extra_bits):
@@ -36,8 +35,6 @@ def _codes_by_value(extra_bits: tuple[int, ...], end: int) -> tuple[int, ...]:
 # Lengths become codes by table while they are short. From the table's end on each code covers one power of two:
 # code = length.bit_length() + delta (match lengths less MIN_MATCH).
 LL_TABLE_END = 64
-LL_WIDTHS = list(LL_BITS)
-ML_WIDTHS = list(ML_BITS)
 LL_CODES = _codes_by_value(LL_BITS, LL_TABLE_END)
 LL_CODE_DELTA = 18
 ML_TABLE_END = 128
@@ -214,7 +211,7 @@ def _bitstream(
     ll_states, ll_delta_bits, ll_delta_state = ll_table.states, ll_table.delta_bits, ll_table.delta_state
     of_states, of_delta_bits, of_delta_state = of_table.states, of_table.delta_bits, of_table.delta_state
     ml_states, ml_delta_bits, ml_delta_state = ml_table.states, ml_table.delta_bits, ml_table.delta_state
-    ll_widths, ml_widths, masks = LL_WIDTHS, ML_WIDTHS, MASKS
+    ll_bits, ml_bits, masks = LL_BITS, ML_BITS, MASKS
     last = len(values) - 1
     ll_state = ll_table.start(ll_codes[last])
     of_state = of_table.start(of_codes[last])
@@ -248,10 +245,10 @@ def _bitstream(
                 filled &= 7
         # A baseline has no bit in common with its extra bits but for the few below 1 << bits: masking is enough
         # for the codes that come by bit length, and those that come by table start at multiples of 1 << bits.
-        bits = ll_widths[ll_code]
+        bits = ll_bits[ll_code]
         acc |= (literal_lengths[at] & masks[bits]) << filled
         filled += bits
-        bits = ml_widths[ml_code]
+        bits = ml_bits[ml_code]
         acc |= ((match_lengths[at] - MIN_MATCH) & masks[bits]) << filled
         filled += bits
         if filled > 31:
