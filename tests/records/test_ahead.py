@@ -390,7 +390,8 @@ def test_a_dictionary_that_comes_later(path: Path, threads_of: str) -> None:
 
 def test_closing_frees_what_single_records_took(path: Path, threads_of: str) -> None:
     written(path, COUNT, per_frame=20)
-    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    # under wine the folder is there and lists wine's own descriptors
+    before = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
     reader = records.open(path)
     assert reader[7] == ALL[7]
     reader.close()
