@@ -64,8 +64,7 @@ ELSEWHERE = {
 # pages that the benchmarks write, or that a folder's page lists: what the site shows below it
 BELOW = {
     "notebook/README": ("*",),
-    "benchmarks/README": ("*", "ready_at_once/README"),
-    "benchmarks/ready_at_once/README": ("*",),
+    "benchmarks/README": ("*",),
 }
 
 

@@ -54,6 +54,8 @@ class Names:
         self._backend = sys.modules[module]
         self._namespace = vars(self._backend)
         self._make_library = make_library
+        # out of reach: with other classes it would read anything as a buffer
+        self._make_text_reader: Callable[..., object] | None = self._namespace.pop("_make_text_reader", None)
         self._namespace.update(
             IS_WRAPPED=True,
             RELEASES_GIL=True,
@@ -107,10 +109,10 @@ class Names:
         slots = ("_lock", "_memory", "raw")
         bases = buffered_writer.BufferedWriter, builtins["_WriteBuffer"]
         writer_type = self._derive("BufferedWriter", *bases, __slots__=("_ends", *slots))
-        if "_LineBuffer" not in builtins:
+        if self._make_text_reader is None:
             return {"_writer_type": writer_type}
         line_reader = self._derive("LineReader", text_reader.LineReader, builtins["_LineBuffer"], __slots__=slots)
-        readers = builtins["_make_text_reader"](text_reader.TextReader, line_reader), line_reader
+        readers = self._make_text_reader(text_reader.TextReader, line_reader), line_reader
 
         def text_types(encoding: str | None, newline: str | None) -> tuple[Any, Any]:
             return readers if text_reader.line_codec(encoding, newline) else zstd_file.text_types(encoding, newline)
