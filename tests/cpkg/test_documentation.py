@@ -8,6 +8,7 @@ import enum
 import importlib
 import inspect
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +18,6 @@ import pytest
 from documents import ARCHIVES, MODULES
 
 import cpkg
-from ffi_build import msgpack_stub
 from purepy.msgpack.options import PACKING, UNPACKING
 
 MSGPACK = ("Packer", "Unpacker", "pack", "pack_into", "packb", "unpack", "unpack_async", "unpackb", "unpackb_from")
@@ -155,7 +155,11 @@ def test_a_builtin_shows_its_defaults() -> None:
 
 def test_the_stub_of_msgpack_is_current() -> None:
     """If not: install again, or run `python -m ffi_build.msgpack_stub`."""
-    assert (Path(cpkg.__file__).parents[1] / msgpack_stub.PATH).read_text(encoding="utf-8") == msgpack_stub.text()
+    source = Path(__file__).parents[2] / "ffi_build" / "msgpack_stub.py"
+    if not source.exists():
+        pytest.skip("the sources of the build are not beside the tests")
+    made = runpy.run_path(str(source))
+    assert (Path(cpkg.__file__).parents[1] / made["PATH"]).read_text(encoding="utf-8") == made["text"]()
 
 
 @pytest.mark.parametrize(("name", "count"), [("zstd", 1), ("zstandard", 5)])

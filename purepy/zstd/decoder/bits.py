@@ -25,8 +25,6 @@ store = _WORD.pack_into
 PADDING = bytes(8)
 PADDING_SIZE = len(PADDING)
 
-MASKS: list[int] = [(1 << width) - 1 for width in range(57)]
-
 
 def padded(data: bytes | bytearray | memoryview) -> bytes:
     """Return a copy of `data` with PADDING on both sides."""

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from purepy.zstd.decoder.bits import MASKS, load
+from purepy.zstd.decoder.bits import load
 from purepy.zstd.format.error_codes import corruption
-from purepy.zstd.format.fse_tables import MIN_ACCURACY_LOG, spread_symbols
+from purepy.zstd.format.fse_tables import MASKS, MIN_ACCURACY_LOG, spread_symbols
 
 
 def read_distribution(

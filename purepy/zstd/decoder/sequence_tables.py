@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from purepy._jit import JIT
-from purepy.zstd.decoder.bits import MASKS
 from purepy.zstd.decoder.fse import build_decoding_table, read_distribution
 from purepy.zstd.format.error_codes import SRC_SIZE_WRONG, corruption, decoding_error
-from purepy.zstd.format.fse_tables import LITERALS_LENGTH, MATCH_LENGTH, OFFSET, FieldCodes
+from purepy.zstd.format.fse_tables import LITERALS_LENGTH, MASKS, MATCH_LENGTH, OFFSET, FieldCodes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

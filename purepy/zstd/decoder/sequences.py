@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from purepy._jit import JIT
 from purepy.errors import ZstdError
-from purepy.zstd.decoder.bits import MASKS, load, not_at_end, store, stream_end
+from purepy.zstd.decoder.bits import load, not_at_end, store, stream_end
 from purepy.zstd.decoder.literals import Literals
 from purepy.zstd.decoder.sequence_tables import Table
 from purepy.zstd.decoder.window import Window
 from purepy.zstd.format.error_codes import corruption
+from purepy.zstd.format.fse_tables import MASKS
 
 _LENGTH_BITS = 18
 """Bits of a length in a sequence that is one integer: the largest is a match's, 131,074."""

@@ -7,10 +7,9 @@ from collections import namedtuple
 from struct import pack_into
 
 from purepy._jit import JIT
-from purepy.zstd.decoder.bits import MASKS
 from purepy.zstd.encoder import fse
 from purepy.zstd.encoder.fse import EncodingTable
-from purepy.zstd.format.fse_tables import LITERALS_LENGTH, MATCH_LENGTH, OFFSET
+from purepy.zstd.format.fse_tables import LITERALS_LENGTH, MASKS, MATCH_LENGTH, OFFSET
 
 PREDEFINED, RLE, FSE, REPEAT = range(4)
 

@@ -13,6 +13,9 @@ from functools import lru_cache
 MIN_ACCURACY_LOG = 5
 MAX_WEIGHTS_LOG = 6
 
+MASKS: list[int] = [(1 << width) - 1 for width in range(57)]
+"""The lowest bits of an integer, by their number: a list costs PyPy less than a shift that may overflow."""
+
 FieldCodes = namedtuple("FieldCodes", ("name", "bases", "extra_bits", "max_log", "predefined", "predefined_log"))
 """
 The codes of one field of a sequence.
