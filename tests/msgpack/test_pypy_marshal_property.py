@@ -95,9 +95,18 @@ def test_ints(value: int) -> None:
     assert writing.pack([value, {"k": value}], 1024) == data
 
 
+def has_counted_keys(obj: Any) -> bool:
+    """Whether a map has eight keys or more and numbers among them, which the decoder takes: it counts collisions."""
+    if isinstance(obj, dict):
+        counted = len(obj) >= 8 and any(isinstance(key, (int, float)) for key in obj)
+        return counted or any(map(has_counted_keys, obj.values()))
+    return isinstance(obj, (list, tuple)) and any(map(has_counted_keys, obj))
+
+
 @relaxed
 @given(objects(any_keys))
 @example(dict.fromkeys([1, 2.5, None, False]))
+@example(dict.fromkeys([0, "", "0", "1", "2", "3", "00", "000"]))
 def test_other_keys_where_they_are_allowed(obj: Any) -> None:
     """Keys of any scalar type are read if strict_map_key is off, and refused if it is on."""
     data = pure.packb(obj)
@@ -106,7 +115,7 @@ def test_other_keys_where_they_are_allowed(obj: Any) -> None:
         (read(data), pure_read(data)),
     ):
         assert found is None or same(found, expected)
-        assert found is not None or expected is None or len(data) > 256
+        assert found is not None or expected is None or len(data) > 256 or has_counted_keys(obj)
 
 
 @relaxed
