@@ -87,7 +87,7 @@ def takeaways(found: dict[str, dict[str, Lead]]) -> list[str]:
     lines = []
     for subject, labels in SUBJECTS:
         cells = [
-            (interpreter.split()[0], lead.gain)
+            (interpreter.split()[0], round(lead.gain, 2))  # as the table shows it
             for label, line in found.items()
             if label.startswith(labels)
             for interpreter, lead in line.items()
