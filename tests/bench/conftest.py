@@ -72,6 +72,9 @@ def not_run(request: pytest.FixtureRequest) -> Any:
 
     def record(info: dict[str, Any], reason: str) -> None:
         _not_run.append({**info, "reason": reason})
+        kept = _kept(request.config)
+        if kept is not None and _not_run[-1] not in kept.not_run:
+            kept.add(_not_run[-1])
         pytest.skip(reason)
 
     return record
@@ -173,6 +176,7 @@ def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_
     record = _kept(config)
     if record is not None:
         output_json["benchmarks"] = record.entries
+        _not_run[:] = record.not_run
     output_json["matrix"] = {
         "row": machine.row_name(),
         "machine": machine.describe(),

@@ -22,19 +22,20 @@ class Kept:
 
     def __init__(self, path: Path, of: dict[str, Any]) -> None:
         self.path = path
-        self.entries: list[dict[str, Any]] = []
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
         whole = [line for line in lines if line.endswith("\n")]  # the process may have been killed within the last
         if whole and json.loads(whole[0]) != of:
             raise OtherRun(f"{path}: of {json.loads(whole[0])}, this is {of}: remove it to begin anew")
-        self.entries = [json.loads(line) for line in whole[1:]]
+        found = [json.loads(line) for line in whole[1:]]
+        self.entries = [entry for entry in found if "reason" not in entry]
+        self.not_run = [entry for entry in found if "reason" in entry]
         if whole != lines or not whole:
             path.write_text("".join(whole) or json.dumps(of) + "\n", encoding="utf-8")
 
     def add(self, entry: dict[str, Any]) -> None:
-        """Write one figure; its `id` is the test's, its `took` the seconds of the whole test."""
-        self.entries.append(entry)
+        """Write one figure, whose `id` is the test's and `took` the seconds of the whole test, or why there is none."""
+        (self.not_run if "reason" in entry else self.entries).append(entry)
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
 

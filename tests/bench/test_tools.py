@@ -446,7 +446,9 @@ def test_only_noisy_cells_are_measured_again(tmp_path: Path) -> None:
         for number, entry in enumerate(synthetic.benchmark("MessagePack", case, "pack", "cpkg", passes)):
             record.add({"id": f"test[pass{number}-{case}]", "took": 0.5, **entry})
     ids = [f"test[pass{number}-{case}]" for number in range(3) for case in ("small", "large")]
+    record.add({"case": "small", "library": "lz4", "reason": "no compiler"})
     again = kept.Kept(tmp_path / "kept", {"row": "3.11-native"})
+    assert [entry["reason"] for entry in again.not_run] == ["no compiler"]
     assert again.left(ids) == {"test[pass2-small]", "test[pass2-large]"}
     assert again.noisy([*again.left(ids)]) == {"test[pass2-small]"}
     assert again.seconds_each(1) == 0.5
