@@ -45,7 +45,7 @@ class Reason:
 REASONS = [
     Reason("one copy of memory in every library", "MessagePack", case="bin"),
     Reason("ours takes what its libzstd alone does", "Zstandard one-shot", at_limit=True),
-    Reason("ours loads the modules of a call when it is made; import and first call together are ahead",
+    Reason("ours loads the modules of a call when it is made, others when they are imported",
            "Ready at once", "(un)?pack, (first|second) call", ".*", "msgpack|ormsgpack|msgspec"),
     Reason("ours pays for the modules of the first call, which others load when they are imported",
            "Ready at once", "(un)?pack, first 100 calls", ".*", "msgpack|ormsgpack|msgspec"),
