@@ -169,6 +169,7 @@ def by_timer(
         interrupted += outcome.is_interrupted
         if outcome.error is None:  # others may have kept the machine from the first call
             longest = min(longest, time.perf_counter() - begin)
+        _forget_current()
         _checked(check, subject, outcome, f"call {number}, seed {seed}")
         del subject, outcome
         traces.end(number)
@@ -305,6 +306,18 @@ def _traced(trace: _Trace, act: Callable[[Any], Any], subject: Any) -> Outcome:
             return Outcome(act(subject), None)
     except BaseException as exc:
         return Outcome(None, exc.with_traceback(None))
+
+
+def _forget_current() -> None:
+    """
+    Take the frames from the exception that PyPy 8 still calls the current one although nobody handles it.
+
+    It does so when a signal arrives before the `__exit__` of a `with` that an exception leaves.
+    """
+    current = sys.exc_info()[1]
+    while current is not None:
+        current.__traceback__ = None
+        current = current.__context__
 
 
 class _Timer:
