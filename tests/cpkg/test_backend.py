@@ -118,6 +118,13 @@ def test_no_dlopen_for_msgpack(fresh: pytest.MonkeyPatch) -> None:
         _backend.choose("msgpack")
 
 
+@pytest.mark.skipif("dlopen" not in available("zstd"), reason="needs a libzstd to open")
+def test_no_dlopen_on_windows() -> None:
+    """Windows would take a file of that name from the current folder."""
+    done = python("from purepy import _system; _system.IS_WINDOWS = True; import cpkg._native.zstd.dlopen")
+    assert done.stderr.endswith("ImportError: Windows brings no libzstd\n")
+
+
 def test_an_unknown_policy_is_refused(fresh: pytest.MonkeyPatch) -> None:
     """A misspelt policy must not mean `auto`."""
     fresh.setenv("CPKG_BACKEND", "natvie")

@@ -169,7 +169,6 @@ def by_timer(
         interrupted += outcome.is_interrupted
         if outcome.error is None:  # others may have kept the machine from the first call
             longest = min(longest, time.perf_counter() - begin)
-        _forget_current()
         _checked(check, subject, outcome, f"call {number}, seed {seed}")
         del subject, outcome
         traces.end(number)
@@ -377,6 +376,7 @@ class _Traces:
             if time.monotonic() > end:
                 left = f"threads {len(self._threads)} -> {len(threads)}, descriptors {descriptors - self._descriptors}"
                 raise AssertionError(f"left behind by an interrupt at {point}: {left}")
+            _forget_current()
             gc.collect()
             time.sleep(0.001)
 
