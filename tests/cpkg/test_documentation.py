@@ -7,6 +7,7 @@ import ast
 import enum
 import importlib
 import inspect
+import pydoc
 import re
 import runpy
 from collections.abc import Iterator
@@ -151,6 +152,14 @@ def test_a_builtin_shows_its_defaults() -> None:
     signature = str(inspect.signature(cpkg.msgpack.packb))
     assert "max_depth" in signature
     assert "1024" in signature
+
+
+@pytest.mark.parametrize("name", ["packb", "unpackb", "unpackb_from", "unpack", "loads", "load"])
+def test_help_begins_with_the_signature(msgpack: ModuleType, name: str) -> None:
+    function = getattr(msgpack, name)
+    shown = pydoc.plaintext.document(function, name)
+    assert re.match(rf"{name}( = {function.__name__})?\(", shown)
+    assert "max_" in shown.splitlines()[0]
 
 
 def test_the_stub_of_msgpack_is_current() -> None:

@@ -206,6 +206,12 @@ static PyObject *unpack_function_repr(PyObject *self)
     return PyUnicode_FromFormat("<built-in function %s>", unpack_function_of(self)->name);
 }
 
+/* Itself, so that no class makes a method of it, and inspect.isroutine() is true: help() shows routines' signatures. */
+static PyObject *unpack_function_get(PyObject *self, PyObject *Py_UNUSED(instance), PyObject *Py_UNUSED(owner))
+{
+    return new_ref(self);
+}
+
 /* Pickled and copied by name, as functions are. */
 static PyObject *unpack_function_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
 {
@@ -261,7 +267,7 @@ DECLARE_TYPE(unpack_function, "cpkg._native.msgpack.cpython.unpack_function", Un
              {Py_tp_call, PyVectorcall_Call}, {Py_tp_repr, unpack_function_repr},
              {Py_tp_dealloc, unpack_function_dealloc}, {Py_tp_getset, unpack_function_attributes},
              {Py_tp_methods, unpack_function_methods}, {Py_tp_members, unpack_function_members},
-             {Py_tp_traverse, unpack_function_traverse})
+             {Py_tp_traverse, unpack_function_traverse}, {Py_tp_descr_get, unpack_function_get})
 
 static PyObject *unpack_function_new(PyObject *type, size_t which)
 {
