@@ -14,8 +14,6 @@ from __future__ import annotations
 
 TYPE_CHECKING: bool = False  # whose type has Jedi look at the imports below, as type checkers do
 if TYPE_CHECKING:
-    from typing import Any
-
     from cpkg import archive, errors, msgpack, records, typed, zstandard, zstd
     from cpkg._backend_info import BackendInfo, backend_info
     from cpkg._install import install
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from cpkg.objects.dumps_loads import dumps, loads
     from cpkg.objects.files import dump, load
     from cpkg.zstd import compress, decompress
+    from purepy._types import Named
 
 _SUBMODULES = ("archive", "dask", "errors", "integrations", "msgpack", "records", "typed", "zstandard", "zstd")
 
@@ -82,7 +81,7 @@ _LAZY = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Named:
     if name not in __all__ and name not in _SUBMODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from purepy._lazy import imported

@@ -14,7 +14,9 @@ import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Union
+    from typing import Union
+
+    from purepy._types import Named
 
     Name = Union[str, bytes]
 
@@ -36,7 +38,7 @@ _paths: dict[int, str] = {}
 """The paths of directories by their descriptors; an entry stays, unused, when its descriptor is closed."""
 
 
-def of_windows(module: str) -> Any:
+def of_windows(module: str) -> Named:
     """Return a module that is Windows' alone, in whole or in part."""
     return __import__(module)
 
@@ -223,7 +225,7 @@ def utime(name: Name | int, *, ns: tuple[int, int], dir_fd: int | None = None, f
         os.utime(_at(name, dir_fd), ns=ns, follow_symlinks=follow_symlinks)
 
 
-def kernel(descriptor: int) -> tuple[Any, Any, Any]:
+def kernel(descriptor: int) -> tuple[Named, Named, Named]:
     """Return ctypes, the functions of Windows, and the handle of an open file."""
     ctypes, handle = of_windows("ctypes"), of_windows("msvcrt").get_osfhandle(descriptor)
     return ctypes, ctypes.WinDLL("kernel32", use_last_error=True), ctypes.c_void_p(handle)

@@ -13,22 +13,23 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any, Callable
+    from typing import Callable
 
     from purepy._locks import RLock
+    from purepy._types import Named
 
 
-def imported(name: str) -> Any:
+def imported(name: str) -> Named:
     """Import a module by its full name and return it, as importlib.import_module does."""
     __import__(name)
     return sys.modules[name]
 
 
-def lazy_names(module: str, sources: Mapping[str, str]) -> Callable[[str], Any]:
+def lazy_names(module: str, sources: Mapping[str, str]) -> Callable[[str], Named]:
     """Return the `__getattr__` of a module whose further names are those in `sources`, each with its module there."""
     namespace = vars(sys.modules[module])
 
-    def __getattr__(name: str) -> Any:  # noqa: N807 - tracebacks and debuggers show it under this name
+    def __getattr__(name: str) -> Named:  # noqa: N807 - tracebacks and debuggers show it under this name
         if name not in sources:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         return namespace.setdefault(name, getattr(imported(sources[name]), name))
@@ -36,7 +37,7 @@ def lazy_names(module: str, sources: Mapping[str, str]) -> Callable[[str], Any]:
     return __getattr__
 
 
-def grouped_names(module: str, group: Callable[[str], Mapping[str, object]]) -> Callable[[str], Any]:
+def grouped_names(module: str, group: Callable[[str], Mapping[str, object]]) -> Callable[[str], Named]:
     """
     Return the `__getattr__` of a module whose further names come in groups, each made at the first use of one of them.
 
@@ -45,7 +46,7 @@ def grouped_names(module: str, group: Callable[[str], Mapping[str, object]]) -> 
     namespace = vars(sys.modules[module])
     locks: dict[str, RLock] = {}
 
-    def __getattr__(name: str) -> Any:  # noqa: N807 - as above
+    def __getattr__(name: str) -> Named:  # noqa: N807 - as above
         from purepy._locks import RLock
 
         with locks.setdefault(module, RLock()):  # two threads must not get two types of one name
@@ -57,11 +58,11 @@ def grouped_names(module: str, group: Callable[[str], Mapping[str, object]]) -> 
     return __getattr__
 
 
-def names_behind(module: str, other: object) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def names_behind(module: str, other: object) -> tuple[Callable[[str], Named], Callable[[], list[str]]]:
     """Return the `__getattr__` and `__dir__` of a module whose further names are all those of another one."""
     namespace = vars(sys.modules[module])
 
-    def __getattr__(name: str) -> Any:  # noqa: N807 - as above
+    def __getattr__(name: str) -> Named:  # noqa: N807 - as above
         try:
             return namespace.setdefault(name, getattr(other, name))
         except AttributeError:
@@ -83,7 +84,7 @@ class Later:
     def __init__(self, module: str) -> None:
         self.__name__ = module
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Named:
         value = getattr(imported(self.__name__), name)
         setattr(self, name, value)
         return value

@@ -12,9 +12,9 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Callable, NoReturn
 
-    from typing_extensions import Buffer
+    from purepy._types import Buffer, Named
 
 IS_WINDOWS = os.name == "nt"
 IS_BY_PATH = not os.supports_dir_fd >= {os.open, os.symlink}
@@ -22,7 +22,7 @@ IS_BY_PATH = not os.supports_dir_fd >= {os.open, os.symlink}
 OPEN_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """What every `open` of a file or directory gets."""
 
-_calls: Any = os
+_calls: Named = os
 if IS_BY_PATH:
     from purepy import _by_path
 
@@ -30,13 +30,13 @@ if IS_BY_PATH:
 stat = _calls.stat_in if IS_BY_PATH else os.stat
 
 
-def _found(name: str) -> Any:
+def _found(name: str) -> Named:
     """Return a function of `os` or its twin; where the system has neither, one that says so."""
     found = getattr(_calls, name, None)
     if found is not None:
         return found
 
-    def absent(*_arguments: object, **_options: object) -> Any:
+    def absent(*_arguments: object, **_options: object) -> NoReturn:
         raise OSError(getattr(errno, "ENOTSUP", errno.EINVAL), f"this system has no {name}()")
 
     return absent

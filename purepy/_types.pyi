@@ -13,6 +13,16 @@ Bytes: TypeAlias = bytes | memoryview
 DictArgument: TypeAlias = ZstdDict | tuple[ZstdDict, int] | None
 Name: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Parameters: TypeAlias = Mapping[int, int] | None
+Value: TypeAlias = Any
+"""An object of any type that is packed or was unpacked."""
+Builder: TypeAlias = Any
+"""What gathers the parts of a message by `append(bytes)`: a list, PyPy's BytesBuilder or a Metered."""
+File: TypeAlias = Any
+"""A file object; an operation calls those of its methods that it needs."""
+Keywords: TypeAlias = dict[str, Any]
+"""Keyword arguments that are passed on to the function that checks them."""
+Named: TypeAlias = Any
+"""A module that is looked up by its name while the program runs, or what it has under a name."""
 
 class OptionValues(tuple[Any, ...]):
     """The values of one set of MessagePack's options, by their names."""

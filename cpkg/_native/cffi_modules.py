@@ -16,12 +16,12 @@ from purepy._lazy import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from purepy._types import Named
 
 _lock = allocate_lock()
 
 
-def cffi_module(name: str) -> Any:
+def cffi_module(name: str) -> Named:
     """Import a module of this package that cffi made, by its name within the package; raises ImportError."""
     full_name = f"{__package__}.{name}"
     if sys.implementation.name == "pypy":
@@ -37,7 +37,7 @@ def _create(full_name: str, name: str) -> None:
     from _frozen_importlib import module_from_spec
     from _frozen_importlib_external import ExtensionFileLoader, PathFinder
 
-    package: Any = sys.modules[__package__]
+    package: Named = sys.modules[__package__]
     spec = PathFinder.find_spec(full_name, package.__path__)
     if spec is not None and type(spec.loader) is ExtensionFileLoader:
         module = module_from_spec(spec)

@@ -28,10 +28,9 @@ from purepy.msgpack.interface import *  # noqa: F403
 TYPE_CHECKING: bool = False  # whose type has Jedi look at the imports below, as type checkers do
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from cpkg.msgpack import exceptions as exceptions
     from cpkg.msgpack import ext as ext
+    from purepy._types import Named
 
     # what a type checker sees is the pure backend: all backends have its signatures
     from purepy.msgpack import (
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
 else:
     _module = choose("msgpack").module
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> Named:
         """Return a name of the backend, or one of the two submodules, at its first use."""
         if name in interface.FUNCTIONS:
             return globals().setdefault(name, getattr(_module, name))

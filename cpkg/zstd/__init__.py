@@ -15,10 +15,9 @@ from purepy._lazy import imported
 
 TYPE_CHECKING: bool = False  # whose type has Jedi look at the imports below
 if TYPE_CHECKING:
-    from typing import Any
-
     # where editors find the documentation of what the stub declares
     from cpkg.zstd._shutil import register_shutil
+    from purepy._types import Named
     from purepy.zstd import (
         acompress,
         adecompress,
@@ -96,7 +95,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Named:
     """Return a name of the backend at its first use: its own object, since a wrapper would cost more than a message."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

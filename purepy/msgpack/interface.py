@@ -9,7 +9,9 @@ from purepy.msgpack.ext import ExtType, Raw, Timestamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Final
+    from typing import Final
+
+    from purepy._types import Named
 
 version = (1, 2, 4)
 """The release of msgpack that this replaces."""
@@ -23,7 +25,7 @@ typed: object = None
 """What has the functions that serve `type=`; `cpkg` sets it."""
 
 
-def typed_functions() -> Any:
+def typed_functions() -> Named:
     """Return what serves `type=`; TypeError where there is no `cpkg`."""
     if typed is None:
         raise TypeError("type= is for cpkg.msgpack: purepy alone has no typed messages")

@@ -23,9 +23,10 @@ from purepy.msgpack.interface import *  # noqa: F403
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import inspect
-    from typing import Any, Callable
+    from typing import Callable
 
     from cpkg._native.msgpack.starts import message_starts as message_starts
+    from purepy._types import Named
     from purepy.msgpack import Packer as Packer
     from purepy.msgpack import Unpacker as Unpacker
     from purepy.msgpack import find_excess as find_excess
@@ -53,7 +54,7 @@ def signature_of(text: str) -> inspect.Signature:
     """Return the signature that `text` spells: the builtins keep theirs as text, with ExtType as a default."""
     import inspect  # slow to import, and seldom asked for
 
-    namespace: dict[str, Any] = {"ExtType": ExtType}
+    namespace: dict[str, Named] = {"ExtType": ExtType}
     exec(f"def function{text}: ...", namespace)
     return inspect.signature(namespace["function"])
 
@@ -88,7 +89,7 @@ load = unpack
 loads = unpackb
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Named:
     """Return what C leaves to Python: `unpack_async`, `find_excess` for `loads`, `message_starts` for record files."""
     if name == "unpack_async":
         made: object = imported("purepy.msgpack.async_reading").make_unpack_async(Unpacker)
