@@ -18,9 +18,10 @@ from purepy._lazy import Later, imported
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
-    from typing import Any
 
     from cpkg._backend_protocols import MsgpackBackend, ZstdBackend
+    from cpkg._build_info import Built
+    from purepy._types import Named
 
 POLICIES = ("auto", "native", "dlopen", "stdlib", "pure")
 
@@ -127,13 +128,13 @@ def choose(codec: str) -> Choice:
 
 def msgpack() -> MsgpackBackend:
     """Return the module that serves MessagePack."""
-    module: Any = choose("msgpack").module
+    module: Named = choose("msgpack").module
     return module  # type: ignore[no-any-return]
 
 
 def zstd() -> ZstdBackend:
     """Return the module that serves Zstandard."""
-    module: Any = choose("zstd").module
+    module: Named = choose("zstd").module
     return module  # type: ignore[no-any-return]
 
 
@@ -147,10 +148,10 @@ def _first(codec: str) -> ModuleType:
     raise ImportError(f"no backend of {codec} can be loaded: " + "; ".join(reasons))
 
 
-def record(codec: str) -> dict[str, Any] | None:
+def record(codec: str) -> Built | None:
     """Return what the build noted about a codec, or None for a source tree that was never built."""
     try:
-        found: dict[str, Any] = imported("cpkg._build_info").CODECS[codec]
+        found: Built = imported("cpkg._build_info").CODECS[codec]
     except ImportError:
         return None
     return found

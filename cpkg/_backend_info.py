@@ -61,8 +61,8 @@ def _info(codec: str) -> BackendInfo:
 def _library(choice: Choice) -> str | None:
     """Return the library behind a backend and its version, and whether the native module has a copy, with patches."""
     version: str | None = choice.module.LIBRARY_VERSION
-    noted = _backend.record(choice.codec) or {}
-    if choice.module.BACKEND != "native" or not noted.get("bundled"):
+    noted = _backend.record(choice.codec)
+    if choice.module.BACKEND != "native" or noted is None or not noted.get("bundled"):
         return version
     patches = noted.get("patches")
     return f"bundled {version}" + (f" with {len(patches)} patches" if patches else "")

@@ -1,7 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by setup.py at build time.
-from typing import Any
+from typing import TypedDict
+
+class Built(TypedDict):
+    """What the build notes about a codec (`ffi_build/build_info.py`)."""
+
+    native: bool
+    reason: str
+    library: str | None
+    bundled: bool
+    advice: str
+    patches: list[str]
 
 MODE: str
 BUILT_BY: str
-CODECS: dict[str, dict[str, Any]]
+CODECS: dict[str, Built]
