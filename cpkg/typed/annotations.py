@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from cpkg.typed.class_options import Rename
     from cpkg.typed.nodes import Annotation
+    from purepy._types import Named
 
     Scope: TypeAlias = "dict[object, tuple[object, Scope]]"
     """What type variables stand for, each with the scope of that."""
@@ -527,7 +528,7 @@ def _dataclass_fields(cls: Annotation, node: Node) -> Fields:
 
 
 def _attrs_fields(cls: Annotation, node: Node) -> Fields:
-    attrs: Any = sys.modules["attr"]
+    attrs: Named = sys.modules["attr"]
     for field in cls.__attrs_attrs__:
         if field.init:
             default, factory = field.default, None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from cpkg._backend_protocols import MsgpackBackend
     from cpkg.typed.nodes import Annotation, Hook
-    from purepy._types import Buffer
+    from purepy._types import Buffer, Value
 
 MAX_DEPTH: Final = dumps_loads.MAX_DEPTH
 _ANY_LENGTH: Final = 2**32 - 1
@@ -175,7 +175,7 @@ class Decoder:
         self._decode: Callable[[bytes, int], object] | None = None
         self._walks: int | None = None  # how many bytes of messages the walker may still have
 
-    def __class_getitem__(cls, item: object) -> Any:
+    def __class_getitem__(cls, item: object) -> type[Decoder]:
         """Return the class: `Decoder[User]` is for type checkers."""
         return cls
 
@@ -262,7 +262,7 @@ class _Cache:
     def __init__(self, cls: type) -> None:
         self.cls = cls
         self.node: Node | None = None
-        self.function: object = None  # of Encoding
+        self.function: Callable[..., None] | None = None  # of Encoding
         self.decoders: dict[object, Decoder] = {}
 
 
@@ -341,7 +341,7 @@ def decode(data: Buffer, type: object = object, **options: Any) -> Any:
     return decoder.decode(data)
 
 
-def decode_message(message: Buffer, tp: object, max_depth: int, max_total_items: int | None) -> Any:
+def decode_message(message: Buffer, tp: object, max_depth: int, max_total_items: int | None) -> object:
     """Do what `cpkg.loads` does with a type; the memory of the message has been checked."""
     if max_depth == MAX_DEPTH and max_total_items is None:
         return decoder_for(tp).decode(message)
@@ -389,7 +389,7 @@ class Encoder:
         self.max_depth = max_depth
         other = types_written.pack_default if enc_hook is None else types_written.with_default(enc_hook)
 
-        def default(obj: Any) -> Any:
+        def default(obj: Value) -> object:
             cache = _class_cache(type(obj))
             if cache is None or cache.node is None:
                 return list(obj) if type(obj).__name__ == "deque" else other(obj)

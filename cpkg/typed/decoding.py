@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     from cpkg.typed.nodes import Family, Hook, Node
+    from purepy._types import Named
 
 PADDING: Final = b"\xc1" * 24
 """What stands behind a message: no value begins with this byte, and the longest guess of a key stays within."""
@@ -218,13 +219,13 @@ class Functions:
     def __init__(self, untyped: Callable[[bytes, int, int], tuple[object, int]], hook: Hook | None) -> None:
         self.untyped = untyped  # (data, position, depth) -> value and where it ends
         self.hook = hook
-        self.namespace: dict[str, Any] = {"__name__": __name__, **_HELPERS}
+        self.namespace: dict[str, Named] = {"__name__": __name__, **_HELPERS}
         self._names: dict[tuple[str, int], str] = {}
         self._numbers = count()  # threads that need a name at once get different ones
         self._kept: list[object] = []  # what the names are for, whose ids must stay theirs
         self.loops: set[int] = set()  # ids of types that have functions of their own: no type holds itself without one
 
-    def root(self, node: Node) -> Any:
+    def root(self, node: Node) -> Callable[[bytes, int], tuple[object, int]]:
         """Return the function (data, depth) that decodes a type; data is padded."""
         self.loops = node.loops()
         source = _Source(self)
@@ -357,7 +358,7 @@ class Functions:
 
         return self._name("walk", node, f"read_{_identifier(node.name)}", lambda _: read)
 
-    def walker(self, message: Message, **options: Any) -> Walker:
+    def walker(self, message: Message, **options: bool) -> Walker:
         """Return a walker over a message."""
 
         def untyped(at: int, depth: int) -> object:
@@ -424,13 +425,14 @@ class _Source:
         self.line(f"if {test}:")
         self.line("    raise Mismatch")
 
-    def compile(self, name: str, namespace: dict[str, object]) -> object:
+    def compile(self, name: str, namespace: dict[str, Named]) -> Callable[..., Any]:
         text = "\n".join(self.lines) + "\n"
         file = f"<cpkg.typed {name}>"
         exec(compile(text, file, "exec", dont_inherit=True), namespace)
         # without a time, checkcache() keeps the lines
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-        return namespace[name]
+        function: Callable[..., Any] = namespace[name]
+        return function
 
     def differs(self, packed: bytes) -> str:
         """Return a test that is true unless these bytes follow."""

@@ -24,10 +24,16 @@ from purepy.msgpack.plain_writer import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Final
+    from typing import Final, Protocol
 
     from cpkg.typed.nodes import Field, Node
-    from purepy.msgpack.plain_writer import Builder
+    from purepy._types import Builder, Value
+
+    class Cache(Protocol):
+        """What a class with fields keeps: its node, and the function that encodes it once there is one."""
+
+        node: Node | None
+        function: Callable[..., None] | None
 
 
 def too_deep() -> ValueError:
@@ -53,7 +59,7 @@ _HELPERS: Final = {
 class Encoding:
     """Packs objects: those of classes with fields by functions of their own, which the classes keep."""
 
-    def __init__(self, cache_of: Callable[[type], Any], pack: Callable[[Any, int], bytes]) -> None:
+    def __init__(self, cache_of: Callable[[type], Cache | None], pack: Callable[[object, int], bytes]) -> None:
         """`cache_of` gives what a class with fields keeps, or None; `pack(obj, depth)` packs all other objects."""
         self._cache_of = cache_of
         self._pack = pack
@@ -68,7 +74,7 @@ class Encoding:
         packed: bytes = finish(out)
         return packed
 
-    def write(self, out: Builder, value: Any, depth: int) -> None:
+    def write(self, out: Builder, value: Value, depth: int) -> None:
         """Append an object."""
         kind = type(value)
         if kind is str:
@@ -111,15 +117,17 @@ class Encoding:
             raise changed("dictionary")
 
 
-def make_function(cache: Any) -> Any:
+def make_function(cache: Cache) -> Callable[..., None]:
     """Return the function (out, object, depth, write) of a class; the class keeps it."""
-    name = f"encode_{_identifier(cache.node.name)}"
+    node = cache.node
+    assert node is not None
+    name = f"encode_{_identifier(node.name)}"
     functions = Functions(None, None)  # type: ignore[arg-type]
     functions.namespace.update(_HELPERS)
     source = _EncodingSource(functions)
-    source.object(cache.node, name)
-    cache.function = source.compile(name, functions.namespace)
-    return cache.function
+    source.object(node, name)
+    function = cache.function = source.compile(name, functions.namespace)
+    return function
 
 
 class _EncodingSource(_Source):

@@ -12,9 +12,17 @@ from purepy.msgpack import formats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Final
+    from typing import Final, Protocol
 
+    from cpkg._backend_protocols import Function
     from cpkg.typed.nodes import Checks, Field, Node
+    from purepy._types import Named
+
+    class Table(Protocol):
+        """A TypedTable of C."""
+
+        def decode(self, data: bytes, depth: int, /) -> object: ...
+
 
 KINDS: Final = (
     "slow", "any", "none", "bool", "int", "float", "str", "bytes", "datetime", "list", "set", "frozenset", "tuple",
@@ -40,12 +48,13 @@ def _family(byte: int) -> str | None:
     return names.get(family)
 
 
-def make_table(table: Any, node: Node, functions: Functions) -> Any:
+def make_table(table: Function, node: Node, functions: Functions) -> Table:
     """Return a TypedTable for a type; what it leaves to Python goes to `functions`."""
-    return table(_Describer(functions).describe_all(node), Mismatch, types_written.unpack_ext)
+    made: Table = table(_Describer(functions).describe_all(node), Mismatch, types_written.unpack_ext)
+    return made
 
 
-def make_class(module: Any, node: Node) -> Any:
+def make_class(module: Named, node: Node) -> object:
     """Return a TypedClass for the objects of a class that are encoded; None for one of too many fields."""
     if len(node.fields) > _MOST_FIELDS:
         return None
@@ -137,7 +146,7 @@ class _Describer:
 
     _literal = _enum
 
-    def _union(self, node: Node, spec: dict[str, Any]) -> None:
+    def _union(self, node: Node, spec: dict[str, object]) -> None:
         parts = list(node.parts)
         by_byte = bytearray()
         for byte in range(256):
@@ -191,7 +200,7 @@ class _Describer:
 
 
 def _describe_field(field: Field) -> dict[str, object]:
-    spec: dict[str, Any] = {
+    spec: dict[str, object] = {
         "name": sys.intern(str(field.name)),
         "packed": packed_key(field.key),
         "text_size": len(field.key.encode()),

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable
     from typing import Any, Final
 
     from typing_extensions import TypeAlias
 
+    from purepy._types import Value
+
     Annotation: TypeAlias = Any
     """A type as it is written in Python."""
-    Hook: TypeAlias = Callable[[Annotation, Any], Any]
+    Hook: TypeAlias = Callable[[Annotation, Value], Value]
     """The caller's function that makes an instance of a class: `dec_hook(cls, value)`."""
     Family: TypeAlias = "str | int"
 
-MISSING: Final[Any] = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
+MISSING: Final[Value] = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 """In the place of a value or a default that is not there."""
 
 # What a value can be in a message. A family is one of these or an extension type's code as an int.
@@ -68,11 +71,11 @@ class Checks:
         self.multiple_of: object = None
         self.min_len: int | None = None
         self.max_len: int | None = None
-        self.pattern: Any = None  # a compiled one, searched for as JSON Schema does
+        self.pattern: re.Pattern[str] | None = None  # searched for as JSON Schema does
         self.tz: object = MISSING  # True: aware; None: naive
-        self.predicates: tuple[Callable[[Any], Any], ...] = ()
+        self.predicates: tuple[Callable[[Value], object], ...] = ()
 
-    def problem(self, value: Any) -> str | None:
+    def problem(self, value: Value) -> str | None:
         """Return what is expected of a value that breaks a constraint, or None."""
         for name, sign, holds in _BOUNDS:
             bound = getattr(self, name)
@@ -94,7 +97,7 @@ class Checks:
         return None
 
 
-_BOUNDS: Final[tuple[tuple[str, str, Callable[[Any, Any], bool]], ...]] = (
+_BOUNDS: Final[tuple[tuple[str, str, Callable[[Value, Value], bool]], ...]] = (
     ("gt", ">", lambda value, bound: value > bound),
     ("ge", ">=", lambda value, bound: value >= bound),
     ("lt", "<", lambda value, bound: value < bound),
@@ -170,10 +173,10 @@ class Node:
         self.key: Any = None
         self.parts: tuple[Node, ...] = ()
         self.fields: tuple[Field, ...] = ()
-        self.table: dict[Any, Any] = {}
+        self.table: dict[tuple[type, Value], Value] = {}
         self.by_family: dict[Family, Node] = {}
         self.objects: tuple[Node, ...] = ()
-        self.tag: tuple[str, dict[tuple[type, Any], Node]] | None = None
+        self.tag: tuple[str, dict[tuple[type, Value], Node]] | None = None
         self.style = ""
         self.build = ""  # "set": attributes are set on a bare instance; "call": the constructor is called
         self.array_like = self.forbid = self.omit_defaults = False

@@ -170,9 +170,9 @@ def inspect(type: object) -> dict[str, Any]:
     maps "key" and "item", tuples and unions "parts", enums and literals "values"; constraints are under "checks". What
     refers to itself is the same dict again. Raises TypeError for a type that cannot be decoded.
     """
-    made: dict[int, dict[str, Any]] = {}
+    made: dict[int, dict[str, object]] = {}
 
-    def describe(node: Node) -> dict[str, Any]:
+    def describe(node: Node) -> dict[str, object]:
         if id(node) in made:
             return made[id(node)]
         result = made[id(node)] = {"kind": node.kind, "name": node.name, "type": node.cls}

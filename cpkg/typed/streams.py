@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from typing import Any
 
-    from purepy._types import Buffer
+    from purepy._types import Buffer, Keywords
     from purepy.msgpack.async_reading import AsyncReadable
     from purepy.msgpack.ext import Raw
     from purepy.msgpack.oneshot import Readable
@@ -68,7 +68,7 @@ def reader(*, type: object, **options: object) -> Callable[[Raw, int], object]:
     return lambda raw, end: _decoded(decoder, raw, end)
 
 
-def _parts(type: object, options: dict[str, Any]) -> dict[str, object]:
+def _parts(type: object, options: Keywords) -> dict[str, object]:
     """Return the options of a stream; what concerns its messages is in a Decoder, in the place of the type."""
     parts = {name: options.pop(name) for name in _OF_STREAMS if name in options}
     return {"type": type if isinstance(type, Decoder) and not options else Decoder(type, **options), **parts}
@@ -89,7 +89,7 @@ class Unpacker:
     def __init__(self, file_like: Readable | None = None, *, type: object, **options: object) -> None:
         self._stream = msgpack_module().Unpacker(file_like, **_parts(type, options))
 
-    def __class_getitem__(cls, item: object) -> Any:
+    def __class_getitem__(cls, item: object) -> type[Unpacker]:
         """Return the class: `Unpacker[User]` is for type checkers."""
         return cls
 

@@ -16,7 +16,7 @@ from purepy.msgpack.ext import Timestamp
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Final
+    from typing import Final
 
 _MOMENT = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](([01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,9}))?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?",
@@ -29,7 +29,7 @@ _DURATION = re.compile(
 )
 
 
-def from_ext(kind: str, code: int, data: bytes) -> Any:
+def from_ext(kind: str, code: int, data: bytes) -> object:
     """Return the value of a kind that an extension value stands for; ValueError if it is none."""
     if code != -1:
         return READERS[code](data)

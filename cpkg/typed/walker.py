@@ -27,11 +27,10 @@ if TYPE_CHECKING:
     from typing_extensions import TypeAlias
 
     from cpkg.typed.nodes import Field, Hook, Node
+    from purepy._types import Value
 
     Place: TypeAlias = Any
     """Where a value is: its offset in a Message, or itself among Objects."""
-    Value: TypeAlias = Any
-    """What a value is: of any type, as its family says."""
     Path: TypeAlias = tuple[object, ...]
 
 _FAMILIES: Final = {formats.STR: STR, formats.BIN: BIN, formats.ARRAY: ARRAY, formats.MAP: MAP}
@@ -551,7 +550,10 @@ def _shown(value: Value) -> str:
 
 
 def to_builtins(
-    obj: Value, keep: tuple[type, ...], hook: Callable[[Any], object] | None, as_objects: Callable[[type], Node | None]
+    obj: Value,
+    keep: tuple[type, ...],
+    hook: Callable[[Value], object] | None,
+    as_objects: Callable[[type], Node | None],
 ) -> Value:
     """Return an object as dicts, lists, str, bool and None; `as_objects` gives a class's node or None."""
     from cpkg.typed.texts import to_text
