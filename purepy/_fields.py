@@ -10,7 +10,8 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any
+
+    from typing_extensions import Self
 
 try:
     from _collections import _tuplegetter  # the descriptor in C that a namedtuple has
@@ -18,7 +19,7 @@ except ImportError:
     _tuplegetter = None
 
 
-def field(index: int, doc: str) -> Any:
+def field(index: int, doc: str) -> property:
     """Return a property that is the item at an index."""
     return property(lambda self: self[index], doc=doc) if _tuplegetter is None else _tuplegetter(index, doc)
 
@@ -30,13 +31,13 @@ class Fields(tuple):  # type: ignore[type-arg]
     _fields: tuple[str, ...] = ()
 
     @classmethod
-    def _make(cls, iterable: Iterable[Any]) -> Any:
+    def _make(cls, iterable: Iterable[object]) -> Self:
         made = tuple.__new__(cls, iterable)
         if len(made) != len(cls._fields):
             raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
         return made
 
-    def _replace(self, /, **changes: object) -> Any:
+    def _replace(self, /, **changes: object) -> Self:
         made = self._make([changes.pop(name, value) for name, value in zip(self._fields, self)])
         if changes:
             raise TypeError(f"Got unexpected field names: {list(changes)!r}")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeAlias
 
+    from purepy._types import Builder
+
 JIT = sys.implementation.name == "pypy"
 """
 True where a tracing JIT compiles the loops.
@@ -225,7 +227,7 @@ else:
         """Return text as UTF-8, surrogates included."""
         return text.encode("utf-8", "surrogatepass")
 
-    def new_builder(size: int) -> Any:
+    def new_builder(size: int) -> Builder:
         """Return what gathers bytes with `append`; PyPy's makes room for `size` bytes."""
         return []
 

@@ -7,9 +7,7 @@ from purepy.errors import LimitError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from purepy.msgpack.plain_writer import Builder
+    from purepy._types import Builder
 
 
 def too_long(limit: int) -> LimitError:
@@ -78,6 +76,6 @@ class Sorted:
                 append(part)
 
 
-def unmetered(out: Builder) -> Any:
+def unmetered(out: Builder) -> Builder:
     """Return the builder behind a metered one."""
     return out.target if type(out) is Metered else out

@@ -32,10 +32,6 @@ from purepy.msgpack.keys import KEYS, LONGEST
 from purepy.msgpack.plain_reader import ITEM, KEY, LENGTH_READERS, NUMBERS, VALUE, read_plain, read_run
 from purepy.msgpack.skimmer import Skimmer
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 class Decoder(DecoderBase):
     """
@@ -115,7 +111,7 @@ class Decoder(DecoderBase):
         byte = data[start]
         family = FAMILY[byte]
         pos = start + 1
-        value: Any
+        value: object
         if family == IMMEDIATE:
             value = IMMEDIATES[byte]
         elif family == NUMBER:
@@ -175,7 +171,7 @@ class Decoder(DecoderBase):
             total = self.payload + length
             raise self.fail(LimitError(f"{total} exceeds max_total_bytes({self.max_total_bytes})"), start)
 
-    def text(self, data: bytes, start: int, pos: int, end: int) -> Any:
+    def text(self, data: bytes, start: int, pos: int, end: int) -> str | bytes:
         """Return a str; a key comes from the key table."""
         if self.raw:
             return data[pos:end]
@@ -187,7 +183,7 @@ class Decoder(DecoderBase):
         except UnicodeDecodeError as exc:
             raise self.fail(exc, start)  # noqa: B904 - the same exception
 
-    def extension(self, code: int, payload: bytes, start: int, end: int) -> Any:
+    def extension(self, code: int, payload: bytes, start: int, end: int) -> object:
         """Return the object of an extension value."""
         if code == TIMESTAMP_CODE:
             try:

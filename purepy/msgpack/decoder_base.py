@@ -17,9 +17,9 @@ from purepy.msgpack.skimmer import Skimmer, too_deep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Final
+    from typing import Callable, Final
 
-    from purepy._types import OptionValues
+    from purepy._types import OptionValues, Value
     from purepy.msgpack.key_meter import KeyMeters
 
 KEY_DEPTH: Final = 32
@@ -48,7 +48,7 @@ def at(exc: BaseException, offset: int) -> BaseException:
     return exc
 
 
-def _callable(name: str, hook: object) -> Any:
+def _callable(name: str, hook: object) -> Callable[..., object] | None:
     if hook is not None and not callable(hook):
         raise TypeError(f"{name} must be a callable.")
     return hook
@@ -145,14 +145,14 @@ class DecoderBase:
 
     def reset(self) -> None:
         """Forget the message that is being read, if any."""
-        self.result: Any = None
+        self.result: Value = None
         self.error: BaseException | None = None
         self.consumed = 0
         self.needed = 1
         self.next_ = ITEM
-        self.node: Any = []
+        self.node: Value = []
         self.left = 1
-        self.key: Any = None
+        self.key: object = None
         self.key_hint = 0  # the slot in KEYS of the last key
         self.stack: list[Frame] = []
         self.key_level = -1  # how many containers are open around the key that is being built, -1 outside of keys
@@ -215,7 +215,7 @@ class DecoderBase:
         value, start = self.close()
         self.deliver(value, start)
 
-    def close(self) -> tuple[Any, int]:
+    def close(self) -> tuple[object, int]:
         """Return the container that is complete, after its hook, and where it started if it is a key."""
         node = self.node
         was_array = self.next_ == ITEM

@@ -21,7 +21,6 @@ from purepy.msgpack.ext import ExtType, Raw, Timestamp, readable_timestamp
 from purepy.msgpack.formats import MAX_LENGTH, TIMESTAMP_CODE
 from purepy.msgpack.options import PACKING, as_depth, as_error_handler, as_size
 from purepy.msgpack.plain_writer import (
-    Builder,
     array_header,
     bin_header,
     changed,
@@ -33,9 +32,16 @@ from purepy.msgpack.plain_writer import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Final
+    from collections.abc import Iterator
+    from typing import Callable, Final
 
-    from purepy._types import OptionValues
+    from typing_extensions import TypeAlias
+
+    from purepy._types import Builder, OptionValues, Value
+
+    # A container that is open: (what it writes next, its items, how many were written, how many it has, the value of
+    # the key at hand, its pairs that wait to be sorted).
+    Frame: TypeAlias = tuple[int, Iterator[Value], int, int, Value, Sorted | None]
 
 if sys.version_info >= (3, 15):
     from builtins import frozendict
@@ -64,9 +70,9 @@ def content(buffer: bytes | bytearray) -> bytes:
         return view.tobytes()
 
 
-def sequence(obj: Any, kind: type) -> tuple[int, object]:
+def sequence(obj: Value, kind: type) -> tuple[int, object]:
     """Return the length and the items of an object of a subclass of list or tuple, as its iterator yields them."""
-    base: Any = list if issubclass(kind, list) else tuple
+    base = list if issubclass(kind, list) else tuple
     if kind.__iter__ is base.__iter__:  # type: ignore[attr-defined]
         return base.__len__(obj), base.__iter__(obj)
     items = list(obj)
@@ -159,7 +165,7 @@ class Encoder:
         self.conversions = conversion_flags(options)
         self.any_plain = PACKING.are_plain(options)
         self.size_hint = 64
-        self.hooked: dict[int, Any] = {}  # by thread, a lock that is held while `default` or a conversion runs there
+        self.hooked: dict[int, Lock] = {}  # by thread, a lock that is held while `default` or a conversion runs there
 
     def encode(self, obj: object) -> bytes:
         """Return the packed form of one object."""
@@ -190,18 +196,18 @@ class Encoder:
         self.size_hint = min(len(packed), _LARGEST_HINT)
         return packed
 
-    def write(self, out: Builder, obj: Any, depth: int, pairs: bool = False) -> None:
+    def write(self, out: Builder, obj: Value, depth: int, pairs: bool = False) -> None:
         """
         Append the packed form of any object, which lies below `depth` containers.
 
         `pairs`: the object is a sequence of pairs to pack as a map.
         """
         strict = self.strict
-        stack: list[Any] = []
+        stack: list[Frame] = []
         next_ = _ITEM
-        items: Any = iter((obj,))
+        items: Iterator[Value] = iter((obj,))
         count, length = 0, 1
-        value: Any = None
+        value: Value = None
         sorter: Sorted | None = None
         while True:
             if next_ == _VALUE:
@@ -287,7 +293,7 @@ class Encoder:
                 sorter = Sorted(out) if self.sort_keys and family == _KEY else None
                 break
 
-    def write_str(self, out: Builder, text: Any, kind: type) -> None:
+    def write_str(self, out: Builder, text: str, kind: type) -> None:
         """Append text."""
         if self.unicode_errors is not None:
             packed = str.encode(text, "utf-8", self.unicode_errors)
@@ -296,7 +302,7 @@ class Encoder:
         out.append(self.str_header(len(packed)))
         out.append(packed)
 
-    def write_special(self, out: Builder, obj: Any, kind: type) -> bool:
+    def write_special(self, out: Builder, obj: Value, kind: type) -> bool:
         """Append an object of the rarer types; return False for any other."""
         strict = self.strict
         if kind is bytes or kind is bytearray or (not strict and issubclass(kind, (bytes, bytearray))):
@@ -351,11 +357,11 @@ class Encoder:
             raise ValueError(f"can not serialize '{_type_name(kind):.200}' object where tzinfo=None")
         raise TypeError(f"can not serialize '{_type_name(kind):.200}' object")
 
-    def ask_default(self, obj: object) -> Any:
+    def ask_default(self, obj: object) -> object:
         """Return what `default` gives for an object."""
         return self.hook(self.default, obj)
 
-    def hook(self, function: Callable[..., Any], *args: object) -> Any:
+    def hook(self, function: Callable[..., object], *args: object) -> object:
         """Call code that is not ours, having noted that this thread is within a hook."""
         thread = get_ident()
         lock = self.hooked.get(thread)

@@ -14,7 +14,9 @@ from purepy._jit import JIT, zeros
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Final
+    from typing import Final
+
+    from purepy._types import Value
 
 _KEY_PROBES: Final = 40
 _KEYS_PROBE: Final = 1 << 11
@@ -65,7 +67,7 @@ class _KeyMeter:
         self.probes = 0  # since the table has its size
         self.bare = JIT  # whether PyPy stores the keys as bare ints, which are their own hashes
 
-    def add(self, meters: KeyMeters, key: Any) -> None:
+    def add(self, meters: KeyMeters, key: Value) -> None:
         hashes = self.hashes
         used = len(self.node)
         if self.bare and (type(key) is not int or not -(2**63) <= key < 2**63 or used != len(hashes)):

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Protocol
 
-    from purepy._types import Buffer, OptionValues
+    from purepy._types import Buffer, OptionValues, Value
 
     class Readable(Protocol):
         """A stream that `Unpacker` and `unpack` read from."""
@@ -46,7 +46,7 @@ def _bytes_of(packed: Buffer, viewed: bool = False) -> tuple[bytes, memoryview |
 
 def unpackb_plain(
     packed: Buffer, options: OptionValues = UNPACKING.defaults, decoder_type: type[Decoder] = Decoder
-) -> Any:
+) -> Value:
     """
     Do what `unpackb` does: without a Decoder, unless something is unusual.
 
@@ -66,7 +66,7 @@ def unpackb_plain(
     return _whole(*_decode_one(decoder, data, None), data)
 
 
-def unpackb_with(packed: Buffer, options: OptionValues, decoder_type: type[Decoder] = Decoder) -> Any:
+def unpackb_with(packed: Buffer, options: OptionValues, decoder_type: type[Decoder] = Decoder) -> Value:
     """Do what `unpackb` does, with the values of its options."""
     if options.type is not None:
         return typed_functions().unpackb(packed, **options._asdict())
@@ -93,7 +93,7 @@ def unpackb_from(buffer: Buffer, offset: int = 0, *, options: OptionValues) -> t
 
 def unpackb_from_with(
     buffer: Buffer, offset: int, options: OptionValues, decoder_type: type[Decoder] = Decoder
-) -> tuple[Any, int]:
+) -> tuple[object, int]:
     """Do what `unpackb_from` does, with the values of its options."""
     if options.type is not None:
         found: tuple[object, int] = typed_functions().unpackb_from(buffer, offset, **options._asdict())
@@ -121,7 +121,7 @@ def unpack(stream: Readable, *, options: OptionValues) -> Any:
     return unpackb_with(stream.read(), options)
 
 
-def prepare_unpackb(**options: object) -> Callable[[Any], Any]:
+def prepare_unpackb(**options: object) -> Callable[[Buffer], Value]:
     """Return `unpackb` with options that are taken once, of those that `unpackb_plain` may be given."""
     values = UNPACKING.defaults._replace(**options)
     return lambda packed: unpackb_plain(packed, values)

@@ -20,9 +20,11 @@ from purepy.msgpack.ext import ExtType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Final
+    from typing import Any, Callable, Final, SupportsIndex, TypeVar
 
     from purepy._types import OptionValues
+
+    Result = TypeVar("Result")
 
 
 def declare_packing(
@@ -245,8 +247,8 @@ class Options:
     and none is skipped.
     """
 
-    def __init__(self, name: str, declaration: Any, kept: str) -> None:
-        declared: dict[str, Any] = declaration.__kwdefaults__
+    def __init__(self, name: str, declaration: Callable[..., None], kept: str) -> None:
+        declared: dict[str, object] = declaration.__kwdefaults__ or {}
         self.types = {key: value for key, value in declaration.__annotations__.items() if key in declared}
         getters = {option: field(place, f"The option {option!r}.") for place, option in enumerate(declared)}
         self.Values: type[OptionValues] = type(
@@ -262,7 +264,9 @@ class Options:
                 return False
         return True
 
-    def taken_by(self, plain: Callable[..., Any] | None = None) -> Callable[[Any], Any]:
+    def taken_by(
+        self, plain: Callable[..., object] | None = None
+    ) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
         """
         Make a function that takes these options out of one with the keyword-only parameter `options`.
 
@@ -271,7 +275,7 @@ class Options:
         It is documented as DOCUMENTATION has it, or else as the function is.
         """
 
-        def make(general: Any) -> Any:
+        def make(general: Callable[..., Result]) -> Callable[..., Result]:
             names = self.defaults._fields
             code = general.__code__
             positional = code.co_varnames[: code.co_argcount]
@@ -303,7 +307,7 @@ class Options:
                 **{f"_default_{name}": value for name, value in self.defaults._asdict().items()},
             )
             exec("\n".join(lines), namespace)
-            made = namespace[general.__name__]
+            made: Callable[..., Result] = namespace[general.__name__]
             made.__doc__ = DOCUMENTATION.get(general.__name__, general.__doc__)
             made.__qualname__ = general.__qualname__
             made.__annotations__ = {**general.__annotations__, **self.types}
@@ -341,7 +345,7 @@ UNPACKING = Options(
 _LARGEST: Final = 2**63 - 1
 
 
-def as_size(value: Any) -> int:
+def as_size(value: SupportsIndex) -> int:
     """Return an int of at most 64 bits, as the compiled backend takes it; TypeError and OverflowError for others."""
     value = index(value)
     if not -_LARGEST - 1 <= value <= _LARGEST:
@@ -349,7 +353,7 @@ def as_size(value: Any) -> int:
     return int(value)
 
 
-def as_limit(value: object, default: int) -> int:
+def as_limit(value: SupportsIndex, default: int) -> int:
     """Return a limit, where -1 stands for `default`."""
     length = as_size(value)
     return default if length == -1 else length
@@ -366,7 +370,7 @@ def as_error_handler(value: object) -> str | None:
     return value
 
 
-def as_depth(value: object) -> int:
+def as_depth(value: SupportsIndex) -> int:
     """Return how deep containers may nest."""
     levels = as_size(value)
     if levels < 0:

@@ -28,9 +28,11 @@ from purepy.msgpack.keys import KEYS, LONGEST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Final
+    from typing import Callable, Final
 
     from typing_extensions import TypeAlias
+
+    from purepy._types import Value
 
 # The next thing to read: an item of an array, a key of a map, or the value of a key.
 ITEM: Final = 0
@@ -39,9 +41,9 @@ VALUE: Final = 2
 
 # A container that is open around the current one: (what it reads next, itself, items or pairs left, its key).
 # The item or pair that is being read counts as left.
-Frame: TypeAlias = "tuple[int, Any, int, Any]"
+Frame: TypeAlias = "tuple[int, Value, int, Value]"
 
-ReadRun: TypeAlias = "Callable[[bytes, int, list[Any], int], tuple[int, int]]"
+ReadRun: TypeAlias = "Callable[[bytes, int, list[object], int], tuple[int, int]]"
 """What decodes the numbers that an array begins with: `read_run`, or another that does the same."""
 
 PREALLOCATE: Final = 1000
@@ -107,14 +109,14 @@ def read_plain(
     data: bytes,
     pos: int,
     next_: int,
-    node: Any,
+    node: Value,
     left: int,
     stack: list[Frame],
     max_depth: int,
     max_array_len: int,
     max_map_len: int,
     read_run: ReadRun,
-) -> tuple[int, int, Any, int]:
+) -> tuple[int, int, Value, int]:
     """
     Decode plain values; return the position reached, what comes next there, the container and how many items it lacks.
 
@@ -131,9 +133,9 @@ def read_plain(
     following = KEYS.following
     last = 0
     start = pos
-    key: Any = ""
+    key: Value = ""
     packed: object
-    reader: Any
+    reader: Reader | None
     try:
         while True:
             if next_ == ITEM:

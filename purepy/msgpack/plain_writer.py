@@ -24,10 +24,12 @@ from purepy.msgpack.formats import MAX_LENGTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, Callable, Final
+    from collections.abc import Iterator, Sequence
+    from typing import Callable, Final
 
     from typing_extensions import TypeAlias
+
+    from purepy._types import Builder, Value
 
 
 def _each(first: int, end: int) -> list[bytes]:
@@ -58,10 +60,8 @@ RUN: Final = 16
 _PIECE: Final = 4096
 """Items that are copied at once: large objects take PyPy longer than their size."""
 
-Builder: TypeAlias = "Any"  # has append(bytes)
-
 # A container that is open around the current one: (whether it is a map, its iterator, itself, its length).
-Frame: TypeAlias = "tuple[bool, Any, Any, int]"
+Frame: TypeAlias = "tuple[bool, Iterator[Value], Value, int]"
 
 
 def int_bytes(value: int) -> bytes:
@@ -151,7 +151,7 @@ def write_run(out: Builder, items: Iterator[object], kind: type) -> Iterator[obj
     return items
 
 
-def _write_long(out: Builder, items: Any, length: int) -> Iterator[object]:
+def _write_long(out: Builder, items: Sequence[object], length: int) -> Iterator[object]:
     """Append the leading items of a list of `length` items as `write_run` does; return the others."""
     kind = type(next(iter(items), None))
     if kind is not float and kind is not int and kind is not str:
@@ -164,7 +164,7 @@ def _write_long(out: Builder, items: Any, length: int) -> Iterator[object]:
     return iter(())
 
 
-def _copied(items: Any, begin: int, end: int) -> Any:
+def _copied(items: Sequence[object], begin: int, end: int) -> Sequence[object]:
     """Return those items, safe from other threads; RuntimeError if there are fewer."""
     copied = items[begin:end]
     if len(copied) != end - begin:
@@ -192,9 +192,9 @@ def write_plain(
     """
     stack: list[Frame] = []
     max_open = max_depth - depth
-    node: Any = (obj,)
-    items: Any = iter(node)
-    kind: Any
+    node: Value = (obj,)
+    items: Iterator[Value] = iter(node)
+    kind: type | None
     packed: object
     length = 1
     in_map = False
