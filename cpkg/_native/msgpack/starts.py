@@ -7,12 +7,11 @@ from cpkg._native._msgpack_ffi import ffi, lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from cpkg._native.cffi_types import CData
     from purepy._types import Bytes
 
 
-def message_starts(data: Bytes, count: int) -> Any:
+def message_starts(data: Bytes, count: int) -> CData | None:
     """
     Return where each of `count` messages begins in a buffer, and where the last one ends, as an array of C.
 

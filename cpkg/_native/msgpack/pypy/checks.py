@@ -5,7 +5,10 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Final
+    from typing import Final
+
+    from purepy._types import OptionValues
+    from purepy.msgpack.decoder_base import DecoderBase
 
 Limits = tuple[bool, int, int, int, int, int, int]
 DEFAULT: Final[Limits] = (True, 1024, -1, -1, -1, -1, -1)
@@ -14,7 +17,7 @@ DEFAULT: Final[Limits] = (True, 1024, -1, -1, -1, -1, -1)
 _LARGEST: Final = 2**62
 
 
-def limits_of(options: Any) -> Limits | None:
+def limits_of(options: OptionValues | DecoderBase) -> Limits | None:
     """Return the limits that are among the values of UNPACKING, or None if C cannot check them."""
     limits = (
         options.max_depth,

@@ -62,7 +62,7 @@ def _unpackb_plain(packed: Buffer) -> object:
     return oneshot.unpackb_plain(packed, UNPACKING.defaults, pypy_decoder.Decoder)
 
 
-def _unpackb_with(packed: Buffer, options: OptionValues) -> Any:
+def _unpackb_with(packed: Buffer, options: OptionValues) -> object:
     if _rent.left > 0:
         found = _whole(packed, _limits_of(options))
         if found is not None:
@@ -89,7 +89,7 @@ def unpack(stream: Any, *, options: OptionValues) -> Any:
     return _unpackb_with(stream.read(), options)
 
 
-def prepare_unpackb(**options: object) -> Callable[[Any], Any]:
+def prepare_unpackb(**options: object) -> Callable[[Buffer], object]:
     """Return `unpackb` with options that are taken once (see `purepy.msgpack.oneshot.prepare_unpackb`)."""
     values = UNPACKING.defaults._replace(**options)
     limits = _limits_of(values)

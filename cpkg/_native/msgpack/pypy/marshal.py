@@ -21,7 +21,7 @@ from cpkg._native._msgpack_ffi import ffi
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Final
+    from typing import Final
 
     from cpkg._native.cffi_types import CData
 
@@ -54,7 +54,7 @@ KEPT: Final = 1 << 16
 """Bytes of C's memory that one call leaves to the next, as in marshal_buffer.c."""
 
 
-def owned(handle: Any, free: Any) -> CData:
+def owned(handle: CData, free: CData) -> CData:
     """Return memory of C's that is freed with the last reference to it; MemoryError if there is none."""
     if handle == ffi.NULL:
         raise MemoryError("no memory to pack or unpack with")

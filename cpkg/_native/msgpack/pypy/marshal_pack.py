@@ -16,7 +16,10 @@ except ImportError:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Final
+    from collections.abc import Iterable
+    from typing import Final
+
+    from purepy._types import Value
 
 MOST: Final = 1 << 22
 """Objects with more values (see `_is_moderate`) are not packed by marshal, which takes several copies in memory."""
@@ -56,7 +59,7 @@ class _Writer:
 _writers: Final = [_Writer()]
 
 
-def pack(obj: Any, max_depth: int) -> bytes | None:
+def pack(obj: Value, max_depth: int) -> bytes | None:
     """
     Return the packed form of an object under the default options, or None if the encoder has to look at it.
 
@@ -94,12 +97,12 @@ def pack(obj: Any, max_depth: int) -> bytes | None:
     return packed
 
 
-def _is_moderate(obj: Any) -> bool:
+def _is_moderate(obj: Value) -> bool:
     """Return whether an object may be marshal's: whether it seems small, judged by the largest part of each level."""
     room = MOST
     for _ in range(_LEVELS):
         kind = type(obj)
-        items: Any
+        items: Iterable[Value]
         if kind is dict:
             size = len(obj)
             items = obj.values() if size <= _SAMPLE else islice(obj.values(), _SAMPLE)
@@ -126,7 +129,7 @@ def _is_moderate(obj: Any) -> bool:
 
 def _has_bytes(obj: object, path: list[int]) -> bool:
     """Return whether all values on a path that are to be of the type bytes are."""
-    node: Any = list(obj.values()) if type(obj) is dict else obj
+    node: Value = list(obj.values()) if type(obj) is dict else obj
     nodes = [node]
     try:
         for word in path:

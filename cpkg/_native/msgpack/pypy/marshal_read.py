@@ -11,7 +11,7 @@ from cpkg._native.msgpack.pypy.marshal import BYTE, CALL, READING, REFUSED, owne
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Final
+    from typing import Final
 
     from cpkg._native.msgpack.pypy.checks import Limits
 
@@ -39,7 +39,7 @@ class _Reader:
 _readers: Final = [_Reader()]
 
 
-def read(data: bytes, start: int, limits: Limits) -> tuple[Any, int] | None:
+def read(data: bytes, start: int, limits: Limits) -> tuple[object, int] | None:
     """
     Return the object that begins at `start` and the offset of its end, or None if the decoder has to look at it.
 

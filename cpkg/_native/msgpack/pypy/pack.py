@@ -51,7 +51,9 @@ from purepy.msgpack.plain_writer import RUN, Frame, changed
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, Callable, Final
+    from typing import Callable, Final
+
+    from purepy._types import Value
 
 USABLE: Final = sys.byteorder == "little"
 """Whether the loop can run here: it turns the bytes of numbers around."""
@@ -117,7 +119,7 @@ def _put_run(out: Output, items: Iterator[object], kind: type) -> Iterator[objec
     return items
 
 
-def _other(out: Output, obj: Any, depth: int, node: Any, other: Callable[..., None]) -> None:
+def _other(out: Output, obj: object, depth: int, node: Value, other: Callable[..., None]) -> None:
     """Have an object packed that this loop does not know, and see whether that changed the container it is in."""
     flush(out)
     length = len(node)
@@ -129,9 +131,9 @@ def _other(out: Output, obj: Any, depth: int, node: Any, other: Callable[..., No
 def _write(out: Output, obj: object, max_depth: int, tuple_type: type, other: Callable[..., None]) -> None:
     """Do what `write_plain` does, with the scratch buffer; its two halves mirror those of that."""
     stack: list[Frame] = []
-    node: Any = (obj,)
-    items: Any = iter(node)
-    kind: Any
+    node: Value = (obj,)
+    items: Iterator[Value] = iter(node)
+    kind: type | None
     state[LEFT] = 1
     in_map = False
     while True:

@@ -22,15 +22,22 @@ from purepy.msgpack.options import UNPACKING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, Callable, Final
+    from collections.abc import Iterator, Sequence
+    from typing import Callable, Final, Protocol
 
-    from typing_extensions import Buffer, TypeAlias
+    from typing_extensions import TypeAlias
 
-    from cpkg._native.cffi_types import CData
+    from cpkg._native.cffi_types import CBuffer, CData
+    from purepy._types import Named
 
-    Make = Callable[[int, list[Any]], Iterator[Any]]
-    Batch: TypeAlias = "tuple[Iterator[Any], int, int]"
+    class Job(Protocol):
+        """A frame that a thread of C decompresses (`cpkg._native.zstd.frame_queue`)."""
+
+        @property
+        def make(self) -> Callable[..., int]: ...
+
+    Make = Callable[[int, list[list[object]]], Iterator[object]]
+    Batch: TypeAlias = "tuple[Iterator[object], int, int]"
 
 # the kinds of cells, and the sizes of heads, as in msgpack/pypy/rows.c
 INT, FLOAT, CONSTANT, ASCII, TEXT_AT, BIN_AT, OTHER_AT, ARRAY = (1 << n for n in range(8))
@@ -63,7 +70,7 @@ class Rows:
         self._handle = handle if owned else ffi.gc(handle, lib.cpkg_rows_free)
 
     @classmethod
-    def of_job(cls, job: Any, count: int, fewest: int) -> Rows | None:
+    def of_job(cls, job: Job, count: int, fewest: int) -> Rows | None:
         """
         Have a thread of C lay out all rows of the content of a job, `count` at most, in memory that is the job's.
 
@@ -79,7 +86,7 @@ class Rows:
             return None
         return _read_batch(self._handle.batches, data)[:3]
 
-    def each(self, data: Buffer) -> Iterator[Batch]:
+    def each(self, data: bytes | CBuffer) -> Iterator[Batch]:
         """
         Yield the rows that were laid out in advance, a few dozen at a time, as `read_rows` returns them.
 
@@ -128,7 +135,7 @@ class _Cells:
 
     __slots__ = ("data", "doubles", "kinds", "texts", "words")
 
-    def __init__(self, data: Any, words: CData, doubles: Any, kinds: Any, texts: list[Any]) -> None:
+    def __init__(self, data: bytes | CBuffer, words: CData, doubles: CData, kinds: CData, texts: list[object]) -> None:
         self.data = data
         self.words = words
         self.doubles = doubles
@@ -136,7 +143,7 @@ class _Cells:
         self.texts = texts
 
 
-def _read_batch(words: CData, data: Buffer) -> tuple[Iterator[object], int, int, int]:
+def _read_batch(words: CData, data: bytes | CBuffer) -> tuple[Iterator[object], int, int, int]:
     """Return a batch's rows, how many they are, where the last one ends in the data, and the batch's size in words."""
     count, end, columns, size = words[0], words[1], words[2], words[3]
     chars = ffi.cast("char *", words)
@@ -177,7 +184,7 @@ def _generate(keys: list[str]) -> Make | None:
     lines += [f" c{number} = columns[{number}]" for number in range(len(keys))]
     pairs = ", ".join(f"{key!r}: c{number}[row]" for number, key in enumerate(keys))
     lines += [" for row in range(count):", f"  yield {{{pairs}}}"]
-    names: dict[str, Any] = {}
+    names: dict[str, Named] = {}
     exec("\n".join(lines), names)  # of the keys it has what repr gives: str literals
     make: Make = names["make"]
     return make
@@ -186,7 +193,7 @@ def _generate(keys: list[str]) -> Make | None:
 def _texts(pool: bytes, ends: list[int]) -> list[object]:
     """Return the texts of a pool; number 0 is None, or else the list would store bare strings and wrap each use."""
     text = pool.decode("ascii")
-    texts: list[Any] = [None]
+    texts: list[object] = [None]
     begin = 0
     for end in ends:
         texts.append(text[begin:end])
@@ -204,7 +211,7 @@ def _column(column: _Cells, count: int, cells: int, mask: int, item_mask: int) -
     return values
 
 
-def _values(column: _Cells, mask: int, begin: int, end: int) -> list[Any]:
+def _values(column: _Cells, mask: int, begin: int, end: int) -> list[object]:
     """Return the values of cells; arrays, which may be among the cells of the rows, are None."""
     words = column.words
     if mask == INT:
@@ -218,8 +225,8 @@ def _values(column: _Cells, mask: int, begin: int, end: int) -> list[Any]:
     return _mixed(column, begin, end)
 
 
-def _pick(values: Any, words: CData, begin: int, end: int) -> list[Any]:
-    picked = [None] * (end - begin)
+def _pick(values: Sequence[object], words: CData, begin: int, end: int) -> list[object]:
+    picked: list[object] = [None] * (end - begin)
     for cell in range(begin, end):
         picked[cell - begin] = values[words[cell]]
     return picked
@@ -228,7 +235,7 @@ def _pick(values: Any, words: CData, begin: int, end: int) -> list[Any]:
 def _mixed(column: _Cells, begin: int, end: int) -> list[object]:
     words, doubles, kinds = column.words, column.doubles, column.kinds
     data, texts = column.data, column.texts
-    values: list[Any] = newlist_hint(end - begin)
+    values: list[object] = newlist_hint(end - begin)
     for cell in range(begin, end):
         kind = kinds[cell]
         if kind == ASCII:
@@ -264,7 +271,7 @@ def _slices(words: CData, items: list[object], count: int) -> list[object]:
     return slices
 
 
-def _put_slices(column: _Cells, values: list[Any], items: list[object], count: int) -> None:
+def _put_slices(column: _Cells, values: list[object], items: list[object], count: int) -> None:
     """Do the same for the rows that have arrays."""
     begin = 0
     for row in range(count):

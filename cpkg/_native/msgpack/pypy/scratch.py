@@ -16,7 +16,9 @@ from purepy.msgpack.plain_writer import array_header, bin_header, changed, map_h
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Final
+    from typing import Callable, Final
+
+    from purepy._types import Builder
 
 SCRATCH_SIZE: Final = 1 << 19
 """Bytes. The memory becomes real as it is used; what a processor's cache holds beside the objects is no larger."""
@@ -83,7 +85,7 @@ class Output:
     __slots__ = ("builder", "size_hint")
 
     def __init__(self, size_hint: int) -> None:
-        self.builder: Any = None
+        self.builder: Builder = None
         self.size_hint = size_hint
 
     def append(self, data: bytes) -> None:

@@ -19,8 +19,9 @@ from purepy.msgpack.unpacker import Unpacker as PureUnpacker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, ClassVar, Final
+    from typing import ClassVar, Final
 
+    from cpkg._native.cffi_types import CData
     from purepy._types import OptionValues
     from purepy.msgpack.decoder import Decoder as PureDecoder
 
@@ -48,7 +49,7 @@ class ScanningDecoder(Decoder):
 
     def __init__(self, options: OptionValues, longest: int, most: int) -> None:
         self.expected = _ANY_SIZE  # how long the next message may well be, in bytes
-        self.scanner: Any = None
+        self.scanner: CData | None = None
         super().__init__(options, longest, most)
         # its own limits: -1 is resolved in them
         self.limits = limits_of(self) if self.plain >= 0 and not self.tuple_keys and self.ext_hook is ExtType else None
