@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cpkg.zstandard import compressor, decompressor
 from cpkg.zstandard.compression_objects import ZstdCompressionChunker, ZstdCompressionObj
@@ -20,19 +20,20 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from cpkg._backend_protocols import ZstdBackend
+    from purepy._types import Named
 
 
-def preset_types(codec: Any) -> tuple[Any, Any]:
+def preset_types(codec: Named) -> tuple[type, type]:
     """Return the types of presets of a backend's module."""
     if not codec.IS_WRAPPED:
         from purepy.zstd.pure import presets
     else:
         from cpkg._native.zstd import presets  # type: ignore[no-redef]
-    types: tuple[object, object] = presets.preset_types(codec)
+    types: tuple[type, type] = presets.preset_types(codec)
     return types
 
 
-def stream_types(codec: ZstdBackend) -> dict[str, Any]:
+def stream_types(codec: ZstdBackend) -> dict[str, type]:
     """Return the types of objects that compressors and decompressors of a backend make, by their names."""
     of_python = {
         found.__name__: found
@@ -49,11 +50,11 @@ def stream_types(codec: ZstdBackend) -> dict[str, Any]:
     return dict(codec._stream_types or of_python)
 
 
-def names_over(codec: ZstdBackend, module: str = "cpkg.zstandard") -> dict[str, Any]:
+def names_over(codec: ZstdBackend, module: str = "cpkg.zstandard") -> dict[str, object]:
     """Return the names that depend on the backend, for the module that is to have them."""
     of_compression, of_decompression = preset_types(codec)
 
-    def derive(base: Any, preset: Any) -> Any:
+    def derive(base: type, preset: type) -> Named:
         # the preset first: its methods, which C may have, override the base's
         return type(base.__name__, (preset, base), {"__module__": module, "__doc__": base.__doc__, "_codec": codec})
 
@@ -82,7 +83,7 @@ def names_over(codec: ZstdBackend, module: str = "cpkg.zstandard") -> dict[str, 
         size: int = decompressor_type().memory_size()
         return size
 
-    made = {
+    made: dict[str, object] = {
         "ZstdCompressor": compressor_type,
         "ZstdDecompressor": decompressor_type,
         "ZSTD_VERSION": codec.zstd_version_info,

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from cpkg.zstandard.arguments import rename, threads_wanted
 from cpkg.zstandard.constants import DICT_TYPE_FULLDICT
 from cpkg.zstandard.dictionary import ZstdCompressionDict
 from purepy.errors import ZstdError
 
+if TYPE_CHECKING:
+    from purepy._types import Named
 
-def make_train_dictionary(codec: Any) -> Callable[..., ZstdCompressionDict]:
+
+def make_train_dictionary(codec: Named) -> Callable[..., ZstdCompressionDict]:
     """Return `train_dictionary` over a backend's module."""
 
     def train_dictionary(

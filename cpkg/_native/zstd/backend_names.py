@@ -20,7 +20,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import ModuleType
-    from typing import Any
 
     from cpkg._native.cffi_types import FFI, Lib
     from cpkg._native.zstd.functions import Codec
@@ -80,7 +79,7 @@ class Names:
 
         return Codec(backend, self._make_library())
 
-    def _derive(self, name: str, *bases: Any, **attributes: Any) -> Any:
+    def _derive(self, name: str, *bases: type, **attributes: object) -> type:
         return type(name, bases, {"__module__": self._backend.__name__, "__doc__": bases[0].__doc__, **attributes})
 
     def _stream_types(self) -> dict[str, object]:
@@ -114,7 +113,7 @@ class Names:
         line_reader = self._derive("LineReader", text_reader.LineReader, builtins["_LineBuffer"], __slots__=slots)
         readers = self._make_text_reader(text_reader.TextReader, line_reader), line_reader
 
-        def text_types(encoding: str | None, newline: str | None) -> tuple[Any, Any]:
+        def text_types(encoding: str | None, newline: str | None) -> tuple[object, object]:
             return readers if text_reader.line_codec(encoding, newline) else zstd_file.text_types(encoding, newline)
 
         return {

@@ -16,7 +16,7 @@ from purepy.zstd.files.buffering import BufferedWriterBase, SerialMemory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    import io
 
     from typing_extensions import Buffer
 
@@ -39,7 +39,7 @@ class BufferedWriter(SerialMemory, _Base):
 
     __slots__ = ()
 
-    def __init__(self, raw: Any, size: int) -> None:
+    def __init__(self, raw: io.RawIOBase, size: int) -> None:
         self._ends: list[int] = []  # the position behind the held bytes, while C takes nothing
         super().__init__(raw, size)
 

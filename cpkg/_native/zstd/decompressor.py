@@ -15,9 +15,12 @@ from purepy.zstd.format.zdict import PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeVar
 
+    from cpkg._native.zstd.library import Decoded
     from purepy._types import Buffer, DictArgument, Parameters
+
+    Finished = TypeVar("Finished", bound="tuple[bytes | int, int, bool]")
 
 
 class Decompressor(DecompressorBase, ContextStream):
@@ -70,7 +73,7 @@ class Decompressor(DecompressorBase, ContextStream):
         self._head += source[position : position + HEADER_SIZE_MAX - len(self._head)]
         self._declared = self._library.declared_size(self._head, 0, self._settings.has_magic)
 
-    def _compared(self, result: Any, size: int) -> object:
+    def _compared(self, result: Finished, size: int) -> Finished | int:
         """Return a result of libzstd that has made so many bytes; its error if a frame has ended with too few."""
         self._produced += size
         return (result[2] and self._library.size_error(self._declared, self._produced)) or result
@@ -154,7 +157,7 @@ class Decompressor(DecompressorBase, ContextStream):
             expected = -1 if is_end and self._settings.is_default else 0
             window_max = self._settings.window_max if is_end else 0
             self._look(source, position, is_end)
-            result: Any = library.stream_decompress(
+            result: Decoded = library.stream_decompress(
                 self._handle, source, position, room, expected, window_max, self._settings.has_magic
             )
             if not isinstance(result, int):

@@ -23,7 +23,7 @@ from purepy.zstd.format.zdict import PREFIX, ZstdDict
 
 if TYPE_CHECKING:
     from cpkg._native.cffi_types import CData
-    from purepy._types import Buffer, DictArgument, Parameters
+    from purepy._types import Buffer, DictArgument, Named, Parameters
 
 __all__ = ["pledge_error", "truncated_error"]  # which C calls, as it does compression_error() and its neighbours
 
@@ -328,8 +328,8 @@ def _released(library: Library, context: CData) -> int:
 
 
 def preset_types(
-    codec: Any, place: str = "_preset_types", of_compression: Any = BuiltinCompressionPreset
-) -> tuple[object, object]:
+    codec: Named, place: str = "_preset_types", of_compression: type = BuiltinCompressionPreset
+) -> tuple[type, type]:
     """Return the types of presets of a backend module over libzstd, and keep them at a `place` there."""
     made = vars(codec).get(place)
     if made is None:

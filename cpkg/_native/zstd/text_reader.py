@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
+    from purepy._locks import RLock
+    from purepy._types import File
+
 PLAIN_COOKIES = 1 << 64
 """From here on what io.TextIOWrapper.tell() returns is more than a position in the file."""
 
@@ -74,9 +77,9 @@ class LineReader(_Base):
 
     __slots__ = ()
 
-    def _open(self) -> Any:
+    def _open(self) -> RLock:
         """Return the lock, for a call that needs an open file."""
-        lock = self._turn()
+        lock: RLock = self._turn()
         if self.raw.closed:
             raise ValueError("I/O operation on closed file.")
         return lock
@@ -210,12 +213,12 @@ class TextReader(io.TextIOWrapper):
 
     def __init__(
         self,
-        buffer: Any,
+        buffer: File,
         encoding: str | None = None,
         errors: str | None = None,
         newline: str | None = None,
-        *others: Any,
-        **named: Any,
+        *others: bool,
+        **named: bool,
     ) -> None:
         self._lines = None
         super().__init__(buffer, encoding, errors, newline, *others, **named)
@@ -250,7 +253,7 @@ class TextReader(io.TextIOWrapper):
         return position
 
     @property
-    def newlines(self) -> Any:  # type: ignore[override]
+    def newlines(self) -> str | tuple[str, ...] | None:  # type: ignore[override]
         seen = super().newlines
         lines = self._lines
         if lines is None or not lines.has_returns:
@@ -275,7 +278,7 @@ class TextReader(io.TextIOWrapper):
         if changes:
             self._lines = None
 
-    def detach(self) -> Any:
+    def detach(self) -> File:
         buffer = super().detach()
         self._lines = None
         return buffer

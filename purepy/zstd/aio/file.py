@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any, Callable
 from purepy.zstd.aio.work import JOINED_MAX, STEP, Work, joined
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
+    from typing_extensions import Buffer, TypeAlias
+
+    from purepy._types import File
+
+    Content: TypeAlias = Any
+    """What is read: bytes, or str of a text file."""
 
 CHUNK_SIZE = 128 << 10
 _LINES_SIZE = 64 << 10  # of lines that are fetched together
@@ -23,14 +28,14 @@ _LINES_SIZE = 64 << 10  # of lines that are fetched together
 class Opening:
     """A file that is being opened: to be awaited, or used with `async with`."""
 
-    def __init__(self, opener: Callable[[], Any], newline: str | None) -> None:
+    def __init__(self, opener: Callable[[], File], newline: str | None) -> None:
         self._opener = opener
         self._newline = newline
         self._file: AsyncZstdFile | None = None
 
     async def _open(self) -> AsyncZstdFile:
         # Whoever takes the file out of here has it. The loop may be closed before it would be handed the file.
-        opened: deque[Any] = deque()
+        opened: deque[File] = deque()
         is_cancelled = False
 
         def drop() -> None:
@@ -71,20 +76,20 @@ class AsyncZstdFile:
     comes next. A write that was cancelled is done all the same.
     """
 
-    def __init__(self, file: Any, newline: str | None = None) -> None:
+    def __init__(self, file: File, newline: str | None = None) -> None:
         self._file = file
         self._lock = asyncio.Lock()
         self._begun: Work | None = None  # the last call in a thread
         is_text = hasattr(file, "encoding")
-        self._empty: Any = "" if is_text else b""
-        self._newline: Any = (newline or "\n") if is_text else b"\n"
+        self._empty: Content = "" if is_text else b""
+        self._newline: Content = (newline or "\n") if is_text else b"\n"
         self._ends_lines = newline != ""  # whether `_newline` is all that ends a line
-        self._ahead: deque[Any] = deque()  # content that was read and not given yet, in parts that are not empty
+        self._ahead: deque[Content] = deque()  # content that was read and not given yet, in parts that are not empty
 
     # one call after the other, for the holder of the lock
 
     async def _call(
-        self, work: Callable[..., Any], *arguments: object, done: Callable[[Any], object] | None = None
+        self, work: Callable[..., object], *arguments: object, done: Callable[[Any], object] | None = None
     ) -> Any:
         """Run a method of the file in a thread."""
         await self._settle()
@@ -117,7 +122,7 @@ class AsyncZstdFile:
                 return 0
         return size
 
-    def _taken(self, size: int) -> Any:
+    def _taken(self, size: int) -> Content:
         """Take up to `size` characters or bytes, or all, of what was read ahead."""
         parts = []
         while self._ahead and size:
@@ -131,7 +136,7 @@ class AsyncZstdFile:
 
     def _divided(self, size: int) -> tuple[list[object], deque[object]]:
         """Return the parts that have the first `size` bytes, or all, and those behind them; all stay ahead."""
-        parts: list[Any] = []
+        parts: list[Content] = []
         rest = self._ahead.copy()
         while rest and size:
             part = rest.popleft()
@@ -141,7 +146,7 @@ class AsyncZstdFile:
             size -= len(parts[-1])
         return parts, rest
 
-    def _line_ahead(self) -> Any:
+    def _line_ahead(self) -> Content:
         """Take a whole line of what was read ahead; None if there is none."""
         size = 0
         for part in self._ahead:
@@ -153,7 +158,7 @@ class AsyncZstdFile:
 
     # reading
 
-    async def read(self, size: int | None = -1, /) -> Any:
+    async def read(self, size: int | None = -1, /) -> Content:
         """Return up to `size` bytes (characters of a text file), or all that is left; empty at the end."""
         wanted = sys.maxsize if size is None or size < 0 else size
         async with self._lock:
@@ -178,13 +183,13 @@ class AsyncZstdFile:
             content: bytes = self._taken(size if size >= 0 else CHUNK_SIZE)
             return content
 
-    async def readline(self) -> Any:
+    async def readline(self) -> Content:
         """Return one line; empty at the end."""
         async with self._lock:
             await self._settle()
             return await self._line(0)
 
-    async def _line(self, size: int) -> Any:
+    async def _line(self, size: int) -> Content:
         """Return one line; fetch lines of about `size` in all where none is ahead, or one alone."""
         line = self._line_ahead()
         if line is not None:
@@ -196,9 +201,9 @@ class AsyncZstdFile:
         line = self._line_ahead()
         return self._taken(-1) if line is None else line
 
-    async def readlines(self, hint: int = -1, /) -> list[Any]:
+    async def readlines(self, hint: int = -1, /) -> list[Content]:
         """Return lines, all or until they have `hint` bytes."""
-        lines: list[Any] = []
+        lines: list[Content] = []
         size = 0
         async with self._lock:
             await self._settle()
@@ -223,10 +228,10 @@ class AsyncZstdFile:
             content: bytes = await self._call(self._file.peek, size)
             return content
 
-    def __aiter__(self) -> AsyncIterator[Any]:
+    def __aiter__(self) -> AsyncIterator[Content]:
         return self._lines()
 
-    async def _lines(self) -> AsyncIterator[Any]:
+    async def _lines(self) -> AsyncIterator[Content]:
         while True:
             async with self._lock:
                 await self._settle()
@@ -235,7 +240,7 @@ class AsyncZstdFile:
                 return
             yield line
 
-    async def chunks(self, size: int = CHUNK_SIZE) -> AsyncIterator[Any]:
+    async def chunks(self, size: int = CHUNK_SIZE) -> AsyncIterator[Content]:
         """Give the content in chunks of `size` bytes (characters of a text file), the last one smaller."""
         if size <= 0:
             raise ValueError(f"size must be positive, not {size}")

@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from purepy._types import Buffer
+    from purepy._types import Buffer, File
     from purepy.zstd.files.writer import CompressWriter
 
 # From 3.13 on io objects report what goes wrong when they are closed by the collector, before only when developing.
@@ -54,9 +54,9 @@ class Serial(Exclusive):
     __slots__ = ()
 
     if TYPE_CHECKING:
-        raw: Any
+        raw: File
 
-    def __init__(self, raw: Any, *memory: Any) -> None:
+    def __init__(self, raw: File, *memory: object) -> None:
         refuse_second_init(self)
         super().__init__(*memory)  # the type that holds the bytes, where it is another base
         self._lock = RLock()

@@ -11,9 +11,9 @@ from purepy.zstd.format.backend_methods import BackendMethods
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Callable
 
-    from purepy._types import DictArgument, Parameters
+    from purepy._types import DictArgument, File, Parameters
 
 
 class TextWriter(io.TextIOWrapper):
@@ -30,7 +30,7 @@ class Opening(BackendMethods):
 
     def open(
         self,
-        file: Any,
+        file: object,
         /,
         mode: str = "rb",
         *,
@@ -42,7 +42,7 @@ class Opening(BackendMethods):
         newline: str | None = None,
         threads: int | None = None,
         frame_size: int | None = None,
-    ) -> Any:
+    ) -> File:
         """
         Open a Zstandard file in binary or text mode (replaces `compression.zstd.open`).
 
@@ -78,7 +78,7 @@ class Opening(BackendMethods):
                     raise ValueError(f'Argument "{name}" not supported in binary mode')
         file_type: type[ZstdFile] = self._backend.ZstdFile
         binary_file = file_type.__new__(file_type)
-        text_type: Any = io.TextIOWrapper
+        text_type: Callable[..., io.TextIOWrapper] = io.TextIOWrapper
         if is_text and "r" in mode:
             text_type, binary_file._reader_type = file_type._text_types(encoding, newline)
         elif is_text:
@@ -96,7 +96,7 @@ class Opening(BackendMethods):
         )
         if not is_text:
             return binary_file
-        text_file = text_type(binary_file, encoding, errors, newline)
+        text_file: File = text_type(binary_file, encoding, errors, newline)
         text_file._CHUNK_SIZE = TEXT_CHUNK_SIZE
         if binary_file._mode == WRITE:
             binary_file._keeps_all = True

@@ -15,9 +15,9 @@ from purepy.zstd.format.rules import FLUSH_FRAME, MAGIC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, TypeVar
+    from typing import Callable, TypeVar
 
-    from purepy._types import Buffer, Bytes, Compressor
+    from purepy._types import Buffer, Bytes, Compressor, File
 
     _Argument = TypeVar("_Argument")
 
@@ -49,7 +49,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
 
     def __init__(self, compressor: Compressor) -> None:
         self.compressor = compressor
-        self._fp: Any = None
+        self._fp: File = None
         self._close_fp = False
         self._pos = 0
         self._output: tuple[Bytes, list[object]] = b"", []

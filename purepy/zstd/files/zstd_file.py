@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, BinaryIO, Callable, ClassVar
 
-    from purepy._types import Buffer, Bytes, Compressor, Decompressor, DictArgument, Parameters
+    from purepy._types import Buffer, Bytes, Compressor, Decompressor, DictArgument, File, Parameters
 
 BUFFER_SIZE = 128 << 10
 """How much is decompressed ahead while reading, and gathered before compressing while writing."""
@@ -41,7 +41,9 @@ _PUT_METHODS = frozenset((*_READ_METHODS, "write"))
 _PUTS_METHODS_ON_OBJECTS = sys.implementation.name == "cpython"
 
 
-def text_types(encoding: str | None, newline: str | None) -> tuple[object, object]:
+def text_types(
+    encoding: str | None, newline: str | None
+) -> tuple[Callable[..., io.TextIOWrapper], Callable[..., io.BufferedIOBase]]:
     """Return the types of the text file that is best for reading, and of the reader under it."""
     return io.TextIOWrapper, io.BufferedReader
 
@@ -81,13 +83,13 @@ class ZstdFile(io.BufferedIOBase):
     _backend: ClassVar[str]  # its module
     _compressor_type: ClassVar[Callable[..., Compressor]]
     _decompressor_type: ClassVar[Callable[..., Decompressor]]
-    _reader_type: Any = io.BufferedReader
-    _text_types: ClassVar[Callable[[str | None, str | None], tuple[object, object]]] = staticmethod(text_types)
+    _reader_type: Callable[..., io.BufferedIOBase] = io.BufferedReader
+    _text_types = staticmethod(text_types)
     _writer_type: ClassVar[type[BuilderWriter | PlainWriter]] = BuilderWriter if JIT else PlainWriter
 
     def __init__(
         self,
-        file: Any,
+        file: object,
         /,
         mode: str = "r",
         *,
@@ -100,8 +102,8 @@ class ZstdFile(io.BufferedIOBase):
         for name in self.__dict__.keys() & _PUT_METHODS:  # of another file, if this is not the first call
             delattr(self, name)
         self.closed = True  # type: ignore[misc]
-        self._buffer: Any = None  # before the file: newer collectors finalize in this order
-        self._fp: Any = None
+        self._buffer: File = None  # before the file: newer collectors finalize in this order
+        self._fp: File = None
         self._close_fp = False
         self._mode = _CLOSED
         self._keeps_all = False
@@ -249,7 +251,7 @@ class ZstdFile(io.BufferedIOBase):
         if self._mode == _CLOSED:
             raise ValueError("I/O operation on closed file")
 
-    def _file_below(self) -> Any:
+    def _file_below(self) -> File:
         file = self._fp  # which another thread's close() may take away
         if file is None or self._mode == _CLOSED:
             raise ValueError("I/O operation on closed file")

@@ -68,7 +68,7 @@ class DecompressionPreset:
         return BLOCK_SIZE_MAX
 
 
-def preset_types(codec: ModuleType) -> tuple[object, object]:
+def preset_types(codec: ModuleType) -> tuple[type, type]:
     """Return the types of presets over the stream types of a backend's module."""
     return tuple(
         type(base.__name__, (base,), {"_stream_type": stream})

@@ -23,7 +23,7 @@ from purepy.zstd.threads.positions import Descriptor, is_plain_file, place_of, r
 from purepy.zstd.threads.spare_memory import reused, work_memory
 
 if TYPE_CHECKING:
-    from purepy._types import Buffer, Bytes
+    from purepy._types import Buffer, Bytes, File
 
 
 def compress_buffer(data: Buffer, plan: CompressionPlan, join: Callable[[list[bytes], int], bytes]) -> bytes:
@@ -131,7 +131,7 @@ class _NextFrame:
             memory = self._memory = larger
         return memory
 
-    def read_from(self, file: Any) -> int:
+    def read_from(self, file: File) -> int:
         """Fill it from a file as far as that goes in one read; return how much that was."""
         wanted = self._size - self.filled
         if JIT:

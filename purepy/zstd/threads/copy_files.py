@@ -13,7 +13,7 @@ import os
 from collections.abc import Generator, Iterator
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from purepy._jit import JIT
 from purepy.crew import Crew, Job
@@ -27,7 +27,7 @@ from purepy.zstd.threads.positions import Descriptor, place_of, write_at
 from purepy.zstd.threads.spare_memory import reused
 
 if TYPE_CHECKING:
-    from purepy._types import Buffer, Bytes, Decompressor
+    from purepy._types import Buffer, Bytes, Decompressor, File
 
 _PART_SIZE = 4 << 20  # small frames are put together until they have so much content
 _PART_FRAMES = 1 << 10
@@ -231,8 +231,8 @@ class FrameCopy:
 
 def copy_frames(
     plan: DecompressionPlan,
-    source: Any,
-    destination: Any,
+    source: File,
+    destination: File,
     limit: int | None,
     done: Callable[[int, int], object] | None,
 ) -> tuple[int, int]:

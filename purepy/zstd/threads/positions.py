@@ -14,9 +14,9 @@ from purepy import _system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, BinaryIO, Callable
+    from typing import BinaryIO, Callable
 
-    from purepy._types import Bytes
+    from purepy._types import Bytes, File
 
 IS_POSSIBLE = hasattr(os, "pread") and hasattr(os, "pwrite")
 _FILES = (io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom)
@@ -85,7 +85,7 @@ class Descriptor(_Closed):
     def number(self) -> int:
         return self._numbers[0]
 
-    def file(self, mode: str, buffering: int) -> Any:
+    def file(self, mode: str, buffering: int) -> File:
         """Return a file by it, which closes it from now on."""
         return next(map(open, map(list.pop, [self._numbers]), (mode,), (buffering,)))
 

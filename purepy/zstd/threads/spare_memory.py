@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, Callable
 from purepy._jit import JIT
 
 if TYPE_CHECKING:
+    import mmap
+
     from purepy._types import Buffer, Bytes
 
 _HUGE_FROM = 4 << 20
 
 
-def work_memory(size: int) -> Any:
+def work_memory(size: int) -> bytearray | mmap.mmap:
     """
     Return writable memory that is used again and again: where it is large, with huge pages if the system has them.
 
