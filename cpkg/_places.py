@@ -31,14 +31,15 @@ from purepy.zstd.threads.positions import Descriptor, write_at
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Any, BinaryIO, Final
+    from typing import BinaryIO, Final
 
+    from fsspec import AbstractFileSystem
     from typing_extensions import TypeAlias, TypeGuard
 
-    from purepy._types import Bytes
+    from purepy._types import Bytes, File
 
 Path: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
-Place: TypeAlias = "Path | int | Any"
+Place: TypeAlias = "Path | int | File"
 """A path, a URL, a descriptor, or a binary file object."""
 
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
@@ -59,7 +60,7 @@ def is_url(place: object) -> TypeGuard[str]:
     return any(map(_URL.match, place.split("::"))) and not os.path.exists(place)
 
 
-def filesystem(url: str) -> tuple[Any, str]:
+def filesystem(url: str) -> tuple[AbstractFileSystem, str]:
     """
     Return fsspec's file system for a URL and the path in it.
 
@@ -92,7 +93,7 @@ def _is_file(place: object, method: str) -> bool:
 # from front to back
 
 
-def reading(place: Place, *, seeks: bool = False) -> Any:
+def reading(place: Place, *, seeks: bool = False) -> File:
     """
     Return a binary file to read from its position, as a context manager that closes it if it was opened here.
 
@@ -111,7 +112,7 @@ def reading(place: Place, *, seeks: bool = False) -> Any:
 
 
 @contextlib.contextmanager
-def writing(place: Place, *, overwrite: bool = True) -> Iterator[Any]:
+def writing(place: Place, *, overwrite: bool = True) -> Iterator[File]:
     """
     Open a binary file to write from front to back.
 
@@ -144,7 +145,7 @@ class Upload:
     raises OSError, also `close`. `discard` leaves nothing behind, as far as the file system can.
     """
 
-    _file: Any = None
+    _file: File = None
     _is_broken = False
 
     def __init__(self, url: str, *, overwrite: bool = True) -> None:
@@ -217,7 +218,7 @@ class Upload:
 class _Ended:
     """A NewFile that has appeared or is discarded: it has no finalizer, whose interrupts would be lost."""
 
-    file: Any = None
+    file: File = None
     _temporary = ""
 
     def discard(self) -> bool:
@@ -477,7 +478,7 @@ class FileSource(Source):
 
     is_local = True
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: File) -> None:
         self.name = _name_of(file)
         self._file = file
         self._lock = Lock()
@@ -638,8 +639,8 @@ class FileTarget(Target):
     After an error nobody knows how much it took: it is broken, and `write` raises OSError.
     """
 
-    def __init__(self, file: Any) -> None:
-        self._file: Any = file if not isinstance(file, int) else open(file, "wb", buffering=0, closefd=False)  # noqa: SIM115
+    def __init__(self, file: File) -> None:
+        self._file: File = file if not isinstance(file, int) else open(file, "wb", buffering=0, closefd=False)  # noqa: SIM115
         self._is_owned = isinstance(file, Upload)
         self._done = 0
         self.name = _name_of(self._file)

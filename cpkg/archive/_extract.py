@@ -7,7 +7,7 @@ import contextlib
 import io
 import os
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import Literal
 
 from cpkg._places import Place, is_url, reading
 from cpkg.archive import _c_or_python
@@ -59,7 +59,7 @@ def opened_archive(
                     file = own = stack.enter_context(reading(source))
             if frames is None:
 
-                def read(size: int) -> Any:
+                def read(size: int) -> bytes:
                     if crew.is_stopped:
                         raise Stopped
                     return read_some(own, size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Sized
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from purepy import _system
 from purepy._reading import read_full
@@ -17,6 +17,9 @@ from purepy.zstd.format.rules import HEADER_SIZE_MAX
 from purepy.zstd.format.scanner import frame_extent
 from purepy.zstd.format.splitter import WHOLE_CONTENT_MAX, WHOLE_SIZE_MAX, WholeFrame
 from purepy.zstd.seekable.table import SeekTable, read_seek_table
+
+if TYPE_CHECKING:
+    from purepy._types import File
 
 
 class IndexedFrame(NamedTuple):
@@ -39,7 +42,7 @@ class IndexedFrames:
     `consumed` counts the compressed bytes that were taken or left out.
     """
 
-    def __init__(self, file: Any, table: SeekTable, include: list[str]) -> None:
+    def __init__(self, file: File, table: SeekTable, include: list[str]) -> None:
         self._file = file
         self._table = table
         self._members = self._listed()
@@ -154,7 +157,7 @@ class IndexedFrames:
         )
 
 
-def indexed_frames(file: Any, include: list[str], recover: bool) -> IndexedFrames | None:
+def indexed_frames(file: File, include: list[str], recover: bool) -> IndexedFrames | None:
     """
     Return the frames of a file by its seek table; None, and the file at its begin, if it has none or cannot seek.
 

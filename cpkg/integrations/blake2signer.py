@@ -46,7 +46,7 @@ class MsgpackSerializer(SerializerInterface):
 
     max_memory: ClassVar[int] = 64 * 1024 * 1024
 
-    def serialize(self, data: Any, **kwargs: Any) -> bytes:
+    def serialize(self, data: object, **kwargs: Any) -> bytes:
         """Pack `data`; keyword arguments are those of `cpkg.msgpack.packb`."""
         return msgpack.packb(data, **kwargs)
 

@@ -14,7 +14,7 @@ Answer and read MessagePack, and compress bodies with Zstandard, in Django.
 from __future__ import annotations
 
 import io
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 try:
     from django.core.exceptions import BadRequest, RequestDataTooBig
@@ -28,6 +28,12 @@ from cpkg.integrations import _content_coding as coding
 from cpkg.integrations import _messages
 from purepy.errors import CodecError, LimitError
 
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from django.http import HttpRequest
+    from typing_extensions import Buffer
+
 __all__ = ["MsgpackResponse", "ZstdMiddleware", "read_msgpack"]
 
 
@@ -39,7 +45,7 @@ class MsgpackResponse(HttpResponse):
         super().__init__(content=_messages.pack(data), **options)
 
 
-def read_msgpack(request: Any, **options: object) -> Any:
+def read_msgpack(request: HttpRequest, **options: object) -> Any:
     """
     Return the object in a request's body; `options` are those of `cpkg.loads`.
 
@@ -77,7 +83,7 @@ class ZstdMiddleware(MiddlewareMixin):
         coding.check_level(self.level)
         super().__init__(get_response)
 
-    def process_request(self, request: Any) -> HttpResponse | None:
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
         """Decompress the body."""
         if request.META.get("HTTP_CONTENT_ENCODING", "").strip().lower() != coding.CODING:
             return None
@@ -99,7 +105,7 @@ class ZstdMiddleware(MiddlewareMixin):
         request._read_started = False
         return None
 
-    def process_response(self, request: Any, response: Any) -> Any:
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         """Compress the body."""
         if (
             response.status_code in (204, 206, 304)
@@ -128,7 +134,7 @@ class ZstdMiddleware(MiddlewareMixin):
         return response
 
 
-async def _later(compressor: coding.BodyCompressor, pieces: Any) -> object:
+async def _later(compressor: coding.BodyCompressor, pieces: AsyncIterator[Buffer]) -> AsyncIterator[bytes]:
     """Yield the compressed forms of pieces that come from an asynchronous iterator."""
     async for piece in pieces:
         out = compressor.compress(bytes(piece))

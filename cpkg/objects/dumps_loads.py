@@ -20,11 +20,13 @@ from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN, MAGIC, is_frame
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Final, Literal
+    from typing import Any, Final, Literal, TypeVar
 
     from typing_extensions import Buffer, TypeAlias
 
     from cpkg._backend_protocols import Function, MsgpackBackend, ZstdBackend
+
+    Message = TypeVar("Message", bound="Bytes")
 
 Compress: TypeAlias = "bool | Literal['auto']"
 Bytes: TypeAlias = "bytes | memoryview"
@@ -238,7 +240,9 @@ def dumps(
     return finish(codecs.zstd, message, compress=compress, level=level, checksum=checksum)
 
 
-def finish(zstd: ZstdBackend, message: bytes, *, compress: Compress, level: int, checksum: bool = True) -> bytes:
+def finish(
+    zstd: ZstdBackend, message: Message, *, compress: Compress, level: int, checksum: bool = True
+) -> bytes | Message:
     """Return a message compressed, or with "auto" itself if that is no smaller."""
     if checksum:
         frame = zstd.compress(message, options={_LEVEL_KEY: level, _CHECKSUM_KEY: 1})

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from cpkg._native.archive import ffi, lib
 from cpkg._native.zstd.contexts import Place
@@ -71,7 +71,7 @@ class NativeCodec:
         if not chunk.users and len(self._chunks) < _KEPT_MAX:
             self._chunks.append(chunk)
 
-    def _context(self) -> Any:
+    def _context(self) -> CData:
         context = self._contexts.take()
         if context is not None:
             return context
