@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from cpkg._native.cffi_types import CBuffer
     from cpkg._native.msgpack.pypy.rows import Rows
     from cpkg._native.zstd.frame_queue import FrameJob, FrameQueue
+    from purepy._types import Keywords
 
 Content = Union[bytes, "CBuffer"]
 """The records of a frame, one behind the other; in memory of C where its threads have decompressed it."""
 _ARRAY32: Final = b"\xdd"
 _ARRAY_HEADER: Final = 5
 _DEPTH: Final = 1024
-_ANY_DEPTH: Final[dict[str, Any]] = {"max_depth": fmt.CONTENT_MAX}
+_ANY_DEPTH: Final[Keywords] = {"max_depth": fmt.CONTENT_MAX}
 """To find where records begin and end: how deep they may nest is asked where they become objects."""
 _MEMORY: Final = 64 << 20
 _EXPANSION: Final = 100
@@ -74,7 +75,7 @@ class LaidOut(NamedTuple):
 class Decoder(Generic[Record]):
     """Decompresses and unpacks frames, under one set of options of `unpackb`; used by several threads at once."""
 
-    def __init__(self, options: dict[str, Any], dictionary: zstd.ZstdDict | None = None) -> None:
+    def __init__(self, options: Keywords, dictionary: zstd.ZstdDict | None = None) -> None:
         options = dict(options)
         max_memory = options.pop("max_memory", None)
         self._max_memory = None if max_memory is None else index(max_memory)

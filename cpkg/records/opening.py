@@ -6,7 +6,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from cpkg._places import Place
 from cpkg.records.decoding import read_dictionary
@@ -23,8 +23,8 @@ SUFFIX: Final = ".rec"
 
 
 def open_reader(
-    place: Place | Sequence[Place], *, threads: int | None, errors: str, options: dict[str, Any]
-) -> Reader[Any] | Shards[Any]:
+    place: Place | Sequence[Place], *, threads: int | None, errors: str, options: dict[str, object]
+) -> Reader | Shards:
     """Open a record file, several of them, or those of a folder for reading: `records.open` with "rb"."""
     if isinstance(place, (list, tuple)):
         return Shards(place, threads=threads, errors=errors, options=options)

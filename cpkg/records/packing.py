@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cpkg import _backend, msgpack, zstd
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from cpkg._native.cffi_types import CBuffer
     from cpkg._native.zstd.frame_queue import FrameQueue
+    from purepy._types import Keywords
 
 LEVEL: Final = 3
 FRAME_SIZE: Final = 256 << 10
@@ -33,7 +34,7 @@ def batches(options: Mapping[str, object]) -> bool:
     return not _PER_RECORD_PACKING.intersection(options)
 
 
-def check_packing(options: dict[str, Any]) -> None:
+def check_packing(options: Keywords) -> None:
     """Refuse options that a writer does not take."""
     wrong = sorted(_NOT_PACKING.intersection(options))
     if wrong:
@@ -47,7 +48,7 @@ def check_packing(options: dict[str, Any]) -> None:
 class BatchPacker:
     """Packs several records by one call, under one set of options of `Packer`; used by several threads at once."""
 
-    def __init__(self, options: dict[str, Any]) -> None:
+    def __init__(self, options: Keywords) -> None:
         # kept, because to take options takes PyPy as long as to pack some records
         self._pack = msgpack.Packer(**{**options, "max_depth": options.get("max_depth", _DEPTH) + 1}).pack
 

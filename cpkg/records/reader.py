@@ -8,7 +8,7 @@ import operator
 import os
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Any, Final, Generic, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, overload
 
 from cpkg._places import Source, is_url
 from cpkg.records.decoding import Content, Decoder, lost, read_dictionary
@@ -23,6 +23,9 @@ from cpkg.records.typed_records import Record
 from purepy._cores import python_runs_in_parallel
 from purepy._locks import Lock
 from purepy.crew import Crew, mapped
+
+if TYPE_CHECKING:
+    from cpkg.records.reading_ahead import Prepared
 
 _ERRORS: Final = ("raise", "skip")
 _MOST_BESIDE: Final = 2
@@ -44,7 +47,7 @@ class Reader(Generic[Record]):
     lost is passed over, and a DamagedError where it is asked for by number. May be used by several threads.
     """
 
-    def __init__(self, source: Source, *, threads: int | None, errors: str, options: dict[str, Any]) -> None:
+    def __init__(self, source: Source, *, threads: int | None, errors: str, options: dict[str, object]) -> None:
         check_errors(errors)
         self._arguments = threads, errors, options
         self._decoder: Decoder[Record] = Decoder(options)
@@ -145,12 +148,16 @@ class Reader(Generic[Record]):
                 else:
                     yield piece, result
 
-    def _by_python(self, pieces: Iterator[Any], source: Source, threads: int) -> Generator[tuple[Any, Any], None, None]:
+    def _by_python(
+        self, pieces: Iterator[Frame | Gap], source: Source, threads: int
+    ) -> Generator[Prepared, None, None]:
         # a window is read from front to back, and not by several threads
         calls = ((piece, source if source.is_local else _read(source, piece)) for piece in pieces)
         return mapped(self._prepared, calls, threads, AHEAD * threads)
 
-    def _in_advance(self, pieces: Iterator[Any], source: Source) -> Generator[tuple[Any, Any], None, None]:
+    def _in_advance(
+        self, pieces: Iterator[Frame | Gap] | Iterator[Bunch], source: Source
+    ) -> Generator[Prepared, None, None]:
         with contextlib.closing(Decoding(self._decoder, source, self._threads - 1)) as frames:
             for piece in pieces:
                 while frames.is_full:
@@ -181,7 +188,7 @@ class Reader(Generic[Record]):
                 continue
             yield piece
 
-    def _prepared(self, call: tuple[Any, Source | bytes]) -> tuple[Any, Any]:
+    def _prepared(self, call: tuple[Frame | Gap, Source | bytes]) -> tuple[Frame | Gap, object]:
         """Do what a thread can do in advance for one frame; errors wait for their turn."""
         piece, found = call
         if isinstance(piece, Gap):
@@ -414,7 +421,7 @@ class Reader(Generic[Record]):
         self.close()
 
 
-def _reopened(place: str, threads: int | None, errors: str, options: dict[str, object]) -> Reader[Any]:
+def _reopened(place: str, threads: int | None, errors: str, options: dict[str, object]) -> Reader:
     return Reader(open_source(place), threads=threads, errors=errors, options=options)
 
 

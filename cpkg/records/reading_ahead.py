@@ -13,8 +13,13 @@ from cpkg.records.layout import Frame, Gap
 from cpkg.records.taking import Bunch
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeAlias
+
     from cpkg._native.cffi_types import CBuffer
     from cpkg._native.zstd.frame_queue import FrameJob
+
+    Prepared: TypeAlias = "tuple[Any, Any]"
+    """A frame, a gap or a bunch with its content, its records, or the error that takes their place."""
 
 _READ_MAX: Final = 4 << 20
 """Frames of more bytes of records are not decompressed in advance by C: several of them are in memory."""
@@ -27,7 +32,7 @@ class OneFrame:
     Frames of one record each after the other, as bytes, are what PyPy's collector is at work for longest.
     """
 
-    def __init__(self, decoder: Decoder[Any], source: Source) -> None:
+    def __init__(self, decoder: Decoder, source: Source) -> None:
         self._frames = decoder.decompressing_queue(0)
         self._process = os.getpid()
         self._job = self._frames.job()
@@ -62,7 +67,7 @@ class Decoding:
     Where the file is the system's they read it, too: PyPy's collector counts bytes that Python reads.
     """
 
-    def __init__(self, decoder: Decoder[Any], source: Source, threads: int) -> None:
+    def __init__(self, decoder: Decoder, source: Source, threads: int) -> None:
         self._decoder = decoder
         self._ahead = decoder.decompressing_queue(threads)
         self._most = threads + 2 if self._ahead.begin() else 1
@@ -106,7 +111,7 @@ class Decoding:
         self._ahead.submit(job, size)
         return job
 
-    def first(self) -> tuple[Any, Any]:
+    def first(self) -> Prepared:
         """
         Wait for the first frame; return it with its content, or the error that takes its place.
 

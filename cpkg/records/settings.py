@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from cpkg import zstd
 from cpkg.records import format as fmt
 from cpkg.records.packing import FRAME_SIZE, LEVEL, FrameCompressor, check_packing
 from cpkg.records.threads import thread_count
+
+if TYPE_CHECKING:
+    from purepy._types import Keywords
 
 _FSYNC: Final = ("never", "close", "flush")
 _FRAME_SIZE_MAX: Final = fmt.CONTENT_MAX // 2
@@ -31,7 +34,7 @@ class WriterSettings:
         frame_size: int = FRAME_SIZE,
         fsync: str = "never",
         dictionary: zstd.ZstdDict | int | None = None,
-        **options: Any,
+        **options: object,
     ) -> None:
         frame_size = operator.index(frame_size)
         if not 1 <= frame_size <= _FRAME_SIZE_MAX:
@@ -43,7 +46,7 @@ class WriterSettings:
         self.level = level
         self.frame_size = frame_size
         self.fsync = fsync
-        self.options = options
+        self.options: Keywords = options
         self.dictionary: zstd.ZstdDict | None = None
         self.dictionary_size = 0
         """The size in bytes of a dictionary to train; 0 for none."""

@@ -24,7 +24,9 @@ class Shards(Generic[Record]):
     descriptor. May be used by several threads.
     """
 
-    def __init__(self, places: Sequence[Place], *, threads: int | None, errors: str, options: dict[str, Any]) -> None:
+    def __init__(
+        self, places: Sequence[Place], *, threads: int | None, errors: str, options: dict[str, object]
+    ) -> None:
         self._readers: list[Reader[Record]] = []
         try:
             for place in places:
@@ -115,8 +117,8 @@ class Shards(Generic[Record]):
         self.close()
 
 
-def _reopened(readers: list[tuple[Callable[..., Reader[Any]], tuple[object, ...]]]) -> Shards[Any]:
-    shards: Shards[Any] = Shards([], threads=None, errors="raise", options={})
+def _reopened(readers: list[tuple[Callable[..., Reader], tuple[object, ...]]]) -> Shards:
+    shards: Shards = Shards([], threads=None, errors="raise", options={})
     for function, arguments in readers:
         shards._readers.append(function(*arguments))
     shards._ends = list(accumulate(map(len, shards._readers)))

@@ -13,6 +13,8 @@ from purepy.errors import CodecError
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
+    from cpkg.typed.nodes import Annotation
+
     Record = TypeVar("Record", default=Any)
 else:
     from typing import TypeVar
@@ -33,7 +35,7 @@ class TypedRecords(Generic[Record]):
             raise TypeError(re.sub(r"\S*__init__\(\)", "records.open()", str(exc))) from None
         self.decode: Callable[[bytes], Record] = decoder.decode
         self.limits = decoder.limits
-        kind: Any = options["type"]
+        kind: Annotation = options["type"]
         options = {**options, "type": list[kind], "max_depth": self.limits.max_depth + 1}
         self._decode_all: Callable[[bytes], list[Record]] = codecs.Decoder(**options).decode
 
