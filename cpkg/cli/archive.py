@@ -303,7 +303,9 @@ def _named(name: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _reports(verbose: bool, bar: Bar) -> Iterator[tuple[Any, Any, list[archive.Problem]]]:
+def _reports(
+    verbose: bool, bar: Bar
+) -> Iterator[tuple[Callable[[archive.Entry], None] | None, Callable[[archive.Problem], None], list[archive.Problem]]]:
     """Give the callbacks for entries and problems, which print above the bar, and the problems."""
     failures: list[archive.Problem] = []
 

@@ -11,7 +11,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from typing import Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -29,7 +29,10 @@ from cpkg.cli.standard_streams import open_standard_streams, when_terminated
 from purepy.errors import CodecError, ExtraData, LimitError, ZstdError
 from purepy.zstd.format.scanner import Frame
 
-F = TypeVar("F", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from purepy._types import File
+
+F = TypeVar("F", bound=Callable[..., object])
 
 PACKED_SUFFIX: Final = ".mpz"
 _PACKED_SUFFIXES: Final = (PACKED_SUFFIX, ".zst", ".msgpack", ".mpk", ".mp")
@@ -196,7 +199,15 @@ def pack(
     summarise(f"{name}: {counted(size, 'byte')} of JSON packed to {len(packed):,}", target, quiet)
 
 
-def _parse(stream: Any, file: str, format_: str, packer: PackingSink, *, allow_nan: bool, advance: Any = None) -> int:
+def _parse(
+    stream: File,
+    file: str,
+    format_: str,
+    packer: PackingSink,
+    *,
+    allow_nan: bool,
+    advance: Callable[[int], object] | None = None,
+) -> int:
     """Pack the values of a file and return its size in bytes."""
     by_name = True if text_name(file).lower().endswith(LINES_SUFFIXES) else None
     lines = {"json": False, "jsonl": True}.get(format_, by_name)
@@ -244,7 +255,7 @@ def unpack(
     target = target_for(file, output, ".json", _PACKED_SUFFIXES)
     lines = format_ == "jsonl" or (format_ == "auto" and target.lower().endswith(LINES_SUFFIXES))
     name = shown(file)
-    limits: dict[str, Any] = {"max_output_size": max_output_size}
+    limits: dict[str, int | None] = {"max_output_size": max_output_size}
     if max_output_size is not None:
         limits["max_memory"] = -1  # the size bounds the objects, and whoever sets it knows his data
     with contextlib.closing(Bar(3, size_of(file), quiet=quiet)) as bar:

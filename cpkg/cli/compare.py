@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from types import ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from cpkg import _backend
 from cpkg.objects import dumps_loads
@@ -68,7 +68,7 @@ def run(value: object, *, seconds: float, level: int, progress: Callable[[str, i
     outputs: dict[str, bytes] = {}
     messages: dict[str, bytes] = {}
     disagreements: list[str] = []
-    calls: list[Callable[[], Any]] = [
+    calls: list[Callable[[], object]] = [
         lambda: json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(),
         lambda: json.loads(text),
     ]

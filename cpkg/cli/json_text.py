@@ -12,11 +12,14 @@ import json
 import re
 import sys
 import uuid
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cpkg.objects import dumps_loads
 from purepy.errors import LimitError
 from purepy.msgpack.ext import ExtType, Timestamp
+
+if TYPE_CHECKING:
+    from purepy._types import Keywords
 
 LINES_SUFFIXES = (".jsonl", ".ndjson")
 
@@ -58,13 +61,13 @@ def _is_surrogate(token: str) -> bool:
     return False
 
 
-def render(data: bytes, *, lines: bool, indent: int | None, allow_nan: bool, limits: dict[str, Any]) -> bytes:
+def render(data: bytes, *, lines: bool, indent: int | None, allow_nan: bool, limits: Keywords) -> bytes:
     """
     Return a packed object as JSON text, or a packed array as JSON Lines.
 
     Raises JSONError for what JSON cannot hold, and what `cpkg.loads` raises.
     """
-    options: dict[str, Any] = {"allow_nan": allow_nan, "ensure_ascii": False}
+    options: Keywords = {"allow_nan": allow_nan, "ensure_ascii": False}
     options |= {"indent": indent} if indent is not None and not lines else {"separators": (",", ":")}
     try:
         # Nearly every message has keys that are all str, and then json's own encoder does the whole work.
@@ -92,7 +95,7 @@ def lines(values: list[object], *, allow_nan: bool) -> bytes:
 
     Raises JSONError for what JSON cannot hold, ValueError for NaN if that is not allowed.
     """
-    options: dict[str, Any] = {"allow_nan": allow_nan, "ensure_ascii": False, "separators": (",", ":")}
+    options: Keywords = {"allow_nan": allow_nan, "ensure_ascii": False, "separators": (",", ":")}
     try:
         return _encode(values, True, json.JSONEncoder(default=_plain, **options))
     except (TypeError, RecursionError):

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from cpkg import _backend
 from cpkg.cli.json_text import JSONError
 from cpkg.objects import dumps_loads
 from purepy.msgpack.plain_writer import array_header
+
+if TYPE_CHECKING:
+    from purepy._types import Bytes, Value
 
 _LONGEST_HEADER: Final = 5
 
@@ -46,7 +49,7 @@ class PackingSink:
     def single(self, value: object) -> None:
         self._single = self._packb(value, **self._options)
 
-    def message(self) -> Any:
+    def message(self) -> Bytes:
         """Return the message, as bytes or a view of them."""
         if self._single is not None:
             return self._single
@@ -55,7 +58,7 @@ class PackingSink:
         self._body[start:_LONGEST_HEADER] = header
         return memoryview(self._body)[start:]
 
-    def compressed(self, compress: bool | Literal["auto"], level: int) -> Any:
+    def compressed(self, compress: bool | Literal["auto"], level: int) -> Bytes:
         """Return what `cpkg.dumps` would, as bytes or a view of them; `compress` and `level` are its arguments."""
         message = self.message()
         if not compress or (compress == "auto" and len(message) < dumps_loads.MIN_SIZE):
@@ -68,7 +71,7 @@ class KeepingSink(PackingSink):
 
     def __init__(self) -> None:
         super().__init__()
-        self.value: Any = []
+        self.value: Value = []
 
     def take(self, values: list[object]) -> None:
         super().take(values)

@@ -12,7 +12,7 @@ import math
 import os
 import re
 from collections.abc import Iterator
-from typing import IO, Any, BinaryIO, Callable, Final
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Callable, Final
 
 from cpkg import msgpack, zstd
 from cpkg.cli import json_text
@@ -22,6 +22,11 @@ from cpkg.cli.json_text import JSONError
 from cpkg.cli.shell import Failure
 from purepy._writing import write_all
 from purepy.zstd.format.rules import is_frame
+
+if TYPE_CHECKING:
+    import pyarrow.parquet
+
+    from purepy._types import File, Keywords, Named
 
 SUFFIXES: Final = {
     ".rec": "records",
@@ -35,7 +40,7 @@ SUFFIXES: Final = {
     ".parquet": "parquet",
 }
 FORMATS: Final = ("records", "jsonl", "csv", "msgpack", "parquet")
-READ_OPTIONS: Final[dict[str, Any]] = {"ext_hook": json_text.plain_ext}
+READ_OPTIONS: Final[Keywords] = {"ext_hook": json_text.plain_ext}
 """How records are read that become text: an extension would be taken for an array."""
 
 _BATCH: Final = 1000
@@ -60,7 +65,7 @@ def format_of(name: str, asked: str) -> str:
 
 
 @contextlib.contextmanager
-def compressed(out: IO[bytes], name: str, kind: str, level: int) -> Iterator[Any]:
+def compressed(out: IO[bytes], name: str, kind: str, level: int) -> Iterator[File]:
     """Give what compresses to a file whose name ends in .zst or .gz, and others as they are."""
     coding = name[len(text_name(name)) :].lower()
     if coding and kind in ("records", "parquet"):
@@ -141,7 +146,7 @@ def _number(field: str) -> object:
 
 def read_msgpack(stream: BinaryIO, name: str, **options: Any) -> Iterator[list[object]]:
     """Read a stream of MessagePack objects, compressed with Zstandard or not."""
-    file: Any = io.BufferedReader(stream, _CHUNK) if isinstance(stream, io.RawIOBase) else stream
+    file: File = io.BufferedReader(stream, _CHUNK) if isinstance(stream, io.RawIOBase) else stream
     head = file.peek(4)[:4] if hasattr(file, "peek") else b""
     if is_frame(head):
         file = zstd.open(file, "rb")
@@ -166,7 +171,7 @@ def read_parquet(stream: BinaryIO, name: str) -> Iterator[list[object]]:
         yield batch.to_pylist()
 
 
-def _pyarrow(name: str) -> Any:
+def _pyarrow(name: str) -> Named:
     try:
         import pyarrow.parquet
     except ImportError:
@@ -245,7 +250,7 @@ def write_parquet(out: IO[bytes], name: str) -> Iterator[Take]:
     parquet = _pyarrow(name)
     import pyarrow
 
-    writer: Any = None
+    writer: pyarrow.parquet.ParquetWriter | None = None
 
     def take(batch: list[object]) -> None:
         nonlocal writer

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import IO, Any, BinaryIO, Final
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
@@ -21,6 +21,9 @@ from cpkg.cli.fitting import counted, squeezed
 from cpkg.cli.inout import naming, open_seekable, open_text, shown, size_of, summarise
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import AS_JSON, LEVEL, QUIET, Commands, Failure, not_empty, parse_size
+
+if TYPE_CHECKING:
+    from purepy._types import File, Keywords
 
 _STDOUT: Final = "standard output"
 
@@ -296,7 +299,7 @@ def convert(
         reading = {} if kind == "records" else formats.READ_OPTIONS
         target = _STDOUT if output == "-" else output
         job = _Conversion(files, source, target, bar, numbers, skip_damage, threads, reading)
-        options: dict[str, Any] = {"level": level, "threads": threads}
+        options: Keywords = {"level": level, "threads": threads}
         if frame_size is not None:
             options["frame_size"] = frame_size
         if dictionary is not None:
@@ -316,7 +319,7 @@ def convert(
     summarise(counted(job.count, "record"), output, quiet)
 
 
-def _write(output: str, kind: str, job: _Conversion, options: dict[str, Any]) -> None:
+def _write(output: str, kind: str, job: _Conversion, options: Keywords) -> None:
     columns = formats.Columns()
     if kind == "csv":
         if "-" in job.files:
@@ -360,7 +363,7 @@ class _Conversion:
     numbers: bool
     skip: bool
     threads: int | None
-    options: dict[str, Any]
+    options: Keywords
     count: int = 0
     """How many records were there in the last run."""
     before: int = 0
@@ -395,7 +398,7 @@ class _Conversion:
                 done += len(batch)
                 self.bar.at(self.before + size * done // max(len(reader), 1))
 
-    def _others(self, kind: str, stream: Any, name: str, take: formats.Take) -> None:
+    def _others(self, kind: str, stream: File, name: str, take: formats.Take) -> None:
         if kind == "jsonl":
             formats.read_json(stream, name, take, lambda done: self.bar.at(self.before + done))
             return

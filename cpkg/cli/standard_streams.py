@@ -10,7 +10,9 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import IO, Any, Callable, NoReturn
+    from typing import Callable, NoReturn
+
+    from purepy._types import File
 
 SIGPIPE: int = getattr(signal, "SIGPIPE", 13)  # Windows has none
 
@@ -32,7 +34,7 @@ def open_standard_streams() -> None:
         except OSError:
             os.open(os.devnull, access)  # gets the lowest number that is free
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
-    stdout: Any = sys.stdout
+    stdout: File = sys.stdout
     if getattr(stdout, "errors", "") in ("strict", "surrogateescape") and hasattr(stdout, "reconfigure"):
         is_bytes = stdout.encoding == "utf-8" and os.name != "nt"
         stdout.reconfigure(errors="surrogateescape" if is_bytes else "backslashreplace")
@@ -46,7 +48,7 @@ def when_terminated(handler: Callable[[int, object], NoReturn]) -> None:
             signal.signal(number, handler)
 
 
-def discard(stream: IO[str] | Any) -> None:
+def discard(stream: File) -> None:
     """Send what a standard stream still holds nowhere: the interpreter flushes it at exit, and would complain then."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

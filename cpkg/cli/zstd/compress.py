@@ -13,7 +13,9 @@ from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Callable
+
+    from purepy._types import DictArgument
 
 _READ_SIZE = 1 << 20
 _LARGE = 64 << 20
@@ -55,7 +57,7 @@ def print_parameters(options: Options, console: Console) -> None:
         console.say(0, f" - strategy      : ZSTD_{zstd.Strategy(found.strategy).name} ({found.strategy})\n")
 
 
-def dictionary_of(content: bytes, *, prefix: bool = False) -> Any:
+def dictionary_of(content: bytes, *, prefix: bool = False) -> DictArgument:
     """Return the dictionary in a file's content, None where there is none."""
     if len(content) < 8:  # which libzstd takes for none
         return None
@@ -99,7 +101,7 @@ class Compressing:
         self._threads = 0 if in_one or options.single_thread or options.threads < 2 else options.threads
         self._compressor(None)  # wrong parameters are found before any file is opened
 
-    def _compressor(self, size: int | None) -> Any:
+    def _compressor(self, size: int | None) -> zstd.ZstdCompressor:
         parameters = self.parameters
         if self._options.patch_from is not None:
             # all of the reference has to be in reach

@@ -18,7 +18,10 @@ from purepy.zstd.format.rules import is_frame
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, Callable
+    from typing import Callable
+
+    from purepy._types import Bytes
+    from purepy.zstd.threads.arguments import DecompressionPlan
 
 _MAGIC_SIZE = 4
 _READ_SIZE = 1 << 18
@@ -95,14 +98,14 @@ class Decompressing:
         is_small = len(first) < (_READ_SIZE if source.size is not None else _PIPE_SIZE)
         plan = None if is_small or self._options.single_thread else self._plan_of_threads()
         if by_frames:
-            contents = self._frame_by_frame(first, source)
+            contents: Iterator[Bytes] = self._frame_by_frame(first, source)
         else:
             contents = self._contents(plan, source, destination, first, progress)
         for content in contents:
             destination.write(content)
             progress()
 
-    def _plan_of_threads(self) -> Any:
+    def _plan_of_threads(self) -> DecompressionPlan | None:
         """Return what several threads decompress with, None if they are of no use."""
         from cpkg._backend import choose
         from purepy.zstd.threads.arguments import plan_decompression
@@ -112,12 +115,12 @@ class Decompressing:
 
     def _contents(
         self,
-        plan: Any,
+        plan: DecompressionPlan | None,
         source: InputFile,
         destination: OutputFile,
         first: bytes,
         progress: Callable[[], None],
-    ) -> Iterator[Any]:
+    ) -> Iterator[Bytes]:
         """Yield the content of frames; what several threads can write to its place is not among it."""
         chunks = iter(lambda: source.read(_READ_SIZE), b"")
         if plan is None:
@@ -132,7 +135,7 @@ class Decompressing:
 
     def _copied(
         self,
-        plan: Any,
+        plan: DecompressionPlan,
         source: InputFile,
         start: int,
         destination: OutputFile,

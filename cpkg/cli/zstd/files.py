@@ -20,9 +20,8 @@ from purepy._writing import write_all
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
-    from purepy._types import Bytes
+    from purepy._types import Bytes, File
 
 READ_ERROR, WRITE_ERROR = 37, 70
 SUFFIXES = {".zst": "", ".tzst": ".tar"}
@@ -34,7 +33,7 @@ _ZEROS = bytes(_SEGMENT)
 class InputFile:
     """A file that is read; `status` is None for standard input, `size` None where nobody knows it."""
 
-    def __init__(self, name: str, file: Any, status: os.stat_result | None) -> None:
+    def __init__(self, name: str, file: File, status: os.stat_result | None) -> None:
         self.name = name
         self.file = file
         self.status = status
@@ -121,7 +120,7 @@ class OutputFile:
     Standard output, pipes and devices are written directly, and `file` is None for what goes nowhere.
     """
 
-    def __init__(self, name: str, file: Any, *, sparse: bool) -> None:
+    def __init__(self, name: str, file: File, *, sparse: bool) -> None:
         self.name = name
         self.written = 0
         self._new = file if isinstance(file, NewFile) else None
