@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Types of arguments, for type checkers alone: there is no module of this name at run time.
+# Types of arguments, values and files, for type checkers alone: there is no module of this name at run time.
 import os
 from collections.abc import Mapping
 from typing import Any, Protocol
