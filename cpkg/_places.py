@@ -639,7 +639,7 @@ class FileTarget(Target):
     After an error nobody knows how much it took: it is broken, and `write` raises OSError.
     """
 
-    def __init__(self, file: File) -> None:
+    def __init__(self, file: object) -> None:
         self._file: File = file if not isinstance(file, int) else open(file, "wb", buffering=0, closefd=False)  # noqa: SIM115
         self._is_owned = isinstance(file, Upload)
         self._done = 0

@@ -363,7 +363,7 @@ class _Conversion:
     numbers: bool
     skip: bool
     threads: int | None
-    options: Keywords
+    options: dict[str, object]
     count: int = 0
     """How many records were there in the last run."""
     before: int = 0

@@ -157,10 +157,10 @@ class Objects:
     def keys(self, value: Value) -> dict[object, Place]:
         return {key: value[key] for key in value}
 
-    def skip(self, value: Value) -> None:
+    def skip(self, value: object) -> None:
         """Do nothing: an object needs no reading."""
 
-    def raw(self, value: Value) -> Raw:
+    def raw(self, value: object) -> Raw:
         if not isinstance(value, Raw):
             raise TypeError
         return value
@@ -177,7 +177,7 @@ class Walker:
     def __init__(
         self,
         source: Message | Objects,
-        untyped: Callable[[Place, int], Value],
+        untyped: Callable[[Place, int], object],
         *,
         hook: Hook | None = None,
         strict: bool = True,
@@ -195,7 +195,7 @@ class Walker:
         self.errors: list[ValidationError] | None = [] if collect else None
         self.attributes = attributes
 
-    def make(self, node: Node, at: Place, depth: int) -> Value:
+    def make(self, node: Node, at: Place, depth: int) -> object:
         """Return the value at a place; ValidationError, the first or that of all of them."""
         try:
             value = self.walk(node, at, (), depth)
@@ -214,7 +214,7 @@ class Walker:
     def fail(self, expected: str, found: str, path: Path, at: Place) -> ValidationError:
         return ValidationError(expected, found, path, at if self.source.has_offsets else None)
 
-    def below(self, node: Node, at: Place, path: Path, depth: int) -> Value:
+    def below(self, node: Node, at: Place, path: Path, depth: int) -> object:
         """Return a value inside of a container; MISSING if it is wrong and errors are collected."""
         if self.errors is None:
             return self.walk(node, at, path, depth)
@@ -225,7 +225,7 @@ class Walker:
             self.source.skip(at)
             return MISSING
 
-    def walk(self, node: Node, at: Place, path: Path, depth: int) -> Value:
+    def walk(self, node: Node, at: Place, path: Path, depth: int) -> object:
         family, value = self.source.look(at)
         if node.kind == "union":
             chosen = self._alternative(node, family, value, at, path)
@@ -243,7 +243,7 @@ class Walker:
                 )
         return result
 
-    def _value(self, node: Node, family: str, value: Value, at: Place, path: Path, depth: int) -> Value:
+    def _value(self, node: Node, family: str, value: Value, at: Place, path: Path, depth: int) -> object:
         kind = node.kind
         if kind == "any":
             return self.untyped(at, depth)
@@ -338,7 +338,7 @@ class Walker:
             expected = " or ".join([repr(tag) for _, tag in values])
             raise self.fail(expected, _found(family, value), (*path, key), keys[key]) from None
 
-    def _one_of(self, node: Node, family: str, value: Value, at: Place, path: Path) -> Value:
+    def _one_of(self, node: Node, family: str, value: object, at: Place, path: Path) -> object:
         if family not in (ARRAY, MAP, EXT):
             if not self.source.has_offsets and node.kind == "enum" and isinstance(at, node.cls):
                 return at
@@ -357,7 +357,7 @@ class Walker:
         expected = " or ".join([repr(key[1]) for key in list(node.table)[:20]]) or node.name
         raise self.fail(expected, _shown(value) if family in node.families else _found(family, value), path, at)
 
-    def _extension(self, node: Node, value: Value, path: Path, at: Place) -> Value:
+    def _extension(self, node: Node, value: Value, path: Path, at: Place) -> object:
         code, data = value
         if node.kind == "ext":
             if code < 0:
@@ -370,7 +370,7 @@ class Walker:
         except _BAD as exc:
             raise self.fail(node.name, f"ext {code} that is none ({exc})", path, at) from exc
 
-    def _hooked(self, node: Node, value: Value, path: Path, at: Place) -> Value:
+    def _hooked(self, node: Node, value: object, path: Path, at: Place) -> object:
         if self.hook is None:
             raise self.fail(node.name, type(value).__name__, path, at)
         try:
@@ -390,7 +390,7 @@ class Walker:
             raise _located(StackError("nested deeper than max_depth"), at if self.source.has_offsets else 0)
         return depth - 1
 
-    def _items(self, node: Node, length: int, at: Place, path: Path, depth: int) -> Value:
+    def _items(self, node: Node, length: int, at: Place, path: Path, depth: int) -> object:
         depth = self._deeper(depth, at)
         if node.kind == "tuple" and length != len(node.parts):
             raise self.fail(f"array of length {len(node.parts)}", f"array of length {length}", path, at)
@@ -405,7 +405,7 @@ class Walker:
                 items[index] = self._hashable(item, (*path, index), at)
         return items if node.cls is list else node.cls(items)
 
-    def _hashable(self, value: Value, path: Path, at: Place) -> Value:
+    def _hashable(self, value: object, path: Path, at: Place) -> object:
         """Return a value for a set or as a key: arrays without a type become tuples, as `loads` gives them for keys."""
         try:
             hash(value)
@@ -417,9 +417,9 @@ class Walker:
                 raise self.fail("a value that can be hashed", str(exc), path, at) from None
         return value
 
-    def _pairs(self, node: Node, length: int, at: Place, path: Path, depth: int) -> Value:
+    def _pairs(self, node: Node, length: int, at: Place, path: Path, depth: int) -> object:
         depth = self._deeper(depth, at)
-        result: dict[object, Value] = {}
+        result: dict[object, object] = {}
         children = self.source.children(at, MAP, length)
         for child in children:
             key = self.below(node.key, child, (*path, "key of the map"), depth)
@@ -428,9 +428,9 @@ class Walker:
             result[key] = self.below(node.item, next(children), (*path, shown), depth)
         return result if node.cls is dict else node.cls(result)
 
-    def _object(self, node: Node, family: str, length: int, at: Place, path: Path, depth: int) -> Value:
+    def _object(self, node: Node, family: str, length: int, at: Place, path: Path, depth: int) -> object:
         source = self.source
-        values: dict[str, Value] = {}
+        values: dict[str, object] = {}
         if not source.has_offsets and node.style in ("dataclass", "attrs") and isinstance(at, node.cls):
             return at
         if node.array_like and family == ARRAY:
@@ -484,7 +484,7 @@ class Walker:
             raise self.fail(node.name, f"{type(exc).__name__}: {exc}", path, at) from exc
 
 
-def build(node: Node, values: dict[str, Value]) -> Value:
+def build(node: Node, values: dict[str, object]) -> object:
     """Return the object of those values of fields, with defaults for the others."""
     if node.style == "typeddict":
         return {field.name: values[field.name] for field in node.fields if field.name in values}
@@ -509,7 +509,7 @@ def _takes(read: Callable[[str], object], text: str) -> bool:
     return True
 
 
-def _lax(kind: str, family: str, value: Value) -> Value:
+def _lax(kind: str, family: str, value: Value) -> object:
     """Return what `strict=False` makes of a value of another family, or MISSING."""
     if family == STR:
         text = value.strip().lower()
@@ -544,21 +544,21 @@ def _found(family: str, value: Value) -> str:
     return f"ext {value[0]}" if family == EXT else family
 
 
-def _shown(value: Value) -> str:
+def _shown(value: object) -> str:
     text = repr(value) if not (isinstance(value, int) and value.bit_length() > 200) else "a long int"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def to_builtins(
-    obj: Value,
+    obj: object,
     keep: tuple[type, ...],
     hook: Callable[[Value], object] | None,
     as_objects: Callable[[type], Node | None],
-) -> Value:
+) -> object:
     """Return an object as dicts, lists, str, bool and None; `as_objects` gives a class's node or None."""
     from cpkg.typed.texts import to_text
 
-    def turn(value: Value, depth: int) -> Value:
+    def turn(value: Value, depth: int) -> object:
         kind = type(value)
         if value is None or kind in (bool, int, float, str) or (keep and isinstance(value, keep)):
             return value
@@ -593,11 +593,11 @@ def to_builtins(
     return turn(obj, 1024)
 
 
-def _key(value: Value) -> object:
+def _key(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-def is_default(field: Field, value: Value) -> bool:
+def is_default(field: Field, value: object) -> bool:
     """Tell whether a field has its default, as omit_defaults has it: the same object, or an equal one of its type."""
     if field.factory is not None:
         return field.factory in (list, dict, set) and type(value) is field.factory and not value
@@ -605,7 +605,7 @@ def is_default(field: Field, value: Value) -> bool:
     return value is default or (type(value) is type(default) and value == default)
 
 
-def _as_tuples(value: Value) -> Value:
+def _as_tuples(value: Value) -> object:
     """Return a value with tuples in the place of lists, in tuples too."""
     if type(value) in (list, tuple):
         return tuple([_as_tuples(item) for item in value])

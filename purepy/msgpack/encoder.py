@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     # A container that is open: (what it writes next, its items, how many were written, how many it has, the value of
     # the key at hand, its pairs that wait to be sorted).
-    Frame: TypeAlias = tuple[int, Iterator[Value], int, int, Value, Sorted | None]
+    Frame: TypeAlias = tuple[int, Iterator[object], int, int, object, Sorted | None]
 
 if sys.version_info >= (3, 15):
     from builtins import frozendict
@@ -205,9 +205,9 @@ class Encoder:
         strict = self.strict
         stack: list[Frame] = []
         next_ = _ITEM
-        items: Iterator[Value] = iter((obj,))
+        items: Iterator[object] = iter((obj,))
         count, length = 0, 1
-        value: Value = None
+        value: object = None
         sorter: Sorted | None = None
         while True:
             if next_ == _VALUE:

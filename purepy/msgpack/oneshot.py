@@ -66,7 +66,7 @@ def unpackb_plain(
     return _whole(*_decode_one(decoder, data, None), data)
 
 
-def unpackb_with(packed: Buffer, options: OptionValues, decoder_type: type[Decoder] = Decoder) -> Value:
+def unpackb_with(packed: Buffer, options: OptionValues, decoder_type: type[Decoder] = Decoder) -> object:
     """Do what `unpackb` does, with the values of its options."""
     if options.type is not None:
         return typed_functions().unpackb(packed, **options._asdict())
@@ -121,7 +121,7 @@ def unpack(stream: Readable, *, options: OptionValues) -> Any:
     return unpackb_with(stream.read(), options)
 
 
-def prepare_unpackb(**options: object) -> Callable[[Buffer], Value]:
+def prepare_unpackb(**options: object) -> Callable[[Buffer], object]:
     """Return `unpackb` with options that are taken once, of those that `unpackb_plain` may be given."""
     values = UNPACKING.defaults._replace(**options)
     return lambda packed: unpackb_plain(packed, values)

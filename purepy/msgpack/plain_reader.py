@@ -133,7 +133,7 @@ def read_plain(
     following = KEYS.following
     last = 0
     start = pos
-    key: Value = ""
+    key: object = ""
     packed: object
     reader: Reader | None
     try:
