@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+from types import coroutine
+
 from purepy._locks import Lock
 from purepy.errors import OutOfData, TruncatedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable
+    from collections.abc import AsyncIterator, Awaitable, Generator
     from typing import Any, Callable, Final, Protocol
 
     class AsyncReadable(Protocol):
@@ -76,13 +79,34 @@ class AsyncObjects:
                 break
         raise StopAsyncIteration
 
-    async def _read_more(self) -> bytes:
-        """Return what the reader gives; what it raises, or the end of a wait for it, loses nothing."""
-        try:
-            return await self._read(self._size)
-        except BaseException:
-            self._unsettled = False
-            raise
+    @coroutine
+    def _read_more(self) -> Generator[Any, Any, bytes]:
+        """
+        Return what the reader gives; what it raises, or the end of a wait for it, loses nothing.
+
+        This is an `await` whose steps are apart: an interrupt behind the last one, on the way of the data to the
+        stream, is no exception of the reader.
+        """
+        steps: Any = None  # of what the reader returns
+
+        def begin() -> Any:
+            nonlocal steps
+            return next(steps := self._read(self._size).__await__())
+
+        step = begin
+        while True:
+            try:
+                waited_for = step()
+            except StopIteration as stop:
+                data: bytes = stop.value
+                return data
+            except BaseException:
+                self._unsettled = False
+                raise
+            try:
+                step = partial(steps.send, (yield waited_for))
+            except BaseException as exc:
+                step = partial(steps.throw, exc)
 
     def _check_end(self) -> None:
         """Raise TruncatedError if the stream has ended within an object."""
