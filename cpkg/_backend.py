@@ -41,6 +41,9 @@ MODULES: dict[str, dict[str, str]] = {
     },
 }
 
+ELSEWHERE = "start Python in another folder, or install with pip install -e ."
+"""What to do where the source folder hides the installed package."""
+
 
 class Choice:
     """The module that serves a codec; `source` is what set the policy."""
@@ -161,5 +164,19 @@ def _built(codec: str) -> tuple[bool, str]:
     """Return whether the build made the native module, and the build's reason."""
     noted = record(codec)
     if noted is None:
-        return False, "not built: this is a source tree that was never installed (pip install .)"
+        folder = source_folder()
+        if folder is None:
+            return False, "not built: this is a source tree that was never installed (pip install .)"
+        return False, f"not built: imported from the source folder {folder}, not the installed package: {ELSEWHERE}"
     return noted["native"], noted["reason"]
+
+
+def source_folder() -> str | None:
+    """Return the folder that this package was imported from if it hides an installed one; for a tree not built."""
+    metadata = imported("importlib.metadata")
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for found in metadata.distributions(name="cpkg-codecs"):
+        installed = str(found.locate_file(""))  # the metadata of a build in the source folder lies in that itself
+        if os.path.isdir(os.path.join(installed, "cpkg")) and not os.path.samefile(installed, folder):
+            return folder
+    return None

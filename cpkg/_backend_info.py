@@ -96,6 +96,8 @@ def _advice(codec: str) -> str | None:
         return None
     noted = _backend.record(codec)
     if noted is None:
+        if _backend.source_folder() is not None:
+            return _backend.ELSEWHERE
         return "install the package (pip install .) instead of importing its source tree"
     if noted["native"]:
         if not _is_main_interpreter():

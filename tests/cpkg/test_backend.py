@@ -101,6 +101,31 @@ def test_auto_falls_back_and_says_so(fresh: pytest.MonkeyPatch) -> None:
     assert info.faster == "install a compiler"
 
 
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_a_source_folder_in_front_of_the_installed_package_is_named(
+    fresh: pytest.MonkeyPatch, tmp_path: Path, is_installed: bool
+) -> None:
+    """Who has just installed the package needs to know what hides it; metadata alone is that of an editable install."""
+    metadata = tmp_path / "cpkg_codecs-0.1.0.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: cpkg-codecs\nVersion: 0.1.0\n", encoding="utf-8")
+    if is_installed:
+        (tmp_path / "cpkg").mkdir()
+    folder = str(Path(_backend.__file__).parents[1])
+    fresh.setattr(_backend, "record", lambda codec: None)
+    fresh.setattr(sys, "path", [folder, str(tmp_path)])
+    is_built, reason = _backend._built("zstd")
+    advice = str(_backend_info._advice("zstd"))
+    assert not is_built
+    if is_installed:
+        assert f"imported from the source folder {folder}, not the installed package: start Python in" in reason
+        assert advice == "start Python in another folder, or install with pip install -e ."
+    else:
+        assert "never installed (pip install .)" in reason
+        assert "pip install ." in advice
+        assert "-e" not in advice
+
+
 @pytest.mark.parametrize(
     ("system", "advice"), [("linux", "install gcc"), ("win32", "wheel for Windows"), ("emscripten", "None")]
 )
