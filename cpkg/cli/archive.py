@@ -14,13 +14,14 @@ from typing import Any, BinaryIO, Final
 import click
 
 from cpkg import archive
-from cpkg.cli.fitting import counted
+from cpkg.cli.fitting import HEAD, counted, is_tar
 from cpkg.cli.inout import shown, size_of
 from cpkg.cli.progress import Bar
-from cpkg.cli.shell import PATH, Commands, Failure, not_empty, parse_size
+from cpkg.cli.shell import LEVEL, PATH, Commands, Failure, not_empty, parse_size
 from purepy.errors import CodecError, LimitError
 from purepy.tar.names import FILTERS
 from purepy.tar.patterns import matcher
+from purepy.zstd.format.rules import is_frame
 
 _KINDS: Final = {
     "file": stat.S_IFREG,
@@ -31,6 +32,8 @@ _KINDS: Final = {
     "character": stat.S_IFCHR,
     "block": stat.S_IFBLK,
 }
+_OTHER_SUFFIXES: Final = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
+"""Of archives that this does not write."""
 
 _archive = click.argument("archive_file", metavar="ARCHIVE", type=PATH, callback=not_empty)
 _threads = click.option("-T", "--threads", type=click.IntRange(0), default=0, help="Threads; 0: one per processor.")
@@ -73,7 +76,8 @@ def group() -> None:
 @_exclude_from
 @click.option("--include", multiple=True, metavar="PATTERN", help="Take only files that match. May be repeated.")
 @click.option("--no-recursion", is_flag=True, help="Take directories without what is in them.")
-@click.option("-l", "--level", type=click.IntRange(-7, 22), default=3, show_default=True, help="Zstandard level.")
+@click.option("-f", "--force", is_flag=True, help="Replace ARCHIVE also if it is no Zstandard archive.")
+@LEVEL
 @click.option(
     "--frame-size", callback=parse_size, metavar="SIZE", default="8M", show_default=True, help="Content of a frame."
 )
@@ -99,6 +103,7 @@ def create(
     exclude: tuple[str, ...],
     exclude_from: tuple[BinaryIO, ...],
     no_recursion: bool,
+    force: bool,
     sort: str,
     owner: str | None,
     verbose: bool,
@@ -108,12 +113,15 @@ def create(
     """
     Archive PATHs: files, and directories with all that is in them; with -C alone, all of DIR.
 
+    ARCHIVE is replaced if it exists; a file that is no Zstandard archive only with -f.
+
     Exit status 1 if a file changed or vanished while it was read, or could not be read; the archive holds the rest.
     """
     if not paths and files_from is None and directory is None:
         raise click.UsageError("no PATH: name what to archive, '.' for all of the working directory")
     if archive_file == "-" and sys.stdout.isatty():
         raise Failure("an archive is not written to a terminal: name a file")
+    _check_name(archive_file, force)
     target = sys.stdout.buffer if archive_file == "-" else archive_file
     with (
         _named("standard output" if archive_file == "-" else archive_file),
@@ -138,6 +146,26 @@ def create(
         if archive_file == "-":
             sys.stdout.buffer.flush()
     _exit(failures)
+
+
+def _check_name(archive_file: str, force: bool) -> None:
+    """Refuse a name that belongs to another format, and a file that would be lost by an argument left out."""
+    name = archive_file.lower()
+    for suffix in _OTHER_SUFFIXES:
+        if name.endswith(suffix):
+            stem = archive_file[: -len(suffix)]
+            raise Failure(f"{archive_file}: archives are Zstandard: name it {stem}.tar.zst")
+    head = b"" if force or archive_file == "-" else _head(archive_file)
+    if head and not is_frame(head):
+        raise Failure(f"{archive_file}: exists and is no Zstandard archive; replace it with -f, or name another one")
+
+
+def _head(archive_file: str) -> bytes:
+    """Return the first bytes of a file; none of what is not a file."""
+    if not os.path.isfile(archive_file):
+        return b""
+    with open(archive_file, "rb") as file:
+        return file.read(HEAD)
 
 
 def _listed_paths(data: bytes, null: bool) -> list[str]:
@@ -291,7 +319,8 @@ def _named(name: str) -> Iterator[None]:
     except LimitError as exc:
         raise Failure(f"{name}: {exc.args[0]}; --max-size or --long allows more") from None
     except CodecError as exc:
-        raise Failure(f"{name}: {exc}") from None
+        hint = "; an uncompressed tar archive: compress it with 'cpkg zstd'" if is_tar(_head(name)) else ""
+        raise Failure(f"{name}: {exc}{hint}") from None
     except OSError as exc:
         if exc.filename is not None or isinstance(exc, BrokenPipeError):
             raise

@@ -7,6 +7,7 @@ import inspect
 import os
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,42 @@ def test_options_that_cannot_be(options: list[str], message: str, tree: Path, tm
     assert error.count("\n") == 1
     assert message in error
     assert not (tmp_path / "a.tar.zst").exists()
+
+
+def test_what_is_no_archive_is_not_replaced(tree: Path, tmp_path: Path) -> None:
+    """ARCHIVE left out, the first PATH takes its place: a file of the user's."""
+    made = tmp_path / "city.json"
+    made.write_text("{}")
+    error = run("create", made, tree, status=1).stderr
+    assert error == f"cpkg: {made}: exists and is no Zstandard archive; replace it with -f, or name another one\n"
+    assert made.read_text() == "{}"
+    run("create", made, tree, "-f")
+    before = made.read_bytes()
+    run("create", made, tree / "text")
+    assert made.read_bytes() != before
+    made.write_bytes(b"")
+    run("create", made, tree / "text")
+    assert made.read_bytes()
+
+
+@pytest.mark.parametrize("suffix", [".tar", ".tar.gz", ".TGZ", ".tar.xz", ".tar.bz2"])
+def test_names_of_other_formats_are_refused(tree: Path, tmp_path: Path, suffix: str) -> None:
+    error = run("create", tmp_path / f"x{suffix}", tree, status=1).stderr
+    assert error.endswith(f"x{suffix}: archives are Zstandard: name it {tmp_path / 'x'}.tar.zst\n")
+    assert list(tmp_path.glob("x*")) == []
+
+
+def test_any_level_of_zstandard_is_taken(tree: Path, tmp_path: Path) -> None:
+    run("create", tmp_path / "a.tar.zst", tree, "-l", -50)
+    assert "no damage" in run("verify", tmp_path / "a.tar.zst").stdout
+
+
+def test_an_archive_that_is_not_compressed_is_called_so(tree: Path, tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "a.tar", "w") as file:
+        file.add(tree / "text", "text")
+    for command in ("list", "verify", "extract"):
+        error = run(command, tmp_path / "a.tar", status=1).stderr
+        assert error.endswith("; an uncompressed tar archive: compress it with 'cpkg zstd'\n")
 
 
 def test_a_wrong_date_in_the_environment(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
