@@ -148,7 +148,11 @@ def write(target: str, data: Bytes, *, overwrite: bool) -> None:
         with naming(target), writing(target, overwrite=overwrite) as file:
             write_all(file, data)
     except FileExistsError:
-        raise Failure(f"{target}: exists; replace it with -f, or name another file with -o") from None
+        raise exists(target) from None
+
+
+def exists(target: str) -> Failure:
+    return Failure(f"{target}: exists; replace it with -f, or name another file with -o")
 
 
 def summarise(text: str, target: str, quiet: bool) -> None:

@@ -18,7 +18,7 @@ from cpkg import records
 from cpkg._places import is_url, writing
 from cpkg.cli import record_formats as formats
 from cpkg.cli.fitting import counted, squeezed
-from cpkg.cli.inout import naming, open_seekable, open_text, shown, size_of, summarise
+from cpkg.cli.inout import exists, naming, open_seekable, open_text, shown, size_of, summarise
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import AS_JSON, LEVEL, QUIET, Commands, Failure, not_empty, parse_size
 
@@ -195,6 +195,8 @@ def join(files: tuple[str, ...], output: str, force: bool) -> None:
     """
     try:
         total = records.join(files, output, overwrite=force)
+    except FileExistsError:
+        raise exists(output) from None
     except records.RecordsError as exc:
         raise Failure(str(exc)) from None
     click.echo(f"{output}: {counted(total, 'record')}")

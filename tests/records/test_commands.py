@@ -130,6 +130,12 @@ def test_conversions(path: Path, tmp_path: Path) -> None:
     assert run("convert", path, "-o", "-", "--to", "jsonl") == (tmp_path / "a.jsonl").read_text()
 
 
+def test_joining_to_a_file_that_exists_says_the_way_on(path: Path, tmp_path: Path) -> None:
+    way_on = f"cpkg: {path}: exists; replace it with -f, or name another file with -o\n"
+    assert run("join", path, "-o", path, status=1) == way_on
+    assert run("join", path, "-o", path, "-f") == f"{path}: 40 records\n"
+
+
 def test_json_of_every_form(tmp_path: Path) -> None:
     for text in ('[{"a":1},{"a":2}]', '{"a":1}\n{"a":2}\n', '{"a":1}'):
         (tmp_path / "in.json").write_text(text)
