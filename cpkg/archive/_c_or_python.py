@@ -2,7 +2,8 @@
 """
 Choose what does the work: C where the native backend of Zstandard serves and nothing is asked for that needs Python.
 
-`CPKG_ARCHIVE_BACKEND=native|pure`, or CPKG_BACKEND, names one; native is then an ImportError if it cannot load.
+`CPKG_ARCHIVE_BACKEND`, or CPKG_BACKEND, names one: native is C, and an ImportError if that cannot load; all others are
+Python.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def for_create(settings: CreateSettings, has_entries: bool) -> FramesInC | Frame
 
 def for_reading(window_log_max: int) -> Codec:
     """Return the decompressor for Python: libzstd with reused memory, where C is available."""
-    if _backend.zstd().HAS_ARCHIVES and _why_no_c() is None:
+    if _is_native():
         codec: Codec = importlib.import_module("cpkg.archive.in_c.codec").NativeCodec(window_log_max)
         return codec
     return PureCodec(window_log_max=window_log_max)

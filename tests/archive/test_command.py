@@ -127,6 +127,16 @@ def test_any_level_of_zstandard_is_taken(tree: Path, tmp_path: Path) -> None:
     assert "no damage" in run("verify", tmp_path / "a.tar.zst").stdout
 
 
+@pytest.mark.parametrize("command", ["create", "list", "extract", "verify"])
+def test_every_command_refuses_an_unknown_backend(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    run("create", tmp_path / "a", "-C", tree, "text")
+    monkeypatch.setenv("CPKG_ARCHIVE_BACKEND", "foo")
+    error = run(command, tmp_path / "a", *(["-C", tree] if command == "create" else []), status=1).stderr
+    assert error.startswith("cpkg: CPKG_ARCHIVE_BACKEND=foo: expected one of auto, native, ")
+
+
 def test_an_archive_that_is_not_compressed_is_called_so(tree: Path, tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "a.tar", "w") as file:
         file.add(tree / "text", "text")
