@@ -26,6 +26,7 @@ usage: cpkg COMMAND [ARGUMENTS...]
   -V, --version      print the version
 
 """
+_BACKENDS_USAGE = "usage: cpkg backends [--json]"
 
 
 def version_line() -> str:
@@ -81,6 +82,14 @@ def main(arguments: list[str], missing: str) -> int:
             print(*backend_lines(as_json="--json" in arguments), sep="\n")
         elif arguments in (["-h"], ["--help"]):
             print(_HELP + lacks)
+        elif arguments in (["backends", "-h"], ["backends", "--help"]):
+            print(f"{_BACKENDS_USAGE}: print which backend serves each codec, and why")
+        elif arguments[:1] == ["backends"]:
+            print(f"cpkg: unknown argument of backends: {' '.join(arguments[1:])} ({_BACKENDS_USAGE})", file=sys.stderr)
+            return 2
+        elif not arguments:
+            print(_HELP + lacks, file=sys.stderr)
+            return 2
         else:
             print(lacks, file=sys.stderr)
             return 1

@@ -90,6 +90,14 @@ def test_without_the_extra_it_says_what_to_install(environment: dict[str, str], 
     found = run_python("-I", "-c", code.replace("'demo', '--seconds', '0'", "'--help'"), env=environment)
     assert found.returncode == 0
     assert "pip install 'cpkg-codecs[cli]'" in found.stdout
+    for arguments, status, said in (
+        ([], 2, "backends [--json]  print"),
+        (["backends", "--help"], 0, "usage: cpkg backends [--json]: print"),
+        (["backends", "x"], 2, "cpkg: unknown argument of backends: x (usage: cpkg backends [--json])"),
+    ):
+        plain = code.replace("['cpkg', 'demo', '--seconds', '0']", str(["cpkg", *arguments]))
+        found = run_python("-I", "-c", plain, env=environment)
+        assert (found.returncode, said in (found.stderr if status else found.stdout)) == (status, True)
     named = {**environment, "CPKG_BACKEND": "nonsense"}
     found = run_python("-I", "-c", code.replace("'demo', '--seconds', '0'", "'backends'"), env=named)
     assert (found.returncode, found.stderr.count("\n")) == (1, 1)
