@@ -187,7 +187,10 @@ class Decoder:
         one that is damaged or exceeds a limit.
         """
         if type(data) is not bytes:
-            data = bytes(memoryview(data))
+            try:
+                data = bytes(memoryview(data))
+            except TypeError:
+                raise TypeError(f"a bytes-like object is required, not {type(data).__name__!r}") from None
         limits = self.limits
         limits.check(data)
         if not self.strict:

@@ -59,6 +59,12 @@ def test_styles_of_renaming(rename, key):
     assert typed.encode(Renamed(1)) == cpkg.packb({key: 1})
 
 
+@pytest.mark.parametrize("obj", ["text", 5, None])
+def test_what_is_no_buffer_is_named(obj: Any) -> None:
+    with pytest.raises(TypeError, match=f"^a bytes-like object is required, not '{type(obj).__name__}'$"):
+        typed.decode(obj, int)
+
+
 def test_options_that_make_no_sense_are_refused():
     with pytest.raises(ValueError, match="rename"):
         typed.options(rename="snail")
