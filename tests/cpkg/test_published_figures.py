@@ -114,6 +114,13 @@ def test_how_many_cases_are_ahead() -> None:
         assert f"({ahead}/{said[1]})" in line[table[0].index(name)]
 
 
+def test_how_long_importing_takes() -> None:
+    said = re.search(r"`cpkg.zstd` takes (\d+) to (\d+) times as long", QUESTIONS.read_text(encoding="utf-8"))
+    assert said is not None
+    means = glance("Ready at once", ("compress, import", "decompress, import"), (*CPYTHON, *PYPY7, *PYPY8))
+    assert [int(figure) for figure in said.groups()] == [round(1 / max(means)), round(1 / min(means))]
+
+
 def test_no_other_figure_is_claimed() -> None:
     """Each ratio on the page is one of those above."""
     page = QUESTIONS.read_text(encoding="utf-8").split("## Which module?")[0].replace("\n  ", " ")
