@@ -288,6 +288,8 @@ def convert(
     """
     Convert between record files, JSON Lines, CSV, MessagePack streams and Parquet (with pyarrow).
 
+    Without FILE, it converts standard input, which is JSON Lines unless --from names another format.
+
     Text and MessagePack are decompressed and compressed by the suffixes .zst and .gz.
 
     Several FILEs become one OUT, in their order. OUT appears whole or not at all, except with --append.

@@ -14,7 +14,7 @@ from typing import Final
 from cpkg.cli.fitting import fitted
 
 USAGE: Final = """\
-usage: python -m cpkg run [--names NAME,...] [--force] [SCRIPT | -m MODULE | -c CODE | -] [ARGUMENTS...]
+usage: cpkg run [--names NAME,...] [--force] [SCRIPT | -m MODULE | -c CODE | -] [ARGUMENTS...]
 
 Calls cpkg.install() and runs a program as `python` would: a script, directory, zip file, module, code or stdin.
 

@@ -12,8 +12,9 @@ Unpacking: `unpackb` (`loads`), `unpack` (`load`) from a stream, `unpackb_from` 
 stream of messages, `unpack_async` for an asynchronous one.
 Values without a Python type: `ExtType`, `Timestamp`, and `Raw` for values that stay packed.
 Beyond `msgpack`: errors have the `offset` of the byte they are about, a message that is cut raises TruncatedError, and
-the packers and unpackers take the options `max_depth`, `max_total_items`, `max_total_bytes`, `sort_keys`,
-`dataclass`, `date`, `uuid`, `enum`, `decimal`, `numpy`, `buffer`, `tuple_keys`, `bin_view` and `raw_depth`.
+all take the options `max_depth`, `max_total_items` and `max_total_bytes`. Packers take `sort_keys`, `dataclass`,
+`date`, `uuid`, `enum`, `decimal` and `numpy`, and `Packer` takes `buffer`; unpackers take `tuple_keys`, `bin_view` and
+`raw_depth`.
 
 The documentation of each name is on the name itself.
 """

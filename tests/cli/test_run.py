@@ -69,7 +69,7 @@ def test_as_python(environment: dict[str, str], programs: Path, arguments: list[
 @pytest.mark.parametrize(
     ("arguments", "status", "told"),
     [
-        ([], 2, "cpkg run: no program\n"),
+        ([], 2, "cpkg run: no program\nusage: cpkg run ["),
         (["-m"], 2, "cpkg run: -m takes an argument\n"),
         (["--what", "script.py"], 2, "cpkg run: no such option: --what\n"),
         (["--names"], 2, "cpkg run: --names takes names, separated by commas\n"),
