@@ -45,14 +45,24 @@ def test_frames_come_whole_and_large_ones_in_pieces(most: int) -> None:
     assert cut.consumed == len(STREAM)
 
 
+def test_a_cut_frame_that_comes_in_pieces_is_named_by_its_beginning() -> None:
+    start = STREAM.index(FRAMES[4])
+    cut = FrameSplitter(io.BytesIO(STREAM[: start + len(FRAMES[4]) - 100]).read)
+    large = next(item for item in cut if isinstance(item, Pieces))
+    with pytest.raises(ZstdError, match=f"within a block .in the frame at byte {start:,}.$") as caught:
+        list(large.data)
+    assert caught.value.offset == start
+
+
 def test_what_is_wrong_is_said() -> None:
     def split(data: bytes) -> list[WholeFrame | Pieces]:
         return list(FrameSplitter(io.BytesIO(data).read))
 
     for size in range(len(SKIPPABLE) + 1, len(SKIPPABLE) + len(FRAMES[0])):
-        with pytest.raises(ZstdError, match="cut"):
+        with pytest.raises(ZstdError, match=r"cut: it ends within a .* \(in the frame at byte 5,008\)") as caught:
             split(STREAM[:size])
-    with pytest.raises(ZstdError, match="cut"):
+        assert caught.value.offset == len(SKIPPABLE)
+    with pytest.raises(ZstdError, match=r"cut: it ends within a skippable frame \(in the frame at byte 0\)"):
         split(SKIPPABLE[:-1])
     with pytest.raises(ZstdError, match="no frame begins"):
         split(FRAMES[0] + b"garbage!!")

@@ -46,12 +46,14 @@ class FrameSplitter:
         self._scanner = FrameScanner()
         self._buffer = bytearray()
         self._begin = 0  # the place in the stream where the buffer begins
+        self._frame_begin = 0  # and where the frame does
         self._is_at_end = False
         self.consumed = 0
 
     def __iter__(self) -> Iterator[WholeFrame | Pieces]:
         scanner = self._scanner
         while self._has(1):
+            self._frame_begin = self.consumed
             self._step("header")
             header = scanner.header
             assert header is not None
@@ -118,7 +120,7 @@ class FrameSplitter:
 
     def _need(self, offset: int, what: str) -> None:
         if not self._has(offset - self.consumed):
-            raise self._error(f"the compressed data is cut: it ends within a {what}")
+            raise self._cut_within(f"a {what}")
 
     def _take(self) -> bytes:
         """Return the bytes up to where the scanner is."""
@@ -129,8 +131,11 @@ class FrameSplitter:
     def _pass_over(self, end: int) -> None:
         while self.consumed < end:
             if not self._has(1):
-                raise self._error("the compressed data is cut: it ends within a skippable frame")
+                raise self._cut_within("a skippable frame")
             self.consumed = min(end, self._begin + len(self._buffer))
 
-    def _error(self, text: str) -> ZstdError:
-        return located(ZstdError(f"{text} (at byte {self.consumed:,})"), self.consumed)
+    def _cut_within(self, what: str) -> ZstdError:
+        return self._error(f"the compressed data is cut: it ends within {what}", "in the frame at")
+
+    def _error(self, text: str, where: str = "at") -> ZstdError:
+        return located(ZstdError(f"{text} ({where} byte {self._frame_begin:,})"), self._frame_begin)
