@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -115,9 +116,24 @@ def test_no_line_of_prose_is_long(page: str) -> None:
     assert long == []
 
 
+def missing_methods(text: str) -> tuple[int, list[tuple[str, str, str]]]:
+    """Return how often a text says "`method` of `Class` in `file`", and where the file has no such method."""
+    found = re.findall(r"`(\w+)`\s+\(?of\s+`(\w+)`\s+in\s+`([\w/]+\.py)`", text)
+    missing = []
+    for method, name, place in found:
+        classes = [node for node in ast.parse((ROOT / place).read_bytes()).body if isinstance(node, ast.ClassDef)]
+        functions = [part for node in classes if node.name == name for part in node.body]
+        if not any(isinstance(part, ast.FunctionDef) and part.name == method for part in functions):
+            missing.append((method, name, place))
+    return len(found), missing
+
+
 def test_every_function_is_in_its_file() -> None:
     """Where the architecture says "`name` in `file`", the file (or one of the folder) has that name."""
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    methods, missing_ones = missing_methods(text)
+    assert missing_ones == []
+    assert methods > 3
     pairs = re.findall(r"((?:`[\w.]+`(?:, | and ))*`[\w.]+`) in `([\w/.]+)`", text)
     missing = []
     for names, place in pairs:
@@ -151,5 +167,10 @@ def test_what_is_missing_is_seen() -> None:
     assert paths(text) == ["cpkg/nowhere.py", "tox.ini"]
     assert file_names(text) == ["cpkg/nowhere.py"]
     assert pytest_arguments(text) == ["tests/nothing.py", "tests/a"]
+    place = "purepy/zstd/decoder/decompressor.py"
+    assert missing_methods(f"`nothing` (of\n`ZstdDecompressor` in `{place}`)") == (
+        1,
+        [("nothing", "ZstdDecompressor", place)],
+    )
     links = "# One `word`: two\n[a](#one-word-two) [b](#three) [c](README.md) [d](nowhere.md) [e](README.md#nowhere)"
     assert dead_links(links, ROOT) == ["#three", "nowhere.md", "README.md#nowhere"]
