@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import os
+import re
 import tarfile
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 from archives import contents, fixed, header_of, member, packed
 
 from cpkg import archive, zstd
+from cpkg.archive._settings import ContentLimit
 from purepy.errors import ArchiveError, ArchiveLimitError, UnsafeEntryError
 
 LINK, HARD, DIRECTORY = tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE
@@ -204,6 +207,17 @@ def test_bombs(engine: str, places: tuple[Path, Path]) -> None:
     long_header = fixed(header_of(member("././@LongLink", b"L", size=1 << 30)))
     with pytest.raises(ArchiveLimitError):
         archive.extract(io.BytesIO(zstd.compress(long_header)), out)
+
+
+def test_the_default_limit_is_the_documented_one() -> None:
+    said = re.search(r"by default (\d+) GiB or (\d+) times", archive.extract.__doc__ or "")
+    assert said is not None
+    smallest, ratio = int(said[1]) << 30, int(said[2])
+    limit = ContentLimit(None)
+    assert limit.allowed(0) == limit.allowed(smallest // ratio) == smallest
+    assert limit.allowed(smallest) == ratio * smallest
+    for function in (archive.extract, archive.verify, archive.entries):
+        assert inspect.signature(function).parameters["max_size"].default is None
 
 
 def test_what_is_no_archive(engine: str, tmp_path: Path) -> None:
