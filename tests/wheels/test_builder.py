@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import struct
 import sys
 import tarfile
@@ -173,6 +174,16 @@ def test_the_sbom_names_what_is_inside() -> None:
     assert all(text.startswith("Subject: ") and "\nProof: " in text for text in patches)
     upstream = (sources.PATCHES / "UPSTREAM.md").read_text().splitlines()  # what to send of each
     assert [line[3:] for line in upstream if line.startswith("## ")] == [path.stem for path in sources.ZSTD.patches]
+
+
+@pytest.mark.source
+@pytest.mark.parametrize("page", ["README.md", "docs/releasing.md"])
+def test_pages_name_the_number_of_patches(page: str) -> None:
+    numbers = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+    text = (sources.PATCHES.parents[2] / page).read_text(encoding="utf-8")
+    said = re.findall(rf"\b(\d+|{'|'.join(numbers)})\s(?:small\s)?patch(?:es)?\b", text)
+    assert said
+    assert {numbers.index(word) if word in numbers else int(word) for word in said} == {len(sources.ZSTD.patches)}
 
 
 @pytest.fixture
