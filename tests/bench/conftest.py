@@ -187,6 +187,13 @@ def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_
     }
 
 
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Say at the very end where the figures are, and how to read them: a table of all would be hundreds of lines."""
+    figures = config.getoption("benchmark_json", default=None)
+    if figures is not None and figures.exists():
+        print(f"The figures are in {figures}. Next: tox run -e bench-report")
+
+
 def _peer(loaded: peers.Loaded) -> dict[str, Any]:
     peer, library = loaded.peer, loaded.library
     record: dict[str, Any] = {"name": peer.name, "codecs": list(peer.codecs), "ours": peer.ours}

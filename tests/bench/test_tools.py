@@ -434,7 +434,9 @@ def test_a_run_goes_on_where_it_ended(tmp_path: Path) -> None:
     begun = keep.read_text().splitlines(keepends=True)
     assert len(begun) == 2  # a head, and the first of two passes
     keep.write_text(begun[0] + begun[1][:50])
-    assert "2 figures to measure" in measured(keep, fast)  # the process may have been killed within a line
+    shown = measured(keep, fast)  # the process may have been killed within a line
+    assert "2 figures to measure" in shown
+    assert f"The figures are in {keep}.json. Next: tox run -e bench-report\n" in shown
     assert len(json.loads(Path(f"{keep}.json").read_text())["benchmarks"]) == 2
     assert "1 figures to measure" in measured(keep, fast)  # the last: the results are written whatever happened to them
     assert "remove it to begin anew" in measured(keep, "--bench-seconds=0.002")
