@@ -346,7 +346,8 @@ def backends(as_json: bool) -> None:
     type=click.FloatRange(0, 60),
     default=0.3,
     show_default=True,
-    help="Time each direction of each combination for so long, after as long a warm-up; each runs six times at least.",
+    help="Time each direction of each combination for so long, after as long a warm-up (on PyPy up to ten times as "
+    "long); each runs six times at least.",
 )
 @QUIET
 def demo(file: str | None, format_: str, level: int, seconds: float, quiet: bool) -> None:

@@ -15,9 +15,12 @@ from typing import Final, NamedTuple
 
 from cpkg import _backend
 from cpkg.objects import dumps_loads
+from purepy._jit import JIT
 from purepy.errors import CodecError
 
 ROUNDS: Final = 5
+_LONGEST_WARM_UP: Final = 10
+_CHANGES_LITTLE: Final = 0.2
 _UNLIMITED: Final[dict[str, object]] = {"max_output_size": -1}
 
 
@@ -57,9 +60,9 @@ def run(value: object, *, seconds: float, level: int, progress: Callable[[str, i
     """
     Do the job on `value` and return what came out.
 
-    A first round warms up what is compiled at run time, for up to `seconds` per direction of each combination. Then
-    the combinations take turns in ROUNDS rounds, which share as much time; the best time of each round counts.
-    `progress` is called with what is done next, its number and how many there are.
+    A first round warms up what is compiled at run time, for `seconds` per direction of each combination, on PyPy until
+    as much time again changes little. Then the combinations take turns in ROUNDS rounds, which share `seconds`; the
+    best time of each round counts. `progress` is called with what is done next, its number and how many there are.
     """
     missing: list[str] = []
     packers = _load("msgpack", missing)
@@ -138,14 +141,29 @@ def _speeds(
 ) -> list[Speed]:
     """Return the speed of each call, which works on `size` bytes."""
     speeds: list[list[float]] = [[] for _ in calls]
-    for number in range(ROUNDS + 1):
-        progress(f"round {number}" if number else "warming up", number, ROUNDS + 1)
+    progress("warming up", 0, ROUNDS + 1)
+    for call in calls:
+        _warm_up(call, seconds)
+    for number in range(1, ROUNDS + 1):
+        progress(f"round {number}", number, ROUNDS + 1)
         for call, found in zip(calls, speeds):
-            best = best_time(call, seconds / ROUNDS if number else seconds)
-            if number:
-                found.append(size / best)
+            found.append(size / best_time(call, seconds / ROUNDS))
     medians = map(statistics.median, speeds)
     return [Speed(median, (max(found) - min(found)) / 2 / median) for median, found in zip(medians, speeds)]
+
+
+def _warm_up(call: Callable[[], object], seconds: float) -> None:
+    """
+    Repeat a call for `seconds`; on PyPy, until as many seconds again change its best time little.
+
+    Loops are compiled there in the course of that, and some of them late; it ends after ten times `seconds` at most.
+    """
+    end = time.perf_counter() + _LONGEST_WARM_UP * seconds
+    best = best_time(call, seconds)
+    while JIT and time.perf_counter() < end:
+        before, best = best, best_time(call, seconds)
+        if abs(best - before) < _CHANGES_LITTLE * before:
+            return
 
 
 def best_time(call: Callable[[], object], seconds: float) -> float:

@@ -24,7 +24,7 @@ from click.testing import CliRunner, Result
 
 import cpkg
 from cpkg import _backend, archive, zstd
-from cpkg.cli import contents, json_text
+from cpkg.cli import compare, contents, json_text
 from cpkg.cli.commands import cli
 from cpkg.cli.fitting import fitted
 from cpkg.cli.standard_streams import when_terminated
@@ -532,6 +532,15 @@ def test_demo_of_a_file(tmp_path: Path) -> None:
     assert "combinations agree" in run("demo", "-", "--seconds", "0", stdin=b'{"a": [1]}').stdout
     assert "does not fit" in failure("demo", "-", stdin=b"[18446744073709551616]")
     assert "empty" in failure("demo", "-", stdin=b"")
+
+
+@pytest.mark.parametrize(("jit", "rounds"), [(False, 1), (True, 3)])
+def test_demo_warms_up_until_little_changes(monkeypatch: pytest.MonkeyPatch, jit: bool, rounds: int) -> None:
+    times = [1.0, 0.5, 0.45, 0.45]
+    monkeypatch.setattr(compare, "JIT", jit)
+    monkeypatch.setattr(compare, "best_time", lambda call, seconds: times.pop(0))
+    compare._warm_up(lambda: None, 100)
+    assert len(times) == 4 - rounds
 
 
 def test_demo_notices_backends_that_disagree(monkeypatch: pytest.MonkeyPatch) -> None:
