@@ -4,8 +4,8 @@ Compare two builds of cpkg on one interpreter: `python tests/bench/builds.py PYT
 
 Each argument is the python of an environment with cpkg in it, a wheel's and a local build's for instance. Both run as
 processes that stay, and take turns: one of them measures for a few milliseconds, then the other. The table gives the
-best processor time of each and how many times faster the second is. The contents for Zstandard are those of the published
-benchmark, of this program's own interpreter.
+best processor time of each and how many times faster the second is. The contents for Zstandard are those of the
+published benchmark, of this program's own interpreter.
 """
 
 from __future__ import annotations

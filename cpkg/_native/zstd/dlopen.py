@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 
 from cpkg._native.zstd.backend_names import Names
-from purepy import _system
 
 try:
     from cpkg._native._zstd_abi import ffi
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def _open() -> Lib:
-    if _system.IS_WINDOWS:  # nor is a file of that name in some folder to be trusted
+    if sys.platform == "win32":  # nor is a file of that name in some folder to be trusted
         raise ImportError("Windows brings no libzstd")
     name = "libzstd.1.dylib" if sys.platform == "darwin" else "libzstd.so.1"
     try:
