@@ -33,8 +33,9 @@ def make_unpack_async(unpacker: Callable[..., Any]) -> Callable[..., AsyncIterat
 
         `reader` has an asynchronous `read(size)` (or `aread`), say an `asyncio.StreamReader`; `read_size` bytes are
         asked for at once, 64 KiB by default. `options` and errors are those of Unpacker; a stream that ends within an
-        object raises TruncatedError. After an exception of `reader` or a cancelled wait the iteration goes on where it
-        was, after one of a hook as that of an Unpacker does. RuntimeError for two calls at once.
+        object raises TruncatedError. After an error of `reader` or a cancelled wait the iteration goes on where it was,
+        after one of a hook as that of an Unpacker does. RuntimeError for two calls at once, and after a
+        KeyboardInterrupt, say, while it read: it may have lost what it had read.
         """
         size = min(read_size or _READ_SIZE, options.get("max_buffer_size") or _READ_SIZE)
         return AsyncObjects(unpacker(**options), getattr(reader, "aread", None) or reader.read, size)
@@ -82,12 +83,13 @@ class AsyncObjects:
     @coroutine
     def _read_more(self) -> Generator[Any, Any, bytes]:
         """
-        Return what the reader gives; what it raises, or the end of a wait for it, loses nothing.
+        Return what the reader gives; its errors, and what is thrown into a wait for it, lose nothing.
 
-        This is an `await` whose steps are apart: an interrupt behind the last one, on the way of the data to the
-        stream, is no exception of the reader.
+        This is an `await` that knows what was thrown in. Any other exception than an error may be a signal handler's,
+        and may have come when the reader had read and nobody had its data.
         """
         steps: Any = None  # of what the reader returns
+        thrown: BaseException | None = None
 
         def begin() -> Any:
             nonlocal steps
@@ -100,12 +102,14 @@ class AsyncObjects:
             except StopIteration as stop:
                 data: bytes = stop.value
                 return data
-            except BaseException:
-                self._unsettled = False
+            except BaseException as exc:
+                self._unsettled = not isinstance(exc, Exception) and exc is not thrown
+                del step, thrown  # through which the exception would hold itself
                 raise
             try:
                 step = partial(steps.send, (yield waited_for))
             except BaseException as exc:
+                thrown = exc
                 step = partial(steps.throw, exc)
 
     def _check_end(self) -> None:

@@ -598,6 +598,41 @@ def test_unpack_async_goes_on(msgpack: ModuleType) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(("error", "is_lost"), [(OSError, False), (KeyboardInterrupt, True)])
+def test_unpack_async_says_what_it_may_have_lost(
+    msgpack: ModuleType, error: type[BaseException], is_lost: bool
+) -> None:
+    """An error is the reader's, which has taken nothing; a signal may come when it has read."""
+
+    pieces = iter([b"\x01", error, b"\x02"])
+
+    class Interrupted:
+        async def read(self, size: int) -> Any:
+            piece = next(pieces)
+            if piece is error:
+                raise error
+            return piece
+
+    objects = msgpack.unpack_async(Interrupted())
+    following = [next_async(objects)]
+    with pytest.raises(error):
+        next_async(objects)
+    if is_lost:
+        with pytest.raises(RuntimeError, match="has lost what follows byte 1 of the stream"):
+            next_async(objects)
+    else:
+        following.append(next_async(objects))
+        assert following == [1, 2]
+
+
+def next_async(objects: Any) -> Any:
+    """Return the next object of a reader that never waits, without an event loop, which would keep the interrupt."""
+    try:
+        objects.__anext__().send(None)
+    except StopIteration as stop:
+        return stop.value
+
+
 @pytest.mark.parametrize(("data", "offset"), [(b"\x01\x92\x01", 3), (b"\x01\xa3ab", 1), (b"\x01\x91", 2)])
 def test_unpack_async_truncated(msgpack: ModuleType, data: bytes, offset: int) -> None:
     """A stream that ends within an object is an error, after the objects before it."""
