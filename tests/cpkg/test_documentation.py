@@ -158,8 +158,7 @@ def test_a_builtin_shows_its_defaults() -> None:
 def test_help_begins_with_the_signature(msgpack: ModuleType, name: str) -> None:
     function = getattr(msgpack, name)
     shown = pydoc.plaintext.document(function, name)
-    assert re.match(rf"{name}( = {function.__name__})?\(", shown)
-    assert "max_" in shown.splitlines()[0]
+    assert re.match(rf"{name}( = {function.__name__})?\([^)]*max_", shown)  # over several lines since 3.13
 
 
 def test_the_stub_of_msgpack_is_current() -> None:
