@@ -88,12 +88,12 @@ class AsyncObjects:
         This is an `await` that knows what was thrown in. Any other exception than an error may be a signal handler's,
         and may have come when the reader had read and nobody had its data.
         """
-        steps: Any = None  # of what the reader returns
+        steps: Any = None  # a coroutine
         thrown: BaseException | None = None
 
         def begin() -> Any:
             nonlocal steps
-            return next(steps := self._read(self._size).__await__())
+            return (steps := self._awaited()).send(None)
 
         step = begin
         while True:
@@ -111,6 +111,9 @@ class AsyncObjects:
             except BaseException as exc:
                 thrown = exc
                 step = partial(steps.throw, exc)
+
+    async def _awaited(self) -> bytes:
+        return await self._read(self._size)
 
     def _check_end(self) -> None:
         """Raise TruncatedError if the stream has ended within an object."""

@@ -8,6 +8,7 @@ import gc
 import io
 import random
 import threading
+import types
 import weakref
 from types import ModuleType
 from typing import Any
@@ -568,6 +569,27 @@ def test_unpack_async_stream_reader(msgpack: ModuleType) -> None:
             return self.parts.pop(0)
 
     assert collect(msgpack.unpack_async(Other())) == [1]
+
+
+def test_unpack_async_takes_all_that_await_takes(msgpack: ModuleType) -> None:
+    """A coroutine that is a generator has no `__await__`."""
+
+    class Generators:
+        data = b"\x01"
+
+        @types.coroutine
+        def read(self, size: int) -> Any:
+            yield from asyncio.sleep(0).__await__()
+            data, self.data = self.data, b""
+            return data
+
+    class Plain:
+        def read(self, size: int) -> int:
+            return 1
+
+    assert collect(msgpack.unpack_async(Generators())) == [1]
+    with pytest.raises(TypeError, match="await"):
+        collect(msgpack.unpack_async(Plain()))
 
 
 def test_unpack_async_goes_on(msgpack: ModuleType) -> None:
