@@ -9,7 +9,8 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from cpkg._places import Place, is_url, reading
+from cpkg._places import Place, reading
+from cpkg._urls import is_url
 from cpkg.archive import _c_or_python
 from cpkg.archive._descriptors import frames_ahead
 from cpkg.archive._indexed_frames import IndexedFrames, indexed_frames

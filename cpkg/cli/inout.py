@@ -18,7 +18,8 @@ from typing import IO, TYPE_CHECKING, BinaryIO, Final
 import click
 
 from cpkg import _backend
-from cpkg._places import is_url, reading, writing
+from cpkg._places import reading, writing
+from cpkg._urls import is_url
 from cpkg.cli.json_text import LINES_SUFFIXES
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import Failure

@@ -15,7 +15,8 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from cpkg import records
-from cpkg._places import is_url, writing
+from cpkg._places import writing
+from cpkg._urls import is_url
 from cpkg.cli import record_formats as formats
 from cpkg.cli.fitting import counted, squeezed
 from cpkg.cli.inout import exists, naming, open_seekable, open_text, shown, size_of, summarise

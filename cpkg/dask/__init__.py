@@ -22,7 +22,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Union
 
 from cpkg import records
-from cpkg._places import filesystem, is_url, replacing
+from cpkg._new_files import replacing
+from cpkg._urls import filesystem, is_url
 from cpkg.records.opening import SUFFIX as _SUFFIX
 
 try:

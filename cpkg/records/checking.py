@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import BinaryIO, Callable, Final, NamedTuple
 
-from cpkg._places import Place, Source, replacing
+from cpkg._new_files import replacing
+from cpkg._places import Place
+from cpkg._positions import Source
 from cpkg.records import format as fmt
 from cpkg.records.decoding import Decoder, lost, read_dictionary
 from cpkg.records.errors import DamagedError, RecordsError, numbers

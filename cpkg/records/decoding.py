@@ -9,7 +9,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Union
 
 from cpkg import _backend, msgpack, zstd
-from cpkg._places import Source
+from cpkg._positions import Source
 from cpkg.records import format as fmt
 from cpkg.records.errors import DamagedError, RecordsError, numbers
 from cpkg.records.layout import Frame, Gap

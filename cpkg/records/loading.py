@@ -13,7 +13,7 @@ import zlib
 from array import array
 from typing import Final, NamedTuple
 
-from cpkg._places import Source
+from cpkg._positions import Source
 from cpkg.records import format as fmt
 from cpkg.records.errors import RecordsError
 from cpkg.records.layout import MARKED, Frame, Gap, Layout

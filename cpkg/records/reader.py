@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterat
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, Generic, overload
 
-from cpkg._places import Source, is_url
+from cpkg._positions import Source
+from cpkg._urls import is_url
 from cpkg.records.decoding import Content, Decoder, lost, read_dictionary
 from cpkg.records.errors import DamagedError
 from cpkg.records.layout import Frame, Gap, Layout

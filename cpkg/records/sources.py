@@ -7,7 +7,8 @@ import io
 from typing import Final
 
 from cpkg import _places
-from cpkg._places import Place, Source, Target
+from cpkg._places import Place
+from cpkg._positions import Source, Target
 from cpkg.records.errors import LockedError, RecordsError
 
 _TAIL_SIZE: Final = 1 << 16

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from operator import index
 from typing import Any
 
-from cpkg._places import Place, Source
+from cpkg._places import Place
+from cpkg._positions import Source
 from cpkg.records.decoding import Decoder, lost, read_dictionary
 from cpkg.records.errors import DamagedError
 from cpkg.records.layout import Frame, Gap, Layout

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from cpkg import zstd
-from cpkg._places import Source
+from cpkg._positions import Source
 from cpkg.records import format as fmt
 from cpkg.records.decoding import read_dictionary
 from cpkg.records.errors import RecordsError

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Final
 
 from cpkg import msgpack, zstd
-from cpkg._places import Target
+from cpkg._positions import Target
 from cpkg.records import format as fmt
 from cpkg.records.layout import Frame, Layout
 from cpkg.records.packing import BatchPacker, FrameCompressor, batches
@@ -136,7 +136,8 @@ class Writer:
         with self._lock:
             _, count, added, size = self._whole
             mean = (added + size) // count if count else self._mean
-            return max(min(self._frame_size // 4 // max(mean, 1), _BATCH_MAX), 1)
+            result = max(min(self._frame_size // 4 // max(mean, 1), _BATCH_MAX), 1)
+            return result
 
     def _extend_batch(self, records: Sequence[object]) -> None:
         if len(records) > 1 and self._batch is not None and self._ends is None:

@@ -13,30 +13,33 @@ import collections.abc
 import dataclasses
 import datetime
 import enum
-import re
-import sys
 import typing
 from decimal import Decimal
 from uuid import UUID
 
-from cpkg.typed.class_options import ATTRIBUTE, Name, Pattern, key_of
-from cpkg.typed.nodes import ARRAY, EXT, FAMILIES, MAP, MISSING, NIL, Checks, Field, Node
+from cpkg.typed.class_options import ATTRIBUTE, Name, key_of
+from cpkg.typed.constraints import add_check, flat, refuse_misfits
+from cpkg.typed.fields import (
+    attrs_fields,
+    dataclass_fields,
+    hints_of,
+    namedtuple_fields,
+    scopes_of,
+    settable,
+    special,
+    typeddict_fields,
+)
+from cpkg.typed.nodes import ARRAY, EXT, FAMILIES, MAP, MISSING, NIL, Checks, Node
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any, Final
-
-    from typing_extensions import TypeAlias
+    from collections.abc import Callable
+    from typing import Final
 
     from cpkg.typed.class_options import Rename
-    from cpkg.typed.nodes import Annotation
-    from purepy._types import Named
-
-    Scope: TypeAlias = "dict[object, tuple[object, Scope]]"
-    """What type variables stand for, each with the scope of that."""
-    Fields: TypeAlias = Iterator[tuple[Field, object]]
+    from cpkg.typed.fields import Fields, Scope
+    from cpkg.typed.nodes import Annotation, Field
 
 _SIMPLE: Final[dict[object, str]] = {
     None: "none",
@@ -84,12 +87,6 @@ _SCALARS: Final = set(_SIMPLE.values())
 _ZEROS: Final = {"int": int, "float": float, "str": str, "bool": bool, "bytes": bytes}
 
 
-def _special(name: str) -> tuple[object, ...]:
-    """Return what has this name in typing and, if that is loaded, in typing_extensions."""
-    modules = [typing, sys.modules.get("typing_extensions"), sys.modules.get("_typeshed")]
-    return tuple([getattr(module, name) for module in modules if hasattr(module, name)])
-
-
 class Model:
     """Reads types into nodes; one for all types that belong to a decoder."""
 
@@ -133,11 +130,11 @@ class Model:
             return self._class(tp, (), env)
         if hasattr(tp, "__metadata__"):
             return self._annotated(tp.__origin__, tp.__metadata__, env)
-        if origin in _special("Literal"):
+        if origin in special("Literal"):
             return _literal(args, str(tp).replace("typing.", ""))
-        if origin in (*_special("Union"), *_special("UnionType")) or getattr(origin, "__name__", "") == "UnionType":
+        if origin in (*special("Union"), *special("UnionType")) or getattr(origin, "__name__", "") == "UnionType":
             return self._union(args, env)
-        if any(origin in _special(name) for name in ("Final", "Required", "NotRequired", "ReadOnly")):
+        if any(origin in special(name) for name in ("Final", "Required", "NotRequired", "ReadOnly")):
             return self._node(args[0], env)
         return self._class(origin, args, env)
 
@@ -148,7 +145,7 @@ class Model:
         if tp.__constraints__:
             return self._union(tp.__constraints__, env)
         default = getattr(tp, "__default__", None)
-        if default is not None and not any(default is nothing for nothing in _special("NoDefault")):
+        if default is not None and not any(default is nothing for nothing in special("NoDefault")):
             return self._node(default, env)
         return self._node(typing.Any if tp.__bound__ is None else tp.__bound__, env)
 
@@ -180,11 +177,11 @@ class Model:
         node = self._node(tp, env)
         checks = Checks()
         constrained = False
-        for item in _flat(metadata):
-            constrained |= _add_check(checks, item)
+        for item in flat(metadata):
+            constrained |= add_check(checks, item)
         if not constrained:
             return node
-        _refuse_misfits(checks, node)
+        refuse_misfits(checks, node)
         copy = Node(node.kind, node.name, node.cls)
         self._copy(node, copy)
         if node.checks is not None:
@@ -217,13 +214,13 @@ class Model:
         if key in self._known:
             return self._known[key]
         if dataclasses.is_dataclass(cls):
-            style, read = "dataclass", _dataclass_fields
+            style, read = "dataclass", dataclass_fields
         elif hasattr(cls, "__attrs_attrs__"):
-            style, read = "attrs", _attrs_fields
+            style, read = "attrs", attrs_fields
         elif issubclass(cls, tuple) and hasattr(cls, "_fields"):
-            style, read = "namedtuple", _namedtuple_fields
+            style, read = "namedtuple", namedtuple_fields
         elif issubclass(cls, dict) and hasattr(cls, "__total__"):
-            style, read = "typeddict", _typeddict_fields
+            style, read = "typeddict", typeddict_fields
         elif self._hooked:
             return Node("custom", cls.__name__, cls)
         else:
@@ -252,8 +249,8 @@ class Model:
     ) -> None:
         """Read the fields of an object."""
         cls = node.cls
-        hints = _hints(cls) if self._typed else {}
-        scopes = _scopes(cls, args, env)
+        hints = hints_of(cls) if self._typed else {}
+        scopes = scopes_of(cls, args, env)
         fields: list[Field] = []
         node.build = "set"
         for field, kind in read(cls, node):
@@ -268,7 +265,7 @@ class Model:
         if len({field.key for field in fields}) < len(fields):
             raise TypeError(f"{cls.__qualname__} has two fields of the same key in a message")
         node.fields = tuple(fields)
-        if node.style in ("dataclass", "attrs") and (node.style == "attrs" or not _settable(cls, fields)):
+        if node.style in ("dataclass", "attrs") and (node.style == "attrs" or not settable(cls, fields)):
             node.build = "call"
 
     # --- containers and unions ------------------------------------------------------------------------------------
@@ -414,191 +411,3 @@ def _resolved(env: Scope, args: tuple[object, ...]) -> object:
         return args
     bound = [env.get(name, (name,))[0] for arg in args for name in (getattr(arg, "__parameters__", ()) or (arg,))]
     return (args, tuple(bound))
-
-
-# --- constraints ----------------------------------------------------------------------------------------------------
-
-_CHECKS: Final = {
-    "gt": "gt", "ge": "ge", "lt": "lt", "le": "le", "multiple_of": "multiple_of",
-    "min_length": "min_len", "max_length": "max_len",
-}  # fmt: skip
-
-
-def _flat(metadata: tuple[Any, ...]) -> Iterator[object]:
-    """Unpack groups of constraints, as `annotated_types.Interval`."""
-    for item in metadata:
-        if getattr(item, "__is_annotated_types_grouped_metadata__", False):
-            yield from _flat(tuple(item))
-        else:
-            yield item
-
-
-def _add_check(checks: Checks, item: Any) -> bool:
-    """Add what an item of Annotated's metadata asks for; whether it is a constraint."""
-    if isinstance(item, (re.Pattern, Pattern)):
-        checks.pattern = item.compiled if isinstance(item, Pattern) else item
-        return True
-    if type(item).__module__.partition(".")[0] != "annotated_types":
-        return False
-    found = False
-    for theirs, ours in _CHECKS.items():
-        value = getattr(item, theirs, None)
-        if value is not None and not isinstance(item, type):
-            setattr(checks, ours, value)
-            found = True
-    name = type(item).__name__
-    if name == "Timezone":
-        if item.tz not in (None, ...):
-            raise TypeError(f"Timezone({item.tz!r}): only None and ... are known, for times without and with an offset")
-        checks.tz = item.tz is ...
-        found = True
-    elif name == "Predicate":
-        checks.predicates += (item.func,)
-        found = True
-    elif not found and name not in ("Unit", "DocInfo"):
-        raise TypeError(f"{item!r} is not a constraint that is known")
-    return found
-
-
-_SIZED: Final = ("str", "bytes", "array", "tuple", "dict", "any", "custom")
-_ORDERED: Final = ("int", "float", "decimal", "datetime", "date", "time", "timedelta", "str", "bytes", "any", "custom")
-
-
-def _refuse_misfits(checks: Checks, node: Node) -> None:
-    """Raise TypeError for a constraint that values of the type can never be asked about."""
-    for part in node.parts if node.kind == "union" else (node,):
-        ordered = any(getattr(checks, name) is not None for name in ("gt", "ge", "lt", "le"))
-        sized = checks.min_len is not None or checks.max_len is not None
-        if (
-            (ordered and part.kind not in _ORDERED)
-            or (sized and part.kind not in _SIZED)
-            or (checks.multiple_of is not None and part.kind not in ("int", "float", "decimal", "any", "custom"))
-            or (checks.pattern is not None and part.kind != "str")
-            or (checks.tz is not MISSING and part.kind not in ("datetime", "time"))
-        ):
-            raise TypeError(f"a constraint in Annotated does not apply to {part.name}")
-
-
-# --- fields ---------------------------------------------------------------------------------------------------------
-
-
-def _hints(cls: Annotation) -> dict[str, Annotation]:
-    """Return the annotations of a class and its bases, evaluated each in its own module."""
-    names = {cls.__name__: cls, **{str(name): name for name in getattr(cls, "__type_params__", ())}}
-    try:
-        return typing.get_type_hints(cls, localns=names, include_extras=True)
-    except TypeError:  # InitVar as text, before 3.11
-        return {
-            name: eval(hint, vars(sys.modules[base.__module__]), names) if isinstance(hint, str) else hint
-            for base in reversed(cls.__mro__)
-            for name, hint in base.__dict__.get("__annotations__", {}).items()
-        }
-    except NameError as exc:
-        raise TypeError(f"{cls.__qualname__}: {exc}; types in annotations must be names of its module") from exc
-
-
-def _scopes(cls: object, args: tuple[object, ...], env: Scope) -> dict[object, Scope]:
-    """Return what type variables stand for, for each class whose annotations the object has."""
-    scopes: dict[object, Scope] = {cls: {}}
-    parameters = getattr(cls, "__parameters__", ())
-    if args:
-        scopes[cls] = {name: (value, env) for name, value in zip(parameters, args)}
-    todo = [cls]
-    while todo:
-        below = todo.pop()
-        for base in getattr(below, "__orig_bases__", ()):
-            origin = typing.get_origin(base)
-            if isinstance(origin, type) and origin not in scopes:
-                given = zip(getattr(origin, "__parameters__", ()), typing.get_args(base))
-                scopes[origin] = {name: (value, scopes[below]) for name, value in given}
-                todo.append(origin)
-    return scopes
-
-
-def _dataclass_fields(cls: Annotation, node: Node) -> Fields:
-    for field in cls.__dataclass_fields__.values():
-        kind = field._field_type.name
-        if kind == "_FIELD_CLASSVAR" or not field.init:
-            continue
-        default = MISSING if field.default is dataclasses.MISSING else field.default
-        factory = None if field.default_factory is dataclasses.MISSING else field.default_factory
-        made = Field(field.name, "", node, default is MISSING and factory is None, default, factory)
-        # without `from __future__ import annotations`, and as get_type_hints() does not give it
-        yield made, field.type if kind == "_FIELD_INITVAR" and not isinstance(field.type, str) else None
-
-
-def _attrs_fields(cls: Annotation, node: Node) -> Fields:
-    attrs: Named = sys.modules["attr"]
-    for field in cls.__attrs_attrs__:
-        if field.init:
-            default, factory = field.default, None
-            if default is attrs.NOTHING:
-                default = MISSING
-            elif isinstance(default, attrs.Factory):
-                factory = default.factory if not default.takes_self else MISSING
-            made = Field(field.name, "", node, default is MISSING, MISSING if factory else default, factory)
-            made.parameter = getattr(field, "alias", None) or field.name.lstrip("_")
-            if factory is MISSING:  # its own constructor knows
-                made.factory = None
-            yield made, None
-
-
-def _namedtuple_fields(cls: Annotation, node: Node) -> Fields:
-    for name in cls._fields:
-        default = cls._field_defaults.get(name, MISSING)
-        yield Field(name, "", node, default is MISSING, default, None), None
-
-
-def _typeddict_fields(cls: object, node: Node) -> Fields:
-    optional = _not_required(cls)
-    for name in _hints(cls):
-        yield Field(name, "", node, name not in optional, MISSING, None), None
-
-
-def _not_required(cls: Annotation) -> set[str]:
-    """
-    Return the keys that a TypedDict may lack.
-
-    Its own `__optional_keys__` are wrong where its annotations are strings, and where NotRequired is not known.
-    """
-    optional = set(cls.__optional_keys__)
-    for name, hint in _hints(cls).items():
-        origin: object = typing.get_origin(hint)
-        while origin is not None:
-            if origin in _special("NotRequired"):
-                optional.add(name)
-            elif origin in _special("Required"):
-                optional.discard(name)
-            hint = hint.__origin__ if hasattr(hint, "__metadata__") else typing.get_args(hint)[0]
-            origin = typing.get_origin(hint) if any(
-                origin in _special(special) for special in ("NotRequired", "Required", "ReadOnly", "Annotated")
-            ) else None  # fmt: skip
-    return optional
-
-
-_ABSTRACT: Final = 1 << 20
-"""The flag of classes that have abstract methods."""
-
-
-def _settable(cls: Annotation, fields: list[Field]) -> bool:
-    """Tell whether an instance is whole with its attributes set and `__post_init__` called, without its constructor."""
-    parameters = cls.__dataclass_params__
-    if [field.name for field in fields] != [
-        field.name for field in dataclasses.fields(cls)
-    ]:  # InitVar, or fields that the constructor sets
-        return False
-    generated = getattr(cls.__init__, "__code__", None) is not None and cls.__init__.__code__.co_filename == "<string>"
-    if (
-        not generated
-        or cls.__flags__ & _ABSTRACT
-        or cls.__new__ is not object.__new__
-        or type(cls).__call__ is not type.__call__
-    ):
-        return False
-    if cls.__setattr__ is not object.__setattr__ and not (parameters.frozen and "__setattr__" in cls.__dict__):
-        return False
-    for field in fields:
-        found = getattr(cls, field.name, None) if not field.required else cls.__dict__.get(field.name)
-        if hasattr(type(found), "__set__") and type(found).__name__ != "member_descriptor":
-            return False
-    return True

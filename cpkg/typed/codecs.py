@@ -8,11 +8,12 @@ import struct
 from cpkg import _backend
 from cpkg.objects import dumps_loads, types_written
 from cpkg.typed.annotations import Model
-from cpkg.typed.decoding import PADDING, Functions, Mismatch
 from cpkg.typed.encoding import Encoding
-from cpkg.typed.nodes import Node
-from cpkg.typed.walker import Message, Objects, Walker, is_default
-from cpkg.typed.walker import to_builtins as _to_builtins
+from cpkg.typed.functions import Functions
+from cpkg.typed.inputs import Message, Objects
+from cpkg.typed.nodes import Node, is_default
+from cpkg.typed.readers import PADDING, Mismatch
+from cpkg.typed.walker import Walker
 from purepy._lazy import imported
 from purepy.errors import ExtraData, LimitError
 from purepy.msgpack.formats import ARRAY, BIN, EXT, MAP, STR, value_header
@@ -222,7 +223,7 @@ class Decoder:
         self._walks -= size
         if self._walks >= 0:
             return None
-        root = self._functions.root(self.node)
+        root = imported("cpkg.typed.decoding").decode_function(self._functions, self.node)
 
         def decode(data: bytes, depth: int) -> object:
             value, end = root(data + PADDING, depth)
@@ -374,7 +375,8 @@ def to_builtins(
     times, UUIDs and Decimals text, bytes base64. Instances of `builtin_types` stay as they are. `enc_hook(obj)`
     returns what stands for an object of another type. Raises TypeError for one without.
     """
-    return _to_builtins(obj, tuple(builtin_types), enc_hook, lambda cls: getattr(_class_cache(cls), "node", None))
+    builtins_of = imported("cpkg.typed.builtin_types").builtins_of
+    return builtins_of(obj, tuple(builtin_types), enc_hook, lambda cls: getattr(_class_cache(cls), "node", None))
 
 
 class Encoder:

@@ -7,9 +7,10 @@ What a value is decides how it is packed, not its annotation: all other values g
 
 from __future__ import annotations
 
-from cpkg.typed.decoding import Functions, _identifier, _Source, packed_key
-from cpkg.typed.nodes import MISSING, STR
-from cpkg.typed.walker import is_default
+from contextlib import nullcontext
+
+from cpkg.typed.nodes import MISSING, STR, is_default
+from cpkg.typed.source import Names, Source, identifier, packed_key
 from purepy._jit import finish, new_builder, utf8, write_f64
 from purepy.msgpack.plain_writer import (
     FIXINT,
@@ -121,25 +122,19 @@ def make_function(cache: Cache) -> Callable[..., None]:
     """Return the function (out, object, depth, write) of a class; the class keeps it."""
     node = cache.node
     assert node is not None
-    name = f"encode_{_identifier(node.name)}"
-    functions = Functions(None, None)  # type: ignore[arg-type]
-    functions.namespace.update(_HELPERS)
-    source = _EncodingSource(functions)
+    name = f"encode_{identifier(node.name)}"
+    source = _EncodingSource(Names(_HELPERS))
     source.object(node, name)
-    function = cache.function = source.compile(name, functions.namespace)
+    function = cache.function = source.compile(name)
     return function
 
 
-class _EncodingSource(_Source):
+class _EncodingSource(Source):
     """The lines of a function that encodes."""
 
     def object(self, node: Node, name: str) -> None:
-        self.line(f"def {name}(out, o, depth, write):")
-        with self:
-            self.line("if depth < 1:")
-            self.line("    raise too_deep()")
-            self.line("depth -= 1")
-            self.line("append = out.append")
+        with self.block(f"def {name}(out, o, depth, write):"):
+            self.line("if depth < 1:", "    raise too_deep()", "depth -= 1", "append = out.append")
             optional = [
                 field for field in node.fields if node.omit_defaults and not field.required and not node.array_like
             ]
@@ -165,11 +160,7 @@ class _EncodingSource(_Source):
                 lead = b""
                 if not optional:
                     self.line(f"v{index} = o.{field.name}")
-                if field in optional:
-                    self.line(f"if has{index}:")
-                    with self:
-                        self.value_of(field.node, f"v{index}", key, 0)
-                else:
+                with self.block(f"if has{index}:") if field in optional else nullcontext():
                     self.value_of(field.node, f"v{index}", key, 0)
             if lead:
                 self.line(f"append({lead!r})")
@@ -179,7 +170,7 @@ class _EncodingSource(_Source):
         if field.factory is None and field.default is MISSING:
             self.line(f"has{index} = 1")
         else:
-            self.line(f"has{index} = not is_default({self.functions.constant('field', field)}, v{index})")
+            self.line(f"has{index} = not is_default({self.names.constant('field', field)}, v{index})")
 
     def value_of(self, node: Node, value: str, key: bytes, level: int) -> None:
         """Write what appends a value after its key, if it is what its annotation says."""
@@ -189,16 +180,12 @@ class _EncodingSource(_Source):
             writer = getattr(self, "_put_" + kind, None)
             if writer is None or (part.kind == "array" and part.cls is not list) or level > 2:
                 continue
-            self.line(f"{test} {_TYPE_TESTS[kind].format(value)}:")
-            with self:
+            with self.block(f"{test} {_TYPE_TESTS[kind].format(value)}:"):
                 writer(part, value, key, level)
             test = "elif"
-        other = [f"append({key!r})"] if key else []
-        other.append(f"write(out, {value}, depth{f' - {level}' if level else ''})")
-        if test == "elif":
-            self.line("else:")
-        for line in other:
-            self.line(("    " if test == "elif" else "") + line)
+        with self.block("else:") if test == "elif" else nullcontext():
+            self._append(key)
+            self.line(f"write(out, {value}, depth{f' - {level}' if level else ''})")
 
     def _append(self, packed: bytes) -> None:
         if packed:
@@ -220,26 +207,21 @@ class _EncodingSource(_Source):
         self.line(f"append(write_f64({value}))")
 
     def _put_str(self, node: Node, value: str, key: bytes, level: int) -> None:
-        headers = self.functions.constant("headers", [key + str_header(length) for length in range(32)])
-        self.line(f"packed = utf8({value})")
-        self.line("n = len(packed)")
+        headers = self.names.constant("headers", [key + str_header(length) for length in range(32)])
+        self.line(f"packed = utf8({value})", "n = len(packed)")
         self.line(f"append({headers}[n] if n < 32 else {f'{key!r} + ' if key else ''}str_header(n))")
         self.line("append(packed)")
 
     def _put_bytes(self, node: Node, value: str, key: bytes, level: int) -> None:
-        self.line(f"append({f'{key!r} + ' if key else ''}bin_header(len({value})))")
-        self.line(f"append({value})")
+        self.line(f"append({f'{key!r} + ' if key else ''}bin_header(len({value})))", f"append({value})")
 
     def _put_array(self, node: Node, value: str, key: bytes, level: int) -> None:
-        self.line(f"if depth < {level + 1}:")
-        self.line("    raise too_deep()")
+        self.line(f"if depth < {level + 1}:", "    raise too_deep()")
         self.line(f"n{level} = len({value})")
         self.line(f"append({f'{key!r} + ' if key else ''}array_header(n{level}))")
-        self.line(f"for i{level} in {value}:")
-        with self:
+        with self.block(f"for i{level} in {value}:"):
             self.value_of(node.item, f"i{level}", b"", level + 1)
-        self.line(f"if len({value}) != n{level}:")
-        self.line("    raise changed('list')")
+        self.line(f"if len({value}) != n{level}:", "    raise changed('list')")
 
 
 _TYPE_TESTS: Final = {

@@ -6,8 +6,9 @@ from __future__ import annotations
 import sys
 
 from cpkg.objects import types_written
-from cpkg.typed.decoding import Functions, Mismatch, packed_key
 from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, MISSING, NIL, STR, TEXT_KINDS
+from cpkg.typed.readers import Mismatch
+from cpkg.typed.source import packed_key
 from purepy.msgpack import formats
 
 TYPE_CHECKING = False
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Final, Protocol
 
     from cpkg._backend_protocols import Function
+    from cpkg.typed.functions import Functions
     from cpkg.typed.nodes import Checks, Field, Node
     from purepy._types import Named
 

@@ -216,3 +216,11 @@ class Node:
             elif seen[id(node)]:
                 found.add(id(node))
         return found
+
+
+def is_default(field: Field, value: object) -> bool:
+    """Tell whether a field has its default, as omit_defaults has it: the same object, or an equal one of its type."""
+    if field.factory is not None:
+        return field.factory in (list, dict, set) and type(value) is field.factory and not value
+    default = field.default
+    return value is default or (type(value) is type(default) and value == default)

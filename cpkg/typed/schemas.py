@@ -6,8 +6,8 @@ from __future__ import annotations
 import inspect as _inspect
 
 from cpkg.typed.annotations import Model
+from cpkg.typed.builtin_types import builtins_of
 from cpkg.typed.nodes import MISSING
-from cpkg.typed.walker import to_builtins
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class _Maker:
                 made["propertyNames"] = _constraints(node.key.checks, node.key)
             return made
         if kind in ("enum", "literal"):
-            values = [to_builtins(value, (), None, lambda cls: None) for _, value in node.table]
+            values = [builtins_of(value, (), None, lambda cls: None) for _, value in node.table]
             made = {"const": values[0]} if kind == "literal" and len(values) == 1 else {"enum": values}
             return {**made, "title": node.name} if kind == "enum" else made
         if kind == "union":
@@ -139,7 +139,7 @@ class _Maker:
         made = self.describe(field.node)
         if field.default is not MISSING:
             try:
-                made = {**made, "default": to_builtins(field.default, (), None, lambda cls: None)}
+                made = {**made, "default": builtins_of(field.default, (), None, lambda cls: None)}
             except TypeError:
                 pass
         return made
@@ -158,7 +158,7 @@ def _constraints(checks: Checks, node: Node) -> dict[str, object]:
         f"max{size}": checks.max_len,
         "pattern": None if checks.pattern is None else checks.pattern.pattern,
     }
-    return {name: to_builtins(value, (), None, lambda cls: None) for name, value in found.items() if value is not None}
+    return {name: builtins_of(value, (), None, lambda cls: None) for name, value in found.items() if value is not None}
 
 
 def inspect(type: object) -> dict[str, Any]:

@@ -8,167 +8,29 @@ what was expected and what was found, or all that is wrong. It also is what `con
 
 from __future__ import annotations
 
-import sys
-
 from cpkg.typed.annotations import unique_keys
 from cpkg.typed.errors import ValidationError
+from cpkg.typed.inputs import located
 from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, MISSING, NIL, STR, TEXT_KINDS
 from cpkg.typed.texts import FROM_TEXT, from_ext
-from purepy.errors import CodecError, FormatError, StackError, TruncatedError
-from purepy.msgpack import formats
-from purepy.msgpack.ext import ExtType, Raw
-from purepy.msgpack.plain_reader import NUMBERS
+from purepy.errors import CodecError, StackError
+from purepy.msgpack.ext import ExtType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any, Final
+    from collections.abc import Callable
+    from typing import Final
 
     from typing_extensions import TypeAlias
 
-    from cpkg.typed.nodes import Field, Hook, Node
+    from cpkg.typed.inputs import Message, Objects, Place
+    from cpkg.typed.nodes import Hook, Node
     from purepy._types import Value
 
-    Place: TypeAlias = Any
-    """Where a value is: its offset in a Message, or itself among Objects."""
     Path: TypeAlias = tuple[object, ...]
 
-_FAMILIES: Final = {formats.STR: STR, formats.BIN: BIN, formats.ARRAY: ARRAY, formats.MAP: MAP}
 _BAD: Final = (ValueError, TypeError, OverflowError, ArithmeticError)
 """What a constructor or a hook may raise for a value that it refuses."""
-
-
-class Message:
-    """A message as the walker reads it: values are named by the offset at which they begin."""
-
-    has_offsets = True
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.end = 0  # of the value that was read last
-
-    def look(self, at: int) -> tuple[str, Value]:
-        """Return the family of the value at an offset, and itself; of a container, its length."""
-        data = self.data
-        if at >= len(data):
-            raise _located(TruncatedError("Unpack failed: incomplete input"), at)
-        byte = data[at]
-        family = formats.FAMILY[byte]
-        self.end = at + 1
-        if family == formats.INVALID:
-            raise _located(FormatError("byte 0xc1 starts no MessagePack type"), at)
-        if family == formats.IMMEDIATE:
-            value = formats.IMMEDIATES[byte]
-            return NIL if value is None else BOOL if value is True or value is False else INT, value
-        if family == formats.NUMBER:
-            reader, size = NUMBERS[byte - 0xCA]
-            return FLOAT if byte <= 0xCB else INT, reader(self._bytes(at, size), 0)[0]
-        length = formats.LENGTHS[byte]
-        if formats.LENGTH_BYTES[byte]:
-            length = int.from_bytes(self._bytes(at, formats.LENGTH_BYTES[byte]), "big")
-        if family == formats.EXT:
-            payload = self._bytes(at, length + 1)
-            return EXT, (payload[0] - 256 if payload[0] > 127 else payload[0], payload[1:])
-        if family == formats.STR:
-            try:
-                return STR, self._bytes(at, length).decode()
-            except UnicodeDecodeError as exc:
-                raise _located(FormatError(f"{exc} (in the object at byte {at})"), at) from exc
-        return _FAMILIES[family], self._bytes(at, length) if family == formats.BIN else length
-
-    def _bytes(self, at: int, size: int) -> bytes:
-        found = self.data[self.end : self.end + size]
-        if len(found) < size:
-            raise _located(TruncatedError("Unpack failed: incomplete input"), at)
-        self.end += size
-        return found
-
-    def children(self, at: int, family: str, length: int) -> Iterator[int]:
-        """Yield where each item, or key and value in turn, begins: behind the one that was read last."""
-        for _ in range(length if family == ARRAY else 2 * length):
-            yield self.end
-
-    def skip(self, at: int) -> None:
-        """Go to the end of the value at an offset."""
-        left = 1
-        while left:
-            left -= 1
-            family, value = self.look(at)
-            at = self.end
-            if family in (ARRAY, MAP):
-                left += value if family == ARRAY else 2 * value
-
-    def keys(self, at: int) -> dict[object, int]:
-        """Return where the values of a map begin, by their keys that are text; the map is read again after that."""
-        _, length = self.look(at)
-        inside = self.end
-        found = {}
-        for _ in range(length):
-            begin = self.end
-            family, key = self.look(begin)
-            if family == STR:
-                found[key] = self.end
-            else:
-                self.skip(begin)
-            self.skip(self.end)
-        self.end = inside
-        return found
-
-    def raw(self, at: int) -> Raw:
-        self.skip(at)
-        return Raw(self.data[at : self.end])
-
-
-class Objects:
-    """Python objects as the walker reads them: values are themselves."""
-
-    has_offsets = False
-    end = 0
-
-    def look(self, value: Value) -> tuple[str, Value]:
-        if value is None:
-            return NIL, None
-        if isinstance(value, bool):
-            return BOOL, value
-        if isinstance(value, int):
-            return INT, value
-        if isinstance(value, float):
-            return FLOAT, value
-        if isinstance(value, str):
-            return STR, value
-        if isinstance(value, (bytes, bytearray, memoryview)):
-            return BIN, value
-        if isinstance(value, ExtType):
-            return EXT, (value.code, value.data)
-        if isinstance(value, dict) or (hasattr(value, "keys") and hasattr(value, "__getitem__")):
-            return MAP, len(value)
-        if isinstance(value, (list, tuple, set, frozenset)) or hasattr(value, "__iter__"):
-            return ARRAY, len(value) if hasattr(value, "__len__") else 0
-        return type(value).__name__, value
-
-    def children(self, value: Value, family: str, length: int) -> Iterator[Place]:
-        if family == ARRAY:
-            yield from value
-        else:
-            for key in value:
-                yield key
-                yield value[key]
-
-    def keys(self, value: Value) -> dict[object, Place]:
-        return {key: value[key] for key in value}
-
-    def skip(self, value: object) -> None:
-        """Do nothing: an object needs no reading."""
-
-    def raw(self, value: object) -> Raw:
-        if not isinstance(value, Raw):
-            raise TypeError
-        return value
-
-
-def _located(error: CodecError, offset: int) -> CodecError:
-    error.offset = offset
-    return error
 
 
 class Walker:
@@ -387,7 +249,7 @@ class Walker:
 
     def _deeper(self, depth: int, at: Place) -> int:
         if depth <= 0:
-            raise _located(StackError("nested deeper than max_depth"), at if self.source.has_offsets else 0)
+            raise located(StackError("nested deeper than max_depth"), at if self.source.has_offsets else 0)
         return depth - 1
 
     def _items(self, node: Node, length: int, at: Place, path: Path, depth: int) -> object:
@@ -547,62 +409,6 @@ def _found(family: str, value: Value) -> str:
 def _shown(value: object) -> str:
     text = repr(value) if not (isinstance(value, int) and value.bit_length() > 200) else "a long int"
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def to_builtins(
-    obj: object,
-    keep: tuple[type, ...],
-    hook: Callable[[Value], object] | None,
-    as_objects: Callable[[type], Node | None],
-) -> object:
-    """Return an object as dicts, lists, str, bool and None; `as_objects` gives a class's node or None."""
-    from cpkg.typed.texts import to_text
-
-    def turn(value: Value, depth: int) -> object:
-        kind = type(value)
-        if value is None or kind in (bool, int, float, str) or (keep and isinstance(value, keep)):
-            return value
-        if not depth:
-            raise ValueError("recursion limit exceeded.")
-        if isinstance(value, dict):
-            node = None
-            return {_key(turn(key, depth - 1)): turn(item, depth - 1) for key, item in value.items()}
-        node = as_objects(kind)
-        if node is not None:
-            pairs = [
-                (field.key, turn(getattr(value, field.name), depth - 1))
-                for field in node.fields
-                if hasattr(value, field.name)
-                and not (node.omit_defaults and is_default(field, getattr(value, field.name)))
-            ]
-            return [item for _, item in pairs] if node.array_like else dict(pairs)
-        if isinstance(value, (list, tuple, set, frozenset)) or kind.__name__ == "deque":
-            return [turn(item, depth - 1) for item in value]
-        enum = sys.modules.get("enum")
-        if enum is not None and isinstance(value, enum.Enum):
-            return turn(value.value, depth - 1)
-        if isinstance(value, (str, int, float)):
-            return next(base(value) for base in (str, int, float) if isinstance(value, base))
-        text = to_text(value)
-        if text is not None:
-            return text
-        if hook is None:
-            raise TypeError(f"cannot turn {kind.__qualname__} into builtin types: pass enc_hook=")
-        return turn(hook(value), depth - 1)
-
-    return turn(obj, 1024)
-
-
-def _key(value: object) -> object:
-    return tuple(value) if isinstance(value, list) else value
-
-
-def is_default(field: Field, value: object) -> bool:
-    """Tell whether a field has its default, as omit_defaults has it: the same object, or an equal one of its type."""
-    if field.factory is not None:
-        return field.factory in (list, dict, set) and type(value) is field.factory and not value
-    default = field.default
-    return value is default or (type(value) is type(default) and value == default)
 
 
 def _as_tuples(value: Value) -> object:

@@ -148,7 +148,8 @@ class StreamReader(StreamFile):
         with self._turn():
             self._check_size(size)
             if size == -1:
-                return self._read_all()
+                result = self._read_all()
+                return result
             pieces: list[bytes] = []
             wanted = size
             while wanted:
@@ -164,19 +165,22 @@ class StreamReader(StreamFile):
                 wanted -= len(piece)
                 if not self._goes_on():
                     break
-            return self._given(pieces)
+            result = self._given(pieces)
+            return result
 
     def readall(self) -> bytes:
         """Return all that is left."""
         with self._turn():
             self._check_open()
-            return self._read_all()
+            result = self._read_all()
+            return result
 
     def read1(self, size: int = -1) -> bytes:
         """Return at most `size` bytes (-1: some), reading from the source only until there are any."""
         with self._turn():
             self._check_size(size)
-            return self._given([self._more(PIECE_SIZE if size == -1 else size)] if size else [])
+            result = self._given([self._more(PIECE_SIZE if size == -1 else size)] if size else [])
+            return result
 
     def readinto(self, b: Buffer) -> int:
         """Fill `b`, a writable buffer, as far as there is output; return how many bytes it holds then."""

@@ -10,7 +10,7 @@ import tarfile as standard_tarfile
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable
 
-from cpkg._places import replacing
+from cpkg._new_files import replacing
 from cpkg.zstd import tarfile, zipfile
 
 if TYPE_CHECKING:

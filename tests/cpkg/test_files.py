@@ -18,7 +18,7 @@ from odd_files import Slow
 from threads import beside
 
 import cpkg
-from cpkg._places import replacing
+from cpkg._new_files import replacing
 from purepy.zstd.seekable.frame_index import write_index
 from purepy.zstd.seekable.table import SeekTable
 

@@ -16,7 +16,7 @@ import interrupts
 import pytest
 
 import cpkg
-from cpkg import _places, archive, records
+from cpkg import _places, _urls, archive, records
 from purepy.zstd.threads import positions
 
 VALUE = {"a": list(range(100))}
@@ -35,13 +35,13 @@ NAMES = {
 
 def test_what_is_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert {name: _places.is_url(name) for name in NAMES} == NAMES
+    assert {name: _urls.is_url(name) for name in NAMES} == NAMES
     Path("ab:").mkdir()
-    assert _places.is_url("ab://file")
+    assert _urls.is_url("ab://file")
     Path("ab:/file").touch()
-    assert not _places.is_url("ab://file")
-    assert not _places.is_url(Path("s3://x"))
-    assert not _places.is_url(b"s3://x")
+    assert not _urls.is_url("ab://file")
+    assert not _urls.is_url(Path("s3://x"))
+    assert not _urls.is_url(b"s3://x")
 
 
 def write_archive(place: Any) -> None:
@@ -150,7 +150,7 @@ def new_place(folder: Path, old: bytes | None) -> Path:
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 @pytest.mark.parametrize("old", [None, b"old"])
 @pytest.mark.parametrize("overwrite", [True, False])
-@pytest.mark.parametrize("by", ["line", "timer", "two signals"])
+@pytest.mark.parametrize("by", ["line", *(pytest.param(by, marks=pytest.mark.nightly) for by in ("timer", "two signals"))])
 def test_a_write_that_is_interrupted_is_whole_or_not_there(
     tmp_path: Path, old: bytes | None, overwrite: bool, by: str
 ) -> None:
@@ -201,7 +201,7 @@ def test_an_upload_that_is_interrupted_is_whole_or_not_there(store: Any) -> None
     interrupts.at_every_line(store.objects.clear, act, check, times=3)
 
 
-@pytest.mark.once
+@pytest.mark.nightly
 def test_a_descriptor_that_is_opened_or_closed_while_a_signal_comes_is_not_lost() -> None:
     def act(_: object) -> None:
         for _ in range(30):
@@ -244,7 +244,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_an_upload_that_fails_says_so_at_every_close(store: Any) -> None:
-    upload = _places.Upload("failing://bucket/x")
+    upload = _urls.Upload("failing://bucket/x")
     upload.write(b"content")
     store.failing = True
     with pytest.raises(OSError, match="no network"):

@@ -23,7 +23,7 @@ from typing_extensions import Annotated
 
 from cpkg import typed
 from cpkg.typed import codecs, native
-from cpkg.typed.decoding import Mismatch
+from cpkg.typed.readers import Mismatch
 
 Color = Enum("Color", {"RED": "red"})
 Place = NamedTuple("Place", [("lat", float), ("lon", float)])

@@ -37,7 +37,7 @@ import pytest
 import cpkg
 from cpkg import typed
 from cpkg.msgpack import ExtType, Raw, Timestamp
-from cpkg.typed import codecs, decoding
+from cpkg.typed import codecs, source
 from purepy.errors import TruncatedError
 
 if sys.version_info >= (3, 11):
@@ -448,14 +448,14 @@ def test_sound_messages_need_no_second_pass_and_functions_are_compiled_once(monk
         raise AssertionError("the walker was asked")
 
     compiled = []
-    compile_source = decoding._Source.compile
+    compile_source = source.Source.compile
 
-    def compile_counted(self, name, namespace):
+    def compile_counted(self, name):
         compiled.append(name)
-        return compile_source(self, name, namespace)
+        return compile_source(self, name)
 
     monkeypatch.setattr(typed.Decoder, "_walk", refuse)
-    monkeypatch.setattr(decoding._Source, "compile", compile_counted)
+    monkeypatch.setattr(source.Source, "compile", compile_counted)
     for tp, value in VALUES:
         decoder, data = typed.Decoder(tp), typed.encode(value)
         compiled.clear()

@@ -9,7 +9,8 @@ import os
 import stat
 import sys
 
-from cpkg._places import NewFile, reading
+from cpkg._new_files import NewFile
+from cpkg._places import reading
 from cpkg.cli.zstd.console import Console, Fatal
 from cpkg.cli.zstd.options import COMPRESS, STDIN, STDOUT, Options
 from purepy import _system

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 
 from cpkg import zstd
-from cpkg._places import replacing
+from cpkg._new_files import replacing
 from cpkg.cli.zstd.console import Console
 from cpkg.cli.zstd.options import DICTIONARY_NAME, Options
 

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Local files that appear whole or not at all, under the name of an older one or a new one."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import stat
+
+from purepy import _system
+from purepy.zstd.threads.positions import Descriptor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import BinaryIO, Final, Protocol
+
+    from purepy._types import File, Name
+
+    class Open(Protocol):
+        """What may have a file open."""
+
+        def close(self) -> None: ...
+
+
+_MOST_LINKS: Final = 40  # as Linux
+_LONGEST_NAME: Final = 200
+"""So many bytes of a name are in that of its temporary file; file systems allow 255 in all."""
+# These attributes speak of the content that is replaced: its capabilities as a program, and its hashes.
+_OF_CONTENT: Final = ("security.capability", "security.ima", "security.evm")
+
+
+class _Ended:
+    """A NewFile that has appeared or is discarded: it has no finalizer, whose interrupts would be lost."""
+
+    file: File = None
+    _temporary = ""
+
+    def discard(self) -> bool:
+        """Do nothing, and return False."""
+        return False
+
+
+class NewFile(_Ended):
+    """
+    A local file that is written under another name in the same directory until `appear` gives it its own.
+
+    `file` is open for writing. Whoever drops it before leaves nothing behind; a process that is killed leaves the
+    temporary file, whose name is that of the file with the number of the process. `mode` is that of `os.open`,
+    `shown` the name in errors.
+    """
+
+    def __init__(self, path: str, *, shown: str, mode: int = 0o666, buffering: int = -1) -> None:
+        directory, name = os.path.split(path)
+        begin = os.fsencode(name)[:_LONGEST_NAME].decode(errors="ignore")
+        self._path = path
+        self._process = os.getpid()
+        self._temporary = os.path.join(directory, f".{begin}.cpkg-{self._process}-{os.urandom(8).hex()}.tmp")
+        try:
+            # tempfile makes files of mode 0o600 and there is no safe way to read the umask: let open(2) apply it
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _system.OPEN_FLAGS
+            self.file = Descriptor(self._temporary, flags, mode, by=os.open).file("wb", buffering)
+        except OSError as exc:
+            raise OSError(exc.errno, exc.strerror, shown) from None  # the user's name, not the temporary one
+
+    def appear(self, *, overwrite: bool = True) -> None:
+        """Close the file and give it its name, replacing an older file unless `overwrite` is false."""
+        self.file.close()
+        if overwrite or not hasattr(os, "link"):  # a browser's file systems, which nobody else writes to meanwhile
+            if not overwrite and os.path.lexists(self._path):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self._path)
+            os.replace(self._temporary, self._path)
+        else:
+            os.link(self._temporary, self._path)  # unlike rename, fails if the file has come into being
+            os.unlink(self._temporary)
+        self.__class__ = _Ended  # type: ignore[assignment]
+
+    def _is_removed(self) -> bool:
+        """Remove the file; return whether that was possible."""
+        with contextlib.suppress(OSError):
+            os.unlink(self._temporary)
+            return True
+        return False
+
+    def discard(self) -> bool:
+        """Remove the file, and return True."""
+        # a child that was forked meanwhile leaves it alone
+        is_left = bool(self._temporary) and self._process == os.getpid() and not self._is_removed()
+        with contextlib.suppress(OSError):
+            if self.file is not None:
+                self.file.close()
+        if is_left:  # Windows removes no open file
+            self._is_removed()
+        self.__class__ = _Ended  # type: ignore[assignment]
+        return True
+
+    def __del__(self) -> None:
+        self.discard()
+
+
+@contextlib.contextmanager
+def replacing(path: Name, *, overwrite: bool = True, held: Iterable[Open] = ()) -> Iterator[BinaryIO]:
+    """
+    Open a new file that takes the place of `path` when the block ends, and leaves no trace if it raises.
+
+    The bytes go to a temporary file in the same directory, reach the disk, and are renamed over `path`, so that
+    whoever opens `path` sees the old content or the new one. A new file gets the permissions that `open(path, "wb")`
+    would give it, 0o666 less the umask. An existing one keeps its mode, and its owner, group and extended attributes
+    as far as this process may set them; other hard links to it keep the old content.
+
+    A symbolic link is followed and stays. What is no regular file (a pipe, a device) and what is named as an open
+    descriptor (/dev/stdout, /dev/fd/3) is written directly, since it cannot be replaced.
+
+    With `overwrite=False` an existing file is left alone and FileExistsError is raised, also if the file appears
+    while the block runs. Raises OSError as `open` would.
+
+    `held` is what may have the old file open: Windows replaces no open file, so it is closed there before.
+    """
+    shown = os.fsdecode(path)
+    try:
+        old = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        old = None
+    if old is not None and not overwrite:
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), shown)
+    found = _resolve(shown)
+    if isinstance(found, int) or not _is_replaceable(found, old):
+        # a descriptor of this process at its position; anything else as open() takes it, or raises the reason
+        is_open = isinstance(found, int) and old is not None
+        with Descriptor(found).file("wb", -1) if is_open else open(path, "wb") as direct:
+            yield direct
+        return
+    if old is not None and not os.access(path, os.W_OK):
+        # rename needs no permission on the file that it replaces; open() does, and a read-only file means it
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), shown)
+    # A file that others may not read is replaced by one that they may not read either, from its first byte on.
+    new = NewFile(found, shown=shown, mode=0o666 if old is None else 0o600)
+    try:
+        yield new.file
+        new.file.flush()
+        if old is not None:
+            _keep_attributes(found, old, new.file.fileno())
+        os.fsync(new.file.fileno())
+        if _system.IS_WINDOWS:
+            for place in held:
+                place.close()
+        new.appear(overwrite=overwrite)
+    finally:
+        new.discard()
+    sync_directory(os.path.dirname(found))
+
+
+def _resolve(path: str) -> str | int:
+    """
+    Return the path at the end of symbolic links, or the number of this process's descriptor that they lead to.
+
+    Directories are left to the system: os.path.realpath would make a path of "missing/../name", and of "name/.".
+    """
+    if path and not os.path.isabs(path):
+        path = os.path.join(os.getcwd(), path)  # which another thread may change while the file is written
+    for _ in range(_MOST_LINKS):
+        directory, name = os.path.split(path)
+        if name.isdecimal() and _holds_descriptors(directory):
+            return int(name)
+        try:
+            link = os.readlink(path)
+        except OSError:
+            return path
+        path = os.path.join(directory, link)
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+
+
+def _holds_descriptors(directory: str) -> bool:
+    directory = os.path.realpath(directory)
+    return directory == "/dev/fd" or bool(re.fullmatch(rf"/proc/{os.getpid()}(/task/\d+)?/fd", directory))
+
+
+def _is_replaceable(path: str, old: os.stat_result | None) -> bool:
+    """Return whether a path is the name of the regular file with the status `old`, or may become that of a new one."""
+    if old is None:
+        return os.path.basename(path) not in ("", os.curdir, os.pardir)
+    try:
+        # not if it comes from a link of /proc to a file that has no name any more
+        return stat.S_ISREG(old.st_mode) and os.path.samestat(old, os.lstat(path))
+    except OSError:
+        return False
+
+
+def _keep_attributes(path: str, old: os.stat_result, descriptor: int) -> None:
+    """Give an open file the owner, group, mode and extended attributes of the file `path`, as far as is allowed."""
+    new = os.fstat(descriptor)
+    mode = stat.S_IMODE(old.st_mode)
+    if new.st_uid != old.st_uid:
+        try:
+            os.fchown(descriptor, old.st_uid, -1)
+        except OSError:
+            mode &= ~stat.S_ISUID
+    if new.st_gid != old.st_gid:
+        try:
+            os.fchown(descriptor, -1, old.st_gid)
+        except OSError:
+            # another group may do no more than everybody might before
+            mode = mode & ~(stat.S_ISGID | stat.S_IRWXG) | (mode & stat.S_IRWXO) << 3
+    if hasattr(os, "listxattr"):
+        with contextlib.suppress(OSError):
+            for name in os.listxattr(path):
+                if name not in _OF_CONTENT:
+                    with contextlib.suppress(OSError):
+                        os.setxattr(descriptor, name, os.getxattr(path, name))
+    if stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:
+        os.fchmod(descriptor, mode)  # at last: a change of owner takes bits away
+
+
+def sync_directory(directory: str) -> None:
+    """Make new names in a directory outlast the system; a file system that cannot has done what it can."""
+    with contextlib.suppress(OSError):
+        descriptor = Descriptor(directory, os.O_RDONLY, by=os.open)
+        os.fsync(descriptor.number)
+        descriptor.close()

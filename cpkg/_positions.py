@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Reading and writing at positions, for record files: a Source and a Target for each kind of place.
+
+A local file that is written is locked against other writers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import stat
+import weakref
+
+from cpkg._new_files import sync_directory
+from cpkg._urls import Upload, filesystem
+from purepy import _system
+from purepy._locks import Lock
+from purepy._reading import read_full
+from purepy._writing import write_all
+from purepy.zstd.threads.positions import Descriptor, write_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from purepy._types import File, Name
+
+
+class Source:
+    """Bytes at any position, for several threads at once."""
+
+    name = ""
+    is_local = False
+    """Whether many small reads cost little."""
+    size: Callable[[], int]
+    """Return the number of bytes that there are now."""
+    read_at: Callable[[int, int], bytes]
+    """Return so many bytes from an offset on: `read_at(offset, size)`, fewer only at the end."""
+
+    def descriptor(self) -> int | None:
+        """Return the descriptor of a local file, None if there is none; ValueError if the file was closed."""
+        return None
+
+    def close(self) -> None:
+        """Close the file if it was opened here."""
+
+
+class PathSource(Source):
+    """A local file, or a descriptor of one."""
+
+    is_local = True
+
+    def __init__(self, path: Name | int) -> None:
+        self.name = "" if isinstance(path, int) else os.fsdecode(path)
+        self._descriptor = -1
+        self._file = open(path, "rb", buffering=0, closefd=not isinstance(path, int))  # noqa: SIM115
+        if not self._file.seekable():
+            self._file.close()
+            raise _cannot_seek(self.name)
+        self._descriptor = self._file.fileno()
+
+    def size(self) -> int:
+        return os.fstat(self._descriptor).st_size
+
+    def descriptor(self) -> int | None:
+        self._check()
+        return self._descriptor
+
+    def _check(self) -> None:
+        if self._descriptor < 0:
+            raise ValueError("I/O operation on a closed file")
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        self._check()
+        try:
+            found = _system.pread(self._descriptor, size, offset)
+        finally:
+            self._check()  # closed meanwhile: these may be another file's bytes, or an error of a file that is none
+        if len(found) == size or not found:
+            return found
+        pieces = [found]
+        done = len(found)
+        while done < size and (found := _system.pread(self._descriptor, size - done, offset + done)):
+            pieces.append(found)
+            done += len(found)
+        return b"".join(pieces)
+
+    def close(self) -> None:
+        self._descriptor = -1  # a read from now on is an error, and not of another file
+        self._file.close()
+
+
+class FileSource(Source):
+    """A binary file object of the caller, which the caller closes."""
+
+    is_local = True
+
+    def __init__(self, file: File) -> None:
+        self.name = _name_of(file)
+        self._file = file
+        self._lock = Lock()
+        # a SpooledTemporaryFile can, and before Python 3.11 does not say so
+        if not (file.seekable() if hasattr(file, "seekable") else hasattr(file, "seek")):
+            raise _cannot_seek(self.name)
+
+    def size(self) -> int:
+        with self._lock:
+            self._file.seek(0, io.SEEK_END)
+            size: int = self._file.tell()
+            return size
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        with self._lock:
+            self._file.seek(offset)
+            result = read_full(self._file, size)
+            return result
+
+
+class UrlSource(Source):
+    """An object that fsspec reads: requests for ranges of bytes, and none that is not asked for."""
+
+    def __init__(self, url: str) -> None:
+        self._fs, self._path = filesystem(url)
+        self.name = url
+        self._size: int | None = None
+
+    def size(self) -> int:
+        if self._size is None:
+            size = self._fs.info(self._path).get("size")
+            if size is None:
+                raise io.UnsupportedOperation(f"{self.name}: the server does not say the size of the file")
+            self._size = int(size)
+        return self._size
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        end = min(offset + size, self.size())
+        return bytes(self._fs.cat_file(self._path, start=offset, end=end)) if offset < end else b""
+
+
+class Target:
+    """Bytes at growing offsets."""
+
+    name = ""
+    is_broken = False
+    """Whether nobody knows how much was written, so that `write` raises."""
+    write: Callable[[int, bytes], None]
+    """Write bytes at an offset, the end of those written before."""
+
+    def cut(self, offset: int) -> None:
+        """Drop the bytes behind `offset`, where that is possible."""
+
+    def flush(self) -> None:
+        """Hand on to the system what this process still holds."""
+
+    def sync(self) -> None:
+        """Bring the written bytes to the disk."""
+
+    def close(self) -> None:
+        """Complete the file, close it if it was opened here, let others write; raises again if that failed before."""
+
+    def discard(self) -> None:
+        """Close the file if it was opened here; an upload leaves nothing behind."""
+        self.close()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the file was closed that was opened here."""
+        return False
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether others are kept from writing to the file."""
+        return False
+
+
+class PathTarget(Target):
+    """
+    A local file, locked against other writers until it is closed.
+
+    `mode` is "wb", "ab" or "xb", as for the builtin `open`; "rb" is for a file that has to exist. BlockingIOError
+    says that another writer has the file, io.UnsupportedOperation that it is no regular file; both leave it as it is.
+    If `write` raises, the file is as before.
+    """
+
+    def __init__(self, path: Name, mode: str) -> None:
+        self.name = os.fsdecode(path)
+        self._new = not os.path.lexists(path)
+        self._descriptor = _open_locked(path, mode, self.name)
+        _locked.add(self)
+        try:
+            if mode == "wb":
+                os.ftruncate(self._descriptor.number, 0)  # of a large file this takes long
+        except BaseException:
+            self.close()
+            raise
+
+    def write(self, offset: int, data: bytes) -> None:
+        try:
+            write_at(self._descriptor.number, data, offset)
+        except OSError as exc:
+            with contextlib.suppress(OSError):  # then it is a torn tail, and the next try writes over it
+                self.cut(offset)  # no part of a frame stays behind
+            raise OSError(exc.errno, exc.strerror, self.name) from None
+
+    def cut(self, offset: int) -> None:
+        if os.fstat(self._descriptor.number).st_size > offset:
+            os.ftruncate(self._descriptor.number, offset)
+
+    def sync(self) -> None:
+        os.fsync(self._descriptor.number)
+        if self._new:
+            self._new = False
+            sync_directory(os.path.dirname(self.name) or os.curdir)
+
+    def close(self) -> None:
+        self._descriptor.close()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._descriptor.is_closed
+
+    @property
+    def is_locked(self) -> bool:
+        return not self.is_closed
+
+
+_locked: weakref.WeakSet[PathTarget] = weakref.WeakSet()
+
+
+def _unlock_in_child() -> None:
+    """Close in a forked child the files that its parent has locked, which would stay locked as long as it lives."""
+    for target in list(_locked):
+        with contextlib.suppress(OSError, ValueError):  # one that an interrupt has left half closed keeps no other
+            target.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock_in_child)
+
+
+class FileTarget(Target):
+    """
+    A file object or descriptor of the caller, which the caller closes, or an Upload that this closes.
+
+    After an error nobody knows how much it took: it is broken, and `write` raises OSError.
+    """
+
+    def __init__(self, file: object) -> None:
+        self._file: File = file if not isinstance(file, int) else open(file, "wb", buffering=0, closefd=False)  # noqa: SIM115
+        self._is_owned = isinstance(file, Upload)
+        self._done = 0
+        self.name = _name_of(self._file)
+
+    def write(self, offset: int, data: bytes) -> None:
+        if self.is_broken:
+            raise OSError(errno.EIO, "writing failed before, and a file object cannot take back what it got", self.name)
+        if offset + len(data) == self._done:
+            return  # all of it, and then the caller was interrupted
+        self.is_broken = True
+        write_all(self._file, data)
+        self._done = offset + len(data)
+        self.is_broken = False
+
+    def flush(self) -> None:
+        if hasattr(self._file, "flush"):
+            self._file.flush()
+
+    def sync(self) -> None:
+        self.flush()
+        if hasattr(self._file, "fileno"):
+            try:
+                descriptor = self._file.fileno()
+            except OSError:
+                return  # in memory
+            os.fsync(descriptor)
+
+    def close(self) -> None:
+        if self._is_owned:
+            self._file.close()
+
+    def discard(self) -> None:
+        if self._is_owned:
+            self._file.discard()
+
+
+def _name_of(file: object) -> str:
+    name = getattr(file, "name", "")
+    return name if isinstance(name, str) else ""
+
+
+def _cannot_seek(name: str) -> io.UnsupportedOperation:
+    text = "a stream that cannot seek has no positions: copy it to a file first"
+    return io.UnsupportedOperation(f"{name}: {text}" if name else text)
+
+
+def _open_locked(path: Name, mode: str, name: str) -> Descriptor:
+    flags = os.O_RDWR | _system.OPEN_FLAGS
+    flags |= {"rb": 0, "ab": os.O_CREAT, "wb": os.O_CREAT, "xb": os.O_CREAT | os.O_EXCL}[mode]
+    while True:
+        descriptor = Descriptor(path, flags, 0o666, by=os.open)
+        try:
+            status = os.fstat(descriptor.number)
+            if not stat.S_ISREG(status.st_mode):
+                raise io.UnsupportedOperation(f"{name}: is no regular file; open it yourself and pass the file object")
+            _system.lock(descriptor.number, name)
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(status, os.stat(path)):
+                    return descriptor
+        except BaseException:
+            descriptor.close()
+            raise
+        descriptor.close()  # replaced or removed before it was locked: the one that is there now is meant

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""URLs, which fsspec opens: which places are some, and objects that are there once they are complete."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+
+from purepy._writing import write_all
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
+    from fsspec import AbstractFileSystem
+    from typing_extensions import TypeGuard
+
+    from purepy._types import Bytes, File
+
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+
+
+def is_url(place: object) -> TypeGuard[str]:
+    """Return whether a place is a URL, or a chain with one (`simplecache::s3://...`); what exists as a file is none."""
+    if not isinstance(place, str) or "://" not in place:
+        return False
+    return any(map(_URL.match, place.split("::"))) and not os.path.exists(place)
+
+
+def filesystem(url: str) -> tuple[AbstractFileSystem, str]:
+    """
+    Return fsspec's file system for a URL and the path in it.
+
+    Raises ImportError, which names the package to install, and OSError for a scheme that fsspec does not know.
+    """
+    try:
+        import fsspec  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    except ImportError:
+        raise ImportError(f"{url}: install fsspec to open URLs (pip install fsspec)") from None
+    try:
+        fs, path = fsspec.core.url_to_fs(url)
+    except ValueError as exc:
+        raise OSError(errno.EPROTONOSUPPORT, str(exc), url) from None
+    return fs, path
+
+
+class Upload:
+    """
+    An object at a URL that is written from front to back, and is there once `close` has returned.
+
+    After an error of `write` or `close` it is broken: nobody knows what the server has, so that every further call
+    raises OSError, also `close`. `discard` leaves nothing behind, as far as the file system can.
+    """
+
+    _file: File = None
+    _is_broken = False
+
+    def __init__(self, url: str, *, overwrite: bool = True) -> None:
+        self.name = url
+        fs, path = filesystem(url)
+        if not overwrite and fs.exists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), url)
+        folder = path.rpartition("/")[0]
+        with contextlib.suppress(OSError, NotImplementedError):  # then opening says why
+            if folder:
+                fs.makedirs(folder, exist_ok=True)
+        try:
+            self._file = fs.open(path, "wb")
+        except NotImplementedError:
+            raise OSError(errno.EROFS, "its file system only reads", url) from None
+
+    def write(self, data: Bytes) -> int:
+        """Write all of `data`; return its size."""
+        self._begin()
+        write_all(self._file, data)
+        self._is_broken = False
+        return len(data)
+
+    def flush(self) -> None:
+        """Hand on what the file system takes in advance."""
+        self._begin()
+        self._file.flush()
+        self._is_broken = False
+
+    def _begin(self) -> None:
+        if self._is_broken:
+            raise OSError(errno.EIO, "the upload failed before, so that it is not complete; write it again", self.name)
+        if self._file is None:
+            raise ValueError("I/O operation on a closed file")
+        self._is_broken = True  # until this call has come to its end
+
+    def close(self) -> None:
+        """Complete the object."""
+        if self._file is None and not self._is_broken:
+            return
+        if self._is_broken:
+            self._drop()
+        self._begin()
+        self._file.close()
+        self._file = None
+        self._is_broken = False
+
+    def discard(self) -> None:
+        """Leave nothing behind: the object does not appear, or keeps its old content."""
+        self._drop()
+        self._is_broken = False
+
+    def _drop(self) -> None:
+        file, self._file = self._file, None
+        # whatever fails here, the error that led here is what the caller has to see
+        with contextlib.suppress(Exception):
+            file.discard()
+        with contextlib.suppress(Exception):
+            file.closed = True  # or its finalizer would complete the object
+        with contextlib.suppress(Exception):
+            file.close()
+
+    def __del__(self) -> None:
+        if self._file is not None:
+            self._drop()

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the functions of one decoder name besides each other: above all what they leave to the walker."""
+
+from __future__ import annotations
+
+from cpkg.typed.annotations import unique_keys
+from cpkg.typed.inputs import Message
+from cpkg.typed.readers import HELPERS
+from cpkg.typed.source import Names, identifier, packed_key
+from cpkg.typed.walker import Walker
+from purepy.errors import CodecError, FormatError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cpkg.typed.nodes import Hook, Node
+
+
+class Functions(Names):
+    """The functions of one decoder, made as they are needed."""
+
+    def __init__(self, untyped: Callable[[bytes, int, int], tuple[object, int]], hook: Hook | None) -> None:
+        super().__init__(HELPERS)
+        self.untyped = untyped  # (data, position, depth) -> value and where it ends
+        self.hook = hook
+        self.loops: set[int] = set()  # ids of types that have functions of their own: no type holds itself without one
+
+    def walk(self, node: Node) -> str:
+        """Return the name of a function (data, position, depth) that leaves a type to the walker."""
+
+        def read(d: bytes, p: int, depth: int) -> tuple[object, int]:
+            message = Message(d)
+            value = self.walker(message).walk(node, p, (), depth)
+            return value, message.end
+
+        return self.name("walk", node, f"read_{identifier(node.name)}", lambda _: read)
+
+    def walker(self, message: Message, **options: bool) -> Walker:
+        """Return a walker over a message."""
+
+        def untyped(at: int, depth: int) -> object:
+            try:
+                value, message.end = self.untyped(message.data, at, depth)
+            except CodecError:
+                raise
+            except (ValueError, OverflowError, TypeError) as exc:
+                # bad UTF-8, bad keys and times beyond year 9999, as `loads` has them
+                offset = getattr(exc, "offset", at)
+                error = FormatError(f"{exc} (in the object at byte {offset})")
+                error.offset = offset
+                raise error from exc
+            return value
+
+        return Walker(message, untyped, hook=self.hook, **options)
+
+    def chooser(self, union: Node) -> str:
+        """Return the name of a function (data, position) that finds which object of a union a map is."""
+        if union.tag is None:
+            order = [(index, unique) for index, (_, unique) in enumerate(unique_keys(union))]
+
+            def choose(d: bytes, p: int) -> int:
+                keys = Message(d).keys(p).keys()
+                return next((index for index, unique in order if unique <= keys), len(order) - 1)
+        else:
+            key, values = union.tag
+            packed = packed_key(key)
+            numbers = {value: union.objects.index(node) for value, node in values.items()}
+            texts = {packed_key(value): number for (of, value), number in numbers.items() if of is str}
+
+            def choose(d: bytes, p: int) -> int:
+                first = d.startswith(packed, p + 1) and d[p] < 0x90
+                at = p + 1 + len(packed) if first else Message(d).keys(p)[key]
+                number = texts.get(d[at : at + (d[at] & 31) + 1], -1)
+                if number >= 0:
+                    return number
+                value = Message(d).look(at)[1]
+                return numbers[type(value), value]
+
+        return self.constant("choose", choose)

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Reading one value straight from bytes: what functions that decode call.
+
+A reader knows that something is wrong, not what, and raises. It may read behind the end of a message, where PADDING
+follows.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+
+from cpkg.typed.nodes import MISSING
+from purepy._jit import JIT, read_f32, read_f64, read_u16, read_u32
+from purepy.msgpack.formats import LENGTH_BYTES, LENGTHS
+from purepy.msgpack.plain_reader import NUMBERS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Final
+
+    from purepy._types import Named
+
+PADDING: Final = b"\xc1" * 24
+"""What stands behind a message: no value begins with this byte, and the longest guess of a key stays within."""
+
+
+class Mismatch(Exception):
+    """A message is not what the type asks for."""
+
+
+def read_int(d: bytes, p: int) -> tuple[int, int]:
+    byte = d[p]
+    if byte < 0x80 or byte >= 0xE0:
+        return byte if byte < 0x80 else byte - 256, p + 1
+    if not 0xCC <= byte <= 0xD3:
+        raise Mismatch
+    reader, length = NUMBERS[byte - 0xCA]
+    return reader(d, p + 1)[0], p + 1 + length
+
+
+def read_float(d: bytes, p: int) -> tuple[float, int]:
+    byte = d[p]
+    if byte == 0xCB:
+        return read_f64(d, p + 1)[0], p + 9
+    if byte == 0xCA:
+        return read_f32(d, p + 1)[0], p + 5
+    value, p = read_int(d, p)
+    return float(value), p
+
+
+def _sized(d: bytes, p: int, first: int) -> tuple[int, int]:
+    """Return where the content of a str or bin begins and ends; `first` is the byte of its shortest long format."""
+    byte = d[p]
+    if byte == first:
+        p += 2
+        end = p + d[p - 1]
+    elif byte == first + 1:
+        p += 3
+        end = p + read_u16(d, p - 2)[0]
+    elif byte == first + 2:
+        p += 5
+        end = p + read_u32(d, p - 4)[0]
+    else:
+        raise Mismatch
+    if end > len(d):
+        raise Mismatch
+    return p, end
+
+
+def read_str(d: bytes, p: int) -> tuple[str, int]:
+    byte = d[p]
+    if 0xA0 <= byte < 0xC0:
+        p += 1
+        end = p + byte - 0xA0
+    else:
+        p, end = _sized(d, p, 0xD9)
+    return d[p:end].decode(), end
+
+
+def read_bytes(d: bytes, p: int) -> tuple[bytes, int]:
+    p, end = _sized(d, p, 0xC4)
+    return d[p:end], end
+
+
+def _make_count_reader(short: int, long: int) -> Callable[[bytes, int], tuple[int, int]]:
+    """Return what reads the header of an array or map: `short` is its first byte if it is empty, `long` in 3 bytes."""
+
+    def read_count(d: bytes, p: int) -> tuple[int, int]:
+        byte = d[p]
+        if byte & 0xF0 == short:
+            return byte & 15, p + 1
+        if byte == long:
+            return read_u16(d, p + 1)[0], p + 3
+        if byte == long + 1:
+            return read_u32(d, p + 1)[0], p + 5
+        raise Mismatch
+
+    return read_count
+
+
+read_array: Final = _make_count_reader(0x90, 0xDC)
+read_map: Final = _make_count_reader(0x80, 0xDE)
+
+
+def skip(d: bytes, p: int) -> int:
+    """Return where the value at a position ends."""
+    left = 1
+    while left:
+        left -= 1
+        byte = d[p]
+        p += 1
+        if byte < 0x80 or byte >= 0xE0:
+            continue
+        if byte < 0xC0:
+            if byte >= 0xA0:
+                p += byte - 0xA0
+            else:
+                left += byte & 15 if byte >= 0x90 else (byte & 15) * 2
+        elif byte == 0xC1:
+            raise Mismatch
+        elif byte >= 0xDC:
+            field = LENGTH_BYTES[byte]
+            length = int.from_bytes(d[p : p + field], "big")
+            p += field
+            left += length if byte < 0xDE else 2 * length
+        else:
+            field = LENGTH_BYTES[byte]
+            p += (int.from_bytes(d[p : p + field], "big") if field else LENGTHS[byte]) + field
+            if 0xC7 <= byte <= 0xC9 or 0xD4 <= byte <= 0xD8:
+                p += 1
+    return p
+
+
+def read_run(d: bytes, p: int, count: int, formats: str) -> tuple[list[int] | list[float] | None, int]:
+    """
+    Return as many numbers that are all of one format, and where they end; None if they are not.
+
+    `formats` has the type codes of the arrays that serve.
+    """
+    first = d[p]
+    if first < 0x80 and "B" in formats:
+        found = d[p : p + count]  # where PADDING is reached, it is no ASCII
+        return (list(found), p + count) if found.isascii() else (None, p)
+    code = "dBHIQbhiq"[first - 0xCB] if 0xCB <= first <= 0xD3 else " "
+    if code not in formats:
+        return None, p
+    numbers = array(code)
+    size = numbers.itemsize + 1
+    end = p + count * size
+    if end > len(d) or d[p:end:size] != d[p : p + 1] * count:
+        return None, p
+    content = bytearray(d[p:end])
+    del content[::size]
+    numbers.frombytes(content)
+    if sys.byteorder == "little":
+        numbers.byteswap()
+    return numbers.tolist(), end
+
+
+RUNS: Final[dict[str, str]] = {} if JIT else {"int": "BHIQbhiq", "float": "d"}
+"""What `read_run` reads at once, by the kind of item; a JIT's loops need no help."""
+SHORTEST_RUN: Final = 4
+
+HELPERS: Final[dict[str, Named]] = {
+    "MISSING": MISSING,
+    "Mismatch": Mismatch,
+    "new": object.__new__,
+    "read_array": read_array,
+    "read_bytes": read_bytes,
+    "read_f64": read_f64,
+    "read_float": read_float,
+    "read_int": read_int,
+    "read_map": read_map,
+    "read_run": read_run,
+    "read_str": read_str,
+    "skip": skip,
+    "unpack_from": struct.unpack_from,
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decoding to types: objects with fields. One is made when its fields are complete; until then they are on a stack of ours.
+ */
+#ifndef CPKG_MSGPACK_TYPED_DECODE
+#include "decode.c" /* which includes this part in its place: its functions call each other */
+#elif !defined(CPKG_MSGPACK_TYPED_OBJECTS)
+#define CPKG_MSGPACK_TYPED_OBJECTS
+
+#include "../common/words.c"
+#include "../unpack/starts.c"
+#include "containers.c"
+
+/* Whether somebody may look for an object while its attributes are set; see guard_of(). */
+#if defined(Py_GIL_DISABLED) || PY_VERSION_HEX < 0x030C0000
+#define TYPED_HIDE true
+#else
+#define TYPED_HIDE false
+#endif
+
+/* Go to the end of the value at hand; false with an exception set if it is cut or none. */
+static bool typed_skip(TypedDecoder *d)
+{
+    const unsigned char *end = typed_tick(d) ? value_pass(d->p, d->end) : NULL;
+    if (end)
+        d->p = end;
+    else if (!PyErr_Occurred())
+        typed_mismatch(d);
+    return end != NULL;
+}
+
+/* Room for n values, NULL at first; false with MemoryError. */
+static ALWAYS_INLINE bool typed_push(TypedDecoder *d, Py_ssize_t n, size_t *base)
+{
+    const size_t top = d->top + (size_t)n;
+    if (UNLIKELY(top > d->capacity)) {
+        const bool inside = d->values == d->inline_values;
+        PyObject **grown = PyMem_Realloc(inside ? NULL : d->values, 2 * top * sizeof *grown);
+        if (!grown) {
+            PyErr_NoMemory();
+            return false;
+        }
+        if (inside)
+            memcpy(grown, d->inline_values, d->top * sizeof *grown);
+        d->values = grown;
+        d->capacity = 2 * top;
+    }
+    *base = d->top;
+    for (size_t i = d->top; i < top; i++)
+        d->values[i] = NULL;
+    d->top = top;
+    return true;
+}
+
+static void typed_pop(TypedDecoder *d, size_t base)
+{
+    while (d->top > base) {
+        PyObject *value = d->values[--d->top];
+        Py_XDECREF(value);
+    }
+}
+
+/* The number of the field whose key is next, -1 for none; -2 if it is no str. d->p goes behind the key. */
+static NEVER_INLINE Py_ssize_t typed_find(TypedDecoder *d, const TypedNode *node)
+{
+    uint64_t n;
+    if (!STR_LENGTH(d, &n) || (uint64_t)(d->end - d->p) < n)
+        return -2;
+    const unsigned char *text = d->p;
+    d->p += n;
+    for (Py_ssize_t i = 0; i < node->fields_count; i++) {
+        const TypedField *field = &node->fields[i];
+        if ((uint64_t)field->text_size == n &&
+            memcmp(field->packed + field->packed_size - field->text_size, text, (size_t)n) == 0)
+            return i;
+    }
+    if (is_utf8(text, (size_t)n))
+        return -1;
+    return -2;
+}
+
+static ALWAYS_INLINE bool typed_key_is(const TypedDecoder *d, const TypedField *field)
+{
+    const Py_ssize_t left = d->end - d->p;
+    if (LIKELY(field->packed_size <= 8) && LIKELY(left >= 8))
+        return (load8(d->p) & field->mask) == field->word;
+    return left >= field->packed_size && memcmp(d->p, field->packed, (size_t)field->packed_size) == 0;
+}
+
+/* Values for fields that the message does not have; false with an exception if one is required. */
+static ALWAYS_INLINE bool typed_defaults(TypedDecoder *d, const TypedNode *node, size_t base)
+{
+    for (Py_ssize_t i = 0; i < node->fields_count; i++) {
+        if (LIKELY(d->values[base + (size_t)i] != NULL))
+            continue;
+        const TypedField *field = &node->fields[i];
+        PyObject *value = NULL;
+        switch (field->how) {
+        case DEFAULT_NONE:
+            typed_mismatch(d);
+            return false;
+        case DEFAULT_VALUE:
+            value = new_ref(field->fallback);
+            break;
+        case DEFAULT_LIST:
+            value = PyList_New(0);
+            break;
+        case DEFAULT_DICT:
+            value = PyDict_New();
+            break;
+        case DEFAULT_FACTORY:
+            typed_python(d);
+            value = PyObject_CallObject(field->fallback, NULL);
+            break;
+        case DEFAULT_ABSENT:
+            continue;
+        }
+        if (!value)
+            return false;
+        d->values[base + (size_t)i] = value;
+    }
+    return true;
+}
+
+/* The object of the values from base on, which stay owned by the stack but for those that are moved. */
+static PyObject *typed_build(TypedDecoder *d, const TypedNode *node, size_t base)
+{
+    const Py_ssize_t n = node->fields_count;
+    PyObject **values = d->values + base;
+    if (LIKELY(node->build == BUILD_SET)) {
+        PyTypeObject *type = (PyTypeObject *)node->cls;
+        /* object.__new__ also sets up what keeps attributes without a dict */
+        const bool slots = n && node->fields[0].offset >= 0;
+        PyObject *o = slots ? type->tp_alloc(type, 0) : PyBaseObject_Type.tp_new(type, S.empty_tuple, NULL);
+        if (!o)
+            return NULL;
+        const bool hide = TYPED_HIDE && !slots && PyObject_IS_GC(o);
+        if (hide)
+            PyObject_GC_UnTrack(o);
+        for (Py_ssize_t i = 0; i < n; i++) {
+            const TypedField *field = &node->fields[i];
+            if (LIKELY(field->offset >= 0)) {
+                slot_init(o, field->offset, values[i]);
+                values[i] = NULL;
+            }
+            else if (values[i] && UNLIKELY(PyObject_GenericSetAttr(o, field->name, values[i]) < 0)) {
+                Py_DECREF(o);
+                return NULL;
+            }
+        }
+        if (hide)
+            PyObject_GC_Track(o);
+        if (node->post_init) {
+            typed_python(d);
+            PyObject *done = PyObject_CallMethodObjArgs(o, node->post_init, NULL);
+            Py_XDECREF(done);
+            if (!done)
+                Py_CLEAR(o);
+        }
+        return o;
+    }
+    if (node->build == BUILD_DICT) {
+        PyObject *dict = dict_new(n);
+        for (Py_ssize_t i = 0; dict && i < n; i++)
+            if (values[i] && PyDict_SetItem(dict, node->fields[i].name, values[i]) < 0)
+                Py_CLEAR(dict);
+        return dict;
+    }
+    typed_python(d);
+    if (node->build == BUILD_POSITION)
+        return PyObject_Vectorcall(node->cls, values, (size_t)n, NULL);
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (!values[i]) { /* the constructor makes some defaults itself */
+            PyObject *keywords = PyDict_New(), *o = NULL;
+            for (i = 0; keywords && i < n; i++)
+                if (values[i] && PyDict_SetItem(keywords, PyTuple_GET_ITEM(node->keywords, i), values[i]) < 0)
+                    Py_CLEAR(keywords);
+            if (keywords)
+                o = PyObject_Call(node->cls, S.empty_tuple, keywords);
+            Py_XDECREF(keywords);
+            return o;
+        }
+    return PyObject_Vectorcall(node->cls, values, 0, node->keywords);
+}
+
+static PyObject *typed_object(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
+{
+    uint64_t left;
+    size_t base;
+    if (UNLIKELY(!typed_may_nest(d, depth)) || UNLIKELY(!MAP_LENGTH(d, &left)))
+        return typed_mismatch(d);
+    const Py_ssize_t count = node->fields_count;
+    const TypedField *const fields = node->fields;
+    if (UNLIKELY(!typed_push(d, count, &base)))
+        return NULL;
+    PyObject *o = NULL;
+    Py_ssize_t next = 0;
+    for (; left; left--) {
+        Py_ssize_t i = next;
+        if (LIKELY(i < count) && LIKELY(typed_key_is(d, &fields[i])))
+            d->p += fields[i].packed_size;
+        else {
+            i = typed_find(d, node);
+            if (UNLIKELY(i < 0)) {
+                if (i == -2 || node->forbid) {
+                    typed_mismatch(d);
+                    goto done;
+                }
+                if (!typed_skip(d))
+                    goto done;
+                continue;
+            }
+        }
+        PyObject *value = typed_quick(d, fields[i].node, depth - 1);
+        if (UNLIKELY(!value))
+            goto done;
+        PyObject *before = d->values[base + (size_t)i];
+        d->values[base + (size_t)i] = value;
+        Py_XDECREF(before);
+        next = i + 1;
+    }
+    if (typed_defaults(d, node, base))
+        o = typed_build(d, node, base);
+done:
+    typed_pop(d, base);
+    return o;
+}
+
+static PyObject *typed_row(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
+{
+    uint64_t n;
+    size_t base;
+    const uint64_t most = (uint64_t)node->fields_count;
+    if (!typed_may_nest(d, depth) || !ARRAY_LENGTH(d, &n) || n < (uint64_t)node->required || (node->forbid && n > most))
+        return typed_mismatch(d);
+    if (!typed_push(d, node->fields_count, &base))
+        return NULL;
+    PyObject *o = NULL;
+    for (uint64_t i = 0; i < n; i++) {
+        if (i >= most) {
+            if (!typed_skip(d))
+                goto done;
+            continue;
+        }
+        PyObject *value = typed_quick(d, node->fields[i].node, depth - 1);
+        if (!value)
+            goto done;
+        d->values[base + i] = value;
+    }
+    if (typed_defaults(d, node, base))
+        o = typed_build(d, node, base);
+done:
+    typed_pop(d, base);
+    return o;
+}
+
+#endif
