@@ -34,7 +34,7 @@ static int reader_traverse(PyObject *self, visitproc visit, void *arg)
 static int reader_clear(PyObject *self)
 {
     Reader *reader = (Reader *)self;
-    reader->base.is_closed = 1;
+    SET_SHOWN(reader->base.is_closed, 1);
     flow_clear(&reader->flow);
     Py_CLEAR(reader->failure);
     Py_CLEAR(reader->base.file);
@@ -217,7 +217,7 @@ static PyObject *reader_tell(PyObject *self, PyObject *Py_UNUSED(unused))
 
 static int reader_end(FileObject *object)
 {
-    object->is_closed = 1;
+    SET_SHOWN(object->is_closed, 1);
     flow_release(&((Reader *)object)->flow);
     return file_close_other(object);
 }

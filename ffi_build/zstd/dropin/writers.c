@@ -34,7 +34,7 @@ static int writer_traverse(PyObject *self, visitproc visit, void *arg)
 static int writer_clear(PyObject *self)
 {
     Writer *writer = (Writer *)self;
-    writer->base.is_closed = 1;
+    SET_SHOWN(writer->base.is_closed, 1);
     feed_clear(&writer->feed);
     decoder_clear(&writer->decoder);
     Py_CLEAR(writer->base.file);
@@ -179,7 +179,7 @@ static int compression_writer_end(FileObject *object)
 {
     Writer *writer = (Writer *)object;
     int result = writer->feed.failure == NULL && writer_flush(writer, ZSTD_e_end) < 0 ? -1 : 0;
-    object->is_closed = 1;
+    SET_SHOWN(object->is_closed, 1);
     feed_release(&writer->feed);
     return file_close_other(object) < 0 ? -1 : result;
 }
@@ -279,7 +279,7 @@ static PyObject *decompression_writer_flush(PyObject *self, PyObject *Py_UNUSED(
 static int decompression_writer_end(FileObject *object)
 {
     Writer *writer = (Writer *)object;
-    object->is_closed = 1;
+    SET_SHOWN(object->is_closed, 1);
     decoder_release(&writer->decoder);
     int result = file_close_other(object);
     if (result == 0 && writer->failure == NULL && !writer->decoder.at_start) {

@@ -64,7 +64,7 @@ static int compressor_init(PyObject *self, PyObject *args, PyObject *kwargs)
         preset = plain_settings(level);
     if (preset == NULL && !PyErr_Occurred())
         preset = call_presets("compression_of", "OOO", level, options, dictionary);
-    compressor->last_mode = ZSTD_e_end;
+    SET_SHOWN(compressor->last_mode, ZSTD_e_end);
     int result = preset == NULL ? -1 : feed_open(&compressor->feed, (CompressionPreset *)preset, NULL);
     Py_XDECREF(preset);
     return result;
@@ -76,7 +76,7 @@ static PyObject *compressor_over(PyObject *type, PyObject *preset)
     Compressor *compressor = object_new((PyTypeObject *)type);
     if (compressor == NULL)
         return NULL;
-    compressor->last_mode = ZSTD_e_end;
+    SET_SHOWN(compressor->last_mode, ZSTD_e_end);
     if (feed_open(&compressor->feed, (CompressionPreset *)preset, NULL) < 0)
         Py_CLEAR(compressor);
     return (PyObject *)compressor;
@@ -106,7 +106,7 @@ static PyObject *compressor_run(PyObject *self, const Input *data, int mode)
         return NULL;
     if (!feed->is_pledged || feed_check_pledge(feed, data->size, mode) == 0) {
         output = feed_convert(feed, data, mode);
-        compressor->last_mode = output != NULL ? mode : ZSTD_e_end;
+        SET_SHOWN(compressor->last_mode, output != NULL ? mode : ZSTD_e_end);
         if (output == NULL)
             feed_renew(feed);
     }

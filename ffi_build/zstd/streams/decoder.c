@@ -12,6 +12,7 @@
 #include "chunks.c"
 #include "feed.c"
 #include "raising.c"
+#include "turn.c"
 
 /* Output of at least this size is decompressed into its own memory, not copied there. */
 enum { DIRECT_MIN = 16 << 10 };
@@ -38,7 +39,8 @@ typedef struct {
 /* Begin one in zeroed memory; return 0, or -1 with an exception set. */
 static int decoder_open(Decoder *decoder, DecompressionPreset *preset)
 {
-    decoder->at_start = decoder->is_drained = decoder->has_magic = 1;
+    SET_SHOWN(decoder->at_start, 1);
+    decoder->is_drained = decoder->has_magic = 1;
     decoder->window_max = preset->window_max;
     if (!preset->is_ready) {
         PyObject *limits = PyObject_CallMethod((PyObject *)preset, "_frame_limits", NULL);
@@ -116,7 +118,8 @@ static void decoder_restart(Decoder *decoder)
     decoder->has_failed = 1;
     decoder_release(decoder);
     decoder->has_failed = 0;
-    decoder->at_start = decoder->is_drained = 1;
+    SET_SHOWN(decoder->at_start, 1);
+    decoder->is_drained = 1;
 }
 
 /* Add what comes to the header of the frame at hand, until the size of the content can be read there. */
@@ -177,7 +180,7 @@ static int decoder_end(Decoder *decoder, ZSTD_inBuffer *in, const Step *step, si
         return -1;
     }
     *in = step->in;
-    decoder->at_start = left == 0;
+    SET_SHOWN(decoder->at_start, left == 0);
     if (left == 0 && decoder->lent != NULL) {
         PyObject *done =
             PyObject_CallMethod((PyObject *)decoder->preset, "_after_frame", "O", decoder->lent); /* prefixes */

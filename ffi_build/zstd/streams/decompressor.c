@@ -42,8 +42,8 @@ static void decompressor_forget(Decompressor *decompressor)
     Py_CLEAR(decompressor->pending);
     decompressor->position = 0;
     decompressor->offset = 0;
-    decompressor->is_eof = 0;
-    decompressor->needs_input = 1;
+    SET_SHOWN(decompressor->is_eof, 0);
+    SET_SHOWN(decompressor->needs_input, 1);
 }
 
 static int decompressor_open(Decompressor *decompressor, PyObject *preset, int is_multi_frame, int is_by_frame)
@@ -243,7 +243,7 @@ static int work_do(Work *work, Decompressor *decompressor, const Input *data, Py
         return -1;
     }
     if (decompressor->pending == NULL && data->size == 0 && (decompressor->needs_input || work->limit == 0)) {
-        decompressor->needs_input = work->limit != 0 || decompressor->is_eof;
+        SET_SHOWN(decompressor->needs_input, work->limit != 0 || decompressor->is_eof);
         return 0;
     }
     int result = work_take(work, decompressor, data);
@@ -263,13 +263,12 @@ static int work_do(Work *work, Decompressor *decompressor, const Input *data, Py
         PyErr_Restore(type, value, traceback);
         return -1;
     }
-    decompressor->is_eof = decoder->at_start && (is_used_up || !decompressor->is_multi_frame);
-    decompressor->needs_input = is_used_up &&
-                                (work->size != work->limit || (decompressor->is_eof && decompressor->is_multi_frame));
-    if (decompressor->is_eof && !decompressor->is_multi_frame) {
-        decompressor->needs_input = 0;
+    int is_eof = decoder->at_start && (is_used_up || !decompressor->is_multi_frame);
+    int is_over = is_eof && !decompressor->is_multi_frame;
+    SET_SHOWN(decompressor->is_eof, is_eof);
+    SET_SHOWN(decompressor->needs_input, is_used_up && !is_over && (work->size != work->limit || is_eof));
+    if (is_over)
         decoder_release(decoder);
-    }
     return 0;
 }
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from purepy._buffers import as_bytes, view_of
+from purepy._cores import python_runs_in_parallel
 from purepy._jit import JIT
 from purepy._reading import read_some
 from purepy.zstd.format.error_codes import output_limit_error, truncated_error
@@ -21,6 +22,20 @@ def sliceable(data: Buffer) -> Bytes:
     """Return the bytes of a C-contiguous buffer as what gives slices for C to read, copied only where need be."""
     # on PyPy C gets at the bytes of a slice of a view only by a copy of them one by one
     return as_bytes(data) if JIT else memoryview(view_of(data))
+
+
+def sliceable_alone(data: Bytes) -> Bytes:
+    """
+    Return what `sliceable` gave for slices that one thread takes beside others.
+
+    Without the GIL, CPython counts the slices of a memoryview without a lock: two threads that begin or end one at once
+    lose a count, and the memory stays locked, or is given back too early. Readers of a buffer are counted atomically.
+    """
+    if JIT or not python_runs_in_parallel():
+        return data
+    from _pickle import PickleBuffer  # it reads a buffer and gives it on
+
+    return memoryview(PickleBuffer(data))
 
 
 def content_of(pieces: Iterable[Buffer], write_size: int) -> Iterator[bytes]:

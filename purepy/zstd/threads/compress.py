@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Callable, NamedTuple
 from purepy._jit import JIT
 from purepy._reading import no_data, read_some
 from purepy.crew import Crew, Job, run_all
-from purepy.zstd.format.chunks import chunks_of, nbytes, sliceable
+from purepy.zstd.format.chunks import chunks_of, nbytes, sliceable, sliceable_alone
 from purepy.zstd.format.error_codes import pledge_error
 from purepy.zstd.format.rules import CONTINUE, FLUSH_FRAME
 from purepy.zstd.threads.arguments import CompressionPlan
@@ -33,7 +33,7 @@ def compress_buffer(data: Buffer, plan: CompressionPlan, join: Callable[[list[by
     frames: list[bytes] = [b""] * max(-(-len(view) // size), 1)
 
     def work(number: int, check: Callable[[], None]) -> None:
-        frames[number] = plan.frame(view[number * size : (number + 1) * size], check)
+        frames[number] = plan.frame(sliceable_alone(view)[number * size : (number + 1) * size], check)
 
     run_all(plan.threads, len(frames), work)
     return frames[0] if len(frames) == 1 else join(frames, plan.threads)

@@ -88,7 +88,7 @@ class _CopyJob(Job):
         position, room = part.position, part.content_size
         memory = None
         if into is not None:
-            memory = reused(self._spare, lambda: memoryview(bytearray(_WRITE_SIZE)))
+            memory = memoryview(reused(self._spare, lambda: bytearray(_WRITE_SIZE)))
         filled = 0
         while True:
             data = b""
@@ -116,7 +116,7 @@ class _CopyJob(Job):
             if is_over:
                 break
         if memory is not None:
-            self._spare.append(memory)
+            self._spare.append(memory.obj)
         if room or offset != end or not decompressor.eof:
             raise ZstdError(CANNOT_DECOMPRESS)
 

@@ -9,7 +9,7 @@ from purepy._buffers import as_bytes, view_of
 from purepy._jit import JIT
 from purepy.crew import run_all
 from purepy.errors import ZstdError
-from purepy.zstd.format.chunks import sliceable
+from purepy.zstd.format.chunks import sliceable, sliceable_alone
 from purepy.zstd.format.rules import is_trusted
 from purepy.zstd.format.scanner import FrameScanner
 from purepy.zstd.threads.arguments import DecompressionPlan
@@ -99,7 +99,8 @@ def decompress_parts(plan: DecompressionPlan, divided: Divided) -> bytes | None:
 
     def work(number: int, check: Callable[[], None]) -> None:
         part = divided.parts[number]
-        contents[number] = plan.decompress(view[part.start : part.end], plan.zstd_dict, plan.options)
+        frames = sliceable_alone(view)[part.start : part.end]
+        contents[number] = plan.decompress(frames, plan.zstd_dict, plan.options)
 
     try:
         run_all(plan.threads, len(contents), work)
