@@ -67,7 +67,8 @@ class ZstdCompressionWriter(Writer):
             written = 0
             for piece in pieces_of(view):
                 written += self._push(piece, CONTINUE)
-            return len(view) if self._returns_read else written
+            result = len(view) if self._returns_read else written
+            return result
 
     def writelines(self, lines: Iterable[object]) -> NoReturn:
         """Raise NotImplementedError, as python-zstandard does."""
@@ -81,7 +82,8 @@ class ZstdCompressionWriter(Writer):
         ends the frame: what is written next begins another. Raises ValueError for another mode.
         """
         with self._turn():
-            return self._flush(flush_mode)
+            result = self._flush(flush_mode)
+            return result
 
     def _flush(self, flush_mode: int) -> int:
         if flush_mode not in (FLUSH_BLOCK, FLUSH_FRAME):
@@ -172,7 +174,8 @@ class ZstdDecompressionWriter(Writer):
             except BaseException as exc:
                 self._failure = str(exc) if isinstance(exc, ZstdError) else f"output was lost: {exc!r}"
                 raise
-            return len(view) if self._returns_read else written
+            result = len(view) if self._returns_read else written
+            return result
 
     def writelines(self, lines: Iterable[object]) -> NoReturn:
         """Raise io.UnsupportedOperation."""

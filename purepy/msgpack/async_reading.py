@@ -63,7 +63,8 @@ class AsyncObjects:
         if self._lock.locked():
             raise RuntimeError("unpack_async waits for its next object already")
         with self._lock:
-            return await self._next()
+            result = await self._next()
+            return result
 
     async def _next(self) -> object:
         if self._unsettled:

@@ -368,7 +368,8 @@ class Encoder:
         if lock is None or lock.locked():
             self.hooked[thread] = lock = Lock()
         with lock:
-            return function(*args)
+            result = function(*args)
+            return result
 
     def is_within_hook(self) -> bool:
         """Return whether this thread is within a hook."""

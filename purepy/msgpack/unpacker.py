@@ -204,7 +204,8 @@ class Unpacker:
             self._check_whole()
             if self._partial is not None and self._partial != method:
                 raise ValueError("Cannot switch unpacking methods while an object is incomplete")
-            return self._advance(method, step)
+            result = self._advance(method, step)
+            return result
 
     def _advance(self, method: str, step: Callable[[], bool]) -> object:
         decoder = self._decoder

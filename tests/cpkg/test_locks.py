@@ -3,21 +3,18 @@
 
 from __future__ import annotations
 
-import sys
+import ast
+import inspect
+from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
-from interrupts import Outcome, by_timer
+from interrupts import ROOTS, Outcome, by_timer
 
 from purepy._locks import Lock, RLock
 
-pytestmark = pytest.mark.once
-
-
-@pytest.mark.skipif(
-    sys.implementation.name == "pypy" or sys.version_info < (3, 10),
-    reason="runs handlers between a block and the call of __exit__",
-)
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", [Lock, RLock])
 def test_a_signal_between_taking_a_lock_and_its_block(kind: Any) -> None:
     def act(lock: Any) -> None:
@@ -38,3 +35,49 @@ def test_a_lock_is_taken_once_and_given_back() -> None:
         assert is_taken
         assert lock._is_owned()
     assert not lock._is_owned()
+
+
+def ends_in_a_call(value: ast.expr | None) -> bool:
+    """Return whether a call may be the last thing that an expression does."""
+    if isinstance(value, ast.IfExp):
+        return ends_in_a_call(value.body) or ends_in_a_call(value.orelse)
+    if isinstance(value, ast.BoolOp):
+        return ends_in_a_call(value.values[-1])
+    return isinstance(value, (ast.Call, ast.Await))
+
+
+def holds_a_lock(item: ast.withitem) -> bool:
+    """Return whether what a `with` enters is called a lock, or comes from a method that returns one."""
+    entered = ast.unparse(item.context_expr).split(".")[-1]
+    return entered.endswith("lock") or entered.partition("(")[0] in ("_turn", "_enter", "_open")
+
+
+def calls_returned_with_a_lock(source: str) -> list[int]:
+    """Return the lines where a block that holds a lock returns what a call returns, unstored."""
+    return [
+        node.lineno
+        for block in ast.walk(ast.parse(source))
+        if isinstance(block, (ast.With, ast.AsyncWith)) and any(map(holds_a_lock, block.items))
+        for statement in block.body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Return) and ends_in_a_call(node.value)
+    ]
+
+
+def test_no_block_that_holds_a_lock_returns_a_call() -> None:
+    """PyPy 8 would leave the lock taken if a signal handler raises behind that call."""
+    paths = [path for root in ROOTS for path in Path(root).rglob("*.py")]
+    found = {path.name: lines for path in paths if (lines := calls_returned_with_a_lock(path.read_text("utf-8")))}
+    assert paths
+    assert not found
+
+
+def test_a_call_that_is_returned_with_a_lock_is_seen() -> None:
+    def method(self: Any) -> Any:
+        with self._turn():
+            if self:
+                return self.size
+            return self.read() or self.write()
+
+    lines, _ = inspect.getsourcelines(method)
+    assert calls_returned_with_a_lock(dedent("".join(lines))) == [len(lines)]

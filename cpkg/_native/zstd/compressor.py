@@ -65,7 +65,8 @@ class Compressor(CompressorBase, ContextStream):
     def _memory_size(self) -> int | None:
         """Return the size of the context in bytes, None once it was given back."""
         with self._turn():
-            return None if self._context is None else self._library.cctxs.size_of(self._context)
+            result = None if self._context is None else self._library.cctxs.size_of(self._context)
+            return result
 
     def _compress(self, data: Buffer, mode: int) -> bytes:
         data = buffers.readable(data)

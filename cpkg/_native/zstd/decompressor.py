@@ -219,7 +219,8 @@ class Decompressor(DecompressorBase, ContextStream):
         """Return the size of the context in bytes, None once it was given back."""
         with self._turn():
             if self._context is not None:
-                return self._library.dctxs.size_of(self._context)
+                result = self._library.dctxs.size_of(self._context)
+                return result
             return None
 
     def _begin_anew(self) -> None:

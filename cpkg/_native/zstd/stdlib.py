@@ -269,7 +269,8 @@ class ZstdDecompressor(DecompressorBase):
                         if self._left >= 0 and library.needs_input:
                             return output
                         self._note(library, offset)
-                        return self._run(-1, output)
+                        result = self._run(-1, output)
+                        return result
                     except BaseException as exc:
                         self._start()
                         if isinstance(exc, _std.ZstdError):
@@ -286,7 +287,8 @@ class ZstdDecompressor(DecompressorBase):
                 elif piece:
                     self._offset += self._at
                     self._pending, self._at = self._pending[self._at :] + piece, 0
-                return self._run(max_length)
+                result = self._run(max_length)
+                return result
             except BaseException:
                 self._start()
                 raise

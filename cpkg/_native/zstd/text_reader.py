@@ -118,13 +118,15 @@ class LineReader(_Base):
             while size and self._read_on():
                 pieces.append(self._take(size))
                 size -= len(pieces[-1])
-            return b"".join(pieces)
+            result = b"".join(pieces)
+            return result
 
     def read1(self, size: int = -1, /) -> bytes:
         with self._open():
             if size and self.position == self.end:
                 self._read_on()
-            return self._take(len(self._memory) if size < 0 else size)
+            result = self._take(len(self._memory) if size < 0 else size)
+            return result
 
     def readinto(self, buffer: Buffer, /) -> int:
         return self._into(buffer, self.read)
@@ -162,11 +164,13 @@ class LineReader(_Base):
         with self._open():
             if self.position == self.end:
                 self._read_on()
-            return self._look()
+            result = self._look()
+            return result
 
     def seekable(self) -> bool:
         with self._open():
-            return bool(self.raw.seekable())
+            result = bool(self.raw.seekable())
+            return result
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         with self._open():
@@ -185,7 +189,8 @@ class LineReader(_Base):
 
     def tell(self) -> int:
         with self._open():
-            return self._tell()
+            result = self._tell()
+            return result
 
     def _tell(self) -> int:
         position: int = self.raw.tell() - (self.end - self.position)

@@ -103,7 +103,8 @@ class AsyncZstdFile:
 
     async def _do(self, name: str, *arguments: object) -> Any:
         async with self._lock:
-            return await self._call(getattr(self._file, name), *arguments)
+            result = await self._call(getattr(self._file, name), *arguments)
+            return result
 
     async def _fetch(self, read: Callable[..., object], *arguments: object) -> bool:
         """Read behind what is ahead, which keeps it whatever becomes of the task; return whether there was more."""
@@ -168,7 +169,8 @@ class AsyncZstdFile:
                 if not await self._fetch(self._file.read, min(STEP, lacking)):
                     break
             if isinstance(self._empty, str) or wanted <= JOINED_MAX or self._lacks(JOINED_MAX):
-                return self._taken(wanted)
+                result = self._taken(wanted)
+                return result
             parts, rest = self._divided(wanted)
             content = await self._call(joined, parts, _go_on)
             self._ahead = rest
@@ -187,7 +189,8 @@ class AsyncZstdFile:
         """Return one line; empty at the end."""
         async with self._lock:
             await self._settle()
-            return await self._line(0)
+            result = await self._line(0)
+            return result
 
     async def _line(self, size: int) -> Content:
         """Return one line; fetch lines of about `size` in all where none is ahead, or one alone."""
@@ -224,7 +227,8 @@ class AsyncZstdFile:
         async with self._lock:
             await self._settle()
             if self._ahead:
-                return bytes(self._ahead[0])
+                result = bytes(self._ahead[0])
+                return result
             content: bytes = await self._call(self._file.peek, size)
             return content
 

@@ -64,7 +64,8 @@ class ZstdDecompressor(DecompressorBase):
     def unused_data(self) -> bytes:
         """The bytes given behind the end of the frame; b"" before `eof`."""
         with self._turn():
-            return self._input.rest() if self._eof and not self._multi_frame else b""
+            result = self._input.rest() if self._eof and not self._multi_frame else b""
+            return result
 
     def _decompress(self, data: bytes, limit: int) -> bytes:
         try:

@@ -259,7 +259,8 @@ class DecompressReader(StreamReader):
                     pieces.append(content)
                     self._failure = None
                 self._at_end()
-                return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+                result = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+                return result
             except ZstdError as exc:
                 self._failed(exc)
                 raise

@@ -80,7 +80,8 @@ class ParallelReader(StreamReader):
             with self._lock, memoryview(buffer) as view, view.cast("B") as target, self._next() as piece:
                 size = min(len(piece), len(target))
                 target[:size] = piece[:size]
-                return self._taken(size)
+                result = self._taken(size)
+                return result
         except BaseException:
             if self._pos != before:  # nobody has got the content
                 self._lose()
@@ -93,7 +94,8 @@ class ParallelReader(StreamReader):
                 while True:
                     with self._next() as piece:
                         if not len(piece):
-                            return b"".join(pieces)
+                            result = b"".join(pieces)
+                            return result
                         pieces.append(bytes(piece))
                         self._taken(len(piece))
         except Exception:

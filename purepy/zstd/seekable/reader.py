@@ -64,7 +64,8 @@ class TableReader(ContentReader):
                 content = self._content(len(target))
                 target[: len(content)] = content
                 self._pos += len(content)
-                return len(content)
+                result = len(content)
+                return result
         except BaseException:
             self._pos = before
             raise
