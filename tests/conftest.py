@@ -1,31 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-One fixture per codec that gives a test every backend that loads, side by side in one process.
+Give each test every backend that loads, mark it, and leave out what another row of the gate runs.
 
+A test that takes the fixture `msgpack` or `zstd` runs on each backend, side by side in one process.
 `--require msgpack:native,zstd:native` (or the environment variable CPKG_TEST_REQUIRE) turns a backend that does
 not load into an error: a row that is called native and tests nothing native must not pass.
+
+CPython 3.11 runs each test of the gate. Other interpreters run conformance, hostile input to C, and tests marked
+`interpreter`; `--everything` runs the others there.
 """
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import random
 import sys
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import hypothesis.core
 import interrupts
 import pytest
+import seeds
 from backends import available
+from extent import IS_FULL, IS_PYPY, IS_THOROUGH
 
 from cpkg import _backend
 
-# The second row of an interpreter reads what pytest has made of the tests for the first one: to make it is half of the
-# time that collecting them takes. Processes that tests start go on writing no bytecode.
-if os.environ.get("CI"):
-    sys.dont_write_bytecode = False
+# The second row of an interpreter reads the bytecode that pytest wrote for the first one: to compile the tests is half
+# of the time that collecting them takes. Processes that tests start write none.
+sys.dont_write_bytecode = False
 
 TESTS = Path(__file__).parent
 MARKERS = {
@@ -38,17 +45,19 @@ MARKERS = {
     "hostile": "inputs and calls that mean harm",
     "property": "random inputs",
     "documents": "the commands and programs of a page",
+    "processes": "commands in processes of their own",
 }
-# HYPOTHESIS_PROFILE=thorough is for a long run by hand; no deadline, since a busy machine is not a failure
-# and fewer examples where most of them run before the JIT has warmed up
-EXAMPLES = 12 if sys.implementation.name == "pypy" else 40
-OPERATIONS = 1000 if sys.implementation.name == "pypy" else 5000
-# CI tries the same examples each time, so that it judges the change; developers' runs go on looking for new ones
-hypothesis.settings.register_profile(
-    "default", max_examples=EXAMPLES, deadline=None, derandomize=bool(os.environ.get("CI"))
-)
+SHARED = {"archive", "cli", "records", "zstandard"}
+"""Folders whose subject is Python that all interpreters share: they meet hostile input on CPython 3.11 alone."""
+# fewer examples where most of them run before the JIT has warmed up; no deadline, since a busy machine is not a failure
+EXAMPLES = 12 if IS_PYPY else 40
+OPERATIONS = 1000 if IS_PYPY else 5000
+# the gate tries the same examples each time, so that it judges the change; nightly looks for new ones
+hypothesis.settings.register_profile("default", max_examples=EXAMPLES, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("thorough", max_examples=2000, deadline=None)
-hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+hypothesis.settings.load_profile("thorough" if IS_THOROUGH else "default")
+if IS_THOROUGH:
+    hypothesis.core.global_force_seed = seeds.SEED
 
 # hypothesis' own generator, held where the collector finds it: on 3.14 it does not, behind gc.freeze(), and hypothesis
 # warns of one that nobody holds
@@ -82,6 +91,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run the tests that interrupt calls alone, and print how often they did",
     )
+    parser.addoption(
+        "--everything",
+        action="store_true",
+        help="run also what the gate leaves to CPython 3.11, and to the first backend that --backend names",
+    )
 
 
 @pytest.fixture
@@ -103,22 +117,84 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f"--require {item}: {exc}") from exc
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with its folder, with the attitude in its file's name, and with its backends."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark each test with its folder, the attitude in its file's name and its backends; leave out other rows' tests."""
     for item in items:
-        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-        for codec in parameters.keys() & _backend.MODULES.keys():
-            item.add_marker(f"{parameters[codec].BACKEND}_{codec}")
+        for codec, backend in _backends_of(item).items():
+            item.add_marker(f"{backend}_{codec}")
         for name in (item.path.relative_to(TESTS).parts[0], item.path.stem.rpartition("_")[2]):
             if name in MARKERS:
                 item.add_marker(name)
+    if not config.getoption("--everything") and not IS_THOROUGH:
+        wanted = _wanted(config)
+        others = {item for item in items if not _is_of_this_row(item, wanted)}
+        config.hook.pytest_deselected(items=list(others))
+        items[:] = [item for item in items if item not in others]
+    if IS_PYPY:
+        # first what asks for collections, while the process is small: after other tests each one takes half a second
+        items.sort(key=lambda item: not _asks_for_collections(item.path))
 
 
-def pytest_collection_finish() -> None:
-    """Keep what pytest has made of six thousand tests out of the collections that tests ask for: 2 ms each, not 150."""
+def _is_of_this_row(item: pytest.Item, wanted: list[str]) -> bool:
+    """Return whether the gate runs a test on this interpreter, in a row with these backends (none: all that load)."""
+    marks = {mark.name for mark in item.iter_markers()}
+    if "nightly" in marks or "interpreter" in marks:
+        return True
+    row = wanted[0] if wanted else ""
+    if "purepy_zstd" in marks:
+        return row in ("", "pure")
+    if "once" in marks:
+        return IS_FULL and row in ("", "native")
+    if not marks & {"hostile", "property"}:
+        return True
+    if any(backend != _first(codec, wanted) for codec, backend in _backends_of(item).items()):
+        return False
+    return IS_FULL or ("hostile" in marks and row in ("", "native") and not marks & SHARED)
+
+
+def _backends_of(item: pytest.Item) -> dict[str, str]:
+    """Return the codecs that a test takes, each with the name of its backend."""
+    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return {codec: parameters[codec].BACKEND for codec in parameters.keys() & _backend.MODULES.keys()}
+
+
+def _first(codec: str, wanted: list[str]) -> str:
+    """Return the first of the wanted backends that loads here, for which random and hostile input is meant."""
+    return next(name for name in wanted or available(codec) if name in available(codec))
+
+
+def _wanted(config: pytest.Config) -> list[str]:
+    return [name.strip() for name in config.getoption("--backend").split(",") if name.strip()]
+
+
+@functools.cache
+def _asks_for_collections(path: Path) -> bool:
+    """Return whether the tests of a file call the collector, those that interrupt calls each time."""
+    text = path.read_text(encoding="utf-8")
+    return "interrupts" in text or "gc.collect" in text
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _frozen() -> None:
+    """
+    Keep what pytest has made of thousands of tests, and what those of other files have left, out of the collections
+    that tests ask for: 2 ms each, not 150.
+    """
     if hasattr(gc, "freeze"):  # PyPy has none
         gc.collect()
         gc.freeze()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    interrupts.IS_NIGHTLY = item.get_closest_marker("nightly") is not None
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print for each failure of the nightly tests the command that repeats it, with the seed."""
+    if IS_THOROUGH:
+        for report in terminalreporter.stats.get("failed", []):
+            setting = f"CPKG_TEST_SEED={seeds.SEED} HYPOTHESIS_PROFILE=thorough"
+            terminalreporter.write_line(f"to repeat: {setting} pytest -m '' '{report.nodeid}'")
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -126,7 +202,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    wanted = [name.strip() for name in metafunc.config.getoption("--backend").split(",") if name.strip()]
+    wanted = _wanted(metafunc.config)
     for codec in _backend.MODULES:
         if codec in metafunc.fixturenames:
             found = {name: module for name, module in available(codec).items() if not wanted or name in wanted}

@@ -16,6 +16,7 @@ from typing import Any
 import fuzz_archive_model
 import pytest
 from archives import fixed, header_of, make_tree, member, uncompressed
+from extent import IS_PYPY, fewer
 from fuzz_archives import run
 
 from cpkg import archive, zstd
@@ -153,11 +154,13 @@ def test_damage_anywhere_is_noticed(engine: str, tmp_path: Path) -> None:
             archive.verify(io.BytesIO(damaged))
 
 
+@pytest.mark.once
 def test_damaged_headers(engine: str, tmp_path: Path) -> None:
     """Each byte of a header, with the checksum wrong and with it right: an error, or an entry; in bounded time."""
     stream = bytearray(header_of(member("name", mtime=5), b"data") + bytes(1024))
     good = bad = 0
-    for at in range(0, 512, 3):
+    step = 12 if IS_PYPY else 3
+    for at in range(0, 512, step):
         for value in (0, 0x20, 0x37, 0x39, 0x80, 0xFF):
             for repair in (False, True):
                 changed = bytearray(stream)
@@ -171,8 +174,8 @@ def test_damaged_headers(engine: str, tmp_path: Path) -> None:
                     good += 1
                 except (CodecError, OSError):
                     bad += 1
-    assert good > 20
-    assert bad > 500
+    assert good > 60 // step
+    assert bad > 1500 // step
 
 
 LIES = [
@@ -364,7 +367,9 @@ def test_some_mutated_archives(tmp_path: Path) -> None:
     assert min(results["refused"], results["extracted"] + results["extracted with problems"]) > 10
 
 
+@pytest.mark.once
 def test_some_archives_of_the_model(tmp_path: Path) -> None:
     """C, Python and GNU tar extract the same files of random archives, and tables that lie change nothing."""
-    results = fuzz_archive_model.run(seed=1, folder=tmp_path, rounds=200)
-    assert min(results["with problems"], results["extracted, listed"]) > 20
+    rounds = fewer(200)
+    results = fuzz_archive_model.run(seed=1, folder=tmp_path, rounds=rounds)
+    assert min(results["with problems"], results["extracted, listed"]) > rounds // 10

@@ -20,6 +20,7 @@ from click.testing import CliRunner, Result
 import cpkg
 from cpkg.cli.commands import cli
 
+pytestmark = pytest.mark.once
 APART: dict[str, Any] = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
 
 

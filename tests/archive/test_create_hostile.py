@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 from archives import contents, member, packed, uncompressed
+from extent import IS_PURE_CODEC
 from interrupts import Outcome, at_every_line, by_timer
 from processes import run_python
 
-from cpkg import _backend, archive
+from cpkg import archive
 from cpkg.archive import _create
 from cpkg.archive._settings import pattern_list
 from cpkg.archive.in_python import walk as _walk
@@ -286,7 +287,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 # where the pure codec compresses, its own lines are most of them, and each call takes long
-EVERY = 1 if _backend.choose("zstd").module.RELEASES_GIL else 100
+EVERY = 100 if IS_PURE_CODEC else 1
 
 
 def interrupted(tree: Path, threads: int) -> tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any, Any], None]]:
@@ -311,11 +312,13 @@ def interrupted(tree: Path, threads: int) -> tuple[Callable[[], Any], Callable[[
     return io.BytesIO, act, check
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("threads", [1, 3])
 def test_interrupted_at_every_line(engine: str, tree: Path, threads: int) -> None:
     at_every_line(*interrupted(tree, threads), times=1, every=EVERY)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("signals", [1, 2])
 def test_interrupted_by_signals(engine: str, tree: Path, signals: int) -> None:
     # a signal between opening a file in PyPy's os.open and returning from it loses the descriptor
@@ -323,6 +326,7 @@ def test_interrupted_by_signals(engine: str, tree: Path, signals: int) -> None:
     by_timer(*interrupted(tree, 3), times=60, signals=signals, settles=settles)
 
 
+@pytest.mark.once
 def test_a_path_is_written_whole_or_not_at_all(engine: str, tree: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.tar.zst"
 

@@ -17,7 +17,13 @@ BUDGETS = {"path": 64 << 20, "stream": 96 << 20}
 CONTEXTS = 2 * 5 << 20
 """A context of level 3 for content of 8 MiB takes 4.5 MiB."""
 BUDGET_PYPY = 144 << 20
-"""With the work done in Python on PyPy: what frames leave behind stays there until its next collection."""
+"""
+With the work done in Python on PyPy: what frames leave behind stays there until its next collection.
+
+That is asked for (COLLECTING) when a tenth has been added. By default it comes when the heap has grown by 82 %, which
+measures the collector: PyPy 8 took 104 to 175 MiB in 12 runs, and 80 to 115 so.
+"""
+COLLECTING = {"PYPY_GC_MAJOR_COLLECT": "1.1"}
 MARGIN = 8 << 20
 """For what allocators keep of memory that was freed."""
 WORK = """
@@ -55,7 +61,9 @@ def test_the_peak(engine: str, shape: str, source: str, tmp_path: Path) -> None:
     for number in range(80 * 16 if shape == "many files" else 0):
         (tree / f"{number}").write_bytes(noise[number : number + (64 << 10)])
     # in a folder without the sources: the row tests what is installed
-    done = run_python("-c", WORK, f"{tiny}", f"{tree}", f"{tmp_path}/", source, env=os.environ, cwd=tmp_path)
+    done = run_python(
+        "-c", WORK, f"{tiny}", f"{tree}", f"{tmp_path}/", source, env={**os.environ, **COLLECTING}, cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     leaves_garbage = engine == "pure" and sys.implementation.name == "pypy"
     assert int(done.stdout) < (BUDGET_PYPY if leaves_garbage else BUDGETS[source] + CONTEXTS + MARGIN)

@@ -18,6 +18,7 @@ from archives import contents, files_up_to, header_of, member
 
 from cpkg import archive, zstd
 
+pytestmark = pytest.mark.once
 END = bytes(1024)
 LARGE = 3 << 20
 WORK = """

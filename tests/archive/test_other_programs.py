@@ -312,7 +312,7 @@ def go(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @needs_go
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("format", list(GOS))
 def test_go_writes_what_is_kept_of_it(format: str, go: str) -> None:
     made = subprocess.run([go, format], stdout=subprocess.PIPE, check=True).stdout
@@ -338,7 +338,7 @@ def test_it_reads_gos(engine: str, format: str, tmp_path: Path) -> None:
 
 
 @needs_go
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_go_reads_it(engine: str, tree: Path, go: str) -> None:
     os.utime(tree / "empty", ns=(0, 1_000_000_000))  # Go has no times before 1970
     target = io.BytesIO()
@@ -364,7 +364,7 @@ def test_go_reads_it(engine: str, tree: Path, go: str) -> None:
 
 
 @needs_go
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_gos_own_test_archives(engine: str, go: str, tmp_path: Path) -> None:
     """Of the archives with which Go tests its reader we make the same entries; what is none for it is none for us."""
     root = subprocess.run([str(GO), "env", "GOROOT"], capture_output=True, text=True, check=True).stdout.strip()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bench import control, harness, machine, peers
+from bench import harness, machine, peers
 from bench.kept import Kept, OtherRun
 
 # test id -> why it has no figure; written into the JSON beside the figures
@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--bench-keep", type=Path, help="write each figure to this file at once; what it has is not repeated"
     )
-    group.addoption("--bench-noisy", action="store_true", help="only what is noisy in the file of --bench-keep")
+    group.addoption("--bench-noisy", action="store_true", help="one pass more, of what is noisy in --bench-keep's file")
     group.addoption("--bench-minutes", type=float, help="end after so many minutes; --bench-keep goes on there")
 
 
@@ -62,7 +62,6 @@ def _kept(config: pytest.Config) -> Kept | None:
 @pytest.fixture(scope="session")
 def settings(request: pytest.FixtureRequest) -> harness.Settings:
     """The settings from the command line."""
-    control.warm_up()
     return _settings(request.config)
 
 
@@ -83,6 +82,9 @@ def not_run(request: pytest.FixtureRequest) -> Any:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "bench_pass" in metafunc.fixturenames:
         passes = _settings(metafunc.config).passes
+        record = _kept(metafunc.config)
+        if record is not None and metafunc.config.getoption("--bench-noisy"):
+            passes = max(passes, record.passes + 1)
         metafunc.parametrize("bench_pass", range(passes), ids=[f"pass{n}" for n in range(passes)])
 
 
@@ -110,9 +112,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept.sort(key=_pass)
     record = _kept(config)
     if record is not None:
-        wanted = record.left([item.nodeid for item in kept])
-        if config.getoption("--bench-noisy"):
-            wanted &= record.noisy([*wanted])
+        wanted = record.left([item.nodeid for item in kept], only_noisy=config.getoption("--bench-noisy"))
         dropped += [item for item in kept if item.nodeid not in wanted]
         kept = [item for item in kept if item.nodeid in wanted]
         minutes = len(kept) * record.seconds_each(settings.seconds * 2) / 60
@@ -189,7 +189,9 @@ def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Say at the very end where the figures are, and how to read them: a table of all would be hundreds of lines."""
-    figures = config.getoption("benchmark_json", default=None)
+    given = config.getoption("benchmark_json", default=None)
+    # a path, and in the last version for Python 3.9 an open file
+    figures = given if given is None or isinstance(given, Path) else Path(given.name)
     if figures is not None and figures.exists():
         print(f"The figures are in {figures}. Next: tox run -e bench-report")
 

@@ -3,17 +3,33 @@
 
 A result divided by the control of the same moment can be held against another day, a busy hour or another machine.
 The two parts are what the codecs are made of: interpreted Python, and bytes moved through memory.
+
+A shorter piece of work, a checksum by zlib, shows whether the processor is whole at the moment: on a shared machine
+another guest of the same core takes nearly half of it, for milliseconds or for seconds. The rounds of every library
+wait for moments without one. It is C's on every interpreter: a loop that a JIT compiles waits for its own results, and
+takes no longer beside a guest.
 """
 
 from __future__ import annotations
 
+import bisect
 import time
+import zlib
+from typing import Callable
 
 LOOP_STEPS = 20_000
+WHOLE = 1.25
+"""The checksum may take this many times its least time for the processor to count as whole."""
+FASTEST = 10
+"""Its least time is that of the tenth fastest so far: a few that a freak of the clock made too fast do not count."""
+LOOK_AGAIN = 2e-3
+"""Seconds for which nothing waits again."""
 COPY_SIZE = 4 * 1024 * 1024
 
 _source = bytes(range(256)) * (COPY_SIZE // 256)
 _target = bytearray(COPY_SIZE)
+_checked = _source[: 16 * 1024]
+"""What leaves part of the first cache to others."""
 
 
 def python_loop() -> int:
@@ -29,18 +45,51 @@ def memory_copy() -> None:
     _target[:] = _source
 
 
+def checksum() -> None:
+    """Compute a checksum of 16 KiB five times: about 25 microseconds."""
+    for _ in range(5):
+        zlib.crc32(_checked)
+
+
 def measure(repeat: int = 3) -> dict[str, float]:
     """Give the best time in seconds of `repeat` runs of each part."""
     best = {"loop": float("inf"), "copy": float("inf")}
     for _ in range(repeat):
         for name, work in (("loop", python_loop), ("copy", memory_copy)):
-            start = time.perf_counter()
-            work()
-            best[name] = min(best[name], time.perf_counter() - start)
+            best[name] = min(best[name], _seconds_of(work))
     return best
 
 
-def warm_up() -> None:
-    """Let a tracing JIT compile the loop before it serves as a measure."""
-    for _ in range(50):
-        python_loop()
+def _seconds_of(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+class Moments:
+    """Waits for moments in which the processor is whole: no other guest of its core takes part of it."""
+
+    def __init__(self, seconds: float) -> None:
+        """Watch for so many seconds what the checksum takes at best; a JIT compiles the control meanwhile."""
+        self._fastest: list[float] = []
+        self._until = 0.0
+        end = time.perf_counter() + seconds
+        while len(self._fastest) < FASTEST or time.perf_counter() < end:
+            self._is_whole()
+            python_loop()
+
+    def _is_whole(self) -> bool:
+        took = _seconds_of(checksum)
+        bisect.insort(self._fastest, took)
+        del self._fastest[FASTEST:]
+        return took <= WHOLE * self._fastest[-1]
+
+    def wait(self, patience: float) -> float:
+        """Return in such a moment, or `patience` seconds later, how many of them are left."""
+        start = now = time.perf_counter()
+        if start < self._until:
+            return patience
+        while not self._is_whole() and now < start + patience:
+            now = time.perf_counter()
+        self._until = time.perf_counter() + LOOK_AGAIN
+        return max(start + patience - now, 0.0)

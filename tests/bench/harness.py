@@ -8,6 +8,7 @@ noise means here.
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import sys
@@ -28,6 +29,10 @@ MAX_ROUNDS = 2000
 SLOW_CALL = 1.0
 # And one that takes this many seconds in the first pass alone, unless it is ours: its figure is then unconfirmed.
 ONCE = 2.0
+# So many times its seconds a pass of a cell may wait for moments in which the processor is whole.
+WAITS = 20
+# How long a run watches the processor first.
+WATCHES = 2.0
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,16 @@ class Settings:
     seconds: float
     quick: bool
     slow: bool
+
+    @property
+    def patience(self) -> float:
+        """The seconds that a pass of a cell may wait for the processor to be whole."""
+        return WAITS * self.seconds
+
+    @functools.cached_property
+    def moments(self) -> control.Moments:
+        """The moments in which the processor is whole; where nothing is measured, nothing waits for them."""
+        return control.Moments(WATCHES)
 
 
 # Cells (with their operation and library) whose call took longer than that.
@@ -166,31 +181,44 @@ def measure(
     if call_seconds > ONCE and not info["ours"]:
         _too_long.add(cell)
     gc.collect()
-    before = control.measure()
     if call_seconds < SLOW_CALL or PYPY:
         call_seconds = _calibrate(function, argument, settings.seconds)
     rounds, inner = plan(call_seconds, settings.seconds)
-    result = benchmark.pedantic(_repeated(function, inner), (argument,), rounds=rounds)
-    after = control.measure()
+    left = settings.patience
+
+    def wait() -> None:
+        nonlocal left
+        left = settings.moments.wait(left)
+
+    def run() -> Any:
+        return benchmark.pedantic(_repeated(function, inner), (argument,), setup=wait, rounds=rounds)
+
+    result, info["control"] = beside(settings, run)
     check(result)
-    benchmark.extra_info.update(info, inner=inner, control={key: min(before[key], after[key]) for key in before})
+    benchmark.extra_info.update(info, inner=inner)
 
 
-def measure_reported(
-    benchmark: Any, settings: Settings, run: Callable[[], float], rounds: int, info: dict[str, Any]
-) -> None:
-    """Measure what `run` reports in seconds, once per round (a fresh process each); `info` names the cell.
+def beside(settings: Settings, run: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
+    """Call `run` in a moment in which the processor is whole; return its result, and the control beside it."""
+    if not settings.enabled:
+        return run(), {}
+    settings.moments.wait(settings.patience)
+    before = control.measure()
+    result = run()
+    after = control.measure()
+    return result, {key: min(before[key], after[key]) for key in before}
+
+
+def measure_reported(benchmark: Any, settings: Settings, run: Callable[[], float], info: dict[str, Any]) -> None:
+    """Measure what `run` reports in seconds, of a fresh process; `info` names the cell.
+
+    The control is that beside `run`, unless `info` has one: that of a process that ran before.
 
     The test must carry `pytest.mark.benchmark(timer=reported_time)`.
     """
-
-    def round_() -> None:
-        CLOCK.add(run())
-
-    if not settings.enabled:
-        benchmark.pedantic(round_)
-        return
-    before = control.measure()
-    benchmark.pedantic(round_, rounds=rounds)
-    after = control.measure()
-    benchmark.extra_info.update(info, inner=1, control={key: min(before[key], after[key]) for key in before})
+    if "control" in info:
+        benchmark.pedantic(lambda: CLOCK.add(run()))
+    else:
+        _, info["control"] = beside(settings, lambda: benchmark.pedantic(lambda: CLOCK.add(run())))
+    if settings.enabled:
+        benchmark.extra_info.update(info, inner=1)

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench import results
 
-_PASS = re.compile(r"\bpass\d+\b")
+_PASS = re.compile(r"\bpass(\d+)\b")
 
 
 class OtherRun(Exception):
@@ -39,10 +39,19 @@ class Kept:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
 
-    def left(self, ids: list[str]) -> set[str]:
-        """Return which of these tests have no figure yet; the last one, if all have, so that the row is written."""
-        done = {entry["id"] for entry in self.entries}
-        return {name for name in ids if name not in done} or {*ids[-1:]}
+    @property
+    def passes(self) -> int:
+        """How many passes have been begun."""
+        return max((1 + int(number) for entry in self.entries for number in _PASS.findall(entry["id"])), default=0)
+
+    def left(self, ids: list[str], only_noisy: bool = False) -> set[str]:
+        """
+        Return which of these tests have no figure yet, or which of those measure what is noisy so far.
+
+        The last test, if there is none, so that the row is written.
+        """
+        left = {*ids} - {entry["id"] for entry in self.entries}
+        return (self.noisy([*left]) if only_noisy else left) or {*ids[-1:]}
 
     def noisy(self, ids: list[str]) -> set[str]:
         """Return which of these tests measure, in any pass, a cell whose figures so far are not to be trusted."""

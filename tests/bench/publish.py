@@ -59,10 +59,9 @@ def _measured(name: str, how: list[str], folder: Path, minutes: float | None, on
     keep = ["--bench-keep", str((folder / "kept" / f"{name}.jsonl").resolve())]
     limits = [] if minutes is None else ["--bench-minutes", str(minutes)]
     chosen = [] if only is None else ["-k", only]
-    passes = 2
     row: Row | None = None
     for again in range(AGAIN + 1):
-        more = ["--bench-noisy", "--bench-passes", str(passes + again)] if again else []
+        more = ["--bench-noisy"] if again else []
         # a row that cannot be measured here must not pass with figures of another day
         tox = [sys.executable, "-m", "tox", "run", "--skip-missing-interpreters=false", "-e", f"{name}-bench"]
         command = [*tox, "--", *how, *keep, *limits, *chosen, *more]

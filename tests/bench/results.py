@@ -275,11 +275,16 @@ def row_of(data: dict[str, Any], path: Path) -> Row:
     return row
 
 
+def lower_quartile(values: Iterable[float]) -> float:
+    """Return what a quarter of the values does not reach; the least, if there are fewer than four."""
+    ordered = sorted(values)
+    return ordered[len(ordered) // 4]
+
+
 def _judge_control(row: Row) -> None:
     """Take the lower quartile of all controls as the run's, and mark the cells that were measured far from it."""
     for part in {part for cell in row.cells.values() for part in cell.control}:
-        seconds = sorted(cell.control[part] for cell in row.cells.values() if part in cell.control)
-        row.control[part] = seconds[len(seconds) // 4]
+        row.control[part] = lower_quartile(cell.control[part] for cell in row.cells.values() if part in cell.control)
     for cell in row.cells.values():
         cell.busy = cell.unit == "seconds" and cell.control.get("loop", 0) > BUSY_LIMIT * row.control["loop"]
 

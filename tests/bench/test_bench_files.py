@@ -192,7 +192,7 @@ def test_file(
         return min(seconds)
 
     try:
-        harness.measure_reported(benchmark, settings, one_process, 1, info)
+        harness.measure_reported(benchmark, settings, one_process, info)
     except fresh.ChildFailed as failure:
         if opener == "cpkg.zstd" or "ModuleNotFoundError" not in str(failure):
             raise

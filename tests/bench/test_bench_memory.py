@@ -134,4 +134,4 @@ def test_memory(
     }
     answer = fresh.ask(not_run, info, lambda: _remember(case, way, bench_pass))
     info["value"] = answer[case.measure]
-    harness.measure_reported(benchmark, settings, lambda: answer["seconds"], 1, info)
+    harness.measure_reported(benchmark, settings, lambda: answer["seconds"], info)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import json
-import statistics
 from dataclasses import dataclass
 from typing import Any, Callable
 
@@ -19,6 +18,7 @@ import pytest
 
 from bench import fresh, harness, payloads
 from bench.cases import Case
+from bench.results import lower_quartile
 from bench.ways import MSGPACK, ZSTD, Way
 
 GROUP = "Ready at once"
@@ -87,11 +87,11 @@ def _packed(case: ReadyCase, library: str) -> bytes | str:
 
 
 @functools.lru_cache(maxsize=4)
-def _answer(case: ReadyCase, way: Way, reads: bool, bench_pass: int, seconds: float) -> Any:
+def _answer(case: ReadyCase, way: Way, reads: bool, bench_pass: int, settings: harness.Settings) -> Any:
     """
-    Run the children of one pass; all figures of that pass come from them.
+    Run the children of one pass; all figures of that pass come from them, and the control beside them.
 
-    What happens once in a process is the median of several; the warm call and the course are one's.
+    What happens once in a process is the lower quartile of several; the warm call and the course are one's.
     """
     del bench_pass
     value = repr(case.value)
@@ -104,12 +104,17 @@ def _answer(case: ReadyCase, way: Way, reads: bool, bench_pass: int, seconds: fl
         "atleast": CALLS,
     }
     cold = {**request, "calls": CALLS, "patience": 0.0}
-    runs = [fresh.run("first_use.py", cold, site=False) for _ in range(SHORT_RUNS if seconds else 1)]
-    answer = {name: statistics.median(run[name] for run in runs) for name in MEASURES}
-    if seconds:
-        long = fresh.run("first_use.py", {**request, "calls": 6000, "patience": seconds}, site=False)
+
+    def run(request: dict[str, Any]) -> tuple[Any, dict[str, float]]:
+        return harness.beside(settings, lambda: fresh.run("first_use.py", request, site=False))
+
+    runs, beside = zip(*(run(cold) for _ in range(SHORT_RUNS if settings.enabled else 1)))
+    answer: dict[str, Any] = {name: lower_quartile(run[name] for run in runs) for name in MEASURES}
+    if settings.enabled:
+        long, _ = run({**request, "calls": 6000, "patience": 1.0 if harness.PYPY else 0.2})
         answer["warmed up"] = long["warmed up"]
         answer["course"] = long["course"]
+    answer["control"] = {part: lower_quartile(each[part] for each in beside) for part in beside[0]}
     return answer
 
 
@@ -138,11 +143,11 @@ def test_first_calls(
         "ours": way.ours,
         "pass": bench_pass,
     }
-    seconds = (1.0 if harness.PYPY else 0.2) if settings.enabled else 0.0
-    answer = fresh.ask(not_run, info, lambda: _answer(case, way, reads, bench_pass, seconds))
+    answer = fresh.ask(not_run, info, lambda: _answer(case, way, reads, bench_pass, settings))
+    info["control"] = answer["control"]
     if measure == "warmed up" and settings.enabled:
         info["course"] = answer["course"]
-    harness.measure_reported(benchmark, settings, lambda: float(answer[measure]), 1, info)
+    harness.measure_reported(benchmark, settings, lambda: float(answer[measure]), info)
 
 
 # --- dumps and loads ---------------------------------------------------------------------------------------------

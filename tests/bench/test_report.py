@@ -20,7 +20,7 @@ from browser import headless_chromium
 from bench import synthetic
 from bench.results import read_folder
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.nightly
 
 REASON = "<no> & wheel"
 WIDTHS = (1400, 800)

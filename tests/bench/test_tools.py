@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +249,26 @@ def test_the_control_takes_time() -> None:
     assert all(0 < seconds < 10 for seconds in measured.values())
 
 
+def moments_of(monkeypatch: pytest.MonkeyPatch, probes: Iterable[float]) -> control.Moments:
+    """Return moments whose checksum seems to take 1 ms at first, and then what `probes` gives."""
+    taken = itertools.chain([1e-3] * control.FASTEST, probes)
+    monkeypatch.setattr(control, "_seconds_of", lambda _: next(taken))
+    return control.Moments(0)
+
+
+def test_rounds_wait_while_the_processor_is_not_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    probes = iter([1.9e-3, 1.3e-3, 1.1e-3, 1e-3])
+    moments = moments_of(monkeypatch, probes)
+    assert 0 < moments.wait(60) < 60
+    assert list(probes) == [1e-3]
+    assert moments.wait(60) == 60, "it looks again at once"
+
+
+def test_rounds_do_not_wait_longer_than_their_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = moments_of(monkeypatch, itertools.repeat(2e-3))
+    assert moments.wait(0.01) == 0
+
+
 def test_payloads_are_the_same_every_time() -> None:
     assert payloads.records(50) == payloads.records(50)
     assert payloads.unicode() == payloads.unicode()
@@ -383,11 +405,13 @@ def test_a_slow_call_of_somebody_else_is_made_in_one_pass(monkeypatch: pytest.Mo
         def __init__(self) -> None:
             self.extra_info: dict[str, object] = {}
 
-        def pedantic(self, function: object, arguments: tuple[object, ...], rounds: int) -> object:
+        def pedantic(self, function: object, arguments: tuple[object, ...], setup: object, rounds: int) -> object:
             assert callable(function)
+            assert callable(setup)
             return function(*arguments)
 
     monkeypatch.setattr(harness, "ONCE", -1.0)
+    monkeypatch.setattr(harness, "WATCHES", 0.0)
     monkeypatch.setattr(harness, "_too_long", set())
     settings = harness.Settings(enabled=True, passes=2, seconds=0.001, quick=False, slow=False)
     info = {"group": "g", "case": "c", "operation": "o", "library": "theirs", "ours": False, "pass": 0}
@@ -453,6 +477,10 @@ def test_only_noisy_cells_are_measured_again(tmp_path: Path) -> None:
     assert [entry["reason"] for entry in again.not_run] == ["no compiler"]
     assert again.left(ids) == {"test[pass2-small]", "test[pass2-large]"}
     assert again.noisy([*again.left(ids)]) == {"test[pass2-small]"}
+    assert again.left(ids, only_noisy=True) == {"test[pass2-small]"}
+    assert again.left(ids[1:], only_noisy=True) == {"test[pass2-small]"}
+    assert again.left(["test[pass2-large]"], only_noisy=True) == {"test[pass2-large]"}  # the row is written
+    assert again.passes == 2
     assert again.seconds_each(1) == 0.5
     with pytest.raises(kept.OtherRun, match="remove it"):
         kept.Kept(tmp_path / "kept", {"row": "3.14-native"})
@@ -474,8 +502,8 @@ def test_noisy_figures_are_not_published(tmp_path: Path, monkeypatch: pytest.Mon
     assert publish.publish(["3.11"], tmp_path, wheels=False, minutes=None, only=None) == 3
     assert "3.11-pure: MessagePack, small, pack: noisy\nnot published: too much is noisy" in capsys.readouterr().err
     assert ["--bench-noisy" in command for command in commands] == [False, True, False, False, True, True, True]
+    assert commands[1] == [*commands[0], "--bench-noisy"]
     assert all("--skip-missing-interpreters=false" in command for command in commands)
-    assert commands[1][-3:] == ["--bench-noisy", "--bench-passes", "3"]
     figures.update(native=[[1e-6, 1e-6]], dlopen=[[1e-6, 1e-6]], pure=[[1e-6, 2e-6]] * 4)
     assert publish.publish(["3.11"], tmp_path, wheels=False, minutes=None, only=None, marked=100) == 0
     figures.update(native=[[1e-6, 1e-6]], dlopen=[[1e-6, 1e-6]], pure=[[1e-6, 1e-6]])

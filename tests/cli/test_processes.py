@@ -71,6 +71,7 @@ def test_names_that_standard_output_cannot_hold(
         assert (done.returncode, shown in done.stdout) == (0, True), done
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("missing", ["click", "rich"])
 def test_without_the_extra_it_says_what_to_install(environment: dict[str, str], missing: str) -> None:
     # a module that is None in sys.modules cannot be imported; the demo is the command that needs rich
@@ -266,6 +267,7 @@ def test_a_signal_while_reading(environment: dict[str, str], tmp_path: Path, num
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.once
 def test_a_signal_at_any_time_leaves_a_whole_file_or_none(
     environment: dict[str, str], large: Path, tmp_path: Path
 ) -> None:

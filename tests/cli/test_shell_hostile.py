@@ -162,7 +162,7 @@ def test_completion(environment: dict[str, str], words: str, completed: str) -> 
 def test_a_killed_process_leaves_a_file_that_tells_whose_it_was(environment: dict[str, str], tmp_path: Path) -> None:
     code = """
 import os, signal
-from cpkg._places import replacing
+from cpkg._new_files import replacing
 with replacing("out.mpz") as file:
     print(os.getpid(), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)

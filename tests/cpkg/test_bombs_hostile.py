@@ -82,7 +82,7 @@ ORDINARY = ("empty lists", "maps") if PURE else ("empty lists", "maps", "small n
 
 @needs_proc
 @pytest.mark.parametrize(
-    "kind", [kind if kind in ORDINARY else pytest.param(kind, marks=pytest.mark.slow) for kind in ITEMS]
+    "kind", [kind if kind in ORDINARY else pytest.param(kind, marks=pytest.mark.nightly) for kind in ITEMS]
 )
 def test_memory_is_bounded(msgpack: ModuleType, kind: str, tmp_path: Path) -> None:
     """The message and 64 MiB of objects, with room for what interpreters differ in."""
@@ -184,11 +184,11 @@ def test_max_output_size_allows_objects_of_that_size(
         lambda: bytes(60 * MIB),
         lambda: [0] * (8 * MIB - 100),
         # seconds each with the pure codecs
-        pytest.param(lambda: "abcdefghij" * (6 * MIB), marks=[pytest.mark.slow] * PURE),
+        pytest.param(lambda: "abcdefghij" * (6 * MIB), marks=[pytest.mark.nightly] * PURE),
         pytest.param(
-            lambda: [{"id": 7, "name": "the same", "tags": ["a", "b"]}] * 100_000, marks=[pytest.mark.slow] * PURE
+            lambda: [{"id": 7, "name": "the same", "tags": ["a", "b"]}] * 100_000, marks=[pytest.mark.nightly] * PURE
         ),
-        pytest.param(lambda: {"matrix": [[0.0] * 1000] * 1000}, marks=[pytest.mark.slow] * PURE),
+        pytest.param(lambda: {"matrix": [[0.0] * 1000] * 1000}, marks=[pytest.mark.nightly] * PURE),
     ],
     ids=["bytes", "numbers", "text", "records", "matrix"],
 )

@@ -22,7 +22,7 @@ SOURCES = Path(__file__).resolve().parents[2] / "ffi_build"
 FOLDERS = ["common", "msgpack", "zstd", "archive"]
 
 pytestmark = [
-    pytest.mark.source,
+    pytest.mark.once,
     pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc"),
     pytest.mark.skipif(not IS_FULL, reason="the headers of one version of CPython serve: all are compiled whole"),
 ]

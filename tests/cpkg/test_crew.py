@@ -15,7 +15,6 @@ from interrupts import Interrupt, Outcome, at_every_line, by_timer, nothing_left
 import purepy.crew
 from purepy.crew import Crew, Job, mapped, run_all
 
-pytestmark = pytest.mark.once
 
 
 @pytest.fixture(autouse=True)
@@ -151,6 +150,7 @@ def test_interrupted_at_every_line() -> None:
     assert at_every_line(lambda: None, work, check) > 10
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("signals", [1, 2])
 def test_interrupted_by_signals(signals: int) -> None:
     by_timer(lambda: None, work, check, times=400, signals=signals)
@@ -191,6 +191,7 @@ def test_the_harness_sees_what_an_interrupt_breaks(monkeypatch: pytest.MonkeyPat
     assert not issubclass(Interrupt, Exception)
 
 
+@pytest.mark.nightly
 def test_the_harness_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """`pytest --interrupts` prints for each test how often its calls were interrupted, and whether it failed."""
     monkeypatch.setattr(interrupts, "COUNTS", {})

@@ -12,12 +12,12 @@ import pytest
 import cpkg
 import purepy
 
-pytestmark = pytest.mark.source
+pytestmark = pytest.mark.once
 
 # The layers from the ground up, each with its modules. A file imports from its own layer and from those before it.
 LAYERS = [
     ("purepy",),
-    ("cpkg._version", "cpkg._build_info", "cpkg._places"),
+    ("cpkg._version", "cpkg._build_info", "cpkg._places", "cpkg._positions", "cpkg._new_files", "cpkg._urls"),
     ("cpkg._native",),
     ("cpkg._backend", "cpkg._backend_protocols"),
     ("cpkg.msgpack", "cpkg.zstd"),

@@ -513,7 +513,7 @@ def test_bad_extension_values_are_format_errors(codecs: dumps_loads.Codecs, data
         assert caught.value.offset == len(message) - len(data)
 
 
-@pytest.mark.long
+@pytest.mark.once
 def test_the_search_for_a_bad_extension_is_bounded(codecs: dumps_loads.Codecs) -> None:
     data = b"\xdd" + struct.pack(">I", 5 * 2**20) + bytes(5 * 2**20 - 1) + b"\xd4Nx"
     with pytest.raises(FormatError, match="Decimal") as caught:
@@ -570,6 +570,7 @@ def test_the_default_limit_follows_the_input(codecs: dumps_loads.Codecs, monkeyp
     assert dumps_loads.decode(codecs, below) == bytes(19_000)
 
 
+@pytest.mark.once
 def test_a_real_bomb_is_refused() -> None:
     """65 MiB out of a few kB, with every default as it is."""
     bomb = cpkg.dumps(bytes(65 * 2**20), compress=True, level=1)

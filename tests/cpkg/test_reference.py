@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 from documents import DOCS, MODULES, blocks
 
-pytestmark = pytest.mark.source
+pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parents[2]
 INTEGRATIONS = sorted((ROOT / "cpkg" / "integrations").glob("[!_]*.py"))

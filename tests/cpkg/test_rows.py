@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.source
+pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parents[2]
 

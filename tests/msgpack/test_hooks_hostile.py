@@ -459,7 +459,7 @@ def test_references_balance(msgpack: ModuleType) -> None:
     balance(msgpack, 50 if msgpack.BACKEND == "pure" else 300)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif("native" not in available("msgpack") or not CPYTHON, reason="counts the native code's references")
 def test_references_balance_over_a_million_calls() -> None:
     """The same for about a million calls in all."""

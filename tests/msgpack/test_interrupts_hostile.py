@@ -78,6 +78,7 @@ def test_unpacker(msgpack: ModuleType, source: str, options: dict[str, Any]) -> 
     at_every_line(lambda: unpacker(msgpack, source, options), read, check_unpacker, settles=False)
 
 
+@pytest.mark.nightly
 def test_unpacker_and_signals(msgpack: ModuleType) -> None:
     """From a signal's handler, the hook's own time included."""
     packed = msgpack.packb([{"a": [7, {"b": 8}]}] * 300)
@@ -121,7 +122,7 @@ def pack(packer: Any) -> Any:
     packer.pack_ext_type(5, b"x")
 
 
-@pytest.mark.parametrize("way", [at_every_line, by_timer])
+@pytest.mark.parametrize("way", [at_every_line, pytest.param(by_timer, marks=pytest.mark.nightly)])
 def test_packer(msgpack: ModuleType, way: Callable[..., int]) -> None:
     """It packs on, and what was gathered is whole messages."""
     if msgpack.BACKEND == "native" and sys.implementation.name == "cpython" and way is at_every_line:

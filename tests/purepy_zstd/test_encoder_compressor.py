@@ -142,6 +142,7 @@ def test_options_of_the_match_finder(options: dict[int, int]) -> None:
     assert len(frame) < len(data)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("level", [1, 3, 5])
 def test_memory_follows_the_window_not_the_input(level: int) -> None:
     tracemalloc = pytest.importorskip("tracemalloc", reason="this interpreter does not trace memory")

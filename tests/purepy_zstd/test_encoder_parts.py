@@ -119,6 +119,7 @@ def replay(window: bytes, start: int, sequences: EncoderSequences) -> bytes:
     return bytes(out)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("level", [-7, 1, 2, 3, 4, 5, 7, 9, 12, 13, 16, 18, 19])
 @pytest.mark.parametrize("distance", [100, 5000, 1 << 20])
 def test_match_finders_keep_their_limits(level: int, distance: int) -> None:
@@ -136,6 +137,7 @@ def test_match_finders_keep_their_limits(level: int, distance: int) -> None:
         start = end
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("strategy", [1, 2, 3, 5])
 def test_long_distance_matching_finds_what_small_tables_forget(strategy: int) -> None:
     parts = [_random.randbytes(3000) for _ in range(60)]

@@ -12,7 +12,7 @@ import pytest
 
 from purepy.zstd import compress, decompress
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.once
 
 # The least of each that the standard library and the interpreter have everywhere.
 HALF = 150_000

@@ -10,7 +10,7 @@ import pytest
 from purepy.zstd import CompressionParameter, ZstdCompressor, compress, decompress, get_frame_info
 from purepy.zstd.format.zdict import ZstdDict
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.once
 
 LEVELS = [-100, -5, -1, 1, 2, 3, 4, 5, 6, 7, 9, 13, 16, 19, 22]
 

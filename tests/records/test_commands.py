@@ -23,6 +23,8 @@ from click.testing import CliRunner
 
 from cpkg.cli.commands import cli
 
+pytestmark = pytest.mark.once
+
 
 def run(*arguments: object, status: int = 0, data: bytes | None = None) -> str:
     """Run a command; return what it printed on both streams."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import random
 import sys
@@ -330,14 +331,21 @@ def test_a_torn_frame_with_a_record_file_in_it(tmp_path: Path) -> None:
     assert records.verify(path).ok
 
 
+@functools.cache
+def with_dictionary() -> bytes:
+    """Return a file of records whose frames are compressed with a dictionary."""
+    file = io.BytesIO()
+    with records.open(file, "wb", frame_size=200, dictionary=1000) as writer:
+        writer.extend([{"user": f"user{number % 97}", "amount": number % 1009} for number in range(3000)])
+    return file.getvalue()
+
+
 @pytest.mark.parametrize("indexed", [True, False])
 @pytest.mark.parametrize("wrong", [0, 8, 100])
 def test_a_damaged_dictionary(tmp_path: Path, indexed: bool, wrong: int) -> None:
     """Nothing is repaired: the frames are as they were written, and a copy of the dictionary may be found."""
     path = tmp_path / "file.rec"
-    values = [{"user": f"user{number % 97}", "amount": number % 1009} for number in range(3000)]
-    with records.open(path, "wb", frame_size=200, dictionary=1000) as writer:
-        writer.extend(values)
+    path.write_bytes(with_dictionary())
     place = layout_of(path).dictionary
     assert place is not None
     if not indexed:

@@ -16,6 +16,7 @@ def sample(number: int) -> dict[str, Any]:
     return {"user": f"user{number % 97}", "action": ["login", "logout", "buy"][number % 3], "amount": number % 1009}
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("frame_size", [200, 256 << 10])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_flush_before_it_is_trained(path: Path, threads: int, frame_size: int) -> None:

@@ -17,7 +17,7 @@ from processes import run_python
 from record_files import record, spans, written
 
 from cpkg import msgpack, records, zstd
-from cpkg._places import PathTarget
+from cpkg._positions import PathTarget
 from cpkg.records import decoding, packing, writing_ahead
 from purepy.errors import LimitError
 from purepy.zstd.seekable.table import read_seek_table

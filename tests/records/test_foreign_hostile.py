@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import random
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from extent import IS_PYPY, fewer
 from plain_record_reader import JoinedFilesError
 from record_files import forget_index, plainly, spans
 from shrinking import SEED
@@ -16,8 +16,6 @@ from shrinking import SEED
 from cpkg import _backend, records
 from cpkg.records import format as fmt
 
-IS_PYPY = sys.implementation.name == "pypy"
-ROUNDS = 20 if IS_PYPY else 100
 AS_THEY_ARE = {"level": -131072, "threads": 1}
 """Bytes that are found nowhere else are not compressed at this level."""
 
@@ -213,13 +211,13 @@ def test_damage_at_some_bytes(tmp_path: Path) -> None:
     check_damage_at(tmp_path / "file.rec", 1, 61 if IS_PYPY else 23)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_damage_at_every_byte(tmp_path: Path) -> None:
     check_damage_at(tmp_path / "file.rec", SEED, 1)
 
 
 def test_random_files(tmp_path: Path) -> None:
-    for seed in range(ROUNDS):
+    for seed in range(fewer(100)):
         try:
             run(tmp_path, seed)
             (tmp_path / f"{seed}.rec").unlink(missing_ok=True)
@@ -227,7 +225,7 @@ def test_random_files(tmp_path: Path) -> None:
             raise AssertionError(f"seed {seed}") from exc
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_random_files_thousands_of_times(tmp_path: Path) -> None:
     for seed in range(SEED, SEED + 20_000):
         try:

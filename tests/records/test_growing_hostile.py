@@ -10,11 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from extent import fewer
 from record_files import record, write_in_pieces
 from shrinking import SEED
 
 from cpkg import records
-from cpkg._places import Source
+from cpkg._positions import Source
 from cpkg.records.reader import Reader
 
 
@@ -152,7 +153,7 @@ def look_on(states: list[bytes], rounds: int) -> None:
 
 
 def test_whatever_is_written_between_two_reads(states: list[bytes]) -> None:
-    look_on(states, 500)
+    look_on(states, fewer(500))
 
 
 class Spliced(Source):
@@ -187,6 +188,7 @@ class Spliced(Source):
         return data[offset : offset + size]
 
 
+@pytest.mark.once
 def test_one_read_of_two_states(states: list[bytes]) -> None:
     """A read may give a part of the index, and behind it frames that stand in its place by now: that is no damage."""
     tried = 0
@@ -229,6 +231,7 @@ class Between(Source):
         return self._data()[offset : offset + size]
 
 
+@pytest.mark.once
 def test_an_index_that_comes_and_goes(states: list[bytes]) -> None:
     """The file is as long as before when its index was written and cut off again: that is no damage."""
     cut = next(now for now in range(9, len(states)) if len(states[now]) < len(states[now - 1]))
@@ -243,6 +246,6 @@ def test_an_index_that_comes_and_goes(states: list[bytes]) -> None:
         assert found == list(range(len(found)))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_whatever_is_written_between_two_reads_thousands_of_times(states: list[bytes]) -> None:
     look_on(states, 50_000)

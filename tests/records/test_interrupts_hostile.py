@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
 import pytest
-from extent import IS_PYPY
+from extent import IS_PURE_CODEC, IS_PYPY
 from interrupts import Outcome, at_every_line, by_timer
 from record_files import record, written
 from shrinking import SEED
@@ -20,8 +20,9 @@ from shrinking import SEED
 from cpkg import _backend, records
 from cpkg.records import writing_ahead
 
+pytestmark = pytest.mark.once
 # where the pure codec compresses, its own lines are most of them, and each call takes long
-EVERY = (11 if IS_PYPY else 3) * (1 if _backend.choose("zstd").module.RELEASES_GIL else 10)
+EVERY = (11 if IS_PYPY else 3) * (10 if IS_PURE_CODEC else 1)
 BEFORE = 50
 MORE = [record(number) for number in range(BEFORE, BEFORE + 40)]
 
@@ -110,6 +111,7 @@ def test_a_writer_goes_on_after_an_interrupt_at_any_line(tmp_path: Path, kind: s
     at_every_line(writers.make, lambda subject: act(subject.writer), writers.check, every=EVERY)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("threads_of")
 @pytest.mark.parametrize("signals", [1, 2])
 @pytest.mark.parametrize("kind", KINDS)
@@ -160,7 +162,7 @@ READS: dict[str, Callable[[records.Reader], Any]] = {
 
 @pytest.mark.usefixtures("threads_of")
 @pytest.mark.parametrize("call", READS)
-@pytest.mark.parametrize("by", ["lines", "signals"])
+@pytest.mark.parametrize("by", ["lines", pytest.param("signals", marks=pytest.mark.nightly)])
 def test_a_reader_goes_on_and_leaves_nothing(path: Path, call: str, by: str) -> None:
     written(path, 120, per_frame=10)
     act = READS[call]

@@ -18,10 +18,11 @@ from processes import run_python
 from record_files import record, spans, write_in_pieces, written
 from shrinking import SEED
 
-from cpkg import _places, records
+from cpkg import _positions, records
 from cpkg.records import writing_ahead
 from purepy import _system
 
+pytestmark = pytest.mark.once
 WRITER = f"""
 import sys, random
 sys.path[:0] = {sys.path!r}
@@ -78,7 +79,7 @@ def test_killed_at_random_moments(tmp_path: Path, threads: int) -> None:
     kill_writers(tmp_path / "file.rec", 6, threads)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("threads", [1, 2])
 def test_killed_hundreds_of_times(tmp_path: Path, threads: int) -> None:
     kill_writers(tmp_path / "file.rec", 200, threads)
@@ -130,7 +131,7 @@ def test_opening_that_is_interrupted_leaves_no_lock(tmp_path: Path, monkeypatch:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(_places.os, "ftruncate", interrupted)
+        patch.setattr(_positions.os, "ftruncate", interrupted)
         with pytest.raises(KeyboardInterrupt):
             records.open(path, "wb")
     with records.open(path, "wb") as writer:
@@ -324,8 +325,8 @@ def test_fsync_says_what_outlasts_the_system(
 ) -> None:
     calls: list[int] = []
     directories: list[str] = []
-    monkeypatch.setattr(_places.os, "fsync", calls.append)
-    monkeypatch.setattr(_places, "sync_directory", directories.append)
+    monkeypatch.setattr(_positions.os, "fsync", calls.append)
+    monkeypatch.setattr(_positions, "sync_directory", directories.append)
     path = tmp_path / "file.rec"
     writer = records.open(path, "wb", fsync=fsync)
     writer.append(1)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from extent import fewer
 from interrupts import Interrupt
 from plain_record_reader import JoinedFilesError
 from record_files import plainly, spans
@@ -19,8 +20,6 @@ from shrinking import SEED
 
 from cpkg import records
 from cpkg.records import format as fmt
-
-ROUNDS = 15 if sys.implementation.name == "pypy" else 60
 
 
 class Model:
@@ -182,11 +181,11 @@ def run(folder: Path, seed: int) -> None:
 
 
 def test_all_readers_agree_with_a_list(tmp_path: Path) -> None:
-    for seed in range(SEED, SEED + ROUNDS):
+    for seed in range(SEED, SEED + fewer(60)):
         run(tmp_path, seed)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_all_readers_agree_with_a_list_thousands_of_times(tmp_path: Path) -> None:
     for seed in range(SEED, SEED + 3000):
         run(tmp_path, seed)

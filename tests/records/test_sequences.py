@@ -190,12 +190,13 @@ def one_frame(path: Path, content: bytes, count: int) -> None:
     path.write_bytes(head + fmt.data_header(header) + frame)
 
 
-@pytest.mark.parametrize("number", [0, -1])
-def test_many_records_in_few_bytes_take_little_memory(path: Path, number: int) -> None:
+def test_many_records_in_few_bytes_take_little_memory(path: Path) -> None:
     """One of them is found without the places of all; a list of all of them is refused."""
     one_frame(path, b"\xc0" * 1_000_000, 1_000_000)
     with records.open(path, max_memory=1 << 20) as reader:
-        assert reader[number] is None
+        assert reader[-1] is None
+    with records.open(path, max_memory=1 << 20) as reader:
+        assert reader[0] is None
         assert sum(1 for _ in reader.iter(500_000)) == 500_000
         with pytest.raises(LimitError, match="max_memory"):
             next(reader.batches())

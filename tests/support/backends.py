@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import functools
 from types import ModuleType
 
 from cpkg import _backend
 
 
+@functools.cache
 def available(codec: str) -> dict[str, ModuleType]:
     """Return the backends of a codec that load here, by name."""
     found = {}

@@ -15,12 +15,14 @@ import ast
 import dis
 import functools
 import gc
+import itertools
 import os
 import random
 import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,9 +30,12 @@ from types import CodeType, FrameType
 from typing import Any, Callable, NamedTuple
 
 from extent import IS_FULL, IS_PYPY, IS_THOROUGH
+from seeds import SEED
 
 import cpkg
 import purepy
+import purepy.crew
+from cpkg import _backend
 
 ROOTS = tuple(os.path.join(os.path.dirname(os.path.abspath(package.__file__)), "") for package in (cpkg, purepy))
 # PyPy traces slowly
@@ -39,6 +44,10 @@ SETTLES = 10.0
 """Seconds that threads, and on PyPy finalizers, may take to end behind a call."""
 COMPARES = 64 if IS_PYPY else 1
 """Calls between looks at the threads and descriptors that are left: PyPy lets go of objects when it collects."""
+LOOKS = 5
+"""Looks at those that still end, a millisecond from each other, between collections."""
+AGAIN = 8
+"""One in so many of the points of lines that a test of the same file has been interrupted at already is taken again."""
 
 
 class Interrupt(BaseException):
@@ -56,11 +65,18 @@ class Count:
         self.lines = self.signals = self.failures = 0
 
 
+IS_NIGHTLY = False
+"""Whether the running test is of the nightly tier, which alone takes real signals."""
 COUNTS: dict[str, Count] = {}
 """By the test's file, its name and what it calls, without its other parameters."""
 LABELS: dict[str, str] = {}
 """What the tests of a Table call: the values of these parameters, by the test's name."""
+LEAST = 8
+"""Points that a test takes at least, if there are so many."""
 _CALLS = ("engine", "call", "kind")
+_LINES: dict[tuple[str, ...], set[tuple[str, int]]] = {}
+"""The lines that were interrupted, by the test's file and its backend."""
+_BACKENDS = frozenset(name for backends in _backend.MODULES.values() for name in backends)
 
 
 class Outcome(NamedTuple):
@@ -87,6 +103,17 @@ def _interrupt() -> None:
     raise Interrupt
 
 
+@contextmanager
+def _looking_often() -> Iterator[None]:
+    """Let threads look often whether they are wanted: what would wake them may be lost to an interrupt."""
+    kept, purepy.crew.LOOK_AGAIN = purepy.crew.LOOK_AGAIN, 0.01
+    try:
+        yield
+    finally:
+        purepy.crew.LOOK_AGAIN = kept
+
+
+@_looking_often()
 def at_every_line(
     make: Callable[[], Any],
     act: Callable[[Any], Any],
@@ -101,7 +128,8 @@ def at_every_line(
     Raise Interrupt (`error`) at the lines of our packages that `act` reaches in this thread; return at how many.
 
     Each line is interrupted when it is reached first, and so on up to the `times`-th time. `every` takes each so
-    many-th of these points, other interpreters than CPython 3.11 fewer still; `tox run -e thorough` takes all of them.
+    many-th of these points, other interpreters than CPython 3.11 fewer still, and one in AGAIN of those whose line was
+    interrupted already, by this test or another one of its file on the same backend; `tox run -e thorough` takes all.
     With `settles=False` threads and descriptors are not counted.
     """
     trace = _Trace()
@@ -109,9 +137,12 @@ def at_every_line(
     with trace:
         value = act(subject)
     check(subject, Outcome(value, None))
-    count = _count(os.environ["PYTEST_CURRENT_TEST"])
-    points = [point for point in trace.points if point.time < times][:: 1 if IS_THOROUGH else every * SPARSE]
-    assert points, "no line of ours was reached"
+    test = os.environ["PYTEST_CURRENT_TEST"]
+    count = _count(test)
+    assert trace.points, "no line of ours was reached"
+    points = [point for point in trace.points if point.time < times]
+    if not IS_THOROUGH:
+        points = _chosen(points, _LINES.setdefault(_where(test), set()), every * SPARSE)
     raised = 0
     traces = _Watched(settles)
     for point in points:
@@ -128,6 +159,7 @@ def at_every_line(
     return raised
 
 
+@_looking_often()
 def by_timer(
     make: Callable[[], Any],
     act: Callable[[Any], Any],
@@ -135,7 +167,7 @@ def by_timer(
     *,
     times: int = 100,
     signals: int = 1,
-    seed: int = 1,
+    seed: int = SEED,
     settles: bool = True,
     interrupt: Callable[[], None] = _interrupt,
 ) -> int:
@@ -147,6 +179,7 @@ def by_timer(
     With `signals=2` a second one may arrive while the call cleans up behind the first. Other interpreters than
     CPython 3.11 make fewer calls, but in `tox run -e thorough`.
     """
+    assert IS_NIGHTLY, "a storm of signals is not for the gate: mark the test nightly"
     chance = random.Random(seed)
     count = _count(os.environ["PYTEST_CURRENT_TEST"])
     begin = time.perf_counter()
@@ -156,7 +189,8 @@ def by_timer(
     interrupted = number = 0
     if not IS_THOROUGH:
         times = times // SPARSE + 1
-    gc.collect()  # importlib's own callbacks have nothing left to do
+    if not IS_PYPY:  # which collects for a third of a second, and runs such callbacks at any time
+        gc.collect()  # importlib's own callbacks have nothing left to do
     traces = _Watched(settles)
     while number < times or (not interrupted and number < 10 * times):
         number += 1
@@ -201,6 +235,27 @@ class Table:
         rows += [(name, count.lines, count.signals, count.failures) for name, count in sorted(COUNTS.items())]
         for row in rows:
             terminalreporter.write_line("| " + " | ".join(map(str, row)) + " |")
+
+
+def _chosen(points: list[Point], done: set[tuple[str, int]], every: int) -> list[Point]:
+    """Return one in `every` of the points of lines that are not done, fewer of others, LEAST of all; note the lines."""
+    chosen = []
+    passed = {True: 0, False: 0}
+    for point in points:
+        line = point.file, point.line
+        is_done = line in done
+        if passed[is_done] % (every * AGAIN if is_done else every) == 0:
+            chosen.append(point)
+            done.add(line)
+        passed[is_done] += 1
+    return chosen if len(chosen) >= LEAST else points[:: max(len(points) // LEAST, 1)]
+
+
+def _where(test: str) -> tuple[str, ...]:
+    """Return the file of a test, whose name pytest gives, and the backends among its parameters."""
+    file, _, name = test.partition("::")
+    parameters = name.removesuffix(" (call)").partition("[")[2].rstrip("]").split("-")
+    return file, *sorted(_BACKENDS.intersection(parameters))
 
 
 def _count(test: str) -> Count:
@@ -252,8 +307,8 @@ class _Trace:
         file, line = frame.f_code.co_filename, frame.f_lineno
         last, self._lines[frame] = self._lines.get(frame, 0), line
         blocks = _with_blocks(file)
-        if line in blocks and (blocks[line] == line or line < last <= blocks[line]):
-            return self._line  # a `try`, or the end of a `with` before `__exit__`: no signal is handled there
+        if _leaves_a_block(frame) or (line in blocks and (blocks[line] == line or line < last <= blocks[line])):
+            return self._line  # a `try`, or the end of a `with` before `__exit__`: no signal is handled or sent there
         count = self._times[file, line] = self._times.get((file, line), -1) + 1
         point = Point(file, line, count)
         self.points[point] = None
@@ -274,6 +329,36 @@ def _in_finalizer(frame: FrameType | None) -> bool:
         or "unraisable" in code.co_filename
         for code in (caller.f_code for caller in _callers(frame))
     )
+
+
+def _leaves_a_block(frame: FrameType | None) -> bool:
+    """
+    Say whether a frame, or the one that a handler interrupts, is between the end of a `with` block and `__exit__`.
+
+    CPython from 3.10 on runs no handlers there.
+    """
+    if not IS_PYPY and sys.version_info >= (3, 10):
+        return False
+    interrupted = next(caller for caller in _callers(frame) if caller.f_code.co_filename != __file__)
+    return interrupted.f_lasti in _ends_of_blocks(interrupted.f_code)
+
+
+@functools.cache
+def _ends_of_blocks(code: CodeType) -> frozenset[int]:
+    """Return the offsets of the instructions from each end of a `with` block to the call of `__exit__`."""
+    instructions = list(dis.get_instructions(code))
+    names = [instruction.opname for instruction in instructions]
+    offsets: set[int] = set()
+    for end in range(4, len(names)):
+        if names[end - 3 : end + 1] == ["LOAD_CONST", "DUP_TOP", "DUP_TOP", "CALL_FUNCTION"]:
+            begin = end - 4 if names[end - 4] == "ROT_TWO" else end - 3  # ROT_TWO is there if the block returns
+            begin -= not IS_PYPY  # CPython's `f_lasti` is that of the instruction before
+        elif names[end] == "WITH_EXCEPT_START":
+            begin = end - 1 if names[end - 1] == "PUSH_EXC_INFO" else end
+        else:
+            continue
+        offsets.update(instruction.offset for instruction in instructions[begin : end + 1])
+    return frozenset(offsets)
 
 
 def _callers(frame: FrameType | None) -> Iterator[FrameType]:
@@ -309,13 +394,14 @@ def _traced(trace: _Trace, act: Callable[[Any], Any], subject: Any) -> Outcome:
 
 def _forget_current() -> None:
     """
-    Take the frames from the exception that PyPy 8 still calls the current one although nobody handles it.
+    Empty the frames of the exception that PyPy 8 still calls the current one although nobody handles it.
 
-    It does so when a signal arrives before the `__exit__` of a `with` that an exception leaves.
+    It does so when a signal arrives before the `__exit__` of a `with` that an exception leaves. The frames themselves
+    stay: `sys.exc_info` gives the exception the traceback that was taken from it again.
     """
     current = sys.exc_info()[1]
     while current is not None:
-        current.__traceback__ = None
+        traceback.clear_frames(current.__traceback__)
         current = current.__context__
 
 
@@ -350,7 +436,7 @@ class _Timer:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if not self._left or not any(caller.f_code is _Timer._interrupted.__code__ for caller in _callers(frame)):
             return
-        if _in_finalizer(frame):
+        if _in_finalizer(frame) or _leaves_a_block(frame):
             self._start()  # another time
             return
         self._left -= 1
@@ -367,17 +453,18 @@ class _Traces:
         self._threads, self._descriptors = _threads(), _descriptors()
 
     def compare(self, point: Any) -> None:
-        """Wait until there are no more of them than there were."""
-        end = time.monotonic() + SETTLES
-        while True:
+        """Wait until there are no more of them than there were; collect when it takes long, which itself takes long."""
+        begin = time.monotonic()
+        for look in itertools.count(1):
             threads, descriptors = _threads(), _descriptors()
             if len(threads) <= len(self._threads) and len(descriptors) <= len(self._descriptors):
                 return
-            if time.monotonic() > end:
+            if time.monotonic() > begin + SETTLES:
                 left = f"threads {len(self._threads)} -> {len(threads)}, descriptors {descriptors - self._descriptors}"
                 raise AssertionError(f"left behind by an interrupt at {point}: {left}")
-            _forget_current()
-            gc.collect()
+            if look % LOOKS == 0:
+                _forget_current()
+                gc.collect()
             time.sleep(0.001)
 
 

@@ -11,8 +11,8 @@ from typing import Any, Callable, NamedTuple
 import plain_record_reader
 import pytest
 
-from cpkg import _places, msgpack, records, zstd
-from cpkg._places import PathSource
+from cpkg import _positions, msgpack, records, zstd
+from cpkg._positions import PathSource
 from cpkg.records import format as fmt
 from cpkg.records.format import DATA_HEADER_SIZE
 from cpkg.records.layout import Frame, Layout
@@ -84,7 +84,7 @@ def write_in_pieces(patch: pytest.MonkeyPatch, ends: Callable[[int], tuple[int, 
         look()
 
     patch.setattr(_system, "pwrite", write)
-    patch.setattr(_places.os, "ftruncate", cut)
+    patch.setattr(_positions.os, "ftruncate", cut)
 
 
 def forget_index(path: Path) -> None:

@@ -29,7 +29,7 @@ cd "$work"
 case $SANITIZER in
 address)
     flags="-fsanitize=address,undefined -fno-sanitize-recover=undefined"
-    [ $# -gt 0 ] || set -- tests/msgpack tests/typed tests/zstd tests/zstandard tests/records/test_ahead.py -m "not slow"
+    [ $# -gt 0 ] || set -- tests/msgpack tests/typed tests/zstd tests/zstandard tests/records/test_ahead.py
     # The interpreter is not instrumented: the runtimes go first, and its own memory (never freed) is not a leak. With
     # PYTHONMALLOC=malloc every object is an allocation of its own, whose ends are watched. Little freed memory is held
     # back, since tests measure the memory of a process.
@@ -43,8 +43,9 @@ thread)
         echo "$PYTHON: expected a CPython that was configured with --with-thread-sanitizer" >&2
         exit 2
     }
-    [ $# -gt 0 ] || set -- tests/cpkg/test_hammered.py tests/zstandard/test_sharing.py tests/records/test_ahead.py \
-        tests/msgpack/test_pypy_rows_property.py::test_several_threads
+    [ $# -gt 0 ] || set -- tests/cpkg/test_hammered.py tests/cpkg/test_crew.py tests/cpkg/test_free_threaded.py \
+        tests/zstandard/test_sharing.py tests/zstd/test_threads.py tests/zstd/test_parallel_copy.py \
+        tests/records/test_ahead.py -k "not fork" # in a child it starts no threads
     # CPython 3.13 resets a flag of its own wherever a thread executes a str
     echo race_top:run_eval_code_obj >"$work/suppressions"
     run="env TSAN_OPTIONS=exitcode=66:log_path=$reports:suppressions=$work/suppressions"

@@ -104,7 +104,7 @@ def test_engines_agree_with_reflection():
     assert judge(random.Random(37), TYPES) > TYPES * 5
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_engines_agree_with_reflection_on_a_hundred_thousand_messages():
     rng = random.Random()
     pairs = 0

@@ -67,9 +67,10 @@ def test_a_call_that_is_interrupted_at_a_line_works_the_next_time(name: str) -> 
     interrupts.at_every_line(make, act, partial(check_call, act, wanted), every=5)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", calls(0))
 def test_a_call_that_is_interrupted_by_a_signal_works_the_next_time(name: str) -> None:
-    make, act, wanted = calls(3000)[name]
+    make, act, wanted = calls(500)[name]
     interrupts.by_timer(make, act, partial(check_call, act, wanted), times=40)
 
 
@@ -162,10 +163,11 @@ def test_a_stream_that_is_interrupted_at_a_line_gives_no_wrong_object(msgpack: A
     interrupts.at_every_line(lambda: stream(msgpack, name, 1), read, check_stream, times=9, every=29)
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_stream_that_is_interrupted_by_a_signal_gives_no_wrong_object(msgpack: Any, name: str) -> None:
-    interrupts.by_timer(partial(stream, msgpack, name, 200), read, check_stream, times=40)
+    interrupts.by_timer(partial(stream, msgpack, name, 60), read, check_stream, times=40)
 
 
 def test_a_first_call_that_is_interrupted_leaves_nothing_half_made():

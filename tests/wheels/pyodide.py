@@ -23,8 +23,8 @@ FOLDERS = ("tests/msgpack", "tests/zstd", "tests/records", "tests/archive")
 LEFT_OUT = (
     # these take an exception at every line, or minutes, which is hours there
     *("interrupts", "test_kill_hostile", "test_memory", "test_model_hostile", "test_file_model"),
-    # an event loop that goes on meanwhile, and calls that are cancelled midway, need threads
-    *("test_the_loop_goes_on", "cancelled"),
+    # an event loop that goes on meanwhile, calls cancelled midway and frames checked side by side need threads
+    *("test_the_loop_goes_on", "cancelled", "test_large_frames_are_checked_one_at_a_time"),
     # its file system has no hard links, whose absence these tests see as a problem or a file that is not there
     *("test_hard_links_over_an_old_tree", "test_reproducible", "test_strip_components_and_members"),
     # it takes no notice of the umask, gives links no times, keeps milliseconds, blocks of 4 KiB and names of UTF-8

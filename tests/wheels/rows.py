@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTEST = ("-q", "-p", "no:cacheprovider", "-m", "not slow and not browser and not fetch and not property")
+PYTEST = ("-q", "-p", "no:cacheprovider")
 PACKAGES = (
     "pytest",
     "pytest-benchmark",

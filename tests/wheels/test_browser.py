@@ -22,7 +22,7 @@ from browser import headless_chromium
 
 import cpkg
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.nightly
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 120
 

@@ -176,7 +176,7 @@ def test_the_sbom_names_what_is_inside() -> None:
     assert [line[3:] for line in upstream if line.startswith("## ")] == [path.stem for path in sources.ZSTD.patches]
 
 
-@pytest.mark.source
+@pytest.mark.once
 @pytest.mark.parametrize("page", ["README.md", "docs/releasing.md"])
 def test_pages_name_the_number_of_patches(page: str) -> None:
     numbers = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]

@@ -263,7 +263,7 @@ def test_random_calls_leave_no_trace(zstd: ModuleType) -> None:
     poison(zstd, CALLS[zstd.BACKEND], 1)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(20))
 def test_many_random_calls_leave_no_trace(zstd: ModuleType, seed: int) -> None:
     poison(zstd, 4 * CALLS[zstd.BACKEND], 100 + seed)

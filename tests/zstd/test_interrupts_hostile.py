@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 from interrupts import Interrupt, LoopInterrupt, Outcome, at_every_line, by_timer
 
-import purepy.crew
 from purepy._jit import JIT
 from purepy.zstd.aio import file as aio_file
 from purepy.zstd.threads import copy_files, decompress_buffer
@@ -34,8 +33,7 @@ SHORT = DATA[: 5 * FRAME]
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let small frames be worth a thread's while, and threads look often whether they are wanted."""
-    monkeypatch.setattr(purepy.crew, "LOOK_AGAIN", 0.01)
+    """Let small frames be worth a thread's while."""
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)  # what arrives in a finalizer is said, and lost
     # asyncio logs what a handler breaks within its own callbacks, and pytest would keep the record, and so the loop
     monkeypatch.setattr(logging.getLogger("asyncio"), "disabled", True)
@@ -48,8 +46,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, FRAME)
 
 
-# a second signal within the clean-up behind the first still finds lines that it breaks, once in some thousand
-@pytest.fixture(params=["lines", "signal", pytest.param("two signals", marks=pytest.mark.slow)])
+@pytest.fixture(params=["lines", *(pytest.param(by, marks=pytest.mark.nightly) for by in ("signal", "two signals"))])
 def interrupted(request: pytest.FixtureRequest, zstd: ModuleType) -> Callable[..., None]:
     """Return what interrupts a call: `make`, `act`, `check`."""
     if JIT and request.param == "two signals":

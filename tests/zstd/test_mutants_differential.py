@@ -52,7 +52,7 @@ def mutants(frame: bytes) -> Iterator[bytes]:
                 yield frame[:at] + bytes([value]) + frame[at + 1 :]
 
 
-@pytest.mark.long
+@pytest.mark.once
 def test_every_way_takes_the_same(zstd: ModuleType) -> None:
     """The pure backend is stricter here and there, but takes nothing that another refuses or reads otherwise."""
     reference = available("zstd").get("dlopen", zstd)

@@ -241,10 +241,14 @@ def test_limits_hold(zstd: ModuleType, tmp_path: Path) -> None:
 
 def failing(call: Callable[..., Any], count: int, failure: Any) -> Callable[..., Any]:
     """Return a function that does what `call` does so many times, and `failure()` from then on."""
-    calls = iter(range(count))
+    calls = [call] * count  # which threads take from: a list does that under a lock without the GIL, too
 
     def work(*arguments: Any) -> Any:
-        return failure() if next(calls, None) is None else call(*arguments)
+        try:
+            next_call = calls.pop()
+        except IndexError:
+            return failure()
+        return next_call(*arguments)
 
     return work
 

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any, Callable
 
 import pytest
+from extent import IS_PYPY
 from processes import run_alone
 from threads import beside, run_threads
 from zstd_data import FRAME_ABC, PAYLOADS, TEXT
@@ -248,13 +249,14 @@ def test_finalizer_compresses(zstd: ModuleType) -> None:
 
     text = text_for(zstd)
     done: list[bool] = []
-    for _ in range(20):
+    rounds = 5 if IS_PYPY else 20  # a collection takes PyPy a third of a second
+    for _ in range(rounds):
         Finalized()
         zstd.compress(text, options={zstd.CompressionParameter.checksum_flag: 1})
         gc.collect()
     for _ in range(3):
         gc.collect()
-    assert len(done) >= 19
+    assert len(done) >= rounds - 1
     assert all(done)
 
 

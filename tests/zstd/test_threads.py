@@ -584,7 +584,7 @@ print("done")
     assert (result.returncode, result.stdout) == (0, "done\n"), result.stdout + result.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy ends without memory for itself")
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads the size of a process from /proc")
 def test_without_memory_threads_give_what_one_does(zstd: ModuleType) -> None:

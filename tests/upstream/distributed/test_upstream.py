@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from sources import outcomes, unpack
 
-pytestmark = pytest.mark.fetch
+pytestmark = pytest.mark.nightly
 
 import cpkg
 

@@ -20,7 +20,7 @@ from types import ModuleType
 import pytest
 from sources import outcomes, python_path, unpack
 
-pytestmark = pytest.mark.fetch
+pytestmark = pytest.mark.nightly
 
 HERE = Path(__file__).parent
 SDIST = (

@@ -23,7 +23,7 @@ import pytest
 from backends import available
 from sources import outcomes, python_path, unpack
 
-pytestmark = pytest.mark.fetch
+pytestmark = pytest.mark.nightly
 
 HERE = Path(__file__).parent
 SDIST = (

@@ -233,7 +233,7 @@ a ''
 
 def case_list() -> list[Any]:
     return CORE.strip().splitlines() + [
-        pytest.param(case, marks=pytest.mark.slow) for case in MORE.strip().splitlines()
+        pytest.param(case, marks=pytest.mark.nightly) for case in MORE.strip().splitlines()
     ]
 
 
