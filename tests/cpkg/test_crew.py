@@ -16,7 +16,6 @@ import purepy.crew
 from purepy.crew import Crew, Job, mapped, run_all
 
 
-
 @pytest.fixture(autouse=True)
 def threads_look_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(purepy.crew, "LOOK_AGAIN", 0.02)

@@ -14,6 +14,7 @@ from interrupts import ROOTS, Outcome, by_timer
 
 from purepy._locks import Lock, RLock
 
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", [Lock, RLock])
 def test_a_signal_between_taking_a_lock_and_its_block(kind: Any) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import plain_record_reader
 import pytest
 from record_files import Span, file_of, forget_index, layout_of, record, spans, written
-from shrinking import SEED
+from seeds import SEED
 
 from cpkg import msgpack, records, zstd
 from cpkg.records import Split

@@ -11,7 +11,7 @@ import pytest
 from extent import IS_PYPY, fewer
 from plain_record_reader import JoinedFilesError
 from record_files import forget_index, plainly, spans
-from shrinking import SEED
+from seeds import SEED
 
 from cpkg import _backend, records
 from cpkg.records import format as fmt

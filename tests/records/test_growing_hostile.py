@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from extent import fewer
 from record_files import record, write_in_pieces
-from shrinking import SEED
+from seeds import SEED
 
 from cpkg import records
 from cpkg._positions import Source

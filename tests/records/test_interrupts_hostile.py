@@ -15,7 +15,7 @@ import pytest
 from extent import IS_PURE_CODEC, IS_PYPY
 from interrupts import Outcome, at_every_line, by_timer
 from record_files import record, written
-from shrinking import SEED
+from seeds import SEED
 
 from cpkg import _backend, records
 from cpkg.records import writing_ahead

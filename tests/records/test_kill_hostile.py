@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from processes import run_python
 from record_files import record, spans, write_in_pieces, written
-from shrinking import SEED
+from seeds import SEED
 
 from cpkg import _positions, records
 from cpkg.records import writing_ahead

@@ -16,7 +16,7 @@ from extent import fewer
 from interrupts import Interrupt
 from plain_record_reader import JoinedFilesError
 from record_files import plainly, spans
-from shrinking import SEED
+from seeds import SEED
 
 from cpkg import records
 from cpkg.records import format as fmt

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from record_files import forget_index, record, spans, written
-from shrinking import SEED
+from seeds import SEED
 
 from cpkg import records, zstd
 from cpkg.records import checking, taking
