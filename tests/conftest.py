@@ -123,7 +123,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for codec, backend in _backends_of(item).items():
             item.add_marker(f"{backend}_{codec}")
         for name in (item.path.relative_to(TESTS).parts[0], item.path.stem.rpartition("_")[2]):
-            if name in MARKERS:
+            if name in MARKERS or name == "nightly":
                 item.add_marker(name)
     if not config.getoption("--everything") and not IS_THOROUGH:
         wanted = _wanted(config)

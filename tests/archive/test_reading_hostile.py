@@ -18,7 +18,7 @@ from zlib import crc32
 
 import pytest
 from archives import contents, header_of, member, packed
-from interrupts import Outcome, at_every_line, by_timer
+from interrupts import Outcome, at_every_line, by_timer, storms
 
 from cpkg import archive, zstd
 from purepy._system import is_root
@@ -330,9 +330,7 @@ CALLS: dict[str, Callable[[Path, Path, int], Any]] = {
 @pytest.mark.once
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a file that was not closed yet
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize(
-    "by", ["lines", *(pytest.param(by, marks=pytest.mark.nightly) for by in ("signal", "two signals"))]
-)
+@pytest.mark.parametrize("by", ["lines", *storms("signal", "two signals")])
 @pytest.mark.parametrize("call", CALLS)
 def test_an_interrupt(engine: str, threads: int, by: str, call: str, tmp_path: Path) -> None:
     """Nothing goes on, nothing is left open or half written; what is there is whole."""

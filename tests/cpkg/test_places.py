@@ -150,9 +150,7 @@ def new_place(folder: Path, old: bytes | None) -> Path:
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 @pytest.mark.parametrize("old", [None, b"old"])
 @pytest.mark.parametrize("overwrite", [True, False])
-@pytest.mark.parametrize(
-    "by", ["line", *(pytest.param(by, marks=pytest.mark.nightly) for by in ("timer", "two signals"))]
-)
+@pytest.mark.parametrize("by", ["line", *interrupts.storms("timer", "two signals")])
 def test_a_write_that_is_interrupted_is_whole_or_not_there(
     tmp_path: Path, old: bytes | None, overwrite: bool, by: str
 ) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Callable, NamedTuple
 
 import pytest
 from extent import IS_PURE_CODEC, IS_PYPY
-from interrupts import Outcome, at_every_line, by_timer
+from interrupts import Outcome, at_every_line, by_timer, storms
 from record_files import record, written
 from seeds import SEED
 
@@ -162,7 +162,7 @@ READS: dict[str, Callable[[records.Reader], Any]] = {
 
 @pytest.mark.usefixtures("threads_of")
 @pytest.mark.parametrize("call", READS)
-@pytest.mark.parametrize("by", ["lines", pytest.param("signals", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("by", ["lines", *storms("signals")])
 def test_a_reader_goes_on_and_leaves_nothing(path: Path, call: str, by: str) -> None:
     written(path, 120, per_frame=10)
     act = READS[call]

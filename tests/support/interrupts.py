@@ -29,6 +29,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Callable, NamedTuple
 
+import pytest
 from extent import IS_FULL, IS_PYPY, IS_THOROUGH
 from seeds import SEED
 
@@ -210,6 +211,11 @@ def by_timer(
     gc.collect()
     assert interrupted or times < 40, "no call was interrupted: it is too short for a timer"
     return interrupted
+
+
+def storms(*ways: str) -> list[Any]:
+    """Return parameters of a test that takes real signals in these ways, for the nightly tier."""
+    return [pytest.param(way, marks=pytest.mark.nightly) for way in ways]
 
 
 class Table:

@@ -10,3 +10,8 @@ from extent import IS_THOROUGH
 
 FIXED = 20240229
 SEED = int(os.environ.get("CPKG_TEST_SEED", random.SystemRandom().getrandbits(32) if IS_THOROUGH else FIXED))
+
+
+def noise(size: int) -> bytes:
+    """Return `size` bytes that do not compress, the same ones each time."""
+    return random.Random(SEED).randbytes(size)

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from interrupts import Interrupt, LoopInterrupt, Outcome, at_every_line, by_timer
+from interrupts import Interrupt, LoopInterrupt, Outcome, at_every_line, by_timer, storms
 
 from purepy._jit import JIT
 from purepy.zstd.aio import file as aio_file
@@ -46,7 +46,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, FRAME)
 
 
-@pytest.fixture(params=["lines", *(pytest.param(by, marks=pytest.mark.nightly) for by in ("signal", "two signals"))])
+@pytest.fixture(params=["lines", *storms("signal", "two signals")])
 def interrupted(request: pytest.FixtureRequest, zstd: ModuleType) -> Callable[..., None]:
     """Return what interrupts a call: `make`, `act`, `check`."""
     if JIT and request.param == "two signals":
