@@ -18,6 +18,7 @@ import os
 import random
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import hypothesis
@@ -47,6 +48,10 @@ MARKERS = {
     "documents": "the commands and programs of a page",
     "processes": "commands in processes of their own",
 }
+ONCE = {"once", "documents", "processes"}
+"""Marks of tests that depend on neither the interpreter nor the backend."""
+OTHERS = {"cli", "integrations", "wheels"}
+"""Folders whose tests depend on the interpreter, but not on the backend: rows named pure leave them out."""
 SHARED = {"archive", "cli", "records", "zstandard"}
 """Folders whose subject is Python that all interpreters share: they meet hostile input on CPython 3.11 alone."""
 # fewer examples where most of them run before the JIT has warmed up; no deadline, since a busy machine is not a failure
@@ -141,13 +146,18 @@ def _is_of_this_row(item: pytest.Item, wanted: list[str]) -> bool:
     if "nightly" in marks or "interpreter" in marks:
         return True
     row = wanted[0] if wanted else ""
-    if "purepy_zstd" in marks:
-        return row in ("", "pure")
-    if "once" in marks:
-        return IS_FULL and row in ("", "native")
+    is_of_pure = "purepy_zstd" in marks
+    if is_of_pure and row not in ("", "pure"):
+        return False
+    if marks & ONCE:
+        return IS_FULL and row in ("", "pure" if is_of_pure else "native")
+    if is_of_pure:
+        return IS_FULL or not marks & {"hostile", "property"}
+    if row == "pure" and marks & OTHERS:
+        return False
     if not marks & {"hostile", "property"}:
         return True
-    if any(backend != _first(codec, wanted) for codec, backend in _backends_of(item).items()):
+    if any(backend != next(iter(_tested(codec, wanted))) for codec, backend in _backends_of(item).items()):
         return False
     return IS_FULL or ("hostile" in marks and row in ("", "native") and not marks & SHARED)
 
@@ -158,9 +168,10 @@ def _backends_of(item: pytest.Item) -> dict[str, str]:
     return {codec: parameters[codec].BACKEND for codec in parameters.keys() & _backend.MODULES.keys()}
 
 
-def _first(codec: str, wanted: list[str]) -> str:
-    """Return the first of the wanted backends that loads here, for which random and hostile input is meant."""
-    return next(name for name in wanted or available(codec) if name in available(codec))
+def _tested(codec: str, wanted: list[str]) -> dict[str, ModuleType]:
+    """Return the backends of a codec that a run tests: the wanted ones, or all that load if none of them is wanted."""
+    named = [name for name in wanted if name in _backend.MODULES[codec]]
+    return {name: available(codec)[name] for name in named or available(codec) if name in available(codec)}
 
 
 def _wanted(config: pytest.Config) -> list[str]:
@@ -202,8 +213,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    wanted = _wanted(metafunc.config)
     for codec in _backend.MODULES:
         if codec in metafunc.fixturenames:
-            found = {name: module for name, module in available(codec).items() if not wanted or name in wanted}
+            found = _tested(codec, _wanted(metafunc.config))
             metafunc.parametrize(codec, list(found.values()), ids=list(found))

@@ -65,9 +65,19 @@ def test_ci_runs_rows_of_tox() -> None:
     assert set(f"{here},{newest}".split(",")) <= rows()
 
 
+def rows_of(workflow: str) -> list[str]:
+    """Return the rows that a workflow of GitHub runs, sorted."""
+    return sorted(",".join(re.findall(r'rows: "([^"]+)"', read(f".github/workflows/{workflow}.yml"))).split(","))
+
+
 def test_github_runs_all_rows() -> None:
-    found = ",".join(re.findall(r'rows: "([^"]+)"', read(".github/workflows/tests.yml"))).split(",")
-    assert sorted(found) == sorted(rows() - {"coverage"})
+    assert rows_of("tests") == sorted(rows())
+
+
+def test_github_runs_all_rows_of_the_nightly_tier() -> None:
+    config = of_tox()
+    labelled = [name for name in config.sections() if "nightly" in config[name].get("labels", "").split()]
+    assert rows_of("nightly") == sorted(row for name in labelled for row in expanded(name.partition(":")[2]))
 
 
 def test_wheels_are_built_and_tried_on_all() -> None:

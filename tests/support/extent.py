@@ -12,7 +12,7 @@ IS_PYPY = sys.implementation.name == "pypy"
 IS_FULL = not IS_PYPY and sys.version_info[:2] == (3, 11)
 """Whether this is that one."""
 IS_THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
-"""Whether time does not matter: `tox run -e thorough`."""
+"""Whether time does not matter: `tox run -e explore`."""
 IS_PURE_CODEC = not _backend.choose("zstd").module.RELEASES_GIL
 """Whether the chosen Zstandard is in Python: archives and records go through it, and calls take six times as long."""
 

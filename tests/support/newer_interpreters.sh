@@ -53,8 +53,8 @@ exec unshare --mount bash -euo pipefail -c '
     exec chroot "$CPKG_NEW_ROOT" env PATH=/usr/bin:/bin:/usr/sbin:/sbin HOME=/root LC_ALL=C.UTF-8 bash -euo pipefail -c "
         git config --global --replace-all safe.directory \"*\"
         cd \"\$CPKG_NEW_PROJECT\"
-        [ -x /opt/tox/bin/tox ] || { python3.14 -m venv /opt/tox && /opt/tox/bin/pip install --quiet \"tox>=4.36\"; }
-        export TOXENV=\${CPKG_NEW_ROWS// /,} TOX_SKIP_MISSING_INTERPRETERS=false
+        [ -x /opt/tox/bin/uv ] || { python3.14 -m venv /opt/tox && /opt/tox/bin/pip install --quiet \"tox>=4.36\" tox-uv; }
+        export UV_PYTHON_DOWNLOADS=never TOXENV=\${CPKG_NEW_ROWS// /,} TOX_SKIP_MISSING_INTERPRETERS=false
         exec /opt/tox/bin/tox run-parallel --workdir .tox/newest
     "
 ' mounts "${folders[@]}"
