@@ -304,6 +304,7 @@ class Options:
                 _general=general,
                 _new=tuple.__new__,
                 _plain=plain,
+                _type=type,  # an option has this name
                 **{f"_default_{name}": value for name, value in self.defaults._asdict().items()},
             )
             exec("\n".join(lines), namespace)
@@ -321,7 +322,7 @@ class Options:
         tests = []
         for name, value in self.defaults._asdict().items():
             if type(value) is int:
-                tests.append(f"({name} is _default_{name} or {name} == {value} and type({name}) is int)")
+                tests.append(f"({name} is _default_{name} or {name} == {value} and _type({name}) is int)")
             else:
                 tests.append(f"{name} is {value if value in (None, True, False) else f'_default_{name}'}")
         return " and ".join(tests)

@@ -9,9 +9,11 @@ import decimal
 import pathlib
 import re
 from types import ModuleType
-from typing import Any
+from typing import Any, Callable
 
 import pytest
+
+from purepy.msgpack import options as options_module
 
 PACKING = ["max_depth", "max_total_items", "max_total_bytes", "buf_size"]
 LENGTHS = ["max_str_len", "max_bin_len", "max_array_len", "max_map_len", "max_ext_len"]
@@ -30,14 +32,26 @@ WRONG = [
 
 
 class Three:
+    asked = 0
+
     def __index__(self) -> int:
+        self.asked += 1
         return 3
+
+
+def packing(msgpack: ModuleType) -> list[Callable[..., Any]]:
+    """Return the ways to pack an object under options."""
+    return [
+        msgpack.packb,
+        lambda obj, **options: msgpack.Packer(**options).pack(obj),
+        lambda obj, **options: msgpack.pack_into(obj, bytearray(9), **options),
+    ]
 
 
 @pytest.mark.parametrize(("value", "error"), WRONG)
 def test_no_number(msgpack: ModuleType, value: Any, error: type[Exception]) -> None:
     for name in PACKING:
-        for call in (msgpack.packb, lambda obj, **options: msgpack.Packer(**options).pack(obj)):
+        for call in packing(msgpack):
             with pytest.raises(error):
                 call([1], **{name: value})
     for name in UNPACKING:
@@ -62,14 +76,31 @@ def test_what_has_an_index(msgpack: ModuleType) -> None:
     for name in set(UNPACKING) - {"timestamp"}:
         assert msgpack.unpackb(b"\x91\x01", **{name: Three()}) == [1]
     assert msgpack.unpackb_from(b"\x01\x02\x03\x04", Three()) == (4, 4)
+    size = Three()
+    msgpack.Packer(buf_size=size)
+    assert size.asked == 1
 
 
-def test_negative(msgpack: ModuleType) -> None:
-    """No size is less than nothing."""
+def test_a_number_that_equals_the_default_is_the_default(msgpack: ModuleType) -> None:
+    """The number may be another object than the default: 1024 is one."""
+    for options, call, argument, result in (
+        (options_module.PACKING, msgpack.packb, [1], b"\x91\x01"),
+        (options_module.UNPACKING, msgpack.unpackb, b"\x91\x01", [1]),
+    ):
+        for name, value in options.defaults._asdict().items():
+            if type(value) is int:
+                assert call(argument, **{name: int(str(value))}) == result
+
+
+def test_out_of_range(msgpack: ModuleType) -> None:
+    """No size is less than nothing, and there are four kinds of timestamps."""
+    for value in (-1, 4):
+        with pytest.raises(ValueError, match=r"timestamp must be 0\.\.3"):
+            msgpack.unpackb(b"\x01", timestamp=value)
     for name in ("read_size", "max_buffer_size"):
         with pytest.raises(ValueError, match="must be 0 or more"):
             msgpack.Unpacker(**{name: -1})
-    for call in (msgpack.packb, lambda obj, **options: msgpack.Packer(**options).pack(obj)):
+    for call in packing(msgpack):
         with pytest.raises(OverflowError, match="negative"):
             call(1, buf_size=-1)
         with pytest.raises(ValueError, match="max_depth must be 0 or more, not -1"):
