@@ -78,7 +78,7 @@ class PathSource(Source):
         try:
             found = _system.pread(self._descriptor, size, offset)
         finally:
-            self._check()  # closed meanwhile: these may be another file's bytes, or an error of a file that is none
+            self._check()  # closed meanwhile: these may be another file's bytes, or an error about another file
         if len(found) == size or not found:
             return found
         pieces = [found]
@@ -150,7 +150,7 @@ class Target:
     """Write bytes at an offset, the end of those written before."""
 
     def cut(self, offset: int) -> None:
-        """Drop the bytes behind `offset`, where that is possible."""
+        """Drop the bytes after `offset`, where that is possible."""
 
     def flush(self) -> None:
         """Hand on to the system what this process still holds."""
@@ -202,7 +202,7 @@ class PathTarget(Target):
             write_at(self._descriptor.number, data, offset)
         except OSError as exc:
             with contextlib.suppress(OSError):  # then it is a torn tail, and the next try writes over it
-                self.cut(offset)  # no part of a frame stays behind
+                self.cut(offset)  # no part of a frame stays
             raise OSError(exc.errno, exc.strerror, self.name) from None
 
     def cut(self, offset: int) -> None:

@@ -70,7 +70,7 @@ class Message:
         return found
 
     def children(self, at: int, family: str, length: int) -> Iterator[int]:
-        """Yield where each item, or key and value in turn, begins: behind the one that was read last."""
+        """Yield where each item, or key and value in turn, begins: after the one that was read last."""
         for _ in range(length if family == ARRAY else 2 * length):
             yield self.end
 

@@ -2,7 +2,7 @@
 """
 Reading one value straight from bytes: what functions that decode call.
 
-A reader knows that something is wrong, not what, and raises. It may read behind the end of a message, where PADDING
+A reader knows that something is wrong, not what, and raises. It may read past the end of a message, where PADDING
 follows.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from purepy._types import Named
 
 PADDING: Final = b"\xc1" * 24
-"""What stands behind a message: no value begins with this byte, and the longest guess of a key stays within."""
+"""The byte after a message: no value begins with it, and the longest guess of a key stays within."""
 
 
 class Mismatch(Exception):

@@ -65,14 +65,16 @@ def calls_returned_with_a_lock(source: str) -> list[int]:
     ]
 
 
+@pytest.mark.once
 def test_no_block_that_holds_a_lock_returns_a_call() -> None:
-    """PyPy 8 would leave the lock taken if a signal handler raises behind that call."""
+    """PyPy 8 would leave the lock taken if a signal handler raises after that call."""
     paths = [path for root in ROOTS for path in Path(root).rglob("*.py")]
     found = {path.name: lines for path in paths if (lines := calls_returned_with_a_lock(path.read_text("utf-8")))}
     assert paths
     assert not found
 
 
+@pytest.mark.once
 def test_a_call_that_is_returned_with_a_lock_is_seen() -> None:
     def method(self: Any) -> Any:
         with self._turn():

@@ -4,7 +4,7 @@
  * collector: nobody can find them.
  */
 #ifndef CPKG_MSGPACK_TYPED_DECODE
-#include "decode.c" /* which includes this part in its place: its functions call each other */
+#include "decode.c" /* which includes this file: the functions of both call each other */
 #elif !defined(CPKG_MSGPACK_TYPED_CONTAINERS)
 #define CPKG_MSGPACK_TYPED_CONTAINERS
 

@@ -3,7 +3,7 @@
  * Decoding to types: objects with fields. One is made when its fields are complete; until then they are on a stack of ours.
  */
 #ifndef CPKG_MSGPACK_TYPED_DECODE
-#include "decode.c" /* which includes this part in its place: its functions call each other */
+#include "decode.c" /* which includes this file: the functions of both call each other */
 #elif !defined(CPKG_MSGPACK_TYPED_OBJECTS)
 #define CPKG_MSGPACK_TYPED_OBJECTS
 
@@ -60,7 +60,7 @@ static void typed_pop(TypedDecoder *d, size_t base)
     }
 }
 
-/* The number of the field whose key is next, -1 for none; -2 if it is no str. d->p goes behind the key. */
+/* The number of the field whose key is next, -1 for none; -2 if the key is not a str. d->p moves past the key. */
 static NEVER_INLINE Py_ssize_t typed_find(TypedDecoder *d, const TypedNode *node)
 {
     uint64_t n;

@@ -73,7 +73,7 @@ static ALWAYS_INLINE bool typed_may_nest(TypedDecoder *d, Py_ssize_t depth)
 }
 
 /* The length that the header at d->p declares, whose shortest form is `fix` to `fix` + `most`, and whose others follow `next`
-   in the sizes that `forms` has; d->p goes behind it. False if it is no such header. */
+   in the sizes that `forms` has; d->p moves past it. False for any other header. */
 static ALWAYS_INLINE bool typed_length(TypedDecoder *d, unsigned fix, unsigned most, unsigned next, bool from_1,
                                        uint64_t *n)
 {

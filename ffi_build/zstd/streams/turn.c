@@ -15,7 +15,7 @@ typedef struct {
     PyThread_type_lock bell; /* held, but from the end of a turn until somebody who waits has heard it */
 } Turn;
 
-/* Set a field that is an attribute, too, which other threads read outside of a turn. */
+/* Set a field that is also an attribute: other threads read it outside of a turn. */
 #define SET_SHOWN(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
 
 /* Wait for the end of a turn; return 1, or -1 with an exception set by a signal handler. */
