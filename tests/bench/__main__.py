@@ -30,15 +30,12 @@ def main(arguments: list[str] | None = None) -> int:
     compare = commands.add_parser("compare", help="what changed beyond noise; exits 1 on a regression")
     compare.add_argument("old", type=Path)
     compare.add_argument("new", type=Path)
-    compare.add_argument("--limit", type=float, default=0.15, help="part of the time below which nothing changed")
-    compare.add_argument("--everybody", action="store_true", help="the peers too, not only ours")
     compare.add_argument("--allow-missing", action="store_true", help="do not fail for figures that NEW has not")
 
     verdicts = commands.add_parser("verdicts", help="'X is N times slower/faster on A than on B'")
     verdicts.add_argument("a", help="ROW or ROW:LIBRARY, for example 3.11-native:gzip")
     verdicts.add_argument("b", help="the same")
     verdicts.add_argument("--results", type=Path, default=RESULTS)
-    verdicts.add_argument("--group", default="File input and output")
 
     publish = commands.add_parser(
         "publish", help="measure all rows of interpreters, then write docs/benchmarks and README"
@@ -73,22 +70,19 @@ def _run(given: argparse.Namespace) -> int:
             from bench import report
 
             results = given.results or folder_of_results(RESULTS)
-            for path in report.write(results, given.html, given.markdown, given.old):
-                print(path)
+            print(*report.write(results, given.html, given.markdown, given.old), sep="\n")
             return 0
         if given.command == "compare":
             from bench.compare import compare
 
-            return compare(given.old, given.new, given.limit, given.everybody, given.allow_missing)
-        if given.command == "publish":
-            return _publish(given)
+            return compare(given.old, given.new, given.allow_missing)
         if given.command == "readme":
             from bench import readme_table
 
             changed = readme_table.update(given.results, given.readme)
             print(f"{given.readme}: {'written' if changed else 'as it was'}")
             return 0
-        return _verdicts(given)
+        return _publish(given) if given.command == "publish" else _verdicts(given)
     except (NotResults, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -110,7 +104,7 @@ def _publish(given: argparse.Namespace) -> int:
 
 def _verdicts(given: argparse.Namespace) -> int:
     from bench.results import read_folder
-    from bench.verdicts import Side, between
+    from bench.verdicts import GROUP, Side, between
 
     rows = {row.name: row for row in read_folder(given.results)}
     sides = []
@@ -118,8 +112,8 @@ def _verdicts(given: argparse.Namespace) -> int:
         name, _, library = text.partition(":")
         if name not in rows:
             raise ValueError(f"no row {name!r} in {given.results}: it has {', '.join(rows)}")
-        sides.append(Side(rows[name], library or rows[name].libraries(given.group)[0]))
-    lines = list(between(sides[0], sides[1], given.group))
+        sides.append(Side(rows[name], library or rows[name].libraries(GROUP)[0]))
+    lines = list(between(*sides))
     print("\n".join(lines) or "the two sides have no case in common")
     return 0 if lines else 2
 

@@ -4,13 +4,13 @@ Compare two builds of cpkg on one interpreter: `python tests/bench/builds.py PYT
 
 Each argument is the python of an environment with cpkg in it, a wheel's and a local build's for instance. Both run as
 processes that stay, and take turns: one of them measures for a few milliseconds, then the other. The table gives the
-best processor time of each and how many times faster the second is. The contents for Zstandard are those of the
-published benchmark, of this program's own interpreter.
+best processor time of the second and of the first, and how many times faster the second is. The contents for Zstandard
+are those of the published benchmark, of this program's own interpreter.
 """
 
 from __future__ import annotations
 
-import argparse
+import functools
 import json
 import math
 import subprocess
@@ -19,14 +19,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from bench import payloads
+import payloads
+import turns
 
 CHILD = r"""
-import functools, json, pathlib, sys, time
+import functools, json, pathlib, sys
 import cpkg
 from cpkg import msgpack, zstd
+sys.path.append(sys.argv[2])
+import turns
 
 records = [
     {"id": i, "name": "name %d" % i, "price": i * 1.25, "tags": ["a", "b", "c"], "on": True, "no": None}
@@ -54,20 +55,10 @@ for file in sorted(pathlib.Path(sys.argv[1]).iterdir()):
 cases["a new compressor of 1 KiB"] = (lambda value: zstd.ZstdCompressor().compress(value, 2), text[:1024])
 libraries = {codec: info.library for codec, info in cpkg.backend_info().items()}
 print(json.dumps({"cases": list(cases), "libraries": libraries}), flush=True)
-clock = time.process_time
 for line in sys.stdin:
     function, value = cases[line.strip()]
-    function(value)
-    started = clock()
-    function(value)
-    count = max(1, int(0.002 / (clock() - started + 1e-9)))
-    best = float("inf")
-    for _ in range(3):
-        started = clock()
-        for _ in range(count):
-            function(value)
-        best = min(best, (clock() - started) / count)
-    print(best, flush=True)
+    work = turns.timed(functools.partial(function, value), 0.002)
+    print(min(work().processor for _ in range(3)), flush=True)
 """
 
 
@@ -76,7 +67,10 @@ class Build:
 
     def __init__(self, python: str, contents: str) -> None:
         self._process = subprocess.Popen(
-            [python, "-I", "-c", CHILD, contents], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [python, "-I", "-c", CHILD, contents, str(Path(__file__).parent)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         self.told: dict[str, Any] = json.loads(self._read())
 
@@ -94,20 +88,15 @@ class Build:
         return line
 
 
-def _write_contents(folder: Path) -> None:
-    for data, content in payloads.BYTES.items():
-        for size in ("1KiB", "16KiB", "1MiB"):
-            (folder / f"{size} {data}").write_bytes(content(payloads.SIZES[size]))
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").strip().partition("\n")[0])
+    parser = turns.options(__doc__, rounds=20)
     parser.add_argument("pythons", nargs=2, metavar="PYTHON")
-    parser.add_argument("--rounds", type=int, default=20, help="turns of each build per case (default: %(default)s)")
     parser.add_argument("-k", default="", help="only cases whose name contains this")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as contents:
-        _write_contents(Path(contents))
+        for data, content in payloads.BYTES.items():
+            for size in ("1KiB", "16KiB", "1MiB"):
+                Path(contents, f"{size} {data}").write_bytes(content(payloads.SIZES[size]))
         builds = [Build(python, contents) for python in options.pythons]
     for python, build in zip(options.pythons, builds):
         print(python, *build.told["libraries"].values(), sep="  ")
@@ -116,13 +105,11 @@ def main() -> None:
         sys.exit("no such case")
     logarithms = []
     for case in cases:
-        best = [math.inf, math.inf]
-        for _ in range(options.rounds):
-            for index, build in enumerate(builds):
-                best[index] = min(best[index], build.measure(case))
-        logarithms.append(math.log(best[0] / best[1]))
-        print(f"{case:28} {best[0] * 1e6:10.2f} us {best[1] * 1e6:10.2f} us {best[0] / best[1]:6.2f}x", flush=True)
-    print(f"{'geometric mean':52} {math.exp(sum(logarithms) / len(logarithms)):6.2f}x")
+        works = {number: functools.partial(build.measure, case) for number, build in enumerate(builds)}
+        first, second = turns.in_turns(works, options.rounds).values()
+        logarithms.append(math.log(min(first) / min(second)))
+        turns.versus(case, second, first)
+    print(f"{'geometric mean':62} {math.exp(sum(logarithms) / len(logarithms)):6.2f}")
 
 
 if __name__ == "__main__":

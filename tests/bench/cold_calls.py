@@ -13,16 +13,17 @@ the processes. json has the records' bins as hexadecimal text.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import platform
-import subprocess
-import sys
+import functools
+import tempfile
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).resolve().parent
+import fresh
+import payloads
+import turns
+
+from purepy.msgpack import packb
+
 PAYLOADS = {
     "small": "payloads.small()",
     "regular": "payloads.regular()",
@@ -38,7 +39,7 @@ LIBRARIES = {
     "fallback": "from msgpack import packb as pack, unpackb as unpack",
     "marshal alone": "from marshal import dumps, loads as unpack\npack = lambda value: dumps(value, 2)",
 }
-if platform.python_implementation() == "PyPy":
+if turns.PYPY:
     LIBRARIES["C and marshal"] = """
 from cpkg._native.msgpack.pypy.marshal_read import _buffer, _read, _readers, loads
 from cpkg.msgpack import packb as pack
@@ -48,134 +49,77 @@ def unpack(data):
     return loads(window if _read(handle, data, len(data), 0) > 0 else _buffer(output.bytes, output.used))
 """
 OTHER_FORMATS = ("json", "marshal alone")
-STEPS = ("first", "second", "tenth", "first ten", "total")
-
-CHILD = r"""
-import gc, sys, time
-sys.path[:0] = [%(path)r]
+STEPS = ("first call", "second call", "10th call", "first 10 calls", "first 100 calls")
+BEFORE = """
+import gc, sys
+sys.path.append({support!r})
 from bench import payloads
 
 def as_text(value):
     if type(value) is dict:
-        return {key: as_text(item) for key, item in value.items()}
+        return {{key: as_text(item) for key, item in value.items()}}
     if type(value) is list:
         return [as_text(item) for item in value]
     return value.hex() if type(value) is bytes else value
 
-value = %(payload)s
-if %(library)r == "json":
+value = {payload}
+if {library!r} == "json":
     value = as_text(value)
-%(imports)s
-if %(direction)r == "pack":
-    call, argument = pack, value
-else:
-    # made by the standard library or by a process of its own, so that nothing of the codec has run before
-    call = unpack
-    argument = pack(value) if %(library)r in %(other_formats)r else open(%(message)r, "rb").read()
-gc.collect()  # what the imports above left would be finalized meanwhile, which makes PyPy trace loops twice
-clock = time.thread_time
-seconds = []
-for _ in range(%(calls)d):
-    begin = clock()
-    result = call(argument)
-    seconds.append(clock() - begin)
-if %(direction)r == "pack":
-    result = unpack(result)
-if result != value:
-    sys.exit("another object came back")
-print(seconds)
+{imports}
+argument = {argument}
+gc.collect()  # what the imports left would be finalized meanwhile, which makes PyPy trace loops twice
 """
 
 
-def environment() -> dict[str, str]:
-    """Return the environment of a child: with this checkout's cpkg, if none is installed, and msgpack's fallback."""
-    return {
-        **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
-        "PYTHONPATH": str(FOLDER.parent.parent),
-        "MSGPACK_PUREPYTHON": "1",
-    }
-
-
-def run(payload: str, library: str, direction: str, calls: int, message: Path) -> list[float]:
-    """Return the seconds of each call in a new process; raises RuntimeError with its last line if it fails."""
-    text = CHILD % {
-        "path": str(FOLDER.parent),
-        "payload": PAYLOADS[payload],
-        "library": library,
-        "other_formats": OTHER_FORMATS,
-        "imports": LIBRARIES[library],
-        "direction": direction,
-        "message": str(message),
-        "calls": calls,
-    }
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=environment(), check=False)
-    if done.returncode:
-        raise RuntimeError((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
-    seconds: list[float] = json.loads(done.stdout)
-    return seconds
-
-
-def figures(seconds: list[float]) -> dict[str, float]:
-    """Return the steps of one process."""
-    tenth = seconds[min(9, len(seconds) - 1)]
-    return dict(zip(STEPS, (seconds[0], seconds[1], tenth, sum(seconds[:10]), sum(seconds))))
-
-
-def measure(payload: str, direction: str, libraries: list[str], options: Any, message: Path) -> dict[str, Any]:
-    """Return, by library, the best of each step, or the text of what failed."""
-    found: dict[str, Any] = {}
-    for _ in range(options.processes):
-        for library in libraries:
-            if type(found.get(library)) is str:
-                continue
-            try:
-                one = figures(run(payload, library, direction, options.calls, message))
-            except RuntimeError as exc:
-                found[library] = str(exc)
-                continue
-            best = found.setdefault(library, one)
-            found[library] = {step: min(best[step], one[step]) for step in STEPS}
-    return found
-
-
-def write_message(payload: str, message: Path) -> None:
-    """Write the payload as MessagePack, made by the pure codec in a process of its own."""
-    code = (
-        f"import sys; sys.path[:0] = [{str(FOLDER.parent)!r}]\nfrom bench import payloads\n"
-        f"from purepy.msgpack import packb\nopen({str(message)!r}, 'wb').write(packb({PAYLOADS[payload]}))"
+def first_calls(payload: str, library: str, direction: str, message: Path) -> list[float] | str:
+    """Return the seconds of the steps in a new process, or the last line of its error."""
+    argument = "value"
+    if direction == "unpack":  # no codec of the process has made it
+        argument = "pack(value)" if library in OTHER_FORMATS else f"open({str(message)!r}, 'rb').read()"
+    before = BEFORE.format(
+        support=str(fresh.FOLDER.parent / "support"),
+        payload=PAYLOADS[payload],
+        library=library,
+        imports=LIBRARIES[library],
+        argument=argument,
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=False)
-    if done.returncode:
-        raise RuntimeError((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
+    request = {"before": before, "clock": "thread_time", "imports": "", "call": direction, "argument": "argument"}
+    request.update(expected="value", back="unpack" if direction == "pack" else None)
+    request.update(calls=100, atleast=100, patience=0)
+    try:
+        answer = fresh.run("first_use.py", request, variables={"MSGPACK_PUREPYTHON": "1"})
+    except fresh.ChildFailed as exc:
+        return str(exc)
+    return [answer[step] for step in STEPS]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--calls", type=int, default=100, help="calls per process (default: 100, 2 at least)")
-    parser.add_argument("--processes", type=int, default=3, help="processes per figure (default: 3)")
+    parser = turns.options(__doc__, rounds=3)
     parser.add_argument("--payload", action="append", choices=PAYLOADS, help="these objects alone")
     parser.add_argument("--library", action="append", choices=LIBRARIES, help="these libraries alone")
     parser.add_argument("--direction", action="append", choices=("pack", "unpack"), help="this direction alone")
     options = parser.parse_args()
-    libraries = options.library or list(LIBRARIES)
-    print(f"{platform.python_implementation()} {platform.python_version()}, milliseconds, best of {options.processes}")
-    message = Path(f"{os.environ.get('TMPDIR', '/tmp')}/cold-calls-{os.getpid()}.mp")
-    try:
+    print(f"{turns.heading('msgpack')}, milliseconds, best of {options.rounds} processes")
+    with tempfile.TemporaryDirectory() as folder:
+        message = Path(folder, "message")
         for payload in options.payload or PAYLOADS:
             try:
-                write_message(payload, message)
-            except RuntimeError as exc:
+                made: Any = eval(PAYLOADS[payload])
+            except payloads.PayloadMissing as exc:
                 print(f"{payload}: not measured: {exc}")
                 continue
+            message.write_bytes(packb(made))
             for direction in options.direction or ("pack", "unpack"):
-                print(f"\n{payload}, {direction:8}" + "".join(f"{step:>12}" for step in STEPS))
-                for library, result in measure(payload, direction, libraries, options, message).items():
-                    if type(result) is str:
-                        print(f"  {library:16} {result}")
-                        continue
-                    print(f"  {library:16}" + "".join(f"{result[step] * 1e3:12.3f}" for step in STEPS))
-    finally:
-        message.unlink(missing_ok=True)
+                print()
+                turns.row(f"{payload}, {direction}", *(f"  {step:>15}" for step in STEPS), width=18)
+                works = {
+                    library: functools.partial(first_calls, payload, library, direction, message)
+                    for library in options.library or LIBRARIES
+                }
+                for library, found in turns.in_turns(works, options.rounds).items():
+                    failed = next((each for each in found if isinstance(each, str)), None)
+                    shown = [f"  {failed}"] if failed else [f"{min(each) * 1e3:17.3f}" for each in zip(*found)]
+                    turns.row(f"  {library}", *shown, width=18)
 
 
 if __name__ == "__main__":

@@ -39,14 +39,14 @@ class Change:
         return f"{name} => {times} (limit {self.allowed:.2f}, unadjusted {self.raw:.3f})   {self.verdict}"
 
 
-def judge(row: str, old: Cell, new: Cell, machine: float, limit: float = LIMIT) -> Change:
+def judge(row: str, old: Cell, new: Cell, machine: float) -> Change:
     """Hold one figure against its predecessor. machine: how many times slower the machine was for the new one."""
     if old.info.get("data") != new.info.get("data"):
         return Change(row, new.key, OTHER)
     raw = new.value / old.value if old.value else 1.0
     # bytes do not depend on how busy the machine is
     ratio = raw if new.unit == "bytes" else raw / machine
-    allowed = 1 + limit + old.noise + new.noise
+    allowed = 1 + LIMIT + old.noise + new.noise
     if ratio > allowed:
         verdict = NOISY if old.noisy or new.noisy else REGRESSION
     elif ratio < 1 / allowed:
@@ -56,8 +56,8 @@ def judge(row: str, old: Cell, new: Cell, machine: float, limit: float = LIMIT) 
     return Change(row, new.key, verdict, ratio, raw, allowed)
 
 
-def changes(old: list[Row], new: list[Row], limit: float = LIMIT, everybody: bool = False) -> Iterator[Change]:
-    """Compare every cell of ours (of everybody's with `everybody`) of the rows that OLD has.
+def changes(old: list[Row], new: list[Row]) -> Iterator[Change]:
+    """Compare every cell of ours of the rows that OLD has.
 
     A cell that OLD has and NEW has not is MISSING: a row that was not run must not pass for one that did not change.
     """
@@ -66,26 +66,25 @@ def changes(old: list[Row], new: list[Row], limit: float = LIMIT, everybody: boo
         other = later.get(row.name)
         machine = control_ratio(other, row) if other is not None else 1.0
         for key, cell in row.cells.items():
-            if not (cell.ours or everybody):
+            if not cell.ours:
                 continue
             match = other.cells.get(key) if other is not None else None
-            yield Change(row.name, key, MISSING) if match is None else judge(row.name, cell, match, machine, limit)
+            yield Change(row.name, key, MISSING) if match is None else judge(row.name, cell, match, machine)
 
 
-def compare(old: Path, new: Path, limit: float = LIMIT, everybody: bool = False, allow_missing: bool = False) -> int:
+def compare(old: Path, new: Path, allow_missing: bool = False) -> int:
     """Print what changed beyond noise; the answer is the exit code: 1 on a regression or a missing figure.
 
     2 when nothing could be compared at all.
     """
-    found = list(changes(read_folder(old), read_folder(new), limit, everybody))
+    found = list(changes(read_folder(old), read_folder(new)))
     counts = dict.fromkeys((OK, FASTER, REGRESSION, NOISY, OTHER, MISSING), 0)
     for change in found:
         counts[change.verdict] += 1
-    order = (REGRESSION, MISSING, OTHER, NOISY, FASTER)
-    for change in sorted(
-        (c for c in found if c.verdict != OK), key=lambda c: (order.index(c.verdict), -(c.ratio or 0))
-    ):
-        print(change)
+    order = (REGRESSION, MISSING, OTHER, NOISY, FASTER, OK)
+    for change in sorted(found, key=lambda c: (order.index(c.verdict), -(c.ratio or 0))):
+        if change.verdict != OK:
+            print(change)
     print(f"==Verdict== {len(found)} figures: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
     if counts[REGRESSION] or (counts[MISSING] and not allow_missing):
         return 1

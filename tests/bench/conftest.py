@@ -66,17 +66,16 @@ def settings(request: pytest.FixtureRequest) -> harness.Settings:
 
 
 @pytest.fixture
-def not_run(request: pytest.FixtureRequest) -> Any:
-    """Give a function that records why a cell has no figure, and skips it."""
+def cell(request: pytest.FixtureRequest, benchmark: Any, settings: harness.Settings, bench_pass: int) -> harness.Cell:
+    """The cell that the test measures, in one of the passes."""
 
-    def record(info: dict[str, Any], reason: str) -> None:
-        _not_run.append({**info, "reason": reason})
+    def record(info: dict[str, Any]) -> None:
+        _not_run.append(info)
         kept = _kept(request.config)
-        if kept is not None and _not_run[-1] not in kept.not_run:
-            kept.add(_not_run[-1])
-        pytest.skip(reason)
+        if kept is not None and info not in kept.not_run:
+            kept.add(info)
 
-    return record
+    return harness.Cell(benchmark, settings, record, {"pass": bench_pass})
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -94,12 +93,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept, dropped = [], []
     only = settings.enabled and config.getoption("benchmark_only", default=False)
     for item in items:
-        case = _case(item)
-        if _senseless(item):
-            continue
-        if item.get_closest_marker("browser") and "browser" not in config.option.markexpr:
-            dropped.append(item)
-            continue
+        params = _params(item)
+        case = params.get("case")
+        if "way" in params and params["way"] not in params["case"].ways:
+            continue  # a library that has no part in the case
         if case is None:
             # `--benchmark-only` would skip what measures nothing, and a skip reads like something that could not run
             keep = not only or "benchmark" in getattr(item, "fixturenames", ())
@@ -109,7 +106,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             keep = (settings.slow or not case.slow) and (not settings.quick or case.quick)
         (kept if keep else dropped).append(item)
     # pass by pass: the measurements of one cell lie apart, those of the libraries alternate
-    kept.sort(key=_pass)
+    kept.sort(key=lambda item: int(_params(item).get("bench_pass", 0)))
     record = _kept(config)
     if record is not None:
         wanted = record.left([item.nodeid for item in kept], only_noisy=config.getoption("--bench-noisy"))
@@ -122,23 +119,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=dropped)
 
 
-def _senseless(item: pytest.Item) -> bool:
-    """Drop pairs of a case and a library that has no part in it."""
-    callspec = getattr(item, "callspec", None)
-    params = callspec.params if callspec is not None else {}
-    if "opener" in params:
-        return params["opener"] not in params["case"].openers
-    return {"case", "way"} <= params.keys() and params["way"] not in params["case"].ways
-
-
-def _pass(item: pytest.Item) -> int:
-    callspec = getattr(item, "callspec", None)
-    return int(callspec.params.get("bench_pass", 0)) if callspec is not None else 0
-
-
-def _case(item: pytest.Item) -> Any:
-    callspec = getattr(item, "callspec", None)
-    return callspec.params.get("case") if callspec is not None and "bench_pass" in callspec.params else None
+def _params(item: pytest.Item) -> dict[str, Any]:
+    """Return the parameters of a benchmark."""
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    return params if "bench_pass" in params else {}
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -198,7 +182,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def _peer(loaded: peers.Loaded) -> dict[str, Any]:
     peer, library = loaded.peer, loaded.library
-    record: dict[str, Any] = {"name": peer.name, "codecs": list(peer.codecs), "ours": peer.ours}
+    record: dict[str, Any] = {"name": peer.name, "codecs": [peer.codec], "ours": peer.ours}
     if library is None:
         return {**record, "error": loaded.error}
     return {**record, "version": library.version, "build": library.build, "backend": library.backend}

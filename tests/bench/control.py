@@ -56,11 +56,11 @@ def measure(repeat: int = 3) -> dict[str, float]:
     best = {"loop": float("inf"), "copy": float("inf")}
     for _ in range(repeat):
         for name, work in (("loop", python_loop), ("copy", memory_copy)):
-            best[name] = min(best[name], _seconds_of(work))
+            best[name] = min(best[name], seconds_of(work))
     return best
 
 
-def _seconds_of(work: Callable[[], object]) -> float:
+def seconds_of(work: Callable[[], object]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
@@ -79,7 +79,7 @@ class Moments:
             python_loop()
 
     def _is_whole(self) -> bool:
-        took = _seconds_of(checksum)
+        took = seconds_of(checksum)
         bisect.insort(self._fastest, took)
         del self._fastest[FASTEST:]
         return took <= WHOLE * self._fastest[-1]

@@ -8,15 +8,17 @@ Messages of a dask.distributed cluster with msgpack and zstandard, and with cpkg
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import turns
+
 ROOT = Path(__file__).resolve().parents[2]
 SUPPORT = ROOT / "tests" / "support"
-ROUNDS = 2
 CALLS = 600
 
 
@@ -31,17 +33,12 @@ def session(in_place: bool) -> dict[str, float]:
 
 
 def main() -> None:
-    best: dict[tuple[bool, str], float] = {}
-    for _ in range(ROUNDS):
-        for in_place in (False, True):
-            figures = session(in_place)
-            for part in ("small", "large"):
-                key = in_place, part
-                best[key] = min(figures[part], best.get(key, figures[part]))
+    works = {side: functools.partial(session, side) for side in (False, True)}
+    found = turns.in_turns(works, turns.options(__doc__, rounds=2).parse_args().rounds)
     for part, count in (("small", CALLS), ("large", max(CALLS // 60, 1))):
-        theirs, ours = best[False, part] / count * 1e3, best[True, part] / count * 1e3
-        times = theirs / ours
-        print(f"{part}: {theirs:.2f} ms a call with msgpack and zstandard, {ours:.2f} with cpkg ({times:.2f} times)")
+        theirs, ours = (min(figures[part] for figures in found[side]) / count * 1e3 for side in works)
+        gain = f"({theirs / ours:.2f} times)"
+        print(f"{part}: {theirs:.2f} ms a call with msgpack and zstandard, {ours:.2f} with cpkg {gain}")
 
 
 if __name__ == "__main__":

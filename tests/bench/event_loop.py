@@ -10,7 +10,6 @@ an otherwise idle machine, and more processors than `--threads` for the rows wit
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import statistics
 import tempfile
@@ -20,8 +19,8 @@ from pathlib import Path
 from typing import Any, Callable
 
 import payloads
+import turns
 
-import cpkg
 from cpkg import zstd
 
 Work = Callable[[], Awaitable[Any]]
@@ -96,27 +95,18 @@ def works(data: bytes, path: Path, threads: int) -> dict[str, Work]:
     }
 
 
-async def measure(rounds: int, calls: dict[str, Work]) -> None:
-    waits: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            waits[name].append(await longest_wait(call))
-    print(f"{'longest wait in a round, ms':30} {'least':>7} {'median':>7} {'most':>7}")
-    for name, found in waits.items():
-        print(f"{name:30} {min(found):7.1f} {statistics.median(found):7.1f} {max(found):7.1f}")
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--size", type=int, default=48, help="MiB of content (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser = turns.options(__doc__, rounds=7, size=48)
     parser.add_argument("--threads", type=int, default=2)
-    arguments = parser.parse_args()
-    info = cpkg.backend_info()["zstd"]
-    print(f"{info.interpreter}, {info.backend} ({info.library}), {arguments.size} MiB")
+    options = parser.parse_args()
+    print(f"{turns.heading('zstd')}, {options.size} MiB")
     with tempfile.TemporaryDirectory() as folder:
-        calls = works(payloads.corpus(arguments.size << 20), Path(folder, "file.zst"), arguments.threads)
-        asyncio.run(measure(arguments.rounds, calls))
+        calls = works(payloads.corpus(options.size << 20), Path(folder, "file.zst"), options.threads)
+        waits = {name: lambda call=call: asyncio.run(longest_wait(call)) for name, call in calls.items()}
+        found = turns.in_turns(waits, options.rounds)
+    turns.row("longest wait in a round, ms", "least", "median", "most")
+    for name, each in found.items():
+        turns.row(name, min(each), statistics.median(each), max(each))
 
 
 if __name__ == "__main__":

@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from bench import model
+from bench.picture import render
 from bench.readme_table import Lead, lead
 from bench.results import Row, best_measured
 
@@ -45,14 +43,9 @@ def draw(rows: list[Row]) -> str:
     tall = HEAD + LINE * max((len(panel["lines"]) for panel in panels), default=0) + 14
     for number, panel in enumerate(panels):
         panel["x"], panel["y"] = number % COLUMNS * WIDTH, TOP + number // COLUMNS * tall
-    template = jinja2.Template(
-        Path(__file__).with_name("first_screen.svg.j2").read_text(encoding="utf-8"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-    )
     ticks = [(_place(tick), f"{tick:g}×") for tick in (0.5, 1, 2)]
-    return template.render(
+    return render(
+        "first_screen.svg.j2",
         title=TITLE,
         width=max(WIDTH * min(COLUMNS, len(panels)), LEGEND),
         height=TOP + -(-len(panels) // COLUMNS) * tall,

@@ -11,8 +11,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 FOLDER = Path(__file__).parent
 TIMEOUT = 300
@@ -25,11 +26,11 @@ class ChildFailed(Exception):
     """The child ended with an error; the text is its last line."""
 
 
-def run(script: str, request: dict[str, Any], site: bool = True) -> Any:
+def run(script: str, request: dict[str, Any], site: bool = True, variables: Mapping[str, str] | None = None) -> Any:
     """Run `script` (a file of the children folder) on a JSON `request` and return its JSON answer.
 
     Without `site` it begins with as few modules as an interpreter can: what installed packages import at each start
-    would be there already when a library imports it.
+    would be there already when a library imports it. `variables` are added to those of its environment.
 
     Raises ChildFailed, with the last line of what it wrote to its standard error, when it does not exit with 0.
     """
@@ -37,6 +38,7 @@ def run(script: str, request: dict[str, Any], site: bool = True) -> Any:
         **{name: value for name, value in os.environ.items() if name not in _KEPT_FROM_CHILDREN},
         "PYTHONPATH": _import_path(site),
         "PYTHONWARNINGS": "ignore",
+        **(variables or {}),
     }
     done = subprocess.run(
         [sys.executable, *([] if site else ["-S"]), str(FOLDER / "children" / script)],
@@ -51,16 +53,6 @@ def run(script: str, request: dict[str, Any], site: bool = True) -> Any:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         raise ChildFailed(lines[-1])
     return json.loads(done.stdout)
-
-
-def ask(not_run: Any, info: dict[str, Any], question: Callable[[], Any]) -> Any:
-    """Return what `question`, which runs children, answers; what fails for a peer is recorded as not run."""
-    try:
-        return question()
-    except ChildFailed as failure:
-        if info["ours"] or "Error" not in str(failure):
-            raise
-        return not_run(info, str(failure))
 
 
 def _import_path(site: bool) -> str:

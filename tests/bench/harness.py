@@ -14,11 +14,11 @@ import itertools
 import sys
 import time
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any, Callable, NoReturn
 
 import pytest
 
-from bench import control, peers
+from bench import control, fresh, peers
 from bench.cases import Case
 
 PYPY = sys.implementation.name == "pypy"
@@ -70,27 +70,16 @@ def too_slow_pure(size: int, operation: str, patience: float) -> str | None:
     return f"would take about {seconds:.0f} s a call on this backend" if seconds > patience else None
 
 
-class NotRun(Exception):
-    """The cell has no figure; the text is shown in its place (the library cannot do it, or it would take hours)."""
-
-
-class ReportedClock:
-    """A timer that moves by what another process reported, not by what passed here."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def add(self, seconds: float) -> None:
-        """Let `seconds` pass."""
-        self.now += seconds
-
-
-CLOCK = ReportedClock()
+_reported: list[float] = [0.0]
 
 
 def reported_time() -> float:
     """Give the time that other processes reported so far: the timer of benchmarks that run in fresh processes."""
-    return CLOCK.now
+    return _reported[0]
+
+
+def _report(seconds: float) -> None:
+    _reported[0] += seconds
 
 
 def _repeated(function: Callable[[Any], Any], times: int) -> Callable[[Any], Any]:
@@ -105,18 +94,12 @@ def _repeated(function: Callable[[Any], Any], times: int) -> Callable[[Any], Any
     return run
 
 
-def _time(function: Callable[[Any], Any], argument: Any) -> float:
-    start = time.perf_counter()
-    function(argument)
-    return time.perf_counter() - start
-
-
 def _calibrate(function: Callable[[Any], Any], argument: Any, seconds: float) -> float:
     """Warm up (long enough for a JIT on PyPy) and give the seconds that one call takes."""
-    best = _time(function, argument)
+    best = control.seconds_of(lambda: function(argument))
     deadline = time.perf_counter() + (seconds if PYPY else seconds / 10)
     while time.perf_counter() < deadline:
-        best = min(best, _time(function, argument))
+        best = min(best, control.seconds_of(lambda: function(argument)))
     return best
 
 
@@ -128,74 +111,107 @@ def plan(call_seconds: float, seconds: float) -> tuple[int, int]:
     return min(max(rounds, least), MAX_ROUNDS), inner
 
 
-def begin(
-    group: str,
-    case: Case,
-    operation: str,
-    peer: peers.Peer,
-    bench_pass: int,
-    not_run: Callable[[dict[str, Any], Any], Any],
-) -> tuple[peers.Library, dict[str, Any]]:
-    """Load the peer of a cell and name the cell: a peer that cannot be had is a result, ours a failure."""
-    info: dict[str, Any] = {
-        "group": group,
-        "case": case.name,
-        "operation": operation,
-        "copy": operation in case.copies,
-        "library": peer.name,
-        "ours": peer.ours,
-        "format": peer.format,
-        "pass": bench_pass,
-    }
-    loaded = peers.load(peer)
-    if loaded.library is None:
-        if peer.ours:
-            pytest.fail(f"{peer.name}: {loaded.error}")
-        not_run(info, loaded.error)
-    return loaded.library, info
+@dataclass
+class Cell:
+    """One cell in one pass: what it is, once `begin` or `load` has named it, and how it is measured."""
 
+    benchmark: Any
+    settings: Settings
+    record: Callable[[dict[str, Any]], None]
+    info: dict[str, Any]
 
-def measure(
-    benchmark: Any,
-    settings: Settings,
-    function: Callable[[Any], Any],
-    argument: Any,
-    check: Callable[[Any], None],
-    info: dict[str, Any],
-) -> None:
-    """Measure function(argument), whose result `check` accepts or raises; `info` names the cell.
+    def begin(self, group: str, case: Case, operation: str, library: str, ours: bool, **more: Any) -> None:
+        """Name the cell; `more` is for its readers."""
+        copy = operation in case.copies
+        self.info.update(
+            group=group, case=case.name, operation=operation, copy=copy, library=library, ours=ours, **more
+        )
 
-    The result is checked before and after the timing, outside of it.
-    """
-    if not settings.enabled:
-        check(benchmark.pedantic(function, (argument,)))
-        return
-    cell = (info["group"], info["case"], info["operation"], info["library"])
-    if cell in _too_long:
-        pytest.skip("a call of seconds of somebody else's is measured in one pass")
-    start = time.perf_counter()
-    result = function(argument)
-    call_seconds = time.perf_counter() - start
-    check(result)
-    del result
-    if call_seconds > ONCE and not info["ours"]:
-        _too_long.add(cell)
-    gc.collect()
-    if call_seconds < SLOW_CALL or PYPY:
-        call_seconds = _calibrate(function, argument, settings.seconds)
-    rounds, inner = plan(call_seconds, settings.seconds)
-    left = settings.patience
+    def load(self, group: str, case: Case, operation: str, peer: peers.Peer) -> peers.Library:
+        """Name the cell of a peer and load it: a peer that cannot be had is a result, ours a failure."""
+        self.begin(group, case, operation, peer.name, peer.ours, format=peer.format)
+        loaded = peers.load(peer)
+        if loaded.library is None:
+            if peer.ours:
+                pytest.fail(f"{peer.name}: {loaded.error}")
+            self.not_run(loaded.error)
+        assert loaded.library is not None
+        return loaded.library
 
-    def wait() -> None:
-        nonlocal left
-        left = settings.moments.wait(left)
+    def not_run(self, reason: object) -> NoReturn:
+        """Record why the cell has no figure: the library cannot do it, or it would take hours."""
+        self.record({**self.info, "reason": str(reason)})
+        pytest.skip(str(reason))
 
-    def run() -> Any:
-        return benchmark.pedantic(_repeated(function, inner), (argument,), setup=wait, rounds=rounds)
+    def ask(self, question: Callable[[], Any]) -> Any:
+        """Return what `question`, which runs children, answers; what fails for a peer is recorded as not run."""
+        try:
+            return question()
+        except fresh.ChildFailed as failure:
+            if self.info["ours"] or self.info.get("limit") or "Error" not in str(failure):
+                raise
+            self.not_run(failure)
 
-    result, info["control"] = beside(settings, run)
-    check(result)
-    benchmark.extra_info.update(info, inner=inner)
+    def same(self, expected: Any) -> Callable[[Any], None]:
+        """Return a check that a result equals `expected`."""
+
+        def check(result: Any) -> None:
+            assert result == expected, f"{self.info['library']} gave something else"
+
+        return check
+
+    def measure(self, function: Callable[[Any], Any], argument: Any, check: Callable[[Any], None]) -> None:
+        """Measure function(argument), whose result `check` accepts or raises.
+
+        The result is checked before and after the timing, outside of it.
+        """
+        settings, info = self.settings, self.info
+        if not settings.enabled:
+            check(self.benchmark.pedantic(function, (argument,)))
+            return
+        cell = (info["group"], info["case"], info["operation"], info["library"])
+        if cell in _too_long:
+            pytest.skip("a call of seconds of somebody else's is measured in one pass")
+        start = time.perf_counter()
+        result = function(argument)
+        call_seconds = time.perf_counter() - start
+        check(result)
+        del result
+        if call_seconds > ONCE and not info["ours"]:
+            _too_long.add(cell)
+        gc.collect()
+        if call_seconds < SLOW_CALL or PYPY:
+            call_seconds = _calibrate(function, argument, settings.seconds)
+        rounds, inner = plan(call_seconds, settings.seconds)
+        left = settings.patience
+
+        def wait() -> None:
+            nonlocal left
+            left = settings.moments.wait(left)
+
+        def run() -> Any:
+            return self.benchmark.pedantic(_repeated(function, inner), (argument,), setup=wait, rounds=rounds)
+
+        result, info["control"] = beside(settings, run)
+        check(result)
+        self.benchmark.extra_info.update(info, inner=inner)
+
+    def measure_reported(self, run: Callable[[], float]) -> None:
+        """Measure what `run` reports in seconds, of a fresh process.
+
+        The control is that beside `run`, unless the cell has one: that of a process that ran before.
+        The test must carry `pytest.mark.benchmark(timer=reported_time)`.
+        """
+
+        def reported() -> None:
+            self.benchmark.pedantic(lambda: _report(run()))
+
+        if "control" in self.info:
+            reported()
+        else:
+            _, self.info["control"] = beside(self.settings, reported)
+        if self.settings.enabled:
+            self.benchmark.extra_info.update(self.info, inner=1)
 
 
 def beside(settings: Settings, run: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
@@ -207,18 +223,3 @@ def beside(settings: Settings, run: Callable[[], Any]) -> tuple[Any, dict[str, f
     result = run()
     after = control.measure()
     return result, {key: min(before[key], after[key]) for key in before}
-
-
-def measure_reported(benchmark: Any, settings: Settings, run: Callable[[], float], info: dict[str, Any]) -> None:
-    """Measure what `run` reports in seconds, of a fresh process; `info` names the cell.
-
-    The control is that beside `run`, unless `info` has one: that of a process that ran before.
-
-    The test must carry `pytest.mark.benchmark(timer=reported_time)`.
-    """
-    if "control" in info:
-        benchmark.pedantic(lambda: CLOCK.add(run()))
-    else:
-        _, info["control"] = beside(settings, lambda: benchmark.pedantic(lambda: CLOCK.add(run())))
-    if settings.enabled:
-        benchmark.extra_info.update(info, inner=1)

@@ -10,16 +10,14 @@ peer; the last two columns are the ratios of the worst and the best process.
 
 from __future__ import annotations
 
-import argparse
+import functools
 import json
-import random
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 
 import payloads
 import peers
+import turns
 
 TURN = 0.01
 """Seconds that a turn takes, about: its first calls find the caches and the branch predictor with others' work."""
@@ -72,7 +70,7 @@ def cells(wanted: str) -> Iterator[tuple[str, dict[str, peers.Function], bytes]]
                 continue
             data = content(name)
             compress = {who: library.compressor(level) for who, library in here.items()}
-            decompress = {who: library.decompress for who, library in here.items()}
+            decompress = {who: library.back for who, library in here.items()}
             frames = {who: function(data) for who, function in compress.items()}
             for who, function in decompress.items():
                 assert all(function(frame) == data for frame in frames.values()), (who, name)
@@ -82,57 +80,36 @@ def cells(wanted: str) -> Iterator[tuple[str, dict[str, peers.Function], bytes]]
                 yield back, decompress, frames["cpkg"]
 
 
-def fastest(functions: dict[str, peers.Function], argument: bytes, rounds: int) -> dict[str, float]:
-    """Return the shortest time of a call of each, in seconds."""
-    clock = time.perf_counter
-    count, begin = 0, clock()
-    while clock() - begin < TURN:
-        functions["cpkg"](argument)
-        count += 1
-    best = dict.fromkeys(functions, float("inf"))
-    turns = list(functions.items())
-    for _ in range(rounds):
-        random.shuffle(turns)
-        for who, function in turns:
-            begin = clock()
-            for _ in range(count):
-                function(argument)
-            best[who] = min(best[who], (clock() - begin) / count)
-    return best
-
-
-def times(best: dict[str, float]) -> float:
-    """Return how many times as long the fastest peer takes."""
-    return min(seconds for who, seconds in best.items() if who != "cpkg") / best["cpkg"]
+def measured(wanted: str, rounds: int) -> dict[str, dict[str, float]]:
+    """Return the shortest time of a call of each library, in seconds, by cell."""
+    found = {}
+    for name, functions, argument in cells(wanted):
+        calls = {who: functools.partial(function, argument) for who, function in functions.items()}
+        best = turns.fastest(calls, rounds, TURN, shuffled=True)
+        found[name] = {who: taken.clock for who, taken in best.items()}
+    return found
 
 
 def main() -> None:
     """Measure in new processes, and print a row for each cell."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0].strip())
+    parser = turns.options(__doc__, rounds=40)
     parser.add_argument("-k", default="", metavar="TEXT", help="only cells whose name contains this")
-    parser.add_argument("--rounds", type=int, default=40, help="turns of each library (default: %(default)s)")
     parser.add_argument("--processes", type=int, default=3, help="one after another (default: %(default)s)")
-    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.child:
-        print(json.dumps({name: fastest(*cell, options.rounds) for name, *cell in cells(options.k)}))
+    if options.child is not None:
+        print(json.dumps(measured(options.k, options.rounds)))
         return
     here = libraries()
     if len(here) < 2:
         sys.exit("no peer is here: python tests/bench install")
     for who, library in here.items():
         print(f"{who}: {library.version} ({library.build})")
-    command = [sys.executable, __file__, "--child", "-k", options.k, "--rounds", str(options.rounds)]
-    runs = []
-    for number in range(options.processes):
-        print(f"process {number + 1} of {options.processes}, which takes about a minute", file=sys.stderr)
-        runs.append(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout))
+    print(f"{options.processes} processes, each of which takes about a minute", file=sys.stderr)
+    runs = [turns.again("-k", options.k, "--rounds", options.rounds, "--child") for _ in range(options.processes)]
     for name in runs[0]:
-        best = {who: min(run[name][who] for run in runs) for who in here}
-        peer = min((who for who in here if who != "cpkg"), key=best.__getitem__)
-        ratios = [times(run[name]) for run in runs]
-        shown = f"{best['cpkg'] * 1e6:9.2f} us {best[peer] * 1e6:9.2f} us {times(best):6.2f}"
-        print(f"{name:36} {shown} {min(ratios):8.2f} {max(ratios):5.2f}  {peer}", flush=True)
+        best = {who: min(run[name][who] for run in runs) for who in here if who != "cpkg"}
+        theirs = [min(run[name][who] for who in best) for run in runs]
+        turns.versus(name, [run[name]["cpkg"] for run in runs], theirs, min(best, key=best.__getitem__))
 
 
 if __name__ == "__main__":

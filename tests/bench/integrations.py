@@ -11,12 +11,18 @@ from __future__ import annotations
 
 import base64
 import datetime
+import functools
+import gzip
 import io
 import random
-import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import payloads
+import turns
+
+import cpkg
+from cpkg import zstd
 
 RECORDS: Any = [
     {"id": number, "name": f"name {number}", "when": f"2026-01-{number % 28 + 1:02}T00:00:00", "scores": [number, 1.5]}
@@ -26,35 +32,35 @@ PAGE = "".join(
     f"<tr><td>{row['id']}</td><td>{row['name']}</td><td>{row['when']}</td></tr>\n" for row in RECORDS
 ).encode()
 
-Pair = tuple[Callable[[], Any], Callable[[], Any]]
+Rows = Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]
+"""What is done, with our codec and with what the library uses without."""
 
 
-def kombu() -> dict[str, Pair]:
+def row(label: str, function: Callable[..., Any], ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> Any:
+    """Return a row of one function with either's arguments."""
+    return label, functools.partial(function, *ours), functools.partial(function, *theirs)
+
+
+def kombu() -> Rows:
     from kombu import compression, serialization
 
     from cpkg.integrations import kombu as plug
 
     plug.register()
-    packed = serialization.dumps(RECORDS, serializer="msgpack")[2]
-    text = serialization.dumps(RECORDS, serializer="json")[2]
-    assert serialization.loads(packed, "application/x-msgpack", "binary", {"application/x-msgpack"}) == RECORDS
-    return {
-        "kombu, serialize: msgpack / json": (
-            lambda: serialization.dumps(RECORDS, serializer="msgpack"),
-            lambda: serialization.dumps(RECORDS, serializer="json"),
-        ),
-        "kombu, deserialize: msgpack / json": (
-            lambda: serialization.loads(packed, "application/x-msgpack", "binary", {"application/x-msgpack"}),
-            lambda: serialization.loads(text, "application/json", "utf-8", {"application/json"}),
-        ),
-        "kombu, compress: zstd / gzip": (
-            lambda: compression.compress(packed, "zstd"),
-            lambda: compression.compress(packed, "gzip"),
-        ),
-    }
+    dumps = serialization.dumps
+    packed, text = (dumps(RECORDS, serializer=serializer)[2] for serializer in ("msgpack", "json"))
+
+    def loads(data: Any, form: str, encoding: str) -> Any:
+        return serialization.loads(data, form, encoding, {form})
+
+    ours, theirs = (packed, "application/x-msgpack", "binary"), (text, "application/json", "utf-8")
+    assert loads(*ours) == RECORDS
+    yield row("kombu, serialize: msgpack / json", dumps, (RECORDS, "msgpack"), (RECORDS, "json"))
+    yield row("kombu, deserialize: msgpack / json", loads, ours, theirs)
+    yield row("kombu, compress: zstd / gzip", compression.compress, (packed, "zstd"), (packed, "gzip"))
 
 
-def django_cache() -> dict[str, Pair]:
+def django_cache() -> Rows:
     from django.core.cache.backends.redis import RedisSerializer
 
     from cpkg.integrations.django_cache import MsgpackSerializer
@@ -63,25 +69,17 @@ def django_cache() -> dict[str, Pair]:
     entry, pickled = ours.dumps(RECORDS), theirs.dumps(RECORDS)
     assert ours.loads(entry) == theirs.loads(pickled) == RECORDS
     print(f"django cache entry: {len(entry)} bytes, pickle {len(pickled)}")
-    return {
-        "django cache, dumps: MessagePack with Zstandard / pickle": (
-            lambda: ours.dumps(RECORDS),
-            lambda: theirs.dumps(RECORDS),
-        ),
-        "django cache, loads": (lambda: ours.loads(entry), lambda: theirs.loads(pickled)),
-    }
+    label = "django cache, dumps: MessagePack with Zstandard / pickle"
+    yield label, lambda: ours.dumps(RECORDS), lambda: theirs.dumps(RECORDS)
+    yield "django cache, loads", lambda: ours.loads(entry), lambda: theirs.loads(pickled)
 
 
-def content_coding() -> dict[str, Pair]:
-    import gzip
-
-    from cpkg import zstd
-
+def content_coding() -> Rows:
     print(f"web page of {len(PAGE)} bytes: zstd {len(zstd.compress(PAGE))}, gzip -6 {len(gzip.compress(PAGE, 6))}")
-    return {"middleware, one page: zstd / gzip 6": (lambda: zstd.compress(PAGE), lambda: gzip.compress(PAGE, 6))}
+    yield "middleware, one page: zstd / gzip 6", lambda: zstd.compress(PAGE), lambda: gzip.compress(PAGE, 6)
 
 
-def channels_redis() -> dict[str, Pair]:
+def channels_redis() -> Rows:
     from channels_redis.serializers import MsgPackSerializer
 
     from cpkg.integrations.channels_redis import MsgpackSerializer
@@ -90,91 +88,74 @@ def channels_redis() -> dict[str, Pair]:
     message = {"type": "chat.message", "room": 5, "author": "Ada", "text": "a line of text " * 10, "tags": ["a", "b"]}
     assert theirs.deserialize(ours.serialize(message)) == ours.deserialize(theirs.serialize(message)) == message
 
-    def trip(serializer: Any) -> Callable[[], None]:
-        def run() -> None:
-            for _ in range(500):
-                serializer.deserialize(serializer.serialize(message))
+    def trips(serializer: Any) -> None:
+        for _ in range(500):
+            serializer.deserialize(serializer.serialize(message))
 
-        return run
-
-    return {"channels_redis, 500 messages there and back: ours / msgpack": (trip(ours), trip(theirs))}
+    yield row("channels_redis, 500 messages there and back: ours / msgpack", trips, (ours,), (theirs,))
 
 
-def pymongo() -> dict[str, Pair]:
+def pymongo() -> Rows:
     import bson
     from pymongo.compression_support import ZlibContext, ZstdContext, decompress
 
     message = bson.encode({"documents": RECORDS})
     ours, theirs = ZstdContext(), ZlibContext(-1)
-    frame, stream = ours.compress(message), theirs.compress(message)
-    limit = len(message)
-    assert decompress(frame, 3, limit) == decompress(stream, 2, limit) == message
-    print(f"pymongo, message of {len(message)} bytes: zstd {len(frame)}, zlib {len(stream)}")
-    return {
-        "pymongo, compress: zstd / zlib": (lambda: ours.compress(message), lambda: theirs.compress(message)),
-        "pymongo, decompress": (lambda: decompress(frame, 3, limit), lambda: decompress(stream, 2, limit)),
-    }
+    frame, stream = (ours.compress(message), 3, len(message)), (theirs.compress(message), 2, len(message))
+    assert decompress(*frame) == decompress(*stream) == message
+    print(f"pymongo, message of {len(message)} bytes: zstd {len(frame[0])}, zlib {len(stream[0])}")
+    yield "pymongo, compress: zstd / zlib", lambda: ours.compress(message), lambda: theirs.compress(message)
+    yield row("pymongo, decompress", decompress, frame, stream)
 
 
-def kafka() -> dict[str, Pair]:
+def kafka() -> Rows:
     from kafka.codec import gzip_decode, gzip_encode, zstd_decode, zstd_encode
 
     frame, stream = zstd_encode(PAGE), gzip_encode(PAGE)
     assert zstd_decode(frame) == gzip_decode(stream) == PAGE
     print(f"kafka-python, batch of {len(PAGE)} bytes: zstd {len(frame)}, gzip {len(stream)}")
-    return {
-        "kafka-python, compress: zstd / gzip": (lambda: zstd_encode(PAGE), lambda: gzip_encode(PAGE)),
-        "kafka-python, decompress": (lambda: zstd_decode(frame), lambda: gzip_decode(stream)),
-    }
+    yield "kafka-python, compress: zstd / gzip", lambda: zstd_encode(PAGE), lambda: gzip_encode(PAGE)
+    yield "kafka-python, decompress", lambda: zstd_decode(frame), lambda: gzip_decode(stream)
 
 
-def fsspec() -> dict[str, Pair]:
+def fsspec() -> Rows:
     from fsspec.implementations.memory import MemoryFileSystem
 
     import cpkg.integrations.fsspec as plug
-    from cpkg import zstd
 
     content = base64.b64encode(random.Random(1).randbytes(12 << 20))
     target = io.BytesIO()
     with zstd.SeekableZstdFile(target, "w", max_frame_content_size=1 << 18) as file:
         file.write(content)
-    memory = MemoryFileSystem()
-    memory.pipe({"/data.zst": target.getvalue(), "/plain.zst": zstd.compress(content)})
+    MemoryFileSystem().pipe({"/data.zst": target.getvalue(), "/plain.zst": zstd.compress(content)})
     place = len(content) // 2
 
-    def read(name: str) -> Callable[[], bytes]:
-        return lambda: plug.ZstdFileSystem(f"memory://{name}.zst").cat_file(name, place, place + 1000)
+    def read(name: str) -> Any:
+        return plug.ZstdFileSystem(f"memory://{name}.zst").cat_file(name, place, place + 1000)
 
-    assert read("data")() == read("plain")() == content[place : place + 1000]
+    assert read("data") == read("plain") == content[place : place + 1000]
     label = f"fsspec, 1,000 bytes out of the middle of {len(content) >> 20} MiB: seekable format / one frame"
-    return {label: (read("data"), read("plain"))}
+    yield row(label, read, ("data",), ("plain",))
 
 
-def msgpack_response() -> dict[str, Pair]:
+def msgpack_response() -> Rows:
     from starlette.responses import JSONResponse
 
     from cpkg.integrations.starlette import MsgpackResponse
 
-    return {
-        "starlette, a response: MsgpackResponse / JSONResponse": (
-            lambda: MsgpackResponse(RECORDS),
-            lambda: JSONResponse(RECORDS),
-        )
-    }
+    label = "starlette, a response: MsgpackResponse / JSONResponse"
+    yield label, lambda: MsgpackResponse(RECORDS), lambda: JSONResponse(RECORDS)
 
 
-def blake2signer() -> dict[str, Pair]:
+def blake2signer() -> Rows:
     import lz4.frame
-    import payloads
     from blake2signer import Blake2SerializerSigner
     from blake2signer.interfaces import CompressorInterface
 
     from cpkg.integrations.blake2signer import MsgpackSerializer, ZstdCompressor
 
     class Lz4Compressor(CompressorInterface):
-        @property
-        def default_compression_level(self) -> int:
-            return 0
+        default_compression_level = 0
 
         def compress(self, data: bytes, *, level: int) -> bytes:
             return lz4.frame.compress(data, compression_level=level)
@@ -182,16 +163,10 @@ def blake2signer() -> dict[str, Pair]:
         def decompress(self, data: bytes) -> bytes:
             return lz4.frame.decompress(data)
 
-    def trips(signer: Any, value: Any, options: dict[str, Any]) -> Callable[[], None]:
-        assert signer.loads(signer.dumps(value, **options)) == value
+    def trips(signer: Any, value: Any, level: int | None = None) -> None:
+        for _ in range(100):
+            signer.loads(signer.dumps(value, compression_level=level))
 
-        def trip() -> None:
-            for _ in range(100):
-                signer.loads(signer.dumps(value, **options))
-
-        return trip
-
-    pairs = {}
     for kind, serializer in (("JSON", {}), ("MessagePack", {"serializer": MsgpackSerializer})):
         ours, theirs = (
             Blake2SerializerSigner("the secret of a benchmark", compressor=compressor, **serializer)
@@ -199,56 +174,32 @@ def blake2signer() -> dict[str, Pair]:
         )
         for name, level in (("small", None), ("regular", None), ("regular", 3), ("large", None)):
             value = payloads.load_object(name)
-            options = {"compression_level": level}
-            tokens = [len(ours.dumps(value, **options)), len(theirs.dumps(value))]
+            made = ours.dumps(value, compression_level=level), theirs.dumps(value)
+            assert [ours.loads(made[0]), theirs.loads(made[1])] == [value, value]
+            tokens = [*map(len, made)]
             label = f"blake2signer, {name} as {kind}, level {level}: 100 round trips, zstd / lz4, tokens of {tokens}"
-            pairs[label] = (trips(ours, value, options), trips(theirs, value, {}))
-    return pairs
+            yield row(label, trips, (ours, value, level), (theirs, value))
 
 
-def measure(pair: Pair, rounds: int = 15, seconds: float = 0.5) -> tuple[float, float]:
-    """Return the least time of either side, of as many rounds at least, and more of what is soon done."""
-    best = [float("inf"), float("inf")]
-    begin = time.perf_counter()
-    while rounds > 0 or time.perf_counter() - begin < seconds:
-        rounds -= 1
-        for side, call in enumerate(pair):
-            start = time.perf_counter()
-            call()
-            best[side] = min(best[side], time.perf_counter() - start)
-    return best[0], best[1]
-
-
-SUBJECTS = (
-    kombu,
-    channels_redis,
-    django_cache,
-    msgpack_response,
-    content_coding,
-    fsspec,
-    pymongo,
-    kafka,
-    blake2signer,
-)
+SUBJECTS = (kombu, channels_redis, django_cache, msgpack_response, content_coding, fsspec, pymongo, kafka, blake2signer)
 
 
 def main() -> None:
-    print(f"{sys.implementation.name} {sys.version.split()[0]}, {datetime.date.today()}")
-    import cpkg
-
+    parser = turns.options(__doc__, rounds=15)
+    parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help="these alone")
+    options = parser.parse_args()
+    print(f"{turns.heading('msgpack')}, {datetime.date.today()}")
     cpkg.install()  # for what is not installed here
-    wanted = sys.argv[1:]
     for subject in SUBJECTS:
-        if wanted and subject.__name__ not in wanted:
+        if options.subjects and subject.__name__ not in options.subjects:
             continue
         try:
-            pairs = subject()
+            for name, *pair in subject():
+                best = turns.fastest(dict(enumerate(pair)), options.rounds, turn=0.02)
+                ours, theirs = best[0].clock, best[1].clock
+                print(f"{name}: {ours * 1e3:.2f} ms against {theirs * 1e3:.2f} ms: {theirs / ours:.2f} times as fast")
         except ImportError as exc:
             print(f"{subject.__name__}: not here: {exc}")
-            continue
-        for name, pair in pairs.items():
-            ours, theirs = measure(pair)
-            print(f"{name}: {ours * 1e3:.2f} ms against {theirs * 1e3:.2f} ms: {theirs / ours:.2f} times as fast")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -156,23 +156,27 @@ def overview(rows: list[Row]) -> Table:
         "for the signer, than the fastest serializer or compressor of all. What is one copy of memory in every library "
         "stands on a line of its own and counts in no mean.",
     )
-    for work in _works(rows):
-        line = [Shown(work.group), Shown(work.label)]
-        for row in rows:
-            compared = gains(row, work)
-            mean = geometric_mean(c.gain for c in compared if c.gain is not None)
-            if mean is None:
-                line.append(Shown(""))
-                continue
-            won = sum(1 for c in compared if c.gain is not None and c.gain >= 1)
-            noisy = sum(1 for c in compared if c.noisy)
-            note = f"{noisy} of {len(compared)} cases noisy" if noisy else ""
-            line.append(
-                Shown(f"{_ratio(mean)} ({won}/{len(compared)})", tone(mean), noisy=noisy * 2 > len(compared), note=note)
-            )
-        if any(shown.text for shown in line[2:]):
-            table.lines.append(line)
+    return _filled(table, _works(rows), lambda work: (_overview(row, work) for row in rows))
+
+
+def _filled(table: Table, works: list[Work], cells: Callable[[Work], Iterable[Shown]]) -> Table:
+    """Add a line for each work that has a cell with a text."""
+    for work in works:
+        line = [*cells(work)]
+        if any(shown.text for shown in line):
+            table.lines.append([Shown(work.group), Shown(work.label), *line])
     return table
+
+
+def _overview(row: Row, work: Work) -> Shown:
+    compared = gains(row, work)
+    mean = geometric_mean(c.gain for c in compared if c.gain is not None)
+    if mean is None:
+        return Shown("")
+    won = sum(1 for c in compared if c.gain is not None and c.gain >= 1)
+    noisy = sum(1 for c in compared if c.noisy)
+    note = f"{noisy} of {len(compared)} cases noisy" if noisy else ""
+    return Shown(f"{_ratio(mean)} ({won}/{len(compared)})", tone(mean), noisy=noisy * 2 > len(compared), note=note)
 
 
 def advice(rows: list[Row]) -> Table:
@@ -184,14 +188,9 @@ def advice(rows: list[Row]) -> Table:
         caption="The fastest here: ours with its backend and its lead over the best alternative, "
         "or the alternative that wins most cases where ours is behind.",
     )
-    for work in _works(rows):
-        if work.copy:
-            continue
-        of = {name: [row for row in rows if row.interpreter == name] for name in interpreters}
-        line = [Shown(work.group), Shown(work.label), *(_advice(of[name], work) for name in interpreters)]
-        if any(shown.text for shown in line[2:]):
-            table.lines.append(line)
-    return table
+    of = {name: [row for row in rows if row.interpreter == name] for name in interpreters}
+    works = [work for work in _works(rows) if not work.copy]
+    return _filled(table, works, lambda work: (_advice(each, work) for each in of.values()))
 
 
 def _advice(rows: list[Row], work: Work) -> Shown:
@@ -310,24 +309,13 @@ def peers_table(rows: list[Row]) -> Table:
 
 def machine_table(rows: list[Row]) -> Table:
     """Describe where and when each row was measured."""
-    fields = {
-        "interpreter": "interpreter",
-        "cpu": "processor",
-        "cpus": "usable CPUs",
-        "memory": "memory",
-        "system": "system",
-        "libc": "C library",
-        "compiler": "compiler",
-        "revision": "revision",
-        "date": "date",
-    }
+    fields = ("interpreter", "cpu", "cpus", "memory", "system", "libc", "compiler", "revision", "date")
+    labels = {"cpu": "processor", "cpus": "usable CPUs", "libc": "C library"}
     table = Table("Machine", ["", *(row.name for row in rows)])
-    for key, label in fields.items():
+    for key in fields:
         values: list[Any] = [row.matrix["machine"].get(key) for row in rows]
-        shown = [
-            size(value) if key == "memory" and value else str(value if value is not None else "") for value in values
-        ]
-        table.lines.append([Shown(label), *map(Shown, shown)])
+        shown = ["" if value is None else size(value) if key == "memory" and value else str(value) for value in values]
+        table.lines.append([Shown(labels.get(key, key)), *map(Shown, shown)])
     passes = [row.matrix["settings"] for row in rows]
     shown = [f"{s['passes']} of {s['seconds']} s{', quick' if s['quick'] else ''}" for s in passes]
     table.lines.append([Shown("passes"), *map(Shown, shown)])

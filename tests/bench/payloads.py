@@ -139,22 +139,20 @@ def vega_cars() -> object:
 class Payload:
     """One object to pack.
 
-    name: as in the report. make: builds it. inner: how often one timed round calls the function, so that the
-    measuring loop does not drown calls of less than a microsecond. quick: in the short matrix. copied: packing and
-    unpacking it is one copy of memory.
+    name: as in the report. make: builds it. quick: in the short matrix. copied: packing and unpacking it is one copy
+    of memory.
     """
 
     name: str
     make: Callable[[], Any]
-    inner: int = 1
     quick: bool = False
     big: bool = False
     copied: bool = False
 
 
 OBJECTS = [
-    Payload("small", small, inner=200, quick=True),
-    Payload("regular", regular, inner=50, quick=True),
+    Payload("small", small, quick=True),
+    Payload("regular", regular, quick=True),
     Payload("large", large, quick=True),
     Payload("ints", ints),
     Payload("floats", floats),

@@ -4,7 +4,7 @@
 One table for every group. A peer that cannot be installed or imported stays in the results with its error; nothing
 decides beforehand where a peer should work. Each is called through its one-shot functions with the same options
 (zstd: level, content size written, no checksum, one thread; MessagePack: its defaults), and without a wrapper of ours
-where the library takes them that way.
+where the library takes them that way. Calls are texts, since a child process may import nothing before its clock runs.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import re
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +27,9 @@ Function = Callable[[Any], Any]
 
 
 DEFAULT_LEVEL = 3
-"""Zstandard's, in each library."""
+"""Zstandard's, in each library. Calls at this level do not name it, as most callers do."""
+ZLIB_LEVELS = {3: 6, 10: 9, 17: 9}
+PEP784 = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 
 
 @dataclass
@@ -34,35 +37,46 @@ class Library:
     """A peer that was imported.
 
     build: what does the work (extension module, C library and its version), as the peer itself tells.
-    pack, unpack: one-shot functions of the serializers. compressor: level -> compress. decompress: the inverse.
+    forth, back: one-shot functions. compressor: level -> compress, of the peers of Zstandard. backend: of ours.
     """
 
     version: str
     build: str
-    pack: Function | None = None
-    unpack: Function | None = None
-    compressor: Callable[[int], Function] | None = None
-    decompress: Function | None = None
+    forth: Function
+    back: Function
+    compressor: Callable[[int], Function]
     backend: str | None = None
-    shown_level: Callable[[int], int] | None = None
 
 
 @dataclass(frozen=True)
 class Peer:
     """One row of the table.
 
-    name: as in the report. codecs: the groups that it takes part in. requirement: what pip installs, None for what
-    comes with the interpreter or is ours. load: imports it; its ImportError is shown in the report.
-    format: what its bytes are, so that the checks know who else can read them.
+    name: as in the report. codec: the groups that it takes part in. module: imported as `m`; its ImportError is shown
+    in the report. forth, back: expressions of functions. requirement: what pip installs, None for what comes with the
+    interpreter or is ours. format: what its bytes are, so that the checks know who else can read them.
+    leveled: `forth` at another `level` than the default. build: describes the module, None for where `back` is from.
     """
 
     name: str
-    codecs: tuple[str, ...]
-    requirement: str | None
-    load: Callable[[], Library]
-    format: str
-    ours: bool = False
-    quick: bool = True
+    codec: str
+    module: str
+    forth: str
+    back: str
+    requirement: str | None = None
+    format: str = ""
+    leveled: str = "partial(m.compress, level=level)"
+    build: Callable[[ModuleType], str] | None = None
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is ours."""
+        return self.name == "cpkg"
+
+    @property
+    def imports(self) -> str:
+        """The statement that a child imports it with."""
+        return f"import {self.module} as m"
 
 
 def _version(distribution: str) -> str:
@@ -73,9 +87,15 @@ def _version(distribution: str) -> str:
         return importlib.metadata.version(distribution.replace(".", "_"))
 
 
-def _origin(module: ModuleType) -> str:
-    name = Path(getattr(module, "__file__", None) or "built in").name
-    return f"{module.__name__} ({name})"
+def _version_of(peer: Peer, module: ModuleType) -> str:
+    if peer.requirement is not None:
+        return _version(peer.requirement)
+    if not peer.ours:
+        return str(getattr(module, "ZLIB_RUNTIME_VERSION", ".".join(map(str, sys.version_info[:3]))))
+    try:
+        return _version("cpkg-codecs")
+    except importlib.metadata.PackageNotFoundError:
+        return "source tree"
 
 
 def _defined_in(function: Any) -> str:
@@ -85,195 +105,69 @@ def _defined_in(function: Any) -> str:
     return f"{name}, {compiled}"
 
 
-# --- ours --------------------------------------------------------------------------------------------------------
-
-
-def _cpkg_version() -> str:
-    try:
-        return _version("cpkg-codecs")
-    except importlib.metadata.PackageNotFoundError:
-        return "source tree"
-
-
-def _chosen(codec: str) -> tuple[str, str]:
-    """Say which backend serves `codec` here, and with which library."""
-    module = importlib.import_module("cpkg._backend").choose(codec).module
-    return module.BACKEND, ", ".join(filter(None, [module.BACKEND, module.LIBRARY_VERSION]))
-
-
-def _cpkg_msgpack() -> Library:
-    module = importlib.import_module("cpkg.msgpack")
-    backend, build = _chosen("msgpack")
-    return Library(_cpkg_version(), build, module.packb, module.unpackb, backend=backend)
-
-
-def _at_level(compress: Function, option: str = "level") -> Callable[[int], Function]:
-    """Call `compress` with a level; at the default one without it, as most callers do, and without what that costs."""
-    return lambda level: compress if level == DEFAULT_LEVEL else functools.partial(compress, **{option: level})
-
-
-def _cpkg_zstd() -> Library:
-    module = importlib.import_module("cpkg.zstd")
-    backend, build = _chosen("zstd")
-    return Library(
-        _cpkg_version(),
-        build,
-        compressor=_at_level(module.compress),
-        decompress=module.decompress,
-        backend=backend,
-    )
-
-
-# --- MessagePack and what people use instead ---------------------------------------------------------------------
-
-
-def _msgpack() -> Library:
-    module = importlib.import_module("msgpack")
+def _msgpack_build(module: ModuleType) -> str:
     if module.Packer.__module__ == "msgpack.fallback":
         raise ImportError(f"msgpack {_version('msgpack')} has no C extension here (it runs as 'msgpack fallback')")
-    return Library(_version("msgpack"), f"{module.Packer.__module__}, compiled", module.packb, module.unpackb)
+    return f"{module.Packer.__module__}, compiled"
 
 
-def _msgpack_fallback() -> Library:
-    module = importlib.import_module("msgpack.fallback")
-
-    # msgpack.packb itself is this one line; unpackb is the fallback's Unpacker in the same wrapper
-    def packb(o: Any) -> Any:
-        return module.Packer().pack(o)
-
-    if importlib.import_module("msgpack").Packer is module.Packer:
-        msgpack = importlib.import_module("msgpack")
-        return Library(_version("msgpack"), "msgpack.fallback, Python", msgpack.packb, msgpack.unpackb)
-    return Library(_version("msgpack"), "msgpack.fallback, Python", packb, module.unpackb)
-
-
-def _ormsgpack() -> Library:
-    module = importlib.import_module("ormsgpack")
-    return Library(_version("ormsgpack"), _defined_in(module.packb), module.packb, module.unpackb)
-
-
-def _msgspec() -> Library:
-    module = importlib.import_module("msgspec.msgpack")
-    return Library(_version("msgspec"), _defined_in(module.encode), module.encode, module.decode)
-
-
-def _json() -> Library:
-    module = importlib.import_module("json")
+def _json_build(module: ModuleType) -> str:
     accelerated = getattr(module.encoder, "c_make_encoder", None) is not None
-    build = f"standard library, {'_json accelerator' if accelerated else 'without the C accelerator'}"
-    return Library(".".join(map(str, sys.version_info[:3])), build, module.dumps, module.loads)
+    return f"standard library, {'_json accelerator' if accelerated else 'without the C accelerator'}"
 
 
-def _orjson() -> Library:
-    module = importlib.import_module("orjson")
-    return Library(_version("orjson"), _defined_in(module.dumps), module.dumps, module.loads)
-
-
-def _cbor2() -> Library:
-    module = importlib.import_module("cbor2")
-    return Library(_version("cbor2"), _defined_in(module.loads), module.dumps, module.loads)
-
-
-# --- Zstandard ---------------------------------------------------------------------------------------------------
-
-
-def _pep784(name: str, version: Callable[[], str]) -> Library:
-    module = importlib.import_module(name)
-    return Library(
-        version(),
-        f"libzstd {module.zstd_version}, {_defined_in(module.ZstdCompressor)}",
-        compressor=_at_level(module.compress),
-        decompress=module.decompress,
-    )
-
-
-def _stdlib_zstd() -> Library:
-    return _pep784("compression.zstd", lambda: ".".join(map(str, sys.version_info[:3])))
-
-
-def _backports_zstd() -> Library:
-    return _pep784("backports.zstd", lambda: _version("backports.zstd"))
-
-
-def _pyzstd() -> Library:
-    module = importlib.import_module("pyzstd")
-    return Library(
-        _version("pyzstd"),
-        f"libzstd {module.zstd_version}, {_defined_in(module.compress)}",
-        compressor=_at_level(module.compress, "level_or_option"),
-        decompress=module.decompress,
-    )
+def _pep784_build(module: ModuleType) -> str:
+    return f"libzstd {module.zstd_version}, {_defined_in(module.ZstdCompressor)}"
 
 
 def _zstandard_build(module: ModuleType) -> str:
     return f"libzstd {'.'.join(map(str, module.ZSTD_VERSION))}, {module.backend}"
 
 
-def _zstandard() -> Library:
-    module = importlib.import_module("zstandard")
-    return Library(
-        module.__version__,
-        _zstandard_build(module),
-        compressor=_at_level(module.compress),
-        decompress=module.decompress,
-    )
+def _import(peer: Peer) -> Library:
+    module = importlib.import_module(peer.module)
+    names = {"m": module, "partial": functools.partial}
+    forth, back = eval(peer.forth, names), eval(peer.back, names)
 
-
-def _zstandard_kept() -> Library:
-    module = importlib.import_module("zstandard")
-    return Library(
-        module.__version__,
-        _zstandard_build(module),
-        compressor=lambda level: module.ZstdCompressor(level=level).compress,
-        decompress=module.ZstdDecompressor().decompress,
-    )
-
-
-def _python_zstd() -> Library:
-    module = importlib.import_module("zstd")
-
-    # 0 threads, its default, means one per core: one thread is what every other library uses
     def compressor(level: int) -> Function:
-        return lambda data: module.compress(data, level, 1)
+        found: Function = forth if level == DEFAULT_LEVEL else eval(peer.leveled, {**names, "level": level})
+        return found
 
-    return Library(
-        module.version(), f"libzstd {module.ZSTD_version()}, extension", None, None, compressor, module.decompress
-    )
-
-
-def _zlib_level(level: int) -> int:
-    return {3: 6, 10: 9, 17: 9}.get(level, min(level, 9))
-
-
-def _zlib() -> Library:
-    module = importlib.import_module("zlib")
-    return Library(
-        module.ZLIB_RUNTIME_VERSION,
-        f"zlib {module.ZLIB_RUNTIME_VERSION}, standard library",
-        compressor=lambda level: functools.partial(module.compress, level=_zlib_level(level)),
-        decompress=module.decompress,
-        shown_level=_zlib_level,
-    )
+    if peer.ours:
+        chosen = importlib.import_module("cpkg._backend").choose(peer.codec).module
+        backend, build = chosen.BACKEND, ", ".join(filter(None, [chosen.BACKEND, chosen.LIBRARY_VERSION]))
+    else:
+        backend, build = None, peer.build(module) if peer.build is not None else _defined_in(back)
+    return Library(_version_of(peer, module), build, forth, back, compressor, backend)
 
 
+_PACKB, _COMPRESS = ("m.packb", "m.unpackb"), ("m.compress", "m.decompress")
 PEERS = [
-    Peer("cpkg", ("msgpack",), None, _cpkg_msgpack, "msgpack", ours=True),
-    Peer("msgpack", ("msgpack",), "msgpack", _msgpack, "msgpack"),
-    Peer("msgpack fallback", ("msgpack",), "msgpack", _msgpack_fallback, "msgpack", quick=False),
-    Peer("ormsgpack", ("msgpack",), "ormsgpack", _ormsgpack, "msgpack"),
-    Peer("msgspec", ("msgpack",), "msgspec", _msgspec, "msgpack"),
-    Peer("json", ("msgpack",), None, _json, "json"),
-    Peer("orjson", ("msgpack",), "orjson", _orjson, "json"),
-    Peer("cbor2", ("msgpack",), "cbor2", _cbor2, "cbor", quick=False),
-    Peer("cpkg", ("zstd",), None, _cpkg_zstd, "zstd", ours=True),
-    Peer("compression.zstd", ("zstd",), None, _stdlib_zstd, "zstd"),
-    Peer("backports.zstd", ("zstd",), "backports.zstd", _backports_zstd, "zstd"),
-    Peer("pyzstd", ("zstd",), "pyzstd", _pyzstd, "zstd", quick=False),
-    Peer("zstandard", ("zstd",), "zstandard", _zstandard, "zstd"),
-    Peer("zstandard, context kept", ("zstd",), "zstandard", _zstandard_kept, "zstd"),
-    Peer("zstd", ("zstd",), "zstd", _python_zstd, "zstd"),
-    Peer("zlib", ("zstd",), None, _zlib, "zlib", quick=False),
-]
+    Peer("cpkg", "msgpack", "cpkg.msgpack", *_PACKB, None, "msgpack"),
+    Peer("msgpack", "msgpack", "msgpack", *_PACKB, "msgpack", "msgpack", build=_msgpack_build),
+    # msgpack.packb itself is this one line
+    Peer("msgpack fallback", "msgpack", "msgpack.fallback", "lambda o: m.Packer().pack(o)", "m.unpackb", "msgpack",
+         "msgpack", build=lambda module: "msgpack.fallback, Python"),
+    Peer("ormsgpack", "msgpack", "ormsgpack", *_PACKB, "ormsgpack", "msgpack"),
+    Peer("msgspec", "msgpack", "msgspec.msgpack", "m.encode", "m.decode", "msgspec", "msgpack"),
+    Peer("json", "msgpack", "json", "m.dumps", "m.loads", None, "json", build=_json_build),
+    Peer("orjson", "msgpack", "orjson", "m.dumps", "m.loads", "orjson", "json"),
+    Peer("cbor2", "msgpack", "cbor2", "m.dumps", "m.loads", "cbor2", "cbor"),
+    Peer("cpkg", "zstd", "cpkg.zstd", *_COMPRESS, None, "zstd"),
+    Peer("compression.zstd", "zstd", "compression.zstd", *_COMPRESS, None, "zstd", build=_pep784_build),
+    Peer("backports.zstd", "zstd", "backports.zstd", *_COMPRESS, "backports.zstd", "zstd", build=_pep784_build),
+    Peer("pyzstd", "zstd", "pyzstd", *_COMPRESS, "pyzstd", "zstd", "partial(m.compress, level_or_option=level)",
+         lambda module: f"libzstd {module.zstd_version}, {_defined_in(module.compress)}"),
+    Peer("zstandard", "zstd", "zstandard", *_COMPRESS, "zstandard", "zstd", build=_zstandard_build),
+    Peer("zstandard, context kept", "zstd", "zstandard", "m.ZstdCompressor(level=3).compress",
+         "m.ZstdDecompressor().decompress", "zstandard", "zstd", "m.ZstdCompressor(level=level).compress",
+         _zstandard_build),
+    # 0 threads, its default, means one per core: one thread is what every other library uses
+    Peer("zstd", "zstd", "zstd", "lambda data: m.compress(data, 3, 1)", "m.decompress", "zstd", "zstd",
+         "lambda data: m.compress(data, level, 1)", lambda module: f"libzstd {module.ZSTD_version()}, extension"),
+    Peer("zlib", "zstd", "zlib", "partial(m.compress, level=6)", "m.decompress", None, "zlib",
+         "partial(m.compress, level=9)", lambda module: f"zlib {module.ZLIB_RUNTIME_VERSION}, standard library"),
+]  # fmt: skip
 
 # The modules that the other groups need beside the peers: measured there through their own tables.
 EXTRAS = ["blake2signer", "lz4", "botocore", "cattrs", "mashumaro", "pydantic", "apischema"]
@@ -283,7 +177,21 @@ DATA_ONLY = ["vega_datasets"]
 
 def of(codec: str) -> list[Peer]:
     """List the peers that take part in the groups of `codec`, ours first."""
-    return [peer for peer in PEERS if codec in peer.codecs]
+    return [peer for peer in PEERS if peer.codec == codec]
+
+
+def in_children(codec: str) -> list[Peer]:
+    """List the peers that are called in processes of their own."""
+    names = ("cpkg", "msgpack", "ormsgpack", "msgspec", "json", PEP784, "zstandard", "zstd")
+    return [peer for peer in of(codec) if peer.name in names]
+
+
+def independent(codec: str, but: str = "cpkg") -> Iterator[tuple[Peer, Library]]:
+    """Yield the peers of the codec's own format that are here, the one named `but` last."""
+    for peer in sorted(of(codec), key=lambda peer: peer.name == but):
+        library = load(peer).library
+        if library is not None and peer.format == codec:
+            yield peer, library
 
 
 @dataclass
@@ -305,7 +213,7 @@ def load(peer: Peer) -> Loaded:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return Loaded(peer, library=peer.load())
+            return Loaded(peer, library=_import(peer))
     except Exception as error:
         installing = install_errors().get(peer.requirement or "")
         return Loaded(peer, error=f"cannot be installed: {installing}" if installing else _last_line(error))

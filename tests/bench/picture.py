@@ -20,6 +20,17 @@ THICKNESS, GAP = 7, 8
 TICKS = (0.5, 1, 2, 4, 8, 16)
 
 
+def render(name: str, **content: Any) -> str:
+    """Fill in a template of this folder."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=name.endswith(".svg.j2"),
+    )
+    return environment.get_template(name).render(content)
+
+
 def draw(rows: list[Row]) -> str:
     """Return the picture as SVG; the same results draw the same bytes."""
     found = leads(rows)
@@ -43,13 +54,8 @@ def draw(rows: list[Row]) -> str:
         lines.append({"label": label, "bars": bars, "middle": y - len(bars) * THICKNESS // 2 + 4})
         y += GAP
     ticks = [{"value": tick, "x": place(tick), "text": f"{tick:g}×"} for tick in TICKS if low <= math.log(tick) <= high]
-    template = jinja2.Template(
-        Path(__file__).with_name("picture.svg.j2").read_text(encoding="utf-8"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-    )
-    return template.render(
+    return render(
+        "picture.svg.j2",
         title=TITLE,
         width=WIDTH,
         height=y + 22,

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from bench.results import Comparison
 
@@ -42,20 +44,7 @@ class Reason:
 
 
 # The first that fits is taken
-REASONS = [
-    Reason("one copy of memory in every library", "MessagePack", case="bin"),
-    Reason("ours takes what its libzstd alone does", "Zstandard one-shot", at_limit=True),
-    Reason("ours loads the modules of a call when it is made, others when they are imported",
-           "Ready at once", "(un)?pack, (first|second) call", ".*", "msgpack|ormsgpack|msgspec"),
-    Reason("ours pays for the modules of the first call, which others load when they are imported",
-           "Ready at once", "(un)?pack, first 100 calls", ".*", "msgpack|ormsgpack|msgspec"),
-    Reason("one module of C without files, streams and dictionaries, which is loaded faster than our Python",
-           "Ready at once", "(de)?compress, .*", ".*", "zstd"),
-    Reason("`dumps` asks whether to compress and knows more types, a few ns beside packing a few bytes",
-           "Ready at once: dumps and loads", "dumps"),
-    Reason("objects lie in huge pages of 2 MiB, the last of which is not full", "Peak memory", "peak", "unpack .*"),
-    Reason("the frame lies in a huge page of 2 MiB, which it fills to half", "Peak memory", "peak", "compress 4MiB"),
-]  # fmt: skip
+REASONS = [Reason(**entry) for entry in json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))]
 
 
 def why(comparison: Comparison, library: str) -> str | None:

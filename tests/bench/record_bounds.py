@@ -13,15 +13,14 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
-import tempfile
-import time
 import types
 from pathlib import Path
 from typing import Any, Callable
 
-from record_ways import POOL, WAYS, folder, made_pool, scan
+import turns
+from record_ways import POOL, WAYS, made_pool, scan
 
-from cpkg import records
+from cpkg import msgpack, records, zstd
 
 PEERS = (
     "JSON Lines, gzip",
@@ -53,65 +52,59 @@ _BATCH = 64
 
 def main(rounds: int) -> None:
     pool = made_pool()
-    with tempfile.TemporaryDirectory(dir=folder()) as place:
+    with turns.in_memory() as place:
         ways = {}
         for name in ("cpkg", "cpkg, one thread", *PEERS):
+            path = f"{place}/{len(ways)}"
             try:
-                ways[name] = (WAYS[name](), f"{place}/{len(ways)}")
-                ways[name][0].write([pool], ways[name][1])
+                ways[name] = way, path = WAYS[name](), path
+                way.write([pool], path)
             except ImportError as exc:
                 print(f"  {name}: {exc}", file=sys.stderr)
-                ways.pop(name, None)
         layout, frames, contents = frames_of(ways["cpkg"][1])
+        decompressing, compressing = libzstd(frames, contents)
         reading: dict[str, Callable[[], Any]] = {
-            _DECOMPRESSING: decompressing(frames, contents),
+            _DECOMPRESSING: decompressing,
             "dicts of values that are there": dicts_of(pool),
-            _DICTS: dicts_of_new(pool),
+            _DICTS: dicts_of(pool, ("path", "user", "tags")),
             _UNPACKING: unpacking(layout, contents),
         }
-        if sys.implementation.name == "pypy":
+        if turns.PYPY:
             reading[_FINDING] = finding(contents)
         writing: dict[str, Callable[[], Any]] = {
-            _COMPRESSING: compressing(contents),
-            _LOOKING: look_at(pool),
-            _PACKING: packing(pool),
+            _COMPRESSING: compressing,
+            _LOOKING: functools.partial(look_at, pool),
+            _PACKING: functools.partial(packing, pool),
         }
         for name, (way, path) in ways.items():
             reading[name] = functools.partial(of_its_own(scan), way, path)
             writing[name] = functools.partial(way.write, [pool], path)
-        version = ".".join(map(str, sys.version_info[:3]))
-        print(f"{sys.implementation.name} {version}, microseconds per record, lowest and median\n")
+        print(f"{turns.heading('msgpack')}, microseconds per record, lowest and median\n")
         show("reading", reading, rounds)
         show("writing", writing, rounds)
 
 
 def show(title: str, works: dict[str, Callable[[], Any]], rounds: int) -> None:
     """Measure and print; what is compared is processor time, which other processes disturb less."""
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in works}
-    for turn in range(2 + rounds):
-        for name, work in works.items():
-            begun, used = time.perf_counter(), time.process_time()
-            work()
-            if turn >= 2:
-                taken[name].append((time.perf_counter() - begun, time.process_time() - used))
-    print(f"{title:38}{'processor':>18}{'wall clock':>18}")
-    least = {}
-    for name, times in taken.items():
-        columns = [sorted(second / POOL * 1e6 for second in column) for column in zip(*times)]
-        least[name] = columns[1][0]
-        shown = "".join(f"{column[0]:10.2f} {column[len(column) // 2]:7.2f}" for column in reversed(columns))
-        print(f"  {name:36}{shown}")
-    peer = min((name for name in least if name in PEERS), key=least.__getitem__, default=None)
+    found = turns.in_turns({name: turns.timed(work) for name, work in works.items()}, rounds, skipped=2)
+    turns.row(title, "processor", "", "by the clock", "", width=40)
+    best = {}
+    for name, taken in found.items():
+        clock, processor = (sorted(second / POOL * 1e6 for second in column) for column in zip(*taken))
+        best[name] = processor[0]
+        middle = len(clock) // 2
+        turns.row(f"  {name}", processor[0], processor[middle], clock[0], clock[middle], width=40)
+    peer = min((name for name in best if name in PEERS), key=best.__getitem__, default=None)
     if peer is None:
         return
-    print(f"  {peer} / 3: {least[peer] / 3:.2f}")
+    print(f"  {peer} / 3: {best[peer] / 3:.2f}")
     for what, parts in PARTS[title].items():
-        if all(part in least for part in parts):
-            together = sum(least[part] for part in parts)
-            print(f"  {what} {together:.2f}: on one core at most {least[peer] / together:.2f} times as fast")
-    codec, objects = (least[part] for part in PARTS[title]["cpkg has"])
+        if all(part in best for part in parts):
+            together = sum(best[part] for part in parts)
+            print(f"  {what} {together:.2f}: on one core at most {best[peer] / together:.2f} times as fast")
+    codec, objects = (best[part] for part in PARTS[title]["cpkg has"])
     print(f"  with the codec on cores of its own at most {1 + codec / objects:.2f} times as fast as on one")
-    print(f"  cpkg on one core {least[peer] / least['cpkg, one thread']:.2f} times as fast\n")
+    print(f"  cpkg on one core {best[peer] / best['cpkg, one thread']:.2f} times as fast\n")
 
 
 def of_its_own(function: Any) -> Any:
@@ -122,8 +115,6 @@ def of_its_own(function: Any) -> Any:
 
 def frames_of(path: str) -> tuple[list[Any], list[bytes], list[bytes]]:
     """Return where a record file's frames are, the frames, and what each holds."""
-    from cpkg import zstd
-
     with records.open(path) as file, open(path, "rb") as data:
         layout = [file.layout.frame(number) for number in range(len(file.layout))]
         frames = []
@@ -149,21 +140,6 @@ def unpacking(layout: list[Any], contents: list[bytes]) -> Callable[[], int]:
     return work
 
 
-def decompressing(frames: list[bytes], contents: list[bytes]) -> Callable[[], None]:
-    """Decompress by libzstd into the same memory again and again: no object is made."""
-    from cpkg._native._zstd_ffi import ffi, lib
-
-    room = max(map(len, contents))
-    memory = ffi.new("char[]", room)
-    context = ffi.gc(lib.ZSTD_createDCtx(), lib.ZSTD_freeDCtx)
-
-    def work() -> None:
-        for frame, content in zip(frames, contents):
-            assert lib.ZSTD_decompressDCtx(context, memory, room, ffi.from_buffer(frame), len(frame)) == len(content)
-
-    return work
-
-
 def finding(contents: list[bytes]) -> Callable[[], None]:
     """Have C find the values of records with the same keys and lay them out by columns, as cpkg does on PyPy."""
     sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
@@ -180,48 +156,49 @@ def finding(contents: list[bytes]) -> Callable[[], None]:
     return work
 
 
-def compressing(contents: list[bytes]) -> Callable[[], None]:
-    """Compress by libzstd into the same memory again and again."""
+def libzstd(frames: list[bytes], contents: list[bytes]) -> tuple[Callable[[], None], Callable[[], None]]:
+    """Return what decompresses and what compresses by libzstd, into the same memory again and again."""
     from cpkg._native._zstd_ffi import ffi, lib
 
     room = lib.ZSTD_compressBound(max(map(len, contents)))
     memory = ffi.new("char[]", room)
-    context = ffi.gc(lib.ZSTD_createCCtx(), lib.ZSTD_freeCCtx)
-    lib.ZSTD_CCtx_setParameter(context, 100, _LEVEL)
-    lib.ZSTD_CCtx_setParameter(context, 201, 1)  # a checksum, without which damage is not noticed
+    dctx = ffi.gc(lib.ZSTD_createDCtx(), lib.ZSTD_freeDCtx)
+    cctx = ffi.gc(lib.ZSTD_createCCtx(), lib.ZSTD_freeCCtx)
+    lib.ZSTD_CCtx_setParameter(cctx, 100, _LEVEL)
+    lib.ZSTD_CCtx_setParameter(cctx, 201, 1)  # a checksum, without which damage is not noticed
 
-    def work() -> None:
+    def decompress() -> None:
+        for frame, content in zip(frames, contents):
+            assert lib.ZSTD_decompressDCtx(dctx, memory, room, ffi.from_buffer(frame), len(frame)) == len(content)
+
+    def compress() -> None:
         for content in contents:
-            assert lib.ZSTD_compress2(context, memory, room, ffi.from_buffer(content), len(content)) < room
+            assert lib.ZSTD_compress2(cctx, memory, room, ffi.from_buffer(content), len(content)) < room
 
-    return work
-
-
-def dicts_of(pool: list[Any]) -> Callable[[], int]:
-    """Make dicts of values that are objects already."""
-    columns = [[record[key] for record in pool] + [None] for key in pool[0]]  # None: no list of bare numbers
-    make = maker(pool[0], {})
-
-    def work() -> int:
-        return total_of(make, columns, len(pool))
-
-    return work
+    return decompress, compress
 
 
-def dicts_of_new(pool: list[Any]) -> Callable[[], int]:
-    """Make dicts whose numbers, lists and texts that hardly repeat are new; where each begins is known already."""
-    columns = [[record[key] for record in pool] for key in pool[0]]
+def dicts_of(pool: list[Any], new: tuple[str, ...] = ()) -> Callable[[], int]:
+    """Make dicts of values that are objects already; with `new`, numbers, and the lists and texts of these keys, are.
+
+    Where each of the new texts and lists begins is known already.
+    """
+    columns = [[record[key] for record in pool] + [None] * (not new) for key in pool[0]]  # None: no bare numbers
     slices = {}
-    for number, key in enumerate(pool[0]):
-        if key in ("path", "user", "tags"):
-            values = columns[number]
+    for key, values in zip(pool[0], columns):
+        if key in new:
             ends = list(itertools.accumulate(map(len, values)))
-            whole = [item for value in values for item in value] if key == "tags" else "".join(values)
+            whole = list(itertools.chain.from_iterable(values)) if key == "tags" else "".join(values)
             slices[key] = (whole, [0, *ends[:-1]], ends)
     make = maker(pool[0], slices)
 
     def work() -> int:
-        return total_of(make, columns, len(pool))
+        """Go over the dicts as `scan` does."""
+        total = 0
+        for start in range(0, len(pool), _BATCH):
+            for record in make(columns, start, min(start + _BATCH, len(pool))):
+                total += record["bytes"]
+        return total
 
     return work
 
@@ -244,43 +221,25 @@ def maker(keys: Any, slices: dict[str, Any]) -> Callable[..., list[Any]]:
     return make
 
 
-def total_of(make: Callable[..., list[Any]], columns: list[Any], count: int) -> int:
-    """Go over the dicts as `scan` does."""
-    total = 0
-    for start in range(0, count, _BATCH):
-        for record in make(columns, start, min(start + _BATCH, count)):
-            total += record["bytes"]
-    return total
-
-
-def look_at(pool: list[Any]) -> Callable[[], int]:
+def look_at(pool: list[Any]) -> int:
     """Look at each key and value of the records and at its type, as far as a packer has to, and write nothing."""
-
-    def work() -> int:
-        size = 0
-        for record in pool:
-            for key, value in record.items():
-                size += len(key)
-                if type(value) is str:
-                    size += len(value)
-                elif type(value) is int or type(value) is float:
-                    size += 9
-                elif type(value) is list:
-                    for item in value:
-                        size += len(item)
-                else:
-                    size += 1
-        return size
-
-    return work
+    size = 0
+    for record in pool:
+        for key, value in record.items():
+            size += len(key)
+            if type(value) is str:
+                size += len(value)
+            elif type(value) is int or type(value) is float:
+                size += 9
+            elif type(value) is list:
+                for item in value:
+                    size += len(item)
+            else:
+                size += 1
+    return size
 
 
-def packing(pool: list[Any]) -> Callable[[], None]:
+def packing(pool: list[Any]) -> None:
     """Pack the records, many by a call, and drop what comes."""
-    from cpkg import msgpack
-
-    def work() -> None:
-        for start in range(0, len(pool), _PIECE):
-            msgpack.packb(pool[start : start + _PIECE])
-
-    return work
+    for start in range(0, len(pool), _PIECE):
+        msgpack.packb(pool[start : start + _PIECE])

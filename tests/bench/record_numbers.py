@@ -9,22 +9,21 @@ turn; of a figure the first one in its process and the least one are printed, by
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+import functools
+import importlib
 import json
-import os
 import random
-import subprocess
-import sys
-import tempfile
-import time
 from array import array
 from collections import deque
 from pathlib import Path
 from typing import Any, Callable
 
+import turns
+
 from cpkg import msgpack, records, zstd
 
+PEERS = {"msgspec": lambda module: module.msgpack.Decoder().decode, "ormsgpack": lambda module: module.unpackb}
 COUNT, BATCH, RUNS = 200_000, 3000, 7
 NUMBERS = {"d": ("t", "ms"), "q": ("status", "bytes")}
 PEER = "ArrayRecord, group_size:100"
@@ -65,15 +64,18 @@ def made() -> list[dict[str, Any]]:
     ]
 
 
+def array_record() -> Any:
+    """Return ArrayRecord's module; raises ImportError."""
+    return importlib.import_module("array_record.python.array_record_module")
+
+
 def write(name: str, path: str, rows: list[dict[str, Any]]) -> None:
     options = FILES[name]
     if isinstance(options, dict):
         with records.open(path, "wb", level=3, **options) as writer:
             writer.extend(rows)
         return
-    from array_record.python import array_record_module
-
-    out = array_record_module.ArrayRecordWriter(path, options)
+    out = array_record().ArrayRecordWriter(path, options)
     for row in rows:
         out.write(msgpack.packb(row))
     out.close()
@@ -84,16 +86,17 @@ def uses(name: str, path: str) -> tuple[Callable[[list[int]], Any], Callable[[],
     if isinstance(FILES[name], dict):
         reader = records.open(path)
         return reader.take, lambda: sum(1 for _ in records.open(path))
-    from array_record.python import array_record_module
-
-    make = array_record_module.ArrayRecordReader
+    make = array_record().ArrayRecordReader
     array = make(path, "readahead_buffer_size:0")
+    return (
+        lambda numbers: [msgpack.unpackb(row) for row in array.read(numbers)],
+        lambda: sum(1 for row in every(path) if msgpack.unpackb(row)),
+    )
 
-    def scan() -> int:
-        rows = make(path, "readahead_buffer_size:16777216").read_all()
-        return sum(1 for row in rows if msgpack.unpackb(row))
 
-    return lambda numbers: [msgpack.unpackb(row) for row in array.read(numbers)], scan
+def every(path: str) -> Any:
+    """Return all messages of an ArrayRecord file."""
+    return array_record().ArrayRecordReader(path, "readahead_buffer_size:16777216").read_all()
 
 
 def child(name: str, path: str) -> None:
@@ -101,14 +104,13 @@ def child(name: str, path: str) -> None:
     take, scan = uses(name, path)
     chance = random.Random(1)
     numbers = [chance.randrange(COUNT) for _ in range(BATCH)]
-    found: list[list[float]] = []
-    for call, runs in ((lambda: len(take(numbers)) == BATCH, RUNS), (lambda: scan() == COUNT, 3)):
-        times = []
-        for _ in range(runs):
-            clock, processor = time.perf_counter(), time.process_time()
-            assert call()
-            times.append((time.perf_counter() - clock, time.process_time() - processor))
-        found.append([*times[0], *map(min, zip(*times))])
+    found = []
+    for call, wanted, runs in ((lambda: len(take(numbers)), BATCH, RUNS), (scan, COUNT, 3)):
+        got: list[int] = []
+        work = turns.timed(lambda call=call, got=got: got.append(call()))
+        taken = [work() for _ in range(runs)]
+        assert set(got) == {wanted}
+        found.append([*taken[0], *map(min, zip(*taken))])
     print(json.dumps(found))
 
 
@@ -125,79 +127,48 @@ def bound(rows: list[dict[str, Any]]) -> None:
         "texts made of bytes": lambda: deque(map(bytes.decode, texts), 0),
         "numbers made of machine words": lambda: [deque(column, 0) for column in numbers],
     }
-    with contextlib.suppress(ImportError):
-        import msgspec
-
-        parts["messages unpacked by msgspec"] = lambda: deque(map(msgspec.msgpack.Decoder().decode, messages), 0)
-    with contextlib.suppress(ImportError):
-        import ormsgpack
-
-        parts["messages unpacked by ormsgpack"] = lambda: deque(map(ormsgpack.unpackb, messages), 0)
-    with tempfile.TemporaryDirectory(dir=folder()) as place:
+    for library, call in PEERS.items():
         with contextlib.suppress(ImportError):
-            from array_record.python import array_record_module
-
-            write(PEER, f"{place}/peer", rows)
-            make, how = array_record_module.ArrayRecordReader, "readahead_buffer_size:16777216"
-            parts["ArrayRecord's read_all, not unpacked"] = lambda: make(f"{place}/peer", how).read_all()
-            parts[PEER_SCAN] = lambda: deque(map(msgpack.unpackb, make(f"{place}/peer", how).read_all()), 0)
-        write("frames of 256 KiB", f"{place}/ours", rows)
-        parts[SCAN] = lambda: deque(records.open(f"{place}/ours"), 0)
-        least = in_turns(parts)
-    print(f"{'least of a record, us':44}processor  by the clock")
-    for name, (processor, clock) in least.items():
-        print(f"{name:44}{processor:9.2f}{clock:14.2f}")
-    for name, parts_left in LIMITS.items():
-        if PEER_SCAN in least:
-            both = (least[PEER_SCAN][n] / sum(least[part][n] for part in parts_left) for n in (0, 1))
-            print("{:44}{:9.2f}{:14.2f} times as fast as ArrayRecord".format(name, *both))
-
-
-def in_turns(parts: dict[str, Callable[[], Any]]) -> dict[str, list[float]]:
-    """Return the least processor time and time by the clock that each part takes, us a record."""
-    least = {name: [float("inf")] * 2 for name in parts}
-    for _ in range(RUNS):
-        for name, part in parts.items():
-            clock, processor = time.perf_counter(), time.process_time()
-            part()
-            taken = time.process_time() - processor, time.perf_counter() - clock
-            least[name] = [min(pair) for pair in zip(least[name], (1e6 * seconds / COUNT for seconds in taken))]
-    return least
-
-
-def folder() -> str | None:
-    """Return where files are in memory, or None."""
-    return "/dev/shm" if os.path.isdir("/dev/shm") else None
+            unpack = call(importlib.import_module(library))
+            parts[f"messages unpacked by {library}"] = lambda unpack=unpack: deque(map(unpack, messages), 0)
+    with turns.in_memory() as place:
+        peer, ours = f"{place}/peer", f"{place}/ours"
+        with contextlib.suppress(ImportError):
+            write(PEER, peer, rows)
+            parts["ArrayRecord's read_all, not unpacked"] = lambda: every(peer)
+            parts[PEER_SCAN] = lambda: deque(map(msgpack.unpackb, every(peer)), 0)
+        write("frames of 256 KiB", ours, rows)
+        parts[SCAN] = lambda: deque(records.open(ours), 0)
+        best = turns.fastest(parts, RUNS)
+    turns.row("least of a record, us", "processor", "by the clock", width=44)
+    for name, taken in best.items():
+        turns.row(name, *(1e6 * seconds / COUNT for seconds in reversed(taken)), width=44)
+    for name, left in LIMITS.items() if PEER_SCAN in best else ():
+        times = (best[PEER_SCAN][n] / sum(best[part][n] for part in left) for n in (1, 0))
+        turns.row(name, *times, "times as fast as ArrayRecord", width=44)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--bound", action="store_true")
-    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.child:
-        child(*arguments.child)
+    parser = turns.options(__doc__, rounds=3)
+    parser.add_argument("--bound", action="store_true", help="what a scan that gives objects cannot do without")
+    options = parser.parse_args()
+    if options.child:
+        child(*options.child)
         return
     rows = made()
-    if arguments.bound:
+    if options.bound:
         bound(rows)
         return
     print(f"{len(msgpack.packb(rows)) / COUNT:.0f} bytes each; us a record of a batch, thousands a second of a scan")
     print(f"{'':40}{'MB':>6}   batch: first; least, processor      scan: first; least, processor")
-    with tempfile.TemporaryDirectory(dir=folder()) as place:
-        best: dict[str, list[list[float]]] = {}
-        for number, name in list(enumerate(FILES)):
-            try:
+    with turns.in_memory() as place:
+        works = {}
+        for number, name in enumerate(FILES):
+            with contextlib.suppress(ImportError):
                 write(name, f"{place}/{number}", rows)
-            except ImportError:
-                del FILES[name]
-        for _ in range(arguments.rounds):
-            for number, name in enumerate(FILES):
-                command = [sys.executable, __file__, "--child", name, f"{place}/{number}"]
-                found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-                best[name] = [[min(pair) for pair in zip(*pairs)] for pairs in zip(found, best.get(name, found))]
-        for number, (name, (batch, scan)) in enumerate(best.items()):
+                works[name, number] = functools.partial(turns.again, "--child", name, f"{place}/{number}")
+        for (name, number), runs in turns.in_turns(works, options.rounds).items():
+            batch, scan = ([min(column) for column in zip(*part)] for part in zip(*runs))
             size = Path(f"{place}/{number}").stat().st_size / 1e6
             first, first_cpu, least, least_cpu = (1e6 * seconds / BATCH for seconds in batch)
             line = f"{name:40}{size:6.1f}   {first:6.1f}, {first_cpu:5.1f}; {least:5.1f}, {least_cpu:5.1f}"

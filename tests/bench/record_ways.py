@@ -5,33 +5,15 @@ from __future__ import annotations
 
 import functools
 import gzip
+import importlib
 import io
-import json
-import os
+import itertools
 import random
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 POOL = 20_000
 """So many different records; they are written again and again, which no way's window is large enough to see."""
 
-SCHEMA = {
-    "type": "record",
-    "name": "Request",
-    "fields": [
-        {"name": "id", "type": "long"},
-        {"name": "time", "type": "double"},
-        {"name": "method", "type": "string"},
-        {"name": "path", "type": "string"},
-        {"name": "status", "type": "int"},
-        {"name": "bytes", "type": "long"},
-        {"name": "seconds", "type": "double"},
-        {"name": "user", "type": "string"},
-        {"name": "agent", "type": "string"},
-        {"name": "tags", "type": {"type": "array", "items": "string"}},
-        {"name": "secure", "type": "boolean"},
-        {"name": "referrer", "type": ["null", "string"]},
-    ],
-}
 AGENTS = (
     "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
     "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15",
@@ -66,24 +48,30 @@ def made_pool() -> list[Any]:
     return [request(chance, number) for number in range(POOL)]
 
 
-class Way:
-    """One way to keep records: `write(pools, path)` and `read(path)`, which goes over all records."""
+class Way(NamedTuple):
+    """One way to keep records: `write(pools, path)`, and `read(path)`, which yields iterables of all records."""
 
-    def __init__(
-        self, write: Callable[[Any, str], None], read: Callable[[str], Any], *, columnar: bool = False
-    ) -> None:
-        self.write = write
-        self.read = read
-        self.columnar = columnar
+    write: Callable[[Any, str], None]
+    read: Callable[[str], Any]
 
 
-def ours(threads: int | None) -> Way:
+def every(pools: Any) -> Any:
+    """Return the records of all pools, one by one."""
+    return itertools.chain.from_iterable(pools)
+
+
+def ours(threads: int | None = None, one_by_one: bool = False) -> Way:
     from cpkg import records
 
     def write(pools: Any, path: str) -> None:
         with records.open(path, "wb", threads=threads) as file:
-            for pool in pools:
-                file.extend(pool)
+            if one_by_one:
+                append = file.append
+                for record in every(pools):
+                    append(record)
+            else:
+                for pool in pools:
+                    file.extend(pool)
 
     def read(path: str) -> Any:
         with records.open(path, threads=threads) as file:
@@ -92,33 +80,30 @@ def ours(threads: int | None) -> Way:
     return Way(write, read)
 
 
-def ours_one_by_one() -> Way:
-    from cpkg import records
+def rows(open_file: Callable[[str, str], Any], pack: Callable[[Any], bytes], unpack: Callable[[Any], Any]) -> Way:
+    """Return a way that writes one packed record after the other."""
 
-    def write(pools: Any, path: str) -> None:
-        with records.open(path, "wb") as file:
-            append = file.append
-            for pool in pools:
-                for record in pool:
-                    append(record)
-
-    return Way(write, ours(None).read)
-
-
-def json_lines(open_file: Callable[[str, str], Any], module: Any = json) -> Way:
     def write(pools: Any, path: str) -> None:
         with open_file(path, "wb") as file, io.BufferedWriter(file, 1 << 17) as out:
-            for pool in pools:
-                for record in pool:
-                    line = module.dumps(record)
-                    out.write((line if isinstance(line, bytes) else line.encode()) + b"\n")
+            for record in every(pools):
+                out.write(pack(record))
 
     def read(path: str) -> Any:
         with open_file(path, "rb") as file:
-            for line in io.BufferedReader(file, 1 << 17):
-                yield (module.loads(line),)
+            yield unpack(file)
 
     return Way(write, read)
+
+
+def json_lines(open_file: Callable[[str, str], Any], module: str = "json") -> Way:
+    found = importlib.import_module(module)
+    loads, dumps = found.loads, found.dumps
+
+    def pack(record: Any) -> bytes:
+        line = dumps(record)
+        return (line if isinstance(line, bytes) else line.encode()) + b"\n"
+
+    return rows(open_file, pack, lambda file: map(loads, io.BufferedReader(file, 1 << 17)))
 
 
 def gzip_file(path: str, mode: str) -> Any:
@@ -136,35 +121,33 @@ def zstandard_file(path: str, mode: str) -> Any:
 def msgpack_zstandard() -> Way:
     import msgpack
 
-    def write(pools: Any, path: str) -> None:
-        packer = msgpack.Packer()
-        with zstandard_file(path, "wb") as file, io.BufferedWriter(file, 1 << 17) as out:
-            for pool in pools:
-                for record in pool:
-                    out.write(packer.pack(record))
+    return rows(zstandard_file, msgpack.Packer().pack, lambda file: msgpack.Unpacker(file, read_size=1 << 17))
 
-    def read(path: str) -> Any:
-        with zstandard_file(path, "rb") as file:
-            for record in msgpack.Unpacker(file, read_size=1 << 17):
-                yield (record,)
 
-    return Way(write, read)
+AVRO = {
+    bool: "boolean",
+    int: "long",
+    float: "double",
+    str: "string",
+    list: {"type": "array", "items": "string"},
+    type(None): ["null", "string"],
+}
 
 
 def avro() -> Way:
     import fastavro
 
-    schema = fastavro.parse_schema(SCHEMA)
+    record = {**made_pool()[0], "referrer": None}
+    fields = [{"name": name, "type": AVRO[type(value)]} for name, value in record.items()]
+    schema = fastavro.parse_schema({"type": "record", "name": "Request", "fields": fields})
 
     def write(pools: Any, path: str) -> None:
         with open(path, "wb") as file:
-            rows = (record for pool in pools for record in pool)
-            fastavro.writer(file, schema, rows, codec="zstandard", sync_interval=256 << 10)
+            fastavro.writer(file, schema, every(pools), codec="zstandard", sync_interval=256 << 10)
 
     def read(path: str) -> Any:
         with open(path, "rb") as file:
-            for record in fastavro.reader(file):
-                yield (record,)
+            yield fastavro.reader(file)
 
     return Way(write, read)
 
@@ -174,34 +157,25 @@ def parquet() -> Way:
     import pyarrow.parquet
 
     def write(pools: Any, path: str) -> None:
-        writer = None
-        for pool in pools:
-            table = pyarrow.Table.from_pylist(pool, schema=writer.schema if writer else None)
-            if writer is None:
-                writer = pyarrow.parquet.ParquetWriter(path, table.schema, compression="zstd")
-            writer.write_table(table)
-        writer.close()
+        schema = pyarrow.Table.from_pylist(pools[0]).schema
+        with pyarrow.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+            for pool in pools:
+                writer.write_table(pyarrow.Table.from_pylist(pool, schema=schema))
 
     def read(path: str) -> Any:
         for batch in pyarrow.parquet.ParquetFile(path).iter_batches(10_000):
             yield batch.to_pylist()
 
-    return Way(write, read, columnar=True)
-
-
-def orjson_lines() -> Way:
-    import orjson
-
-    return json_lines(zstandard_file, orjson)
+    return Way(write, read)
 
 
 WAYS: dict[str, Callable[[], Way]] = {
-    "cpkg": lambda: ours(None),
+    "cpkg": ours,
     "cpkg, one thread": lambda: ours(1),
-    "cpkg, append": ours_one_by_one,
+    "cpkg, append": lambda: ours(one_by_one=True),
     "JSON Lines, gzip": lambda: json_lines(gzip_file),
     "JSON Lines, zstd": lambda: json_lines(zstandard_file),
-    "JSON Lines, orjson, zstd": orjson_lines,
+    "JSON Lines, orjson, zstd": lambda: json_lines(zstandard_file, "orjson"),
     "msgpack, zstandard": msgpack_zstandard,
     "Avro (fastavro, zstd)": avro,
     "Parquet (pyarrow, zstd)": parquet,
@@ -216,7 +190,3 @@ def scan(way: Way, path: str) -> tuple[int, int]:
             found += 1
             total += record["bytes"]
     return found, total
-
-
-def folder() -> str | None:
-    return "/dev/shm" if os.path.isdir("/dev/shm") else None

@@ -10,20 +10,20 @@ left out. `--seek MB` measures single records of a file of that size, `--scale` 
 
 from __future__ import annotations
 
-import argparse
+import functools
 import itertools
 import json
 import os
 import random
-import subprocess
+import resource
 import sys
-import tempfile
 import time
-from pathlib import Path
+from collections import deque
 from typing import Any, Callable
 
 import record_bounds
-from record_ways import POOL, WAYS, folder, made_pool, scan
+import turns
+from record_ways import POOL, WAYS, made_pool, scan
 
 
 def child(name: str, count: int, path: str) -> None:
@@ -31,45 +31,32 @@ def child(name: str, count: int, path: str) -> None:
     way = WAYS[name]()
     pool = made_pool()[:count]
     pools = [pool] * max(count // len(pool), 1)
-    if sys.implementation.name == "pypy":
+    if turns.PYPY:
         for _ in range(2):  # the JIT's compiling is not what is measured
             way.write(pools[:5], path)
             scan(way, path)
-    before = peak()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begun = time.perf_counter()
     way.write(pools, path)
     written = time.perf_counter() - begun
     begun = time.perf_counter()
     found, total = scan(way, path)
     read = time.perf_counter() - begun
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert found == len(pool) * len(pools)
     assert total == len(pools) * sum(record["bytes"] for record in pool)
-    print(json.dumps([written, read, os.path.getsize(path), peak() - before, found]))
-
-
-def peak() -> int:
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def run(name: str, count: int, path: str) -> list[float] | None:
-    command = [sys.executable, __file__, "--child", name, "--records", str(count), "--path", path]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        print(f"  {name}: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
-        return None
-    values: list[float] = json.loads(done.stdout)
-    return values
+    print(json.dumps([written, read, os.path.getsize(path), used, found]))
 
 
 def compare(count: int, rounds: int, names: list[str]) -> None:
     best: dict[str, list[float]] = {}
-    with tempfile.TemporaryDirectory(dir=folder()) as place:
+    with turns.in_memory() as place:
         for _ in range(rounds):
             for name in list(names):
-                values = run(name, count, f"{place}/file")
-                if values is None:
+                try:
+                    values = turns.again("--records", count, "--child", name, f"{place}/file")
+                except RuntimeError as exc:
+                    print(f"  {name}: {exc}", file=sys.stderr)
                     names.remove(name)
                 else:
                     best[name] = [min(pair) for pair in zip(values, best.get(name, values))]
@@ -92,7 +79,7 @@ def seek(size: int) -> None:
 
     chance = random.Random(1)
     noise = [chance.getrandbits(8 * 1000).to_bytes(1000, "little") for _ in range(5000)]
-    with tempfile.TemporaryDirectory(dir=folder()) as place:
+    with turns.in_memory() as place:
         path = f"{place}/large.rec"
         with records.open(path, "wb", level=1) as file:
             number = 0
@@ -104,7 +91,7 @@ def seek(size: int) -> None:
         opened = time.perf_counter() - begun
         taken = []
         for _ in range(2000):
-            wanted = chance.randrange(len(reader))
+            wanted = chance.randrange(number)
             begun = time.perf_counter()
             record = reader[wanted]
             taken.append(time.perf_counter() - begun)
@@ -136,16 +123,10 @@ def write_lists(path: str, times: int, threads: int | None) -> None:
             file.extend(made_pool())
 
 
-def alternate(*works: Callable[[], Any], turns: int = 3) -> list[float]:
-    """Return the least time of each in turn, in seconds; a first one, for processes to begin, is left out."""
-    best = [float("inf")] * len(works)
-    for turn in range(1 + turns):
-        for number, work in enumerate(works):
-            begun = time.perf_counter()
-            work()
-            if turn:
-                best[number] = min(best[number], time.perf_counter() - begun)
-    return best
+def alternate(work: Callable[[Any], Any], one: Any, two: Any) -> list[float]:
+    """Return the least time of `work` with either in turn, in seconds; a first one, for processes to begin, is out."""
+    calls = {number: functools.partial(work, by) for number, by in enumerate((one, two))}
+    return [taken.clock for taken in turns.fastest(calls, 9, skipped=1).values()]
 
 
 def scale(count: int) -> None:
@@ -161,7 +142,7 @@ def scale(count: int) -> None:
     from cpkg import records
 
     times = max(count // POOL, 2)
-    with tempfile.TemporaryDirectory(dir=folder()) as place:
+    with turns.in_memory() as place:
         path = f"{place}/file.rec"
         write_lists(path, times, None)
         splits = records.splits(path, 8)
@@ -173,11 +154,11 @@ def scale(count: int) -> None:
                 ("splits", read_split, [(split,) for split in splits]),
                 ("lists written", write_lists, halves),
             ):
-                figures[f"{name}, processes"] = alternate(
-                    lambda: list(one.map(work, *zip(*tasks))),  # noqa: B023
-                    lambda: list(two.map(work, *zip(*tasks))),  # noqa: B023
-                    turns=9,
-                )
+
+                def mapped(pool: Any, work: Any = work, tasks: Any = tasks) -> None:
+                    deque(pool.map(work, *zip(*tasks)), 0)
+
+                figures[f"{name}, processes"] = alternate(mapped, one, two)
         figures.update(on_dask(path, splits))
     print(f"{sys.implementation.name}, {count:,} records, by one thread or process and by two")
     for name, (alone, both) in figures.items():
@@ -199,14 +180,10 @@ def with_threads(path: str, times: int) -> dict[str, list[float]]:
 
     def read(threads: int | None) -> None:
         with records.open(path, threads=threads) as file:
-            for _ in file:
-                pass
+            deque(file, 0)
 
     works = {"lists written": write, "records appended": append, "records read": read}
-    return {
-        f"{name}, threads": alternate(lambda: work(1), lambda: work(None), turns=9)  # noqa: B023
-        for name, work in works.items()
-    }
+    return {f"{name}, threads": alternate(work, 1, None) for name, work in works.items()}
 
 
 def on_dask(path: str, splits: list[Any]) -> dict[str, list[float]]:
@@ -228,7 +205,7 @@ def on_dask(path: str, splits: list[Any]) -> dict[str, list[float]]:
             def mapped(workers: list[str] | None, work: Any = work, tasks: Any = tasks) -> None:
                 client.gather(client.map(work, tasks, pure=False, workers=workers))
 
-            figures[f"{name}, Dask"] = alternate(lambda: mapped(alone), lambda: mapped(None))
+            figures[f"{name}, Dask"] = alternate(mapped, alone, None)
 
         turn = itertools.count()  # no bag has the last one's keys: the scheduler may still keep those to a worker
 
@@ -240,8 +217,8 @@ def on_dask(path: str, splits: list[Any]) -> dict[str, list[float]]:
             bag = dask.bag.from_sequence(splits, npartitions=len(splits))
             return bag.map(nothing_of, next(turn)).sum().compute(workers=workers)
 
-        figures["a bag, Dask"] = alternate(lambda: summed(alone), lambda: summed(None))
-        figures[f"{len(splits)} empty parts, Dask"] = alternate(lambda: scheduled(alone), lambda: scheduled(None))
+        figures["a bag, Dask"] = alternate(summed, alone, None)
+        figures[f"{len(splits)} empty parts, Dask"] = alternate(scheduled, alone, None)
     return figures
 
 
@@ -254,18 +231,16 @@ def nothing_of(_split: Any, _turn: int) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser = turns.options(__doc__, rounds=2)
     parser.add_argument("--records", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--only", default="", metavar="NAME,...", help="begin of a way's name")
     parser.add_argument("--seek", type=int, default=0, metavar="MB", help="single records of a file of that size")
     parser.add_argument("--scale", action="store_true", help="splits in one process and in two")
     parser.add_argument("--bound", action="store_true", help="what decompressing and making dicts take alone")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    parser.add_argument("--path", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        child(options.child, options.records, options.path)
+        name, path = options.child
+        child(name, options.records, path)
     elif options.seek:
         seek(options.seek)
     elif options.scale:
@@ -278,8 +253,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    here = str(Path(__file__).resolve().parent)
-    sys.path = [entry for entry in sys.path if str(Path(entry or ".").resolve()) != here] + [
-        here
-    ]  # it names no library
     main()

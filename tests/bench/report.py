@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from bench import compare, first_screen, goals, model, picture, plots, verdicts
 from bench.markdown import markdown_table, wrapped
 from bench.results import BUSY_LIMIT, NOISE_LIMIT, Row, read_folder
@@ -105,10 +103,7 @@ def changed(rows: list[Row], old: list[Row]) -> Iterator[str]:
 
 def html(content: dict[str, Any]) -> str:
     """Render the page; it needs nothing but itself."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=jinja2.StrictUndefined
-    )
-    return environment.get_template("report.html.j2").render(content) + "\n"
+    return picture.render("report.html.j2", **content) + "\n"
 
 
 def _row_page(row: Row, tables: list[model.Table]) -> str:

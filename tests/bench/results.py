@@ -56,7 +56,8 @@ class Cell:
     """One figure. value: seconds, or bytes where unit says so. noise: how far the second best pass is from the best.
 
     control: seconds of the control beside the best pass. busy: whether that is far from the control of the whole run.
-    info: all that the benchmark recorded.
+    info: all that the benchmark recorded. limit: whether it is a limit, not an alternative. copy: whether the work is
+    one copy of memory in every library: no codec is at work, and no mean counts it.
     """
 
     key: Key
@@ -66,27 +67,11 @@ class Cell:
     control: dict[str, float]
     info: dict[str, Any]
     rule60: bool | None = None
+    unit: str = "seconds"
+    ours: bool = False
+    limit: bool = False
+    copy: bool = False
     busy: bool = False
-
-    @property
-    def unit(self) -> str:
-        """Seconds or bytes."""
-        return str(self.info.get("unit", "seconds"))
-
-    @property
-    def ours(self) -> bool:
-        """Whether it is a figure of ours."""
-        return bool(self.info.get("ours"))
-
-    @property
-    def limit(self) -> bool:
-        """Whether it is a limit, not an alternative."""
-        return bool(self.info.get("limit"))
-
-    @property
-    def copy(self) -> bool:
-        """Whether the work is one copy of memory in every library: no codec is at work, and no mean counts it."""
-        return bool(self.info.get("copy"))
 
     @property
     def noisy(self) -> bool:
@@ -143,16 +128,9 @@ class Row:
         """Give every case and operation of a group with all of its cells."""
         keys = [key for key in [*self.cells, *self.missing] if key.group == group]
         for case, operation in dict.fromkeys((key.case, key.operation) for key in keys):
-            cells = {
-                key.library: cell
-                for key, cell in self.cells.items()
-                if (key.group, key.case, key.operation) == (group, case, operation)
-            }
-            missing = {
-                key.library: reason
-                for key, reason in self.missing.items()
-                if (key.group, key.case, key.operation) == (group, case, operation)
-            }
+            work = (group, case, operation)
+            cells = {key.library: cell for key, cell in self.cells.items() if key[:3] == work}
+            missing = {key.library: reason for key, reason in self.missing.items() if key[:3] == work}
             yield Comparison(group, case, operation, cells, missing)
 
 
@@ -237,7 +215,10 @@ def _merge(key: Key, entries: list[dict[str, Any]]) -> Cell:
     if best["extra_info"].get("rule60"):
         stddev = best["stats"]["stddev"]
         rule60 = stddev == 0 or best["stats"]["min"] / stddev > RULE_60
-    return Cell(key, value, noise, len(entries), best["extra_info"]["control"], best["extra_info"], rule60)
+    info = best["extra_info"]
+    flags = {name: bool(info.get(name)) for name in ("ours", "limit", "copy")}
+    unit = info.get("unit", "seconds")
+    return Cell(key, value, noise, len(entries), info["control"], info, rule60, unit, **flags)
 
 
 class NotResults(Exception):

@@ -13,14 +13,14 @@ from __future__ import annotations
 import functools
 import io
 import os
-import random
 import sys
-import time
+from collections import deque
 from collections.abc import Callable
 from threading import RLock
 from typing import Any
 
 import payloads
+import turns
 from compression import zstd as theirs  # type: ignore[import-not-found, unused-ignore]
 
 os.environ["CPKG_ZSTD_BACKEND"] = "stdlib"
@@ -29,6 +29,8 @@ import cpkg
 from cpkg import zstd
 from purepy._locks import RLock as OurLock
 from purepy.zstd.format.locks import Exclusive
+
+Call = Callable[[], Any]
 
 TURNS = 200
 SIZES = (1 << 10, 4 << 10, 16 << 10, 64 << 10)
@@ -101,18 +103,10 @@ PARTS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def in_turns(ways: dict[str, Callable[[], Callable[[], Any]]]) -> dict[str, float]:
+def in_turns(ways: dict[str, Callable[[], Call]]) -> dict[str, float]:
     """Return the processor time of each way, in seconds (nine turns of ten took longer); a way makes the call."""
-    times: dict[str, list[float]] = {name: [] for name in ways}
-    names = list(ways)
-    for _ in range(TURNS):
-        random.shuffle(names)
-        for name in names:
-            turn = ways[name]()
-            began = time.process_time()
-            turn()
-            times[name].append(time.process_time() - began)
-    return {name: sorted(taken)[TURNS // 10] for name, taken in times.items()}
+    works = {name: lambda way=way: turns.timed(way())().processor for name, way in ways.items()}
+    return {name: sorted(taken)[TURNS // 10] for name, taken in turns.in_turns(works, TURNS, shuffled=True).items()}
 
 
 def source(size: int) -> bytes:
@@ -120,15 +114,10 @@ def source(size: int) -> bytes:
     return payloads.corpus(2 * size)[:size]
 
 
-def feed(call: Callable[[bytes], Any], pieces: list[bytes]) -> None:
-    for piece in pieces:
-        call(piece)
-
-
 def streams(direction: str, size: int) -> None:
     """Print the parts for streams that get pieces of so many bytes."""
     count = min(PIECES, (128 << 10) // size + 1)
-    text = source(size * count * (1 if direction == "compress" else 6))
+    text = source(size * count * (1 if direction == "compress" else 12))
     if direction == "decompress":
         text = theirs.compress(text)
     first, *pieces = [text[at : at + size] for at in range(0, size * count, size)]
@@ -138,7 +127,7 @@ def streams(direction: str, size: int) -> None:
     def way(part: Callable[[Any], Any], made: Any) -> Callable[[], Any]:
         call = part(getattr(made(), direction))
         call(first)  # with the header
-        return functools.partial(feed, call, pieces)
+        return lambda: deque(map(call, pieces), 0)
 
     parts = {name: part for name, part in PARTS.items() if direction == "decompress" or name != DECODED}
     ways = {name: functools.partial(way, part, getattr(theirs, kind)) for name, part in parts.items()}
@@ -159,7 +148,10 @@ def whole(size: int) -> None:
     }
     for what, call in calls.items():
         modules = {"compression.zstd": theirs, "cpkg.zstd": zstd}
-        ways = {name: functools.partial(repeated, call, module, count) for name, module in modules.items()}
+        ways = {
+            name: lambda call=call, module=module: functools.partial(deque, map(call, [module] * count), 0)
+            for name, module in modules.items()
+        }
         show(f"{what}, {size >> 10} KiB", in_turns(ways), count)
 
 
@@ -168,20 +160,12 @@ def written(module: Any, text: bytes) -> None:
         file.write(text)
 
 
-def repeated(call: Callable[[Any], Any], module: Any, count: int) -> Callable[[], None]:
-    def turn() -> None:
-        for _ in range(count):
-            call(module)
-
-    return turn
-
-
 def show(title: str, times: dict[str, float], count: int) -> None:
     print(title)
     base = before = next(iter(times.values()))
     for name, seconds in times.items():
         added = (seconds - before) / count * 1e9
-        print(f"  {name:32} {seconds / count * 1e9:10.0f} {added:+9.0f} {base / seconds:6.2f}")
+        turns.row(f"  {name}", f"{seconds / count * 1e9:.0f}", f"{added:+.0f}", base / seconds)
         before = seconds
 
 

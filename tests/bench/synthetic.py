@@ -20,59 +20,28 @@ def benchmark(
     **info: Any,
 ) -> list[dict[str, Any]]:
     """Give the entries of one cell: one per pass, each with its median in seconds."""
+    named = {"group": group, "case": case, "operation": operation, "library": library, "inner": 1}
+    named.update({"ours": library.startswith("cpkg"), "control": control or IDLE, **info})
+    spread = {"stddev": info.get("stddev", 0.0), "iqr": 0.0, "rounds": 5}
     return [
         {
-            "stats": {
-                "median": value,
-                "q1": value,
-                "min": value,
-                "stddev": info.get("stddev", 0.0),
-                "iqr": 0.0,
-                "rounds": 5,
-            },
-            "extra_info": {
-                "group": group,
-                "case": case,
-                "operation": operation,
-                "library": library,
-                "ours": library.startswith("cpkg"),
-                "pass": number,
-                "inner": 1,
-                "control": control or IDLE,
-                **info,
-            },
+            "stats": {"median": value, "q1": value, "min": value, **spread},
+            "extra_info": {"pass": number, **named},
         }
         for number, value in enumerate(passes)
     ]
 
 
-def write(
-    folder: Path,
-    row: str,
-    interpreter: str,
-    benchmarks: list[dict[str, Any]],
-    *not_run: dict[str, Any],
-) -> Path:
+def write(folder: Path, row: str, interpreter: str, benchmarks: list[dict[str, Any]], *not_run: dict[str, Any]) -> Path:
     """Write one row's file and return its path."""
+    machine = {"interpreter": interpreter, "cpu": "a processor", "cpus": 2, "memory": 8 << 30, "date": "2024-02-29"}
+    here = {"name": "cpkg", "codecs": ["zstd"], "ours": True, "version": "1", "build": "native", "backend": "native"}
+    lacking = {"name": "zstandard", "codecs": ["zstd"], "ours": False, "error": "ImportError: <not> for this one"}
     matrix = {
         "row": row,
-        "machine": {
-            "interpreter": interpreter,
-            "cpu": "a processor",
-            "cpus": 2,
-            "memory": 8 << 30,
-            "date": "2024-02-29",
-        },
+        "machine": machine,
         "settings": {"passes": 2, "seconds": 0.1, "quick": False},
-        "peers": [
-            {"name": "cpkg", "codecs": ["zstd"], "ours": True, "version": "1", "build": "native", "backend": "native"},
-            {
-                "name": "zstandard",
-                "codecs": ["zstd"],
-                "ours": False,
-                "error": "ImportError: <not> for this one",
-            },
-        ],
+        "peers": [here, lacking],
         "install_errors": {"lz4": "no compiler"},
         "not_run": list(not_run),
     }

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,9 +19,9 @@ import pytest
 
 from bench import fresh, harness, payloads, peers
 from bench.cases import Case
+from bench.peers import PEP784
 
 GROUP = "File input and output"
-PEP784 = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 OPENERS = {"cpkg.zstd": ".zst", PEP784: ".zst", "gzip": ".gz", "plain": ""}
 # No file object at all: what reading lines could cost at best. Measured where lines of text are read.
 SPLIT = "decompress, then split"
@@ -52,7 +51,7 @@ class FileCase(Case):
     scale: int = 1
 
     @property
-    def openers(self) -> list[str]:
+    def ways(self) -> list[str]:
         """The object that reads or writes the file."""
         return [*OPENERS, SPLIT] if self.work == "read_byLines_textMode" else list(OPENERS)
 
@@ -115,17 +114,9 @@ def _prepared(folder: Path, case: FileCase, suffix: str) -> Path:
 
             content = gzip.compress(content, 6)
         elif suffix == ".zst":
-            content = _zst(content)
+            content = bytes(next(peers.independent("zstd"))[1].forth(content))
         path.write_bytes(content)
     return path
-
-
-def _zst(content: bytes) -> bytes:
-    for peer in [*(p for p in peers.of("zstd") if not p.ours), *peers.of("zstd")]:
-        library = peers.load(peer).library
-        if library is not None and library.compressor is not None and peer.format == "zstd":
-            return bytes(library.compressor(3)(content))
-    raise harness.NotRun("no library makes a frame here")
 
 
 def _decoded(path: Path, suffix: str) -> bytes:
@@ -137,65 +128,38 @@ def _decoded(path: Path, suffix: str) -> bytes:
         return zlib.decompress(raw, wbits=31)
     if suffix == "":
         return raw
-    for peer in [*(p for p in peers.of("zstd") if not p.ours), *peers.of("zstd")]:
-        library = peers.load(peer).library
-        # the functions of zstandard and zstd need the size in the header, which a written stream has not
-        streams = peer.name in ("cpkg", "compression.zstd", "backports.zstd", "pyzstd")
-        if library is not None and library.decompress is not None and streams:
-            return bytes(library.decompress(raw))
-    raise harness.NotRun("no library decompresses here")
+    # the functions of zstandard and zstd need the size in the header, which a written stream has not
+    streams = ("cpkg", "compression.zstd", "backports.zstd", "pyzstd")
+    return bytes(next(library for peer, library in peers.independent("zstd") if peer.name in streams).back(raw))
 
 
 @pytest.mark.benchmark(timer=harness.reported_time)
-@pytest.mark.parametrize("opener", [*OPENERS, SPLIT])
+@pytest.mark.parametrize("way", [*OPENERS, SPLIT])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_file(
-    benchmark: Any,
-    settings: harness.Settings,
-    not_run: Any,
-    folder: Path,
-    case: FileCase,
-    opener: str,
-    bench_pass: int,
-) -> None:
+def test_file(cell: harness.Cell, folder: Path, case: FileCase, way: str) -> None:
     """Read or write the case's file once per process."""
-    info: dict[str, Any] = {
-        "group": GROUP,
-        "case": case.name,
-        "operation": case.work.split("_")[0],
-        "library": opener,
-        "ours": opener == "cpkg.zstd",
-        "pass": bench_pass,
-        "size": case.size,
-        "scale": case.scale,
-    }
-    if opener == SPLIT:
-        info["limit"] = True
-    ours = peers.load(peers.of("zstd")[0]).library
-    if opener in ("cpkg.zstd", SPLIT) and ours is not None and ours.backend == "pure":
-        work = "compress" if case.work.startswith("write") else "decompress"
-        reason = harness.too_slow_pure(case.size, work, PURE_PATIENCE)
+    ours, limit = way == "cpkg.zstd", {"limit": True} if way == SPLIT else {}
+    work = case.work.split("_")[0]
+    cell.begin(GROUP, case, work, way, ours, size=case.size, scale=case.scale, **limit)
+    library = peers.load(peers.of("zstd")[0]).library
+    if (ours or limit) and library is not None and library.backend == "pure":
+        reason = harness.too_slow_pure(case.size, "compress" if work == "write" else "decompress", PURE_PATIENCE)
         if reason:
-            not_run(info, reason)
-    suffix = OPENERS.get(opener, ".zst")
-    request: dict[str, Any] = {"opener": opener, "case": case.work, "length": case.size}
-    request["patience"] = PATIENCE * settings.seconds
-    if case.work.startswith("read"):
+            cell.not_run(reason)
+    suffix = OPENERS.get(way, ".zst")
+    request: dict[str, Any] = {"opener": way, "case": case.work, "length": case.size}
+    request["patience"] = PATIENCE * cell.settings.seconds
+    if work == "read":
         request["path"] = str(_prepared(folder, case, suffix))
     else:
-        request["path"] = str(folder / f"written-{opener}{suffix}")
+        request["path"] = str(folder / f"written-{way}{suffix}")
         request["source"] = str(_prepared(folder, case, ""))
 
     def one_process() -> float:
         seconds: list[float] = fresh.run("file_io.py", request)["seconds"]
-        info["rounds_in_process"] = len(seconds)
+        cell.info["rounds_in_process"] = len(seconds)
         return min(seconds)
 
-    try:
-        harness.measure_reported(benchmark, settings, one_process, info)
-    except fresh.ChildFailed as failure:
-        if opener == "cpkg.zstd" or "ModuleNotFoundError" not in str(failure):
-            raise
-        not_run(info, str(failure))
-    if case.work.startswith("write"):
-        assert _decoded(Path(request["path"]), suffix) == _content(case.file, case.scale), f"{opener} wrote other bytes"
+    cell.ask(lambda: cell.measure_reported(one_process))
+    if work == "write":
+        assert _decoded(Path(request["path"]), suffix) == _content(case.file, case.scale), f"{way} wrote other bytes"

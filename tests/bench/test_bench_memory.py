@@ -4,21 +4,22 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import MEASURED
 
-from bench import fresh, harness, payloads
+from bench import fresh, harness, peers
 from bench.cases import Case
-from bench.ways import MSGPACK, PEP784, ZSTD, Way
+from bench.peers import PEP784, Peer
 
 MEMORY_GROUP = "Peak memory"
 
-_RECORDS = 10_000
-_FRAME = "4MiB"
-_BYTES = 4 * payloads.MIB
+WAYS = [way for codec in ("msgpack", "zstd") for way in peers.in_children(codec) if way.name != "json"]
 _PATH = f"import sys; sys.path.insert(0, {str(fresh.FOLDER.parent / 'support')!r})\n"
 
 
@@ -34,104 +35,36 @@ class MemoryCase(Case):
     measure: str = "peak"
 
     @property
-    def ways(self) -> list[Way]:
+    def ways(self) -> list[Peer]:
         """The libraries that can do it."""
-        if self.codec == "msgpack" and self.streams:
-            return [way for way in MSGPACK if way.name in ("cpkg", "msgpack")]
-        if self.codec == "msgpack":
-            return [way for way in MSGPACK if way.name != "json"]
-        return [way for way in ZSTD if way.name in ("cpkg", PEP784)] if self.streams else ZSTD
+        streams = ("cpkg", "msgpack", PEP784)
+        return [way for way in WAYS if way.codec == self.codec and (not self.streams or way.name in streams)]
 
 
-_OBJECT = f"from bench import payloads\nvalue = payloads.records({_RECORDS})\n"
-_DATA = f"from bench import payloads\ndata = payloads.corpus({_BYTES})\n"
-MEMORY_CASES = [
-    MemoryCase(
-        "pack 10,000 records",
-        quick=True,
-        setup=_OBJECT + "back(there([1, 'a']))",
-        work="result = there(value)",
-        check="assert back(result) == value",
-    ),
-    MemoryCase(
-        "unpack 10,000 records",
-        setup=_OBJECT + "packed = there(value)",
-        work="result = back(packed)",
-        check="assert result == value",
-    ),
-    MemoryCase(
-        "unpack 10,000 records fed in 4 KiB",
-        streams=True,
-        setup=_OBJECT + "packed = there(value)\nunpacker = m.Unpacker()",
-        work="result = None\nfor at in range(0, len(packed), 4096):\n    unpacker.feed(packed[at : at + 4096])\n"
-        "    for result in unpacker:\n        pass",
-        check="assert result == value",
-    ),
-    # resident, and what is claimed of the address space: a large buffer that nothing has touched yet is not resident
-    *(
-        MemoryCase(
-            "1,000 idle Unpackers",
-            streams=True,
-            measure=measure,
-            quick=measure == "peak",
-            setup="def used():\n    unpacker = m.Unpacker()\n    unpacker.feed(b'\\x01')\n"
-            "    assert list(unpacker) == [1]\n    return unpacker\nused()",
-            work="kept = [used() for _ in range(1000)]",
-            check="assert len(kept) == 1000",
-        )
-        for measure in ("peak", "address space")
-    ),
-    MemoryCase(
-        f"compress {_FRAME}",
-        codec="zstd",
-        setup=_DATA + "back(there(b'a'))",
-        work="result = there(data)",
-        check="assert back(result) == data",
-    ),
-    MemoryCase(
-        f"decompress {_FRAME}",
-        codec="zstd",
-        quick=True,
-        setup=_DATA + "packed = there(data)\nback(there(b'a'))",
-        work="result = back(packed)",
-        check="assert result == data",
-    ),
-    MemoryCase(
-        f"decompress {_FRAME} as a stream of 64 KiB",
-        codec="zstd",
-        streams=True,
-        setup=_DATA + "import io\npacked = io.BytesIO(there(data))\nback(there(b'a'))",
-        work="total = 0\nwith z.open(packed) as file:\n    while True:\n        piece = file.read(65536)\n"
-        "        if not piece:\n            break\n        total += len(piece)",
-        check="assert total == len(data)",
-    ),
-]
+def _case(entry: dict[str, Any]) -> MemoryCase:
+    """Return a case, whose programs are lines."""
+    return MemoryCase(**{name: "\n".join(value) if isinstance(value, list) else value for name, value in entry.items()})
+
+
+# resident, and what is claimed of the address space: a large buffer that nothing has touched yet is not resident
+MEMORY_CASES = [*map(_case, json.loads(Path(__file__).with_name("memory_cases.json").read_text(encoding="utf-8")))]
 
 
 @functools.lru_cache(maxsize=4)
-def _remember(case: MemoryCase, way: Way, bench_pass: int) -> Any:
+def _remember(case: MemoryCase, way: Peer, bench_pass: int) -> Any:
     del bench_pass
-    prepare = f"{_PATH}{way.imports}\nthere = {way.there}\nback = {way.back}\n"
-    return fresh.run("memory.py", {"setup": prepare + case.setup, "work": case.work, "check": case.check})
+    prepare = f"{_PATH}{way.imports}\nthere = {way.forth}\nback = {way.back}\n"
+    request = {"setup": prepare + case.setup, "work": case.work, "check": case.check}
+    return fresh.run("memory.py", request, variables=MEASURED)
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/clear_refs"), reason="needs Linux's /proc to reset the peak")
 @pytest.mark.benchmark(timer=harness.reported_time)
-@pytest.mark.parametrize("way", MSGPACK[:-1] + ZSTD, ids=lambda way: f"{way.imports.split()[-1]}-{way.name}")
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.codec}-{way.name}")
 @pytest.mark.parametrize("case", MEMORY_CASES, ids=lambda case: f"{case}-{case.measure}")
-def test_memory(
-    benchmark: Any, settings: harness.Settings, not_run: Any, case: MemoryCase, way: Way, bench_pass: int
-) -> None:
+def test_memory(cell: harness.Cell, case: MemoryCase, way: Peer, bench_pass: int) -> None:
     """Take the highest resident set above the one before the work; the time is that of the same work."""
-    info: dict[str, Any] = {
-        "group": MEMORY_GROUP,
-        "case": case.name,
-        "operation": case.measure,
-        "library": way.name,
-        "ours": way.ours,
-        "pass": bench_pass,
-        "unit": "bytes",
-    }
-    answer = fresh.ask(not_run, info, lambda: _remember(case, way, bench_pass))
-    info["value"] = answer[case.measure]
-    harness.measure_reported(benchmark, settings, lambda: answer["seconds"], info)
+    cell.begin(MEMORY_GROUP, case, case.measure, way.name, way.ours, unit="bytes")
+    answer = cell.ask(lambda: _remember(case, way, bench_pass))
+    cell.info["value"] = answer[case.measure]
+    cell.measure_reported(lambda: float(answer["seconds"]))

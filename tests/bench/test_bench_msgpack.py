@@ -5,43 +5,26 @@ from __future__ import annotations
 
 import functools
 import json
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from bench import harness, payloads, peers
+from bench import payloads, peers
 from bench.cases import Case
+from bench.harness import Cell
 from bench.peers import Peer
 
 GROUP = "MessagePack"
 
 
-@dataclass(frozen=True)
-class MsgpackCase(Case):
-    """One object, built when it is measured."""
-
-    @property
-    def payload(self) -> Any:
-        """The object to pack."""
-        return payloads.load_object(self.name)
-
-
 OPERATIONS = ("pack", "unpack")
-CASES = [
-    MsgpackCase(p.name, quick=p.quick, small=not p.big, copies=OPERATIONS if p.copied else ()) for p in payloads.OBJECTS
-]
+CASES = [Case(p.name, quick=p.quick, small=not p.big, copies=OPERATIONS if p.copied else ()) for p in payloads.OBJECTS]
 
 
 @functools.lru_cache(maxsize=1)
 def _reference() -> Any:
     """The library whose bytes all MessagePack libraries read: msgpack itself, ours where it is not installed."""
-    names = ("msgpack", "msgpack fallback", "cpkg")
-    for name in names:
-        loaded = [peers.load(peer) for peer in peers.of("msgpack") if peer.name == name]
-        if loaded[0].library is not None:
-            return loaded[0].library
-    raise harness.NotRun("no MessagePack library at all")
+    return next(peers.independent("msgpack"))[1]
 
 
 # One payload at a time, like the objects themselves.
@@ -55,7 +38,7 @@ def _encoded(name: str, form: str) -> bytes:
         import cbor2
 
         return bytes(cbor2.dumps(value))
-    return bytes(_reference().pack(value))
+    return bytes(_reference().forth(value))
 
 
 def _decode(form: str, packed: bytes) -> Any:
@@ -65,43 +48,30 @@ def _decode(form: str, packed: bytes) -> Any:
         import cbor2
 
         return cbor2.loads(packed)
-    return _reference().unpack(packed)
+    return _reference().back(packed)
 
 
 @pytest.mark.parametrize("peer", peers.of("msgpack"), ids=lambda peer: peer.name)
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_one_shot(
-    benchmark: Any,
-    settings: harness.Settings,
-    not_run: Any,
-    case: MsgpackCase,
-    operation: str,
-    peer: Peer,
-    bench_pass: int,
-) -> None:
+def test_one_shot(cell: Cell, case: Case, operation: str, peer: Peer) -> None:
     """Pack or unpack the case's object in one call, garbage collector on, as a program would."""
-    library, info = harness.begin(GROUP, case, operation, peer, bench_pass, not_run)
+    library = cell.load(GROUP, case, operation, peer)
     try:
-        value = case.payload
+        value = payloads.load_object(case.name)
     except payloads.PayloadMissing as missing:
-        not_run(info, str(missing))
+        cell.not_run(missing)
     try:
         packed = _encoded(case.name, peer.format)
     except TypeError as error:
-        not_run(info, f"the format has no such type: {error}")
-    info["size"] = len(_encoded(case.name, "msgpack"))
-    info["packed"] = len(packed)
+        cell.not_run(f"the format has no such type: {error}")
+    cell.info.update(size=len(_encoded(case.name, "msgpack")), packed=len(packed))
+
+    def check(result: Any) -> None:
+        # equal bytes are the quick answer; another valid encoding is as good, so decode before complaining
+        assert result == packed or _decode(peer.format, result) == value, f"{peer.name} packed something else"
+
     if operation == "pack":
-
-        def check(result: Any) -> None:
-            # equal bytes are the quick answer; another valid encoding is as good, so decode before complaining
-            assert result == packed or _decode(peer.format, result) == value, f"{peer.name} packed something else"
-
-        harness.measure(benchmark, settings, library.pack, value, check, info)
+        cell.measure(library.forth, value, check)
     else:
-
-        def check(result: Any) -> None:
-            assert result == value, f"{peer.name} gave another object back"
-
-        harness.measure(benchmark, settings, library.unpack, packed, check, info)
+        cell.measure(library.back, packed, cell.same(value))

@@ -16,10 +16,10 @@ from typing import Any, Callable
 
 import pytest
 
-from bench import fresh, harness, payloads
+from bench import fresh, harness, payloads, peers
 from bench.cases import Case
+from bench.peers import Peer
 from bench.results import lower_quartile
-from bench.ways import MSGPACK, ZSTD, Way
 
 GROUP = "Ready at once"
 JOB_GROUP = "Ready at once: dumps and loads"
@@ -41,9 +41,9 @@ class ReadyCase(Case):
         return payloads.load_object(self.payload)
 
     @property
-    def ways(self) -> list[Way]:
+    def ways(self) -> list[Peer]:
         """The libraries for this codec."""
-        return ZSTD if self.codec == "zstd" else MSGPACK
+        return peers.in_children(self.codec)
 
     @property
     def words(self) -> tuple[str, str]:
@@ -87,7 +87,7 @@ def _packed(case: ReadyCase, library: str) -> bytes | str:
 
 
 @functools.lru_cache(maxsize=4)
-def _answer(case: ReadyCase, way: Way, reads: bool, bench_pass: int, settings: harness.Settings) -> Any:
+def _answer(case: ReadyCase, way: Peer, reads: bool, bench_pass: int, settings: harness.Settings) -> Any:
     """
     Run the children of one pass; all figures of that pass come from them, and the control beside them.
 
@@ -97,7 +97,7 @@ def _answer(case: ReadyCase, way: Way, reads: bool, bench_pass: int, settings: h
     value = repr(case.value)
     request = {
         "imports": way.imports,
-        "call": way.back if reads else way.there,
+        "call": way.back if reads else way.forth,
         "argument": repr(_packed(case, way.name)) if reads else value,
         "expected": value,
         "back": None if reads else way.back,
@@ -121,33 +121,21 @@ def _answer(case: ReadyCase, way: Way, reads: bool, bench_pass: int, settings: h
 @pytest.mark.benchmark(timer=harness.reported_time)
 # the measure varies fastest, so that all of them come from the same children
 @pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("way", MSGPACK + ZSTD, ids=lambda way: f"{way.imports.split()[-1]}-{way.name}")
+@pytest.mark.parametrize(
+    "way", [*peers.in_children("msgpack"), *peers.in_children("zstd")], ids=lambda way: f"{way.codec}-{way.name}"
+)
 @pytest.mark.parametrize("reads", [False, True], ids=["there", "back"])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_first_calls(
-    benchmark: Any,
-    settings: harness.Settings,
-    not_run: Any,
-    case: ReadyCase,
-    reads: bool,
-    measure: str,
-    way: Way,
-    bench_pass: int,
+    cell: harness.Cell, case: ReadyCase, reads: bool, measure: str, way: Peer, bench_pass: int
 ) -> None:
     """Import, and call for the first time, again and again, until warm."""
-    info: dict[str, Any] = {
-        "group": GROUP,
-        "case": case.name,
-        "operation": f"{case.words[reads]}, {measure}",
-        "library": way.name,
-        "ours": way.ours,
-        "pass": bench_pass,
-    }
-    answer = fresh.ask(not_run, info, lambda: _answer(case, way, reads, bench_pass, settings))
-    info["control"] = answer["control"]
-    if measure == "warmed up" and settings.enabled:
-        info["course"] = answer["course"]
-    harness.measure_reported(benchmark, settings, lambda: float(answer[measure]), info)
+    cell.begin(GROUP, case, f"{case.words[reads]}, {measure}", way.name, way.ours)
+    answer = cell.ask(lambda: _answer(case, way, reads, bench_pass, cell.settings))
+    cell.info["control"] = answer["control"]
+    if measure == "warmed up" and cell.settings.enabled:
+        cell.info["course"] = answer["course"]
+    cell.measure_reported(lambda: float(answer[measure]))
 
 
 # --- dumps and loads ---------------------------------------------------------------------------------------------
@@ -182,21 +170,8 @@ def _job_calls(value: Any) -> dict[str, tuple[Any, Any, Callable[[Any], Any], Ca
 @pytest.mark.parametrize("library", ["cpkg", CODECS])
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("case", JOB_CASES, ids=str)
-def test_main_job(
-    benchmark: Any, settings: harness.Settings, case: Case, operation: str, library: str, bench_pass: int
-) -> None:
+def test_main_job(cell: harness.Cell, case: Case, operation: str, library: str) -> None:
     """Call `dumps` and `loads`, or the codecs' own functions with the same options."""
     argument, expected, job, codecs = _job_calls(payloads.load_object(case.name))[operation]
-
-    def check(result: Any) -> None:
-        assert result == expected
-
-    info = {
-        "group": JOB_GROUP,
-        "case": case.name,
-        "operation": operation,
-        "library": library,
-        "ours": library == "cpkg",
-        "pass": bench_pass,
-    }
-    harness.measure(benchmark, settings, job if library == "cpkg" else codecs, argument, check, info)
+    cell.begin(JOB_GROUP, case, operation, library, library == "cpkg")
+    cell.measure(job if library == "cpkg" else codecs, argument, cell.same(expected))

@@ -7,48 +7,46 @@ As on its performance page, a row whose standard deviation is above 1/60 of its 
 from __future__ import annotations
 
 import copy
-import functools
 import importlib
-import sys
 from dataclasses import dataclass
 from typing import Any, Callable
 
 import pytest
 
-from bench import harness, payloads
+from bench import payloads
 from bench.cases import Case
+from bench.harness import Cell
+from bench.peers import PEP784
 
 SECRET = b"the secret of a benchmark, 32 b."
 
-SERIALIZERS_GROUP = "Signer: serializers"
-COMPRESSORS_GROUP = "Signer: compressors"
 INSTANCE_GROUP = "Signer: instance"
 OPERATIONS = ("dumps + loads", "dumps", "loads")
 
 
-@dataclass(frozen=True)
-class SignerCase(Case):
-    """One of the comparison's three objects."""
-
-    @property
-    def payload(self) -> Any:
-        """The object to sign."""
-        return payloads.load_object(self.name)
-
-
-CASES = [SignerCase(name, quick=name == "regular", small=True) for name in ("small", "regular", "large")]
+CASES = [Case(name, quick=name == "regular", small=True) for name in ("small", "regular", "large")]
 
 
 @dataclass(frozen=True)
 class Plugin:
     """A serializer or compressor under the signer.
 
-    name: as in the report. make: gives the options for Blake2SerializerSigner; its error is shown in the report.
+    name: as in the report. module: imported as `m`, the default of the signer where there is none; its error is shown
+    in the report. made: an expression of a class, of a pair of functions, or of these with a level.
     """
 
     name: str
-    make: Callable[[], dict[str, Any]]
-    ours: bool = False
+    module: str = ""
+    made: str = ""
+
+    def options(self, kind: str) -> dict[str, Any]:
+        """Return the options for Blake2SerializerSigner."""
+        if not self.module:
+            return {}
+        found = eval(self.made, {"m": importlib.import_module(self.module)})
+        if isinstance(found, tuple):
+            found = _plain(*found) if kind == "serializer" else _squeezing(*found)
+        return {kind: found}
 
 
 def _plain(pack: Callable[..., bytes], unpack: Callable[..., Any]) -> type:
@@ -83,171 +81,85 @@ def _squeezing(squeeze: Callable[[bytes, int], bytes], expand: Callable[[bytes],
     return Compressor
 
 
-def _orjson() -> dict[str, Any]:
-    module = importlib.import_module("orjson")
-    return {"serializer": _plain(module.dumps, module.loads)}
-
-
-def _msgpack() -> dict[str, Any]:
-    module = importlib.import_module("msgpack")
-    return {"serializer": _plain(module.packb, module.unpackb)}
-
-
-def _cbor2() -> dict[str, Any]:
-    module = importlib.import_module("cbor2")
-    return {"serializer": _plain(module.dumps, module.loads)}
-
-
-def _ours_msgpack() -> dict[str, Any]:
-    return {"serializer": importlib.import_module("cpkg.integrations.blake2signer").MsgpackSerializer}
-
-
-def _ours_zstd() -> dict[str, Any]:
-    return {"compressor": importlib.import_module("cpkg.integrations.blake2signer").ZstdCompressor}
-
-
-def _gzip() -> dict[str, Any]:
-    return {"compressor": importlib.import_module("blake2signer.compressors").GzipCompressor}
-
-
-def _bz2() -> dict[str, Any]:
-    module = importlib.import_module("bz2")
-    return {"compressor": _squeezing(module.compress, module.decompress, 9)}
-
-
-def _lz4() -> dict[str, Any]:
-    module = importlib.import_module("lz4.frame")
-    squeeze = lambda data, level: module.compress(data, compression_level=level)  # noqa: E731
-    return {"compressor": _squeezing(squeeze, module.decompress, 0)}
-
-
-def _zstandard() -> dict[str, Any]:
-    module = importlib.import_module("zstandard")
-    return {"compressor": _squeezing(module.compress, module.decompress, 3)}
-
-
-def _zstandard_kept() -> dict[str, Any]:
-    module = importlib.import_module("zstandard")
-    compress = module.ZstdCompressor(level=3).compress
-    return {"compressor": _squeezing(lambda data, level: compress(data), module.ZstdDecompressor().decompress, 3)}
-
-
-def _pep784() -> dict[str, Any]:
-    name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
-    module = importlib.import_module(name)
-    return {"compressor": _squeezing(module.compress, module.decompress, 3)}
-
-
+OURS = "cpkg.integrations.blake2signer"
 SERIALIZERS = [
-    Plugin("cpkg", _ours_msgpack, ours=True),
-    Plugin("JSON", dict),
-    Plugin("orjson", _orjson),
-    Plugin("msgpack", _msgpack),
-    Plugin("cbor2", _cbor2),
+    Plugin("cpkg", OURS, "m.MsgpackSerializer"),
+    Plugin("JSON"),
+    Plugin("orjson", "orjson", "m.dumps, m.loads"),
+    Plugin("msgpack", "msgpack", "m.packb, m.unpackb"),
+    Plugin("cbor2", "cbor2", "m.dumps, m.loads"),
 ]
 COMPRESSORS = [
-    Plugin("cpkg", _ours_zstd, ours=True),
-    Plugin("zlib", dict),
-    Plugin("gzip", _gzip),
-    Plugin("bz2", _bz2),
-    Plugin("lz4", _lz4),
-    Plugin("zstandard", _zstandard),
-    Plugin("zstandard, context kept", _zstandard_kept),
-    Plugin("compression.zstd", _pep784),
+    Plugin("cpkg", OURS, "m.ZstdCompressor"),
+    Plugin("zlib"),
+    Plugin("gzip", "blake2signer.compressors", "m.GzipCompressor"),
+    Plugin("bz2", "bz2", "m.compress, m.decompress, 9"),
+    Plugin("lz4", "lz4.frame", "lambda data, level: m.compress(data, compression_level=level), m.decompress, 0"),
+    Plugin("zstandard", "zstandard", "m.compress, m.decompress, 3"),
+    Plugin(
+        "zstandard, context kept",
+        "zstandard",
+        "(lambda compress: lambda data, level: compress(data))(m.ZstdCompressor(level=3).compress),"
+        " m.ZstdDecompressor().decompress, 3",
+    ),
+    Plugin("compression.zstd", PEP784, "m.compress, m.decompress, 3"),
 ]
-_EVERY = [(SERIALIZERS_GROUP, plugin) for plugin in SERIALIZERS] + [
-    (COMPRESSORS_GROUP, plugin) for plugin in COMPRESSORS
-]
+_EVERY = [("serializer", plugin) for plugin in SERIALIZERS] + [("compressor", plugin) for plugin in COMPRESSORS]
 
 
-@functools.cache
-def _make(plugin: Plugin) -> Any:
+def _options(cell: Cell, *plugins: tuple[str, Plugin]) -> dict[str, Any]:
+    """Return the options of a signer with these plugins, which can be missing."""
+    try:
+        importlib.import_module("blake2signer")
+        return {name: value for kind, plugin in plugins for name, value in plugin.options(kind).items()}
+    except Exception as error:
+        if cell.info["ours"] and "blake2signer" not in str(getattr(error, "name", "")):
+            raise
+        cell.not_run(f"{type(error).__name__}: {error}")
+
+
+def _signer(options: dict[str, Any]) -> Any:
     from blake2signer import Blake2SerializerSigner
 
-    return Blake2SerializerSigner(SECRET, **plugin.make())
+    return Blake2SerializerSigner(SECRET, **options)
 
 
-def _signer(plugin: Plugin, info: dict[str, Any], not_run: Any) -> Any:
-    try:
-        return _make(plugin)
-    except Exception as error:
-        if plugin.ours and "blake2signer" not in str(getattr(error, "name", "")):
-            raise
-        return not_run(info, f"{type(error).__name__}: {error}")
-
-
-@pytest.mark.parametrize("plugin", _EVERY, ids=lambda entry: f"{entry[0].split(': ')[1]}-{entry[1].name}")
+@pytest.mark.parametrize(("kind", "plugin"), _EVERY, ids=str)
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_signer(
-    benchmark: Any,
-    settings: harness.Settings,
-    not_run: Any,
-    case: SignerCase,
-    operation: str,
-    plugin: tuple[str, Plugin],
-    bench_pass: int,
-) -> None:
+def test_signer(cell: Cell, case: Case, operation: str, kind: str, plugin: Plugin) -> None:
     """Sign and verify with one kept instance; all else as blake2signer does by default."""
-    group, chosen = plugin
-    info: dict[str, Any] = {
-        "group": group,
-        "case": case.name,
-        "operation": operation,
-        "library": chosen.name,
-        "ours": chosen.ours,
-        "pass": bench_pass,
-        "rule60": True,
-    }
-    signer = _signer(chosen, info, not_run)
-    value = case.payload
+    cell.begin(f"Signer: {kind}s", case, operation, plugin.name, plugin.name == "cpkg", rule60=True)
+    signer = _signer(_options(cell, (kind, plugin)))
+    value = payloads.load_object(case.name)
     original = copy.deepcopy(value)
     token = signer.dumps(value)
-    info["token"] = len(token)
-
-    def same(result: Any) -> None:
-        assert result == original, f"{chosen.name} gave another object back"
+    cell.info["token"] = len(token)
 
     def verifies(result: Any) -> None:
-        assert signer.loads(result) == original, f"{chosen.name} signed another object"
+        assert signer.loads(result) == original, f"{plugin.name} signed another object"
 
     if operation == "dumps":
-        harness.measure(benchmark, settings, signer.dumps, value, verifies, info)
+        cell.measure(signer.dumps, value, verifies)
     elif operation == "loads":
-        harness.measure(benchmark, settings, signer.loads, token, same, info)
+        cell.measure(signer.loads, token, cell.same(original))
     else:
-        harness.measure(benchmark, settings, lambda data: signer.loads(signer.dumps(data)), value, same, info)
+        cell.measure(lambda data: signer.loads(signer.dumps(data)), value, cell.same(original))
 
 
 @pytest.mark.parametrize("kept", ["kept", "new each time"])
-@pytest.mark.parametrize("case", [SignerCase("regular", quick=True, small=True)], ids=str)
-def test_instance(
-    benchmark: Any, settings: harness.Settings, not_run: Any, case: SignerCase, kept: str, bench_pass: int
-) -> None:
+@pytest.mark.parametrize("case", [Case("regular", quick=True, small=True)], ids=str)
+def test_instance(cell: Cell, case: Case, kept: str) -> None:
     """Sign and verify with our two codecs: what keeping the signer is worth."""
-    info: dict[str, Any] = {
-        "group": INSTANCE_GROUP,
-        "case": case.name,
-        "operation": "dumps + loads",
-        "library": f"cpkg, signer {kept}",
-        "ours": kept == "kept",
-        "pass": bench_pass,
-        "rule60": True,
-    }
-    both = Plugin("cpkg", lambda: {**_ours_msgpack(), **_ours_zstd()}, ours=True)
-    signer = _signer(both, info, not_run)
-    options = both.make()
-    value = case.payload
+    cell.begin(INSTANCE_GROUP, case, "dumps + loads", f"cpkg, signer {kept}", kept == "kept", rule60=True)
+    options = _options(cell, ("serializer", SERIALIZERS[0]), ("compressor", COMPRESSORS[0]))
+    signer = _signer(options)
+    value = payloads.load_object(case.name)
     original = copy.deepcopy(value)
 
-    def check(result: Any) -> None:
-        assert result == original, "the signer gave another object back"
-
     def with_new(data: Any) -> Any:
-        from blake2signer import Blake2SerializerSigner
-
-        fresh = Blake2SerializerSigner(SECRET, **options)
+        fresh = _signer(options)
         return fresh.loads(fresh.dumps(data))
 
     function = with_new if kept != "kept" else lambda data: signer.loads(signer.dumps(data))
-    harness.measure(benchmark, settings, function, value, check, info)
+    cell.measure(function, value, cell.same(original))

@@ -16,8 +16,9 @@ from typing import Any, Callable
 
 import pytest
 
-from bench import harness, payloads, peers
+from bench import payloads, peers
 from bench.cases import Case
+from bench.harness import Cell
 from bench.peers import Peer
 
 GROUP = "MessagePack streaming"
@@ -54,11 +55,7 @@ def _release() -> Iterator[None]:
 @functools.lru_cache(maxsize=1)
 def _object(count: int) -> tuple[list[object], bytes]:
     value = payloads.records(count)
-    for name in ("msgpack", "msgpack fallback", "cpkg"):
-        library = peers.load(next(peer for peer in PEERS if peer.name == name)).library
-        if library is not None and library.pack is not None:
-            return value, bytes(library.pack(value))
-    raise harness.NotRun("no MessagePack library at all")
+    return value, bytes(next(peers.independent("msgpack"))[1].forth(value))
 
 
 def _split(packed: bytes) -> list[bytes]:
@@ -100,29 +97,17 @@ def _too_slow(peer: Peer, case: StreamCase) -> str | None:
 @pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.name)
 @pytest.mark.parametrize("operation", [WHOLE, PIECES])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_streaming(
-    benchmark: Any,
-    settings: harness.Settings,
-    not_run: Any,
-    case: StreamCase,
-    operation: str,
-    peer: Peer,
-    bench_pass: int,
-) -> None:
+def test_streaming(cell: Cell, case: StreamCase, operation: str, peer: Peer) -> None:
     """Unpack the case's object from one bytes, or from pieces as they arrive."""
-    library, info = harness.begin(GROUP, case, operation, peer, bench_pass, not_run)
-    if settings.enabled and not peer.ours:
+    library = cell.load(GROUP, case, operation, peer)
+    if cell.settings.enabled and not peer.ours:
         # without its pieces the whole says nothing here that the group of the one-shot calls does not
         reason = _too_slow(peer, case)
         if reason:
-            not_run(info, reason)
+            cell.not_run(reason)
     value, packed = _object(case.count)
-    info["size"] = len(packed)
-
-    def check(result: Any) -> None:
-        assert result == value, f"{peer.name} gave another object back"
-
+    cell.info["size"] = len(packed)
     if operation == WHOLE:
-        harness.measure(benchmark, settings, library.unpack, packed, check, info)
+        cell.measure(library.back, packed, cell.same(value))
     else:
-        harness.measure(benchmark, settings, _feeding(peer), _split(packed), check, info)
+        cell.measure(_feeding(peer), _split(packed), cell.same(value))

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from bench import harness, typed
+from bench import typed
 from bench.cases import Case
+from bench.harness import Cell
 from cpkg.typed import decode, encode
 
 GROUP = "Typed"
@@ -25,25 +26,10 @@ LIBRARIES = {
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("operation", ["decode", "encode"])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_typed(
-    benchmark: Any,
-    settings: harness.Settings,
-    not_run: Any,
-    case: Case,
-    operation: str,
-    library: str,
-    bench_pass: int,
-) -> None:
+def test_typed(cell: Cell, case: Case, operation: str, library: str) -> None:
     """Decode a message to dataclasses, or encode them, by what a library keeps for the type."""
     make, cls, _ = typed.MESSAGES[case.name]
-    info = {
-        "group": GROUP,
-        "case": case.name,
-        "operation": operation,
-        "library": library,
-        "ours": library == "cpkg",
-        "pass": bench_pass,
-    }
+    cell.begin(GROUP, case, operation, library, library == "cpkg")
     value = make()
     data = encode(value)
     missing: dict[str, str] = {}
@@ -54,12 +40,11 @@ def test_typed(
     names = LIBRARIES[library]
     way = next((ways[name] for name in names if name in ways), None)
     if way is None:
-        not_run(info, next((missing[name] for name in names if name in missing), "has no way of its own for this"))
-        return
+        cell.not_run(next((missing[name] for name in names if name in missing), "has no way of its own for this"))
     expected = typed.plain(value)
 
     def check(result: Any) -> None:
         found = decode(result, cls) if operation == "encode" else result
         assert typed.plain(found) == expected, f"{library} gave another object"
 
-    harness.measure(benchmark, settings, lambda _: way(), None, check, info)
+    cell.measure(lambda _: way(), None, check)

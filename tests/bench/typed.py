@@ -15,9 +15,8 @@ import functools
 import importlib
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
-from typing import Any, Callable, List, Literal, Optional, Union
+from typing import Any, Callable, List, Literal, Optional, Tuple, Union
 
 import annotated_types as at
 from typing_extensions import Annotated
@@ -129,16 +128,13 @@ MESSAGES: dict[str, tuple[Callable[[], Any], Any, int]] = {
 }
 
 
-def with_slots(cls: Any, made: dict[Any, Any]) -> Any:
-    """Return a dataclass, and those in it, with slots."""
-    if cls not in made:
-        made[cls] = dataclasses.make_dataclass(
-            cls.__name__,
-            [(f.name, {"List[User]": List[made.get(User, User)], "Point": made.get(Point, Point)}.get(f.type, f.type))
-             for f in dataclasses.fields(cls)],
-            namespace={"__module__": __name__}, **SLOTS,
-        )  # fmt: skip
-    return made[cls]
+def rebuilt(make: Callable[[str, Any], Any]) -> Any:
+    """Return `Users` made by another function of a name and fields, with all that is in it."""
+    made: dict[str, Any] = {}
+    for cls in (Point, User, Users):
+        fields = [(f.name, eval(f.type, globals(), made)) for f in dataclasses.fields(cls)]
+        made[cls.__name__] = make(cls.__name__, fields)
+    return made["Users"]
 
 
 def encoding_ways(value: Any, missing: dict[str, str]) -> dict[str, Callable[[], Any]]:
@@ -171,10 +167,8 @@ def decoding_ways(
         "ours, untyped": functools.partial(cpkg.unpackb, data),
     }
     if kind == "users" and SLOTS:
-        made: dict[Any, Any] = {}
-        for each in (Point, User, Users):
-            with_slots(each, made)
-        found["ours, slots"] = functools.partial(typed.Decoder(made[Users]).decode, data)
+        with_slots = functools.partial(dataclasses.make_dataclass, namespace={"__module__": __name__}, **SLOTS)
+        found["ours, slots"] = functools.partial(typed.Decoder(rebuilt(with_slots)).decode, data)
     msgspec = optional_msgspec(missing)
     if msgspec is not None:
         if kind == "limited":
@@ -184,10 +178,7 @@ def decoding_ways(
         else:
             found["msgspec dataclass"] = functools.partial(msgspec.msgpack.Decoder(cls).decode, data)
         if kind == "users":
-            point = msgspec.defstruct("Point", [("lat", float), ("lon", float)])
-            types = {"Point": point}
-            fields = [(f.name, types.get(f.type, eval(f.type))) for f in dataclasses.fields(User)]
-            struct = msgspec.defstruct("Users", [("records", List[msgspec.defstruct("User", fields)])])
+            struct = rebuilt(msgspec.defstruct)
             found["msgspec Struct"] = functools.partial(msgspec.msgpack.Decoder(struct).decode, data)
     unpackb = (_optional("msgpack", missing) or cpkg).unpackb
     pure = purepy.msgpack.unpackb
@@ -249,27 +240,30 @@ def limited_by_meta(msgspec: Any) -> Any:
     return dataclasses.make_dataclass("AllLimited", [("records", List[dataclasses.make_dataclass("Limited", fields)])])
 
 
-def _cattrs(cls: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+Both = Tuple[Callable[[Any], Any], Callable[[Any], Any]]
+
+
+def _cattrs(cls: Any) -> Both:
     from cattrs.preconf.msgpack import make_converter
 
     converter = make_converter(detailed_validation=False)
     return lambda obj: converter.structure(obj, cls), lambda obj: converter.unstructure(obj, cls)
 
 
-def _mashumaro(cls: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+def _mashumaro(cls: Any) -> Both:
     from mashumaro.codecs.basic import BasicDecoder, BasicEncoder
 
     return BasicDecoder(cls).decode, BasicEncoder(cls).encode
 
 
-def _pydantic(cls: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+def _pydantic(cls: Any) -> Both:
     import pydantic
 
     adapter = pydantic.TypeAdapter(cls)
     return adapter.validate_python, adapter.dump_python
 
 
-def _apischema(cls: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+def _apischema(cls: Any) -> Both:
     import apischema
 
     return apischema.deserialization_method(cls), apischema.serialization_method(cls)
@@ -279,50 +273,35 @@ PYTHON_PEERS = {"cattrs": _cattrs, "mashumaro": _mashumaro, "pydantic": _pydanti
 """From dicts to objects of a type, and back; over msgpack where that is there, else over our own codec."""
 
 
-def measure(functions: dict[str, Callable[[], Any]], rounds: int = 9, seconds: float = 0.02) -> dict[str, float]:
-    """Return the least processor time of one call of each, in seconds; the functions take turns."""
-    best = dict.fromkeys(functions, float("inf"))
-    counts = {}
-    for name, function in functions.items():
-        warm = time.process_time() + (1.0 if sys.implementation.name == "pypy" else 0.02)
-        while time.process_time() < warm:
-            function()
-        begin = time.process_time()
-        function()
-        counts[name] = max(1, int(seconds / max(time.process_time() - begin, 1e-6)))
-    for _ in range(rounds):
-        for name, function in functions.items():
-            begin = time.process_time()
-            for _ in range(counts[name]):
-                function()
-            best[name] = min(best[name], (time.process_time() - begin) / counts[name])
-    return best
-
-
 def main() -> None:
-    if len(sys.argv) > 1:
-        compare(*sys.argv[1:])
+    import turns  # beside this file, which is part of a package for the matrix
+
+    options = turns.options(__doc__, rounds=9).parse_args()
+    if options.child:
+        compare(turns, options.rounds, *options.child)
         return
-    version = ".".join(map(str, sys.version_info[:3]))
-    print(f"{sys.implementation.name} {version}, {cpkg.backend_info()['msgpack'].backend}; ns per record", flush=True)
+    print(f"{turns.heading('msgpack')}; ns per record", flush=True)
     for kind in MESSAGES:
         for direction in ("decode", "encode"):
-            subprocess.run([sys.executable, __file__, kind, direction], check=True)
+            command = [sys.executable, __file__, "--rounds", str(options.rounds), "--child", kind, direction]
+            subprocess.run(command, check=True)
 
 
-def compare(kind: str, direction: str) -> None:
+def compare(turns: Any, rounds: int, kind: str, direction: str) -> None:
     """Print the table of one message in one direction."""
     make, cls, records = MESSAGES[kind]
     value = make()
     data = typed.encode(value)
     missing: dict[str, str] = {}
-    functions = encoding_ways(value, missing) if direction == "encode" else decoding_ways(kind, cls, data, missing)
+    ways = encoding_ways(value, missing) if direction == "encode" else decoding_ways(kind, cls, data, missing)
     for name, reason in missing.items():
         print(f"without {name}: {reason}", file=sys.stderr)
-    found = measure(functions)
+    if turns.PYPY:  # compiled before anything is timed
+        turns.fastest(ways, rounds=1, turn=1)
+    best = turns.fastest(ways, rounds, turn=0.02)
     print(f"\n| {direction} {kind}, {len(data)} bytes | ns | ours to it |\n| --- | --- | --- |")
-    for name, taken in found.items():
-        print(f"| {name} | {taken / records * 1e9:.0f} | {found['ours'] / taken:.2f} |", flush=True)
+    for name, (_, taken) in best.items():
+        print(f"| {name} | {taken / records * 1e9:.0f} | {best['ours'].processor / taken:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

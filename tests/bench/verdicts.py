@@ -39,7 +39,7 @@ def sentence(name: str, a: Cell, b: Cell, sides: tuple[str, str]) -> str:
     return f"{name} is {said}"
 
 
-def between(a: Side, b: Side, group: str = GROUP) -> Iterator[str]:
+def between(a: Side, b: Side) -> Iterator[str]:
     """Give one line for each case that both sides have."""
     names = (str(a), str(b))
     if a.library == b.library:
@@ -47,9 +47,9 @@ def between(a: Side, b: Side, group: str = GROUP) -> Iterator[str]:
     elif a.row.name == b.row.name:
         names = (a.library, b.library)
     for key, cell in a.row.cells.items():
-        if key.group != group or key.library != a.library:
+        if key.group != GROUP or key.library != a.library:
             continue
-        other = b.row.cells.get(Key(group, key.case, key.operation, b.library))
+        other = b.row.cells.get(Key(GROUP, key.case, key.operation, b.library))
         if other is not None:
             yield sentence(key.case, cell, other, names)
 

@@ -4,23 +4,22 @@ cpkg.zstandard against python-zstandard: `python tests/bench/zstandard_dropin.py
 
 Needs `pip install zstandard==0.25.0` (CPython). Each turn lasts a few milliseconds, and the fastest turn counts; what
 comes out is checked before. Both sides of a row take turns in one process; with `--processes N`, N processes of
-each side do, which share no memory: what one leaves behind in the allocator does not serve the other. More than 1 in
-the column `times` is faster than the original; the last two are those of the worst and the best pair of processes.
+each side do, which share no memory: what one leaves behind in the allocator does not serve the other. Columns: ours,
+the original, how many times as fast ours is, and the same of the worst and the best pair of processes.
 """
 
 from __future__ import annotations
 
-import argparse
+import functools
 import importlib
 import io
 import json
 import random
 import re
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+import turns
 
 SIDES = ("zstandard", "cpkg.zstandard")
 
@@ -124,64 +123,37 @@ def rows(module: Any, wanted: str) -> Iterator[tuple[str, Call]]:
                 yield name + label, call
 
 
-def fastest(rounds: int, *calls: Call) -> list[float]:
-    """Return the shortest time of a call of each, in seconds."""
-    counts = []
-    for call in calls:
-        begin = time.perf_counter()
-        call()
-        counts.append(max(1, int(TURN / (time.perf_counter() - begin + 1e-9))))
-    best = [float("inf")] * len(calls)
-    for _ in range(rounds):
-        for number, (call, count) in enumerate(zip(calls, counts)):
-            begin = time.perf_counter()
-            for _ in range(count):
-                call()
-            best[number] = min(best[number], (time.perf_counter() - begin) / count)
-    return best
-
-
-def in_processes(arguments: argparse.Namespace) -> None:
-    """Print the rows that processes of one side each measure, in turns."""
-    found: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
-    options = ["--rounds", str(arguments.rounds), "--only", arguments.only]
-    for _ in range(arguments.processes):
-        for side in SIDES:
-            command = [sys.executable, __file__, "--side", side, *options]
-            found[side].append(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout))
-    for name in found[SIDES[0]][0]:
-        theirs, mine = ([run[name] for run in found[side]] for side in SIDES)
-        ratios = [one / other for one, other in zip(theirs, mine)]
-        print_row(name, min(theirs), min(mine), f"{min(ratios):8.2f} {max(ratios):5.2f}")
-
-
-def print_row(name: str, theirs: float, mine: float, rest: str = "") -> None:
-    print(f"{name:62} {theirs * 1e6:9.2f} us {mine * 1e6:9.2f} us {theirs / mine:6.2f}{rest}", flush=True)
+def measured(sides: Sequence[str], rounds: int, wanted: str) -> dict[str, list[float]]:
+    """Return the shortest time of a call of each side in this process, in seconds, by row."""
+    found = {}
+    for pairs in zip(*(rows(importlib.import_module(side), wanted) for side in sides)):
+        calls = {number: call for number, (_, call) in enumerate(pairs)}
+        found[pairs[0][0]] = [taken.clock for taken in turns.fastest(calls, rounds, TURN).values()]
+    return found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0].strip())
-    parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument(
-        "--only", default="", metavar="PATTERN", help="rows in whose name this is found (a regular expression)"
-    )
+    parser = turns.options(__doc__, rounds=40)
+    parser.add_argument("--only", default="", metavar="PATTERN", help="rows in whose name this regular expression is")
     parser.add_argument("--processes", type=int, default=0, help="processes of each side; without it both are in one")
-    parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.side:
-        calls = rows(importlib.import_module(arguments.side), arguments.only)
-        print(json.dumps({name: fastest(arguments.rounds, call)[0] for name, call in calls}))
+    options = parser.parse_args()
+    if options.child is not None:
+        print(json.dumps(measured(options.child, options.rounds, options.only)))
         return
-    original, ours = (importlib.import_module(side) for side in SIDES)
-    info = importlib.import_module("cpkg").backend_info()["zstd"]
+    original = importlib.import_module(SIDES[0])
     theirs = f"zstandard {original.__version__} (libzstd {'.'.join(map(str, original.ZSTD_VERSION))})"
-    print(f"{info.interpreter}, {info.backend} ({info.library}) against {theirs}")
-    print(f"{'':62} {'zstandard':>12} {'cpkg':>12} {'times':>6}")
-    if arguments.processes:
-        in_processes(arguments)
-        return
-    for (name, call), (_, mine) in zip(rows(original, arguments.only), rows(ours, arguments.only)):
-        print_row(name, *fastest(arguments.rounds, call, mine))
+    print(f"{turns.heading('zstd')} against {theirs}")
+    if not options.processes:
+        runs = [measured(SIDES, options.rounds, options.only)]
+    else:
+        works = {
+            side: functools.partial(turns.again, "--rounds", options.rounds, "--only", options.only, "--child", side)
+            for side in SIDES
+        }
+        pairs = zip(*turns.in_turns(works, options.processes).values())
+        runs = [{name: [one[name][0], other[name][0]] for name in one} for one, other in pairs]
+    for name in runs[0]:
+        turns.versus(name, [run[name][1] for run in runs], [run[name][0] for run in runs], width=62)
 
 
 if __name__ == "__main__":

@@ -49,51 +49,18 @@ def read_by_bytes(file):
 
 def read_by_blocks(file):
     total = 0
-    while True:
-        block = file.read(BLOCK)
-        if not block:
-            return total
+    while block := file.read(BLOCK):
         total += len(block)
-
-
-def read_all_at_once(file):
-    return len(file.read())
-
-
-def write_by_lines(file, lines):
-    for line in lines:
-        file.write(line)
-
-
-write_by_blocks = write_by_bytes = write_by_lines
-
-
-def write_all_at_once(file, whole):
-    file.write(whole[0])
-
-
-def pieces(data, shape):
-    if shape == "byLines":
-        return [data[at : at + LINE] for at in range(0, len(data), LINE)]
-    if shape == "byBytes":
-        return [data[at : at + 1] for at in range(len(data))]
-    if shape == "byBlocks":
-        return [data[at : at + BLOCK] for at in range(0, len(data), BLOCK)]
-    return [data]
+    return total
 
 
 READERS = {
     "byBytes": read_by_bytes,
     "byLines": read_by_lines,
     "byBlocks": read_by_blocks,
-    "allAtOnce": read_all_at_once,
+    "allAtOnce": lambda file: len(file.read()),
 }
-WRITERS = {
-    "byBytes": write_by_bytes,
-    "byLines": write_by_lines,
-    "byBlocks": write_by_blocks,
-    "allAtOnce": write_all_at_once,
-}
+SIZES = {"byBytes": 1, "byLines": LINE, "byBlocks": BLOCK}
 
 
 def main():
@@ -122,11 +89,13 @@ def main():
         open_ = opener(request["opener"])
         with open(request["source"], "rb") as file:
             data = file.read()
-        given = pieces(data.decode("ascii") if flag == "t" else data, shape)
+        whole, size = data.decode("ascii") if flag == "t" else data, SIZES.get(shape, len(data))
+        pieces = [whole[at : at + size] for at in range(0, len(data), size)]
 
-        def once(work=WRITERS[shape]):
+        def once():
             with open_(path, mode) as file:
-                work(file, given)
+                for piece in pieces:
+                    file.write(piece)
             return len(data)
 
     seconds = []

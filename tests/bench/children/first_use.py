@@ -2,10 +2,11 @@
 """The cost of a short program, in a process of its own: the import, the first call, then call after call.
 
 Reads from standard input a JSON object: imports (a statement), call (an expression of a function), argument and
-expected (expressions), back (null, or an expression of the function that makes `expected` of the result), and when to
-stop: after `calls`, or when `patience` seconds are over, but not before `atleast` calls. The answer: seconds of the
-import with finding the function, of that and the first call, of the first, second, tenth and hundredth call, of the
-first hundred, of a call once warm, and the course of the calls in between.
+expected (expressions), back (null, or an expression of the function that makes `expected` of the result), perhaps
+before (statements that no clock sees) and clock (a function of `time`), and when to stop: after `calls`, or when
+`patience` seconds are over, but not before `atleast` calls. The answer: seconds of the import with finding the
+function, of that and the first call, of the first, second, tenth and hundredth call, of the first ten and hundred, of a
+call once warm, and the course of the calls in between.
 """
 
 import sys
@@ -14,8 +15,9 @@ import time
 # `json` comes after the clock has stopped: it is itself one of the things whose import is measured
 request = eval(sys.stdin.read(), {"null": None, "true": True, "false": False})
 names = {}
-argument = eval(request["argument"])
-clock = time.perf_counter
+exec(request.get("before", ""), names)
+argument = eval(request["argument"], names)
+clock = getattr(time, request.get("clock", "perf_counter"))
 
 start = clock()
 exec(request["imports"], names)
@@ -32,7 +34,7 @@ while len(seconds) < request["calls"] and (len(seconds) < request["atleast"] or 
 
 def check(result):
     found = eval(request["back"], names)(result) if request["back"] else result
-    if found != eval(request["expected"]):
+    if found != eval(request["expected"], names):
         sys.exit("another object came back")
 
 
@@ -61,6 +63,7 @@ json.dump(
         "second call": seconds[1],
         "10th call": seconds[9],
         "100th call": seconds[99],
+        "first 10 calls": sum(seconds[:10]),
         "first 100 calls": sum(seconds[:100]),
         "warmed up": tail[len(tail) // 2],
         "course": course(),
