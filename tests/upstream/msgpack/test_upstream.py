@@ -1,46 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-msgpack's own tests, from the release that cpkg.msgpack replaces, on the facade, and on each backend but the facade's.
+msgpack's own tests, from the sdist of the release that cpkg.msgpack replaces, on each backend and on the facade.
 
-Not one may fail. The tests which msgpack keeps for its C extension tell it by the name of its module, so that they
-run here on every backend.
+The sdist is fetched, so that these tests run in a row of their own (`tox run -e upstream-msgpack`). Not one may fail.
+The tests that msgpack keeps for its C extension recognize it by the name of its module, so they run here on every
+backend.
 """
 
 from __future__ import annotations
 
 import os
-import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from backends import available
-from sources import python_path
+from sources import outcomes, python_path, unpack
 
 import cpkg.msgpack
 from cpkg import _backend
 
-SUITE = Path(__file__).parent / "suite"
-COLLECTED = 161  # tests in the folder of msgpack 1.2.4
+pytestmark = pytest.mark.nightly
+
+HERE = Path(__file__).parent
+SDIST = (
+    "https://files.pythonhosted.org/packages/cc/52/1ec7ead2c7528bf3d1db73e886fa4df10f9e6f0eb7854a448b7090cfcef7"
+    "/msgpack-1.2.4.tar.gz"
+)
+SHA256 = "475c44e12f2a5de766a8448783f149c9b33f3f49b88953c6cd739a77d93c732c"
+COLLECTED = 161
 
 MODULES = {"facade": cpkg.msgpack, **available("msgpack")}
 del MODULES[_backend.choose("msgpack").module.BACKEND]
 
 
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder that has theirs, `test`, and our conftest.py."""
+    folder = tmp_path_factory.mktemp("msgpack")
+    shutil.move(unpack(SDIST, SHA256, tmp_path_factory.mktemp("source")) / "test", folder / "test")
+    shutil.copy(HERE / "suite_conftest.py", folder / "conftest.py")
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    return folder
+
+
 @pytest.mark.parametrize("module", MODULES)
-def test_suite(module: str, tmp_path: Path) -> None:
-    """Every test of the folder passes, or is skipped for a reason of the interpreter's."""
+def test_suite(module: str, suite: Path) -> None:
+    """Every test passes, or is skipped for a reason of the interpreter's."""
+    report = suite / f"{module}.xml"
     # without pytest's plugins, which it does not use, and which take as long as its tests
     alone = {"PYTHONPATH": python_path(), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     environ = {**os.environ, "CPKG_SUITE_MODULE": MODULES[module].__name__, **alone}
-    (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-c", tmp_path / "pytest.ini"]
-    run = subprocess.run(
-        [*command, "--rootdir", SUITE, "--confcutdir", SUITE, SUITE], env=environ, cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    counts = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|skipped|error)", run.stdout)}
+    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", f"--junitxml={report}", "test"]
+    run = subprocess.run(command, env=environ, cwd=suite, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
-    assert counts.get("passed", 0) + counts.get("skipped", 0) == COLLECTED, run.stdout
+    found = outcomes(report, lambda where, name: f"{where}.{name}")
+    assert sum(map(len, found.values())) == COLLECTED, run.stdout
     # frozendict needs Python 3.15; PyPy has no sys.getrefcount, and its 7.3.11 no tracemalloc (4 cases)
-    assert counts.get("skipped", 0) <= (1 if sys.implementation.name == "cpython" else 6), run.stdout
+    assert len(found["skipped"]) <= (1 if sys.implementation.name == "cpython" else 6), run.stdout

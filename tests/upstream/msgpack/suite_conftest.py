@@ -2,8 +2,7 @@
 """
 Let msgpack's own tests meet another module under the name `msgpack`.
 
-CPKG_SUITE_MODULE names it. This file is ours; the test files beside it are those of msgpack 1.2.4, unchanged (see
-COPYING for their licence).
+The runner (test_upstream.py) puts this beside their folder as conftest.py. CPKG_SUITE_MODULE names the module.
 """
 
 import importlib
@@ -22,7 +21,7 @@ for submodule in ("exceptions", "ext"):
 try:
     import tracemalloc
 except ImportError:
-    # PyPy 7.3.11 has none, and two files import it at the top: only the two tests that use it cannot run
+    # PyPy 7.3.11 has no such module, and two files import it at the top: only the two tests that use it cannot run
     sys.modules["tracemalloc"] = types.ModuleType("tracemalloc")
     MEASURE_MEMORY = {"test_no_memory_leak_on_nested_invalid_tag", "test_nested_headers_preallocation"}
 else:
