@@ -146,31 +146,24 @@ class Fuzzer:
             self.objects[self.chance.randrange(KEPT)] = thing
 
     def argument(self) -> Any:
-        pick = self.chance.randrange
+        pick, choice = self.chance.randrange, self.chance.choice
         kind = pick(16)
-        if kind < 5 and self.objects:
-            return self.objects[pick(len(self.objects))]
-        if kind == 5:
-            return Sink()
-        if kind == 6:
-            return Exporter(b"exported\n" * pick(30))
-        if kind == 7:
-            return Index(self)
-        if kind == 8:
-            return (b"", b"a line\n" * pick(40), bytearray(pick(300)), memoryview(self.frame), self.frame)[pick(5)]
-        if kind == 9:
-            return (None, "text\n" * pick(9), "utf-8", "r", "w", "\n", "", True, 1.5)[pick(9)]
-        if kind == 10:
-            return (-1, 0, 1, 2, 3, 16, 100, 2**31, 2**63, 2**64, -(2**40))[pick(11)]
-        if kind == 11:
-            return io.BytesIO(self.frame)
-        if kind == 12:
-            return {}
-        if kind == 13:
-            return [self.argument() for _ in range(pick(3))] if self.depth < 9 else []
-        if kind == 14:
-            return bytearray(16 << pick(5))
-        return pick(300)
+        makers = (
+            Sink,
+            lambda: Exporter(b"exported\n" * pick(30)),
+            lambda: Index(self),
+            lambda: choice((b"", b"a line\n" * pick(40), bytearray(pick(300)), memoryview(self.frame), self.frame)),
+            lambda: choice((None, "text\n" * pick(9), "utf-8", "r", "w", "\n", "", True, 1.5)),
+            lambda: choice((-1, 0, 1, 2, 3, 16, 100, 2**31, 2**63, 2**64, -(2**40))),
+            lambda: io.BytesIO(self.frame),
+            dict,
+            lambda: [self.argument() for _ in range(pick(3))] if self.depth < 9 else [],
+            lambda: bytearray(16 << pick(5)),
+            lambda: pick(300),
+        )
+        if kind < 5:
+            return choice(self.objects) if self.objects else pick(300)
+        return makers[kind - 5]()
 
     def arguments(self) -> list[Any]:
         return [self.argument() for _ in range((0, 0, 1, 1, 1, 1, 2, 2, 3)[self.chance.randrange(9)])]

@@ -9,6 +9,7 @@ import importlib
 import inspect
 import pickle
 from types import ModuleType
+from typing import Any
 
 import pytest
 from processes import run_alone
@@ -17,8 +18,9 @@ import cpkg.msgpack
 import purepy.errors
 from cpkg import _backend
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
+from purepy.msgpack.options import PACKING, UNPACKING, Options
 
-# what `msgpack` 1.2.4 has, by the object that has it: (name, default), keyword-only unless told otherwise
+# what `msgpack` 1.2.4 has, with its defaults
 PACK_OPTIONS = {
     "default": None,
     "use_single_float": False,
@@ -46,27 +48,6 @@ UNPACK_OPTIONS = {
     "max_ext_len": -1,
 }
 STREAM_OPTIONS = {"read_size": 0, "max_buffer_size": 100 * 1024 * 1024}
-OWN_PACK_OPTIONS = {
-    "max_depth": 1024,
-    "max_total_bytes": -1,
-    "max_total_items": -1,
-    "sort_keys": False,
-    "dataclass": False,
-    "date": False,
-    "uuid": False,
-    "enum": False,
-    "decimal": False,
-    "numpy": False,
-}
-OWN_UNPACK_OPTIONS = {
-    "max_depth": 1024,
-    "max_total_items": -1,
-    "max_total_bytes": -1,
-    "tuple_keys": False,
-    "bin_view": False,
-    "raw_depth": -1,
-    "type": None,
-}
 NAMES = [
     *("packb", "pack", "dumps", "dump", "unpackb", "unpack", "loads", "load", "Packer", "Unpacker", "ExtType"),
     *("Timestamp", "BufferFull", "OutOfData", "ExtraData", "FormatError", "StackError", "UnpackException"),
@@ -86,22 +67,22 @@ def keyword_only(function: object) -> dict[str, object]:
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
-@pytest.mark.parametrize("name", ["packb", "pack", "pack_into", "Packer"])
-def test_pack_options(msgpack: ModuleType, name: str) -> None:
-    """Packers take the options of msgpack with its defaults, and ours, by keyword only."""
-    expected = {**PACK_OPTIONS, **OWN_PACK_OPTIONS}
-    if name == "Packer":
-        expected["buffer"] = None
-    assert keyword_only(getattr(msgpack, name)) == expected
-
-
-@pytest.mark.parametrize("name", ["unpackb", "unpack", "unpackb_from", "Unpacker"])
-def test_unpack_options(msgpack: ModuleType, name: str) -> None:
-    """Unpackers take the options of msgpack with its defaults, and ours, by keyword only."""
-    expected = {**UNPACK_OPTIONS, **OWN_UNPACK_OPTIONS}
-    if name == "Unpacker":
-        expected.update(STREAM_OPTIONS)
-    assert keyword_only(getattr(msgpack, name)) == expected
+@pytest.mark.parametrize(
+    ("name", "theirs", "declared", "own"),
+    [
+        *((name, PACK_OPTIONS, PACKING, {}) for name in ("packb", "pack", "pack_into")),
+        ("Packer", PACK_OPTIONS, PACKING, {"buffer": None}),
+        *((name, UNPACK_OPTIONS, UNPACKING, {}) for name in ("unpackb", "unpackb_from", "unpack")),
+        ("Unpacker", UNPACK_OPTIONS, UNPACKING, STREAM_OPTIONS),
+    ],
+)
+def test_options(
+    msgpack: ModuleType, name: str, theirs: dict[str, Any], declared: Options, own: dict[str, Any]
+) -> None:
+    """Each function and type takes, by keyword, the options of msgpack with its defaults and those declared."""
+    found = keyword_only(getattr(msgpack, name))
+    assert found == {**declared.defaults._asdict(), **own}
+    assert {option: found[option] for option in theirs} == theirs
 
 
 def test_aliases(msgpack: ModuleType) -> None:

@@ -12,9 +12,17 @@ from types import ModuleType
 from typing import Any, Callable
 
 import pytest
-from interrupts import Outcome, at_every_line, by_timer
+from interrupts import Outcome, at_every_line, by_timer, is_told
+from waitless import result_of
 
 import cpkg.msgpack
+
+
+@pytest.fixture
+def lines(msgpack: ModuleType) -> None:
+    """Skip a test that interrupts calls at lines where the codec is C."""
+    if msgpack.BACKEND == "native" and sys.implementation.name == "cpython":
+        pytest.skip("no Python code")
 
 
 @pytest.fixture(autouse=True)
@@ -39,15 +47,6 @@ def unpacker(msgpack: ModuleType, source: str, options: dict[str, Any]) -> Any:
     return unpacker
 
 
-def is_told(call: Callable[[], Any]) -> bool:
-    """Return whether a call says that an exception has ended an object, and how to go on."""
-    try:
-        call()
-    except RuntimeError as exc:
-        return "make a new Unpacker" in str(exc) or "has lost what follows byte" in str(exc)
-    return False
-
-
 def read(stream: Any) -> list[Any]:
     return [stream.unpack(), next(stream), stream.unpack_raw().data, stream.skip()]
 
@@ -69,12 +68,11 @@ def unpack_again(obj: Any) -> Any:
     return {**obj, 5: tuple(obj[5])} if type(obj) is dict else obj
 
 
+@pytest.mark.usefixtures("lines")
 @pytest.mark.parametrize("options", [PLAIN, OPTIONS], ids=["plain", "hooked"])
 @pytest.mark.parametrize("source", ["fed", "file"])
 def test_unpacker(msgpack: ModuleType, source: str, options: dict[str, Any]) -> None:
     """At each line of every method."""
-    if msgpack.BACKEND == "native" and sys.implementation.name == "cpython":
-        pytest.skip("no Python code")
     at_every_line(lambda: unpacker(msgpack, source, options), read, check_unpacker, settles=False)
 
 
@@ -96,10 +94,9 @@ def test_unpacker_and_signals(msgpack: ModuleType) -> None:
     by_timer(make, lambda stream: [stream.unpack() for _ in range(3)], check, settles=False)
 
 
+@pytest.mark.usefixtures("lines")
 def test_feed(msgpack: ModuleType) -> None:
     """A piece is there or not, or the Unpacker says so."""
-    if msgpack.BACKEND == "native" and sys.implementation.name == "cpython":
-        pytest.skip("no Python code")
 
     def check(stream: Any, outcome: Outcome) -> None:
         assert is_told(lambda: stream.read_bytes(0)) or stream.read_bytes(100) in (b"\x01\x02\x03", b"\x01\x02")
@@ -123,10 +120,10 @@ def pack(packer: Any) -> Any:
 
 
 @pytest.mark.parametrize("way", [at_every_line, pytest.param(by_timer, marks=pytest.mark.nightly)])
-def test_packer(msgpack: ModuleType, way: Callable[..., int]) -> None:
+def test_packer(msgpack: ModuleType, way: Callable[..., int], request: pytest.FixtureRequest) -> None:
     """It packs on, and what was gathered is whole messages."""
-    if msgpack.BACKEND == "native" and sys.implementation.name == "cpython" and way is at_every_line:
-        pytest.skip("no Python code")
+    if way is at_every_line:
+        request.getfixturevalue("lines")
     calls = 1 if way is at_every_line else 300
 
     def check(packer: Any, outcome: Outcome) -> None:
@@ -144,10 +141,9 @@ def test_packer(msgpack: ModuleType, way: Callable[..., int]) -> None:
     way(make, lambda packer: [pack(packer) for _ in range(calls)], check, settles=False)
 
 
+@pytest.mark.usefixtures("lines")
 def test_functions(msgpack: ModuleType) -> None:
     """They leave nothing behind that changes the next call."""
-    if msgpack.BACKEND == "native" and sys.implementation.name == "cpython":
-        pytest.skip("no Python code")
 
     def act(_: None) -> Any:
         message = msgpack.packb(OBJECTS, default=str)
@@ -192,18 +188,11 @@ def test_unpack_async(msgpack: ModuleType) -> None:
     async def collect(objects: Any) -> list[Any]:
         return [unpack_again(obj) async for obj in objects]
 
-    def run(coroutine: Any) -> Any:
-        """Run a coroutine that never waits, without an event loop, which would keep the interrupt."""
-        try:
-            coroutine.send(None)
-        except StopIteration as stop:
-            return stop.value
-
     def check(objects: Any, outcome: Outcome) -> None:
         assert outcome.error is None or outcome.is_interrupted
         rest: list[Any] = []
-        if not is_told(lambda: rest.extend(run(collect(objects)))):
+        if not is_told(lambda: rest.extend(result_of(collect(objects)))):
             assert rest == OBJECTS[len(OBJECTS) - len(rest) :]
 
     make = lambda: msgpack.unpack_async(Reader(), strict_map_key=False)  # noqa: E731
-    at_every_line(make, lambda objects: run(collect(objects)), check, settles=False)
+    at_every_line(make, lambda objects: result_of(collect(objects)), check, settles=False)

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
 import pytest
+from msgpack_messages import fed
 from processes import run_alone
 
 import cpkg
@@ -29,12 +31,6 @@ def nested_tuple(depth: int) -> Any:
     return value
 
 
-def feed_slowly(unpacker: Any, data: bytes) -> None:
-    for i in range(len(data)):
-        unpacker.feed(data[i : i + 1])
-        list(unpacker)
-
-
 @pytest.mark.parametrize("options", [{"tuple_keys": True}, {"use_list": False}], ids=["tuple_keys", "use_list"])
 def test_a_key_nests_to_its_limit(msgpack: ModuleType, options: dict[str, bool]) -> None:
     options = {**options, "strict_map_key": False}
@@ -48,7 +44,7 @@ def test_a_key_nests_to_its_limit(msgpack: ModuleType, options: dict[str, bool])
         assert caught.value.offset == offset
         unpacker = msgpack.Unpacker(**options)
         with pytest.raises(StackError, match="key nested deeper than 32") as caught:
-            feed_slowly(unpacker, data)
+            fed(unpacker, data, 1)
         assert caught.value.offset == unpacker.tell() == offset
 
 
@@ -83,27 +79,9 @@ def test_maps_in_a_key_count_too(msgpack: ModuleType) -> None:
 @pytest.mark.parametrize("size", [64, 96, 256])
 def test_deep_keys_on_a_small_stack(msgpack: ModuleType, size: int) -> None:
     """Hashing and comparing keys recurses: here equal keys, below the limit and above it."""
-    code = f"""
-import threading
-found = []
-def unpack(depth, **options):
-    key = b"\\x91" * depth + b"\\x01"
-    try:
-        found.append(len(codec.unpackb(b"\\x82" + key + b"\\x01" + key + b"\\x02", strict_map_key=False, **options)))
-    except codec.StackError:
-        found.append("too deep")
-def work():
-    for depth in {DEEPEST}, {DEEPEST + 1}, 1023:
-        unpack(depth, tuple_keys=True)
-        unpack(depth, use_list=False)
-threading.stack_size({size} * 1024)
-thread = threading.Thread(target=work)
-thread.start()
-thread.join()
-unpack(10**6, tuple_keys=True, max_depth=10**6)
-print(found)
-"""
-    done = run_alone(msgpack, "codec", code)
+    settings = f"DEPTHS = {DEEPEST, DEEPEST + 1, 1023}\nSIZE = {size * 1024}\n"
+    program = Path(__file__).with_name("small_stack.txt").read_text(encoding="utf-8")
+    done = run_alone(msgpack, "codec", settings + program)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.strip() == str([1, 1, *["too deep"] * 5])
 
@@ -185,6 +163,8 @@ def test_keys_of_one_hash_are_refused(code: str) -> None:
 )
 def test_regular_keys_are_allowed(msgpack: ModuleType, count: int, step: int) -> None:
     """Multiples of powers of two collide most of what somebody may have without harm in mind, in full tables."""
+    if msgpack.BACKEND == "pure":
+        count //= 4  # another full table
     keys = [number * step for number in range(count)]
     assert list(msgpack.unpackb(map_of([msgpack.packb(key) for key in keys]), strict_map_key=False)) == keys
 

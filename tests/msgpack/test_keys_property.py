@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgpack_messages import fed
 
 from purepy import msgpack
 from purepy.msgpack.keys import KEYS, SIZE, KeyTable
@@ -50,9 +51,6 @@ def test_messages_where_the_table_is_wrong() -> None:
             KEYS.slots[slot] = (b"\xa5wrong", 6, "wrong")
         assert msgpack.unpackb(packed) == records
         assert msgpack.unpackb(msgpack.packb({"wrong": 1, "id": 2})) == {"wrong": 1, "id": 2}
-        unpacker = msgpack.Unpacker()
-        for byte in packed:
-            unpacker.feed(bytes([byte]))
-        assert unpacker.unpack() == records
+        assert fed(msgpack.Unpacker(), packed, 1) == [records]
     finally:
         KEYS.slots[:] = kept

@@ -1,30 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of packing and unpacking are declared once: functions and signatures agree with that."""
+"""The options of packing and unpacking are declared once, and functions are generated from the declaration."""
 
 from __future__ import annotations
 
 import inspect
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from purepy.msgpack.options import PACKING, UNPACKING, Options
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        *((name, PACKING) for name in ("packb", "pack", "pack_into", "Packer")),
-        *((name, UNPACKING) for name in ("unpackb", "unpackb_from", "unpack", "Unpacker")),
-    ],
-)
-def test_every_function_takes_every_option(msgpack: ModuleType, name: str, options: Options) -> None:
-    """Each function and type has all options as keywords, with the declared defaults."""
-    parameters = inspect.signature(getattr(msgpack, name)).parameters
-    for option, default in options.defaults._asdict().items():
-        assert parameters[option].kind is inspect.Parameter.KEYWORD_ONLY
-        assert parameters[option].default == default
+from purepy.msgpack.options import PACKING
 
 
 def test_what_is_made_looks_like_what_was_written() -> None:

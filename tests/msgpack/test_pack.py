@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from msgpack_messages import table
 from threads import run_threads, switching
 
 from purepy.msgpack.ext import ExtType, Timestamp
@@ -21,81 +22,15 @@ from purepy.msgpack.ext import ExtType, Timestamp
 UTC = datetime.timezone.utc
 CPYTHON = sys.implementation.name == "cpython"
 
-FORMATS = [
-    (None, "c0"),
-    (False, "c2"),
-    (True, "c3"),
-    (0, "00"),
-    (127, "7f"),
-    (128, "cc80"),
-    (255, "ccff"),
-    (256, "cd0100"),
-    (65535, "cdffff"),
-    (65536, "ce00010000"),
-    (2**32 - 1, "ceffffffff"),
-    (2**32, "cf0000000100000000"),
-    (2**63, "cf8000000000000000"),
-    (2**64 - 1, "cfffffffffffffffff"),
-    (-1, "ff"),
-    (-32, "e0"),
-    (-33, "d0df"),
-    (-128, "d080"),
-    (-129, "d1ff7f"),
-    (-32768, "d18000"),
-    (-32769, "d2ffff7fff"),
-    (-(2**31), "d280000000"),
-    (-(2**31) - 1, "d3ffffffff7fffffff"),
-    (-(2**63), "d38000000000000000"),
-    (0.0, "cb0000000000000000"),
-    (-1.5, "cbbff8000000000000"),
-    (1e300, "cb7e37e43c8800759c"),
-    (float("inf"), "cb7ff0000000000000"),
-    (float("-inf"), "cbfff0000000000000"),
-    ("", "a0"),
-    ("é", "a2c3a9"),
-    ("a" * 31, "bf" + "61" * 31),
-    ("a" * 32, "d920" + "61" * 32),
-    ("a" * 255, "d9ff" + "61" * 255),
-    ("a" * 256, "da0100" + "61" * 256),
-    ("a" * 65536, "db00010000" + "61" * 65536),
-    (b"", "c400"),
-    (b"\x00\xff", "c40200ff"),
-    (bytearray(b"ab"), "c4026162"),
-    (b"b" * 256, "c50100" + "62" * 256),
-    (b"b" * 65536, "c600010000" + "62" * 65536),
-    ([], "90"),
-    ((1, [2]), "920191" + "02"),
-    ([None] * 15, "9f" + "c0" * 15),
-    ([None] * 16, "dc0010" + "c0" * 16),
-    ([None] * 65536, "dd00010000" + "c0" * 65536),
-    ({}, "80"),
-    ({"a": 1, 2: b""}, "82a16101" + "02c400"),
-    ({None: 1.0, (1,): -1}, "82c0cb3ff00000000000009101ff"),
-    ({i: i for i in range(16)}, "de0010" + "".join(f"{i:02x}{i:02x}" for i in range(16))),
-    (ExtType(1, b"a"), "d40161"),
-    (ExtType(127, b"ab"), "d57f6162"),
-    (ExtType(0, b"abcd"), "d60061626364"),
-    (ExtType(2, b"8" * 8), "d702" + "38" * 8),
-    (ExtType(3, b"x" * 16), "d803" + "78" * 16),
-    (ExtType(4, b""), "c70004"),
-    (ExtType(4, b"abc"), "c70304616263"),
-    (ExtType(4, b"x" * 256), "c8010004" + "78" * 256),
-    (ExtType(4, b"x" * 65536), "c90001000004" + "78" * 65536),
-    (Timestamp(1), "d6ff00000001"),
-    (Timestamp(1, 1), "d7ff0000000400000001"),
-    (Timestamp(-1, 1), "c70cff00000001ffffffffffffffff"),
-]
 
-
-@pytest.mark.parametrize(("obj", "packed"), FORMATS, ids=lambda value: repr(value)[:24])
-def test_formats(msgpack: ModuleType, obj: Any, packed: str) -> None:
-    """The shortest format of each value, alone, in a list, as a value and through a Packer."""
-    expected = bytes.fromhex(packed)
-    assert msgpack.packb(obj) == expected
-    assert msgpack.packb([obj]) == b"\x91" + expected
-    assert msgpack.packb({"k": obj}) == b"\x81\xa1k" + expected
-    assert msgpack.Packer().pack(obj) == expected
-    assert msgpack.packb(obj, max_total_bytes=1 << 30) == expected
+@pytest.mark.parametrize(("packed", "obj"), table("formats.txt", "=>"))
+def test_formats(msgpack: ModuleType, packed: bytes, obj: Any) -> None:
+    """Each value packs in its shortest format: alone, in a list, as a value and through a Packer."""
+    assert msgpack.packb(obj) == packed
+    assert msgpack.packb([obj]) == b"\x91" + packed
+    assert msgpack.packb({"k": obj}) == b"\x81\xa1k" + packed
+    assert msgpack.Packer().pack(obj) == packed
+    assert msgpack.packb(obj, max_total_bytes=1 << 30) == packed
 
 
 def test_nan(msgpack: ModuleType) -> None:
@@ -104,9 +39,12 @@ def test_nan(msgpack: ModuleType) -> None:
     assert value != value
 
 
-@pytest.mark.parametrize("view", [memoryview(b"abcd"), memoryview(bytearray(b"abcd")), memoryview(b"abcd").cast("I")])
+VIEW = memoryview(b"abcd")
+
+
+@pytest.mark.parametrize("view", [VIEW, memoryview(bytearray(VIEW)), VIEW.cast("I"), VIEW.cast("B", (2, 2))])
 def test_memoryview(msgpack: ModuleType, view: memoryview) -> None:
-    """A memoryview packs its bytes, whatever the size of its items."""
+    """A memoryview packs its bytes, whatever the size of its items and its dimensions."""
     assert msgpack.packb(view) == b"\xc4\x04abcd"
     assert msgpack.packb(view, strict_types=True) == b"\xc4\x04abcd"
 
@@ -124,35 +62,19 @@ class Colour(enum.IntEnum):
     RED = 300
 
 
-class Text(str):
-    __slots__ = ()
-
-
-class Real(float):
-    __slots__ = ()
-
-
-class Data(bytes):
-    __slots__ = ()
-
-
-class Items(list):  # type: ignore[type-arg]
-    pass
-
-
-class Ext(ExtType):
-    __slots__ = ()
+def subclass(kind: Any) -> Any:
+    return type(f"Of{kind.__name__}", (kind,), {})
 
 
 SUBCLASSES = [
     (Point(1, 2), "920102"),
     (Colour.RED, "cd012c"),
-    (Text("a"), "a161"),
-    (Real(0.5), "cb3fe0000000000000"),
-    (Data(b"a"), "c40161"),
-    (Items([1]), "9101"),
+    (subclass(str)("a"), "a161"),
+    (subclass(float)(0.5), "cb3fe0000000000000"),
+    (subclass(bytes)(b"a"), "c40161"),
+    (subclass(list)([1]), "9101"),
     (OrderedDict(b=1, a=2), "82a16201a16102"),
-    (Ext(5, b"a"), "d40561"),
+    (subclass(ExtType)(5, b"a"), "d40561"),
 ]
 
 
@@ -306,52 +228,6 @@ def test_endless(msgpack: ModuleType) -> None:
         msgpack.packb([loop, object()], default=lambda obj: loop)
 
 
-# --- containers that change --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("change", ["grow", "shrink", "clear", "again"])
-def test_list_changed_by_default(msgpack: ModuleType, change: str) -> None:
-    """A list that default changes is an error: never a header that lies."""
-    items: list[Any] = [1, object(), 2]
-
-    def default(obj: Any) -> Any:
-        if change == "grow":
-            items.append(3)
-        elif change == "again":
-            items.append(object())
-        elif change == "shrink":
-            items.pop()
-        else:
-            items.clear()
-        return 0
-
-    with pytest.raises(RuntimeError, match="list changed size during packing"):
-        msgpack.packb(items, default=default)
-
-
-def test_outer_list_changed_by_default(msgpack: ModuleType) -> None:
-    """The same for a list further out, which would never end."""
-    outer: list[Any] = [[object()]]
-
-    def default(obj: Any) -> Any:
-        outer.append([object()])
-        return 0
-
-    with pytest.raises(RuntimeError, match="changed size during packing"):
-        msgpack.packb(outer, default=default)
-
-
-def test_dict_whose_items_lie(msgpack: ModuleType) -> None:
-    """A subclass whose items() do not match its length is an error."""
-
-    class Liar(dict):  # type: ignore[type-arg]
-        def items(self) -> Any:
-            return [("a", 1)]
-
-    with pytest.raises(RuntimeError, match="dictionary changed size during packing"):
-        msgpack.packb(Liar(a=1, b=2))
-
-
 # --- Packer ------------------------------------------------------------------------------------------------------
 
 
@@ -408,40 +284,43 @@ def test_failed_pack_drops_what_was_gathered(msgpack: ModuleType) -> None:
     assert packer.bytes() == b""
 
 
-@pytest.mark.parametrize("method", ["pack_array_header", "pack_map_header"])
-def test_headers(msgpack: ModuleType, method: str) -> None:
-    """Headers of every size; a length out of range leaves what was gathered alone."""
+@pytest.mark.parametrize(
+    ("method", "headers"),
+    [
+        ("pack_array_header", "90 9f dc0010 dcffff dd00010000 ddffffffff"),
+        ("pack_map_header", "80 8f de0010 deffff df00010000 dfffffffff"),
+    ],
+)
+def test_headers(msgpack: ModuleType, method: str, headers: str) -> None:
+    """A header has the shortest format; a size that has none leaves what was gathered alone."""
     packer = msgpack.Packer(autoreset=False)
+    pack = getattr(packer, method)
     packer.pack("first")
     for size in (0, 15, 16, 65535, 65536, 2**32 - 1):
-        getattr(packer, method)(size)
-    base = 0x90 if method == "pack_array_header" else 0x80
-    long = "dc" if method == "pack_array_header" else "de"
-    longer = "dd" if method == "pack_array_header" else "df"
-    assert packer.bytes().hex() == (
-        f"a56669727374{base:02x}{base + 15:02x}{long}0010{long}ffff{longer}00010000{longer}ffffffff"
-    )
-    before = packer.bytes()
-    for size in (-1, 2**32):
-        with pytest.raises(ValueError, match=r"non-negative|too lar?ge|too learge"):
-            getattr(packer, method)(size)
-    with pytest.raises(TypeError):
-        getattr(packer, method)("3")
-    assert packer.bytes() == before
+        pack(size)
+    gathered = b"\xa5first" + bytes.fromhex(headers)
+    for error, sizes in (
+        (ValueError, (-1, 2**32, 2**63 - 1, -(2**63))),
+        (OverflowError, (2**63, 2**70, -(2**63) - 1, -(2**70))),
+        (TypeError, ("3", 1.5, 1.0, None)),  # msgpack takes floats
+    ):
+        for size in sizes:
+            with pytest.raises(error):
+                pack(size)
+    assert packer.bytes() == gathered
 
 
 def test_pack_ext_type(msgpack: ModuleType) -> None:
-    """Any code of a signed byte, as in msgpack's C extension."""
+    """Any code of a signed byte is packed, as by msgpack's C extension."""
     packer = msgpack.Packer()
-    assert packer.pack_ext_type(-128, b"a") == b"\xd4\x80a"
+    assert packer.pack_ext_type(-128, bytearray(b"a")) == b"\xd4\x80a"
     assert packer.pack_ext_type(typecode=127, data=b"abc") == b"\xc7\x03\x7fabc"
-    for code in (-129, 128, 1000):
-        with pytest.raises((OverflowError, ValueError)):
-            packer.pack_ext_type(code, b"a")
-    with pytest.raises(TypeError):
-        packer.pack_ext_type(1, "text")
-    with pytest.raises(TypeError):
-        packer.pack_ext_type("1", b"a")
+    for code in (128, -129, 2**31, 2**70, -(2**70)):
+        with pytest.raises(OverflowError):
+            packer.pack_ext_type(code, b"")
+    for code, data in ((5, "x"), (5, None), (5, [1]), (5, memoryview(b"x")), (5.0, b"x"), ("5", b"x"), (500, "x")):
+        with pytest.raises(TypeError):
+            packer.pack_ext_type(code, data)
 
 
 def test_pack_map_pairs(msgpack: ModuleType) -> None:
@@ -453,15 +332,6 @@ def test_pack_map_pairs(msgpack: ModuleType) -> None:
         packer.pack_map_pairs(iter([(1, 2)]))
     with pytest.raises((TypeError, ValueError)):
         packer.pack_map_pairs([(1, 2, 3)])
-
-
-def test_other_packer_within_default(msgpack: ModuleType) -> None:
-    """Another Packer, or packb, is free."""
-
-    def default(obj: Any) -> Any:
-        return ExtType(1, msgpack.packb(sorted(obj)))
-
-    assert msgpack.packb([{2, 1}], default=default) == msgpack.packb([ExtType(1, b"\x92\x01\x02")])
 
 
 def test_shared_by_threads(msgpack: ModuleType) -> None:

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 from backends import available
+from msgpack_oracle import outcome
 from pypy_parts import pypy_part
 
 from purepy import msgpack as pure
-from purepy.msgpack.ext import ExtType
 
 decoder = pypy_part("decoder")
 marshal = pypy_part("marshal")
@@ -82,31 +82,6 @@ def test_c_reads_lists_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"object_hook": dict},
-        {"object_pairs_hook": list},
-        {"list_hook": tuple},
-        {"use_list": False},
-        {"raw": True, "strict_map_key": False},
-        {"unicode_errors": "replace"},
-        {"ext_hook": lambda code, data: (code, data)},
-        {"bin_view": True},
-        {"tuple_keys": True},
-        {"raw_depth": 1},
-        {"max_total_items": 10_000},
-        {"max_total_bytes": 10_000},
-    ],
-    ids=lambda options: next(iter(options)),
-)
-def test_the_pure_codec_serves_the_rest(options: dict[str, Any]) -> None:
-    """Options that the fast loops do not know have their effect."""
-    packed = pure.packb([MESSAGE, b"bin" * 20, ExtType(5, b"data"), [1, 2, 3, 4, 5]])
-    assert NATIVE.unpackb(packed, **options) == pure.unpackb(packed, **options)
-    assert NATIVE.unpackb_from(packed, **options) == pure.unpackb_from(packed, **options)
-
-
-@pytest.mark.parametrize(
     ("items", "served"),
     [
         (list(range(-300, 300)), True),
@@ -165,12 +140,9 @@ def test_errors_are_those_of_the_pure_codec() -> None:
     """A long message that is wrong has the error's type, text and offset."""
     packed = NATIVE.packb(MESSAGE)
     for wrong in (packed[:-1], packed + b"\x00", packed[:-2] + b"\xc1\xc1", packed.replace(b"name 30", b"nam\xff 30")):
-        with pytest.raises(Exception) as expected:
-            pure.unpackb(wrong)
-        with pytest.raises(type(expected.value)) as raised:
-            NATIVE.unpackb(wrong)
-        assert str(expected.value) == str(raised.value)
-        assert expected.value.offset == raised.value.offset  # type: ignore[attr-defined]
+        kind, *_ = found = outcome(NATIVE.unpackb, wrong)
+        assert found == outcome(pure.unpackb, wrong)
+        assert issubclass(kind, Exception)
     with pytest.raises(pure.LimitError) as limited:
         NATIVE.unpackb(packed, max_str_len=4)
     assert limited.value.offset is not None

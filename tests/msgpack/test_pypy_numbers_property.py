@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import example, given, settings
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgpack_oracle import pure_read, same
+from msgpack_strategies import INTS
 from pypy_parts import pypy_part
 from threads import run_threads
 
@@ -17,9 +19,10 @@ from purepy.msgpack.options import UNPACKING
 
 decoder = pypy_part("decoder")
 
-ints = st.integers(-(2**63), 2**64 - 1) | st.integers(-40, 300) | st.sampled_from([2**63 - 1, 2**63])
-others = st.none() | st.text(max_size=3) | st.floats(allow_nan=False) | ints
-lists = st.lists(ints, max_size=40) | st.lists(st.floats(allow_nan=False), max_size=40)
+pytestmark = pytest.mark.interpreter
+
+others = st.none() | st.text(max_size=3) | st.floats(allow_nan=False) | INTS
+lists = st.lists(INTS, max_size=40) | st.lists(st.floats(allow_nan=False), max_size=40)
 
 
 def read(data: bytes) -> Any:
@@ -29,7 +32,6 @@ def read(data: bytes) -> Any:
         return None
 
 
-@settings(deadline=None)
 @given(st.lists(lists | others, max_size=6), lists, st.integers(0, 400))
 @example([], list(range(10_000)), 400)
 @example([], [0.5] * 9_000, 400)
@@ -40,7 +42,6 @@ def test_as_the_pure_decoder(obj: list[Any], numbers: list[Any], cut: int) -> No
     assert same(pure_read(data[:cut]), read(data[:cut]))
 
 
-@settings(deadline=None)
 @given(lists, st.binary(max_size=20))
 def test_damaged_lists(numbers: list[Any], tail: bytes) -> None:
     """Any bytes behind the first numbers of a list."""
@@ -54,6 +55,6 @@ def test_threads_read_lists_of_their_own() -> None:
     packed = [pure.packb(obj) for obj in wanted]
 
     def work(number: int) -> None:
-        assert all(read(packed[number])[0] == wanted[number] for _ in range(50))
+        assert all(read(packed[number])[0] == wanted[number] for _ in range(10))
 
     assert run_threads(*[lambda number=number: work(number) for number in range(8)]) == []

@@ -10,36 +10,26 @@ import contextlib
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from msgpack_strategies import EXTENSIONS, INTS, PLAIN, TEXTS, damaged
 from pypy_parts import pypy_part
 from threads import run_threads
 
 from purepy import msgpack as pure
-from purepy.msgpack.ext import ExtType, Timestamp
 
 rows = pypy_part("rows")
 
-relaxed = settings(deadline=None, max_examples=50)
+pytestmark = pytest.mark.interpreter
 
-ints = st.integers(-(2**63), 2**64 - 1) | st.integers(-40, 300)
-texts = st.text(max_size=70) | st.sampled_from(["", "GET", "POST", "a" * 64, "b" * 129, "é" * 30])
-scalars = (
-    st.none()
-    | st.booleans()
-    | ints
-    | st.floats(allow_nan=False)
-    | texts
-    | st.binary(max_size=20)
-    | st.builds(ExtType, st.integers(0, 127), st.binary(max_size=20))
-    | st.builds(Timestamp, st.integers(-(2**40), 2**40), st.integers(0, 999_999_999))
-)
+texts = TEXTS | st.sampled_from(["GET", "POST", "a" * 64, "b" * 129])
+scalars = PLAIN | texts | EXTENSIONS
 values = (
     scalars
     | st.lists(texts, max_size=5)
     | st.lists(scalars, max_size=5)
     | st.lists(st.integers(), max_size=3).map(lambda items: [[item % 100] for item in items])
-    | st.dictionaries(ints | texts, scalars, max_size=3)
+    | st.dictionaries(INTS | texts, scalars, max_size=3)
 )
 names = st.lists(st.text(max_size=12), min_size=1, max_size=8, unique=True)
 
@@ -86,7 +76,6 @@ def check(data: bytes) -> None:
     assert repr(read_in_advance(data)) == repr(expected)
 
 
-@relaxed
 @given(names, st.data())
 def test_same_maps(keys: list[str], data: st.DataObject) -> None:
     records = [{key: data.draw(values) for key in keys} for _ in range(data.draw(st.integers(1, 5)))]
@@ -95,7 +84,6 @@ def test_same_maps(keys: list[str], data: st.DataObject) -> None:
     check(packed)
 
 
-@relaxed
 @given(names, st.lists(values, min_size=1, max_size=4), st.integers(65, 200))
 def test_many_rows_with_columns_of_one_kind_and_of_several(keys: list[str], mix: list[Any], count: int) -> None:
     records = [{key: mix[(row * place) % len(mix)] for place, key in enumerate(keys)} for row in range(count)]
@@ -106,17 +94,16 @@ def test_many_rows_with_columns_of_one_kind_and_of_several(keys: list[str], mix:
     assert end == len(packed) - len(pure.packb(records[-1]))
 
 
-@relaxed
-@given(st.lists(st.dictionaries(st.sampled_from("abc"), values, max_size=3), max_size=8), st.data())
-def test_damage_is_never_a_row(maps: list[Any], data: st.DataObject) -> None:
-    packed = bytearray(b"".join(map(pure.packb, maps)))
-    for _ in range(data.draw(st.integers(0, 3))):
-        if packed:
-            packed[data.draw(st.integers(0, len(packed) - 1))] = data.draw(st.integers(0, 255))
-    check(bytes(packed[: data.draw(st.integers(0, len(packed)))]))
+packed_maps = st.lists(st.dictionaries(st.sampled_from("abc"), values, max_size=3), max_size=8).map(
+    lambda maps: b"".join(map(pure.packb, maps))
+)
 
 
-@relaxed
+@given(packed_maps | damaged(packed_maps), st.integers(0, 200))
+def test_damage_is_never_a_row(packed: bytes, missing: int) -> None:
+    check(packed[: max(len(packed) - missing, 0)])
+
+
 @given(st.binary(max_size=60))
 def test_any_bytes(data: bytes) -> None:
     check(data)

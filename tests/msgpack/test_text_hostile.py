@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from msgpack_messages import fed
 
 BAD = {
     "a surrogate": b"\xed\xa0\x80",
@@ -47,15 +48,6 @@ def messages(bad: bytes, padding: int) -> dict[str, bytes]:
     }
 
 
-def pieces(msgpack: ModuleType, data: bytes, size: int, **options: Any) -> Any:
-    unpacker = msgpack.Unpacker(**options)
-    for begin in range(0, len(data), size):
-        unpacker.feed(data[begin : begin + size])
-        for obj in unpacker:
-            return obj
-    raise AssertionError("no object")
-
-
 # large messages take their time: a few of the texts will do
 CASES = [
     pytest.param(BAD[name], size, id=f"{name}-{size}")
@@ -72,8 +64,8 @@ def test_refused(msgpack: ModuleType, bad: bytes, padding: int) -> None:
         calls: list[Callable[[], Any]] = [
             partial(msgpack.unpackb, message, **options),
             partial(msgpack.unpackb_from, message, **options),
-            partial(pieces, msgpack, message, len(message), **options),
-            partial(pieces, msgpack, message, max(1, len(message) // 3), **options),
+            partial(fed, msgpack.Unpacker(**options), message, len(message)),
+            partial(fed, msgpack.Unpacker(**options), message, max(1, len(message) // 3)),
         ]
         offsets = set()
         for call in calls:
@@ -91,4 +83,4 @@ def test_the_neighbours_are_text(msgpack: ModuleType, good: str, padding: int) -
     packed = msgpack.packb(obj)
     assert msgpack.unpackb(packed) == obj
     assert msgpack.unpackb_from(packed) == (obj, len(packed))
-    assert pieces(msgpack, packed, max(1, len(packed) // 3)) == obj
+    assert fed(msgpack.Unpacker(), packed, max(1, len(packed) // 3)) == [obj]

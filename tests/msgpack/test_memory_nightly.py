@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The memory of messages: bounded by the input, taken as huge pages, and given back to the system afterwards."""
+
+from __future__ import annotations
+
+import gc
+import os
+import struct
+import sys
+import sysconfig
+from types import ModuleType
+from typing import Any
+
+import pytest
+from memory import peak_of
+from msgpack_messages import LIES
+from processes import run_alone, sections
+
+pytestmark = pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy keeps its memory for itself")
+
+
+# --- by the input -------------------------------------------------------------------------------------------------
+
+HEADERS = (b"\xdc\xff\xff", b"\xdd\x00\x0f\xff\xff", b"\xde\x7f\xff", b"\x9f", b"\x8f\xa1a")
+LONG_LIES = {f"1 MiB of {header!r}": (header * (2**20 // len(header) + 1))[: 2**20] for header in HEADERS}
+
+
+@pytest.mark.parametrize("options", [{}, {"object_hook": lambda obj: obj}], ids=["plain", "hooked"])
+@pytest.mark.parametrize("data", [*LIES.values(), *LONG_LIES.values()], ids=[*LIES, *LONG_LIES])
+def test_lies_cost_nothing(msgpack: ModuleType, data: bytes, options: dict[str, Any]) -> None:
+    """A declared size is not believed: an error, or a wait for more, and memory in proportion to the input."""
+    options = {"max_array_len": 2**32, "max_map_len": 2**32, **options}
+
+    def whole() -> None:
+        with pytest.raises((ValueError, TypeError)):
+            msgpack.unpackb(data, **options)
+
+    def stream() -> None:
+        unpacker = msgpack.Unpacker(max_buffer_size=2**31 - 1, **options)
+        unpacker.feed(data)
+        with pytest.raises((msgpack.OutOfData, ValueError, TypeError)):
+            unpacker.unpack()
+
+    for call in (whole, stream):
+        assert peak_of(call) <= 100 * len(data) + 50_000
+
+
+N = 20_000
+MANY = b"\xdd" + N.to_bytes(4, "big")
+SMALL: dict[str, tuple[bytes, dict[str, Any]]] = {
+    "empty bins": (MANY + b"\xc4\x00" * N, {"bin_view": True}),
+    "bins of one byte": (MANY + b"\xc4\x01x" * N, {"bin_view": True}),
+    "empty lists": (MANY + b"\x90" * N, {}),
+    "empty maps": (MANY + b"\x80" * N, {}),
+    "lists of one": (MANY + b"\x91\xc0" * N, {}),
+    "tuples of one": (MANY + b"\x91\xc0" * N, {"use_list": False}),
+    "maps of one": (MANY + b"\x81\xa0\xc0" * N, {}),
+    "maps of a number": (MANY + b"\x81\x00\xc0" * N, {"strict_map_key": False}),
+    "pairs": (MANY + b"\x81\xa0\xc0" * N, {"object_pairs_hook": list}),
+    "raw": (MANY + b"\xc0" * N, {"raw_depth": 1}),
+    "extensions": (MANY + b"\xc7\x00\x05" * N, {}),
+    "timestamps": (MANY + b"\xd6\xff\x00\x00\x00\x00" * N, {}),
+    "nested lists": (b"\xdc\x00\x28" + (b"\x91" * 1022 + b"\x90") * 40, {}),
+    "nested maps": (b"\xdc\x00\x28" + (b"\x81\x01" * 1022 + b"\x80") * 40, {"strict_map_key": False}),
+    "one nested list": (b"\x91" * 1023 + b"\x90", {}),
+    "one nested map": (b"\x81\x01" * 1023 + b"\x80", {"strict_map_key": False}),
+}
+
+
+@pytest.mark.parametrize("case", SMALL)
+@pytest.mark.parametrize("whole", [True, False])
+def test_memory_is_bounded_by_the_input(msgpack: ModuleType, case: str, whole: bool) -> None:
+    """100 bytes per byte, or half of the interpreter's smallest dict with an item; and room for nesting."""
+    data, options = SMALL[case]
+    per_byte = max(100, sys.getsizeof({1: {}}) / 2 + 1 if "map" in case else 0)
+    unpacker = msgpack.Unpacker(**options)
+
+    def unpack() -> Any:
+        if whole:
+            return msgpack.unpackb(data, **options)
+        unpacker.feed(data)
+        return list(unpacker)
+
+    assert peak_of(unpack) <= per_byte * len(data) + 96 * 1024
+
+
+@pytest.mark.parametrize("data", [b"\x90", b"\x80", b"\xa0", b"\xc4\x00", b"\xd4\x05\x00", b"\x81\xa0\xc0"])
+def test_memory_per_input_byte(msgpack: ModuleType, data: bytes) -> None:
+    """The objects that take the most memory for their bytes stay under a hundred bytes of it per byte."""
+    count = 5_000
+    packed = b"\xdd" + struct.pack(">I", count) + data * count
+    # an empty dict is one byte of input and 64 (CPython 3.11) of memory, and its slot in the list
+    assert peak_of(lambda: msgpack.unpackb(packed)) <= 100 * len(packed)
+
+
+@pytest.mark.parametrize("rest", [b"", b"\x92\x01"], ids=["nothing", "a part of a message"])
+def test_idle_unpackers_are_small(msgpack: ModuleType, rest: bytes) -> None:
+    """Ten thousand connections that have nothing to say take kilobytes each, whatever they were fed before."""
+    import tracemalloc  # which PyPy 7.3.11 does not have
+
+    count = 200
+    kept: list[Any] = []
+
+    def make() -> None:
+        for _ in range(count):
+            stream = msgpack.Unpacker()
+            stream.feed(msgpack.packb([b"x" * 100_000] * 2) + rest)
+            assert len(list(stream)) == 1
+            kept.append(stream)
+
+    make()
+    kept.clear()
+    gc.collect()
+    tracemalloc.start()
+    try:
+        make()
+        assert tracemalloc.get_traced_memory()[0] / count < 8 * 1024
+    finally:
+        tracemalloc.stop()
+
+
+# --- of a process of its own, whose address space nothing else moves ----------------------------------------------
+
+PROGRAMS = sections(__file__, "memory_programs.txt")
+
+in_linux = pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux's /proc")
+
+
+def run(msgpack: ModuleType, name: str) -> str:
+    result = run_alone(msgpack, "msgpack", PROGRAMS["of memory that is mapped"] + PROGRAMS[name])
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
+
+
+@in_linux
+@pytest.mark.parametrize("work", ["whole", "pieces"])
+def test_memory_goes_back(msgpack: ModuleType, work: str) -> None:
+    """Whether the object is complete, wrong, begun anew, or never ended."""
+    # 16 or 20 results of 12 MiB, and what was taken ahead for each; the C library may keep the space of a message
+    assert int(run(msgpack, work)) < 16 << 20
+
+
+@in_linux
+@pytest.mark.skipif(not os.path.exists("/sys/kernel/mm/transparent_hugepage"), reason="the kernel has no huge pages")
+@pytest.mark.skipif(
+    bool(sysconfig.get_config_var("Py_GIL_DISABLED") or os.environ.get("PYTHONMALLOC")), reason="another allocator"
+)
+def test_huge_pages_are_asked_for(msgpack: ModuleType) -> None:
+    if msgpack.BACKEND != "native":
+        pytest.skip("the pure codec takes memory as it comes")
+    found = run(msgpack, "huge pages")
+    if found == "limited":
+        pytest.skip("address space is limited")
+    whole, pieces = map(int, found.split())
+    assert whole >= 16
+    assert pieces >= 16
