@@ -347,13 +347,15 @@ def check_dictionary(rng: random.Random, backends: list[ModuleType], zstd_dict: 
     return "dictionary taken" if loaded[0][1] == content else "dictionary refused"
 
 
-def run(backends: list[ModuleType], seconds: float, seed: int) -> Counter[str]:
-    """Fuzz for a time; return how often each result came. Raises Disagreement with the case in its text."""
+def run(backends: list[ModuleType], seed: int, *, rounds: int = 1 << 62, seconds: float = float("inf")) -> Counter[str]:
+    """Fuzz for some rounds or seconds and count the results; raise Disagreement with the case in its text."""
     rng = random.Random(seed)
     trained = backends[0].train_dict(SAMPLES, 2000)
     results: Counter[str] = Counter()
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+    end = time.monotonic() + seconds
+    for _ in range(rounds):
+        if time.monotonic() > end:
+            break
         case = make(rng, backends, trained)
         changed = changed_dictionary(rng, trained.dict_content)
         try:
@@ -375,7 +377,7 @@ def main() -> None:
     seed = arguments.seed if arguments.seed is not None else random.randrange(1 << 32)
     backends = list(available("zstd").values())
     print(f"seed {seed}, {', '.join(backend.BACKEND for backend in backends)}")
-    for result, count in run(backends, arguments.seconds, seed).most_common():
+    for result, count in run(backends, seed, seconds=arguments.seconds).most_common():
         print(f"{count:8} {result}")
 
 

@@ -23,6 +23,8 @@ if __name__ == "__main__":
     root = Path(__file__).resolve().parents[2]
     sys.path[:0] = [str(root / "tests" / "support"), str(root)]
 
+from zstd_contents import KINDS, structured
+
 from purepy.errors import ZstdError
 
 MAX_OUTPUT = 1 << 20
@@ -30,33 +32,6 @@ MAX_OUTPUT = 1 << 20
 
 class Violation(AssertionError):
     """The rule was broken."""
-
-
-def texts(rng: random.Random) -> bytes:
-    """Return content of a random kind and size: what Zstandard's features react to."""
-    size = rng.choice((0, 1, 7, 60, 300, 1000, 4000, 20000, 60000, 140000))
-    kind = rng.randrange(6)
-    if kind == 0:
-        return rng.randbytes(size) if hasattr(rng, "randbytes") else bytes(rng.randrange(256) for _ in range(size))
-    if kind == 1:
-        return bytes((rng.randrange(256),)) * size
-    words = [
-        bytes(rng.choice(b"abcdefghijklmnopqrstuvwxyz _.,") for _ in range(rng.randrange(1, 12))) for _ in range(60)
-    ]
-    if kind == 2:
-        return b" ".join(rng.choice(words) for _ in range(size // 6))[:size]
-    if kind == 3:
-        return bytes(min(255, int(rng.expovariate(0.05))) for _ in range(size))
-    if kind == 4:
-        return b"".join((int(rng.gauss(0, 300)) & 0xFFFF).to_bytes(2, "little") for _ in range(size // 2))
-    out = bytearray(rng.choice(words))
-    while len(out) < size:
-        if rng.random() < 0.4:
-            out += rng.choice(words)
-        else:
-            start = rng.randrange(len(out))
-            out += out[start : start + rng.randrange(3, 400)]
-    return bytes(out[:size])
 
 
 def frames(rng: random.Random, library: ModuleType, count: int) -> list[bytes]:
@@ -73,7 +48,8 @@ def frames(rng: random.Random, library: ModuleType, count: int) -> list[bytes]:
             options[parameter.window_log] = rng.randrange(10, 18)
         if rng.random() < 0.2:
             options[parameter.enable_long_distance_matching] = 1
-        content = texts(rng)
+        size = rng.choice((0, 1, 7, 60, 300, 1000, 4000, 20000, 60000, 140000))
+        content = structured(rng, size, [rng.choice(KINDS)])
         compressor = library.ZstdCompressor(options=options)
         frame = b""
         if rng.random() < 0.5:
@@ -185,15 +161,25 @@ def check(rng: random.Random, codec: ModuleType, library: ModuleType, data: byte
     return "stricter: " + re.sub(r"\d+", "N", str(error).partition(": ")[2].rpartition(" (at")[0])
 
 
-def run(codec: ModuleType, library: ModuleType, seconds: float, seed: int, frame_count: int = 60) -> Counter[str]:
-    """Fuzz for a time; return how often each result came. Raises Violation with the input in its text."""
+def run(
+    codec: ModuleType,
+    library: ModuleType,
+    seed: int,
+    *,
+    frame_count: int = 60,
+    rounds: int = 1 << 62,
+    seconds: float = float("inf"),
+) -> Counter[str]:
+    """Fuzz for some rounds or seconds and count the results; raise Violation with the input in its text."""
     rng = random.Random(seed)
     corpus = frames(rng, library, frame_count)
     results: Counter[str] = Counter()
-    deadline = time.monotonic() + seconds
+    end = time.monotonic() + seconds
     for frame in corpus:
         assert check(rng, codec, library, frame) in ("decoded", "limit")
-    while time.monotonic() < deadline:
+    for _ in range(rounds):
+        if time.monotonic() > end:
+            break
         frame = rng.choice(corpus)
         data = mutate(rng, frame, corpus)
         try:
@@ -217,7 +203,7 @@ def main() -> None:
         parser.error("no libzstd to compare with")
     seed = arguments.seed if arguments.seed is not None else random.randrange(1 << 32)
     print(f"seed {seed}, libzstd {library.zstd_version}")
-    for result, count in run(purepy.zstd, library, arguments.seconds, seed).most_common():
+    for result, count in run(purepy.zstd, library, seed, seconds=arguments.seconds).most_common():
         print(f"{count:8} {result}")
 
 

@@ -11,40 +11,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from zstd_contents import contents
 from zstd_oracle import FORMS, in_form, libzstd
 
 from purepy.errors import ZstdError
 
 SETTINGS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 forms = pytest.mark.parametrize("form", FORMS)
-
-
-@st.composite
-def contents(draw: st.DrawFn, largest: int = 60_000) -> bytes:
-    """Draw content that is random, runs, text of few words, numbers, or copies of itself at any distance."""
-    rng = random.Random(draw(st.integers(0, 2**32)))
-    size = draw(st.sampled_from((0, 1, 5, 50, 600, 5000, largest)))
-    out = bytearray()
-    words = [bytes(rng.randrange(97, 123) for _ in range(rng.randrange(1, 9))) for _ in range(40)]
-    kinds = draw(st.lists(st.sampled_from(("noise", "run", "words", "skewed", "numbers", "copies")), min_size=1))
-    for kind in kinds:
-        goal = len(out) + size // len(kinds)
-        while len(out) < goal:
-            if kind == "noise":
-                out += bytes(rng.randrange(256) for _ in range(50))
-            elif kind == "run":
-                out += bytes((rng.randrange(256),)) * rng.randrange(1, 5000)
-            elif kind == "words":
-                out += rng.choice(words) + b" "
-            elif kind == "skewed":
-                out += bytes(min(255, int(rng.expovariate(0.2))) for _ in range(100))
-            elif kind == "numbers":
-                out += (rng.randrange(1000) * 3).to_bytes(4, "little")
-            else:
-                out += rng.choice(words)
-                start = rng.randrange(len(out))
-                out += out[start : start + rng.choice((3, 4, 8, 30, 300))]
-    return bytes(out[:size])
 
 
 @st.composite

@@ -19,12 +19,20 @@ def _same_numbers_for_each_test() -> None:
     _random.seed(5)
 
 
-def blocks_of(data: bytes, level: int = 3) -> list[Block]:
-    frame = compress(data, level)
-    assert decompress(frame) == data
+def blocks_of(data: bytes, level: int = 3, zstd_dict: ZstdDict | None = None) -> list[Block]:
+    frame = compress(data, level, zstd_dict=zstd_dict)
+    assert decompress(frame, zstd_dict) == data
     taken_apart = dissect(frame)
     assert taken_apart.end == len(frame)
     return taken_apart.blocks
+
+
+def blocks_of_pieces(*pieces: bytes, level: int) -> list[Block]:
+    """Return the blocks of a frame that a compressor flushed after each piece."""
+    compressor = ZstdCompressor(level)
+    frame = b"".join(compressor.compress(piece, ZstdCompressor.FLUSH_BLOCK) for piece in pieces) + compressor.flush()
+    assert decompress(frame) == b"".join(pieces)
+    return dissect(frame).blocks
 
 
 def noise(size: int) -> bytes:
@@ -66,10 +74,7 @@ def test_raw_literals_with_each_header(size: int) -> None:
 def test_rle_literals() -> None:
     filler = noise(3000)
     data = b"".join(filler[at : at + 100] + b"-" for at in range(0, 3000, 100))
-    zstd_dict = ZstdDict(filler, is_raw=True)
-    frame = compress(data, zstd_dict=zstd_dict)
-    assert decompress(frame, zstd_dict) == data
-    (block,) = dissect(frame).blocks
+    (block,) = blocks_of(data, zstd_dict=ZstdDict(filler, is_raw=True))
     assert (block.literals, block.literals_size) == ("rle", 30)
 
 
@@ -84,24 +89,10 @@ def test_huffman_literals_in_four_streams(size: int) -> None:
     assert (block.literals, block.streams) == ("compressed", 4)
 
 
-def test_treeless_literals() -> None:
-    compressor = ZstdCompressor(1)
-    first, second = text(5000), text(1000)
-    frame = compressor.compress(first, ZstdCompressor.FLUSH_BLOCK) + compressor.compress(
-        second, ZstdCompressor.FLUSH_FRAME
-    )
-    assert decompress(frame) == first + second
-    assert [block.literals for block in dissect(frame).blocks] == ["compressed", "treeless"]
-
-
-def test_treeless_literals_without_four_streams() -> None:
-    compressor = ZstdCompressor(1)
-    first, second = text(5000), text(40)
-    frame = compressor.compress(first, ZstdCompressor.FLUSH_BLOCK) + compressor.compress(
-        second, ZstdCompressor.FLUSH_FRAME
-    )
-    assert decompress(frame) == first + second
-    assert [(block.literals, block.streams) for block in dissect(frame).blocks] == [("compressed", 4), ("treeless", 1)]
+@pytest.mark.parametrize(("size", "streams"), [(1000, 4), (40, 1)])
+def test_treeless_literals(size: int, streams: int) -> None:
+    first, second, _ = blocks_of_pieces(text(5000), text(size), level=1)
+    assert [(block.literals, block.streams) for block in (first, second)] == [("compressed", 4), ("treeless", streams)]
 
 
 def test_predefined_tables() -> None:
@@ -122,21 +113,15 @@ def test_rle_tables() -> None:
     # 4 bytes of noise and 24 of history in turn: all lengths are the same.
     history = bytes(byte & 127 for byte in noise(4096))
     data = b"".join(bytes(byte | 128 for byte in noise(4)) + history[at : at + 24] for at in range(0, 4000, 40))
-    zstd_dict = ZstdDict(history, is_raw=True)
-    frame = compress(data, zstd_dict=zstd_dict)
-    assert decompress(frame, zstd_dict) == data
-    (block,) = dissect(frame).blocks
+    (block,) = blocks_of(data, zstd_dict=ZstdDict(history, is_raw=True))
     assert block.sequences == 100
     assert (block.tables[0], block.tables[2]) == ("rle", "rle")
 
 
 def test_repeated_tables() -> None:
     words = [noise(_random.randrange(4, 20)) for _ in range(200)]
-    compressor = ZstdCompressor(3)
     pieces = [b"".join(_random.choices(words, k=count)) for count in (4000, 4000, 100)]
-    frame = b"".join(compressor.compress(piece, ZstdCompressor.FLUSH_BLOCK) for piece in pieces) + compressor.flush()
-    assert decompress(frame) == b"".join(pieces)
-    assert dissect(frame).blocks[2].tables == ("repeat", "repeat", "repeat")
+    assert blocks_of_pieces(*pieces, level=3)[2].tables == ("repeat", "repeat", "repeat")
 
 
 def test_tables_of_a_dictionary_are_repeated() -> None:

@@ -140,7 +140,7 @@ def test_match_finders_keep_their_limits(level: int, distance: int) -> None:
 @pytest.mark.once
 @pytest.mark.parametrize("strategy", [1, 2, 3, 5])
 def test_long_distance_matching_finds_what_small_tables_forget(strategy: int) -> None:
-    parts = [_random.randbytes(3000) for _ in range(60)]
+    parts = [_random.randbytes(3000) for _ in range(40)]
     data = b"".join(parts + [part[50:2900] + b"between" for part in _random.sample(parts, 20)])
     parameter = CompressionParameter
     options = {parameter.strategy: strategy, parameter.hash_log: 8, parameter.chain_log: 8}

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from purepy.zstd import CompressionParameter, ZstdCompressor, compress, decompress, get_frame_info
+from purepy.zstd import ZstdCompressor, compress, decompress, get_frame_info
 from purepy.zstd.format.zdict import ZstdDict
 
 pytestmark = pytest.mark.once
@@ -26,9 +26,9 @@ PAYLOADS = {
     "period 3": b"abc" * 60_000,
     "all bytes": bytes(range(256)) * 40,
     "noise": _random.randbytes(150_000),
-    "three symbols": bytes(_random.choices(b"abc", k=30_000)),
-    "words": b"".join(_random.choices(_WORDS, k=25_000)),
-    "noise and words": _random.randbytes(140_000) + b"".join(_random.choices(_WORDS, k=20_000)),
+    "three symbols": bytes(_random.choices(b"abc", k=10_000)),
+    "words": b"".join(_random.choices(_WORDS, k=6_000)),
+    "noise and words": _random.randbytes(130_000) + b"".join(_random.choices(_WORDS, k=5_000)),
 }
 
 
@@ -45,24 +45,11 @@ def test_every_level(level: int, name: str) -> None:
 @pytest.mark.parametrize("piece", [1, 7, 1000, 131_071, 131_072, 131_073])
 @pytest.mark.parametrize("level", [1, 3, 5, 9])
 def test_pieces(level: int, piece: int) -> None:
-    data = PAYLOADS["noise and words"][100_000:] if piece == 1 else PAYLOADS["noise and words"]
+    data = PAYLOADS["noise and words"][129_000:] if piece < 1000 else PAYLOADS["noise and words"]
     compressor = ZstdCompressor(level)
     out = [compressor.compress(data[at : at + piece]) for at in range(0, len(data), piece)]
     out.append(compressor.flush())
     assert decompress(b"".join(out)) == data
-
-
-@pytest.mark.parametrize("level", [1, 3, 5, 9])
-@pytest.mark.parametrize("window_log", [10, 12, 17])
-def test_history_moves_down_with_the_window(level: int, window_log: int) -> None:
-    data = PAYLOADS["words"] * 2
-    parameter = CompressionParameter
-    compressor = ZstdCompressor(options={parameter.compression_level: level, parameter.window_log: window_log})
-    out = [compressor.compress(data[at : at + 5000]) for at in range(0, len(data), 5000)]
-    out.append(compressor.flush())
-    frame = b"".join(out)
-    assert decompress(frame) == data
-    assert len(frame) < len(data)
 
 
 def test_dictionary_makes_small_data_smaller() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from purepy import zstd as pure
-from purepy.zstd import ZstdDict, ZstdError, compress, decompress, finalize_dict, train_dict
+from purepy.zstd import ZstdDict, compress, decompress, finalize_dict, train_dict
 
 _random = random.Random(17)
 
@@ -114,41 +114,3 @@ def test_flat_literals_can_be_described() -> None:
 def test_finalize_at_any_level(level: int) -> None:
     made = finalize_dict(ZstdDict(b"".join(SAMPLES[:5]), is_raw=True), SAMPLES[:50], 2000, level)
     assert total(pure, made)
-
-
-@pytest.mark.parametrize(
-    ("samples", "size", "error", "text"),
-    [
-        ([], 1000, ValueError, "samples contained no data"),
-        ([b""], 1000, ValueError, "samples contained no data"),
-        (SAMPLES, 0, ValueError, "should be positive number"),
-        (SAMPLES, -1, ValueError, "should be positive number"),
-        (SAMPLES, "1000", TypeError, "dict_size must be an int object, not 'str'"),
-        (SAMPLES, 1 << 70, OverflowError, "too large|cannot fit"),
-        (SAMPLES, 255, ZstdError, "Destination buffer is too small"),
-        (SAMPLES[:4], 1000, ZstdError, "Src size is incorrect"),
-        ([b""] * 100 + [b"abc"], 1000, ZstdError, "Src size is incorrect"),
-        (5, 1000, TypeError, "iterable"),
-        (["text"], 1000, TypeError, "bytes-like|buffer interface"),
-    ],
-)
-def test_wrong_arguments_of_train(zstd: ModuleType, samples: Any, size: Any, error: type, text: str) -> None:
-    with pytest.raises(error, match=text):
-        zstd.train_dict(samples, size)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "text"),
-    [
-        ((b"contents", SAMPLES, 1000, 3), TypeError, "should be a ZstdDict object"),
-        ((ZstdDict(b"contents", is_raw=True), [], 1000, 3), ValueError, "samples are empty"),
-        ((ZstdDict(b"contents", is_raw=True), SAMPLES, 0, 3), ValueError, "should be positive number"),
-        ((ZstdDict(b"contents", is_raw=True), SAMPLES, "1", 3), TypeError, "dict_size argument should be an int"),
-        ((ZstdDict(b"contents", is_raw=True), SAMPLES, 1000, "3"), TypeError, "level argument should be an int"),
-        ((ZstdDict(b"contents", is_raw=True), SAMPLES, 1000, 1 << 40), OverflowError, "too large|int"),
-        ((ZstdDict(b"contents", is_raw=True), SAMPLES, 255, 3), ZstdError, "Destination buffer is too small"),
-    ],
-)
-def test_wrong_arguments_of_finalize(zstd: ModuleType, arguments: Any, error: type, text: str) -> None:
-    with pytest.raises(error, match=text):
-        zstd.finalize_dict(*arguments)

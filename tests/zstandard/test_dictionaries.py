@@ -56,41 +56,11 @@ def test_ids(zstandard: SimpleNamespace) -> None:
         zstandard.decompress(named)
 
 
-def test_what_is_no_dictionary(zstandard: SimpleNamespace) -> None:
-    """DICT_TYPE_FULLDICT asks for a dictionary with tables; one that begins as such and is not, is an error."""
-    wrong = zstandard.ZstdCompressionDict(b"just some content", zstandard.DICT_TYPE_FULLDICT)
-    for use in (
-        lambda: zstandard.ZstdCompressor(dict_data=wrong),
-        lambda: zstandard.ZstdDecompressor(dict_data=wrong),
-        lambda: wrong.precompute_compress(level=3),
-    ):
-        with pytest.raises(zstandard.ZstdError, match="does not begin as a dictionary"):
-            use()
-    broken = zstandard.ZstdCompressionDict(b"\x37\xa4\x30\xec" + b"x" * 40)
-    with pytest.raises(zstandard.ZstdError):
-        zstandard.ZstdCompressor(dict_data=broken).compress(RECORD)
-    with pytest.raises(zstandard.ZstdError):
-        zstandard.ZstdDecompressor(dict_data=broken).decompress(zstandard.compress(RECORD))
-    short = zstandard.ZstdCompressionDict(b"short")
-    assert zstandard.decompress(zstandard.ZstdCompressor(dict_data=short).compress(RECORD)) == RECORD
-
-
 def test_pickling(zstandard: SimpleNamespace) -> None:
     """A dictionary can go to another process."""
     dictionary = zstandard.train_dictionary(1024, SAMPLES, k=200, d=8)
     again = pickle.loads(pickle.dumps(dictionary))
     assert (again.as_bytes(), again.k, again.d, len(again)) == (dictionary.as_bytes(), 200, 8, len(dictionary))
-
-
-def test_too_little_to_train_on(zstandard: SimpleNamespace) -> None:
-    """Too few samples, empty ones and too small a dictionary are errors."""
-    for size, samples in ((8192, SAMPLES[:3]), (8192, [b""] * 20), (100, SAMPLES)):
-        with pytest.raises(zstandard.ZstdError, match="cannot train dict"):
-            zstandard.train_dictionary(size, samples)
-    with pytest.raises(TypeError, match="must be a list"):
-        zstandard.train_dictionary(8192, tuple(SAMPLES))
-    with pytest.raises(ValueError, match="must be bytes"):
-        zstandard.train_dictionary(8192, ["text"])
 
 
 def test_chain(zstandard: SimpleNamespace) -> None:

@@ -197,23 +197,3 @@ def test_open(zstandard: SimpleNamespace, tmp_path: Path) -> None:
         assert read.read(5) == CONTENT[:5]
         assert read.seek(100) == 100
         assert read.read() == CONTENT[100:]
-
-
-def test_open_checks_before_it_cuts(zstandard: SimpleNamespace, tmp_path: Path) -> None:
-    """Wrong arguments make no file, and leave one that is there as it was."""
-    path = tmp_path / "data.zst"
-    wrong = (
-        ({"cctx": 7}, AttributeError),
-        ({"encoding": "nothing"}, LookupError),
-        ({"encoding": 7}, TypeError),
-        ({"newline": "x"}, ValueError),
-    )
-    for arguments, error in wrong:
-        with pytest.raises(error):
-            zstandard.open(path, "wt", **arguments)
-        assert not path.exists()
-    path.write_bytes(CONTENT)
-    for arguments, error in wrong:
-        with pytest.raises(error):
-            zstandard.open(path, "wt", **arguments)
-        assert path.read_bytes() == CONTENT

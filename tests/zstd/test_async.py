@@ -7,13 +7,13 @@ import asyncio
 import io
 import os
 import threading
-import time
 from collections.abc import Awaitable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from seeds import noise
 
 DATA = b"".join(b"line %d\n" % number for number in range(20_000))
 
@@ -170,7 +170,7 @@ class Meeting:
 
 @pytest.mark.parametrize("threads", [None, 2])
 def test_the_loop_goes_on(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch, threads: int | None) -> None:
-    content = os.urandom(3 << 20)  # which takes as many steps compressed
+    content = noise(3 << 20)  # which takes as many steps compressed
     meetings = [Meeting(getattr(zstd, name)) for name in ("compress_iter", "decompress_iter")]
     for name, meeting in zip(("compress_iter", "decompress_iter"), meetings):
         monkeypatch.setattr(zstd, name, meeting)
@@ -332,11 +332,17 @@ class Slow:
 def test_opening_that_is_cancelled_closes_the_file(
     zstd: ModuleType, path: Path, loop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The thread closes what it has opened: nobody waits for that, and no collector is needed."""
+    """The thread closes the file that it opened; nobody waits for the thread, and no collector is needed."""
     path.write_bytes(zstd.compress(DATA))
-    slow, files = Slow(path), []
-    opened = zstd.open
-    monkeypatch.setattr(zstd, "open", lambda *arguments: files.append(opened(*arguments)) or files[-1])
+    slow, is_closed, opened = Slow(path), threading.Event(), zstd.open
+
+    def watched(*arguments: Any) -> Any:
+        file = opened(*arguments)
+        close = file.close
+        file.close = lambda: (close(), is_closed.set())
+        return file
+
+    monkeypatch.setattr(zstd, "open", watched)
 
     async def work() -> None:
         async def opening() -> Any:
@@ -346,10 +352,7 @@ def test_opening_that_is_cancelled_closes_the_file(
 
     asyncio.run(work())
     slow.open.set()
-    end = time.monotonic() + 60
-    while not (files and files[0].closed):
-        assert time.monotonic() < end
-        time.sleep(0.001)
+    assert is_closed.wait(60)
 
 
 def test_tasks_take_turns(zstd: ModuleType, path: Path) -> None:

@@ -74,7 +74,7 @@ ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_behind_the_content(zstd: ModuleType, kind: str, way: Way) -> None:
     for data in payloads():
         frame = compressed(zstd, data, kind)
-        for room in (0, 1, 7, 64, 1500, 200_000):
+        for room in (0, 1, 64, 200_000):
             buffer = filled(len(data) + room)
             check(buffer, data, way(zstd, frame, buffer))
 
@@ -141,7 +141,7 @@ def test_behind_the_frame(zstd: ModuleType, level: int) -> None:
         pytest.skip("writes nothing but what has been compressed, at any level")
     for data in payloads():
         expected = zstd.compress(data, level)
-        for room in (0, 1, 7, 64, 5000, 200_000):
+        for room in (0, 7, 5000):
             buffer = filled(len(expected) + room)
             check(buffer, expected, zstd.compress_into(data, buffer, level))
 

@@ -10,7 +10,6 @@ import os
 import pathlib
 import random
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from types import ModuleType
@@ -280,8 +279,9 @@ def test_closed_while_another_thread_compresses(zstd: ModuleType, tmp_path: path
     try:
         with beside(lambda: file.write(bytes(200_000))) as errors:
             assert waiting.begun.wait(60)
-            with beside(file.close) as more:
-                time.sleep(0.1)  # close() waits for the call, or has not begun
+            closing = threading.Event()
+            with beside(lambda: (closing.set(), file.close())) as more:
+                assert closing.wait(60)
                 waiting.go.set()
     finally:
         waiting.go.set()  # so that the file can be closed where no thread starts

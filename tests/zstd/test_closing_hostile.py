@@ -11,7 +11,10 @@ from types import ModuleType
 from typing import Any, Callable
 
 import pytest
+from extent import IS_THOROUGH
 from threads import run_threads, switching
+
+ROUNDS = 20 if IS_THOROUGH else 6
 
 LINES = [f"{number} {'x' * (number % 50)}\n" for number in range(3000)]
 CONTENT = "".join(LINES).encode()
@@ -82,7 +85,7 @@ def test_reading(zstd: ModuleType, tmp_path: Path, name: str) -> None:
     path = tmp_path / "lines.zst"
     path.write_bytes(zstd.compress(CONTENT))
     chance = random.Random(1)
-    for _ in range(20):
+    for _ in range(ROUNDS):
         assert close_against(zstd.open(path), [{**READING, **STATE}[name]], chance) == []
 
 
@@ -90,7 +93,7 @@ def test_reading(zstd: ModuleType, tmp_path: Path, name: str) -> None:
 def test_writing(zstd: ModuleType, tmp_path: Path, name: str) -> None:
     path = tmp_path / "lines.zst"
     chance = random.Random(1)
-    for _ in range(20):
+    for _ in range(ROUNDS):
         file = zstd.open(path, "wb")
         file.write(b"first\n")
         assert close_against(file, [{**WRITING, **STATE}[name]], chance) == []
@@ -101,7 +104,7 @@ def test_all_calls_at_once(zstd: ModuleType, tmp_path: Path) -> None:
     path = tmp_path / "lines.zst"
     path.write_bytes(zstd.compress(CONTENT))
     chance = random.Random(1)
-    for _ in range(20):
+    for _ in range(ROUNDS):
         calls = [*READING.values(), *STATE.values()]
         chance.shuffle(calls)
         assert close_against(zstd.open(path), calls, chance) == []
@@ -119,7 +122,7 @@ def test_text(zstd: ModuleType, tmp_path: Path) -> None:
             pytest.skip("io.TextIOWrapper is not for threads")
     chance = random.Random(1)
     for some in calls:
-        for _ in range(20):
+        for _ in range(ROUNDS):
             assert close_against(zstd.open(path, "rt", encoding="utf-8"), some, chance) == []
 
 

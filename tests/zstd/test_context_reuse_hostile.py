@@ -23,8 +23,8 @@ from zstd_data import FRAME_ABC, FRAME_ABC_UNSIZED, FRAME_LIAR, RANDOM, SKIPPABL
 
 CALLS = {"native": 1500, "dlopen": 1500, "stdlib": 1500, "pure": 300}
 if sys.implementation.name == "pypy":
-    CALLS = {"native": 700, "dlopen": 700, "stdlib": 700, "pure": 200}
-"""How many random calls are made for a backend; the slow tests make eighty times as many."""
+    CALLS = {"native": 300, "dlopen": 300, "stdlib": 300, "pure": 100}
+"""How many random calls the test of a backend makes; nightly makes eighty times as many."""
 
 BETWEEN = {"native": 5, "dlopen": 5, "stdlib": 5, "pure": 50}
 """How many of them there are between two looks at the fixed set."""
@@ -182,22 +182,12 @@ class World:
 
     def step(self) -> bool:
         """Make a call; say whether it worked."""
-        calls = [
-            self.compress,
-            self.compress_into,
-            self.compress_iter,
-            self.compressor,
-            self.write_file,
-            self.decompress,
-            self.decompress_into,
-            self.decompress_iter,
-            self.decompressor,
-            self.read_file,
-        ]
+        writing = self.compress, self.compress_into, self.compress_iter, self.compressor, self.write_file
+        reading = self.decompress, self.decompress_into, self.decompress_iter, self.decompressor, self.read_file
         if len(self.left) > 5:
             del self.left[self.dice.randrange(3) :]
         try:
-            self.dice.choice(calls)()
+            self.dice.choice(writing + reading)()
         except (ValueError, EOFError, Failing, self.zstd.ZstdError):
             return False
         return True
@@ -320,11 +310,6 @@ def test_format_is_honoured(zstd: ModuleType) -> None:
                     assert file.read() == data * 3
         assert zstd.compress(data, options={10: 0}) == zstd.compress(data)
     assert zstd.parameter_bounds(10, True) == zstd.parameter_bounds(1000, False) == (0, 1)
-    for bad in (-1, 2, 2**31 - 1):
-        with pytest.raises(ValueError, match=r"valid range is \[0, 1\]"):
-            zstd.compress(b"", options={10: bad})
-        with pytest.raises(ValueError, match=r"valid range is \[0, 1\]"):
-            zstd.decompress(FRAME_ABC, options={1000: bad})
 
 
 def test_values_out_of_bounds(zstd: ModuleType) -> None:
@@ -335,9 +320,3 @@ def test_values_out_of_bounds(zstd: ModuleType) -> None:
             for call in (zstd.compress, lambda data, options: zstd.ZstdCompressor(options=options)):
                 with pytest.raises(ValueError, match=r"valid range is \[-?\d+, \d+\]"):
                     call(b"abc", options={key: bad})
-    parameter = zstd.CompressionParameter
-    for key in (parameter.checksum_flag, parameter.content_size_flag, parameter.dict_id_flag, parameter.nb_workers):
-        for bad in (2, -1):
-            if key != parameter.nb_workers or bad < 0:
-                with pytest.raises(ValueError, match=f"'{key.name}' received an illegal value {bad}; the valid range"):
-                    zstd.compress(b"abc", options={key: bad})

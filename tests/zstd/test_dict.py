@@ -63,8 +63,6 @@ def test_ways_to_load(zstd: ModuleType, trained: Any, how: str) -> None:
         assert zstd.decompress(compressed, loaded) == SAMPLES[7]
         if how != "as_prefix":
             assert zstd.decompress(compressed, trained) == SAMPLES[7]
-    with pytest.raises(AttributeError):
-        setattr(trained, how, loaded)
 
 
 def test_digested_dictionary_is_deterministic(zstd: ModuleType) -> None:
@@ -94,79 +92,10 @@ def test_prefix_is_for_the_first_frame(zstd: ModuleType) -> None:
     assert multi.eof
 
 
-def test_raw_dictionary(zstd: ModuleType) -> None:
-    raw = zstd.ZstdDict(b"12345678", is_raw=True)
-    assert raw.dict_id == 0
-    assert zstd.decompress(zstd.compress(b"aaa12345678", zstd_dict=raw), raw) == b"aaa12345678"
-    for make in (bytearray, memoryview, lambda data: array.array("H", data)):
-        assert zstd.ZstdDict(make(b"12345678"), is_raw=True).dict_content == b"12345678"
-
-
-def test_content_checks(zstd: ModuleType, trained: Any) -> None:
-    for content in (b"", b"1234567"):
-        with pytest.raises(ValueError, match="at least eight bytes"):
-            zstd.ZstdDict(content, is_raw=True)
-    with pytest.raises(ValueError, match="invalid Zstandard dictionary"):
-        zstd.ZstdDict(b"no dictionary")
+def test_identity(zstd: ModuleType, trained: Any) -> None:
+    assert zstd.ZstdDict(trained.dict_content) != trained
     assert zstd.ZstdDict(trained.dict_content, is_raw=True).dict_id == trained.dict_id
-    for arguments, keywords in ((("text dictionary",), {}), ((trained,), {}), ((bytes(8), True), {}), ((), {"x": 3})):
-        with pytest.raises(TypeError):
-            zstd.ZstdDict(*arguments, **keywords)
-
-
-def test_read_only_and_identity(zstd: ModuleType, trained: Any) -> None:
-    for name in ("dict_content", "dict_id", "anything"):
-        with pytest.raises(AttributeError):
-            setattr(trained, name, 5)
-    twin = zstd.ZstdDict(trained.dict_content)
-    assert twin != trained
     assert hash(trained) == hash(trained)
-    with pytest.raises(TypeError):
-        type("Sub", (zstd.ZstdDict,), {})
-
-
-def test_corrupted_dictionary(zstd: ModuleType) -> None:
-    broken = zstd.ZstdDict(bytes.fromhex("37a430ec") + b"abcdefghijklmnopqrstuvwxyz")
-    with pytest.raises(zstd.ZstdError):
-        zstd.compress(b"abc", zstd_dict=broken.as_digested_dict)
-    with pytest.raises(zstd.ZstdError):
-        zstd.compress(b"abc", zstd_dict=broken)
-    with pytest.raises(zstd.ZstdError):
-        zstd.ZstdDecompressor(broken)
-    # as a prefix it is content like any other
-    assert zstd.decompress(zstd.compress(b"abc", zstd_dict=broken.as_prefix), broken.as_prefix) == b"abc"
-
-
-@pytest.mark.parametrize("wrap", [list, lambda pair: (pair[0], 1.0), lambda pair: pair[:1], lambda pair: (*pair, 1)])
-def test_wrong_pairs(zstd: ModuleType, trained: Any, wrap: Any) -> None:
-    for function in (zstd.ZstdCompressor, zstd.ZstdDecompressor):
-        with pytest.raises(TypeError, match="should be a ZstdDict object"):
-            function(zstd_dict=wrap(trained.as_prefix))
-
-
-def test_wrong_pair_numbers(zstd: ModuleType, trained: Any) -> None:
-    for number in (-1, 3):
-        with pytest.raises(TypeError, match="should be a ZstdDict object"):
-            zstd.ZstdCompressor(zstd_dict=(trained, number))
-    for number in (2**1000, -(2**1000)):
-        with pytest.raises(OverflowError):
-            zstd.ZstdDecompressor((trained, number))
-
-
-def test_train_arguments(zstd: ModuleType) -> None:
-    for samples in ([], [b""], iter(())):
-        with pytest.raises(ValueError, match="no data"):
-            zstd.train_dict(samples, 1000)
-    for size in (0, -1):
-        with pytest.raises(ValueError, match="positive"):
-            zstd.train_dict(SAMPLES, size)
-    for size in (1000.0, "1000", None):
-        with pytest.raises(TypeError):
-            zstd.train_dict(SAMPLES, size)
-    with pytest.raises(TypeError):
-        zstd.train_dict(["text"] * 20, 1000)
-    with pytest.raises(zstd.ZstdError):
-        zstd.train_dict([b"too little"], 1000)
 
 
 def test_too_little_to_train_on(zstd: ModuleType) -> None:
@@ -212,19 +141,3 @@ def test_finalize(zstd: ModuleType, trained: Any) -> None:
     assert zstd.decompress(zstd.compress(SAMPLES[3], 5, zstd_dict=final), final) == SAMPLES[3]
     with pytest.raises(zstd.ZstdError):
         zstd.decompress(zstd.compress(SAMPLES[3], zstd_dict=trained), final)
-
-
-def test_finalize_arguments(zstd: ModuleType, trained: Any) -> None:
-    with pytest.raises(TypeError):
-        zstd.finalize_dict(b"content!", SAMPLES, 1000, 3)
-    with pytest.raises(TypeError):
-        zstd.finalize_dict(zstd_dict=trained, samples=SAMPLES, dict_size=1000, level=3)
-    with pytest.raises(TypeError):
-        zstd.finalize_dict(trained, SAMPLES, 1000.0, 3)
-    with pytest.raises(TypeError):
-        zstd.finalize_dict(trained, SAMPLES, 1000, 3.0)
-    with pytest.raises(ValueError, match="empty"):
-        zstd.finalize_dict(trained, [], 1000, 3)
-    for size in (0, -5):
-        with pytest.raises(ValueError, match="positive"):
-            zstd.finalize_dict(trained, SAMPLES, size, 3)

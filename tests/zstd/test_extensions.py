@@ -4,45 +4,18 @@
 from __future__ import annotations
 
 import io
-import pickle
 import sys
 from types import ModuleType
 
 import pytest
-from zstd_data import FRAME_ABC, FRAME_ABC_UNSIZED, PAYLOADS, SKIPPABLE, TEXT, rle_bomb
+from odd_files import Slow
+from zstd_data import FRAME_ABC, FRAME_ABC_UNSIZED, SKIPPABLE, TEXT, rle_bomb
 
 
-@pytest.mark.parametrize("frame", [FRAME_ABC, FRAME_ABC_UNSIZED, SKIPPABLE + FRAME_ABC])
-def test_max_output_size(zstd: ModuleType, frame: bytes) -> None:
-    for limit in (3, 4, 10**9):
-        assert zstd.decompress(frame, max_output_size=limit) == b"abc"
-    for limit in (0, 1, 2):
-        with pytest.raises(zstd.ZstdLimitError, match=f"max_output_size \\({limit} bytes\\)"):
-            zstd.decompress(frame, max_output_size=limit)
-
-
-def test_max_output_size_counts_all_frames(zstd: ModuleType) -> None:
-    for frame in (FRAME_ABC, FRAME_ABC_UNSIZED):
-        assert zstd.decompress(frame * 3, max_output_size=9) == b"abc" * 3
-        with pytest.raises(zstd.ZstdLimitError):
-            zstd.decompress(frame * 3, max_output_size=8)
-
-
-def test_limit_error_is_both(zstd: ModuleType) -> None:
-    with pytest.raises(ValueError, match="max_output_size") as info:
+def test_limit_errors_have_an_offset(zstd: ModuleType) -> None:
+    with pytest.raises(zstd.ZstdLimitError) as info:
         zstd.decompress(FRAME_ABC, max_output_size=1)
-    assert isinstance(info.value, zstd.ZstdError)
     assert isinstance(info.value.offset, int)
-
-
-@pytest.mark.parametrize("bad", [-1, -(2**70)])
-def test_negative_sizes(zstd: ModuleType, bad: int) -> None:
-    with pytest.raises(ValueError, match="max_output_size"):
-        zstd.decompress(FRAME_ABC, max_output_size=bad)
-    with pytest.raises(ValueError, match="size_hint"):
-        zstd.decompress(FRAME_ABC, size_hint=bad)
-    with pytest.raises(TypeError):
-        zstd.decompress(FRAME_ABC, max_output_size="3")
 
 
 @pytest.mark.parametrize("hint", [0, 1, 3, 1000, 1 << 20, 1 << 40])
@@ -71,52 +44,10 @@ def test_sizes_beyond_memory(zstd: ModuleType, size: int) -> None:
             zstd.decompress(frame + b"garbage", max_output_size=size, size_hint=size)
 
 
-@pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
-def test_into(zstd: ModuleType, payload: bytes) -> None:
-    compressed = zstd.compress(payload)
-    room = bytearray(b"?" * (len(compressed) + 600))
-    assert zstd.compress_into(payload, bytearray(len(payload) + 1000)) == len(compressed)
-    size = zstd.compress_into(payload, room)
-    if size != len(compressed):
-        pytest.fail("another frame than compress() makes")
-    assert bytes(room[:size]) == compressed
-    target = bytearray(b"?" * (len(payload) + 5))
-    assert zstd.decompress_into(compressed, target) == len(payload)
-    assert target == payload + b"?????"
-    exact = bytearray(len(payload))
-    assert zstd.decompress_into(memoryview(compressed), memoryview(exact)) == len(payload)
-    assert exact == payload
-
-
 def test_into_several_frames(zstd: ModuleType) -> None:
     target = bytearray(9)
     assert zstd.decompress_into(FRAME_ABC + SKIPPABLE + FRAME_ABC_UNSIZED + FRAME_ABC, target) == 9
     assert target == b"abcabcabc"
-
-
-def test_into_too_small(zstd: ModuleType) -> None:
-    with pytest.raises(zstd.ZstdError):
-        zstd.compress_into(TEXT, bytearray(10))
-    for frame in (FRAME_ABC, FRAME_ABC_UNSIZED, FRAME_ABC + FRAME_ABC):
-        with pytest.raises(zstd.ZstdLimitError, match="larger than the buffer"):
-            zstd.decompress_into(frame, bytearray(2))
-    assert zstd.decompress(zstd.compress(TEXT)) == TEXT
-
-
-def test_into_takes_writable_buffers_only(zstd: ModuleType) -> None:
-    for bad in (bytes(1000), memoryview(bytes(1000)), "text", 5):
-        with pytest.raises(TypeError):
-            zstd.compress_into(b"abc", bad)
-        with pytest.raises(TypeError):
-            zstd.decompress_into(FRAME_ABC, bad)
-    with pytest.raises(BufferError):
-        zstd.decompress_into(FRAME_ABC, memoryview(bytearray(100))[::2])
-
-
-def test_into_bad_data(zstd: ModuleType) -> None:
-    for data in (b"", FRAME_ABC[:-1], FRAME_ABC + b"garbage!", b"garbage!"):
-        with pytest.raises(zstd.ZstdError):
-            zstd.decompress_into(data, bytearray(100))
 
 
 @pytest.mark.parametrize("step", [1, 2, 7, 1000])
@@ -138,18 +69,6 @@ def test_multi_frame(zstd: ModuleType, step: int, max_length: int) -> None:
     assert decompressor.needs_input
 
 
-def test_multi_frame_eof_at_boundaries(zstd: ModuleType) -> None:
-    decompressor = zstd.ZstdDecompressor(multi_frame=True)
-    assert decompressor.decompress(FRAME_ABC) == b"abc"
-    assert decompressor.eof
-    assert decompressor.decompress(FRAME_ABC[:6]) == b""
-    assert not decompressor.eof
-    assert decompressor.decompress(FRAME_ABC[6:]) == b"abc"
-    assert decompressor.eof
-    with pytest.raises(zstd.ZstdError):
-        decompressor.decompress(b"garbage!")
-
-
 def test_compress_iter(zstd: ModuleType) -> None:
     chunks = [TEXT[i : i + 999] for i in range(0, len(TEXT), 999)]
     for source in (chunks, iter(chunks), io.BytesIO(TEXT), [TEXT], map(bytearray, chunks)):
@@ -157,23 +76,6 @@ def test_compress_iter(zstd: ModuleType) -> None:
     assert zstd.decompress(b"".join(zstd.compress_iter([]))) == b""
     sized = b"".join(zstd.compress_iter(chunks, size=len(TEXT)))
     assert zstd.get_frame_info(sized).decompressed_size == len(TEXT)
-
-
-def test_compress_iter_wrong_size(zstd: ModuleType) -> None:
-    for content, size in ((b"abc", 2), (b"abc", 4), (b"", 1)):
-        with pytest.raises(zstd.ZstdError):
-            list(zstd.compress_iter([content], size=size))
-
-
-def test_iter_arguments_are_checked_at_the_call(zstd: ModuleType) -> None:
-    with pytest.raises(ValueError, match="level"):
-        zstd.compress_iter([], 99)
-    with pytest.raises(ValueError, match="read_size"):
-        zstd.compress_iter([], read_size=0)
-    with pytest.raises(ValueError, match="write_size"):
-        zstd.decompress_iter([], write_size=0)
-    with pytest.raises(TypeError):
-        zstd.decompress_iter([], zstd_dict=b"no dictionary")
 
 
 @pytest.mark.parametrize("step", [1, 5, 10_000])
@@ -186,17 +88,7 @@ def test_decompress_iter(zstd: ModuleType, step: int) -> None:
     assert b"".join(zstd.decompress_iter(io.BytesIO(data), read_size=step)) == b"abc" + TEXT[:3000]
 
 
-@pytest.mark.parametrize("chunks", [[], [b""], [FRAME_ABC[:-1]], [FRAME_ABC, FRAME_ABC[:5]]])
-def test_decompress_iter_truncated(zstd: ModuleType, chunks: list[bytes]) -> None:
-    with pytest.raises(zstd.ZstdError, match="end-of-stream") as info:
-        list(zstd.decompress_iter(chunks))
-    assert info.value.offset == sum(map(len, chunks))
-
-
 def test_decompress_iter_limit(zstd: ModuleType) -> None:
-    assert b"".join(zstd.decompress_iter([FRAME_ABC] * 3, max_output_size=9)) == b"abc" * 3
-    with pytest.raises(zstd.ZstdLimitError):
-        list(zstd.decompress_iter([FRAME_ABC] * 3, max_output_size=8))
     sizes: list[int] = []
     pieces = zstd.decompress_iter([rle_bomb(40)], max_output_size=1 << 20, write_size=4096)
     with pytest.raises(zstd.ZstdLimitError):
@@ -217,30 +109,10 @@ def test_copy_stream(zstd: ModuleType) -> None:
     assert content.getvalue() == TEXT
 
 
-def test_copy_stream_arguments(zstd: ModuleType) -> None:
-    with pytest.raises(ValueError, match="mode must be"):
-        zstd.copy_stream([], io.BytesIO(), mode="shrink")
-    with pytest.raises(ValueError, match="level and size"):
-        zstd.copy_stream([], io.BytesIO(), mode="decompress", level=3)
-    with pytest.raises(ValueError, match="max_output_size"):
-        zstd.copy_stream([], io.BytesIO(), max_output_size=3)
-
-
-class Sluggish:
-    """A raw file that takes three bytes at a time."""
-
-    def __init__(self) -> None:
-        self.data = b""
-
-    def write(self, data: bytes) -> int:
-        self.data += bytes(data[:3])
-        return min(3, len(data))
-
-
 def test_copy_stream_writes_everything_to_raw_files(zstd: ModuleType) -> None:
-    target = Sluggish()
+    target = Slow()
     zstd.copy_stream([TEXT], target)
-    assert zstd.decompress(target.data) == TEXT
+    assert zstd.decompress(target.content) == TEXT
 
 
 def test_copy_stream_stops_when_progress_raises(zstd: ModuleType) -> None:
@@ -252,13 +124,6 @@ def test_copy_stream_stops_when_progress_raises(zstd: ModuleType) -> None:
         zstd.copy_stream([TEXT] * 50, target, progress=progress)
     with pytest.raises(zstd.ZstdError):
         zstd.decompress(target.getvalue())
-
-
-def test_dictionary_pickles(zstd: ModuleType) -> None:
-    raw = zstd.ZstdDict(TEXT[:500], is_raw=True)
-    loaded = pickle.loads(pickle.dumps(raw))
-    assert loaded.dict_content == raw.dict_content
-    assert zstd.decompress(zstd.compress(TEXT, zstd_dict=raw), loaded) == TEXT
 
 
 def test_failed_pledge_loses_nothing(zstd: ModuleType) -> None:

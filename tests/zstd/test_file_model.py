@@ -2,7 +2,7 @@
 """
 Files in random sequences of every call: text against io.TextIOWrapper over a plain file, bytes against a position.
 
-`--operations N` says how many calls each test makes (tox's row `thorough`: half a million). What fails is cut down to
+`--operations N` says how many calls each test makes (tox's row `explore`: half a million). What fails is cut down to
 a small case, whose text can be put into CASES as it stands.
 """
 
@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import random
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 from unittest import mock
@@ -47,43 +49,8 @@ BUFFER_SIZES = [16, 37, 100, zstd_file.BUFFER_SIZE]
 READ_SIZES = [7, 50, readers.READ_SIZE]
 FRAMES = [1, 2, 1000]
 
-TEXT_CALLS = {
-    "next": 30,
-    "readline": 20,
-    "readline of": 10,
-    "read of": 10,
-    "rest": 8,
-    "lines": 3,
-    "lines of": 4,
-    "all": 1,
-    "tell": 15,
-    "back": 15,
-    "seek": 20,
-    "start": 3,
-    "here": 2,
-    "end": 1,
-    "flush": 2,
-    "state": 2,
-    "line_buffering": 1,
-    "reconfigure": 2,
-    "detach": 2,
-    "bytes": 3,
-}
-BINARY_CALLS = {
-    "read": 20,
-    "rest": 8,
-    "readline": 15,
-    "next": 15,
-    "lines": 3,
-    "read1": 8,
-    "readinto": 8,
-    "readinto1": 4,
-    "peek": 8,
-    "seek": 25,
-    "state": 2,
-    "line of text": 10,
-}
-WRITER_CALLS = {"write": 60, "lines": 5, "flush": 10, "flush of": 15, "tell": 5, "state": 2}
+# how often a case makes each call, of a hundred or so
+CALLS = json.loads(Path(__file__).with_name("file_model.json").read_text(encoding="utf-8"))
 
 
 def calls(chance: random.Random, weights: dict[str, int], count: int) -> tuple[Any, ...]:
@@ -105,7 +72,7 @@ def text_case(chance: random.Random) -> Case:
         "read": chance.choice(READ_SIZES),
         "frames": chance.choice(FRAMES),
     }
-    return Case(make_content(chance), options, calls(chance, TEXT_CALLS, chance.choice([3, 10, 30, 60])))
+    return Case(make_content(chance), options, calls(chance, CALLS["text"], chance.choice([3, 10, 30, 60])))
 
 
 def binary_case(chance: random.Random) -> Case:
@@ -115,12 +82,12 @@ def binary_case(chance: random.Random) -> Case:
         "frames": chance.choice(FRAMES),
         "is_text": chance.random() < 0.5,
     }
-    return Case(make_content(chance), options, calls(chance, BINARY_CALLS, chance.choice([3, 10, 30, 60])))
+    return Case(make_content(chance), options, calls(chance, CALLS["binary"], chance.choice([3, 10, 30, 60])))
 
 
 def writer_case(chance: random.Random) -> Case:
     options = {"buffer": chance.choice(BUFFER_SIZES), "level": chance.choice([1, 3])}
-    return Case(make_content(chance), options, calls(chance, WRITER_CALLS, chance.choice([3, 10, 30, 60])))
+    return Case(make_content(chance), options, calls(chance, CALLS["writer"], chance.choice([3, 10, 30, 60])))
 
 
 def compressed(zstd: ModuleType, case: Case) -> bytes:

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
 from typing import Any
 
 import pytest
+from seeds import noise
 
-from cpkg import _backend, zstandard, zstd
+from cpkg import _backend, zstd
 
 CONTENTS = [b"%d, " % number * 5000 for number in range(40)]
 
@@ -112,7 +111,7 @@ def test_several_frames_by_one_job(backend: Any, tmp_path: Any) -> None:
     options = {zstd.CompressionParameter.checksum_flag: 1}
     data, numbers = bytearray(), []
     for number, content in enumerate(CONTENTS):
-        data += os.urandom((0, 7, 100_000)[number % 3])
+        data += noise((0, 7, 100_000)[number % 3])
         frame = zstd.compress(content, options=options)
         numbers.append((len(data), len(frame), len(content)))
         data += frame
@@ -159,41 +158,3 @@ def test_several_frames_by_one_job(backend: Any, tmp_path: Any) -> None:
         queue.submit(job, len(frame))
         assert bytes(queue.wait(job)) == CONTENTS[0]
     queue.close()
-
-
-class Interruption(BaseException):
-    """What a signal handler raises."""
-
-
-def interrupt(number: int, frame: Any) -> None:
-    raise Interruption
-
-
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers that send signals")
-@pytest.mark.parametrize("threads", [1, 3])
-def test_batches_that_are_interrupted(threads: int) -> None:
-    """The exception of a handler comes out, and the next call gives every frame."""
-    items = [bytes([number % 251]) * 3000 + b"%d" % number for number in range(3000)]
-    compressor, decompressor = zstandard.ZstdCompressor(level=1), zstandard.ZstdDecompressor()
-    frames = [frame.tobytes() for frame in compressor.multi_compress_to_buffer(items, threads=threads)]
-    before = signal.signal(signal.SIGALRM, interrupt)
-    interrupted = 0
-    try:
-        for number in range(40 if sys.implementation.name == "cpython" else 8):
-            wait = 1e-4 * (1 + number % 20)
-            try:
-                try:
-                    signal.setitimer(signal.ITIMER_REAL, wait, 0.1)
-                    while True:
-                        compressor.multi_compress_to_buffer(items, threads=threads)
-                        decompressor.multi_decompress_to_buffer(frames, threads=threads)
-                finally:
-                    signal.setitimer(signal.ITIMER_REAL, 0)
-            except Interruption:
-                interrupted += 1
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert interrupted
-    assert [frame.tobytes() for frame in compressor.multi_compress_to_buffer(items, threads=threads)] == frames
-    assert [c.tobytes() for c in decompressor.multi_decompress_to_buffer(frames, threads=threads)] == items

@@ -139,6 +139,8 @@ def test_copies(zstd: ModuleType, interrupted: Callable[..., None], tmp_path: Pa
 def test_a_file_that_is_written(zstd: ModuleType, interrupted: Callable[..., None], tmp_path: Path, kind: str) -> None:
     """It goes on and is right, or it says that it is broken, and has no end: what `flush` wrote is there."""
     path = tmp_path / "file.zst"
+    chunks = CHUNKS[:100] if zstd.BACKEND == "pure" else CHUNKS
+    half = len(chunks) // 2
 
     class Subject:
         def __init__(self) -> None:
@@ -159,13 +161,13 @@ def test_a_file_that_is_written(zstd: ModuleType, interrupted: Callable[..., Non
             self.taken += len(data)
 
     def act(subject: Subject) -> None:
-        for chunk in CHUNKS[:300]:
+        for chunk in chunks[:half]:
             subject.put(chunk)
         subject.file.flush()
         subject.safe = subject.taken
-        for chunk in CHUNKS[300:600]:
+        for chunk in chunks[half:-20]:
             subject.put(chunk)
-        subject.put(b"".join(CHUNKS[600:]))
+        subject.put(b"".join(chunks[-20:]))
         subject.file.close()
 
     def check(subject: Subject, outcome: Outcome) -> None:
@@ -174,12 +176,12 @@ def test_a_file_that_is_written(zstd: ModuleType, interrupted: Callable[..., Non
         data = subject.target.getvalue() if kind == "buffered" else path.read_bytes()
         decompressor = zstd.ZstdDecompressor(multi_frame=True)
         found = decompressor.decompress(data)
-        assert DATA.startswith(found)
+        assert b"".join(chunks).startswith(found)
         assert len(found) >= subject.safe
         # what io.TextIOWrapper holds is lost if it is interrupted as it hands that on
         assert not decompressor.eof or len(found) >= subject.taken or kind == "text"
         if outcome.error is None:
-            assert (found, decompressor.eof) == (DATA, True)
+            assert (found, decompressor.eof) == (b"".join(chunks), True)
 
     interrupted(Subject, act, check)
 

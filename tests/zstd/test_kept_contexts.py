@@ -11,6 +11,9 @@ import pytest
 from threads import run_threads
 from zstd_data import TEXT
 
+from cpkg._native import pressure
+from cpkg._native.zstd import contexts
+
 SMALL = TEXT[:3000]
 
 
@@ -63,47 +66,61 @@ def kept_here(library: Any) -> list[int]:
     return [len(cctxs), len(dctxs)]
 
 
-@pytest.mark.parametrize("last", CALLS)
-def test_one_context_per_thread_and_direction(zstd: ModuleType, last: Any) -> None:
+def kept_after(zstd: ModuleType, *calls: Any) -> list[int]:
+    """Return how many contexts a new thread keeps after these calls."""
     if not zstd.IS_WRAPPED:
         pytest.skip("the pure codec has no contexts of libzstd's")
-    library = zstd.codec.library
     counts: list[int] = []
 
     def work() -> None:
-        for call in (*CALLS, *CALLS[::-1], last):
+        for call in calls:
             call(zstd)
-        counts.extend(kept_here(library))
+        counts.extend(kept_here(zstd.codec.library))
 
     assert run_threads(work) == []
-    assert counts[0] == 1
-    assert counts[1] <= 1  # one that never had to hold a window looks like a new one
+    return counts
+
+
+@pytest.mark.parametrize("last", CALLS)
+def test_one_context_per_thread_and_direction(zstd: ModuleType, last: Any) -> None:
+    compression, decompression = kept_after(zstd, *CALLS, *CALLS[::-1], last)
+    assert compression == 1
+    assert decompression <= 1  # one that never had to hold a window looks like a new one
 
 
 @pytest.mark.parametrize("call", CALLS)
 def test_each_call_keeps_the_context_where_the_others_take_it(zstd: ModuleType, call: Any) -> None:
-    if not zstd.IS_WRAPPED:
-        pytest.skip("the pure codec has no contexts of libzstd's")
-    counts: list[int] = []
-
-    def work() -> None:
-        call(zstd)
-        counts.extend(kept_here(zstd.codec.library))
-
-    assert run_threads(work) == []
-    assert counts[0] == 1
+    assert kept_after(zstd, call)[0] == 1
 
 
 def test_context_that_has_grown_is_not_kept(zstd: ModuleType) -> None:
-    if not zstd.IS_WRAPPED:
-        pytest.skip("the pure codec has no contexts of libzstd's")
-    library = zstd.codec.library
-    counts: list[int] = []
-
-    def work() -> None:
+    def grow(zstd: ModuleType) -> None:
         with zstd.open(io.BytesIO(), "wb", level=19) as file:
             file.write(TEXT)
-        counts.extend(kept_here(library))
 
-    assert run_threads(work) == []
-    assert counts == [0, 0]
+    assert kept_after(zstd, grow) == [0, 0]
+
+
+@pytest.mark.skipif(not pressure.REPORTS_SIZES, reason="CPython frees contexts with the last reference")
+@pytest.mark.parametrize("direction", ["compress", "decompress"])
+def test_the_collector_learns_the_size_of_a_context(
+    zstd: ModuleType, monkeypatch: pytest.MonkeyPatch, direction: str
+) -> None:
+    """Without these reports the contexts of dropped streams stay until a collection comes by chance."""
+    if not zstd.IS_WRAPPED:
+        pytest.skip("the pure codec has no contexts of libzstd's")
+    reports: list[int] = []
+    frame = b"".join(zstd.compress_iter([TEXT]))  # whose window is 2 MiB
+
+    def report_size(size: int, reported: int) -> int:
+        reports.append(size - reported)
+        return pressure.report_size(size, reported)
+
+    def use() -> None:
+        stream = zstd.ZstdCompressor() if direction == "compress" else zstd.ZstdDecompressor()
+        stream.compress(SMALL) if direction == "compress" else stream.decompress(frame[:500])
+
+    monkeypatch.setattr(contexts, "report_size", report_size)
+    assert run_threads(use) == []
+    assert reports
+    assert sum(reports) > 2 << 20

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import io
-import signal
 import sys
 from types import ModuleType
 from typing import Any
@@ -163,39 +162,3 @@ late = [Late() for _ in range(3)]
     assert result.returncode == 0, result.stderr
     assert result.stdout == "used\n" * 3
     assert not result.stderr
-
-
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers that send signals")
-def test_no_signal_interrupts_what_frees_a_context(zstd: ModuleType) -> None:
-    """What a handler raises there nobody can catch: it would be lost, and printed."""
-    if not zstd.IS_WRAPPED:
-        pytest.skip("has no contexts")
-    code = """
-import gc, random, signal
-class Interruption(BaseException): pass
-def handler(number, frame): raise Interruption
-signal.signal(signal.SIGALRM, handler)
-workers = {zstd.CompressionParameter.nb_workers: 1}
-dictionary = zstd.ZstdDict(b"content" * 100, is_raw=True)
-draw, interrupted = random.Random(1), 0
-def use():
-    zstd.ZstdCompressor(options=workers, zstd_dict=dictionary.as_digested_dict).compress(b"x")
-    zstd.ZstdCompressor().compress(b"x")
-    zstd.ZstdDecompressor(dictionary).decompress(b"")
-use()  # importlib frees locks of modules in Python code, which loses a signal
-for number in range(3):
-    gc.collect()
-for number in range(400):
-    try:
-        try:
-            signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-5, 5e-4))
-            while True:
-                use()
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-    except Interruption:
-        interrupted += 1
-print(interrupted > 100)
-"""
-    result = run_alone(zstd, "zstd", code)
-    assert (result.stdout, result.stderr) == ("True\n", "")

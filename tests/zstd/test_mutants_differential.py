@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
 from backends import available
+from extent import IS_THOROUGH
 from zstd_data import FRAME_ABC, FRAME_ABC_UNSIZED, TEXT
 from zstd_ways import Way, file, into, limited, one_shot, stream
 
-STEP = 4 if sys.implementation.name == "pypy" else 1
-"""One in how many is tried: a file of its own for each costs more there."""
+STEP = 1 if IS_THOROUGH else 3
+"""How far apart the mutants are that are tried."""
 
 
 def unsized(zstd: ModuleType, content: bytes, options: dict[int, int]) -> bytes:
@@ -56,7 +56,7 @@ def mutants(frame: bytes) -> Iterator[bytes]:
 def test_every_way_takes_the_same(zstd: ModuleType) -> None:
     """The pure backend is stricter here and there, but takes nothing that another refuses or reads otherwise."""
     reference = available("zstd").get("dlopen", zstd)
-    # so is libzstd 1.5.7, which a wheel has, beside the 1.5.4 of a system: it refuses reserved bits
+    # libzstd 1.5.7, which a wheel has, is also stricter than the 1.5.4 of a system: it refuses reserved bits
     stricter = zstd.BACKEND == "pure" or zstd.zstd_version_info > reference.zstd_version_info
     taken = refused = 0
     for number, frame in enumerate(frames(reference)):

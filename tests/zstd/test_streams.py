@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import random
 from types import ModuleType
 
@@ -26,9 +24,7 @@ def test_round_trip_in_pieces(zstd: ModuleType, payload: bytes, step: int) -> No
 
 
 def test_modes(zstd: ModuleType) -> None:
-    kind = zstd.ZstdCompressor
-    assert (kind.CONTINUE, kind.FLUSH_BLOCK, kind.FLUSH_FRAME) == (0, 1, 2)
-    compressor = kind()
+    compressor = zstd.ZstdCompressor()
     assert compressor.last_mode == compressor.FLUSH_FRAME
     compressor.compress(b"a")
     assert compressor.last_mode == compressor.CONTINUE
@@ -36,23 +32,6 @@ def test_modes(zstd: ModuleType) -> None:
     assert compressor.last_mode == compressor.FLUSH_BLOCK
     compressor.flush()
     assert compressor.last_mode == compressor.FLUSH_FRAME
-    with pytest.raises(AttributeError):
-        compressor.last_mode = 0
-
-
-@pytest.mark.parametrize("mode", [-1, 3, 100])
-def test_wrong_modes(zstd: ModuleType, mode: int) -> None:
-    compressor = zstd.ZstdCompressor()
-    with pytest.raises(ValueError, match="mode"):
-        compressor.compress(b"", mode)
-    with pytest.raises(ValueError, match="mode"):
-        compressor.flush(mode)
-    with pytest.raises(ValueError, match="mode"):
-        compressor.flush(compressor.CONTINUE)
-    with pytest.raises(TypeError):
-        compressor.compress(b"", b"mode")
-    with pytest.raises(TypeError):
-        compressor.flush(1.0)
 
 
 def test_flush_block_lets_a_reader_have_everything(zstd: ModuleType) -> None:
@@ -79,11 +58,6 @@ def test_compressor_makes_many_frames(zstd: ModuleType) -> None:
     assert zstd.decompress(compressor.flush()) == b""
 
 
-def test_streamed_frame_has_no_size(zstd: ModuleType) -> None:
-    compressor = zstd.ZstdCompressor()
-    assert zstd.get_frame_info(compressor.compress(TEXT) + compressor.flush()).decompressed_size is None
-
-
 def test_pledged_size(zstd: ModuleType) -> None:
     compressor = zstd.ZstdCompressor()
     compressor.set_pledged_input_size(2**64 - 3)
@@ -98,36 +72,6 @@ def test_pledged_size(zstd: ModuleType) -> None:
     assert zstd.get_frame_info(compressor.compress(TEXT) + compressor.flush()).decompressed_size is None
     compressor.set_pledged_input_size(0)
     assert zstd.get_frame_info(compressor.compress(b"") + compressor.flush()).decompressed_size == 0
-
-
-@pytest.mark.parametrize("size", [-1, 2**64 - 2, 2**64 - 1, 2**64, -(2**200)])
-def test_pledged_size_out_of_range(zstd: ModuleType, size: int) -> None:
-    with pytest.raises(ValueError, match="should be a positive int less than 18446744073709551614"):
-        zstd.ZstdCompressor().set_pledged_input_size(size)
-
-
-def test_pledged_size_between_frames_only(zstd: ModuleType) -> None:
-    compressor = zstd.ZstdCompressor()
-    for bad in ("5", 1.5):
-        with pytest.raises(TypeError):
-            compressor.set_pledged_input_size(bad)
-    compressor.compress(b"abc")
-    with pytest.raises(ValueError, match="last_mode == FLUSH_FRAME"):
-        compressor.set_pledged_input_size(3)
-
-
-@pytest.mark.parametrize("pledged", [2, 5, 4000])
-def test_wrong_pledge(zstd: ModuleType, pledged: int) -> None:
-    compressor = zstd.ZstdCompressor()
-    compressor.set_pledged_input_size(pledged)
-
-    def compress() -> None:
-        compressor.compress(b"a")
-        compressor.compress(b"bc")
-        compressor.flush()
-
-    with pytest.raises(zstd.ZstdError, match="Src size is incorrect"):
-        compress()
 
 
 def test_wrong_type_changes_nothing(zstd: ModuleType) -> None:
@@ -151,9 +95,6 @@ def test_decompressor_flags(zstd: ModuleType) -> None:
     for data in (b"", b"abc"):
         with pytest.raises(EOFError, match="Already at the end of a Zstandard frame"):
             decompressor.decompress(data)
-    for name in ("eof", "needs_input", "unused_data"):
-        with pytest.raises(AttributeError):
-            setattr(decompressor, name, 1)
 
 
 def test_decompressor_reads_one_frame(zstd: ModuleType) -> None:
@@ -236,33 +177,6 @@ def test_truncated_is_no_error_but_no_eof(zstd: ModuleType) -> None:
         assert decompressor.needs_input
 
 
-def test_constructor_arguments(zstd: ModuleType) -> None:
-    for bad in (123, b"abcd1234", {1: 2}, ()):
-        with pytest.raises(TypeError):
-            zstd.ZstdCompressor(zstd_dict=bad)
-        with pytest.raises(TypeError):
-            zstd.ZstdDecompressor(zstd_dict=bad)
-    for bad in (123, b"abc", [], "abc"):
-        with pytest.raises(TypeError):
-            zstd.ZstdCompressor(options=bad)
-        with pytest.raises(TypeError):
-            zstd.ZstdDecompressor(options=bad)
-    with pytest.raises(TypeError):
-        zstd.ZstdCompressor(3, {})
-    with pytest.raises(ValueError, match="valid range"):
-        zstd.ZstdCompressor(100)
-    zstd.ZstdDecompressor(None, {})
-    zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: 20})
-
-
-def test_decompress_arguments(zstd: ModuleType) -> None:
-    decompressor = zstd.ZstdDecompressor()
-    for arguments in ((), ("text",), (None,), (b"", "5"), (b"", 1.0), (b"", None)):
-        with pytest.raises(TypeError):
-            decompressor.decompress(*arguments)
-    assert decompressor.decompress(data=FRAME_ABC, max_length=-5) == b"abc"
-
-
 def test_nothing_asked_for_after_a_frame(zstd: ModuleType) -> None:
     decompressor = zstd.ZstdDecompressor(multi_frame=True)
     for _ in range(2):
@@ -283,30 +197,6 @@ def test_offset_counts_the_whole_stream(zstd: ModuleType) -> None:
     with pytest.raises(zstd.ZstdError) as info:
         decompressor.decompress(b"")
     assert info.value.offset == 2 * len(FRAME_ABC)
-
-
-@pytest.mark.parametrize("name", ["ZstdCompressor", "ZstdDecompressor"])
-def test_streams_do_not_pickle(zstd: ModuleType, name: str) -> None:
-    stream = getattr(zstd, name)()
-    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
-        with pytest.raises(TypeError, match="pickle"):
-            pickle.dumps(stream, protocol)
-    with pytest.raises(TypeError):
-        copy.copy(stream)
-    with pytest.raises(TypeError):
-        copy.deepcopy(stream)
-
-
-def test_streams_have_subclasses(zstd: ModuleType) -> None:
-    compressor = type("Sub", (zstd.ZstdCompressor,), {})()
-    frame = compressor.compress(b"abc", compressor.FLUSH_FRAME)
-    assert type("Sub", (zstd.ZstdDecompressor,), {})().decompress(frame) == b"abc"
-
-
-@pytest.mark.parametrize("limit", [2**63 - 1, 2**63, 2**64, 2**70, -(2**63) - 1, -(2**70)])
-def test_max_length_beyond_64_bits(zstd: ModuleType, limit: int) -> None:
-    """Is as good as none, on every backend."""
-    assert zstd.ZstdDecompressor().decompress(zstd.compress(b"abc" * 100), max_length=limit) == b"abc" * 100
 
 
 def test_an_error_in_a_later_piece_says_where(zstd: ModuleType) -> None:

@@ -9,18 +9,19 @@ import random
 import shutil
 import stat
 import subprocess
-import sys
 import tarfile as standard
 from pathlib import Path
 from typing import Any
 
 import pytest
+from seeds import noise
 from threads import beside
+from zstd_oracle import standard as standard_module
 
 from cpkg import zstd
 from cpkg.zstd import tarfile
 
-CONTENT = {"tree/text": b"a line of text\n" * 500, "tree/folder/noise": os.urandom(7_000), "tree/empty": b""}
+CONTENT = {"tree/text": b"a line of text\n" * 500, "tree/folder/noise": noise(7_000), "tree/empty": b""}
 # the more a compressor looks for, the more it finds
 WORDS = b" ".join(random.Random(1).choices([b"%d-word" % (number**3) for number in range(2000)], k=2_000))
 WRITE_MODES = ["w:zst", "x:zst", "w|zst"]
@@ -266,15 +267,8 @@ def test_every_name_is_there() -> None:
         tarfile.nothing  # type: ignore[attr-defined]
 
 
-def reference() -> Any:
-    if sys.version_info >= (3, 14):
-        pytest.importorskip("_zstd")
-        return standard
-    return pytest.importorskip("backports.zstd.tarfile")
-
-
 def test_with_the_standard_module(tree: Path) -> None:
-    other = reference()
+    other = standard_module("tarfile")
     with other.open("theirs.tar.zst", "w:zst") as archive:
         archive.add("tree")
     with tarfile.open("theirs.tar.zst") as archive:

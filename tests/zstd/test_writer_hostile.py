@@ -237,18 +237,6 @@ def test_writer_in_a_cycle_writes(zstd: ModuleType) -> None:
     assert pieces == [b"abc"]
 
 
-def test_file_in_a_cycle_is_whole(zstd: ModuleType) -> None:
-    target = io.BytesIO()
-    file = zstd.ZstdFile(target, "w")
-    file.write(b"abc")
-    file.write(b"def")
-    file.itself = file
-    del file
-    gc.collect()
-    gc.collect()
-    assert zstd.decompress(target.getvalue()) == b"abcdef"
-
-
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="counts references")
 def test_references_stay_even(zstd: ModuleType, sink: Sink) -> None:
     data, large = bytearray(b"abc"), bytes(3 * SIZE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import random
 import shutil
 import struct
@@ -16,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import run_python
+from extent import IS_THOROUGH
+from zstd_oracle import standard as standard_module
 
 import cpkg
 from cpkg import zstd
@@ -220,13 +220,13 @@ def test_damage(data: bytes, told: str) -> None:
             list(iter(lambda: file.read(1000), b""))
 
 
-def test_every_flipped_bit_of_a_member_is_a_bad_zip_file(tmp_path: Path) -> None:
-    """Or changes what is not looked at, or asks for what nobody has; in memory as on disk."""
+def test_flipped_bits_of_a_member_are_a_bad_zip_file(tmp_path: Path) -> None:
+    """A flipped bit is an error of zipfile, or in a field that nobody reads; in memory as on disk."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_ZSTANDARD) as archive:
         archive.writestr("a", b"some content")
     whole = file.getvalue()
-    for at in range(8 * len(whole)):
+    for at in range(0, 8 * len(whole), 1 if IS_THOROUGH else 7):
         damaged = bytearray(whole)
         damaged[at // 8] ^= 1 << at % 8
         (tmp_path / "a.zip").write_bytes(damaged)
@@ -268,36 +268,6 @@ def test_a_directory_larger_than_any_file(tmp_path: Path, size: int) -> None:
             zipfile.ZipFile(source)
 
 
-def test_a_bomb_is_bounded() -> None:
-    """A member gives no more than it declares, and no more is taken than was asked for."""
-    code = """
-import io, resource, sys
-from cpkg import zstd
-from cpkg.zstd import zipfile
-piece = zstd.compress(bytes(1 << 20))
-file = io.BytesIO()
-with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-    info = zipfile.ZipInfo("bomb")
-    archive.writestr(info, piece * 300)
-raw = bytearray(file.getvalue())
-import struct
-at = raw.rindex(b"PK\\1\\2")
-struct.pack_into("<H", raw, at + 10, 93)
-struct.pack_into("<L", raw, at + 24, 300 << 20)
-with zipfile.ZipFile(io.BytesIO(bytes(raw))) as archive, archive.open("bomb") as member:
-    assert len(member.read(10)) == 10
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert len(member.read(1 << 20)) == 1 << 20
-    assert len(member.read(1 << 20)) == 1 << 20
-    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
-"""
-    root = str(Path(cpkg.__file__).parent.parent)
-    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
-    done = run_python("-c", code, env={**os.environ, "PYTHONPATH": path})
-    assert done.stderr == ""
-    assert int(done.stdout) < 40
-
-
 def test_a_limit_on_members() -> None:
     file = archive_of()
     with zipfile.ZipFile(file, max_output_size=len(TEXT) - 1) as archive:
@@ -311,35 +281,18 @@ def test_a_limit_on_members() -> None:
         assert archive.read("text") == TEXT
 
 
+# a member with the traditional encryption, by the password "secret"
+ENCRYPTED = bytes.fromhex(
+    "504b0304140001005d0072a47a5dc9243a9f32000000d0070000060000006d656d626572c889c95bb4deac0e5a9d7efe029372b19bf4f8"
+    "49f2a81278a2899dd67612245e68fd2d7900c1469009358a46ecb3b897e1a2504b01021403140001005d0072a47a5dc9243a9f32000000"
+    "d00700000600000000000000000000008001000000006d656d626572504b0506000000000100010034000000560000000000"
+)
+
+
 def test_an_encrypted_member() -> None:
-    """The traditional encryption, which the standard module reads and nothing here writes."""
-    keys = [0x12345678, 0x23456789, 0x34567890]
-
-    def crc(value: int, byte: int) -> int:
-        return zlib.crc32(bytes([byte]), value ^ 0xFFFFFFFF) ^ 0xFFFFFFFF
-
-    def update(byte: int) -> None:
-        keys[0] = crc(keys[0], byte)
-        keys[1] = ((keys[1] + (keys[0] & 0xFF)) * 134775813 + 1) & 0xFFFFFFFF
-        keys[2] = crc(keys[2], keys[1] >> 24)
-
-    def encrypt(data: bytes) -> bytes:
-        output = bytearray()
-        for byte in data:
-            key = keys[2] | 2
-            output.append(byte ^ (key * (key ^ 1) >> 8) & 0xFF)
-            update(byte)
-        return bytes(output)
-
-    for byte in b"secret":
-        update(byte)
-    content = b"what nobody may read" * 100
-    data = encrypt(bytes(11) + bytes([zlib.crc32(content) >> 24]) + zstd.compress(content))
-    raw = bytearray(stored(data, content).getvalue())
-    for at in (6, raw.rindex(b"PK\x01\x02") + 8):
-        raw[at] |= 1
-    with zipfile.ZipFile(io.BytesIO(bytes(raw))) as archive:
-        assert archive.read("member", b"secret") == content
+    """The standard module reads the traditional encryption, and nothing here writes it."""
+    with zipfile.ZipFile(io.BytesIO(ENCRYPTED)) as archive:
+        assert archive.read("member", b"secret") == b"what nobody may read" * 100
         with pytest.raises(RuntimeError, match="password"):
             archive.read("member")
 
@@ -357,15 +310,8 @@ def test_paths(tmp_path: Path) -> None:
         inside.root.close()
 
 
-def reference() -> Any:
-    if sys.version_info >= (3, 14):
-        pytest.importorskip("_zstd")
-        return standard
-    return pytest.importorskip("backports.zstd.zipfile")
-
-
 def test_with_the_standard_module() -> None:
-    other = reference()
+    other = standard_module("zipfile")
     with other.ZipFile(archive_of()) as archive:
         assert archive.testzip() is None
         assert archive.read("folder/streamed") == TEXT

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls whose outcome depends on their arguments alone, on every backend: values, errors, and what errors say."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import io
+import pickle
+from array import array
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import zstd_data
+from call_tables import calls, check_call
+
+
+def closed(file: Any) -> Any:
+    file.close()
+    return file
+
+
+@functools.cache
+def names(zstd: ModuleType) -> dict[str, Any]:
+    """Return the names that rows use: of the backend, of the shared data, and shorthands."""
+
+    def begun() -> Any:
+        compressor = zstd.ZstdCompressor()
+        compressor.compress(b"abc")
+        return compressor
+
+    text = zstd_data.TEXT[:20_000]
+    return {
+        **vars(zstd_data),
+        **{name: getattr(zstd, name) for name in zstd.__all__},
+        "copy": copy,
+        "pickle": pickle,
+        "signature": inspect.signature,
+        "array": array,
+        "closed": closed,
+        "BytesIO": io.BytesIO,
+        "UnsupportedOperation": io.UnsupportedOperation,
+        "C": zstd.CompressionParameter,
+        "D": zstd.DecompressionParameter,
+        "TEXT": text,
+        "raw": zstd.ZstdDict(text[:2000], is_raw=True),
+        "broken": zstd.ZstdDict(bytes.fromhex("37a430ec") + b"abcdefghijklmnopqrstuvwxyz"),
+        "packed": zstd.compress(text),
+        "begun": begun,
+        "reader": lambda: zstd.ZstdFile(io.BytesIO(zstd_data.FRAME_ABC)),
+        "writer": lambda: zstd.ZstdFile(io.BytesIO(), "w"),
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that has one file."""
+    folder = tmp_path_factory.mktemp("calls")
+    (folder / "there").write_bytes(zstd_data.FRAME_ABC)
+    return folder
+
+
+@calls(Path(__file__).with_name("calls.txt"))
+def test_call(zstd: ModuleType, folder: Path, call: str, outcome: list[str]) -> None:
+    check_call(call, outcome, {**names(zstd), "there": folder / "there", "absent": folder / "absent"})
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {"there": zstd_data.FRAME_ABC}

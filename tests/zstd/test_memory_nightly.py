@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measure memory: the table of peak memory in docs/zstd.md, what contexts and streams leave, and what bombs take."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from memory import needs_tracemalloc, peak_of
+from processes import MEASURED, run_alone
+from zstd_data import LIARS, rle_bomb
+from zstd_ways import PATHS, Way, fails, parts
+
+from cpkg.zstd import zipfile
+
+DOCS = Path(__file__).parents[2] / "docs" / "zstd.md"
+needs_linux = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+
+PRELUDE = """
+import gc, io
+
+MIB = 1 << 20
+
+def memory(name):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) << 10 for line in file if line.startswith(name))
+
+def runs(size, window_log=21, declared=False):
+    # Blocks of a few bytes, each a run of 128 KiB: the frame itself takes hardly any memory.
+    count = size >> 17
+    header = bytes.fromhex("28b52ffd") + bytes([0xC0 if declared else 0, window_log - 10 << 3])
+    if declared:
+        header += size.to_bytes(8, "little")
+    return header + b"".join((1 << 20 | 2 | (i == count - 1)).to_bytes(3, "little") + b"a" for i in range(count))
+
+def by_object(data):
+    return zstd.ZstdDecompressor().decompress(data)
+
+def from_file(data):
+    with zstd.open(io.BytesIO(data)) as file:
+        return file.read()
+
+def text_from_file(data):
+    with zstd.open(io.BytesIO(data), "rt", encoding="ascii") as file:
+        return file.read()
+
+def measured(decompress, data, *room):
+    for _ in range(3):
+        decompress(runs(MIB), *room)  # imports and compiles before the measurement
+    gc.collect()
+    gc.collect()
+    before = memory("VmRSS")
+    size = decompress(data, *room)
+    print((memory("VmHWM") - before) / (size if isinstance(size, int) else len(size)))
+"""
+CASES = {
+    "32 MiB, size declared": "measured(zstd.decompress, runs(32 * MIB, declared=True))",
+    "32 MiB, window of 128 MiB, size declared": "measured(zstd.decompress, runs(32 * MIB, 27, declared=True))",
+    "32 MiB, size not declared": "measured(zstd.decompress, runs(32 * MIB))",
+    "the same by `ZstdDecompressor`": "measured(by_object, runs(32 * MIB))",
+    "the same by `ZstdFile.read()`": "measured(from_file, runs(32 * MIB))",
+    "8 frames of 4 MiB": "measured(zstd.decompress, runs(4 * MIB) * 8)",
+    "8 frames of 32 MiB": "measured(zstd.decompress, runs(32 * MIB) * 8)",
+    '64 MiB of ASCII text by `open(..., "rt").read()`': "measured(text_from_file, runs(64 * MIB))",
+    "20 MiB, window of 128 MiB": "measured(zstd.decompress, runs(20 * MIB, 27))",
+    "70 MiB, window of 128 MiB": "measured(zstd.decompress, runs(70 * MIB, 27))",
+    "32 MiB by `decompress_into`, beyond the buffer": (
+        "measured(zstd.decompress_into, runs(32 * MIB), bytearray(1) * (32 * MIB))"
+    ),
+}
+
+
+COLUMNS = [f"{backend}, {name}" for backend in ("native", "dlopen", "pure") for name in ("CPython", "PyPy")]
+
+
+def bounds(backend: str) -> dict[str, float]:
+    """Return the figures of the table for a backend on this interpreter."""
+    text = DOCS.read_text(encoding="utf-8")
+    head = re.search(r"^\| `decompress` of \| (.+) \|$", text, re.MULTILINE)
+    assert head is not None
+    assert head[1].split(" | ") == COLUMNS
+    column = COLUMNS.index(f"{backend}, {'PyPy' if sys.implementation.name == 'pypy' else 'CPython'}")
+    rows = re.findall(r"^\| (.+?) \| ([\d.]+(?: \| [\d.]+){5}) \|$", text, re.MULTILINE)
+    return {case: float(figures.split(" | ")[column]) for case, figures in rows}
+
+
+def test_the_table_has_what_is_measured() -> None:
+    assert list(bounds("native")) == list(CASES)
+
+
+@needs_linux
+@pytest.mark.parametrize("case", CASES)
+def test_peak(zstd: ModuleType, case: str) -> None:
+    """A call raises the memory of its process by at most the figure in the table."""
+    if zstd.BACKEND == "stdlib":
+        pytest.skip("the interpreter's own library makes the output, in a list of pieces that it joins")
+    result = run_alone(zstd, "zstd", PRELUDE + CASES[case], **MEASURED)
+    assert result.returncode == 0, result.stderr
+    assert float(result.stdout) <= bounds(zstd.BACKEND)[case]
+
+
+def grown(zstd: ModuleType, code: str, **environment: str) -> int:
+    """Return what code that calls grown(work, times[, settle]) prints: how many bytes its process grows."""
+    measure = """
+import os
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+def grown(work, times, settle=lambda: None):
+    work()
+    settle()
+    before = resident()
+    for _ in range(times):
+        work()
+    settle()
+    print(resident() - before)
+"""
+    # glibc would keep freed contexts for itself: 70 to 120 MB of them under PyPy, which frees those of threads late
+    result = run_alone(zstd, "zstd", measure + code, MALLOC_TRIM_THRESHOLD_="131072", **environment, **MEASURED)
+    assert result.returncode == 0, result.stderr
+    return int(result.stdout)
+
+
+def rounds(zstd: ModuleType, count: int) -> int:
+    return count if zstd.BACKEND != "pure" else 2
+
+
+@needs_linux
+def test_memory_of_short_lived_threads_returns(zstd: ModuleType) -> None:
+    """Free the contexts that a thread keeps when the thread ends."""
+    code = f"""
+import gc, threading
+text = bytes(range(256)) * 400
+
+def round_of_threads():
+    threads = [threading.Thread(target=lambda: zstd.decompress(zstd.compress(text))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+grown(round_of_threads, {rounds(zstd, 40)}, gc.collect)
+"""
+    # 240 threads that each kept what they made would hold over 200 MB
+    assert grown(zstd, code) < 64 << 20
+
+
+@needs_linux
+def test_large_contexts_are_freed_at_once(zstd: ModuleType) -> None:
+    """Free contexts without the collector, which on PyPy does not see their size; with and without an error."""
+    code = f"""
+import gc
+text = bytes(range(256)) * 4096
+
+def calls():
+    zstd.compress(text, 19)
+    try:
+        zstd.compress_into(text, bytearray(16), 19)
+    except zstd.ZstdError:
+        pass
+    list(zstd.compress_iter([text], 19))
+
+# No collection runs by chance, so what the call has not freed is left. The pure codec leaves it to the collector.
+if {zstd.BACKEND == "pure"}:
+    settle = gc.collect
+else:
+    settle = int
+    gc.disable()
+grown(calls, {rounds(zstd, 12)}, settle)
+"""
+    # 36 compression contexts would hold over 450 MB
+    assert grown(zstd, code, MALLOC_MMAP_THRESHOLD_="131072") < 80 << 20
+
+
+@needs_linux
+@pytest.mark.parametrize(
+    "work",
+    [
+        "z = zstd.ZstdCompressor(3); z.compress(short); z.flush()",
+        "z = zstd.ZstdCompressor(3); z.compress(short)",
+        "z = zstd.ZstdCompressor(3); z.compress(short); z.flush(); zstd.compress(long)",
+        "z = zstd.ZstdDecompressor(multi_frame=True); z.decompress(frame)",
+        "z = zstd.ZstdDecompressor(); z.decompress(frame[:500])",
+        "z = zstd.ZstdDecompressor(); [z.decompress(frame[at : at + 1]) for at in range(40)]",
+    ],
+)
+def test_short_lived_streams_do_not_pile_up(zstd: ModuleType, work: str) -> None:
+    """Report to the collector what libzstd allocates, or streams stay until the collector runs by chance."""
+    code = f"""
+short, long = b"x" * 560, bytes(range(256)) * {400 if zstd.BACKEND == "pure" else 4000}
+frame = b"".join(zstd.compress_iter([long]))
+
+def calls():
+    for _ in range(20):
+        {work}
+
+grown(calls, {rounds(zstd, 25)})
+"""
+    # 500 compressors would hold over 400 MB, as many decompressors over 1 GB
+    assert grown(zstd, code, MALLOC_MMAP_THRESHOLD_="131072") < 200 << 20
+
+
+@needs_tracemalloc
+@pytest.mark.parametrize("path", PATHS)
+def test_declared_size_is_not_believed(zstd: ModuleType, path: Way) -> None:
+    assert peak_of(lambda: [fails(zstd, path, data) for data in LIARS]) < 8 << 20
+
+
+@needs_tracemalloc
+@pytest.mark.parametrize("declared", [True, False])
+def test_limit_bounds_memory(zstd: ModuleType, declared: bool) -> None:
+    """2 KiB that decompress to 64 MiB: the limit holds, whatever the header says."""
+    bomb = rle_bomb(512, declared=declared)
+    assert peak_of(lambda: parts(zstd, bomb, 1 << 20)) < 8 << 20
+
+
+@needs_tracemalloc
+@pytest.mark.parametrize("declared", [True, False])
+def test_output_peaks_at_twice_its_size(zstd: ModuleType, declared: bool) -> None:
+    blocks = 256 if zstd.BACKEND != "pure" else 32
+    bomb = rle_bomb(blocks, declared=declared)
+
+    def read() -> bytes:
+        with zstd.open(io.BytesIO(bomb)) as opened:
+            content: bytes = opened.read()
+            return content
+
+    most = 3 if zstd.BACKEND == "stdlib" else 2  # a list of pieces that grow, and the whole that it is joined to
+    for call in (lambda: zstd.decompress(bomb), lambda: zstd.ZstdDecompressor().decompress(bomb), read):
+        assert len(call()) == blocks << 17
+        assert peak_of(call) < most * (blocks << 17) + (4 << 20)
+
+
+@needs_tracemalloc
+def test_a_member_of_a_zip_file_is_read_in_parts() -> None:
+    """A member takes no more memory than the part that is read."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_ZSTANDARD) as archive:
+        archive.writestr("bomb", bytes(300 << 20))
+
+    def read() -> None:
+        with zipfile.ZipFile(file) as archive, archive.open("bomb") as member:
+            for size in (10, 1 << 20, 1 << 20):
+                assert len(member.read(size)) == size
+
+    assert peak_of(read) < 40 << 20
