@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
+import functools
+import os
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from archives import ENGINES, make_tree
+from processes import run_python
+
+SUPPORT = Path(__file__).parents[1] / "support"
 
 
 @pytest.fixture(params=ENGINES)
@@ -20,3 +27,24 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 def tree(tmp_path: Path) -> Path:
     """Give a tree with a little of everything that needs no rights."""
     return make_tree(tmp_path / "tree")
+
+
+@pytest.fixture(scope="session")
+def run_preloaded(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """Run code in a process with a library of tests/support in front of the C library; return the output."""
+    folder = tmp_path_factory.mktemp("libraries")
+
+    @functools.cache
+    def compiled(name: str) -> Path:
+        library = folder / f"{name}.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, SUPPORT / f"{name}.c", "-ldl"], check=True)
+        return library
+
+    def run(name: str, code: str, *arguments: object, cwd: Path, **environment: str) -> str:
+        preloaded = " ".join(filter(None, (os.environ.get("LD_PRELOAD"), f"{compiled(name)}")))
+        variables = {**os.environ, "LD_PRELOAD": preloaded, **environment}
+        done = run_python("-c", code, *map(str, arguments), env=variables, cwd=cwd)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import struct
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from archives import header_of, member
+from archives import header_of, member, needs
 
 from cpkg import archive, zstd
 from purepy._system import is_root
@@ -21,7 +20,6 @@ from purepy.tar.encode import pax_record
 
 ACCESS, DEFAULT = "system.posix_acl_access", "system.posix_acl_default"
 LIST = b"user::rw-,user:1234:r--,group::r--,mask::r--,other::---"
-needs_acl_tools = pytest.mark.skipif(shutil.which("setfacl") is None, reason="needs setfacl and getfacl")
 
 
 @pytest.fixture
@@ -76,10 +74,8 @@ def test_access_control_lists_on_request(engine: str, tree: Path, tmp_path: Path
     archive.create(made, base=tree)
     assert not any(entry.xattrs for entry in archive.entries(made))
     archive.create(made, base=tree, acls=True)
-    assert {entry.name: sorted(entry.xattrs) for entry in archive.entries(made) if entry.xattrs} == {
-        "./f": [ACCESS],
-        "./d": [DEFAULT],
-    }
+    found = {entry.name: sorted(entry.xattrs) for entry in archive.entries(made) if entry.xattrs}
+    assert found == {"./f": [ACCESS], "./d": [DEFAULT]}
     archive.extract(made, tmp_path / "without")
     assert os.listxattr(tmp_path / "without" / "f") == []
     archive.extract(made, tmp_path / "out", acls=True)
@@ -88,34 +84,29 @@ def test_access_control_lists_on_request(engine: str, tree: Path, tmp_path: Path
     assert os.listxattr(tmp_path / "out" / "plain") == []
 
 
-@needs_acl_tools
+@needs("setfacl", "getfacl")
 def test_the_systems_tools_see_the_same(engine: str, tree: Path, tmp_path: Path) -> None:
     subprocess.run(["setfacl", "-m", "u:4321:rw,g:99:r", "plain"], cwd=tree, check=True)
     archive.create(tmp_path / "a.tar.zst", base=tree, acls=True)
     archive.extract(tmp_path / "a.tar.zst", tmp_path / "out", acls=True)
 
     def shown(folder: Path) -> str:
-        return subprocess.run(
-            ["getfacl", "-R", "-n", "."], cwd=folder, check=True, stdout=subprocess.PIPE, text=True
-        ).stdout
+        command = ["getfacl", "-R", "-n", "."]
+        return subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, text=True).stdout
 
     assert "user:4321:rw-" in shown(tree)
     assert shown(tmp_path / "out") == shown(tree)
 
 
-@needs_acl_tools
+@needs("tar", "zstd")
 def test_lists_of_gnu_tar(engine: str, tree: Path, tmp_path: Path) -> None:
     """GNU tar and we hand each other access control lists and attributes."""
     os.setxattr(tree / "f", "user.note", b"text")
     archive.create(tmp_path / "a.tar.zst", base=tree, acls=True, xattrs=True)
     (tmp_path / "theirs").mkdir()
     command = ["tar", "--zstd", "--acls", "--xattrs"]
-    done = subprocess.run(
-        [*command, "-xf", tmp_path / "a.tar.zst", "-C", tmp_path / "theirs"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    extract = [*command, "-xf", tmp_path / "a.tar.zst", "-C", tmp_path / "theirs"]
+    done = subprocess.run(extract, capture_output=True, text=True, check=False)
     if "not support" in done.stderr:
         pytest.skip("this tar was built without them")
     subprocess.run([*command, "-cf", tmp_path / "b.tar.zst", "-C", tree, "."], check=True)
@@ -130,7 +121,7 @@ def test_lists_of_gnu_tar(engine: str, tree: Path, tmp_path: Path) -> None:
 def with_records(*records: tuple[str, bytes]) -> io.BytesIO:
     """Return an archive of a file with these records in its pax header, and of another file behind it."""
     pax = b"".join(pax_record(key.encode(), value) for key, value in records)
-    parts = header_of(member("x", b"x"), pax), header_of(member("f"), b"f"), header_of(member("g"), b"g")
+    parts = header_of(member("x", b"x"), pax), header_of("f", b"f"), header_of("g", b"g")
     return io.BytesIO(zstd.compress(b"".join(parts) + bytes(1024)))
 
 
@@ -139,7 +130,7 @@ def with_records(*records: tuple[str, bytes]) -> io.BytesIO:
     [({}, []), ({"acls": True}, [ACCESS]), ({"xattrs": True}, ["user.broken"]),
      ({"acls": True, "xattrs": True, "filter": "tar"}, [ACCESS, "user.broken"])],
 )  # fmt: skip
-def test_what_cannot_be_read_is_a_problem_of_its_entry(
+def test_an_attribute_that_cannot_be_read_is_a_problem_of_its_entry(
     engine: str, options: dict[str, Any], names: list[str], tmp_path: Path
 ) -> None:
     source = with_records(

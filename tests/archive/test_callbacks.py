@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that ask and tell the caller: select, on_entry, progress; and archives by URL."""
+"""Functions of the caller: select, on_entry, on_problem and progress; and archives by URL."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import functools
 import http.server
 import io
 import os
-import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from archives import contents, member, packed
+from archives import ENGINES, contents, created, extracted, make_files, member, packed
 from web import serving
 
 from cpkg import archive
@@ -31,26 +30,18 @@ def test_select_and_callbacks(engine: str, tree: Path, tmp_path: Path) -> None:
             entry.uname = "somebody"
         return [entry for entry in batch if not entry.name.endswith("secret")]
 
-    archive.create(
-        tmp_path / "a.tar.zst",
-        "sub",
-        base=tree,
-        select=select,
-        on_entry=lambda entry: seen.append(entry.name),
-        progress=lambda *sizes: steps.append(sizes),
-    )
+    def moved(batch: list[archive.Entry]) -> list[archive.Entry]:
+        return [entry.replace(name="moved/" + entry.name) for entry in batch if "deep" in entry.name]
+
+    functions = {"on_entry": seen.append, "progress": lambda *sizes: steps.append(sizes)}
+    made = created("sub", base=tree, select=select, **functions)
+    names = [entry.name for entry in seen]
     assert batches == [1, 7, 1, 1, 0, 1] or sum(batches) == len(seen) + 1
-    assert "sub/secret" not in seen
-    assert "sub/deep/er/file" in seen
+    assert "sub/secret" not in names
+    assert "sub/deep/er/file" in names
     assert steps == sorted(steps)
-    assert {entry.uname for entry in archive.entries(tmp_path / "a.tar.zst")} == {"somebody"}
-    extracted: list[str] = []
-    archive.extract(
-        tmp_path / "a.tar.zst",
-        tmp_path / "out",
-        select=lambda batch: [entry.replace(name="moved/" + entry.name) for entry in batch if "deep" in entry.name],
-        on_entry=lambda entry: extracted.append(entry.name),
-    )
+    assert {entry.uname for entry in archive.entries(io.BytesIO(made))} == {"somebody"}
+    archive.extract(io.BytesIO(made), tmp_path / "out", select=moved)
     assert (tmp_path / "out" / "moved" / "sub" / "deep" / "er" / "file").read_text() == "deep"
     assert os.listdir(tmp_path / "out") == ["moved"]
 
@@ -76,23 +67,16 @@ def test_each_entry_is_told(engine: str, tree: Path, tmp_path: Path) -> None:
 
 def test_what_fails_is_not_told(engine: str, tree: Path, tmp_path: Path) -> None:
     """Nor is what is behind a cut, but what was extracted before it."""
-    made = io.BytesIO()
-    archive.create(made, base=tree, frame_size=64 << 10)
+    made = created(base=tree, frame_size=64 << 10)
     taken = ("./noise", "./text", "./sub/program")  # one of several frames among them
     for name in taken:
         (tmp_path / "out" / name / "in the way").mkdir(parents=True)
     told: list[str] = []
-    problems: list[str] = []
-    archive.extract(
-        io.BytesIO(made.getvalue()),
-        tmp_path / "out",
-        on_entry=lambda entry: told.append(entry.name),
-        on_problem=lambda problem: problems.append(problem.name.replace("./", "")),
-    )
-    assert set(problems) >= {name[2:] for name in taken}
+    problems = extracted(made, tmp_path / "out", on_entry=lambda entry: told.append(entry.name))
+    assert {problem.name.replace("./", "") for problem in problems} >= {name[2:] for name in taken}
     assert not set(told) & set(taken)
     assert "./sub/café" in told
-    first = packed((member("a"), b"a"), (member("b"), b"b"), end=False)
+    first = packed(("a", b"a"), ("b", b"b"), end=False)
     told.clear()
     with pytest.raises(ArchiveError, match="cut"):
         archive.extract(io.BytesIO(first), tmp_path / "cut", on_entry=lambda entry: told.append(entry.name))
@@ -100,60 +84,39 @@ def test_what_fails_is_not_told(engine: str, tree: Path, tmp_path: Path) -> None
 
 
 class Backwards(Crew):
-    """Writes the batches that wait when somebody asks for one of them, the last one first."""
-
-    waiting: list[Batch]
+    """Writes the batches that wait when the result of one of them is asked for, the last one first."""
 
     def submit(self, function: Any, *arguments: Any) -> Any:
         if getattr(function, "__name__", "") != "write":
             return super().submit(function, *arguments)
-        if not hasattr(self, "waiting"):
-            self.waiting = []
-        self.waiting.append(Batch(self, functools.partial(function, *arguments)))
-        return self.waiting[-1]
-
-
-class Batch:
-    """The call that writes a batch."""
-
-    def __init__(self, crew: Backwards, write: functools.partial[None]) -> None:
-        self.crew, self.write = crew, write
+        self.waiting = [*getattr(self, "waiting", ()), functools.partial(function, *arguments)]
+        return self
 
     def result(self) -> None:
-        while self.crew.waiting:
-            self.crew.waiting.pop().write()
+        while self.waiting:
+            self.waiting.pop()()
 
 
+@pytest.mark.skipif("native" not in ENGINES, reason="only C writes pieces")
 @pytest.mark.parametrize("is_in_the_way", [False, True])
-def test_the_last_piece_of_a_file_may_be_written_first(engine: str, tmp_path: Path, is_in_the_way: bool) -> None:
-    """The thread that writes the piece that is missing makes the file; another batch tells of it."""
-    if engine != "native":
-        pytest.skip("pieces are C's")
-    noise = random.Random(1).randbytes(150_000)
-    made, out = tmp_path / "a.tar.zst", tmp_path / "out"
-    (tmp_path / "tree").mkdir()
-    (tmp_path / "tree" / "noise").write_bytes(noise)
-    archive.create(made, base=tmp_path / "tree", frame_size=64 << 10)
+def test_the_last_piece_of_a_file_may_be_written_first(tmp_path: Path, is_in_the_way: bool) -> None:
+    """The thread that writes the last missing piece creates the file; another batch reports the file."""
+    out, tree = tmp_path / "out", make_files(tmp_path / "tree", {"noise": 150_000})
+    made = created(base=tree, frame_size=64 << 10)
     if is_in_the_way:
         (out / "noise" / "in the way").mkdir(parents=True)
     told: list[str] = []
-    problems: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CPKG_ARCHIVE_BACKEND", "native")
         patch.setattr(_extract, "Crew", Backwards)
-        archive.extract(
-            made,
-            out,
-            on_entry=lambda entry: told.append(entry.name),
-            on_problem=lambda problem: problems.append(problem.name),
-            threads=3,
-        )
+        problems = extracted(made, out, on_entry=lambda entry: told.append(entry.name), threads=3)
     if is_in_the_way:
         assert told == ["."]
-        assert [name.replace("./", "") for name in problems] == ["noise"]
+        assert [problem.name.replace("./", "") for problem in problems] == ["noise"]
     else:
         assert told == [".", "./noise"]
         assert not problems
-        assert (out / "noise").read_bytes() == noise
+        assert contents(out) == contents(tree)
 
 
 def test_a_callback_that_raises(engine: str, tree: Path, tmp_path: Path) -> None:
@@ -187,7 +150,7 @@ def test_select_is_asked_once_for_a_directory(engine: str, tmp_path: Path) -> No
 
 
 def test_what_select_changes_and_returns(engine: str, tmp_path: Path) -> None:
-    made = packed(*((member(f"d/{name}"), name.encode()) for name in "abc"), (member("d/a"), b"again"))
+    made = packed(*((f"d/{name}", name.encode()) for name in "abc"), ("d/a", b"again"))
 
     def change(entries: list[archive.Entry]) -> Iterator[archive.Entry]:
         for entry in entries:
@@ -212,7 +175,7 @@ def test_what_select_changes_and_returns(engine: str, tmp_path: Path) -> None:
 
 
 def test_select_of_a_cut_archive_gets_what_is_whole(engine: str, tmp_path: Path) -> None:
-    made = packed((member("a"), b"a"), (member("b"), b"b"), end=False)
+    made = packed(("a", b"a"), ("b", b"b"), end=False)
     with pytest.raises(ArchiveError, match="cut"):
         archive.extract(io.BytesIO(made), tmp_path, select=lambda entries: entries)
     assert sorted(contents(tmp_path)) == ["a", "b"]
@@ -247,7 +210,7 @@ def test_by_http(engine: str, tree: Path, served: tuple[Path, str], tmp_path: Pa
     pytest.importorskip("fsspec")
     pytest.importorskip("aiohttp")
     folder, address = served
-    (tree / "long").write_bytes(os.urandom(12 << 20))
+    make_files(tree, {"long": 12 << 20})
     archive.create(folder / "a.tar.zst", base=tree)
     archive.extract(f"{address}/a.tar.zst", tmp_path / "out")
     assert contents(tmp_path / "out") == contents(tree)

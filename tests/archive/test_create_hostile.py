@@ -6,16 +6,15 @@ from __future__ import annotations
 import io
 import os
 import platform
-import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from archives import contents, member, packed, uncompressed
+from archives import change_after_the_walk, contents, created, make_files, member, needs, packed, uncompressed
 from extent import IS_PURE_CODEC
 from interrupts import Outcome, at_every_line, by_timer
 from processes import run_python
@@ -23,7 +22,6 @@ from processes import run_python
 from cpkg import archive
 from cpkg.archive import _create
 from cpkg.archive._settings import pattern_list
-from cpkg.archive.in_python import walk as _walk
 from purepy.errors import ZstdError
 from purepy.tar.patterns import matcher
 
@@ -33,48 +31,21 @@ def listed(data: bytes) -> dict[str, tarfile.TarInfo]:
         return {info.name: info for info in file}
 
 
-def changed_after_the_walk(engine: str, monkeypatch: pytest.MonkeyPatch, name: str, change: Callable[[], Any]) -> None:
-    """Have `change` called when the file of that name has been seen, and is read next."""
-    frames, walk = _create.mapped, _walk.Walker.walk
-
-    def changed(make: Any, plans: Any, *arguments: Any) -> Any:
-        found = list(plans)
-        change()
-        return frames(make, iter(found), *arguments)
-
-    def walked(self: Any, *arguments: Any) -> Iterator[Any]:
-        for found in walk(self, *arguments):
-            if isinstance(found, _walk.Member) and found.base == name:
-                change()
-            yield found
-
-    if engine == "native":
-        monkeypatch.setattr(_create, "mapped", changed)
-    else:  # it reads a file when it has seen it
-        monkeypatch.setattr(_walk.Walker, "walk", walked)
-
-
 def test_a_name_counts_once_its_data_is_in(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file with three names whose first vanishes keeps its data under the others."""
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    (tree / "a").write_bytes(b"data" * 1000)
+    tree = make_files(tmp_path / "tree", {"a": b"data" * 1000})
     os.link(tree / "a", tree / "b")
     os.link(tree / "a", tree / "c")
-    changed_after_the_walk(engine, monkeypatch, "a", (tree / "a").unlink)
-    target = io.BytesIO()
-    archive.create(target, base=tree, on_problem=lambda problem: None)
-    archive.extract(io.BytesIO(target.getvalue()), tmp_path / "out")
+    change_after_the_walk(monkeypatch, engine, "a", (tree / "a").unlink)
+    made = created(base=tree, on_problem=lambda problem: None)
+    archive.extract(io.BytesIO(made), tmp_path / "out")
     for name in os.listdir(tree):
         assert (tmp_path / "out" / name).read_bytes() == b"data" * 1000
 
 
 def test_what_is_lost_is_not_counted(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    (tree / "a").write_bytes(b"a")
-    (tree / "b").write_bytes(b"b")
-    changed_after_the_walk(engine, monkeypatch, "b", (tree / "b").unlink)
+    tree = make_files(tmp_path / "tree", {"a": b"a", "b": b"b"})
+    change_after_the_walk(monkeypatch, engine, "b", (tree / "b").unlink)
     seen: list[str] = []
     summary = archive.create(
         io.BytesIO(), base=tree, on_entry=lambda entry: seen.append(entry.name), on_problem=lambda problem: None
@@ -87,21 +58,19 @@ def test_what_is_lost_is_not_counted(engine: str, tmp_path: Path, monkeypatch: p
 def test_a_file_that_shrinks_is_one_problem(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many frames it fills."""
     (tmp_path / "large").write_bytes(bytes(300_000))
-    change = lambda: os.truncate(tmp_path / "large", 10_000)  # noqa: E731
     frames = _create.mapped
 
     def first_plan(make: Any, plans: Any, *arguments: Any) -> Any:
         begun = [next(plans)]
-        change()
+        os.truncate(tmp_path / "large", 10_000)
         return frames(make, (plan for part in (begun, plans) for plan in part), *arguments)
 
     monkeypatch.setattr(_create, "mapped", first_plan)
     problems: list[archive.Problem] = []
-    target = io.BytesIO()
-    archive.create(target, "large", base=tmp_path, on_problem=problems.append, frame_size=64 << 10)
+    made = created("large", base=tmp_path, on_problem=problems.append, frame_size=64 << 10)
     (problem,) = problems
     assert "shrank by" in problem.message
-    assert listed(target.getvalue())["large"].size == 300_000
+    assert listed(made)["large"].size == 300_000
 
 
 def test_a_symbolic_link_with_two_names_is_stored_once(engine: str, tmp_path: Path) -> None:
@@ -153,7 +122,7 @@ CHANGES = [
 @pytest.mark.parametrize(("attribute", "value"), CHANGES)
 def test_changes_that_select_cannot_make(attribute: str, value: Any, tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(b"b" * 3000)
-    made = packed((member("b"), b"b" * 3000))
+    made = packed(("b", b"b" * 3000))
 
     def select(entries: list[archive.Entry]) -> list[archive.Entry]:
         for entry in entries:
@@ -168,7 +137,7 @@ def test_changes_that_select_cannot_make(attribute: str, value: Any, tmp_path: P
 
 
 def test_a_long_name_is_matched_in_linear_time(engine: str, tmp_path: Path) -> None:
-    """Half a million components, many stars: what tries every place of every star does not come back."""
+    """Half a million components, many stars: a matcher that tries every place of every star would not end."""
     info = member("a/" * 400_000 + "z")
     made = packed((info, b""), format=tarfile.PAX_FORMAT)
     for pattern in ("*.pyc", "*a*a*a*a*.x", "a*b?", "[b-z]/*q"):
@@ -178,23 +147,18 @@ def test_a_long_name_is_matched_in_linear_time(engine: str, tmp_path: Path) -> N
         pattern_list("a\0b")
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc" or not shutil.which("cc"), reason="compiles, for glibc")
-def test_a_group_with_many_members_keeps_its_name(engine: str, tmp_path: Path) -> None:
+@needs("cc")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the library is for glibc")
+def test_a_group_with_many_members_keeps_its_name(engine: str, run_preloaded: Any, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     number = os.stat(tmp_path / "file").st_gid
     (tmp_path / "group").write_text(f"crowd:x:{number}:" + ",".join(f"member{index}" for index in range(5000)) + "\n")
-    library = tmp_path / "groups.so"
-    source = Path(__file__).parents[1] / "support" / "groups.c"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
     work = (
         "import sys; from cpkg import archive; out = sys.argv[1]; archive.create(out + '/a.tzst', 'file', base=out);"
         "print(*(entry.gname for entry in archive.entries(out + '/a.tzst')))"
     )
-    preloaded = " ".join(filter(None, (os.environ.get("LD_PRELOAD"), f"{library}")))
-    environment = {**os.environ, "LD_PRELOAD": preloaded, "GROUP_FILE": f"{tmp_path / 'group'}"}
-    command = [sys.executable, "-c", work, f"{tmp_path}"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.stdout == "crowd\n", done.stderr
+    output = run_preloaded("groups", work, tmp_path, cwd=tmp_path, GROUP_FILE=f"{tmp_path / 'group'}")
+    assert output == "crowd\n"
 
 
 DEEP = """
@@ -211,79 +175,46 @@ for number in range(depth):
     directory = below
 os.close(directory)
 resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+sys.setrecursionlimit(200)
 summary = archive.create(root + ".tzst", root, threads=64)
 assert summary.entries == 2 * depth + 1 and not summary.problems, summary
 assert sum(1 for _ in archive.entries(root + ".tzst")) == 2 * depth + 1
 """
 
 
-def test_a_deep_tree_with_few_descriptors(engine: str, tmp_path: Path) -> None:
-    """Deeper than descriptors go, with files behind the directories; threads are as many as descriptors allow."""
-    done = run_python("-c", DEEP, "deep", "1200", env=os.environ, cwd=tmp_path)
+@pytest.mark.parametrize("depth", ["250", pytest.param("1200", marks=pytest.mark.nightly)])
+def test_a_deep_tree_with_few_descriptors(engine: str, depth: str, tmp_path: Path) -> None:
+    """The tree is deeper than there are descriptors, with files after the directories; few threads start."""
+    done = run_python("-c", DEEP, "deep", depth, env=os.environ, cwd=tmp_path)
     subprocess.run(["rm", "-r", tmp_path / "deep"], check=True)  # which shutil cannot
     assert done.returncode == 0, done.stderr
 
 
-def test_a_directory_that_is_moved_meanwhile(engine: str, tmp_path: Path) -> None:
-    """Its rest is lost with an error, and nothing is read where `..` leads instead."""
+def test_a_directory_that_is_moved_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of the directory is lost with an error, and nothing is read where `..` leads instead."""
+    monkeypatch.setenv("CPKG_ARCHIVE_BACKEND", "pure")  # the walk in C cannot be stopped there
     tree = tmp_path / "tree"
-    deep = tree.joinpath("a", "b", "c", *"1234567")  # so that those above are closed
-    deep.mkdir(parents=True)
-    (deep / "file").touch()
-    (tree / "a" / "b" / "z").write_text("inside")
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "z").write_text("outside")
+    # deep, so that the directories above are closed
+    make_files(tree, {"a/b/c/1/2/3/4/5/6/7/file": b"", "a/b/z": b"inside"})
+    make_files(tmp_path / "elsewhere", {"z": b"outside"})
 
     def move() -> None:
         if (tree / "a" / "b" / "c").exists():
             os.rename(tree / "a" / "b" / "c", tmp_path / "elsewhere" / "c")
             os.rename(tree / "a" / "b", tmp_path / "b")
 
-    if engine == "native":
-        pytest.skip("its walk cannot be stopped there")
-    found = []
-    walker = _walk.Walker(_settings(), [])
-    try:
-        for item in walker.walk(os.fspath(tree), ["."]):
-            found.append(item)
-            if isinstance(item, _walk.Member) and item.base == "file":
-                move()
-    finally:
-        walker.close()
-    problems = [item for item in found if isinstance(item, archive.Problem)]
+    change_after_the_walk(monkeypatch, "pure", "file", move)
+    problems: list[archive.Problem] = []
+    made = created(base=tree, sort=True, on_problem=problems.append)
     assert [problem.name for problem in problems] == ["./a/b/z"]
-
-
-def _settings() -> Any:
-    from cpkg.archive._settings import CreateSettings
-
-    return CreateSettings(
-        level=3,
-        frame_size=1 << 20,
-        exclude=(),
-        include=(),
-        recursive=True,
-        sort=True,
-        mtime=None,
-        owner=None,
-        numeric_owner=True,
-        reproducible=False,
-        xattrs=False,
-        acls=False,
-        sparse=False,
-        select=None,
-    )
+    assert b"outside" not in uncompressed(made)
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """Files in several frames, a large one among them."""
-    for name in ("a", "b", "c/d"):
-        (tmp_path / "tree" / name).mkdir(parents=True)
-        for number in range(3):
-            (tmp_path / "tree" / name / f"{number}").write_bytes(os.urandom(30_000))
-    (tmp_path / "tree" / "large").write_bytes(os.urandom(200_000))
-    return tmp_path / "tree"
+    small = {f"{folder}/{number}": 30_000 for folder in ("a", "b", "c/d") for number in range(3)}
+    return make_files(tmp_path / "tree", {"large": 200_000, **small})
 
 
 # where the pure codec compresses, its own lines are most of them, and each call takes long

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One member of an archive is had without reading the others, by the list of members and the seek table."""
+"""One member of an archive is found without reading the others, by the list of members and the seek table."""
 
 from __future__ import annotations
 
-import io
 import os
 from array import array
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import Any
 from zlib import crc32
 
 import pytest
-from archives import contents, make_tree, member, packed
+from archives import contents, extracted, make_files, make_tree, packed, rewritten
+from seeds import noise
 
 from cpkg import archive, zstd
 from cpkg.archive import _indexed_frames
@@ -22,17 +22,14 @@ from purepy.zstd.seekable.table import SeekTable, read_seek_table
 FRAME = 64 << 10
 
 
-@pytest.fixture
-def made(tmp_path: Path) -> Path:
-    """Give an archive of thirty frames: a large file, and directories of small ones."""
-    tree = tmp_path / "tree"
-    for folder in range(10):
-        (tree / f"d{folder}" / "deep").mkdir(parents=True)
-        for number in range(10):
-            (tree / f"d{folder}" / "deep" / f"f{number}").write_bytes(os.urandom(10_000))
-    (tree / "a large one").write_bytes(os.urandom(700_000))
-    archive.create(tmp_path / "a.tar.zst", base=tree, frame_size=FRAME)
-    return tmp_path / "a.tar.zst"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give an archive of thirty frames, beside its tree: a large file, and directories of small files."""
+    folder = tmp_path_factory.mktemp("members")
+    small = {f"d{number // 10}/deep/f{number % 10}": 10_000 for number in range(100)}
+    tree = make_files(folder / "tree", {"a large one": 700_000, **small})
+    archive.create(folder / "a.tar.zst", base=tree, frame_size=FRAME)
+    return folder / "a.tar.zst"
 
 
 @pytest.fixture
@@ -53,7 +50,7 @@ def test_one_member_is_in_one_frame(engine: str, made: Path, loaded: list[int], 
     out = tmp_path / "out"
     summary = archive.extract(made, out, include="./d7/deep/f3")
     assert summary.entries == 1
-    assert (out / "d7/deep/f3").read_bytes() == (tmp_path / "tree/d7/deep/f3").read_bytes()
+    assert (out / "d7/deep/f3").read_bytes() == (made.parent / "tree/d7/deep/f3").read_bytes()
     assert 2 <= len(loaded) <= 3  # its frame, the end, and seldom one that has a name of the same number
     loaded.clear()
     (entry,) = archive.entries(made, include="./d7/deep/f3")
@@ -66,10 +63,9 @@ def test_a_directory_and_a_pattern(engine: str, made: Path, loaded: list[int], t
         out = tmp_path / f"out{number}"
         archive.extract(made, out, include=include)
         wanted = ("d4", "d5") if number == 0 else ("d4",)
-        files = {name: value for name, value in contents(tmp_path / "tree").items() if name.startswith(wanted)}
-        assert {name: value for name, value in contents(out).items() if name[-2] == "f"} == {
-            name: value for name, value in files.items() if name[-2] == "f"
-        }
+        trees = contents(out), contents(made.parent / "tree")
+        ours, theirs = ({name: value for name, value in tree.items() if name[-2] == "f"} for tree in trees)
+        assert ours == {name: value for name, value in theirs.items() if name.startswith(wanted)}
         assert len(loaded) < 10
     loaded.clear()
     archive.extract(made, tmp_path / "all", include="*f1")
@@ -79,7 +75,7 @@ def test_a_directory_and_a_pattern(engine: str, made: Path, loaded: list[int], t
 
 def test_a_large_member_and_what_lies_beside_it(engine: str, made: Path, loaded: list[int], tmp_path: Path) -> None:
     archive.extract(made, tmp_path / "out", include="./a large one")
-    assert (tmp_path / "out/a large one").read_bytes() == (tmp_path / "tree/a large one").read_bytes()
+    assert (tmp_path / "out/a large one").read_bytes() == (made.parent / "tree/a large one").read_bytes()
     assert 11 <= len(loaded) <= 13
     loaded.clear()
     # its frames are passed over: a few were read ahead
@@ -94,14 +90,11 @@ def test_a_large_member_and_what_lies_beside_it(engine: str, made: Path, loaded:
 
 def test_sparse_members(engine: str, tmp_path: Path, loaded: list[int]) -> None:
     """A file of several pieces may end in the middle of a frame, behind which others follow."""
-    tree = tmp_path / "tree"
-    tree.mkdir()
+    tree = make_files(tmp_path / "tree", dict.fromkeys("bcd", 30000))
     with (tree / "a").open("wb") as file:
         for number in range(20):
             file.seek(number << 20)
-            file.write(os.urandom(5000))
-    for name in "bcd":
-        (tree / name).write_bytes(os.urandom(30_000))
+            file.write(noise(5000 + number))
     archive.create(tmp_path / "a.tar.zst", base=tree, frame_size=FRAME, sparse=True)
     for name in "abcd":
         archive.extract(tmp_path / "a.tar.zst", tmp_path / name, include=f"./{name}")
@@ -113,27 +106,22 @@ def test_by_url(engine: str, made: Path, loaded: list[int], tmp_path: Path) -> N
     with fsspec.open("memory://members/a.tar.zst", "wb") as file:
         file.write(made.read_bytes())
     archive.extract("memory://members/a.tar.zst", tmp_path / "out", include="./d7/deep/f3")
-    assert (tmp_path / "out/d7/deep/f3").read_bytes() == (tmp_path / "tree/d7/deep/f3").read_bytes()
+    assert (tmp_path / "out/d7/deep/f3").read_bytes() == (made.parent / "tree/d7/deep/f3").read_bytes()
     assert len(loaded) <= 3
 
 
 def test_what_is_not_there_is_told(engine: str, made: Path, tmp_path: Path) -> None:
-    found: list[archive.Problem] = []
     include = ["./d1/deep/f1", "nothing", "./d1", "./d1/deep/f1/x"]
-    summary = archive.extract(made, tmp_path / "out", include=include, on_problem=found.append)
-    assert [(problem.name, problem.error) for problem in found] == [("nothing", None), ("./d1/deep/f1/x", None)]
-    assert summary.problems == found
+    for source in (made, made.read_bytes()):  # of a stream all frames are read
+        found = extracted(source, tmp_path / "out", include=include)
+        assert [(problem.name, problem.error) for problem in found] == [("nothing", None), ("./d1/deep/f1/x", None)]
     with pytest.warns(archive.ArchiveWarning, match="nothing: not found in the archive"):
         archive.extract(made, tmp_path / "out", include="nothing")
-    # the same of a stream, whose frames are all read
-    found.clear()
-    archive.extract(io.BytesIO(made.read_bytes()), tmp_path / "out", include=include, on_problem=found.append)
-    assert [problem.name for problem in found] == ["nothing", "./d1/deep/f1/x"]
 
 
 def test_other_archives_are_read_whole(engine: str, tmp_path: Path, loaded: list[int]) -> None:
     """Those without a list, with a seek table alone, and with frames too large for it."""
-    content = [(member(name), name.encode() * 1000) for name in "abc"]
+    content = [(name, name.encode() * 1000) for name in "abc"]
     (tmp_path / "plain").write_bytes(packed(*content))
     archive.extract(tmp_path / "plain", tmp_path / "out", include="b")
     assert os.listdir(tmp_path / "out") == ["b"]
@@ -150,22 +138,6 @@ def test_other_archives_are_read_whole(engine: str, tmp_path: Path, loaded: list
     assert [entry.name for entry in archive.entries(tmp_path / "seekable")] == ["a", "b", "c"]
 
 
-def rewritten(path: Path, change: Any) -> Path:
-    """Return a copy of an archive whose list of members was changed, with a seek table that fits."""
-    with path.open("rb") as file:
-        table = read_seek_table(file)
-    data = path.read_bytes()
-    offset, size, *_ = table.frame(len(table) - 1)
-    new = change(data[offset : offset + size])
-    made = SeekTable(checksums=False)
-    for index in range(len(table) - 1):
-        made.append(table.frame(index)[1], table.frame(index)[3])
-    made.append(len(new), 0)
-    changed = path.with_name("changed")
-    changed.write_bytes(data[:offset] + new + made.to_bytes())
-    return changed
-
-
 def test_a_damaged_list_is_not_used(engine: str, made: Path, loaded: list[int], tmp_path: Path) -> None:
     data = made.read_bytes()
     for change in (
@@ -179,7 +151,7 @@ def test_a_damaged_list_is_not_used(engine: str, made: Path, loaded: list[int], 
         changed = rewritten(made, change)
         assert changed.read_bytes() != data
         archive.extract(changed, tmp_path / "out", include="./d7/deep/f3")
-        assert (tmp_path / "out/d7/deep/f3").read_bytes() == (tmp_path / "tree/d7/deep/f3").read_bytes()
+        assert (tmp_path / "out/d7/deep/f3").read_bytes() == (made.parent / "tree/d7/deep/f3").read_bytes()
         assert len(loaded) > 20
         assert archive.verify(changed).entries == 122
 
@@ -204,7 +176,7 @@ def test_a_list_that_lies(engine: str, made: Path, tmp_path: Path) -> None:
         pass
     for name, value in contents(tmp_path / "out2").items():
         if value[3] is not None:
-            assert value[3][0] == (tmp_path / "tree" / name).read_bytes()
+            assert value[3][0] == (made.parent / "tree" / name).read_bytes()
 
 
 def test_a_seek_table_that_lies_is_not_used(engine: str, made: Path, tmp_path: Path) -> None:
@@ -220,7 +192,7 @@ def test_a_seek_table_that_lies_is_not_used(engine: str, made: Path, tmp_path: P
         (tmp_path / "wrong").write_bytes(data + wrong.to_bytes())
         out = tmp_path / f"out{shift}"
         archive.extract(tmp_path / "wrong", out, include="./a large one")
-        assert (out / "a large one").read_bytes() == (tmp_path / "tree/a large one").read_bytes()
+        assert (out / "a large one").read_bytes() == (made.parent / "tree/a large one").read_bytes()
         assert list(archive.entries(tmp_path / "wrong")) == list(archive.entries(made))
 
 

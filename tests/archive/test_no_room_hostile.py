@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import errno
+import io
+import json
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -14,24 +15,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archives import contents, files_up_to, header_of, member
+from archives import contents, created, files_up_to, header_of, make_files, member, needs
+from archives import extracted as problems_of
 
 from cpkg import archive, zstd
 
 pytestmark = pytest.mark.once
-END = bytes(1024)
 LARGE = 3 << 20
 WORK = """
-import errno, sys
+import errno, json, sys
 from cpkg import archive
-source, out, tree, threads = sys.argv[1:]
-def show(problem):
-    print(problem.name, errno.errorcode[problem.error.errno])
-archive.extract(source, out, threads=int(threads), on_problem=show)
-try:
-    archive.create(out + "/b.tar.zst", base=tree, threads=int(threads))
-except OSError as exc:
-    print("create", errno.errorcode[exc.errno])
+tree, *calls = sys.argv[1:]
+for source, out, threads in zip(calls[::3], calls[1::3], map(int, calls[2::3])):
+    found = []
+    archive.extract(source, out, threads=threads, on_problem=found.append)
+    problems = [(problem.name, errno.errorcode[problem.error.errno]) for problem in found]
+    try:
+        archive.create(out + "/b.tar.zst", base=tree, threads=threads)
+    except OSError as exc:
+        problems.append(("create", errno.errorcode[exc.errno]))
+    print(json.dumps(problems))
 """
 
 
@@ -40,7 +43,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
     """Give a file system of 1 MiB."""
     small = tmp_path / "small"
     small.mkdir()
-    if os.geteuid() != 0:
+    if os.geteuid() != 0 or not shutil.which("mount"):
         pytest.skip("needs root to mount a small file system")
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", small], check=False).returncode:
         pytest.skip("cannot mount")
@@ -50,18 +53,12 @@ def small(tmp_path: Path) -> Iterator[Path]:
 
 def made(path: Path, uid: int, frame_size: int) -> Path:
     """Make an archive of two files too large for the place between small ones; their data look like entries."""
-    inner = header_of(member("evil"), b"from inside of the data")
+    inner = header_of("evil", b"from inside of the data")
     data = (inner * (LARGE // len(inner) + 1))[:LARGE]
-    content = b"".join(
-        (
-            header_of(member("d/first"), b"1" * 50_000),
-            header_of(member("large", uid=uid), data),
-            header_of(member("d/next"), b"2" * 200_000),
-            header_of(member("d/large", uid=uid), data),
-            header_of(member("last"), b"3" * 200_000),
-            END,
-        )
-    )
+    files = ("d/first", b"1" * 50_000), ("d/next", b"2" * 200_000), ("last", b"3" * 200_000)
+    first, following, last = (header_of(*file) for file in files)
+    large, other = (header_of(member(name, uid=uid), data) for name in ("large", "d/large"))
+    content = first + large + following + other + last + bytes(1024)
     frames = (content[at : at + frame_size] for at in range(0, len(content), frame_size))
     path.write_bytes(b"".join(map(zstd.compress, frames)))
     return path
@@ -76,16 +73,14 @@ def check(out: Path, problems: list[tuple[str, str]], why: str) -> None:
 
 def extracted(source: Any, out: Path, threads: int) -> list[tuple[str, str]]:
     """Extract an archive; return names and errors of the problems."""
-    problems: list[archive.Problem] = []
-    archive.extract(source, out, threads=threads, on_problem=problems.append)
+    problems = problems_of(source, out, threads=threads)
     errors = [problem.error for problem in problems]
     assert all(isinstance(error, OSError) and str(error.filename).startswith(str(out)) for error in errors)
     return [(problem.name, errno.errorcode[error.errno]) for problem, error in zip(problems, errors)]  # type: ignore[union-attr]
 
 
-every = pytest.mark.parametrize(
-    ("uid", "frame_size", "threads"), [(0, 1 << 30, 1), (0, 300_000, 1), (0, 300_000, 2), (3_000_000, 300_000, 1)]
-)
+WAYS = [(0, 1 << 30, 1), (0, 300_000, 1), (0, 300_000, 2), (3_000_000, 300_000, 1)]
+every = pytest.mark.parametrize(("uid", "frame_size", "threads"), WAYS)
 
 
 @every
@@ -108,44 +103,40 @@ def test_a_limit_on_the_size_of_files(engine: str, uid: int, frame_size: int, th
     check(tmp_path / "out", problems, "EFBIG")
 
 
-@pytest.mark.skipif(sys.platform != "linux" or not shutil.which("cc"), reason="compiles what stands for a quota")
-@every
-def test_a_quota(engine: str, uid: int, frame_size: int, threads: int, tmp_path: Path) -> None:
+@needs("cc")
+@pytest.mark.skipif(sys.platform != "linux", reason="the library is for Linux")
+def test_a_quota(engine: str, run_preloaded: Any, tmp_path: Path) -> None:
     """
     The system's answer where a quota is used up: less is written than was to be, then nothing.
 
-    It does not come from a quota of a file system, for which few kernels that run tests are built, but from a library
-    that is loaded in front of the C library. A full disk is a real one: the small tmpfs above.
+    The answer does not come from a quota of a file system, which few kernels that run tests have, but from a library
+    in front of the C library. A full disk is a real one: the small tmpfs above.
     """
-    source = made(tmp_path / "a.tzst", uid, frame_size)
-    library = tmp_path / "quota.so"
-    subprocess.run(
-        ["cc", "-shared", "-fPIC", "-o", library, Path(__file__).parents[1] / "support" / "quota.c", "-ldl"], check=True
-    )
-    (tmp_path / "tree").mkdir()
-    (tmp_path / "tree" / "noise").write_bytes(random.Random(1).randbytes(2 << 20))
-    preloaded = " ".join(filter(None, (os.environ.get("LD_PRELOAD"), f"{library}")))
-    environment = {**os.environ, "LD_PRELOAD": preloaded, "LARGEST_FILE": f"{1 << 20}"}
-    command = [sys.executable, "-c", WORK, source, tmp_path / "out", tmp_path / "tree", f"{threads}"]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True, cwd=tmp_path)
-    *problems, created = [tuple(line.split()) for line in done.stdout.splitlines()]
-    check(tmp_path / "out", problems, "EDQUOT")  # type: ignore[arg-type]
-    assert created == ("create", "EDQUOT")
+    tree = make_files(tmp_path / "tree", {"noise": 2 << 20})
+    calls = [
+        (made(tmp_path / f"{number}.tzst", uid, frame_size), tmp_path / f"{number}", threads)
+        for number, (uid, frame_size, threads) in enumerate(WAYS)
+    ]
+    arguments = [argument for call in calls for argument in call]
+    output = run_preloaded("quota", WORK, tree, *arguments, cwd=tmp_path, LARGEST_FILE=f"{1 << 20}")
+    for (_, out, _), line in zip(calls, output.splitlines()):
+        *problems, created = map(tuple, json.loads(line))
+        check(out, problems, "EDQUOT")
+        assert created == ("create", "EDQUOT")
+    assert len(output.splitlines()) == len(calls)
 
 
 def test_what_is_whole_on_a_full_disk(engine: str, small: Path, tmp_path: Path) -> None:
     """Without `on_problem` the first file that does not fit ends it; an archive that does not fit leaves nothing."""
-    (tmp_path / "tree").mkdir()
-    for number in range(5):
-        (tmp_path / "tree" / f"{number}").write_bytes(random.Random(number).randbytes(300_000))
-    archive.create(tmp_path / "a.tar.zst", base=tmp_path / "tree")
+    tree = make_files(tmp_path / "tree", {f"{number}": 300_000 for number in range(5)})
+    made = created(base=tree)
     with pytest.raises(OSError) as caught:
-        archive.extract(tmp_path / "a.tar.zst", small / "out")
+        archive.extract(io.BytesIO(made), small / "out")
     assert caught.value.errno == errno.ENOSPC
     assert os.fsdecode(caught.value.filename).startswith(str(small))
     for name, value in contents(small / "out").items():
-        assert value[3][0] == (tmp_path / "tree" / name).read_bytes()
+        assert value[3][0] == (tree / name).read_bytes()
     with pytest.raises(OSError) as caught:
-        archive.create(small / "b.tar.zst", base=tmp_path / "tree")
+        archive.create(small / "b.tar.zst", base=tree)
     assert caught.value.errno == errno.ENOSPC
     assert os.listdir(small) == ["out"]

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import io
-import shutil
 import subprocess
 import tarfile
 from pathlib import Path
 
 import pytest
+from archives import created, needs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -29,7 +29,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.skipif(shutil.which("tar") is None, reason="needs GNU tar")
+@needs("tar")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     st.lists(
@@ -50,9 +50,8 @@ def test_exclude_is_gnu_tars(engine: str, tree: Path, patterns: list[str]) -> No
     if done.stdout.strip(b"\0"):
         with tarfile.open(fileobj=io.BytesIO(done.stdout)) as file:
             theirs = file.getnames()
-    target = io.BytesIO()
-    archive.create(target, "x", base=tree, exclude=patterns)
-    assert sorted(entry.name for entry in archive.entries(io.BytesIO(target.getvalue()))) == sorted(theirs)
+    made = created("x", base=tree, exclude=patterns)
+    assert sorted(entry.name for entry in archive.entries(io.BytesIO(made))) == sorted(theirs)
 
 
 def test_sets_and_escapes() -> None:

@@ -1,28 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where there is no /proc, as in a bare chroot."""
+"""Archives on a system without /proc, as in a bare chroot."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from archives import contents
+from archives import contents, needs
+from seeds import noise
+
+from cpkg import archive
 
 WORK = """
 import os, sys
 from cpkg import archive
 source, out = sys.argv[1:]
 assert not os.path.exists("/proc/self"), "there is /proc"
-for _ in range(2):  # the second time in place of what is there
+for _ in range(2):  # the second time over the first
     archive.extract(source, out, filter="fully_trusted")
 """
 
 
-@pytest.mark.skipif(not shutil.which("unshare"), reason="hides /proc")
+@needs("unshare", "mount")
 def test_links_and_special_files(engine: str, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     (tree / "d").mkdir(parents=True)
@@ -31,9 +33,7 @@ def test_links_and_special_files(engine: str, tmp_path: Path) -> None:
     os.symlink("a", tree / "link")
     subprocess.run(["ln", "-P", tree / "link", tree / "twin"], check=True)
     os.mkfifo(tree / "fifo", 0o640)
-    (tree / "large").write_bytes(os.urandom(300_000))
-    from cpkg import archive
-
+    (tree / "large").write_bytes(noise(300_000))
     # owned by whoever extracts it: a namespace of users may have no others
     archive.create(tmp_path / "a.tar.zst", base=tree, frame_size=64 << 10, owner=(0, 0), numeric_owner=True)
     script = 'mount -t tmpfs none /proc && exec "$@"'

@@ -14,23 +14,10 @@ pytest.importorskip("distributed")
 
 import dask
 import dask.bag
+import dask_work
 import fsspec
 from dask.distributed import Client, KilledWorker, LocalCluster
-from dask_work import (
-    die,
-    die_once,
-    doubled,
-    late_or_failing,
-    pack_fatal,
-    pack_waiting,
-    pids,
-    refused,
-    refused_once,
-    unpackable,
-    with_fatal,
-    written_between,
-)
-from record_files import record, written
+from record_files import flip, numbered, record, write_all, written
 
 import cpkg.dask
 from cpkg import records
@@ -55,8 +42,7 @@ def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "in"
     folder.mkdir()
     for number in range(3):
-        with records.open(folder / f"{number}.rec", "wb", frame_size=500) as writer:
-            writer.extend([record(100 * number + n) for n in range(100)])
+        write_all(folder / f"{number}.rec", [record(100 * number + n) for n in range(100)], frame_size=500)
     return folder
 
 
@@ -70,18 +56,14 @@ def numbers(bag: Any) -> list[int]:
 
 
 def test_reading(client: Client, folder: Path) -> None:
-    for urls in (
-        folder,
-        str(folder / "*.rec"),
-        [folder / "0.rec", folder / "1.rec", folder / "2.rec"],
-        f"file://{folder}",
-    ):
+    files = [folder / f"{number}.rec" for number in range(3)]
+    for urls in (folder, str(folder / "*.rec"), files, f"file://{folder}"):
         bag = cpkg.dask.read_records(urls, partition_size=600)
         assert bag.npartitions > 6
         assert numbers(bag) == list(range(300))
     assert bag.pluck("number").sum().compute() == sum(range(300))
     assert cpkg.dask.read_records(folder).npartitions == 3
-    workers = cpkg.dask.read_records(folder, partition_size=600).map_partitions(pids).compute()
+    workers = cpkg.dask.read_records(folder, partition_size=600).map_partitions(dask_work.pids).compute()
     assert len(set(workers)) == 2
     assert os.getpid() not in workers
 
@@ -90,9 +72,7 @@ def test_options_and_errors(client: Client, folder: Path) -> None:
     assert cpkg.dask.read_records(folder, object_hook=len).compute() == [3] * 300
     with pytest.raises(FileNotFoundError):
         cpkg.dask.read_records(folder / "*.other")
-    data = bytearray((folder / "1.rec").read_bytes())
-    data[200] ^= 1
-    (folder / "1.rec").write_bytes(data)
+    flip(folder / "1.rec", 200)
     with pytest.raises(records.DamagedError):
         cpkg.dask.read_records(folder).compute()
     assert len(cpkg.dask.read_records(folder, errors="skip").compute()) < 300
@@ -103,7 +83,7 @@ def test_options_and_errors(client: Client, folder: Path) -> None:
 def test_writing(client: Client, folder: Path, tmp_path: Path) -> None:
     bag = cpkg.dask.read_records(folder, partition_size=600)
     for url in (tmp_path / "out", f"file://{tmp_path}/remote"):
-        names = cpkg.dask.write_records(bag.map(doubled), url, level=1)
+        names = cpkg.dask.write_records(bag.map(dask_work.doubled), url, level=1)
         assert len(names) == bag.npartitions
         assert numbers(cpkg.dask.read_records(url)) == [2 * number for number in range(300)]
         with pytest.raises(FileExistsError):
@@ -117,7 +97,7 @@ def test_writing(client: Client, folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_worker_that_dies_while_it_reads(client: Client, folder: Path, tmp_path: Path) -> None:
-    bag = cpkg.dask.read_records(folder, partition_size=600).map(die_once, str(tmp_path / "died"))
+    bag = cpkg.dask.read_records(folder, partition_size=600).map(dask_work.die_once, str(tmp_path / "died"))
     assert numbers(bag) == list(range(300))
     assert len(list(tmp_path.glob("died-*"))) == 2
 
@@ -126,8 +106,8 @@ def test_a_worker_that_dies_while_it_writes(client: Client, folder: Path, tmp_pa
     """Half a file stands there under another name; the partition is written again, and nothing is left over."""
     bag = cpkg.dask.read_records(folder, partition_size=2000)
     out = tmp_path / "out"
-    fatal = bag.map(with_fatal, str(tmp_path / "died"))
-    names = cpkg.dask.write_records(fatal, out, frame_size=200, default=pack_fatal)
+    fatal = bag.map(dask_work.with_fatal, str(tmp_path / "died"))
+    names = cpkg.dask.write_records(fatal, out, frame_size=200, default=dask_work.pack_fatal)
     assert len(list(tmp_path.glob("died-*"))) == 2
     assert numbers(cpkg.dask.read_records(out)) == list(range(300))
     assert sorted(os.listdir(out)) == [os.path.basename(name) for name in names]
@@ -137,7 +117,7 @@ def test_a_worker_that_dies_while_it_writes(client: Client, folder: Path, tmp_pa
 @pytest.mark.parametrize("scheme", ["", "file://"])
 def test_a_write_that_is_done_twice(client: Client, tmp_path: Path, scheme: str) -> None:
     """A scheduler that has lost sight of a worker gives its work to another one, and both may come to the end."""
-    rows = [record(number) for number in range(500)]
+    rows = numbered(500)
     folder = cpkg.dask._Folder(f"{scheme}{tmp_path}/out", False).begin()
     futures = [client.submit(folder.write, 0, rows, {"frame_size": 100}, pure=False) for _ in range(8)]
     client.gather(futures)
@@ -155,13 +135,13 @@ def test_a_write_that_fails_on_a_cluster(client: Client, folder: Path, tmp_path:
     bag = cpkg.dask.read_records(folder, partition_size=2000)
     for number in (50, 250):
         started, out = tmp_path / f"started-{number}", tmp_path / f"out-{number}"
-        late = bag.map(late_or_failing, number, str(started), str(tmp_path / f"go-{number}"))
+        late = bag.map(dask_work.late_or_failing, number, str(started), str(tmp_path / f"go-{number}"))
         with pytest.raises(ValueError, match="no more"):
-            cpkg.dask.write_records(late, out, default=pack_waiting)
+            cpkg.dask.write_records(late, out, default=dask_work.pack_waiting)
         assert not out.exists()
         (tmp_path / f"go-{number}").touch()
         with pytest.raises(TypeError):
-            cpkg.dask.write_records(bag.map(unpackable, number), out)
+            cpkg.dask.write_records(bag.map(dask_work.unpackable, number), out)
         assert not out.exists()
     for worker in client.nthreads():
         client.submit(os.getpid, workers=worker, pure=False).result()  # behind what runs there
@@ -177,7 +157,7 @@ def test_a_write_whose_workers_die_each_time(client: Client, folder: Path, tmp_p
         Client(cluster),
         pytest.raises(KilledWorker),
     ):
-        cpkg.dask.write_records(cpkg.dask.read_records(folder).map(die), tmp_path / "out", overwrite=True)
+        cpkg.dask.write_records(cpkg.dask.read_records(folder).map(dask_work.die), tmp_path / "out", overwrite=True)
     assert os.listdir(tmp_path / "out") == ["part-00007.rec"]
 
 
@@ -207,8 +187,7 @@ def test_a_folder_that_is_written_from_itself(place: str) -> None:
     """Old parts are read until the new ones are complete, and what is no part stays."""
     numbers = dask.bag.from_sequence(range(300), npartitions=3)
     cpkg.dask.write_records(numbers, f"{place}/", overwrite=True, frame_size=50)
-    with records.open(f"{place}/part-notes.rec", "wb") as writer:
-        writer.append("mine")
+    write_all(f"{place}/part-notes.rec", ["mine"])
     bag = cpkg.dask.read_records([f"{place}/part-{number:05d}.rec" for number in range(3)], partition_size=200)
     with pytest.raises(FileExistsError):
         cpkg.dask.write_records(bag, place)
@@ -224,14 +203,18 @@ def test_a_folder_that_is_written_from_itself(place: str) -> None:
 
 def test_a_write_that_fails_leaves_nothing(place: str) -> None:
     bag = dask.bag.from_sequence(range(4), npartitions=4)
-    for failing in (bag.map(refused, ValueError), bag.map(unpackable, 2), bag.map(refused, KeyboardInterrupt)):
+    for failing in (
+        bag.map(dask_work.refused, ValueError),
+        bag.map(dask_work.unpackable, 2),
+        bag.map(dask_work.refused, KeyboardInterrupt),
+    ):
         with pytest.raises((ValueError, TypeError, KeyboardInterrupt)):
             cpkg.dask.write_records(failing, place)
         assert not fsspec.url_to_fs(place)[0].exists(place)
     cpkg.dask.write_records(bag, place)
     before = names(place)
     assert len(before) == 4
-    for failing in (bag.map(refused, ValueError), bag.map(unpackable, 2)):
+    for failing in (bag.map(dask_work.refused, ValueError), bag.map(dask_work.unpackable, 2)):
         with pytest.raises((ValueError, TypeError)):
             cpkg.dask.write_records(failing, place, overwrite=True)
         assert names(place) == before
@@ -249,7 +232,7 @@ def test_a_part_that_comes_too_late(place: str) -> None:
 def test_a_delayed_write_goes_on_when_it_is_computed_again(place: str, tmp_path: Path) -> None:
     """It has no process that could remove its folder; parts that others name meanwhile are seen in the end."""
     bag = dask.bag.from_sequence(range(4), npartitions=2)
-    later = cpkg.dask.write_records(bag.map(refused_once, str(tmp_path / "refused")), place, compute=False)
+    later = cpkg.dask.write_records(bag.map(dask_work.refused_once, str(tmp_path / "refused")), place, compute=False)
     assert not fsspec.url_to_fs(place)[0].exists(place)
     with pytest.raises(ValueError, match="no more"):
         later.compute()
@@ -257,7 +240,7 @@ def test_a_delayed_write_goes_on_when_it_is_computed_again(place: str, tmp_path:
     fs, path = fsspec.url_to_fs(place)
     fs.makedirs(path, exist_ok=True)
     with pytest.raises(FileExistsError):
-        cpkg.dask.write_records(bag.map(written_between, place), place, compute=False).compute()
+        cpkg.dask.write_records(bag.map(dask_work.written_between, place), place, compute=False).compute()
     fs.rm_file(f"{path}/part-00000.rec")
     assert len(later.compute()) == 2
     assert names(place) == ["part-00000.rec", "part-00001.rec"]
@@ -310,13 +293,11 @@ def test_no_value_is_changed_to_fit(path: Path, case: str) -> None:
     """The error names the record."""
     pytest.importorskip("pandas")
     usual, later, kind = LATER[case]
-    with records.open(path, "wb", frame_size=2000) as writer:
-        writer.extend([{"a": usual}] * 2000 + [{"a": later}])
+    write_all(path, [{"a": usual}] * 2000 + [{"a": later}], frame_size=2000)
     frame = cpkg.dask.to_dataframe(path, meta={"a": kind})
     with pytest.raises(ValueError, match=r"record 2000: 'a' is .*do not fit"):
         frame.compute(scheduler="sync")
-    with records.open(path, "wb") as writer:
-        writer.extend([{"a": usual}] * 2000)
+    write_all(path, [{"a": usual}] * 2000)
     found = cpkg.dask.to_dataframe(path, meta={"a": kind}).compute(scheduler="sync")["a"]
     assert list(found) == [usual] * 2000
     assert str(found.dtype).startswith(kind[:3])
@@ -325,8 +306,7 @@ def test_no_value_is_changed_to_fit(path: Path, case: str) -> None:
 def test_types_for_values_that_are_missing(path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     rows = [{"int": 2**53 + 1, "bool": True, "float": 0.5, "text": "x"}, {"int": None}, {}]
-    with records.open(path, "wb") as writer:
-        writer.extend(rows * 400)
+    write_all(path, rows * 400)
     found = cpkg.dask.to_dataframe(path).compute(scheduler="sync")
     assert [str(found[name].dtype) for name in ("int", "bool", "float")] == ["Int64", "boolean", "float64"]
     for name in found.columns:

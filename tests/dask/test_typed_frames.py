@@ -14,6 +14,7 @@ pytest.importorskip("dask.dataframe")
 
 import dask
 import pandas
+from record_files import write_all
 from typing_extensions import Literal, NotRequired, TypedDict
 
 import cpkg.dask
@@ -119,8 +120,7 @@ def test_columns_by_the_fields(path: Path) -> None:
 def test_named_tuples_and_typed_dicts(tmp_path: Path, kind: Any) -> None:
     path = tmp_path / "rows.rec"
     rows: list[Any] = [(1, 2.5), (2, None)] if kind is Point else [{"a": 1, "b": 2}, {"a": 3}]
-    with records.open(path, "wb") as writer:
-        writer.extend(rows)
+    write_all(path, rows)
     made = cpkg.dask.to_dataframe(path, type=kind).compute()
     found = [tuple(None if pandas.isna(value) else value for value in row) for row in made.itertuples(index=False)]
     assert found == [(1, 2.5), (2, None)] if kind is Point else [(1, 2), (3, None)]
@@ -130,8 +130,7 @@ def test_objects_are_not_made_texts(tmp_path: Path) -> None:
     """Dask does that with columns of objects by default."""
     path = tmp_path / "rows.rec"
     rows = [{"list": ["x"] * n, "mixed": (1, "a", None, 2.5)[n % 4]} for n in range(8)]
-    with records.open(path, "wb") as writer:
-        writer.extend(rows)
+    write_all(path, rows)
     made = cpkg.dask.to_dataframe(path).compute()
     assert made["list"].tolist() == [row["list"] for row in rows]
     assert [None if value != value else value for value in made["mixed"]] == [row["mixed"] for row in rows]
@@ -139,12 +138,10 @@ def test_objects_are_not_made_texts(tmp_path: Path) -> None:
 
 def test_what_does_not_fit(path: Path) -> None:
     """A record that is not of the type, a value beyond its column's, a type without fields."""
-    with records.open(path, "ab") as writer:
-        writer.append(raw(replace(visit(5), id=2**63)))
+    write_all(path, [raw(replace(visit(5), id=2**63))], mode="ab")
     with pytest.raises(ValueError, match=r"record 200: 'id'"):
         cpkg.dask.to_dataframe(path, type=Visit, partition_size=1000).compute()
-    with records.open(path, "ab") as writer:
-        writer.append({"id": "x"})
+    write_all(path, [{"id": "x"}], mode="ab")
     for use in (cpkg.dask.read_records, cpkg.dask.to_dataframe):
         with pytest.raises(typed.ValidationError, match=r"\$\[201\]"):
             use(path, type=Visit, partition_size=1000).compute()

@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 if __name__ == "__main__":
     root = Path(__file__).resolve().parents[2]
@@ -48,13 +49,9 @@ def raw_frame(content: bytes) -> bytes:
 
 def streams(tree: Path) -> list[bytes]:
     """Return a tree as several programs archive it, not compressed."""
-    from archives import uncompressed
+    from archives import created, uncompressed
 
-    from cpkg import archive
-
-    made = io.BytesIO()
-    archive.create(made, base=tree)
-    found = [uncompressed(made.getvalue())]
+    found = [uncompressed(created(base=tree))]
     for form in (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
         plain = io.BytesIO()
         with tarfile.open(fileobj=plain, mode="w", format=form, errors="surrogateescape") as file:
@@ -132,25 +129,34 @@ def extracted(
         )
     except CodecError as exc:
         error = type(exc)
-    tree = contents(out) if out.exists() else {}
+    tree = without_times(contents(out)) if out.exists() else {}
     if any(name.endswith(".tmp") for name in tree):
         raise Violation("a temporary file is left")
-    for name, (
-        kind,
-        mode,
-        mtime,
-        value,
-    ) in tree.items():  # the time of a directory that the archive does not hold is now
-        if stat.S_ISDIR(kind):
-            tree[name] = kind, mode, None, value
-        else:
-            tree[name] = kind, mode, mtime, value
     shown = sorted((repr(entry), entry.mtime_ns, entry.uid, entry.uname, entry.position or 0) for entry in entries)
     return error, shown, sorted(problems), tree
 
 
+def without_times(tree: dict[str, Any]) -> dict[str, Any]:
+    """Return a tree without the times of directories: one that the archive does not hold has the time of now."""
+    return {
+        name: (kind, mode, None if stat.S_ISDIR(kind) else time, value)
+        for name, (kind, mode, time, value) in tree.items()
+    }
+
+
+def by_all(source: bytes | Path, out: Path, *arguments: Any) -> tuple[Any, ...]:
+    """Extract an archive by each engine; return how that ended, which must be the same."""
+    from archives import ENGINES
+
+    ends = [extracted(engine, source, out, *arguments) for engine in ENGINES]
+    for part, first, last in zip(("error", "entries", "problems", "tree"), ends[0], ends[-1]):
+        if first != last:
+            raise Violation(f"{part} of {ENGINES}:\n{beyond(first, last)}\n{beyond(last, first)}")
+    return ends[0]
+
+
 def beyond(one: Any, other: Any) -> Any:
-    """Return what of one end is not in the other."""
+    """Return the part of one end that is not in the other."""
     if isinstance(one, dict):
         return {key: value for key, value in one.items() if other.get(key) != value}
     return [item for item in one if item not in other] if isinstance(one, list) else one
@@ -158,29 +164,22 @@ def beyond(one: Any, other: Any) -> Any:
 
 def run(seed: int, folder: Path, *, rounds: int = 1 << 62, seconds: float = float("inf")) -> Counter[str]:
     """Extract so many archives, or as many as there is time for; return how they ended."""
-    from archives import ENGINES, make_tree
+    from archives import make_tree
 
     results: Counter[str] = Counter()
     choose = random.Random(seed)
     outside = folder / "outside"
     outside.mkdir()
     found = streams(make_tree(folder / "tree"))
-    before = os.environ.get("CPKG_ARCHIVE_BACKEND")
     end = time.monotonic() + seconds
-    try:
+    with mock.patch.dict(os.environ):
         while sum(results.values()) < rounds and time.monotonic() < end:
             data = mutated(choose, choose.choice(found))
-            options: dict[str, Any] = {
-                "filter": choose.choice(["data", "tar"]),
-                "strip_components": choose.choice([0, 0, 1]),
-            }
+            options = {"filter": choose.choice(["data", "tar"]), "strip_components": choose.choice([0, 0, 1])}
             if choose.random() < 0.2:
                 options["exclude"] = choose.choice(["[a-s]*", "sub", "*e*"])
             try:
-                ends = [extracted(engine, data, folder / "out", options) for engine in ENGINES]
-                for part, first, last in zip(("error", "entries", "problems", "tree"), ends[0], ends[-1]):
-                    if first != last:
-                        raise Violation(f"{part} of {ENGINES}:\n{beyond(first, last)}\n{beyond(last, first)}")
+                error, _, problems, _ = by_all(data, folder / "out", options)
                 if os.listdir(outside):
                     raise Violation("something is outside")
             except BaseException:
@@ -188,12 +187,7 @@ def run(seed: int, folder: Path, *, rounds: int = 1 << 62, seconds: float = floa
                 kept.write_bytes(data)
                 print(f"round {sum(results.values())} with seed {seed}, {options}: {kept}", file=sys.stderr)
                 raise
-            results["refused" if ends[0][0] else "extracted with problems" if ends[0][2] else "extracted"] += 1
-    finally:
-        if before is None:
-            os.environ.pop("CPKG_ARCHIVE_BACKEND", None)
-        else:
-            os.environ["CPKG_ARCHIVE_BACKEND"] = before
+            results["refused" if error else "extracted with problems" if problems else "extracted"] += 1
     return results
 
 

@@ -4,16 +4,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from record_files import forget_index
+from record_files import event, forget_index, read_all, write_all
 
 from cpkg import msgpack, records, zstd
-
-
-def sample(number: int) -> dict[str, Any]:
-    return {"user": f"user{number % 97}", "action": ["login", "logout", "buy"][number % 3], "amount": number % 1009}
 
 
 @pytest.mark.once
@@ -21,7 +16,7 @@ def sample(number: int) -> dict[str, Any]:
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_flush_before_it_is_trained(path: Path, threads: int, frame_size: int) -> None:
     """Those few records go without it, and the rest has one."""
-    rows = [sample(number) for number in range(8000)]
+    rows = [event(number) for number in range(8000)]
     with records.open(path, "wb", frame_size=frame_size, dictionary=1000, threads=threads) as writer:
         writer.extend(rows[:5])
         writer.flush()
@@ -39,36 +34,32 @@ def test_a_flush_before_it_is_trained(path: Path, threads: int, frame_size: int)
 def test_a_dictionary_trained_from_the_first_records(path: Path, threads: int) -> None:
     plain = path.with_name("plain")
     for target, dictionary in ((path, 1000), (plain, None)):
-        with records.open(target, "wb", frame_size=200, dictionary=dictionary, threads=threads) as writer:
-            writer.extend([sample(number) for number in range(5000)])
+        write_all(
+            target, [event(number) for number in range(2000)], frame_size=200, dictionary=dictionary, threads=threads
+        )
     assert path.stat().st_size < plain.stat().st_size * 0.9
     with records.open(path) as reader:
-        assert list(reader) == [sample(number) for number in range(5000)]
-        assert reader[4321] == sample(4321)
+        assert list(reader) == [event(number) for number in range(2000)]
+        assert reader[1321] == event(1321)
         assert reader.layout.dictionary is not None
     assert records.verify(path).ok
-    with records.open(path, "ab") as writer:
-        writer.append("more")
+    write_all(path, ["more"], mode="ab")
     forget_index(path)
     with records.open(path) as reader:
-        assert reader[5000] == "more"
-        assert reader[10] == sample(10)
+        assert reader[2000] == "more"
+        assert reader[10] == event(10)
     assert records.repair(path).has_dictionary
-    assert [row for split in records.splits(path, 3) for row in split.read()][:5000] == [
-        sample(number) for number in range(5000)
-    ]
+    rows = [row for split in records.splits(path, 3) for row in split.read()]
+    assert rows[:2000] == [event(number) for number in range(2000)]
 
 
 def test_a_dictionary_that_is_given(path: Path) -> None:
-    samples = [msgpack.packb(sample(number)) for number in range(2000)]
+    samples = [msgpack.packb(event(number)) for number in range(1000)]
     dictionary = zstd.train_dict(samples, 1000)
-    with records.open(path, "wb", dictionary=dictionary) as writer:
-        writer.append(sample(1))
-    with records.open(path, "ab", dictionary=dictionary) as writer:
-        writer.append(sample(2))
-    with records.open(path) as reader:
-        assert list(reader) == [sample(1), sample(2)]
-    other = zstd.train_dict(samples[:1500], 900)
+    write_all(path, [event(1)], dictionary=dictionary)
+    write_all(path, [event(2)], mode="ab", dictionary=dictionary)
+    assert read_all(path) == [event(1), event(2)]
+    other = zstd.train_dict(samples[:700], 900)
     with pytest.raises(ValueError, match="dictionary of its own"):
         records.open(path, "ab", dictionary=other)
     with pytest.raises(ValueError, match="tables"):

@@ -44,10 +44,9 @@ def test_vectors_are_read_as_it_is_said(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 3, 4])
-def test_headers_and_index_are_written_as_it_is_said(tmp_path: Path, number: int) -> None:
+def test_headers_and_index_are_written_as_it_is_said(path: Path, number: int) -> None:
     """All but the frames themselves, which depend on the version of Zstandard."""
     data = vectors()[number]
-    path = tmp_path / "file.rec"
     path.write_bytes(data)
     with open(path, "r+b") as file:
         file.truncate(data.index(fmt.INDEX) - 8)

@@ -14,7 +14,7 @@ from typing import Any, Callable, NamedTuple
 import pytest
 from extent import IS_PURE_CODEC, IS_PYPY
 from interrupts import Outcome, at_every_line, by_timer, storms
-from record_files import record, written
+from record_files import numbered, read_all, write_all, written
 from seeds import SEED
 
 from cpkg import _backend, records
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.once
 # where the pure codec compresses, its own lines are most of them, and each call takes long
 EVERY = (11 if IS_PYPY else 3) * (10 if IS_PURE_CODEC else 1)
 BEFORE = 50
-MORE = [record(number) for number in range(BEFORE, BEFORE + 40)]
+MORE = numbered(BEFORE, BEFORE + 40)
 
 KINDS: dict[str, dict[str, Any]] = {
     "alone": {"frame_size": 300, "threads": 1},
@@ -75,7 +75,7 @@ class Writers:
     def make(self) -> Subject:
         path = next(self._paths)
         writer = records.open(path, "wb", **self._options)
-        writer.extend([record(number) for number in range(BEFORE)])
+        writer.extend(numbered(BEFORE))
         return Subject(path, writer)
 
     def check(self, subject: Subject, outcome: Outcome) -> None:
@@ -92,9 +92,8 @@ class Writers:
         writer.close()
         with records.open(path, "ab") as another:  # is not locked out
             assert len(another) == taken
-        whole: list[Any] = [record(number) for number in range(taken)]
-        with records.open(path, threads=1) as reader:
-            found = list(reader)
+        whole: list[Any] = numbered(taken)
+        found = read_all(path, threads=1)
         if found and found[-1] == "last":
             whole[-1] = "last"
         assert found == whole
@@ -150,6 +149,10 @@ def test_opening_that_is_interrupted_leaves_no_lock(tmp_path: Path) -> None:
     at_every_line(make, lambda subject: records.open(*subject), check)
 
 
+async def collected(reader: records.Reader) -> list[int]:
+    return [row["number"] async for row in reader]
+
+
 READS: dict[str, Callable[[records.Reader], Any]] = {
     "iterating": lambda reader: [row["number"] for row in reader],
     "batches": lambda reader: [row["number"] for batch in reader.batches() for row in batch],
@@ -157,6 +160,7 @@ READS: dict[str, Callable[[records.Reader], Any]] = {
     "take": lambda reader: [row["number"] for row in reader.take(range(119, 0, -7))],
     "splits": lambda reader: [row["number"] for split in records.splits(reader.name, 3) for row in split.read()],
     "verify": lambda reader: records.verify(reader.name, threads=3),
+    "asyncio": lambda reader: asyncio.run(collected(reader)),
 }
 
 
@@ -164,6 +168,8 @@ READS: dict[str, Callable[[records.Reader], Any]] = {
 @pytest.mark.parametrize("call", READS)
 @pytest.mark.parametrize("by", ["lines", *storms("signals")])
 def test_a_reader_goes_on_and_leaves_nothing(path: Path, call: str, by: str) -> None:
+    if (call, by) == ("asyncio", "signals"):
+        pytest.skip("asyncio keeps to itself what a handler raises in a callback of its loop")
     written(path, 120, per_frame=10)
     act = READS[call]
     with records.open(path, threads=1) as plain:
@@ -183,25 +189,6 @@ def test_a_reader_goes_on_and_leaves_nothing(path: Path, call: str, by: str) -> 
         by_timer(make, act, check, times=60, signals=2, seed=SEED)
 
 
-@pytest.mark.usefixtures("threads_of")
-def test_a_reader_of_asyncio_goes_on_and_leaves_nothing(path: Path) -> None:
-    written(path, 60, per_frame=10)
-    expected = list(range(60))
-
-    async def collected(reader: records.Reader) -> list[int]:
-        return [row["number"] async for row in reader]
-
-    def act(reader: records.Reader) -> list[int]:
-        return asyncio.run(collected(reader))
-
-    def check(reader: records.Reader, outcome: Outcome) -> None:
-        assert outcome.is_interrupted or outcome.value == expected
-        assert act(reader) == expected
-        reader.close()
-
-    at_every_line(lambda: records.open(path, threads=3), act, check, every=EVERY)
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.usefixtures("threads_of")
 def test_a_forked_child_holds_neither_lock_nor_records(path: Path) -> None:
@@ -209,7 +196,7 @@ def test_a_forked_child_holds_neither_lock_nor_records(path: Path) -> None:
     read, write = os.pipe()
     begun, begin = os.pipe()
     writer = records.open(path, "wb", threads=3, frame_size=300)
-    writer.extend([record(number) for number in range(BEFORE)])
+    writer.extend(numbered(BEFORE))
     child = os.fork()
     if not child:
         os.close(write)
@@ -221,14 +208,14 @@ def test_a_forked_child_holds_neither_lock_nor_records(path: Path) -> None:
                 failed += "forked" in str(exc)
         os.write(begin, b"x")
         os.read(read, 1)  # lives on until the parent is done
+        writer.__del__()
         writer.close()
         os._exit(0 if failed == 4 else 1)
     os.close(read)
     os.read(begun, 1)  # a child that has not run yet has not let go of anything
     writer.append("parent's")
     writer.close()
-    with records.open(path, "ab") as another:
-        another.append("another's")
+    write_all(path, ["another's"], mode="ab")
     for descriptor in (write, begun, begin):
         os.close(descriptor)
     assert os.waitpid(child, 0)[1] == 0

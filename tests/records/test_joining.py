@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from record_files import forget_index, record, spans, written
+from record_files import event, flip, flipped, forget_index, read_all, record, spans, write_all, written
 from seeds import SEED
 
 from cpkg import records
@@ -26,8 +26,7 @@ BOTH = [*(record(number) for number in range(30)), *(record(number) for number i
 
 
 def read(path: Path) -> list[Any]:
-    with records.open(path) as reader:
-        found = list(reader)
+    found = read_all(path)
     assert found == [row for split in records.splits(path, 3) for row in split.read()]
     return found
 
@@ -71,9 +70,7 @@ def test_one_flip_hides_its_frame_alone(two: tuple[Path, Path], path: Path) -> N
     """Also one in the last header of the first file, behind which the second one begins."""
     frames, data = spans(two[0]), two[0].read_bytes()
     for at in (frames[-1].start + 9, frames[-1].start + 30, frames[-1].end - 9, frames[2].start + 17):
-        flipped = bytearray(data)
-        flipped[at] ^= 1 << SEED % 8
-        path.write_bytes(flipped[: frames[-1].end] + two[1].read_bytes())
+        path.write_bytes(flipped(data, at, 1 << SEED % 8)[: frames[-1].end] + two[1].read_bytes())
         report = records.repair(path)
         (hidden,) = (span for span in frames if span.start <= at < span.end)
         sound = [row for number, row in enumerate(BOTH) if not hidden.first <= number < hidden.stop]
@@ -83,21 +80,18 @@ def test_one_flip_hides_its_frame_alone(two: tuple[Path, Path], path: Path) -> N
 
 def test_dictionaries(tmp_path: Path, path: Path) -> None:
     """Files with the same one, with others and with none: one file has one dictionary."""
-    rows = [{"user": f"user{n % 97}", "action": ("login", "logout", "buy")[n % 3], "n": n} for n in range(3000)]
+    rows = [event(number) for number in range(1500)]
     files = [tmp_path / name for name in ("none", "one", "other")]
     for number, file in enumerate(files):
-        with records.open(file, "wb", frame_size=500, dictionary=1000 * number or None) as writer:
-            writer.extend(rows[number * 1000 :])
+        write_all(file, rows[number * 500 :], frame_size=500, dictionary=1000 * number or None)
     records.join([*files, files[1]], path)
-    assert read(path) == [*rows, *rows[1000:], *rows[2000:], *rows[1000:]]
+    assert read(path) == [*rows, *rows[500:], *rows[1000:], *rows[500:]]
     assert records.verify(path).ok
 
 
 def test_damaged_files_are_not_joined(two: tuple[Path, Path], path: Path) -> None:
     forget_index(two[0])
-    data = bytearray(two[0].read_bytes())
-    data[spans(two[0])[2].start + 9] ^= 1
-    two[0].write_bytes(data)
+    flip(two[0], spans(two[0])[2].start + 9)
     with pytest.raises(records.DamagedError):
         records.join(two, path)
     assert not path.exists()
@@ -111,8 +105,7 @@ def test_a_torn_file_in_front_of_another_one(two: tuple[Path, Path], path: Path,
     with records.open(first) as reader:
         rows = list(reader)
         counts = [0, *(frame.first + frame.records for frame in (reader.layout.frame(n) for n in range(len(frames))))]
-    with records.open(second) as reader:
-        behind = list(reader)
+    behind = read_all(second)
     for cut in {28, len(data), *(frame.end + more for frame in frames for more in (-30, -1, 0, 1, 40, 70))}:
         whole = sum(frame.end <= cut for frame in frames)
         first.write_bytes(data[:cut] if way == "join" else data[:cut] + second.read_bytes())

@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import random
 import sys
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
-from record_files import forget_index, layout_of, record, spans, written
-from web import serving
+from record_files import event, flipped, forget_index, layout_of, numbered, read_all, record, spans, write_all, written
+from seeds import SEED, noise
 
 from cpkg import records, zstd
 from cpkg.records import format as fmt
@@ -54,17 +52,14 @@ def test_every_record_is_in_one_split(path: Path, count: int, indexed: bool) -> 
 @pytest.mark.parametrize("count", COUNTS)
 def test_a_file_divided_by_size_alone(path: Path, count: int) -> None:
     """Borders anywhere: each frame belongs to the split in which its header begins."""
-    size, token = path.stat().st_size, layout_of(path).token
     for shift in range(0, 40, 3):
-        bounds = sorted({0, size, *((size * number // count + shift) % size for number in range(1, count))})
-        splits = [records.Split(str(path), start, end, token=token) for start, end in zip(bounds, bounds[1:])]
-        assert [number for split in splits for number in numbers(split)] == list(range(200))
+        assert [number for split in by_size(path, count, shift) for number in numbers(split)] == list(range(200))
 
 
-def by_size(path: Path, count: int) -> list[records.Split]:
-    """Return splits as of a remote file without an index."""
+def by_size(path: Path, count: int, shift: int = 0) -> list[records.Split]:
+    """Return splits like those of a remote file without an index."""
     size, token = path.stat().st_size, layout_of(path).token
-    bounds = [size * number // count for number in range(count + 1)]
+    bounds = sorted({0, size, *((size * number // count + shift) % size for number in range(1, count))})
     return [records.Split(str(path), start, end, token=token) for start, end in zip(bounds, bounds[1:])]
 
 
@@ -73,16 +68,15 @@ def test_frames_in_records_are_not_the_files(path: Path, count: int) -> None:
     """A search from a border on comes upon the headers of files that records hold, and takes none of them."""
     nested = path.with_name("nested.rec")
     written(nested, 6, per_frame=2)
-    values = [os.urandom(500) + nested.read_bytes() + os.urandom(500) for _ in range(30)]
-    with records.open(path, "wb", frame_size=4000) as writer:
-        writer.extend(values)
+    values = [noise(500 + n) + nested.read_bytes() + noise(500) for n in range(30)]
+    write_all(path, values, frame_size=4000)
     forget_index(path)
     assert [value for split in by_size(path, count) for value in split.read()] == values
 
 
 def test_a_dictionary_behind_the_first_frames(path: Path) -> None:
     """Each split finds it by the headers of its own frames."""
-    rows = [{"user": f"user{n % 97}", "action": ("login", "logout", "buy")[n % 3], "n": n} for n in range(5000)]
+    rows = [event(n) for n in range(2000)]
     with records.open(path, "wb", frame_size=500, dictionary=1000, threads=3) as writer:
         writer.append(rows[0])
         writer.flush()
@@ -116,11 +110,8 @@ def test_damage_is_told_in_its_split_alone(path: Path, indexed: bool) -> None:
     frames, data = spans(path), path.read_bytes()
     for broken in (2, len(frames) - 2):
         for at in (frames[broken].start + 9, frames[broken].end - 9):
-            flipped = bytearray(data)
-            flipped[at] ^= 0x81
-            path.write_bytes(flipped)
-            with records.open(path, errors="skip") as reader:
-                whole = [row["number"] for row in reader]
+            path.write_bytes(flipped(data, at, 0x81))
+            whole = [row["number"] for row in read_all(path, errors="skip")]
             found, hidden = [], []
             for split in records.splits(path, 4):
                 found += numbers(split, errors="skip")
@@ -174,8 +165,7 @@ class _Nameless:
 def test_through_fsspec(path: Path) -> None:
     fsspec = pytest.importorskip("fsspec")
     url = "memory://folder/file.rec"
-    with records.open(url, "wb", frame_size=600) as writer:
-        writer.extend([record(number) for number in range(200)])
+    write_all(url, numbered(200), frame_size=600)
     with records.open(url) as reader:
         assert [row["number"] for row in reader] == list(range(200))
         assert reader[77] == record(77)
@@ -197,46 +187,18 @@ def test_without_fsspec(monkeypatch: pytest.MonkeyPatch) -> None:
         records.open("s3://bucket/file.rec")
 
 
-@pytest.fixture
-def web(path: Path) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """The file on a server of its own, and the ranges that were asked for."""
-    asked: list[tuple[int, int]] = []
-    with records.open(path, "wb", frame_size=600) as writer:
-        writer.extend({**record(number), "noise": os.urandom(200)} for number in range(200))
-    data = path.read_bytes()
+def test_only_the_bytes_that_are_needed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    url, asked, chance = "memory://folder/needed.rec", [], random.Random(SEED)
+    cat_file = type(memory).cat_file
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def noted(self: Any, path: str, start: int, end: int) -> bytes:
+        asked.append((start, end))
+        return cat_file(self, path, start=start, end=end)
 
-        def do_HEAD(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(data)))
-            self.send_header("Accept-Ranges", "bytes")
-            self.end_headers()
-
-        def do_GET(self) -> None:
-            wanted = self.headers["Range"]
-            assert wanted is not None
-            start, _, last = wanted[len("bytes=") :].partition("-")
-            asked.append((int(start), int(last) + 1))
-            body = data[int(start) : int(last) + 1]
-            self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{last}/{len(data)}")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    with serving(Handler) as address:
-        yield f"{address}/file.rec", asked
-
-
-def test_only_the_bytes_that_are_needed(web: tuple[str, list[tuple[int, int]]], path: Path, monkeypatch: Any) -> None:
-    pytest.importorskip("fsspec")
-    pytest.importorskip("aiohttp")
-    url, asked = web
+    monkeypatch.setattr(type(memory), "cat_file", noted)
+    write_all(path, [{**row, "noise": chance.randbytes(200)} for row in numbered(200)], frame_size=600)
+    memory.pipe_file("folder/needed.rec", path.read_bytes())
     frames = spans(path)
     size = path.stat().st_size
     monkeypatch.setattr(sources, "_TAIL_SIZE", 5000)
@@ -260,19 +222,19 @@ def test_only_the_bytes_that_are_needed(web: tuple[str, list[tuple[int, int]]], 
 def test_a_record_that_holds_its_own_file_so_far(path: Path) -> None:
     """Through a URL, without an index: headers in a record are not where they say, so that no split begins there."""
     fsspec = pytest.importorskip("fsspec")
-    noise = random.Random(5).getrandbits(8 * 20_000).to_bytes(20_000, "little")
-    values: list[bytes] = [noise[at : at + 100] for at in range(0, 20_000, 100)]
+    data = noise(20_000)
+    values: list[bytes] = [data[at : at + 100] for at in range(0, 20_000, 100)]
     with records.open(path, "wb", frame_size=2000) as writer:
         for _ in range(2):
             writer.extend(values[:200])
             writer.flush()
-            values += [noise + path.read_bytes() + noise]
+            values += [data + path.read_bytes() + data]
             writer.append(values[-1])
             writer.flush()
         data = path.read_bytes()
     expected = [*values[:200], values[200], *values[:200], values[201]]
     fsspec.filesystem("memory").pipe_file("folder/own.rec", data)
-    for count in range(1, 40):
+    for count in (1, 2, 3, 4, 7, 12, 20, 39):
         splits = records.splits("memory://folder/own.rec", count)
         assert splits[0].first is None
         for errors in ("raise", "skip"):
@@ -284,8 +246,7 @@ def test_splits_behind_a_lost_byte(path: Path) -> None:
     fsspec = pytest.importorskip("fsspec")
     data = path.read_bytes()[: spans(path)[-1].end]
     fsspec.filesystem("memory").pipe_file("folder/moved.rec", data[:300] + data[301:])
-    with records.open("memory://folder/moved.rec", errors="skip") as reader:
-        left = [row["number"] for row in reader]
+    left = [row["number"] for row in read_all("memory://folder/moved.rec", errors="skip")]
     assert 100 < len(left) < 200
     for count in (1, 3, 7):
         splits = records.splits("memory://folder/moved.rec", count)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 import pytest
-from record_files import forget_index, spans
+from record_files import flip, forget_index, nested, read_all, spans, write_all
 
 from cpkg import records, typed
 from purepy.errors import LimitError, StackError
@@ -38,8 +38,7 @@ EVENTS = [
 @pytest.fixture(params=[300, 4000, 1 << 18])
 def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     path = tmp_path / "events.rec"
-    with records.open(path, "wb", frame_size=request.param, dataclass=True) as writer:
-        writer.extend(EVENTS)
+    write_all(path, EVENTS, frame_size=request.param, dataclass=True)
     return path
 
 
@@ -68,8 +67,7 @@ def test_the_number_of_a_record_that_is_wrong(tmp_path: Path, frame_size: int, t
     path = tmp_path / "wrong.rec"
     rows: list[Any] = [{"id": n, "name": "x", "home": {"lat": 1.5, "lon": 2}} for n in range(60)]
     rows[41] = {"id": 41, "name": 7, "home": {"lat": 1, "lon": "east"}}
-    with records.open(path, "wb", frame_size=frame_size) as writer:
-        writer.extend(rows)
+    write_all(path, rows, frame_size=frame_size)
     for errors in ("raise", "skip"):
         with records.open(path, type=Event, threads=threads, errors=errors, all_errors=True) as reader:
             events = iter(reader)
@@ -99,10 +97,7 @@ def test_the_number_of_a_record_that_is_wrong(tmp_path: Path, frame_size: int, t
 
 
 def test_damage_and_types(file: Path) -> None:
-    data = bytearray(file.read_bytes())
-    place = spans(file)[0]
-    data[place.end - 9] ^= 1
-    file.write_bytes(data)
+    flip(file, spans(file)[0].end - 9)
     with records.open(file, type=Event, errors="skip") as reader:
         found = list(reader)
         assert found == EVENTS[COUNT - len(found) :]
@@ -112,11 +107,8 @@ def test_damage_and_types(file: Path) -> None:
 
 def test_options_and_limits(tmp_path: Path) -> None:
     path = tmp_path / "other.rec"
-    deep: Any = 1
-    for _ in range(50):
-        deep = [deep]
-    with records.open(path, "wb") as writer:
-        writer.extend([{"x": "5"}, {"x": [1] * 1000}, {"x": deep}, {"x": [None] * 20_000}])
+    deep = nested(50)
+    write_all(path, [{"x": "5"}, {"x": [1] * 1000}, {"x": deep}, {"x": [None] * 20_000}])
     with records.open(path, type=Dict[str, int], strict=False) as reader:
         assert reader[0] == {"x": 5}
     cases: Any = (
@@ -131,8 +123,7 @@ def test_options_and_limits(tmp_path: Path) -> None:
             for use in (reader.__getitem__, lambda _: list(reader), lambda number: reader.take([0, number])):
                 with pytest.raises(error):
                     use(number)
-    with records.open(path, type=Dict[str, Any], max_depth=52, max_memory=-1) as reader:
-        assert [row["x"] for row in reader][2] == deep
+    assert [row["x"] for row in read_all(path, type=Dict[str, Any], max_depth=52, max_memory=-1)][2] == deep
     with pytest.raises(TypeError, match=r"records\.open\(\).*use_list"):
         records.open(path, type=Event, use_list=False)
     with pytest.raises(TypeError):
@@ -142,8 +133,7 @@ def test_options_and_limits(tmp_path: Path) -> None:
 def test_more_records_than_the_index_says(tmp_path: Path) -> None:
     """Damage, by each way, and never less than there is without a word."""
     path = tmp_path / "count.rec"
-    with records.open(path, "wb") as writer:
-        writer.extend([1, 2, 3])
+    write_all(path, [1, 2, 3])
     for number in (2, 4):
         with records.open(path, type=int) as reader:
             reader.layout._records[0] = number

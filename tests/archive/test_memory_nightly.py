@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory that archives take, beside the interpreter's own and zstd's contexts."""
+"""The memory that archives take, beyond the interpreter's own and zstd's contexts."""
 
 from __future__ import annotations
 
 import os
-import random
 import sys
 from pathlib import Path
 
 import pytest
+from archives import make_files
 from processes import run_python
+from seeds import noise
 
 from cpkg import _backend
 
@@ -18,7 +19,7 @@ CONTEXTS = 2 * 5 << 20
 """A context of level 3 for content of 8 MiB takes 4.5 MiB."""
 BUDGET_PYPY = 144 << 20
 """
-With the work done in Python on PyPy: what frames leave behind stays there until its next collection.
+With the work done in Python on PyPy: what frames leave stays there until its next collection.
 
 That is asked for (COLLECTING) when a tenth has been added. By default it comes when the heap has grown by 82 %, which
 measures the collector: PyPy 8 took 104 to 175 MiB in 12 runs, and 80 to 115 so.
@@ -35,7 +36,7 @@ def work(base, name):
     with open(out + name + ".tar.zst", "rb") as file:
         archive.extract(file if source == "stream" else file.name, out + name + ".out", threads=2)
 def peak():
-    with open("/proc/self/status") as status:  # getrusage counts the process that started this one, too
+    with open("/proc/self/status") as status:  # getrusage also counts the process that started this one
         return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM"))
 work(tiny, "tiny")
 before = peak()
@@ -49,17 +50,15 @@ print(peak() - before)
 @pytest.mark.parametrize(("shape", "source"), [("one file", "path"), ("many files", "path"), ("one file", "stream")])
 def test_the_peak(engine: str, shape: str, source: str, tmp_path: Path) -> None:
     """A process that has archived something small does not grow by more than the budget for 80 MiB."""
-    tiny, tree = tmp_path / "tiny", tmp_path / "tree"
-    tiny.mkdir()
-    (tiny / "file").write_bytes(b"tiny")
+    tiny, tree = make_files(tmp_path / "tiny", {"file": b"tiny"}), tmp_path / "tree"
     tree.mkdir()
-    noise = random.Random(1).randbytes(1 << 20)
+    data = noise((1 << 20) + 80 * 16)
     with (tree / "large").open("wb") as file:
         for number in range(80 if shape == "one file" else 0):
-            file.write(noise[number:])
+            file.write(data[number : 1 << 20])
             file.write(bytes(number))
-    for number in range(80 * 16 if shape == "many files" else 0):
-        (tree / f"{number}").write_bytes(noise[number : number + (64 << 10)])
+    if shape == "many files":
+        make_files(tree, {f"{number}": data[number : number + (64 << 10)] for number in range(80 * 16)})
     # in a folder without the sources: the row tests what is installed
     done = run_python(
         "-c", WORK, f"{tiny}", f"{tree}", f"{tmp_path}/", source, env={**os.environ, **COLLECTING}, cwd=tmp_path

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writers that are killed at random moments: the records that `flush` has returned for are there."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from record_files import check_killed
+from seeds import SEED
+
+from cpkg import records
+
+WRITER = f"""
+import sys, random
+sys.path[:0] = {sys.path!r}
+from cpkg import records
+path, seed, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+chance = random.Random(seed)
+out = sys.stdout
+for _ in range(10**9):
+    with records.open(path, "ab", frame_size=chance.choice([200, 2000, 20000]), threads=threads) as writer:
+        number = len(writer)
+        print("open", number, flush=True)
+        for _ in range(chance.randrange(1, 400)):
+            writer.append({{"number": number, "text": "t" * chance.randrange(200)}})
+            number += 1
+            if chance.random() < 0.1:
+                writer.flush()
+                print("flushed", number, flush=True)
+    print("flushed", number, flush=True)
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_killed_at_random_moments(path: Path, threads: int) -> None:
+    """The next writer continues in the file that a kill has left."""
+    chance = random.Random(SEED)
+    safe = 0
+    for turn in range(200):
+        arguments = [sys.executable, "-I", "-c", WRITER, str(path), str(SEED + turn), str(threads)]
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            begun = child.stdout.readline()
+            assert begun.startswith("open")
+            assert int(begun.split()[1]) >= safe
+            time.sleep(chance.random() ** 2 * 0.12)
+            child.send_signal(signal.SIGKILL)
+            output = child.stdout.read().splitlines()
+        safe = max([safe, *(int(line.split()[1]) for line in output if line.startswith("flushed"))])
+        check_killed(path, safe, f"turn {turn}, seed {SEED}")
+        if turn % 3 == 0:
+            total = records.inspect(path).records
+            records.repair(path, threads=1)
+            assert records.verify(path, threads=1).ok
+            assert records.inspect(path).records == total
