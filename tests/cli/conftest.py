@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any, Callable
 
 import pytest
+from processes import run_python
 
 import cpkg
+
+_RUN_EACH = Path(__file__).with_name("run_each.txt").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +21,22 @@ def environment() -> dict[str, str]:
     root = str(Path(cpkg.__file__).parent.parent)
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
     return {**os.environ, "PYTHONPATH": path, "TERM": "xterm", "COLUMNS": "100"}
+
+
+@pytest.fixture
+def run_each(environment: dict[str, str], tmp_path: Path) -> Callable[..., list[list[Any]]]:
+    """
+    A function that runs commands one after the other in one new process, in the folder of the test.
+
+    A command is its arguments and a dictionary that adds to the environment. The function returns for each command its
+    exit status, standard output and standard error; characters stand for bytes.
+    """
+
+    def run(commands: list[list[Any]], missing: tuple[str, ...] = (), **variables: str) -> list[list[Any]]:
+        given = json.dumps([commands, missing])
+        done = run_python("-c", _RUN_EACH, env={**environment, **variables}, cwd=tmp_path, input=given)
+        assert (done.returncode, done.stderr) == (0, "")
+        results: list[list[Any]] = json.loads(done.stdout)
+        return results
+
+    return run

@@ -31,6 +31,7 @@ from cpkg.cli.standard_streams import when_terminated
 from purepy.msgpack.ext import ExtType, Timestamp
 
 MAGIC = b"\x28\xb5\x2f\xfd"
+VECTORS = json.loads(Path(__file__).with_name("vectors.json").read_text(encoding="utf-8"))
 
 
 # click before 8.2 mixes standard error into standard output unless told not to
@@ -56,6 +57,12 @@ def frame_of(*blocks: bytes, declared: bytes = b"", descriptor: int = 0, window:
     headers = [len(block) << 3 | (block is blocks[-1]) for block in blocks]
     body = b"".join(struct.pack("<I", header)[:3] + block for header, block in zip(headers, blocks))
     return MAGIC + bytes([descriptor]) + window + declared + body
+
+
+@pytest.mark.parametrize(("command", "stdin", "status", "message"), VECTORS["failures"])
+def test_a_failure_is_one_line(command: str, stdin: str, status: int, message: str) -> None:
+    """It names the place; `test_json_input.py` has the other errors of `pack`."""
+    assert message in failure(*command.split(), stdin=stdin.encode("latin-1"), status=status)
 
 
 def test_the_recursion_limit_stays_that_of_the_caller() -> None:
@@ -130,13 +137,10 @@ def test_json_lines_are_recognised_and_can_be_asked_for(tmp_path: Path) -> None:
     assert cpkg.loads(run("pack", stdin=b"1\n").stdout_bytes) == 1
     assert cpkg.loads(run("pack", "--format", "jsonl", stdin=b"1\n").stdout_bytes) == [1]
     assert cpkg.loads(run("pack", "--format", "jsonl", stdin=b"").stdout_bytes) == []
-    assert "standard input:2:1: extra data" in failure("pack", "--format", "json", stdin=b"1\n2\n")
-    assert "standard input:1:3: extra data" in failure("pack", stdin=b"1 2")
     (tmp_path / "x.jsonl").write_text('{"a": 1}\n{"a": }\n')
     assert f"{tmp_path / 'x.jsonl'}:2:7: expecting value" in failure("pack", tmp_path / "x.jsonl")
     packed = cpkg.dumps([1, [2]])
     assert run("unpack", "--format", "jsonl", stdin=packed).stdout == "1\n[2]\n"
-    assert "needs an array" in failure("unpack", "--format", "jsonl", stdin=cpkg.dumps({"a": 1}))
 
 
 def test_compression_options() -> None:
@@ -147,36 +151,13 @@ def test_compression_options() -> None:
     assert run("pack", "-l", "19", stdin=data).stdout_bytes == cpkg.dumps(json.loads(data), level=19)
     one = run("pack", "--sort-keys", stdin=b'{"b":1,"a":2}').stdout_bytes
     assert one == run("pack", "--sort-keys", stdin=b'{"a":2,"b":1}').stdout_bytes
-    assert "level" in failure("pack", "-l", "23", stdin=data, status=2)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (b"", "standard input: empty: expected a JSON value"),
-        (b" \n ", "standard input: empty: expected a JSON value"),
-        (b"{", "standard input:1:2: expecting property name enclosed in double quotes"),
-        (b'{\n  "a": 1,\n  "b" 2\n}', "standard input:3:7: expecting ':' delimiter"),
-        (b'{"a": NaN}', "standard input:1:7: NaN is not JSON; --allow-nan takes it"),
-        (b'["NaN",\n -Infinity]', "standard input:2:2: -Infinity is not JSON"),
-        (b"[1, 1e400]", "standard input:1:5: the number overflows a 64-bit float"),
-        (b"[1, -1" + b"0" * 400 + b".5]", "standard input:1:5: the number overflows a 64-bit float"),
-        (b'{"a": [1,\n 18446744073709551616]}', "standard input:2:2: an integer of 20 digits does not fit"),
-        (b"-9223372036854775809", "standard input:1:1: an integer of 19 digits does not fit"),
-        (b'["18446744073709551616", 1' + b"0" * 5000 + b"]", "standard input:1:26: an integer of 5001 digits does not"),
-        (b'{"a": {"b c": [{}, {"x": 1, "x": 2}]}}', 'the key "x" occurs twice in the object at $.a["b c"][1]'),
-        (b'{"a": 1, "a": 1}', 'the key "a" occurs twice in the object at $'),
-        (b'["\xc3\xa9",\n"\xff"]', "standard input:2: not UTF-8: invalid start byte at byte 8"),
-        (b'["\\ud83d\\ude00", "\\ud83d"]', "standard input:1:18: the string holds half of a surrogate pair"),
-        (b'{"\\udead": 1}', "standard input:1:2: the string holds half of a surrogate pair"),
-        (b"[" * 1025 + b"]" * 1025, "standard input: recursion limit exceeded."),
-        (b"[" * 100_000 + b"]" * 100_000, "standard input"),
-        (b"[1,]", "standard input:1:"),
-    ],
-    ids=lambda value: repr(value[:30]),
-)
-def test_what_pack_refuses(text: bytes, message: str) -> None:
-    assert message in failure("pack", stdin=text)
+def test_numbers_and_depth_that_pack_refuses() -> None:
+    long = b'["18446744073709551616", 1' + b"0" * 5000 + b"]"
+    assert "standard input:1:26: an integer of 5001 digits does not fit" in failure("pack", stdin=long)
+    assert "standard input: recursion limit exceeded." in failure("pack", stdin=b"[" * 1025 + b"]" * 1025)
+    assert "standard input" in failure("pack", stdin=b"[" * 100_000 + b"]" * 100_000)
 
 
 def test_what_pack_takes_besides() -> None:
@@ -212,26 +193,14 @@ def test_the_default_output_is_not_overwritten(tmp_path: Path) -> None:
     assert cpkg.load(tmp_path / "x.mpz") == [2]
 
 
-@pytest.mark.parametrize(
-    ("source", "target"),
-    [("a.json", "a.mpz"), ("a.b.json", "a.b.mpz"), ("a", "a.mpz"), ("a.txt", "a.txt.mpz"), ("A.JSON", "A.mpz")],
-)
+@pytest.mark.parametrize(("source", "target"), VECTORS["names of packed files"])
 def test_the_name_of_the_packed_file(tmp_path: Path, source: str, target: str) -> None:
     (tmp_path / source).write_text("1")
     assert run("pack", tmp_path / source).exit_code == 0
     assert (tmp_path / target).read_bytes() == b"\x01"
 
 
-@pytest.mark.parametrize(
-    ("source", "target"),
-    [
-        ("a.mpz", "a.json"),
-        ("a.msgpack.zst", "a.json"),
-        ("a.mp", "a.json"),
-        ("a.bin", "a.bin.json"),
-        (".mpz", ".mpz.json"),
-    ],
-)
+@pytest.mark.parametrize(("source", "target"), VECTORS["names of unpacked files"])
 def test_the_name_of_the_unpacked_file(tmp_path: Path, source: str, target: str) -> None:
     (tmp_path / source).write_bytes(b"\x01")
     assert run("unpack", tmp_path / source).exit_code == 0
@@ -241,10 +210,8 @@ def test_the_name_of_the_unpacked_file(tmp_path: Path, source: str, target: str)
 def test_files_that_cannot_be_used(tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
     (tmp_path / "x.json").write_text("1")
-    assert failure("pack", nowhere) == f"cpkg: {nowhere}: No such file or directory\n"
-    assert failure("unpack", nowhere) == f"cpkg: {nowhere}: No such file or directory\n"
-    assert failure("info", nowhere) == f"cpkg: {nowhere}: No such file or directory\n"
-    assert failure("demo", nowhere) == f"cpkg: {nowhere}: No such file or directory\n"
+    for command in ("pack", "unpack", "info", "demo"):
+        assert failure(command, nowhere) == f"cpkg: {nowhere}: No such file or directory\n"
     assert failure("pack", tmp_path) == f"cpkg: {tmp_path}: Is a directory\n"
     assert "No such file" in failure("pack", tmp_path / "x.json", "-o", nowhere / "y")
     assert "Is a directory" in failure("pack", tmp_path / "x.json", "-o", tmp_path)
@@ -272,20 +239,7 @@ def test_what_json_has_no_type_for() -> None:
         "ext": ExtType(5, b"x"),
         "far": Timestamp(2**40),
     }
-    expected = {
-        "bin": "AP8=",
-        "time": "2024-06-01T10:00:00.12Z",
-        "early": "1969-12-31T23:59:59.000000001Z",
-        "utc": "2024-01-01T00:00:00Z",
-        "local": "2024-01-01T12:00:00",
-        "date": "2024-01-01",
-        "clock": "01:02:03",
-        "span": 60.5,
-        "id": "00000000-0000-0000-0000-000000000001",
-        "price": "1.50",
-        "ext": {"ext": 5, "data": "eA=="},
-        "far": str(2**40),
-    }
+    expected = VECTORS["values as JSON"]
     assert json.loads(run("unpack", stdin=cpkg.dumps(value)).stdout) == expected
     # with a key that JSON has no type for the whole goes the longer way, and must come to the same
     longer = json.loads(run("unpack", stdin=cpkg.dumps({**value, 1: [value]})).stdout)
@@ -324,7 +278,6 @@ def test_unpack_options(tmp_path: Path) -> None:
     assert "$.a[1]: nan is not JSON; --allow-nan writes it" in failure("unpack", stdin=data)
     assert run("unpack", "--allow-nan", stdin=data).stdout == '{"a":[1,NaN]}\n'
     assert run("unpack", "--indent", "2", stdin=cpkg.dumps({"a": 1})).stdout == '{\n  "a": 1\n}\n'
-    assert "indent" in failure("unpack", "--indent", "x", stdin=data, status=2)
     assert run("unpack", "--allow-nan", stdin=cpkg.dumps({1: float("inf")})).stdout == '{"1":Infinity}\n'
 
 
@@ -365,6 +318,18 @@ def test_a_bomb_leaves_no_file(tmp_path: Path) -> None:
         assert "is not a size" in failure("unpack", tmp_path / "x.mpz", f"--max-output-size={size}", status=2)
 
 
+def test_a_window_of_a_gibibyte(tmp_path: Path) -> None:
+    path = tmp_path / "x.mpz"
+    path.write_bytes(frame_of(cpkg.packb(["text"]), window=b"\xa0"))
+    for arguments in ([], ["--max-output-size", "100M"], ["--max-output-size", "1000M"]):
+        message = failure("unpack", path, "-o", "-", *arguments)
+        assert "Frame requires too much memory" in message
+        assert message.endswith("; --max-output-size allows more\n")
+        assert "Parameter" not in message
+    for size in ("1G", "2G", "unlimited"):
+        assert run("unpack", path, "-o", "-", "--max-output-size", size).stdout == '["text"]\n'
+
+
 # info
 
 
@@ -390,31 +355,10 @@ def test_info_of_a_packed_file(tmp_path: Path) -> None:
     assert run("info", stdin=path.read_bytes()).stdout.splitlines()[1:] == lines[1:]
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"\xc0", "nil (1 byte)"),
-        (b"\xc3", "true (1 byte)"),
-        (b"\x7f", "integer (1 byte)"),
-        (b"\xe0", "integer (1 byte)"),
-        (b"\xcd\x01\x00", "integer (3 bytes)"),
-        (b"\xcb" + bytes(8), "64-bit float (9 bytes)"),
-        (b"\xa2ab", "string (3 bytes)"),
-        (b"\xd9\x02ab", "string (4 bytes)"),
-        (b"\xc4\x02ab", "binary (4 bytes)"),
-        (b"\xd6\xff" + bytes(4), "extension (6 bytes)"),
-        (b"\xc7\x02\x05ab", "extension (5 bytes)"),
-        (b"\x81\xa1a\x01", "map of 1 entry"),
-        (b"\x92\x01\x02", "array of 2 items"),
-        (b"\x80", "map of 0 entries"),
-        (b"\xdc\x00\x01\x01", "array of 1 item"),
-        (b"\xdf\x00\x00\x00\x01\x01\x01", "map of 1 entry"),
-    ],
-    ids=lambda value: value[:3].hex() if isinstance(value, bytes) else "",
-)
-def test_info_names_each_type(data: bytes, message: str) -> None:
-    assert cpkg.loads(data) is not ...
-    assert f"  message    MessagePack: {message}" in run("info", stdin=data).stdout.splitlines()
+@pytest.mark.parametrize(("data", "message"), VECTORS["types"])
+def test_info_names_each_type(data: str, message: str) -> None:
+    assert cpkg.loads(bytes.fromhex(data)) is not ...
+    assert f"  message    MessagePack: {message}" in run("info", stdin=bytes.fromhex(data)).stdout.splitlines()
 
 
 def test_info_of_several_frames() -> None:
@@ -458,6 +402,7 @@ def test_info_of_something_else() -> None:
     assert "looks like JSON text: see 'cpkg pack'" in run("info", stdin=b'{"a": 1}').stdout
     assert "2 bytes follow the object" in run("info", stdin=b"\xc0\xc0\xc0").stdout
     assert "JSON" not in run("info", stdin=b"\xc0\xc0\xc0").stdout
+    assert "1 byte follows the object" in run("info", stdin=b"\xc0\xc0").stdout
 
 
 def test_unpacking_something_else(tmp_path: Path) -> None:
@@ -465,16 +410,9 @@ def test_unpacking_something_else(tmp_path: Path) -> None:
     text = b'{"a": 1}'
     (tmp_path / "file").write_bytes(text)
     archive.create(tmp_path / "a.tar.zst", "file", base=tmp_path)
-    assert "looks like JSON text: see 'cpkg pack'" in run("unpack", stdin=text).stderr
     assert "looks like JSON text: see 'cpkg pack'" in run("unpack", stdin=zstd.compress(text)).stderr
     assert "a tar archive: see 'cpkg archive list'" in run("unpack", str(tmp_path / "a.tar.zst")).stderr
-    assert "see '" not in run("unpack", stdin=b"\xc0\xc0\xc0").stderr
-
-
-def test_what_follows_an_object_is_counted() -> None:
-    assert "1 byte follows the object" in run("info", stdin=b"\xc0\xc0").stdout
-    found = run("unpack", stdin=b"\xc0\xc0\xc0")
-    assert (found.exit_code, found.stderr) == (1, "cpkg: standard input: 2 bytes follow the object (at byte 1)\n")
+    assert failure("unpack", stdin=b"\x81\xa1\xff\x01").count("at byte") == 1
 
 
 @pytest.mark.parametrize("width", [60, 80])
@@ -513,7 +451,11 @@ def test_info_does_not_unpack_a_bomb(monkeypatch: pytest.MonkeyPatch) -> None:
 # demo, backends, help
 
 
-def test_demo_of_the_data_in_the_package() -> None:
+def test_demo_of_the_data_in_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the chosen backend of zstd alone and one round, since the data takes the pure codec long."""
+    chosen = _backend.choose("zstd").module.BACKEND
+    monkeypatch.setitem(_backend.MODULES, "zstd", {chosen: _backend.MODULES["zstd"][chosen]})
+    monkeypatch.setattr(compare, "ROUNDS", 1)
     result = run("demo", "--seconds", "0")
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("airports.json: 282,631 bytes")
@@ -528,10 +470,8 @@ def test_demo_of_the_data_in_the_package() -> None:
 
 def test_demo_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"a": 1}\n' * 50)
-    assert run("demo", tmp_path / "x.jsonl", "--seconds", "0").exit_code == 0
+    assert "combinations agree" in run("demo", tmp_path / "x.jsonl", "--seconds", "0").stdout
     assert "combinations agree" in run("demo", "-", "--seconds", "0", stdin=b'{"a": [1]}').stdout
-    assert "does not fit" in failure("demo", "-", stdin=b"[18446744073709551616]")
-    assert "empty" in failure("demo", "-", stdin=b"")
 
 
 @pytest.mark.parametrize(("jit", "rounds"), [(False, 1), (True, 3)])
@@ -617,12 +557,6 @@ def test_a_key_that_is_no_json_needs_allow_nan(key: Any) -> None:
     assert b"NaN" in run("unpack", "--allow-nan", stdin=data).stdout_bytes or key == float("inf")
 
 
-def test_what_is_wrong_with_a_message_is_said_once() -> None:
-    assert failure("unpack", stdin=b"\x81\xa1\xff\x01").count("at byte") == 1
-    for text in (b'{"a": 1}', b" [1]"):
-        assert "see 'cpkg pack'" in failure("unpack", stdin=text)
-
-
 def test_info_knows_our_other_files(tmp_path: Path) -> None:
     from cpkg import archive, records
 
@@ -649,22 +583,6 @@ def test_help_and_version() -> None:
     for command in ("pack", "unpack", "info", "demo", "backends"):
         assert "Usage: cpkg" in run(command, "--help").stdout
         assert command in run("--help").stdout
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("nonsense",),
-        ("--nonsense",),
-        ("pack", "--nonsense"),
-        ("pack", "a", "b"),
-        ("demo", "--seconds", "-1"),
-        ("pack", "-l"),
-    ],
-    ids=" ".join,
-)
-def test_wrong_usage_is_one_line_with_status_2(arguments: tuple[str, ...]) -> None:
-    assert "--help')" in failure(*arguments, status=2)
 
 
 def test_errors_with_line_breaks_stay_one_line(tmp_path: Path) -> None:

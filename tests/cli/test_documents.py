@@ -28,6 +28,7 @@ def sessions(page: str) -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("page", "least"),
     [("cli.md", 17), ("integrations.md", 3), ("archives.md", 5), ("records.md", 8), ("start/quickstart.md", 8)],

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import zipapp
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from processes import run_python
 
+VECTORS = json.loads(Path(__file__).with_name("vectors.json").read_text(encoding="utf-8"))
 SHOW = """\
 import os, sys
 print(__name__, sys.argv, [os.path.realpath(sys.path[0])], os.path.realpath(globals().get("__file__", "none")))
@@ -66,25 +68,7 @@ def test_as_python(environment: dict[str, str], programs: Path, arguments: list[
     assert run("-m", "cpkg", "run") == expected
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status", "told"),
-    [
-        ([], 2, "cpkg run: no program\nusage: cpkg run ["),
-        (["-m"], 2, "cpkg run: -m takes an argument\n"),
-        (["--what", "script.py"], 2, "cpkg run: no such option: --what\n"),
-        (["--names"], 2, "cpkg run: --names takes names, separated by commas\n"),
-        (["--names", "numpy", "script.py"], 2, "cpkg run: cannot install 'numpy': expected some of "),
-        (["-m", "nowhere.at.all"], 1, "cpkg run: no module named 'nowhere.at.all'\n"),
-        (["-m", "json"], 1, "cpkg run: no module named 'json.__main__': 'json' is a package without one\n"),
-        (["."], 1, "cpkg run: can't find '__main__' module in '.'\n"),
-        (["nowhere.py"], 2, "cpkg run: cannot read 'nowhere.py': No such file or directory\n"),
-        (["-c", "import sys; sys.exit('told')"], 1, "told\n"),
-        (["-c", "1 / 0"], 1, "ZeroDivisionError: "),
-        # with no __future__ but the program's own
-        (["-c", "def f(x: int): pass\nimport sys; sys.exit(f.__annotations__['x'] is int and 'told')"], 1, "told"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("arguments", "status", "told"), VECTORS["errors of run"], ids=str)
 def test_what_fails(environment: dict[str, str], programs: Path, arguments: list[str], status: int, told: str) -> None:
     done = run_python("-m", "cpkg", "run", *arguments, cwd=programs, env=environment)
     assert (done.returncode, done.stdout) == (status, "")

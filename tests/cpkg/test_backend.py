@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from backends import available
@@ -36,10 +35,6 @@ def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run code in a process of its own: a choice is made once per process."""
     clean = {key: value for key, value in os.environ.items() if key not in VARIABLES}
     return run_python("-I", "-W", "error", "-c", code, env={**clean, **environment})
-
-
-def fails(*args: object) -> ModuleType:
-    raise ImportError("no such luck")
 
 
 @pytest.mark.parametrize("codec", _backend.MODULES)
@@ -78,20 +73,8 @@ def test_a_named_backend_is_the_one_that_runs(fresh: pytest.MonkeyPatch, codec: 
     assert (choice.policy, choice.source) == ("pure", f"CPKG_{codec.upper()}_BACKEND")
 
 
-def test_a_named_backend_that_cannot_load_is_an_import_error(fresh: pytest.MonkeyPatch) -> None:
-    """Only `auto` falls back; the reason is in the message."""
-    fresh.setattr(_backend, "_built", lambda codec: (False, "not built: no compiler"))
-    fresh.setitem(_backend.MODULES["msgpack"], "native", "cpkg._native.does_not_exist")
-    fresh.setenv("CPKG_MSGPACK_BACKEND", "native")
-    with pytest.raises(
-        ImportError, match=r"the native backend of msgpack cannot be loaded: not built: no compiler"
-    ) as info:
-        _backend.choose("msgpack")
-    assert "cannot be loaded" not in str(info.value.__cause__)  # the traceback has the reason's own error, once
-
-
-def test_auto_falls_back_and_says_so(fresh: pytest.MonkeyPatch) -> None:
-    """The report tells which backends did not load, and what to do about it."""
+def test_a_backend_that_cannot_load(fresh: pytest.MonkeyPatch) -> None:
+    """A named one is an ImportError with the reason; `auto` falls back, and reports the reason and what to do."""
     fresh.setattr(_backend, "_built", lambda codec: (False, "not built: no compiler"))
     fresh.setattr(_backend_info, "_advice", lambda codec: "install a compiler")
     fresh.setitem(_backend.MODULES["msgpack"], "native", "cpkg._native.does_not_exist")
@@ -99,6 +82,12 @@ def test_auto_falls_back_and_says_so(fresh: pytest.MonkeyPatch) -> None:
     assert info.backend == "pure"
     assert "not built: no compiler" in info.reason
     assert info.faster == "install a compiler"
+    fresh.setattr(_backend, "_chosen", {})
+    fresh.setenv("CPKG_MSGPACK_BACKEND", "native")
+    reason = r"the native backend of msgpack cannot be loaded: not built: no compiler"
+    with pytest.raises(ImportError, match=reason) as caught:
+        _backend.choose("msgpack")
+    assert "cannot be loaded" not in str(caught.value.__cause__)  # the traceback has the reason's own error, once
 
 
 @pytest.mark.parametrize("is_installed", [True, False])
@@ -136,10 +125,17 @@ def test_the_advice_of_a_pure_wheel_is_for_the_system(fresh: pytest.MonkeyPatch,
     assert advice in str(_backend_info._advice("zstd"))
 
 
-def test_no_dlopen_for_msgpack(fresh: pytest.MonkeyPatch) -> None:
-    """msgpack-c exports no packing functions to open: the error says which backends there are."""
-    fresh.setenv("CPKG_BACKEND", "dlopen")
-    with pytest.raises(ImportError, match=r"msgpack has no dlopen backend \(it has native, pure\)"):
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ("dlopen", r"msgpack has no dlopen backend \(it has native, pure\)"),
+        ("natvie", "CPKG_BACKEND=natvie: expected one of auto, native, dlopen, stdlib, pure"),
+    ],
+)
+def test_a_policy_that_does_not_exist(fresh: pytest.MonkeyPatch, policy: str, message: str) -> None:
+    """A misspelt policy must not mean `auto`."""
+    fresh.setenv("CPKG_BACKEND", policy)
+    with pytest.raises(ImportError, match=message):
         _backend.choose("msgpack")
 
 
@@ -148,13 +144,6 @@ def test_no_dlopen_on_windows() -> None:
     """Windows would take a file of that name from the current folder."""
     done = python("import sys, cpkg; sys.platform = 'win32'; import cpkg._native.zstd.dlopen")
     assert done.stderr.endswith("ImportError: Windows brings no libzstd\n")
-
-
-def test_an_unknown_policy_is_refused(fresh: pytest.MonkeyPatch) -> None:
-    """A misspelt policy must not mean `auto`."""
-    fresh.setenv("CPKG_BACKEND", "natvie")
-    with pytest.raises(ImportError, match="CPKG_BACKEND=natvie: expected one of auto, native, dlopen, stdlib, pure"):
-        _backend.choose("zstd")
 
 
 def test_unknown_names_are_value_errors() -> None:
@@ -254,33 +243,7 @@ def test_c_that_pypy_alone_calls_is_in_its_module_alone() -> None:
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="only CPython has builtins")
 @pytest.mark.skipif("native" not in available("zstd"), reason="needs the native module")
 def test_builtins_that_cannot_be_set_up_say_why() -> None:
-    code = """
-import importlib.machinery, importlib.util, sys, types
-import cpkg
-
-class Refusing(types.ModuleType):
-    def __setattr__(self, name, value):
-        if name == "_WriteBuffer":
-            raise RuntimeError("no place for a _WriteBuffer")
-        super().__setattr__(name, value)
-
-class Loader(importlib.machinery.SourceFileLoader):
-    def create_module(self, spec):
-        return Refusing(spec.name)
-
-class Finder:
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        if name != "cpkg._native.zstd.compiled":
-            return None
-        found = importlib.machinery.PathFinder.find_spec(name, path)
-        return importlib.util.spec_from_file_location(name, found.origin, loader=Loader(name, found.origin))
-
-sys.meta_path.insert(0, Finder)
-info = cpkg.backend_info()["zstd"]
-print(info.backend, info.reason)
-"""
-    result = python(code)
+    result = python(Path(__file__).with_name("refused_builtin.txt").read_text(encoding="utf-8"))
     assert result.returncode == 0, result.stderr
     backend, _, reason = result.stdout.partition(" ")
     assert backend != "native"

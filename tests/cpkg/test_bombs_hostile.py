@@ -1,41 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""loads by default: no small input takes much memory, whatever it holds, and what is large in earnest still loads."""
+"""loads by default: no small input may become heavy objects; large input that is meant to be large still loads."""
 
 from __future__ import annotations
 
 import decimal
 import random
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
-from processes import run_alone
+from bombs import ITEMS, array, heaviest_below
 
 import cpkg
 from cpkg import _backend
 from cpkg.objects import dumps_loads
 from purepy.errors import LimitError
-from purepy.msgpack.weigher import find_excess
 
 MIB = 2**20
 LIMIT = 64 * MIB
-PYPY = sys.implementation.name == "pypy"
 PURE = all(chosen.backend == "pure" for chosen in cpkg.backend_info().values())
-# a list that grows is there twice for a moment on PyPy, the second time an eighth larger
-OBJECTS = LIMIT * (2.125 if PYPY else 1.75)
-# what an interpreter takes besides, and, on PyPy, what its collector has not come by for
-SLACK = (64 if PYPY else 32) * MIB
-
-
-def decompressing() -> float:
-    """Return how many times its output decompressing takes, by the table in docs/zstd.md."""
-    return 4.3 if PYPY and cpkg.backend_info()["zstd"].backend == "pure" else 2.4
-
-
-needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="measures with /proc")
 
 
 @pytest.fixture
@@ -44,83 +28,17 @@ def codecs(msgpack: ModuleType) -> dumps_loads.Codecs:
     return dumps_loads.Codecs(msgpack, _backend.zstd())
 
 
-def array(item: bytes, count: int) -> bytes:
-    return b"\xdd" + count.to_bytes(4, "big") + item * count
-
-
-# One item in the message each; each is light there and heavy in memory in a way of its own.
-ITEMS = {
-    "empty lists": b"\x90",
-    "empty maps": b"\x80",
-    "maps": b"\x81\xc0\xc0",
-    "maps in maps": b"\x81\x01" * 50 + b"\x01",
-    "lists in lists": b"\x91" * 50 + b"\x01",
-    "keys that are tuples": b"\x81\x92\x01\x02\x03",
-    "text of one wide character": cpkg.packb("a" * 25 + "\U0001f600"),
-    "small numbers": b"\x01",
-    "Decimals": b"\xd4N1",
-    "long Decimals": b"\xc8\x10\x00N" + b"7" * 4096,
-}
-
-
-def heaviest_below(item: bytes) -> int:
-    """Return how many of an item, about, weigh just what is allowed."""
-    sample = array(item, 10)
-    low, high = 0, 100 * len(sample)
-    while low < high:
-        middle = (low + high) // 2
-        if find_excess(sample, middle, 1024) < 0:
-            high = middle
-        else:
-            low = middle + 1
-    return (LIMIT - 64) // -(-(low - 64) // 10)
-
-
-# each takes seconds; the others are in the thorough row
-ORDINARY = ("empty lists", "maps") if PURE else ("empty lists", "maps", "small numbers", "long Decimals")
-
-
-@needs_proc
-@pytest.mark.parametrize(
-    "kind", [kind if kind in ORDINARY else pytest.param(kind, marks=pytest.mark.nightly) for kind in ITEMS]
-)
-def test_memory_is_bounded(msgpack: ModuleType, kind: str, tmp_path: Path) -> None:
-    """The message and 64 MiB of objects, with room for what interpreters differ in."""
-    item = ITEMS[kind]
-    count = heaviest_below(item)
-    size = len(array(item, count))
-    for name, times in (("allowed", count), ("too much", count * 101 // 100 + 1), ("far too much", 3 * count)):
-        message = array(item, times)
-        (tmp_path / name).write_bytes(cpkg.zstd.compress(message, 1))
-    code = f"""
-from pathlib import Path
-from cpkg import _backend
-from cpkg.objects import dumps_loads
-codecs = dumps_loads.Codecs(codec, _backend.zstd())
-def peak():
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
-def loads(name):
-    return dumps_loads.decode(codecs, (Path({str(tmp_path)!r}) / name).read_bytes())
-for value in {{"a": [1, 2.5]}}, b"bytes" * 100_000:
-    assert dumps_loads.decode(codecs, dumps_loads.encode(codecs, value, compress=True)) == value
-start = peak()
-for name in "too much", "far too much":
-    try:
-        loads(name)
-    except codec.LimitError as exc:
-        assert "max_memory={LIMIT}" in str(exc) or {3 * size} > {LIMIT}, exc
-    else:
-        raise AssertionError(name)
-print(peak() - start)
-assert len(loads("allowed")) == {count}
-print(peak() - start)
-"""
-    done = run_alone(msgpack, "codec", code)
-    assert (done.returncode, done.stderr) == (0, "")
-    refused, allowed = map(int, done.stdout.split())
-    assert refused < decompressing() * min(3 * size, LIMIT) + SLACK
-    assert allowed < max(refused, OBJECTS + decompressing() * size + SLACK)
+@pytest.mark.parametrize("kind", ITEMS)
+def test_the_weight_of_objects_is_bounded(codecs: dumps_loads.Codecs, kind: str) -> None:
+    """As many as weigh MiB load; a hundredth more are refused, compressed or not."""
+    item, limit = ITEMS[kind], MIB
+    count = heaviest_below(item, limit)
+    for compressed in (bytes, cpkg.zstd.compress):
+        allowed = dumps_loads.decode(codecs, compressed(array(item, count)), max_memory=limit)
+        assert len(allowed) == count
+        for times in (count * 101 // 100 + 1, 3 * count):
+            with pytest.raises(LimitError, match=f"max_memory={limit}"):
+                dumps_loads.decode(codecs, compressed(array(item, times)), max_memory=limit)
 
 
 def test_the_error_names_the_argument(codecs: dumps_loads.Codecs) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each part of the C source includes what it needs: an editor, or the compiler, takes it by itself."""
+"""The C source as compilers see it: each part by itself, and the code that only builds without the GIL have."""
 
 from __future__ import annotations
 
@@ -11,48 +11,51 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from extent import IS_FULL
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from ffi_build import documentation
 
 SOURCES = Path(__file__).resolve().parents[2] / "ffi_build"
-# the folders whose parts are held to it
-FOLDERS = ["common", "msgpack", "zstd", "archive"]
 
-pytestmark = [
-    pytest.mark.once,
-    pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc"),
-    pytest.mark.skipif(not IS_FULL, reason="the headers of one version of CPython serve: all are compiled whole"),
-]
+pytestmark = pytest.mark.skipif(not all(map(shutil.which, ("gcc", "pkg-config"))), reason="needs gcc and pkg-config")
 
 
-def parts() -> list[str]:
-    """List them; what cffi reads (cdef) is no C of its own."""
-    found = (path for folder in FOLDERS for path in (SOURCES / folder).rglob("*.[ch]"))
-    return sorted(str(path.relative_to(SOURCES)) for path in found if "cdef" not in path.name)
-
-
-def flags() -> list[str]:
-    found = [f"-I{sysconfig.get_path('include')}"]
+def check(*arguments: str | Path) -> None:
+    """Have gcc check sources, without compiling them."""
+    flags = ["-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]
+    flags.append(f"-I{sysconfig.get_path('include')}")
     for name in ("msgpack", "msgpack-c", "libzstd"):
-        result = subprocess.run(["pkg-config", "--cflags", name], capture_output=True, text=True, check=False)
-        found += shlex.split(result.stdout) if result.returncode == 0 else []
-    return found
+        found = subprocess.run(["pkg-config", "--cflags", name], capture_output=True, text=True, check=False)
+        flags += shlex.split(found.stdout) if found.returncode == 0 else []
+    result = subprocess.run(["gcc", *flags, *arguments], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.once
+@pytest.mark.nightly  # a compiler's process for each part
 def test_each_part_compiles_alone(tmp_path: Path) -> None:
+    """A part includes what it needs, so that an editor understands it. What cffi reads (cdef) is not C by itself."""
+    parts = [path for folder in ("common", "msgpack", "zstd", "archive") for path in (SOURCES / folder).rglob("*.[ch]")]
     units = []
-    for number, part in enumerate(parts()):
+    for number, part in enumerate(sorted(part for part in parts if "cdef" not in part.name)):
         units.append(tmp_path / f"{number}.c")
-        # its guard makes the second one empty
-        units[-1].write_text(f'#include "{SOURCES / part}"\n' * 2, encoding="utf-8")
-    # what the builder puts in front of each module
+        # the guard of the part makes the second one empty
+        units[-1].write_text(f'#include "{part}"\n' * 2, encoding="utf-8")
+    # the builder puts these macros in front of each module
     macros = tmp_path / "documentation.h"
     macros.write_text("".join(map(documentation.macros, documentation.TWINS)), encoding="utf-8")
-    strict = ["-std=c11", "-D_GNU_SOURCE", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]
-    command = ["gcc", *strict, "-include", macros, *flags(), *units]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert len(units) > 50
-    assert result.returncode == 0, result.stderr
+    check("-D_GNU_SOURCE", "-include", macros, *units)
+
+
+@pytest.mark.skipif(
+    sys.implementation.name != "cpython" or sys.version_info < (3, 13), reason="CPython 3.13 was the first without GIL"
+)
+@pytest.mark.parametrize("codec", ["msgpack", "zstd"])
+def test_compiles_without_the_gil(codec: str, tmp_path: Path) -> None:
+    """Few machines have such a build."""
+    unit = tmp_path / "unit.c"
+    unit.write_text(f'#include <Python.h>\n{documentation.macros(codec)}#include "module.c"\n', encoding="utf-8")
+    # cffi adds code that uses all functions of the module: it is missing here
+    check("-Wno-unused-parameter", "-DPy_GIL_DISABLED=1", f"-I{SOURCES / codec}", unit)

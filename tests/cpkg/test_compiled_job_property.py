@@ -13,6 +13,7 @@ import pytest
 from backends import available
 from hypothesis import given
 from hypothesis import strategies as st
+from msgpack_oracle import outcome
 
 import cpkg
 from cpkg.objects import dumps_loads
@@ -57,17 +58,9 @@ LOADS = st.fixed_dictionaries(
 )
 
 
-def outcome(function: Any, value: Any, options: dict[str, Any]) -> Any:
-    try:
-        result = function(value, **options)
-    except Exception as exc:
-        return type(exc), str(exc), getattr(exc, "offset", None)
-    return repr(result)  # NaN is not itself
-
-
 def both(name: str, value: Any, options: dict[str, Any]) -> None:
     codecs = dumps_loads.chosen_codecs()
-    assert outcome(getattr(codecs, name), value, options) == outcome(getattr(dumps_loads, name), value, options)
+    assert outcome(getattr(codecs, name), value, **options) == outcome(getattr(dumps_loads, name), value, **options)
 
 
 @given(VALUES, DUMPS)
@@ -96,11 +89,9 @@ def test_any_bytes(data: bytes, begin: bytes) -> None:
 def test_wrong_arguments() -> None:
     for arguments in ((), (1, 2), (b"\x01", 2)):
         for name in ("dumps", "loads"):
-            with pytest.raises(TypeError) as expected:
-                getattr(dumps_loads, name)(*arguments)
-            with pytest.raises(TypeError) as found:
-                getattr(cpkg, name)(*arguments)
-            assert str(found.value) == str(expected.value)
+            found = outcome(getattr(cpkg, name), *arguments)
+            assert found == outcome(getattr(dumps_loads, name), *arguments)
+            assert found[0] is TypeError
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
         cpkg.dumps(1, colour=3)
     with pytest.raises(TypeError, match="missing 1 required positional argument"):

@@ -52,25 +52,14 @@ def pytest_arguments(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_path_exists(page: str) -> None:
-    found = paths((ROOT / page).read_text(encoding="utf-8"))
-    assert [path for path in found if not list(ROOT.glob(path.rstrip("/")))] == []
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_every_source_file_exists(page: str) -> None:
-    """Where a page says in which folder it is, the end of a path is enough."""
-    found = file_names((ROOT / page).read_text(encoding="utf-8"))
-    folders = [ROOT / folder for folder in ("cpkg", "ffi_build", "purepy", "tests")]
-    assert [
-        name for name in found if not list(ROOT.glob(name)) and not any(list(folder.rglob(name)) for folder in folders)
-    ] == []
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_every_test_command_names_tests(page: str) -> None:
-    found = pytest_arguments((ROOT / page).read_text(encoding="utf-8"))
-    assert [path for path in found if not (ROOT / path).exists()] == []
+def test_every_path_and_file_exists(page: str) -> None:
+    """Where a page names the folder, the end of a path is enough for a source file."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert [path for path in paths(text) if not list(ROOT.glob(path.rstrip("/")))] == []
+    assert [path for path in pytest_arguments(text) if not (ROOT / path).exists()] == []
+    roots = [ROOT / folder for folder in ("cpkg", "ffi_build", "purepy", "tests")]
+    names = [name for name in file_names(text) if not list(ROOT.glob(name))]
+    assert [name for name in names if not any(list(root.rglob(name)) for root in roots)] == []
 
 
 def prose(text: str) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -24,63 +25,11 @@ ENUM = {"enum", "types", "operator", "functools", "collections"}
 HERE = Path(__file__).parent
 
 
-def of(package: str, names: str = "") -> set[str]:
-    """Return the full names of a package and of what is in it."""
-    return {package, *(f"{package}.{name}" for name in names.split())}
-
-
-COMMON = {"cpkg", "cpkg._backend", "purepy", "purepy._lazy"}
-NATIVE = {"cpkg._native", "_cffi_backend"}
-MSGPACK = {"cpkg.msgpack", "purepy.errors", "purepy._fields", *of("purepy.msgpack", "exceptions ext interface")}
-MSGPACK_NATIVE = {*NATIVE, "cpkg._native.msgpack", "cpkg._native._msgpack_ffi"}
-PURE_PACKING = of("purepy", "_jit _locks") | of(
-    "purepy.msgpack", "builders conversions encoder formats options packing plain_writer"
-)
-PURE_UNPACKING = of("purepy", "_jit") | of(
-    "purepy.msgpack", "decoder decoder_base formats keys oneshot options plain_reader skimmer"
-)
-PYPY_MSGPACK = {"cpkg._native.cffi_modules", "purepy.msgpack.options"}
-PACKING = {
-    "native": {
-        "cpython": {"cpkg._native.msgpack.cpython"},
-        "pypy": PYPY_MSGPACK
-        | of("cpkg._native.msgpack.pypy", "backend functions_pack marshal marshal_pack")
-        | {"purepy.msgpack.packing"},
-    },
-    "pure": {"any": {*PURE_PACKING, "purepy.msgpack.packer"}},
+IMPORTS = {
+    part: {f"{package}.{name}".lstrip(".") for package, names in packages.items() for name in names.split()}
+    for part, packages in json.loads(HERE.joinpath("first_imports.json").read_text(encoding="utf-8")).items()
 }
-UNPACKING = {
-    "native": {
-        "cpython": {"cpkg._native.msgpack.cpython"},
-        "pypy": PYPY_MSGPACK | of("cpkg._native.msgpack.pypy", "backend functions_unpack marshal marshal_read checks"),
-    },
-    "pure": {"any": PURE_UNPACKING},
-}
-JOB = of("cpkg.objects", "dumps_loads types_written") | of("purepy.zstd", "format format.rules names")
-ZSTD_COMMON = of("purepy", "_buffers _locks errors") | of(
-    "purepy.zstd",
-    "format format.backend_methods format.error_codes format.locks format.parameters format.rules format.zdict "
-    "functions names",
-)
-ZSTD_LIBRARY = (
-    NATIVE
-    | of("cpkg._native", "buffers pins pressure")
-    | of("cpkg._native.zstd", "backend_names functions library contexts settings")
-    | ZSTD_COMMON
-)
-ZSTD = {
-    "native": {
-        "cpython": NATIVE
-        | of("cpkg._native", "_zstd_ffi cffi_modules")
-        | of("cpkg._native.zstd", "backend_names compiled")
-        | {"purepy._locks"},
-        "pypy": ZSTD_LIBRARY
-        | of("cpkg._native", "_zstd_ffi cffi_modules")
-        | of("cpkg._native.zstd", "compiled compiled_library"),
-    },
-    "dlopen": {"any": {"cpkg._native._zstd_abi", "cpkg._native.zstd.dlopen", *ZSTD_LIBRARY}},
-}
-
+"""Our modules that each part of a call may import, by package."""
 
 # what the interpreter's own package imports is not ours to choose
 OURS = pytest.mark.parametrize("backend", [name for name in available("zstd") if name != "stdlib"])
@@ -104,8 +53,13 @@ def ours(names: set[str]) -> set[str]:
     return {name for name in names if name.split(".")[0] in ("cpkg", "purepy", "_cffi_backend")}
 
 
-def on_this(table: dict[str, set[str]]) -> set[str]:
-    return table["any"] if "any" in table else table[sys.implementation.name]
+def allowed(backend: str, *parts: str) -> set[str]:
+    """Return the modules of parts of a call, with those that a backend has for them on this interpreter."""
+    each = [name for part in parts for name in (part, f"{part} on {backend}")]
+    found = {"always", *each, *(f"{name}, {sys.implementation.name}" for name in each)}
+    if "cpkg.zstd" in parts and (backend == "dlopen" or sys.implementation.name == "pypy"):
+        found.add("cpkg.zstd on a library")
+    return set().union(*(IMPORTS[name] for name in found & IMPORTS.keys()))
 
 
 def test_importing_cpkg_loads_nothing_else() -> None:
@@ -115,15 +69,10 @@ def test_importing_cpkg_loads_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("backend", available("msgpack"))
-@pytest.mark.parametrize(
-    ("code", "table"),
-    [("cpkg.msgpack.packb(1)", PACKING), ("cpkg.msgpack.unpackb(b'\\x01')", UNPACKING)],
-    ids=["packb", "unpackb"],
-)
-def test_first_messages(backend: str, code: str, table: dict[str, dict[str, set[str]]]) -> None:
-    found = loaded(f"import cpkg.msgpack; {code}", CPKG_MSGPACK_BACKEND=backend)
-    expected = COMMON | MSGPACK | (MSGPACK_NATIVE if backend == "native" else set()) | on_this(table[backend])
-    assert ours(found) <= expected
+@pytest.mark.parametrize(("part", "code"), [("packing", "packb(1)"), ("unpacking", "unpackb(b'\\x01')")])
+def test_first_messages(backend: str, part: str, code: str) -> None:
+    found = loaded(f"import cpkg.msgpack; cpkg.msgpack.{code}", CPKG_MSGPACK_BACKEND=backend)
+    assert ours(found) <= allowed(backend, "cpkg.msgpack", part)
     assert not found & HEAVY
 
 
@@ -135,7 +84,7 @@ def test_first_frames(backend: str, code: str) -> None:
         other = "decoder" if code.startswith("compress") else "encoder"
         assert not {name for name in found if name.startswith(("cpkg._native", f"purepy.zstd.{other}"))}
     else:
-        assert ours(found) <= COMMON | {"cpkg.zstd"} | on_this(ZSTD[backend])
+        assert ours(found) <= allowed(backend, "cpkg.zstd") | {"cpkg.zstd"}
     # the keys of options are an enum, as they are in what this replaces
     assert not found & (HEAVY - ENUM)
     if backend == "native" and sys.implementation.name == "cpython":
@@ -146,9 +95,7 @@ def test_first_frames(backend: str, code: str) -> None:
 def test_the_main_job_loads_no_more_than_its_codec(backend: str) -> None:
     """`dumps` and `loads` of a short message need no Zstandard, and no dates."""
     found = loaded("import cpkg; cpkg.loads(cpkg.dumps(1))", CPKG_MSGPACK_BACKEND=backend)
-    codec = on_this(PACKING[backend]) | on_this(UNPACKING[backend])
-    expected = COMMON | MSGPACK | JOB | codec | (MSGPACK_NATIVE if backend == "native" else set())
-    assert ours(found) <= expected - {"cpkg.msgpack"}
+    assert ours(found) <= allowed(backend, "cpkg.msgpack", "packing", "unpacking", "dumps and loads") - {"cpkg.msgpack"}
     assert not found & HEAVY
 
 

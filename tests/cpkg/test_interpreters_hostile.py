@@ -9,71 +9,13 @@ from pathlib import Path
 
 import pytest
 from backends import available
-from processes import run_python
+from processes import run_python, sections
 
 pytestmark = pytest.mark.skipif(sys.implementation.name != "cpython", reason="CPython's interpreters")
 
-RUNNER = f"""
-import sys
-sys.path[:0] = {sys.path!r}
-try:
-    import _interpreters as interpreters
-except ImportError:
-    import _xxsubinterpreters as interpreters
-
-def run_in_another(code, kind):
-    "Run code in a new interpreter: one that shares the GIL and every extension module, or one with a GIL of its own."
-    if sys.version_info >= (3, 13):
-        made = interpreters.create("legacy" if kind == "shared" else "isolated")
-        error = interpreters.run_string(made, code)
-    else:
-        made = interpreters.create(isolated=kind != "shared")
-        error = interpreters.run_string(made, code)
-    assert error is None, error
-    interpreters.destroy(made)
-"""
-
-CHECK = f"""
-import sys
-sys.path[:0] = {sys.path!r}
-import datetime
-import io
-import cpkg
-import cpkg.msgpack as msgpack
-from cpkg import zstd
-
-stamp = msgpack.Timestamp(5, 6)
-assert msgpack.packb(msgpack.ExtType(5, b"a")) == b"\\xd4\\x05a"
-assert type(msgpack.unpackb(b"\\xd4\\x05a")) is msgpack.ExtType
-assert msgpack.unpackb(msgpack.packb(stamp)) == stamp
-errors = msgpack.FormatError, msgpack.ExtraData, msgpack.TruncatedError
-for error, data in zip(errors, (b"\\xc1", b"\\x01\\x02", b"\\x91")):
-    try:
-        msgpack.unpackb(data)
-    except error:
-        pass
-    else:
-        raise AssertionError(error)
-day = datetime.date(2020, 1, 2)
-assert cpkg.loads(cpkg.dumps([day])) == [day]
-assert zstd.decompress(zstd.compress(b"x" * 100)) == b"x" * 100
-try:
-    zstd.decompress(b"not a frame")
-except zstd.ZstdError:
-    pass
-else:
-    raise AssertionError("no error")
-memory = io.BytesIO()
-with zstd.open(memory, "wt", encoding="utf-8") as file:
-    file.write("line\\n" * 1000)
-memory.seek(0)
-with zstd.open(memory, "rt", encoding="utf-8") as file:
-    assert file.readline() == "line\\n"
-    assert not file.closed
-    assert len(list(file)) == 999
-info = cpkg.backend_info()
-"""
-
+PATH = f"import sys\nsys.path[:0] = {sys.path!r}\n"
+PROGRAMS = sections(__file__, "interpreter_programs.txt")
+RUNNER, CHECK = (PATH + PROGRAMS[name] for name in ("run in another", "check"))
 TELL = "print(*(info[codec].backend for codec in ('msgpack', 'zstd')), flush=True)\n"
 WHY = 'assert "interpreter" in info["msgpack"].reason, info["msgpack"].reason\n'
 EACH = """

@@ -8,17 +8,19 @@ import datetime as dt
 import decimal
 import enum
 import inspect
-import os
+import json
 import pickle
 import struct
 import uuid
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
+from seeds import noise
 
 import cpkg
-from cpkg.objects import dumps_loads, types_written
+from cpkg.objects import dumps_loads, types_read
 from purepy.errors import (
     CodecError,
     ExtraData,
@@ -33,6 +35,17 @@ from purepy.msgpack.ext import ExtType, Timestamp
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 UTC = dt.timezone.utc
+BAD_EXTENSIONS = {
+    "a Decimal of many digits": b"\xc8\x20\x00N" + b"9" * 8192,
+    **{
+        name: bytes.fromhex(data)
+        for name, data in json.loads(Path(__file__).with_name("bad_extensions.json").read_text()).items()
+    },
+}
+
+
+ROWS = Path(__file__).with_name("values.txt").read_text(encoding="utf-8").splitlines()
+"""Values of Python, some with what comes back for them."""
 
 
 class Colour(enum.Enum):
@@ -63,6 +76,11 @@ def codecs(msgpack: ModuleType, zstd: ModuleType) -> dumps_loads.Codecs:
     return dumps_loads.Codecs(msgpack, zstd)
 
 
+def back_of(codecs: dumps_loads.Codecs, value: Any, **options: Any) -> Any:
+    """Return what loads makes of a value that dumps packed under these options."""
+    return dumps_loads.decode(codecs, dumps_loads.encode(codecs, value, **options))
+
+
 def raw_frame(content: bytes, *, declared: int | None, window: int = 0x50) -> bytes:
     """Return a frame of one raw block, with the content size that is asked for, or none."""
     block = struct.pack("<I", len(content) << 3 | 1)[:3] + content
@@ -74,59 +92,22 @@ def raw_frame(content: bytes, *, declared: int | None, window: int = 0x50) -> by
 # what comes back
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        None,
-        True,
-        0,
-        40,
-        -(2**63),
-        2**64 - 1,
-        1.5,
-        "",
-        "Zürich\u2028",
-        b"",
-        b"\x00\xff" * 300,
-        [],
-        {},
-        [1, [2, [3]]],
-        {"a": {"b": [None, False]}},
-        {1: "int", None: "nil", 2.5: "float", b"b": "bytes", (1, (2, 3)): "tuple"},
-        dt.datetime(2024, 2, 29, 23, 59, 59, 999999, tzinfo=UTC),
-        dt.datetime(1, 1, 1, tzinfo=UTC),
-        dt.datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
-        dt.datetime(2024, 2, 29, 12, 30),
-        dt.datetime(1, 1, 1, 0, 0, 0, 1),
-        dt.date(2024, 2, 29),
-        dt.time(23, 59, 59, 1),
-        dt.time(12, 0, tzinfo=dt.timezone(dt.timedelta(hours=-5, minutes=-30))),
-        dt.timedelta(days=-1, seconds=86399, microseconds=999999),
-        dt.timedelta.max,
-        dt.timedelta.min,
-        uuid.UUID("12345678-1234-5678-1234-567812345678"),
-        decimal.Decimal("1.50"),
-        decimal.Decimal("-0"),
-        decimal.Decimal("1E+1000"),
-        decimal.Decimal("1.5E-99999999999999999"),
-        decimal.Decimal("Infinity"),
-        decimal.Decimal("9" * 4096),
-        ExtType(5, b"own"),
-        [dt.date(2024, 1, 1), {"id": uuid.UUID(int=0)}, decimal.Decimal("0.1")],
-        {uuid.UUID(int=1): 1, dt.date(2024, 1, 1): 2},
-    ],
-    ids=lambda value: repr(value)[:40],
-)
-def test_values_come_back_as_they_were(codecs: dumps_loads.Codecs, value: Any) -> None:
+@pytest.mark.parametrize("row", ROWS)
+def test_values_come_back(codecs: dumps_loads.Codecs, row: str) -> None:
+    """As they were, or as what is after the arrow; `default` may return any of them."""
+    given, _, wanted = row.partition("  ->  ")
+    value, expected = eval(given), eval(wanted or given)
     for compress in (True, False):
-        back = dumps_loads.decode(codecs, dumps_loads.encode(codecs, value, compress=compress))
-        assert back == value
-        assert type(back) is type(value)
+        back = back_of(codecs, value, compress=compress)
+        assert back == expected
+        assert type(back) is type(expected)
+    for obj, replaced in ((1j, expected), ([1j], [expected]), ({"a": 1j}, {"a": expected}), (2**64, expected)):
+        assert back_of(codecs, obj, default=lambda _: value) == replaced
 
 
 @pytest.mark.parametrize("text", ["NaN", "sNaN", "-NaN123", "-Infinity", "0E-20", "-0.00"])
 def test_decimals_keep_their_text(codecs: dumps_loads.Codecs, text: str) -> None:
-    assert str(dumps_loads.decode(codecs, dumps_loads.encode(codecs, decimal.Decimal(text)))) == text
+    assert str(back_of(codecs, decimal.Decimal(text))) == text
 
 
 def test_an_aware_datetime_comes_back_in_utc(codecs: dumps_loads.Codecs) -> None:
@@ -141,51 +122,16 @@ def test_an_aware_datetime_comes_back_in_utc(codecs: dumps_loads.Codecs) -> None
     assert dumps_loads.decode(codecs, data, timestamp=2) == 1717236000 * 10**9
 
 
-def test_a_window_that_is_too_large_names_an_option_of_loads(codecs: dumps_loads.Codecs) -> None:
-    frame = raw_frame(b"\x01", declared=None, window=0x98)
-    with pytest.raises(cpkg.LimitError, match="max_output_size") as caught:
-        dumps_loads.decode(codecs, frame)
-    assert "options" not in str(caught.value)
-    assert dumps_loads.decode(codecs, frame, max_output_size=1 << 31) == 1
-
-
 def test_a_subclass_of_datetime_packs_as_one(codecs: dumps_loads.Codecs) -> None:
     class Stamp(dt.datetime):
         pass
 
-    assert dumps_loads.decode(codecs, dumps_loads.encode(codecs, Stamp(2024, 1, 1, tzinfo=UTC))) == dt.datetime(
-        2024, 1, 1, tzinfo=UTC
-    )
-    assert dumps_loads.decode(codecs, dumps_loads.encode(codecs, Stamp(2024, 1, 1))) == dt.datetime(2024, 1, 1)
-
-
-@pytest.mark.parametrize(
-    ("value", "back"),
-    [
-        ((1, (2,)), [1, [2]]),
-        (Point(1, 2), [1, 2]),
-        ({3, 1, 2}, [1, 2, 3]),
-        (frozenset({"b", "a"}), ["a", "b"]),
-        (Colour.RED, "red"),
-        (Colour.PAIR, [1, 2]),
-        (Level.HIGH, 3),
-        (bytearray(b"ab"), b"ab"),
-        (memoryview(b"ab"), b"ab"),
-        (
-            Station("A", Point(1, 2)),
-            {"name": "A", "where": [1, 2], "colour": "red", "hidden": 7},
-        ),
-        ([Station("A", Point(1, 2), Colour.PAIR)], [{"name": "A", "where": [1, 2], "colour": [1, 2], "hidden": 7}]),
-        ({Colour.RED: 1}, {"red": 1}),
-    ],
-    ids=lambda value: repr(value)[:40],
-)
-def test_values_that_come_back_as_plain_ones(codecs: dumps_loads.Codecs, value: Any, back: Any) -> None:
-    assert dumps_loads.decode(codecs, dumps_loads.encode(codecs, value)) == back
+    for zone in (UTC, None):
+        assert back_of(codecs, Stamp(2024, 1, 1, tzinfo=zone)) == dt.datetime(2024, 1, 1, tzinfo=zone)
 
 
 def test_a_set_of_mixed_members_packs_in_any_order(codecs: dumps_loads.Codecs) -> None:
-    back = dumps_loads.decode(codecs, dumps_loads.encode(codecs, {1, "a", None}))
+    back = back_of(codecs, {1, "a", None})
     assert sorted(back, key=repr) == ["a", 1, None] or set(back) == {1, "a", None}
     assert len(back) == 3
 
@@ -193,7 +139,7 @@ def test_a_set_of_mixed_members_packs_in_any_order(codecs: dumps_loads.Codecs) -
 def test_numpy_scalars_and_arrays(codecs: dumps_loads.Codecs) -> None:
     numpy = pytest.importorskip("numpy")
     value = {"i": numpy.int16(-3), "f": numpy.float32(0.5), "b": numpy.bool_(True), "a": numpy.arange(4).reshape(2, 2)}
-    back = dumps_loads.decode(codecs, dumps_loads.encode(codecs, value))
+    back = back_of(codecs, value)
     assert back == {"i": -3, "f": 0.5, "b": True, "a": [[0, 1], [2, 3]]}
     assert type(back["b"]) is bool
 
@@ -205,16 +151,6 @@ def test_the_extension_codes_are_what_files_hold(codecs: dumps_loads.Codecs) -> 
     assert dumps_loads.encode(codecs, dt.time(1, 2, 3)) == b"\xd7T01:02:03"
     assert dumps_loads.encode(codecs, dt.datetime(2024, 2, 29)) == b"\xc7\x13L2024-02-29T00:00:00"
     assert dumps_loads.encode(codecs, dt.timedelta(seconds=1)) == b"\xc7\x0cP" + struct.pack(">iii", 0, 1, 0)
-
-
-def test_every_combination_writes_the_same_message(codecs: dumps_loads.Codecs) -> None:
-    value = {
-        "when": dt.datetime(2024, 1, 1, tzinfo=UTC),
-        "id": uuid.UUID(int=5),
-        "s": {2, 1},
-        "n": decimal.Decimal("1"),
-    }
-    assert dumps_loads.encode(codecs, value, compress=False) == cpkg.dumps(value, compress=False)
 
 
 def test_use_list_and_object_hook(codecs: dumps_loads.Codecs) -> None:
@@ -232,10 +168,6 @@ def test_sort_keys_makes_equal_objects_equal_bytes(codecs: dumps_loads.Codecs) -
 # what is asked of the caller's functions
 
 
-def test_default_may_return_anything_that_can_be_packed(codecs: dumps_loads.Codecs) -> None:
-    assert dumps_loads.decode(codecs, dumps_loads.encode(codecs, 1j, default=lambda obj: 5)) == 5
-
-
 def test_default_is_asked_last(codecs: dumps_loads.Codecs) -> None:
     asked = []
 
@@ -244,27 +176,20 @@ def test_default_is_asked_last(codecs: dumps_loads.Codecs) -> None:
         return f"<{obj!r}>"
 
     value = [dt.date(2024, 1, 1), 1j, 2**64, {1}]
-    assert dumps_loads.decode(codecs, dumps_loads.encode(codecs, value, default=default)) == [
-        dt.date(2024, 1, 1),
-        "<1j>",
-        f"<{2**64}>",
-        [1],
-    ]
+    assert back_of(codecs, value, default=default) == [dt.date(2024, 1, 1), "<1j>", f"<{2**64}>", [1]]
     assert asked == [1j, 2**64]
 
 
-def test_errors_of_the_callers_functions_pass(codecs: dumps_loads.Codecs) -> None:
-    class OwnError(ValueError):
-        pass
-
+@pytest.mark.parametrize("error", [type("OwnError", (ValueError,), {}), TypeError])
+def test_errors_of_the_callers_functions_pass(codecs: dumps_loads.Codecs, error: type[Exception]) -> None:
     def fail(*arguments: Any) -> Any:
-        raise OwnError("mine")
+        raise error("mine")
 
-    with pytest.raises(OwnError, match="mine"):
+    with pytest.raises(error, match="mine"):
         dumps_loads.encode(codecs, 1j, default=fail)
-    with pytest.raises(OwnError, match="mine"):
+    with pytest.raises(error, match="mine"):
         dumps_loads.decode(codecs, b"\x80", object_hook=fail)
-    with pytest.raises(OwnError, match="mine"):
+    with pytest.raises(error, match="mine"):
         dumps_loads.decode(codecs, b"\xd4\x05a", ext_hook=fail)
 
 
@@ -277,7 +202,7 @@ def test_ext_hook_gets_the_codes_that_are_free(codecs: dumps_loads.Codecs) -> No
 
 
 def test_what_cannot_be_packed(codecs: dumps_loads.Codecs) -> None:
-    with pytest.raises(TypeError, match="type 'complex': pass default="):
+    with pytest.raises(TypeError, match=r"type 'complex': pass default=.*\Z"):
         dumps_loads.encode(codecs, [1j])
     with pytest.raises(OverflowError, match="65 bits"):
         dumps_loads.encode(codecs, {"a": 2**64})
@@ -333,8 +258,8 @@ def test_auto_compresses_only_what_gets_smaller(codecs: dumps_loads.Codecs) -> N
     large = dumps_loads.encode(codecs, ["the same text"] * 1000)
     assert large.startswith(MAGIC)
     assert len(large) < 200
-    noise = os.urandom(3000)
-    assert dumps_loads.encode(codecs, noise) == b"\xc5\x0b\xb8" + noise
+    incompressible = noise(3000)
+    assert dumps_loads.encode(codecs, incompressible) == b"\xc5\x0b\xb8" + incompressible
 
 
 def test_compress_can_be_forced_either_way(codecs: dumps_loads.Codecs) -> None:
@@ -360,8 +285,6 @@ def test_level_reaches_the_compressor(codecs: dumps_loads.Codecs) -> None:
     small = dumps_loads.encode(codecs, value, level=12)
     assert len(small) < len(fast)
     assert dumps_loads.decode(codecs, fast) == dumps_loads.decode(codecs, small) == value
-    with pytest.raises(ValueError, match="23"):
-        dumps_loads.encode(codecs, value, level=23)
 
 
 @pytest.mark.parametrize("compress", ["never", None, "AUTO", 2])
@@ -396,17 +319,17 @@ def test_skippable_and_several_frames(codecs: dumps_loads.Codecs, zstd: ModuleTy
         assert dumps_loads.decode(codecs, data) == list(range(1000))
 
 
-@pytest.mark.parametrize("make", [bytes, bytearray, memoryview, lambda data: memoryview(data).cast("b")])
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(bytes, bytearray, memoryview, lambda data: memoryview(data).cast("b")),
+        lambda data: memoryview(b"".join(bytes((byte, 0)) for byte in data))[::2],
+    ],
+    ids=["bytes", "bytearray", "view", "view of signed bytes", "strided view"],
+)
 def test_loads_takes_any_buffer(codecs: dumps_loads.Codecs, make: Any) -> None:
     for compress in (True, False):
         assert dumps_loads.decode(codecs, make(dumps_loads.encode(codecs, {"a": 1}, compress=compress))) == {"a": 1}
-
-
-def test_loads_takes_a_strided_buffer(codecs: dumps_loads.Codecs) -> None:
-    data = dumps_loads.encode(codecs, {"a": 1}, compress=True)
-    spread = bytearray(2 * len(data))
-    spread[::2] = data
-    assert dumps_loads.decode(codecs, memoryview(spread)[::2]) == {"a": 1}
 
 
 # damage
@@ -456,6 +379,11 @@ def test_no_flipped_bit_gives_another_object(codecs: dumps_loads.Codecs) -> None
         (b"\x92\x01\xa2\xff\xfe", FormatError, 2),
         (b"\x01\x02", ExtraData, 1),
         (b"\x92\x01\xcd\x01", TruncatedError, 2),
+        # headers that promise too much
+        (b"\xdd\xff\xff\xff\xff", TruncatedError, 5),
+        (b"\xdf\xff\xff\xff\xff", TruncatedError, 5),
+        (b"\xdb\xff\xff\xff\xff", TruncatedError, 0),
+        (b"\xc9\xff\xff\xff\xff\x05", TruncatedError, 0),
     ],
     ids=lambda value: value.hex() if isinstance(value, bytes) else "",
 )
@@ -477,29 +405,7 @@ def test_a_key_of_the_wrong_type_is_a_format_error(codecs: dumps_loads.Codecs) -
     assert caught.value.offset == 4
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"\xd4U\x00",
-        b"\xd5DAB",
-        b"\xc7\x0aD2024-02-30",
-        b"\xc7\x0aD2024/02/28",
-        b"\xc7\x13L2024-02-28T25:00:00",
-        b"\xc7\x0aL2024-02-28",
-        b"\xd7T25:00:00",
-        b"\xd7T12-00-00",
-        b"\xd4P\x00",
-        b"\xc7\x0cP" + struct.pack(">iii", 2**31 - 1, 0, 0),
-        b"\xd4Nx",
-        b"\xd6N1_00",
-        b"\xd5N 1",
-        b"\xc7\x03N\xd9\xa1\x31",
-        b"\xc7\x14N1e100000000000000000",
-        b"\xc8\x20\x00N" + b"9" * 8192,
-        b"\xd4\xfb\x78",
-    ],
-    ids=lambda data: data[:12].hex(),
-)
+@pytest.mark.parametrize("data", BAD_EXTENSIONS.values(), ids=BAD_EXTENSIONS)
 def test_bad_extension_values_are_format_errors(codecs: dumps_loads.Codecs, data: bytes) -> None:
     with pytest.raises(FormatError) as caught:
         dumps_loads.decode(codecs, data)
@@ -513,9 +419,9 @@ def test_bad_extension_values_are_format_errors(codecs: dumps_loads.Codecs, data
         assert caught.value.offset == len(message) - len(data)
 
 
-@pytest.mark.once
-def test_the_search_for_a_bad_extension_is_bounded(codecs: dumps_loads.Codecs) -> None:
-    data = b"\xdd" + struct.pack(">I", 5 * 2**20) + bytes(5 * 2**20 - 1) + b"\xd4Nx"
+def test_the_search_for_a_bad_extension_is_bounded(codecs: dumps_loads.Codecs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(types_read, "_SEARCHED", 4000)
+    data = b"\xdd" + struct.pack(">I", 5000) + bytes(4999) + b"\xd4Nx"
     with pytest.raises(FormatError, match="Decimal") as caught:
         dumps_loads.decode(codecs, data)
     assert caught.value.offset is None
@@ -527,6 +433,40 @@ def test_a_time_that_datetime_cannot_hold(codecs: dumps_loads.Codecs) -> None:
         dumps_loads.decode(codecs, data)
     assert caught.value.offset == 0
     assert dumps_loads.decode(codecs, data, timestamp=0) == Timestamp(2**62)
+
+
+@pytest.mark.parametrize("clock", ["24:00:00", "24:00:00.000000", "25:00:00", "10:60:00", "10:00:60", "9:00:00"])
+def test_no_time_of_day(codecs: dumps_loads.Codecs, clock: str) -> None:
+    """Python 3.14 reads 24:00:00 as midnight, of a datetime that of the next day; others refuse it."""
+    for code, text in (("T", clock), ("T", clock + "+01:00"), ("L", "2024-01-01T" + clock)):
+        with pytest.raises(FormatError):
+            dumps_loads.decode(codecs, codecs.packb(ExtType(ord(code), text.encode())))
+
+
+@pytest.mark.parametrize("offset", ["+24:00", "-24:00", "+10:60", "+10:99", "+10:00:60", "+23:59:60", "+1:00"])
+def test_no_offset(codecs: dumps_loads.Codecs, offset: str) -> None:
+    """An offset of more than 59 minutes or seconds would come back as another."""
+    with pytest.raises(FormatError):
+        dumps_loads.decode(codecs, codecs.packb(ExtType(ord("T"), f"12:00:00{offset}".encode())))
+
+
+@pytest.mark.parametrize(
+    "offset",
+    [
+        dt.timedelta(),
+        dt.timedelta(hours=23, minutes=59, seconds=59, microseconds=999999),
+        -dt.timedelta(hours=23, minutes=59, seconds=59, microseconds=999999),
+        dt.timedelta(hours=-1, microseconds=1),
+        None,
+    ],
+    ids=str,
+)
+def test_what_isoformat_writes(offset: dt.timedelta | None) -> None:
+    """The ends of the ranges come back."""
+    zone = None if offset is None else dt.timezone(offset)
+    for time in (dt.time(0, 0), dt.time(23, 59, 59, 999999), dt.time(19, 9, 59)):
+        assert cpkg.loads(cpkg.dumps(time.replace(tzinfo=zone))) == time.replace(tzinfo=zone)
+        assert cpkg.loads(cpkg.dumps(time.replace(tzinfo=zone))).utcoffset() == offset
 
 
 def test_loads_refuses_str() -> None:
@@ -579,6 +519,18 @@ def test_a_real_bomb_is_refused() -> None:
         cpkg.loads(bomb)
 
 
+@pytest.mark.parametrize("log", [28, 29, 30, 31])
+def test_the_window_that_max_output_size_allows(codecs: dumps_loads.Codecs, log: int) -> None:
+    """An error names the option of `loads`, not the one of Zstandard."""
+    frame = raw_frame(b"\x01", declared=None, window=(log - 10) << 3)
+    for limit in (2**log, -1):
+        assert dumps_loads.decode(codecs, frame, max_output_size=limit) == 1
+    for limit in (None, 0, 2**27, 2**log - 1):
+        with pytest.raises(ZstdError, match=r"too much memory.*max_output_size") as caught:
+            dumps_loads.decode(codecs, frame, max_output_size=limit)
+        assert "options" not in str(caught.value)
+
+
 @pytest.mark.parametrize("declared", [11, 2**20, 2**40, 2**63, 2**64 - 3])
 def test_a_declared_size_is_not_believed(codecs: dumps_loads.Codecs, declared: int) -> None:
     message = b"\x99" + bytes(9)
@@ -599,29 +551,12 @@ def test_items_are_counted_if_asked(codecs: dumps_loads.Codecs) -> None:
             dumps_loads.decode(codecs, data, max_total_items=5000)
 
 
-def test_headers_that_promise_too_much(codecs: dumps_loads.Codecs) -> None:
-    for data in (
-        b"\xdd\xff\xff\xff\xff",
-        b"\xdf\xff\xff\xff\xff",
-        b"\xdb\xff\xff\xff\xff",
-        b"\xc9\xff\xff\xff\xff\x05",
-    ):
-        with pytest.raises(CodecError):
-            dumps_loads.decode(codecs, data)
-
-
 # functions
 
 
 def test_the_functions_pickle() -> None:
     for function in (cpkg.dumps, cpkg.loads, cpkg.dump, cpkg.load):
         assert pickle.loads(pickle.dumps(function)) is function
-
-
-def test_error_texts_are_one_line() -> None:
-    with pytest.raises(TypeError) as caught:
-        types_written.pack_default(object())
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("function", "of_bytes"), [(cpkg.dump, dumps_loads.dumps), (cpkg.load, dumps_loads.loads)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import enum
 import gc
 import sys
 import uuid
@@ -19,10 +18,6 @@ from cpkg.objects import dumps_loads
 from purepy.errors import CodecError, FormatError
 
 UTC = dt.timezone.utc
-
-
-class Colour(enum.Enum):
-    RED = "red"
 
 
 @pytest.fixture
@@ -56,16 +51,7 @@ def test_a_hook_that_makes_such_a_key(codecs: dumps_loads.Codecs) -> None:
         dumps_loads.decode(codecs, b"\x81\xd4\x05a\x01", ext_hook=lambda code, data: [code])
 
 
-def test_type_errors_of_hooks_pass(codecs: dumps_loads.Codecs) -> None:
-    def fail(*arguments: Any) -> Any:
-        raise TypeError("mine")
-
-    for options, data in (({"object_hook": fail}, b"\x80"), ({"ext_hook": fail}, b"\xd4\x05a")):
-        with pytest.raises(TypeError, match="mine"):
-            dumps_loads.decode(codecs, data, **options)
-
-
-def test_one_changed_byte_is_a_codec_error_or_an_object(codecs: dumps_loads.Codecs) -> None:
+def test_one_changed_byte_is_a_codec_error_or_an_object(codecs: dumps_loads.Codecs, msgpack: ModuleType) -> None:
     value = {
         "a": [1, 2.5, "text", b"bytes", None, True, -3, 300, 70000, 2**40],
         "when": [dt.datetime(2024, 1, 1, tzinfo=UTC), dt.datetime(2024, 1, 1, 1, 1), dt.date(2024, 1, 1)],
@@ -79,9 +65,8 @@ def test_one_changed_byte_is_a_codec_error_or_an_object(codecs: dumps_loads.Code
     message = bytearray(dumps_loads.encode(codecs, value, compress=False))
     outcomes = {"object": 0, "error": 0}
     original = bytes(message)
-    for position in range(
-        0, len(original), 3 if sys.implementation.name == "pypy" else 1
-    ):  # where an error takes longer
+    is_slow = sys.implementation.name == "pypy" or msgpack.BACKEND == "pure"
+    for position in range(0, len(original), 3 if is_slow else 1):
         byte = original[position]
         # every type's headers, with the low bits that change a length
         for changed in (*range(0x7F, 0xE1), *range(0, 256, 37), byte ^ 1, byte ^ 2):
@@ -93,36 +78,6 @@ def test_one_changed_byte_is_a_codec_error_or_an_object(codecs: dumps_loads.Code
                 outcomes["error"] += 1
         message[position] = byte
     assert min(outcomes.values()) > 1000, outcomes
-
-
-# what default returns
-
-
-@pytest.mark.parametrize(
-    ("replacement", "back"),
-    [
-        ({2, 1}, [1, 2]),
-        (frozenset({1}), [1]),
-        (dt.date(2024, 2, 29), dt.date(2024, 2, 29)),
-        (dt.time(1, 2), dt.time(1, 2)),
-        (dt.datetime(2024, 2, 29, 1), dt.datetime(2024, 2, 29, 1)),
-        (dt.datetime(2024, 2, 29, 1, tzinfo=UTC), dt.datetime(2024, 2, 29, 1, tzinfo=UTC)),
-        (dt.timedelta(days=1), dt.timedelta(days=1)),
-        (uuid.UUID(int=9), uuid.UUID(int=9)),
-        (decimal.Decimal("1.50"), decimal.Decimal("1.50")),
-        (Colour.RED, "red"),
-        ((1, {2}), [1, [2]]),
-    ],
-    ids=lambda value: repr(value)[:40],
-)
-def test_default_may_return_what_dumps_takes(codecs: dumps_loads.Codecs, replacement: Any, back: Any) -> None:
-    def dumps(value: Any) -> Any:
-        return dumps_loads.decode(codecs, dumps_loads.encode(codecs, value, default=lambda obj: replacement))
-
-    assert dumps(1j) == back
-    assert dumps([1j]) == [back]
-    assert dumps({"a": 1j}) == {"a": back}
-    assert dumps(2**64) == back
 
 
 def test_default_that_returns_what_nothing_packs(codecs: dumps_loads.Codecs) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -16,26 +17,8 @@ QUESTIONS = DOCS / "start" / "questions.md"
 SVG = "{http://www.w3.org/2000/svg}"
 CPYTHON, PYPY7, PYPY8 = ("3.11-wheel", "3.14-wheel", "3.15-wheel"), ("pypy3.9-wheel",), ("pypy3.11-wheel",)
 
-# What the page of questions claims: (text with two figures, group, operations, columns)
-CLAIMS = [
-    (r"MessagePack on CPython (\S+) to (\S+) times as fast", "MessagePack", ("pack", "unpack"), CPYTHON),
-    (r"as fast, on PyPy (\S+) to (\S+);", "MessagePack", ("pack", "unpack"), (*PYPY7, *PYPY8)),
-    (
-        r"files, read and written, (\S+) to (\S+);",
-        "File input and output",
-        ("read", "write"),
-        (*CPYTHON, *PYPY7, *PYPY8),
-    ),
-    (r"one call on PyPy 7.3.11 (\S+) to (\S+)\.\n", "Zstandard one-shot", ("compress", "decompress"), PYPY7),
-    (r"one call on CPython \((\S+) to (\S+)\)", "Zstandard one-shot", ("compress", "decompress"), CPYTHON),
-    (r"and on PyPy 8 \((\S+) to (\S+)\)", "Zstandard one-shot", ("compress", "decompress"), PYPY8),
-    (
-        r"compressor was (\S+) to (\S+) times as fast",
-        "Signer: compressors",
-        ("dumps + loads", "dumps", "loads"),
-        CPYTHON,
-    ),
-]
+CLAIMS = json.loads(Path(__file__).with_name("claims.json").read_text(encoding="utf-8"))
+"""The claims of the page of questions: a text with two figures, and the group, operations and columns they are from."""
 
 
 def tables(page: str) -> list[list[list[str]]]:

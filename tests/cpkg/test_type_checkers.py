@@ -21,155 +21,48 @@ import cpkg
 pytestmark = pytest.mark.once
 
 ROOT = Path(cpkg.__file__).parents[1]
-TYPED = """
-import asyncio
-from dataclasses import dataclass
-from cpkg import msgpack, records, typed
-@dataclass
-class User:
-    id: int
-a: int = typed.decode(b"", User).id
-b: str = typed.Decoder(list[User]).decode(b"")[0].id
-c: User = typed.convert({}, User)
-d: int = next(typed.Unpacker(type=User))
-e: int = msgpack.unpackb(b"", type=User, max_depth=2).id
-f: str = msgpack.unpackb(b"", type=User).id
-g: User = next(msgpack.Unpacker(type=User))
-h: int = msgpack.Unpacker(type=User).unpack()
-i: int = msgpack.unpackb(b"") + msgpack.Unpacker().unpack() + next(iter(msgpack.Unpacker()))
-j: int = msgpack.unpackb_from(b"", type=list[User])[0][0].id + msgpack.unpack(open("x", "rb"), type=User).id
-msgpack.unpackb(b"", type=User, raw=True)
-async def read(reader: asyncio.StreamReader) -> None:
-    async for k in msgpack.unpack_async(reader, type=User):
-        l: str = k.id
-    async for m in msgpack.unpack_async(reader, type=typed.Decoder(User)):
-        n: str = m.id
-    async for o in typed.unpack_async(reader, type=typed.Decoder(User)):
-        p: str = o.id
-decoder = typed.Decoder(list[User], max_depth=2)
-q: int = msgpack.unpackb(b"", type=decoder)[0].id
-r: str = msgpack.unpackb(b"", type=decoder)[0].id
-s: str = msgpack.unpackb_from(b"", type=decoder)[0][0].id
-t: str = msgpack.unpack(open("x", "rb"), type=decoder)[0].id
-u: str = next(msgpack.Unpacker(type=decoder))[0].id
-v: str = msgpack.Unpacker(type=decoder).unpack()[0].id
-w: str = next(typed.Unpacker(type=decoder))[0].id
-x: int = records.open("x", type=User)[0].id
-y: str = records.open("x", type=User)[0].id
-z: list[str] = [user.id for user in records.open(["x"], type=User)]
-records.open("x")[0].anything
-"""
-RESULTS = """
-import io
-from cpkg import zstandard, zstd
-from cpkg.zstd import tarfile
-async def read() -> None:
-    async with zstd.aopen("x") as file:
-        a: bytes = await file.read()
-        b: str = await file.read()
-    c: str = await (await zstd.aopen("x", "rt")).readline()
-    d: bytes = await (await zstd.aopen("x", "rt")).readline()
-e: zstandard.ZstdDecompressionReader = zstandard.open("x")
-f: zstandard.ZstdCompressionWriter = zstandard.open("x", "wb")
-g: io.TextIOWrapper = zstandard.open("x", "rt")
-h: io.TextIOWrapper = zstandard.open("x")
-i: list[str] = tarfile.open("x", "r:zst").getnames()
-j: list[bytes] = tarfile.open("x", "r:zst").getnames()
-k: zstd.ZstdFile = zstd.open("x")
-l: io.TextIOWrapper = zstd.open("x", "rt")
-m: io.TextIOWrapper = zstd.open("x")
-"""
-WRONG = """
-import cpkg
-from cpkg import archive, msgpack, zstd
-cpkg.loads("text")
-msgpack.unpackb(b"", object_hook=3)
-zstd.open("x", mode="banana")
-archive.extract("x", "y", filter="nonsense")
-msgpack.packb(1, no_such_option=True)
-msgpack.Packer(max_depth="deep")
-zstd.aopen("x", "banana")
-"""
-
-HOVERS = {
-    "cpkg.dumps": ("min_size: int", "messages of less than `min_size` bytes are not tried"),
-    "cpkg.msgpack.packb": ("max_depth: int = 1024", "max_depth (int): how deep"),
-    "cpkg.msgpack.loads": ("raw: bool = False", "raw (bool): give str as bytes"),
-    "cpkg.msgpack.Packer": ("buffer: bytearray | None = None", "buffer (bytearray | None): where to append"),
-    "cpkg.msgpack.Unpacker": ("max_buffer_size: int = 104857600", "max_buffer_size (int): how many bytes may wait"),
-    "cpkg.zstd.compress": ("threads: int | None = None", "threads (int | None): how many threads"),
-    "cpkg.zstd.open": ("encoding: str | None = None", "encoding (str | None): of text"),
-    "cpkg.zstd.ZstdFile": ("mode: _ReadMode", 'mode (str): "r", "w", "x" or "a"'),
-    "cpkg.zstandard.compress": ("level: int = 3", "`level` is that of a ZstdCompressor"),
-    "cpkg.zstandard.open": ("closefd: bool | None = None", "A file object is closed"),
-    "cpkg.archive.create": ("exclude: Patterns", "exclude"),
-    "cpkg.records.open": ("frame_size: int", "frame_size: how many bytes of records make a frame"),
-    "cpkg.typed.decode": ("data: Buffer", "Return the object that a MessagePack message holds"),
-    "cpkg.typed.Decoder.convert": ("from_attributes: bool = False", "Return an object of this type made of"),
-    "cpkg.zstd.ZstdCompressor.flush": ("mode: Literal[1, 2] = 2", "Return what is left of the data"),
-    "cpkg.zstd.ZstdDecompressor.eof": ("property", "Whether the end of the frame was reached"),
-    "cpkg.zstd.ZstdFile.peek": ("size: int = 0", "Return some of the bytes ahead"),
-}
+PROGRAM = Path(__file__).with_name("type_checkers.txt").read_text(encoding="utf-8").splitlines()
+HOVERS = json.loads(Path(__file__).with_name("hovers.json").read_text(encoding="utf-8"))
+"""What an editor shows over a name: a parameter with its type, and a part of the documentation."""
 
 
-def mypy(program: Path) -> list[int]:
+def mypy(folder: Path) -> set[tuple[str, int]]:
     """Return the lines that mypy refuses, with its strictest rules."""
     pytest.importorskip("mypy", reason="in the row `types`")
     # an installed package is found by itself, and may not be named
     env = os.environ if ROOT.name == "site-packages" else {**os.environ, "MYPYPATH": str(ROOT)}
-    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", program.name]
-    run = subprocess.run(command, cwd=program.parent, env=env, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "program.py", "names.py"]
+    run = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert run.returncode in (0, 1), run.stdout + run.stderr
-    return sorted({int(line.split(":")[1]) for line in run.stdout.splitlines() if ": error: " in line})
+    errors = [line.split(":") for line in run.stdout.splitlines() if ": error: " in line]
+    return {(name, int(number)) for name, number, *_ in errors}
 
 
-def pyright(program: Path) -> list[int]:
+def pyright(folder: Path) -> set[tuple[str, int]]:
     """Return the lines that pyright refuses."""
     pytest.importorskip("basedpyright", reason="in the row `types`")
     settings = {"extraPaths": [str(ROOT)], "typeCheckingMode": "standard", "reportUnusedExpression": False}
-    (program.parent / "pyrightconfig.json").write_text(json.dumps(settings))
-    command = [sys.executable, "-m", "basedpyright", "--outputjson", program.name]
-    run = subprocess.run(command, cwd=program.parent, capture_output=True, text=True, check=False)
+    (folder / "pyrightconfig.json").write_text(json.dumps(settings))
+    command = [sys.executable, "-m", "basedpyright", "--outputjson", "program.py", "names.py"]
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     found = json.loads(run.stdout)
-    assert found["summary"]["filesAnalyzed"] == 1
+    assert found["summary"]["filesAnalyzed"] == 2
     errors = [item for item in found["generalDiagnostics"] if item["severity"] == "error"]
-    return sorted({item["range"]["start"]["line"] + 1 for item in errors})
+    return {(Path(item["file"]).name, item["range"]["start"]["line"] + 1) for item in errors}
 
 
-CHECKERS = pytest.mark.parametrize("check", [mypy, pyright])
-
-
-@CHECKERS
-def test_every_public_name_is_seen(check: Callable[[Path], list[int]], tmp_path: Path) -> None:
-    lines = []
+@pytest.mark.parametrize("check", [mypy, pyright])
+def test_a_program_and_every_public_name(check: Callable[[Path], set[tuple[str, int]]], tmp_path: Path) -> None:
+    """A checker sees each public name, and refuses in the program exactly the lines that are marked."""
+    names = []
     for module in MODULES + ARCHIVES:
-        names = importlib.import_module(module).__all__
-        lines += [f"import {module}", *(f"{module}.{name}" for name in names)]
-    program = tmp_path / "program.py"
-    program.write_text("\n".join(lines) + "\n")
-    assert len(lines) > 200
-    assert [lines[number - 1] for number in check(program)] == []
-
-
-@CHECKERS
-def test_what_is_decoded_has_its_type(check: Callable[[Path], list[int]], tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(TYPED)
-    assert check(program) == [9, 11, 13, 15, 18, 21, 23, 25, 28, 29, 30, 31, 32, 33, 35, 36]
-
-
-@CHECKERS
-def test_wrong_arguments_are_refused(check: Callable[[Path], list[int]], tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(WRONG)
-    assert check(program) == [4, 5, 6, 7, 8, 9, 10]
-
-
-@CHECKERS
-def test_results_have_their_types(check: Callable[[Path], list[int]], tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(RESULTS)
-    assert check(program) == [8, 10, 14, 16, 19]
+        names += [f"import {module}", *(f"{module}.{name}" for name in importlib.import_module(module).__all__)]
+    assert len(names) > 200
+    for name, lines in (("names.py", names), ("program.py", PROGRAM)):
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    refused = {("program.py", number) for number, line in enumerate(PROGRAM, 1) if line.endswith("# refused")}
+    assert len(refused) == 28
+    assert check(tmp_path) == refused
 
 
 class Editor:
@@ -229,37 +122,24 @@ class Editor:
         return str(found["contents"]["value"]) if found else ""
 
 
-def test_an_editor_documents_every_function_and_type(tmp_path: Path) -> None:
+def test_an_editor_documents_every_name(tmp_path: Path) -> None:
+    """An editor shows the parameters of a function, each with its type, and explains them."""
     modules = ("cpkg.msgpack", "cpkg.typed", "cpkg.zstandard", "cpkg.zstd")
-    found = [(f"{name}.{key}", getattr(importlib.import_module(name), key)) for name in modules
-             for key in importlib.import_module(name).__all__]  # fmt: skip
-    found = [(name, value) for name, value in found if getattr(value, "__module__", "builtins") != "builtins"]
+    documented = {
+        f"{name}.{key}": (inspect.getdoc(value) or "no documentation").partition("\n")[0]
+        for name in modules
+        for key in importlib.import_module(name).__all__
+        for value in [getattr(importlib.import_module(name), key)]
+        if getattr(value, "__module__", "builtins") != "builtins"
+    }
+    names = list({**documented, **HOVERS})
     program = tmp_path / "program.py"
-    program.write_text("\n".join([f"import {', '.join(modules)}", *(name for name, _ in found)]) + "\n")
+    program.write_text("\n".join([f"import cpkg.archive, cpkg.records, {', '.join(modules)}", *names]) + "\n")
     editor = Editor(program)
     try:
-        shown = [editor.hover(number, name) for number, (name, _) in enumerate(found, 1)]
+        shown = {name: editor.hover(number, name) for number, name in enumerate(names, 1)}
     finally:
         editor.close()
-    assert len(found) > 80
-    undocumented = [name for (name, value), text in zip(found, shown) if first_line(value) not in text]
-    assert undocumented == []
-
-
-def first_line(value: Any) -> str:
-    return (inspect.getdoc(value) or "no documentation").partition("\n")[0]
-
-
-def test_an_editor_shows_options_and_documentation(tmp_path: Path) -> None:
-    """Over the name of a function stand its parameters, each with its type, and what they mean."""
-    lines = ["import cpkg.archive, cpkg.records, cpkg.typed, cpkg.zstandard", *HOVERS]
-    program = tmp_path / "program.py"
-    program.write_text("\n".join(lines) + "\n")
-    editor = Editor(program)
-    try:
-        shown = {name: editor.hover(number, name) for number, name in enumerate(HOVERS, 1)}
-    finally:
-        editor.close()
-    for name, (parameter, meaning) in HOVERS.items():
-        assert parameter in shown[name], name
-        assert meaning in shown[name], name
+    assert len(documented) > 80
+    assert [name for name, line in documented.items() if line not in shown[name]] == []
+    assert [name for name, parts in HOVERS.items() if not all(part in shown[name] for part in parts)] == []

@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Clients that know `compression.zstd` and `backports.zstd` only work with cpkg.zstd in its place, unchanged.
-
-Each runs in a process of its own, because it decides at import which module it has. On Python 3.14 and newer they
-take the standard library's, so there the standard library's name is replaced too.
-"""
+"""Clients that know `compression.zstd` and `backports.zstd` work with cpkg.zstd under these names, unchanged."""
 
 from __future__ import annotations
 
@@ -16,21 +11,25 @@ import textwrap
 import pytest
 from processes import run_python
 
+# a client decides at its import which module it uses
 PRELUDE = """
 import sys
 sys.path[:0] = {path!r}
-import types
-import cpkg.zstd as zstd
-try:
-    import backports
-except ImportError:
-    backports = sys.modules["backports"] = types.ModuleType("backports")
-    backports.__path__ = []
-backports.zstd = sys.modules["backports.zstd"] = zstd
-if sys.version_info >= (3, 14):
-    import compression
-    compression.zstd = sys.modules["compression.zstd"] = zstd
+import cpkg
+from cpkg import zstd
+assert all(cpkg.install("compression.zstd", "backports.zstd", force=True).values())
 data = b"line of data\\n" * 50_000
+
+def check_cut(name, opened):
+    with open(name, "r+b") as file:
+        file.truncate(file.seek(0, 2) - 1)
+    try:
+        with opened(name) as file:
+            file.read()
+    except EOFError:
+        return
+    raise AssertionError("a cut file was taken for whole")
+
 """
 
 CLIENTS = {
@@ -72,6 +71,7 @@ CLIENTS = {
                 file.read(5)
                 file.seek(100)
                 assert file.read() == data[100:]
+            check_cut(name, lambda cut: fsspec.open(cut, "rb", compression="infer"))
     """,
     "smart_open": """
         import smart_open, os, tempfile
@@ -84,6 +84,7 @@ CLIENTS = {
                 assert sum(1 for _ in file) == 50_000
             with smart_open.open(name, "rb") as file:
                 assert file.read() == data
+            check_cut(name, lambda cut: smart_open.open(cut, "rb"))
     """,
 }
 

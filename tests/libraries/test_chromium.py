@@ -31,28 +31,9 @@ HALF = random.Random(1).randbytes(4_500_000)
 LARGE = HALF * 2
 LINE = b"a line of text that repeats\n"
 
-# fetches everything and posts what came, or the error
+# its script fetches the other paths and posts what came, or the error
 PAGE = (
-    """<!doctype html><title>zstd</title><p>a line of text that repeats</p>
-<script type="module">
-const report = {page: performance.getEntriesByType("navigation")[0].toJSON()};
-const message = {method: "POST", body: new Uint8Array([0x81, 0xa2, 0x69, 0x64, 0x05]),
-                 headers: {"Content-Type": "application/vnd.msgpack"}};
-for (const [path, options] of [["large"], ["pieces"], ["message", message], ["window"]]) {
-    try {
-        const response = await fetch(path, options);
-        const body = new Uint8Array(await response.arrayBuffer());
-        const isHalved = body.slice(body.length / 2).every((byte, index) => byte === body[index]);
-        report[path] = {coding: response.headers.get("content-encoding"), size: body.length, isHalved,
-                        start: Array.from(body.slice(0, 28))};
-    } catch (error) {
-        report[path] = {error: error.name};
-    }
-}
-await fetch("report", {method: "POST", body: JSON.stringify(report)});
-</script>
-"""
-    + "<p>a line of text that repeats</p>\n" * 100
+    Path(__file__).with_name("chromium.html").read_text(encoding="utf-8") + "<p>a line of text that repeats</p>\n" * 100
 )
 
 

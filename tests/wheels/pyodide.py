@@ -20,24 +20,6 @@ PINNED = {"pyodide": "314.0.7", "node": "25.9.0"}
 """Packages of npm. Older nodes cannot wait for an event loop within a call (WebAssembly's stack switching)."""
 WORK = ROOT / "build" / "pyodide"
 FOLDERS = ("tests/msgpack", "tests/zstd", "tests/records", "tests/archive")
-LEFT_OUT = (
-    # these take an exception at every line, or minutes, which is hours there
-    *("interrupts", "test_kill_hostile", "test_memory", "test_model_hostile", "test_file_model"),
-    # an event loop that goes on meanwhile, calls cancelled midway and frames checked side by side need threads
-    *("test_the_loop_goes_on", "cancelled", "test_large_frames_are_checked_one_at_a_time"),
-    # its file system has no hard links, whose absence these tests see as a problem or a file that is not there
-    *("test_hard_links_over_an_old_tree", "test_reproducible", "test_strip_components_and_members"),
-    # it takes no notice of the umask, gives links no times, keeps milliseconds, blocks of 4 KiB and names of UTF-8
-    *("test_a_tree_comes_back", "test_over_what_is_there", "test_many_frames_and_a_large_file"),
-    *("test_a_directory_and_a_pattern", "test_each_frame_is_lost_by_itself", "test_sparse_files_both_ways"),
-    *("test_create_list_verify_extract", "test_an_empty_directory_gives_way"),
-    # a pipe that is empty does not wait
-    "test_lines_come_as_soon",
-    # the fault of CPython's that this is about is in Pyodide's
-    "test_digested_dictionary_is_deterministic",
-    # there is no user root, and locks keep nobody out
-    *("test_lists_are_text_in_archives", "test_wrong_use"),
-)
 
 
 def fetched() -> Path:
@@ -68,7 +50,7 @@ def main(arguments: list[str]) -> int:
     packages = fetched()
     target = ("--platform=any", "--python-version=3.14", "--implementation=py", "--abi=none")
     site = make_site(WORK, ours, target)
-    chosen = arguments or [*FOLDERS, *without(LEFT_OUT)]
+    chosen = arguments or [*FOLDERS, *without("pyodide")]
     program = [packages / "node" / "bin" / "node", Path(__file__).with_suffix(".mjs")]
     command = [*program, packages / "pyodide", site, copy_tests(WORK), *PYTEST, "-p", "lacking", *chosen]
     status = subprocess.run(command, check=False).returncode

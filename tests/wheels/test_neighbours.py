@@ -13,6 +13,7 @@ import importlib.util
 import itertools
 import json
 import os
+from pathlib import Path
 
 import pytest
 from backends import available
@@ -24,56 +25,6 @@ NEIGHBOURS = ("zstandard", "pyzstd", "backports.zstd", "compression.zstd")
 REQUIRED = [name for name in os.environ.get("CPKG_TEST_NEIGHBOURS", "").split(",") if name]
 
 pytestmark = pytest.mark.skipif("native" not in available("zstd"), reason="needs the native backend")
-
-CHECK = """
-import ctypes, importlib, json, sys
-order, system = json.loads(sys.argv[1])
-if system:
-    # its symbols are before everybody else's from here on, for whoever looks among the global ones
-    ctypes.CDLL(system, ctypes.RTLD_GLOBAL)
-modules = {name: importlib.import_module(name) for name in order}
-text = b"".join(b"line %d of some text\\n" % number for number in range(5000))
-import cpkg
-told = {"cpkg": cpkg.backend_info()["zstd"].library.split()[-1]}
-frames = {}
-for name, module in modules.items():
-    if name == "zstandard":
-        told[name] = ".".join(map(str, module.ZSTD_VERSION))
-        frames[name] = module.ZstdCompressor(level=3).compress(text)
-    else:
-        told.setdefault(name, getattr(module, "zstd_version", None))
-        frames[name] = module.compress(text, 3)
-for name, module in modules.items():
-    decompress = module.ZstdDecompressor().decompress if name == "zstandard" else module.decompress
-    for other, frame in frames.items():
-        assert decompress(frame) == text, (name, other)
-told.pop("cpkg.zstd", None)
-print(json.dumps(told))
-"""
-
-# contents that take different ways through the compressor, at levels of each strategy
-SAME = """
-import importlib, itertools, json, random, sys
-from cpkg import zstd
-
-random.seed(7)
-lines = b"".join(b"line %d of some text, %d\\n" % (number, number * number % 977) for number in range(12000))
-noise = random.randbytes(300_000)
-mixed = b"".join(noise[at : at + at % 5000] + lines[at : at + at % 700] for at in range(0, 200_000, 977))
-with open(sys.executable, "rb") as file:
-    code = file.read(300_000)
-contents = {"text": lines, "noise": noise, "noise and text": mixed, "code": code, "zeros": bytes(300_000)}
-sizes = (0, 100, 5000, 65536, 70_000, 300_000)
-(names,) = json.loads(sys.argv[1])
-for name in names:
-    module = importlib.import_module(name)
-    for level in (-7, -1, 1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 19):
-        compress = module.ZstdCompressor(level=level).compress if name == "zstandard" else None
-        for (kind, content), size in itertools.product(contents.items(), sizes):
-            value = content[:size]
-            theirs = compress(value) if compress else module.compress(value, level)
-            assert zstd.compress(value, level) == theirs, (name, level, kind, size)
-"""
 
 
 def present() -> list[str]:
@@ -89,8 +40,9 @@ def present() -> list[str]:
     return here
 
 
-def run(script: str, *arguments: object, **environment: str) -> str:
-    """Run a script in a process of its own, in which backends are chosen as by default; return what it prints."""
+def run(name: str, *arguments: object, **environment: str) -> str:
+    """Run a script of this folder in a new process, with the default choice of backends; return what it prints."""
+    script = Path(__file__).with_name(f"neighbours_{name}.txt").read_text(encoding="utf-8")
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CPKG_")}
     result = run_python("-I", "-c", script, json.dumps(arguments), env={**clean, **environment})
     assert result.returncode == 0, result.stderr
@@ -99,7 +51,7 @@ def run(script: str, *arguments: object, **environment: str) -> str:
 
 def load(order: list[str], system: str | None = None, **environment: str) -> dict[str, str]:
     """Load libraries in a process of their own, have each read what all have written, and return their versions."""
-    versions: dict[str, str] = json.loads(run(CHECK, order, system, **environment))
+    versions: dict[str, str] = json.loads(run("check", order, system, **environment))
     return versions
 
 
@@ -121,7 +73,7 @@ def test_the_same_version_of_libzstd_gives_the_same_bytes() -> None:
     assert same or not REQUIRED, f"none of {', '.join(REQUIRED)} has libzstd {own}"
     if not same:
         pytest.skip("no other library with this version of libzstd is here")
-    run(SAME, same)
+    run("same", same)
 
 
 @pytest.mark.skipif(ctypes.util.find_library("zstd") is None, reason="this system has no libzstd")

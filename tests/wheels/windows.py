@@ -23,24 +23,6 @@ from ffi_build.wheels.sources import provide
 
 WORK = ROOT / "build" / "windows"
 FOLDERS = ("tests/msgpack", "tests/zstd", "tests/zstandard", "tests/typed", "tests/records", "tests/archive")
-# what they try is POSIX': signals by timer, forks, limits of processes, modes, owners, links, other programs
-LEFT_OUT = (
-    *("test_attributes", "test_broken_hostile", "test_create_hostile", "test_reading_hostile", "test_round_trip"),
-    # their tree has names that Windows has not, and paths that are longer than it takes without a prefix
-    *("test_select_and_callbacks", "test_each_entry_is_told", "test_what_fails_is_not_told"),
-    *(
-        "test_a_callback_that_raises",
-        "(test_callbacks and test_by_url)",
-        "test_by_http",
-        "test_a_url_whose_create_fails",
-    ),
-    *("test_create_list_verify_extract", "test_options_reach_the_archive", "test_problems_are_told_and_set"),
-    *("test_options_that_cannot_be", "test_a_wrong_date_in_the_environment", "test_through_pipes"),
-    "test_the_list_costs_little",
-    *("test_interrupts_hostile", "test_memory_hostile", "test_memory", "test_kill_hostile", "test_other_programs"),
-    # they look at symbolic links, of which wine says that it has made them, and nobody sees one
-    *("test_nothing_is_written_through_a_link", "test_a_chain_of_links", "test_links_in_a_circle"),
-)
 
 
 def main(kind: str, arguments: list[str]) -> int:
@@ -67,7 +49,7 @@ def main(kind: str, arguments: list[str]) -> int:
         "CPKG_BACKEND": "pure" if is_pure else "auto",
     }
     codec = ["--backend=pure"] if is_pure else ["--backend=native", "--require=msgpack:native,zstd:native"]
-    chosen = arguments or [*FOLDERS, *without(LEFT_OUT)]
+    chosen = arguments or [*FOLDERS, *without("windows")]
     command = [wine, str(python), "-m", "pytest", *PYTEST, "-p", "lacking", *codec, *chosen]
     # wine's programs have no standard streams but pipes
     with subprocess.Popen(

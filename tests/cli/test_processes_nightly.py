@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line as a process: signals at any time, and the memory that packing takes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from processes import MEASURED, run_python
+
+import cpkg
+
+
+@pytest.mark.once
+def test_a_signal_at_any_time_leaves_a_whole_file_or_none(environment: dict[str, str], tmp_path: Path) -> None:
+    source, out = tmp_path / "source.jsonl", tmp_path / "out" / "x"
+    rows = [{"id": number, "text": f"row {number * 7919 % 1000}".ljust(50)} for number in range(60_000)]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out.parent.mkdir()
+    expected = cpkg.dumps(rows)
+    for delay in (0.3, 0.6, 0.8, 1.0, 1.2, 2.5):
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-m", "cpkg", "pack", str(source), "-o", str(out)],
+            stderr=subprocess.DEVNULL,
+            env=environment,
+        )
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=delay)
+        process.send_signal(signal.SIGINT)  # does nothing to a process that has ended
+        process.wait(timeout=60)
+        assert set(os.listdir(out.parent)) <= {"x"}
+        if out.exists():
+            assert out.read_bytes() == expected
+            out.unlink()
+
+
+def peak_of_packing(source: Path, target: Path, environment: dict[str, str]) -> int:
+    """Return the bytes of memory that packing took at most, with those of the interpreter."""
+    code = f"""
+import sys
+from cpkg.__main__ import main
+sys.argv = ["cpkg", "pack", {str(source)!r}, "-o", {str(target)!r}]
+assert main() == 0
+# not ru_maxrss, which begins with the memory of the parent
+print([line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")][0])
+"""
+    done = run_python("-c", code, env={**environment, **MEASURED})
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout) * 1024
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="measures with /proc")
+@pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy's collector comes by when the pieces are many")
+@pytest.mark.parametrize("form", ["array", "lines", "values"])
+def test_memory_of_packing_in_pieces(environment: dict[str, str], tmp_path: Path, form: str) -> None:
+    """The same work on a tenth of the input takes the interpreter's own memory, which does not count."""
+    peaks = {}
+    indent = 1 if form == "values" else None
+    for rows in (6_000, 60_000):
+        texts = [json.dumps({"id": row, "text": "x" * 400}, indent=indent) for row in range(rows)]
+        path = tmp_path / f"{rows}.json"
+        path.write_text(f"[{','.join(texts)}]" if form == "array" else "\n".join(texts))
+        peaks[rows] = peak_of_packing(path, tmp_path / "x", environment)
+    # The buffer of the message, which is nearly as long as the text, is there twice while it grows. Bytes, text and
+    # objects would be four times as much.
+    assert peaks[60_000] - peaks[6_000] < 2.5 * path.stat().st_size
+    assert len(cpkg.load(tmp_path / "x")) == 60_000
