@@ -1,18 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees to archive, archives made by hand, and what tells two trees apart."""
+"""Trees to archive, archives written by hand, and a form of trees that can be compared."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import os
+import random
+import shutil
 import stat
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cpkg import zstd
+import pytest
+from seeds import SEED
+
+from cpkg import archive, zstd
+from cpkg.archive import _create
+from cpkg.archive.in_python import walk as _walk
+from purepy.zstd.seekable.table import SeekTable, read_seek_table
 
 ENGINES = ["pure"]
 try:
@@ -25,29 +33,33 @@ except ImportError:
 LONG = "a long name " * 12
 
 
+def needs(*programs: str) -> pytest.MarkDecorator:
+    """Skip a test where one of these programs is not installed."""
+    missing = [program for program in programs if shutil.which(program) is None]
+    return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")
+
+
+def make_files(root: Path, files: Mapping[str, bytes | int]) -> Path:
+    """Make files below a directory, of data or of so many bytes that do not compress; return the directory."""
+    chance = random.Random(SEED)
+    for name, data in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(chance.randbytes(data) if isinstance(data, int) else data)
+    return root
+
+
 def make_tree(root: Path) -> Path:
     """Make a tree with a little of everything that needs no rights."""
-    root.mkdir()
-    (root / "empty").touch()
-    (root / "text").write_text("some text\n" * 100)
-    (root / "noise").write_bytes(os.urandom(70_000))
-    (root / "sub" / "deep" / "er").mkdir(parents=True)
-    (root / "sub" / "deep" / "er" / "file").write_text("deep")
+    make_files(root, {"empty": b"", "text": b"some text\n" * 100, "noise": 70_000, "new\nline": b"n", LONG: b"long"})
+    make_files(root, {os.fsdecode(b"no utf-8 \xff\xfe"): b"bytes", f"sub/{LONG}/{LONG}": b"longer"})
+    make_files(root / "sub", {"deep/er/file": b"deep", "program": b"#!/bin/sh\n", "secret": b"secret", "café": b"x"})
     (root / "sub" / "empty dir").mkdir()
-    (root / "sub" / "program").write_text("#!/bin/sh\n")
     (root / "sub" / "program").chmod(0o755)
-    (root / "sub" / "secret").write_text("secret")
     (root / "sub" / "secret").chmod(0o600)
     os.symlink("text", root / "link")
     os.symlink("../text", root / "sub" / "up")
     if hasattr(os, "link"):
         os.link(root / "text", root / "twin")
-    (root / LONG).write_text("long")
-    (root / "sub" / LONG).mkdir()
-    (root / "sub" / LONG / LONG).write_text("longer")
-    (root / "sub" / "café").write_text("é")
-    (root / os.fsdecode(b"no utf-8 \xff\xfe")).write_text("bytes")
-    (root / "new\nline").write_text("n")
     os.utime(root / "text", ns=(0, 1_234_567_890_123_456_789))
     os.utime(root / "empty", ns=(0, -1_500_000_000))
     os.utime(root / "sub" / "empty dir", ns=(0, 1_000_000_000_000_000_000))
@@ -89,17 +101,21 @@ def _read(path: str, mode: int) -> bytes:
             os.chmod(path, stat.S_IMODE(mode))
 
 
-def packed(*members: tuple[tarfile.TarInfo, bytes], format: int = tarfile.GNU_FORMAT, end: bool = True) -> bytes:
-    """Return a compressed archive of members as tarfile writes them."""
-    stream = b"".join(header_of(member, data, format) for member, data in members)
+def packed(
+    *members: tarfile.TarInfo | tuple[tarfile.TarInfo | str, bytes], format: int = tarfile.GNU_FORMAT, end: bool = True
+) -> bytes:
+    """Return a compressed archive of members, some with data, as tarfile writes them."""
+    pairs = [(each, b"") if isinstance(each, tarfile.TarInfo) else each for each in members]
+    stream = b"".join(header_of(info, data, format) for info, data in pairs)
     return zstd.compress(stream + (bytes(1024) if end else b""))
 
 
-def header_of(member: tarfile.TarInfo, data: bytes = b"", format: int = tarfile.GNU_FORMAT) -> bytes:
-    """Return an entry as tarfile writes it."""
+def header_of(info: tarfile.TarInfo | str, data: bytes = b"", format: int = tarfile.GNU_FORMAT) -> bytes:
+    """Return a member, or a file of that name, as tarfile writes it."""
+    info = member(info) if isinstance(info, str) else info
     if data:
-        member.size = len(data)
-    return member.tobuf(format, "utf-8", "surrogateescape") + data + bytes(-len(data) % 512)
+        info.size = len(data)
+    return info.tobuf(format, "utf-8", "surrogateescape") + data + bytes(-len(data) % 512)
 
 
 def member(name: str, type: bytes = tarfile.REGTYPE, **values: Any) -> tarfile.TarInfo:
@@ -112,20 +128,67 @@ def member(name: str, type: bytes = tarfile.REGTYPE, **values: Any) -> tarfile.T
     return info
 
 
+def rewritten(path: Path, change: Any) -> Path:
+    """Return a copy of an archive whose list of members was changed, with a seek table that fits."""
+    with path.open("rb") as file:
+        table = read_seek_table(file)
+    data = path.read_bytes()
+    offset, size, *_ = table.frame(len(table) - 1)
+    new = change(data[offset : offset + size])
+    made = SeekTable(checksums=False)
+    for index in range(len(table) - 1):
+        made.append(table.frame(index)[1], table.frame(index)[3])
+    made.append(len(new), 0)
+    changed = path.with_name("changed")
+    changed.write_bytes(data[:offset] + new + made.to_bytes())
+    return changed
+
+
 def fixed(block: bytes) -> bytes:
     """Return a header with the right checksum."""
     total = sum(block[:148]) + 256 + sum(block[156:512])
     return block[:148] + b"%06o\0 " % total + block[156:]
 
 
-def archive_file(data: bytes) -> io.BytesIO:
-    """Return a stream of an archive's bytes."""
-    return io.BytesIO(data)
+def created(*paths: Any, **options: Any) -> bytes:
+    """Archive paths, or a whole tree, and return the archive."""
+    target = io.BytesIO()
+    archive.create(target, *paths, **options)
+    return target.getvalue()
+
+
+def extracted(source: Any, out: Path, **options: Any) -> list[archive.Problem]:
+    """Extract an archive, which may be its bytes, and return the problems."""
+    problems: list[archive.Problem] = []
+    source = io.BytesIO(source) if isinstance(source, bytes) else source
+    assert archive.extract(source, out, on_problem=problems.append, **options).problems == problems
+    return problems
 
 
 def uncompressed(data: bytes) -> bytes:
     """Return the tar archive in a compressed one."""
     return zstd.decompress(data)
+
+
+def change_after_the_walk(patch: pytest.MonkeyPatch, engine: str, name: str, change: Callable[[], Any]) -> None:
+    """Call `change` when `create` has seen the file of that name, and reads it next."""
+    frames, walk = _create.mapped, _walk.Walker.walk
+
+    def changed(make: Any, plans: Any, *arguments: Any) -> Any:
+        found = list(plans)
+        change()
+        return frames(make, iter(found), *arguments)
+
+    def walked(self: Any, *arguments: Any) -> Iterator[Any]:
+        for found in walk(self, *arguments):
+            if isinstance(found, _walk.Member) and found.base == name:
+                change()
+            yield found
+
+    if engine == "native":
+        patch.setattr(_create, "mapped", changed)
+    else:  # it reads each file right after it has seen it
+        patch.setattr(_walk.Walker, "walk", walked)
 
 
 @contextlib.contextmanager

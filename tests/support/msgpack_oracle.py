@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Callable
 
 from purepy import msgpack as pure
 
@@ -14,6 +15,18 @@ def pure_read(data: bytes, **options: Any) -> Any:
         return pure.unpackb_from(data, **options)
     except (ValueError, OverflowError, TypeError, pure.UnpackException):
         return None
+
+
+def outcome(call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Return what a call gives or raises, so that it compares with types, texts and offsets."""
+    try:
+        result = call(*args, **options)
+    except Exception as exc:
+        return type(exc), str(exc), getattr(exc, "offset", None)
+    try:
+        return re.sub("<memory at [^>]*>", "<memory>", repr(result))
+    except RecursionError:
+        return pure.packb(result)  # nested deeper than repr goes
 
 
 def same(ours: Any, theirs: Any) -> bool:

@@ -204,13 +204,7 @@ def blocks(data: bytes, at: int) -> tuple[int, bool]:
 
 
 def search(
-    data: bytes,
-    start: int,
-    token: bytes | None,
-    following: tuple[int, int],
-    moved: int,
-    whole: range,
-    partial: range,
+    data: bytes, start: int, token: bytes | None, following: tuple[int, int], moved: int, whole: range, partial: range
 ) -> tuple[int, int | None] | None:
     """
     Return where the next sound header is, and how far it has moved: None for the header of a file.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code that needs a process of its own: it ends it, or measures it."""
+"""Code that runs in a separate process, because it ends its process or measures the memory that its process takes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,19 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
+
+MEASURED = {"PYPY_GC_NURSERY": "4MB"}
+"""
+The environment variables of a process whose memory is measured: `run_alone(..., **MEASURED)`, `run_python(...,
+env={**os.environ, **MEASURED})`. Without them PyPy makes its nursery half as large as the L3 cache, so a process begins
+with 240 MiB on one machine and with 4 MiB on another.
+"""
+
+
+def sections(test: str, name: str) -> dict[str, str]:
+    """Return the sections of a file beside a test's, such as programs, by their headings, which begin with ##."""
+    text = Path(test).with_name(name).read_text(encoding="utf-8")
+    return dict(section.split("\n", 1) for section in text.split("\n## ")[1:])
 
 
 def run_alone(module: ModuleType, name: str, code: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
@@ -22,8 +23,35 @@ from purepy.errors import ZstdError
 
 
 def record(number: int) -> dict[str, Any]:
-    """A record whose number can be told, of a size that varies."""
+    """Return a record that shows its number, of a size that varies."""
     return {"number": number, "name": f"record {number}", "values": [number * 0.5, None, b"\x00" * (number % 5)]}
+
+
+def numbered(*bounds: int) -> list[dict[str, Any]]:
+    """Return the records with the numbers of a range."""
+    return [record(number) for number in range(*bounds)]
+
+
+def nested(depth: int) -> Any:
+    """Return 1 in so many lists."""
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def depth_of(value: Any) -> int:
+    """Return in how many lists 1 is; lists of that depth cannot be compared."""
+    depth = 0
+    while value != 1:
+        (value,) = value
+        depth += 1
+    return depth
+
+
+def event(number: int) -> dict[str, Any]:
+    """Return a record of a kind that a dictionary can be trained from."""
+    return {"user": f"user{number % 97}", "action": ("login", "logout", "buy")[number % 3], "amount": number % 1009}
 
 
 def written(path: Path, count: int, *, per_frame: int = 0, close: bool = True, **options: Any) -> None:
@@ -36,6 +64,18 @@ def written(path: Path, count: int, *, per_frame: int = 0, close: bool = True, *
     writer.close()
     if not close:
         forget_index(path)
+
+
+def write_all(place: Any, rows: Iterable[Any], *, mode: Any = "wb", **options: Any) -> None:
+    """Write rows into a record file."""
+    with records.open(place, mode, **options) as writer:
+        writer.extend(rows)
+
+
+def read_all(place: Any, **options: Any) -> list[Any]:
+    """Return all records of a file, in order."""
+    with records.open(place, **options) as reader:
+        return list(reader)
 
 
 def file_of(*frames: tuple[bytes, int], close: bool = True) -> bytes:
@@ -87,6 +127,17 @@ def write_in_pieces(patch: pytest.MonkeyPatch, ends: Callable[[int], tuple[int, 
     patch.setattr(_positions.os, "ftruncate", cut)
 
 
+def flipped(data: bytes, at: int, bits: int = 1) -> bytes:
+    """Return data with bits of one byte flipped."""
+    at %= len(data)
+    return data[:at] + bytes([data[at] ^ bits]) + data[at + 1 :]
+
+
+def flip(path: Path, at: int, bits: int = 1) -> None:
+    """Flip bits of one byte of a file."""
+    path.write_bytes(flipped(path.read_bytes(), at, bits))
+
+
 def forget_index(path: Path) -> None:
     """Leave a file as a writer that was killed between two frames does."""
     with open(path, "r+b") as file:
@@ -100,6 +151,17 @@ def layout_of(path: Path) -> Layout:
         return load(source)
     finally:
         source.close()
+
+
+def check_killed(path: Path, safe: int, where: str) -> None:
+    """Check the file that killed writers left: `safe` records at least, in order, and no damage."""
+    with records.open(path, threads=1) as reader:
+        found = [row["number"] for row in reader]
+    assert found == list(range(len(found))), where
+    assert len(found) >= safe, where
+    report = records.verify(path, threads=1)
+    assert not report.damage
+    assert not report.problems
 
 
 class Span(NamedTuple):

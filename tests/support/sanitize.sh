@@ -43,7 +43,7 @@ thread)
         echo "$PYTHON: expected a CPython that was configured with --with-thread-sanitizer" >&2
         exit 2
     }
-    [ $# -gt 0 ] || set -- tests/cpkg/test_hammered.py tests/cpkg/test_crew.py tests/cpkg/test_free_threaded.py \
+    [ $# -gt 0 ] || set -- tests/cpkg/test_hammered.py tests/cpkg/test_crew.py \
         tests/zstandard/test_sharing.py tests/zstd/test_threads.py tests/zstd/test_parallel_copy.py \
         tests/records/test_ahead.py -k "not fork" # in a child it starts no threads
     # CPython 3.13 resets a flag of its own wherever a thread executes a str

@@ -7,7 +7,7 @@ import random
 
 TEXT = "".join(f"{i}: a line of text, {i * 7919 % 104729} and so on\n" for i in range(4000)).encode()
 ZEROS = bytes(200_000)
-RANDOM = random.Random(4).randbytes(70_000) if hasattr(random.Random, "randbytes") else bytes(range(256)) * 273
+RANDOM = random.Random(4).randbytes(70_000)
 PAYLOADS = {"empty": b"", "byte": b"x", "short": b"hello " * 9, "text": TEXT, "zeros": ZEROS, "random": RANDOM}
 
 # magic, descriptor with single segment and a size of one byte, one raw block
@@ -17,6 +17,9 @@ FRAME_ABC_UNSIZED = bytes.fromhex("28b52ffd 00 00 190000") + b"abc"
 SKIPPABLE = bytes.fromhex("502a4d18 05000000") + b"12345"
 # 4 GiB - 1 declared, one RLE block of 128 KiB
 FRAME_LIAR = bytes.fromhex("28b52ffd 80 58 ffffffff 030010 61")
+_EXBIBYTE = (1 << 60).to_bytes(8, "little") + bytes.fromhex("030010 61")
+LIARS = [FRAME_LIAR, bytes.fromhex("28b52ffd c0 58") + _EXBIBYTE, bytes.fromhex("28b52ffd e0") + _EXBIBYTE]
+"""Frames of 22 bytes or fewer that declare 4 GiB or 1 EiB; the last is a single segment."""
 
 
 def rle_bomb(blocks: int, *, declared: bool = True) -> bytes:

@@ -12,11 +12,6 @@ def header(window_log: int = 17, *, mantissa: int = 0, descriptor: int = 0, more
     return MAGIC + bytes((descriptor, (window_log - 10) << 3 | mantissa)) + more
 
 
-def single_segment(size: int) -> bytes:
-    """Return the header of a single-segment frame with a content of less than 256 bytes."""
-    return MAGIC + bytes((0x20, size))
-
-
 def block(content: bytes, kind: int = COMPRESSED, size: int | None = None, *, last: bool = True) -> bytes:
     """Return a block with its header; `size` differs from the content's own for RLE, and where it shall be wrong."""
     value = int(last) | kind << 1 | (len(content) if size is None else size) << 3

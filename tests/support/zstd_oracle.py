@@ -35,6 +35,14 @@ def libzstd() -> ModuleType:
     return found
 
 
+def standard(name: str) -> ModuleType:
+    """Return the standard library's `tarfile` or `zipfile` that knows Zstandard, or its backport, or skip the test."""
+    if sys.version_info >= (3, 14):
+        pytest.importorskip("_zstd")
+        return importlib.import_module(name)
+    return pytest.importorskip(f"backports.zstd.{name}")
+
+
 FORMS = ["usual", "other"] if IS_FULL else ["usual"]
 """The forms of the hot loops that tests run over: PyPy's on CPython, too; PyPy is slow with those of CPython."""
 

@@ -7,6 +7,8 @@ import io
 from types import ModuleType
 from typing import Any, Callable
 
+import pytest
+
 Way = Callable[..., bytes]
 """Called with the backend, the data and, where a test has some, the options."""
 
@@ -71,3 +73,24 @@ def file_lines(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
 
 def iterator(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
     return b"".join(zstd.decompress_iter([data[i : i + 100] for i in range(0, len(data), 100)], options=options))
+
+
+PATHS = [one_shot, limited, into, stream, drip, file, file_lines, iterator]
+"""The ways that hostile input takes."""
+
+
+def fails(zstd: ModuleType, path: Way, data: bytes) -> None:
+    """Check that a way raises the documented errors."""
+    with pytest.raises((zstd.ZstdError, EOFError)):
+        path(zstd, data)
+
+
+def parts(zstd: ModuleType, bomb: bytes, size: int) -> None:
+    """Decompress `size` bytes of a bomb and no more, each way."""
+    with pytest.raises(zstd.ZstdLimitError):
+        zstd.decompress(bomb, max_output_size=size)
+    with pytest.raises(zstd.ZstdLimitError):
+        zstd.decompress_into(bomb, bytearray(size))
+    assert len(zstd.ZstdDecompressor().decompress(bomb, size)) == size
+    with zstd.open(io.BytesIO(bomb)) as opened:
+        assert len(opened.read(size)) == size

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages of few bytes that become heavy objects."""
+
+from __future__ import annotations
+
+import cpkg
+from purepy.msgpack.weigher import find_excess
+
+
+def array(item: bytes, count: int) -> bytes:
+    return b"\xdd" + count.to_bytes(4, "big") + item * count
+
+
+# each of them is light in a message, and heavy in memory in another way
+ITEMS = {
+    "empty lists": b"\x90",
+    "empty maps": b"\x80",
+    "maps": b"\x81\xc0\xc0",
+    "maps in maps": b"\x81\x01" * 50 + b"\x01",
+    "lists in lists": b"\x91" * 50 + b"\x01",
+    "keys that are tuples": b"\x81\x92\x01\x02\x03",
+    "text of one wide character": cpkg.packb("a" * 25 + "\U0001f600"),
+    "small numbers": b"\x01",
+    "Decimals": b"\xd4N1",
+    "long Decimals": b"\xc8\x10\x00N" + b"7" * 4096,
+}
+
+
+def heaviest_below(item: bytes, limit: int) -> int:
+    """Return how many of an item weigh at most `limit` bytes."""
+    sample = array(item, 10)
+    low, high = 0, 100 * len(sample)
+    while low < high:
+        middle = (low + high) // 2
+        if find_excess(sample, middle, 1024) < 0:
+            high = middle
+        else:
+            low = middle + 1
+    return (limit - 64) // -(-(low - 64) // 10)

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of calls: what each of them returns, or the error that it raises."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def calls(table: Path) -> pytest.MarkDecorator:
+    """
+    Parametrize a test with the lines of a table: the columns `call` and `outcome`, which two spaces or more separate.
+
+    An outcome is `= value`, or an error, a pattern of its text and its attributes, as far as they matter. Alternatives,
+    «a | b», are cases of their own.
+    """
+    rows = []
+    for line in table.read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            call, *outcome = re.split(r"  +", line)
+            parts = [part.split(" | ") if at % 2 else [part] for at, part in enumerate(re.split("«(.+?)»", call))]
+            rows += [pytest.param("".join(chosen), outcome, id="".join(chosen)) for chosen in itertools.product(*parts)]
+    return pytest.mark.parametrize(("call", "outcome"), rows)
+
+
+def check_call(call: str, outcome: list[str], names: dict[str, Any]) -> None:
+    """Make a call of a table, with these names, and compare what comes of it."""
+    if outcome[0].startswith("= "):
+        assert eval(call, names) == eval(outcome[0][2:], names)
+        return
+    error, pattern, attributes = [*outcome, "", ""][:3]
+    with pytest.raises(eval(error, names), match=pattern or None) as caught:
+        eval(call, names)
+    for name, value in eval(f"dict({attributes})", names).items():
+        assert getattr(caught.value, name) == value

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asynchronous calls that never wait, without an event loop, which would keep an interrupt to itself."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+
+def result_of(awaitable: Any) -> Any:
+    """Run an awaitable that never waits; return its result."""
+    steps: Generator[Any, None, Any] = awaitable.__await__()
+    try:
+        steps.send(None)
+    except StopIteration as stop:
+        return stop.value
+    raise AssertionError("it waits")
