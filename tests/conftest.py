@@ -43,10 +43,10 @@ MARKERS = {
         for codec, backends in _backend.MODULES.items()
         for backend in backends
     },
-    "hostile": "inputs and calls that mean harm",
-    "property": "random inputs",
+    "hostile": "input and calls that mean harm",
+    "property": "random input",
     "documents": "the commands and programs of a page",
-    "processes": "commands in processes of their own",
+    "processes": "commands, each in a process",
 }
 ONCE = {"once", "documents", "processes"}
 """Marks of tests that depend on neither the interpreter nor the backend."""
@@ -64,8 +64,8 @@ hypothesis.settings.load_profile("thorough" if IS_THOROUGH else "default")
 if IS_THOROUGH:
     hypothesis.core.global_force_seed = seeds.SEED
 
-# hypothesis' own generator, held where the collector finds it: on 3.14 it does not, behind gc.freeze(), and hypothesis
-# warns of one that nobody holds
+# hypothesis' own generator, held where the collector finds it: on 3.14 it does not after gc.freeze(), and hypothesis
+# warns of a generator that nobody holds
 RANDOM = random.Random()
 hypothesis.register_random(RANDOM)
 getattr(hypothesis.core, "threadlocal", hypothesis.core)._hypothesis_global_random = RANDOM
