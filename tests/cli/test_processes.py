@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import select
 import signal
 import subprocess
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import run_python
+from processes import open_terminal, run_python
 
 import cpkg
 from cpkg import zstd
@@ -115,14 +114,6 @@ def test_pure_backends_can_be_asked_for(environment: dict[str, str]) -> None:
 
 
 # terminals
-
-
-def open_terminal() -> tuple[int, int]:
-    """Return the two ends of a new terminal."""
-    try:
-        return pty.openpty()
-    except OSError as exc:  # a chroot or container without /dev/pts
-        pytest.skip(f"no terminal can be made here: {exc}")
 
 
 def on_terminal(command: list[str], environment: dict[str, str]) -> tuple[int, str]:

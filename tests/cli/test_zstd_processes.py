@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import open_terminal
 
 from cpkg import zstd
 from cpkg.cli.zstd import files
@@ -129,12 +130,11 @@ def test_closed_standard_streams(environment: dict[str, str], call: Any, tmp_pat
 
 
 def test_a_terminal(environment: dict[str, str], tmp_path: Path) -> None:
-    pty = pytest.importorskip("pty")
     (tmp_path / "data").write_bytes(DATA)
     (tmp_path / "data.zst").write_bytes(b"old")
 
     def run(*arguments: str, answer: bytes = b"") -> tuple[int, bytes]:
-        master, slave = pty.openpty()
+        master, slave = open_terminal()
         try:
             process = start(environment, tmp_path, *arguments, stdin=slave, stdout=slave, stderr=subprocess.PIPE)
             os.write(master, answer)

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 MEASURED = {"PYPY_GC_NURSERY": "4MB"}
 """
 The environment variables of a process whose memory is measured: `run_alone(..., **MEASURED)`, `run_python(...,
@@ -48,3 +50,12 @@ def run_python(
         cwd=cwd,
         input=input,
     )
+
+
+def open_terminal() -> tuple[int, int]:
+    """Return the two ends of a new terminal; skip the test where the system has none to give."""
+    pty = pytest.importorskip("pty")
+    try:
+        return pty.openpty()
+    except OSError as exc:  # a chroot or container without /dev/pts
+        pytest.skip(f"this system has no terminals: {exc}")
