@@ -60,6 +60,15 @@ def test_fed_in_pieces(msgpack: ModuleType, size: int, options: dict[str, Any]) 
         unpacker.unpack()
 
 
+def test_the_end_of_the_data_is_counted_from_the_start_of_the_stream(msgpack: ModuleType) -> None:
+    unpacker = msgpack.Unpacker()
+    for piece, end in ((b"\x01" * 5000, 5000), (b"\x92\x01", 5002), (b"\xc4\x05ab", 5002)):
+        unpacker.feed(piece)
+        with pytest.raises(msgpack.OutOfData) as caught:
+            list(iter(unpacker.unpack, "nothing like this"))
+        assert caught.value.offset == end
+
+
 @pytest.mark.parametrize("read_size", [1, 5, 64, 0])
 def test_read_from_file(msgpack: ModuleType, read_size: int) -> None:
     """A file is read as needed, whatever it gives at once."""

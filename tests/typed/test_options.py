@@ -30,6 +30,12 @@ class Row:
     b: str = "b"
 
 
+@dataclass
+class Plain:
+    a: int
+    b: str = "b"
+
+
 def test_names_and_what_is_left_out():
     assert typed.encode(Order(1)) == cpkg.packb({"orderId": 1})
     full = Order(1, "there", ["x"])
@@ -40,6 +46,13 @@ def test_names_and_what_is_left_out():
     for key in ("order_id", "extra"):
         with pytest.raises(typed.ValidationError, match="Order"):
             typed.decode(cpkg.packb({"orderId": 1, key: 1}), Order)
+
+
+@pytest.mark.parametrize("value", [[1] * 20, {str(number): [number] for number in range(20)}, [[2] * 70_000, "x"]])
+def test_an_unknown_field_is_passed_over_whatever_its_length(monkeypatch, value):
+    monkeypatch.setattr(typed.Decoder, "_walk", None)  # no second pass
+    for data in ({"x": value, "a": 1}, {"a": 1, "x": value, "b": "c"}):
+        assert typed.decode(cpkg.packb(data), Plain) == Plain(1, data.get("b", "b"))
 
 
 STYLES = [
